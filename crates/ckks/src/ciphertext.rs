@@ -57,9 +57,18 @@ pub struct ErrorEstimate {
     pub deviation: f64,
     /// Bound on the absolute value of every value.
     pub magnitude: f64,
+    /// Whether all values are real, so that imaginary parts are errors. In coefficients they always are.
+    pub real: bool,
 }
 
 impl ErrorEstimate {
+    /// The least that is known: where a bound would be above all numbers, it is the largest one.
+    #[must_use]
+    pub fn saturated(self) -> Self {
+        let finite = |x: f64| if x.is_nan() { f64::MAX } else { x.min(f64::MAX) };
+        Self { deviation: finite(self.deviation), magnitude: finite(self.magnitude), ..self }
+    }
+
     /// Bound on the error of all values at once, except with probability below `2^-40`: [`PRODUCT_TAIL`] deviations.
     pub fn bound(&self) -> f64 {
         PRODUCT_TAIL * self.deviation
@@ -72,7 +81,8 @@ impl ErrorEstimate {
 
     /// The estimate of a sum.
     pub fn plus(self, other: Self) -> Self {
-        Self { deviation: self.deviation + other.deviation, magnitude: self.magnitude + other.magnitude }
+        let (deviation, magnitude) = (self.deviation + other.deviation, self.magnitude + other.magnitude);
+        Self { deviation, magnitude, real: self.real && other.real }.saturated()
     }
 
     /// The estimate of a product, value by value, with a factor whose error has no parts between the coefficients of a
@@ -83,12 +93,14 @@ impl ErrorEstimate {
                 + other.magnitude * self.deviation
                 + PRODUCT_TAIL * self.deviation * other.deviation,
             magnitude: self.magnitude * other.magnitude,
+            real: self.real && other.real,
         }
+        .saturated()
     }
 
     /// With an independent error of the given deviation added.
     pub fn with_noise(self, deviation: f64) -> Self {
-        Self { deviation: self.deviation.hypot(deviation), ..self }
+        Self { deviation: self.deviation.hypot(deviation), ..self }.saturated()
     }
 }
 
@@ -147,10 +159,11 @@ impl Ciphertext {
             Packing::Slots { .. } => {
                 let outside = (n / self.packing.spread()).sqrt() - 1.0;
                 let second = PRODUCT_TAIL * outside * self.estimate.deviation * other.deviation;
-                ErrorEstimate { deviation: product.deviation + second, ..product }
+                ErrorEstimate { deviation: product.deviation + second, ..product }.saturated()
             }
             Packing::Coefficients => {
-                ErrorEstimate { deviation: n * product.deviation, magnitude: n * product.magnitude }
+                let (deviation, magnitude) = (n * product.deviation, n * product.magnitude);
+                ErrorEstimate { deviation, magnitude, real: true }.saturated()
             }
         }
     }

@@ -30,7 +30,7 @@ impl Message {
     }
 
     fn ciphertext(&self, parameters: &CkksParameters, rlwe: RlweCiphertext, variance: f64) -> Ciphertext {
-        let estimate = ErrorEstimate { deviation: 0.0, magnitude: self.magnitude };
+        let estimate = ErrorEstimate { deviation: 0.0, magnitude: self.magnitude, real: self.real };
         let mut out = Ciphertext {
             parameters: parameters.clone(),
             rlwe,

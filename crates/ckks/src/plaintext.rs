@@ -20,6 +20,8 @@ pub struct Plaintext {
     pub packing: Packing,
     /// Bound on the absolute value of every value.
     pub magnitude: f64,
+    /// Whether all values are real.
+    pub real: bool,
 }
 
 impl Plaintext {
@@ -32,7 +34,7 @@ impl Plaintext {
     pub fn estimate(&self) -> ErrorEstimate {
         let rounding = (self.packing.spread() / 12.0).sqrt() / self.scale;
         let arithmetic = self.packing.arithmetic() * self.magnitude;
-        ErrorEstimate { deviation: rounding.hypot(arithmetic), magnitude: self.magnitude }
+        ErrorEstimate { deviation: rounding.hypot(arithmetic), magnitude: self.magnitude, real: self.real }
     }
 }
 
@@ -49,6 +51,7 @@ pub(crate) struct Message {
     pub(crate) level: usize,
     pub(crate) scale: f64,
     pub(crate) magnitude: f64,
+    pub(crate) real: bool,
 }
 
 impl Message {
@@ -62,7 +65,9 @@ impl Message {
     ) -> Result<Self, CkksError> {
         let magnitude = values.iter().map(|v| v.norm()).fold(0.0, f64::max);
         let integers = Integers::slots(parameters.embedding(), values, log_slots, scale)?;
-        Self { integers, packing: Packing::Slots { log_slots }, level, scale, magnitude }.checked(parameters)
+        let real = values.iter().all(|v| v.im == 0.0);
+        Self { integers, packing: Packing::Slots { log_slots }, level, scale, magnitude, real }
+            .checked(parameters)
     }
 
     /// Real values in either packing.
@@ -80,7 +85,7 @@ impl Message {
             }
             Packing::Coefficients => Integers::coefficients(parameters.embedding(), values, scale)?,
         };
-        Self { integers, packing, level, scale, magnitude }.checked(parameters)
+        Self { integers, packing, level, scale, magnitude, real: true }.checked(parameters)
     }
 
     fn checked(self, parameters: &CkksParameters) -> Result<Self, CkksError> {
@@ -102,6 +107,7 @@ impl Message {
             scale: self.scale,
             packing: self.packing,
             magnitude: self.magnitude,
+            real: self.real,
         }
     }
 }

@@ -115,7 +115,7 @@ impl<'p, K: ZeroKey<Zero: CkksZero>> CkksPool<'p, K> {
         let residues = parameters.encode_constant(value, self.pool.level(), parameters.scale())?;
         // The product with the scale is rounded to an f64 and that to an integer.
         let error = 0.5 / parameters.scale() + value.abs() * f64::EPSILON / 2.0;
-        let estimate = ErrorEstimate { deviation: error / PRODUCT_TAIL, magnitude: value.abs() };
+        let estimate = ErrorEstimate { deviation: error / PRODUCT_TAIL, magnitude: value.abs(), real: true };
         Ok(Encoded { residues: Residues::Constant(residues), packing, estimate })
     }
 
@@ -177,7 +177,7 @@ impl<'p, K: ZeroKey<Zero: CkksZero>> CkksPool<'p, K> {
         let estimate = match message.residues {
             // The rounding of a constant repeats in every slot: it is added.
             Residues::Constant(_) => {
-                message.estimate.plus(ErrorEstimate { deviation: noise, magnitude: 0.0 })
+                message.estimate.plus(ErrorEstimate { deviation: noise, magnitude: 0.0, real: true })
             }
             Residues::Vector(_) => message.estimate.with_noise(noise),
         };

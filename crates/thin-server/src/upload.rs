@@ -42,7 +42,7 @@ pub fn read_upload(
             rlwe: RlweCiphertext { polys: vec![c0, c1] },
             scale: f64::from_bits(form.message[0]),
             packing: Packing::Coefficients,
-            estimate: ErrorEstimate { deviation: 0.0, magnitude: 0.0 },
+            estimate: ErrorEstimate { deviation: 0.0, magnitude: 0.0, real: true },
         };
         (out, fresh + dropped_variance(parameters, form.dropped))
     } else if kind == Some(Kind::CkksSeededCiphertext) {
@@ -68,6 +68,7 @@ pub fn read_upload(
     ciphertext.estimate = ErrorEstimate {
         deviation: ciphertext.deviation_of(variance + 1.0 / 12.0),
         magnitude: format.max() as f64 / (format.fraction_bits() as f64).exp2(),
+        real: true,
     };
     Ok(ciphertext)
 }

@@ -3,16 +3,19 @@ use std::f64::consts::SQRT_2;
 
 use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Complex64, Evaluator, Packing};
 
-use super::passes::{iterate, lowered};
+use super::passes::{iterate, lowered, without_error};
 use super::plan::{BootstrapperPlan, Order};
 use super::stage::{SCALE_DRIFT, Stage};
-use super::stages::coeffs_to_slots::CoeffsToSlots;
-use super::stages::eval_mod::eval_mod;
+use super::stages::coeffs_to_slots::{CoeffsToSlots, Values};
+use super::stages::eval_mod::reduce;
 use super::stages::mod_raise::{mod_raise, switch_to_ephemeral};
 use super::stages::require_input;
 use super::stages::slots_to_coeffs::SlotsToCoeffs;
 use crate::CircuitError;
 use crate::linear_transform::{LinearTransform, Spread, Storage, evaluate};
+
+/// What the estimate of a magnitude may be above the planned one by rounding in `f64`.
+const ROUNDING: f64 = 1e-12;
 
 /// A bootstrapping of given parameters: the composition of the stages. Cheap to share, expensive to make if diagonals are kept.
 #[derive(Debug)]
@@ -106,31 +109,39 @@ impl Bootstrapper {
         plan.require_keys(evaluator.keys())?;
         let back =
             |result: &Ciphertext, like: &Ciphertext| lowered(evaluator, result, like.level(), like.scale);
-        match plan.order {
+        let mut out = match plan.order {
             Order::SlotsToCoeffsFirst => {
                 let lowest = self.slots_to_coeffs.take(evaluator, input)?;
                 let pass = |c: &Ciphertext, scale| {
-                    self.coefficients_to_slots(
-                        evaluator,
-                        &self.slots_to_coeffs.evaluate(evaluator, c)?,
-                        scale,
-                    )
+                    let largest = self.largest(c);
+                    let coefficients = self.slots_to_coeffs.evaluate(evaluator, &without_error(c))?;
+                    let out = self.coefficients_to_slots(evaluator, &coefficients, scale, largest)?;
+                    Ok(with_error_of(out, c, 1.0))
                 };
                 iterate(evaluator, plan, &lowest, pass, back)
             }
             Order::ModRaiseFirst => {
                 let lowest = self.take(evaluator, input)?;
                 let pass = |c: &Ciphertext, scale| {
-                    let mut slots = self.coefficients_to_slots(evaluator, &as_coefficients(c), scale)?;
+                    let (largest, coefficients) = (self.largest(c), as_coefficients(&without_error(c)));
+                    let mut slots = self.coefficients_to_slots(evaluator, &coefficients, scale, largest)?;
                     // Errors of the approximation, at most so large in each part, meet in a slot. They follow the integers that raising the modulus
                     // adds, which are independent: as sums do by Hoeffding's inequality, theirs have tails no heavier than those of this deviation.
                     let ratio = plan.coeffs_to_slots.input_scale / c.scale;
-                    slots.estimate.deviation += SQRT_2 * ratio * plan.eval_mod.approximation.error;
-                    self.slots_to_coeffs.transform(evaluator, slots, c.estimate.magnitude)
+                    let approximation = &plan.eval_mod.approximation;
+                    let error = approximation.error_up_to(largest * approximation.message);
+                    slots.estimate.deviation += SQRT_2 * ratio * error;
+                    slots.estimate = slots.estimate.saturated();
+                    let out = self.slots_to_coeffs.transform(evaluator, slots, c.estimate.magnitude)?;
+                    Ok(with_error_of(out, c, 1.0))
                 };
                 iterate(evaluator, plan, &lowest, pass, back)
             }
-        }
+        }?;
+        // The same values.
+        out.estimate.magnitude = input.estimate.magnitude;
+        out.estimate.real |= input.estimate.real;
+        Ok(out)
     }
 
     /// From coefficients of the ring of inputs, where [`SlotsToCoeffs`] leaves them or a client has put them, to slots at the plan's
@@ -151,7 +162,13 @@ impl Bootstrapper {
         require_input(Stage::ModRaise, ring, input, packing, 0, plan.coefficients_scale)?;
         let lowest = evaluator.of(input).and_then(|evaluator| evaluator.drop_to_level(input, 0));
         let lowest = lowest.map_err(|e| Stage::ModRaise.error(0, e))?;
-        let pass = |c: &Ciphertext, scale| self.coefficients_to_slots(evaluator, c, scale);
+        // A slot has a coefficient for each of its parts.
+        let parts = if plan.coeffs_to_slots.values == Values::Complex { SQRT_2 } else { 1.0 };
+        let pass = |c: &Ciphertext, scale| {
+            let largest = self.largest(c);
+            let out = self.coefficients_to_slots(evaluator, &without_error(c), scale, largest)?;
+            Ok(with_error_of(out, c, parts))
+        };
         let back = |result: &Ciphertext, like: &Ciphertext| {
             let transform = self.slots_to_coeffs.plan();
             let (level, factor) = (transform.input_level(), transform.output_scale / transform.input_scale);
@@ -162,7 +179,9 @@ impl Bootstrapper {
             let slots = lowered(evaluator, result, level, scale)?;
             lowered(evaluator, &self.slots_to_coeffs.evaluate(evaluator, &slots)?, 0, like.scale)
         };
-        iterate(evaluator, plan, &lowest, pass, back)
+        let mut out = iterate(evaluator, plan, &lowest, pass, back)?;
+        out.estimate.magnitude = parts * input.estimate.magnitude;
+        Ok(out)
     }
 
     /// An input of [`Order::ModRaiseFirst`] at level 0 and near the scale of the plan's coefficients: a smaller scale is multiplied by an integer, a
@@ -188,17 +207,31 @@ impl Bootstrapper {
         Ok(lowest)
     }
 
-    /// `mod_raise`, `coeffs_to_slots` and `eval_mod` of coefficients at level 0, to an output at `scale`.
+    /// The largest part of a value that a ciphertext decrypts to, at least 1: what its estimate says. Complex values of absolute value up to the
+    /// square root of 2 are taken for what the plan is for, parts of at most 1.
+    fn largest(&self, input: &Ciphertext) -> f64 {
+        let estimate = input.estimate;
+        let whole =
+            self.plan.coeffs_to_slots.values == Values::Complex && input.packing != Packing::Coefficients;
+        let planned = if whole { SQRT_2 } else { 1.0 };
+        let magnitude =
+            if estimate.magnitude <= planned * (1.0 + ROUNDING) { 1.0 } else { estimate.magnitude };
+        magnitude + estimate.bound()
+    }
+
+    /// `mod_raise`, `coeffs_to_slots` and `eval_mod` of coefficients at level 0 up to `largest`, to an output at `scale`.
     fn coefficients_to_slots(
         &self,
         evaluator: &Evaluator<'_>,
         input: &Ciphertext,
         scale: f64,
+        largest: f64,
     ) -> Result<Ciphertext, CircuitError> {
         let plan = &self.plan;
         let parts = self.raise_to_slots(evaluator, input)?;
         let ratio = plan.coeffs_to_slots.input_scale / input.scale;
-        let reduce = |part| eval_mod(evaluator, &plan.eval_mod, part, ratio, scale);
+        let message = largest * plan.eval_mod.approximation.message;
+        let reduce = |part| reduce(evaluator, &plan.eval_mod, part, ratio, scale, message);
         let reduced = match &parts[..] {
             // Side by side they wait for each other once, rather than at the end of each of their loops.
             [real, imaginary] => {
@@ -255,6 +288,13 @@ impl Bootstrapper {
         }
         Ok(sum)
     }
+}
+
+/// A result that has, beside its own error, `factor` times that of the input: `eval_mod` has slope 1.
+fn with_error_of(mut out: Ciphertext, input: &Ciphertext, factor: f64) -> Ciphertext {
+    out.estimate.deviation += factor * input.estimate.deviation;
+    out.estimate = out.estimate.saturated();
+    out
 }
 
 /// What has its values in slots, as the coefficients that make them.

@@ -71,7 +71,7 @@ pub(super) fn iterate(
         let mut difference = evaluator.sub(&reference, &returned)?;
         drop(returned);
         evaluator.mul_integer_assign(&mut difference, 1i64 << bits)?;
-        difference.estimate = ErrorEstimate { deviation: gain * lost, magnitude };
+        difference.estimate = ErrorEstimate { deviation: gain * lost, magnitude, ..difference.estimate };
         let scale = plan.scale / gain;
         let (mut correction, kept) = if iteration + 1 < count {
             finish(evaluator, plan, pass(&difference, intermediate(plan, scale))?)?
@@ -82,9 +82,9 @@ pub(super) fn iterate(
         correction.scale = result.scale;
         uncorrected += kept / gain;
         let deviation = correction.estimate.deviation / gain + uncorrected;
-        let magnitude = result.estimate.magnitude;
+        let estimate = result.estimate;
         evaluator.add_assign(&mut result, &correction)?;
-        result.estimate = ErrorEstimate { deviation, magnitude };
+        result.estimate = ErrorEstimate { deviation, ..estimate };
     }
     result.estimate.deviation += input.estimate.deviation;
     Ok(result)
@@ -116,7 +116,7 @@ fn finish(
 }
 
 /// The ciphertext as what it decrypts to.
-fn without_error(ciphertext: &Ciphertext) -> Ciphertext {
+pub(super) fn without_error(ciphertext: &Ciphertext) -> Ciphertext {
     let estimate = ErrorEstimate { deviation: 0.0, ..ciphertext.estimate };
     Ciphertext { estimate, ..ciphertext.clone() }
 }

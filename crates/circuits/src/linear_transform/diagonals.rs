@@ -126,6 +126,14 @@ impl Diagonal<'_> {
         }
     }
 
+    /// Whether all values are real.
+    pub(super) fn is_real(&self) -> bool {
+        match self {
+            Self::Real(_) => true,
+            Self::Complex(values) => values.iter().all(|value| value.im == 0.0),
+        }
+    }
+
     /// The squares of its absolute values.
     pub(super) fn squares(&self) -> Vec<f64> {
         match self {

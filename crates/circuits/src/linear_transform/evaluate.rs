@@ -129,13 +129,14 @@ fn estimate(
 ) -> ErrorEstimate {
     let rlwe = evaluator.parameters().rlwe();
     let (model, transform) = (inputs[0].ciphertext, inputs[0].transform);
-    let mut sum = ErrorEstimate { deviation: 0.0, magnitude: 0.0 };
+    let mut sum = ErrorEstimate { deviation: 0.0, magnitude: 0.0, real: true };
     for Input { transform, ciphertext, .. } in inputs {
         let estimate = ciphertext.estimate;
         let all = transform.growth();
         sum.deviation +=
             all * estimate.deviation + transform.deviation * (estimate.magnitude + estimate.deviation);
         sum.magnitude += all * estimate.magnitude;
+        sum.real &= estimate.real && transform.real;
     }
     let routed = evaluator.keys().routes().is_some();
     sum.deviation += inputs.iter().map(|input| input.switching_deviation(rlwe, routed)).sum::<f64>();

@@ -77,6 +77,7 @@ pub(crate) fn evaluate_raised(
         + transform.deviation * (estimate.magnitude + estimate.deviation)
         + chained;
     out.magnitude = transform.growth() * estimate.magnitude;
+    out.real &= transform.real;
     Ok(Ciphertext {
         parameters: evaluator.parameters().clone(),
         rlwe: RlweCiphertext { polys },

@@ -44,6 +44,8 @@ pub struct LinearTransform {
     baby_norms: Vec<RowNorms>,
     spread: Spread,
     pub(super) deviation: f64,
+    /// Whether all diagonals are real.
+    pub(super) real: bool,
 }
 
 impl LinearTransform {
@@ -160,6 +162,7 @@ impl LinearTransform {
             baby_norms: matrix.babies,
             spread: Spread::Arbitrary,
             deviation: matrix.deviation,
+            real: diagonals.values().all(Diagonal::is_real),
             plan,
         })
     }

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use keywright_ckks::{Ciphertext, CkksError, ErrorEstimate, Evaluator, PRODUCT_TAIL, Packing};
+use keywright_ckks::{Ciphertext, CkksError, ErrorEstimate, Evaluator, Packing};
 use keywright_rlwe::KeyElement;
 
 use super::plan::{Node, PolynomialPlan, Power};
@@ -41,13 +41,46 @@ pub fn evaluate(
         return Ok(evaluator.add_constant(&zero, plan.constant())?);
     };
     let variable = change_variable(evaluator, plan, input)?;
-    let ErrorEstimate { deviation, magnitude } = variable.estimate;
-    let points = match plan.basis() {
-        // The derivatives grow with |x|, and are taken where the error of the variable may have moved it to.
-        Basis::Monomial => vec![Point { value: magnitude + PRODUCT_TAIL * deviation, deviation }],
-        Basis::Chebyshev { .. } => chebyshev_points(plan.root_degree(), deviation),
+    let estimate = variable.estimate;
+    let (mut out, errors) = evaluate_tree(evaluator, plan, root, variable, scale)?;
+    match plan.basis() {
+        Basis::Chebyshev { .. } if estimate.real => {
+            let end = estimate.magnitude.max(1.0);
+            let reached: Vec<Point> = chebyshev_points(plan.root_degree())
+                .map(|x| Differentiation::new(plan, end * x).run(root, &errors, estimate.deviation))
+                .collect();
+            out.estimate.deviation = largest(reached.iter().map(|point| point.deviation));
+            let value = largest(reached.iter().map(|point| point.value.abs())) * BETWEEN_POINTS;
+            out.estimate.magnitude = out.estimate.magnitude.min(value);
+        }
+        basis => {
+            // The derivatives grow with |x|, and are taken where the error of the variable may have moved it to.
+            let reach = ErrorEstimate { magnitude: estimate.magnitude + estimate.bound(), ..estimate };
+            let at = Differentiation::bounding(plan, |exponent| power_bound(basis, reach, exponent));
+            out.estimate.deviation = largest([at.run(root, &errors, estimate.deviation).deviation]);
+        }
+    }
+    out.estimate = out.estimate.saturated();
+    Ok(out)
+}
+
+/// The largest of some numbers that are not negative; infinite if one is none.
+fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
+    values.into_iter().fold(0.0, |a: f64, b| if b.is_nan() { f64::INFINITY } else { a.max(b) })
+}
+
+/// Bound on the absolute value of a power of the (changed) variable.
+///
+/// In the Chebyshev basis `|T_k(y)|` is at most 1 for real `y` in `[-1, 1]` and `T_k(|y|) = cosh(k acosh |y|)` beyond. Complex values of absolute value up to
+/// `M` are within the Bernstein ellipse of semi-axes `M` and `sqrt(M^2 + 1)`, of parameter `rho = M + sqrt(M^2 + 1)`, on which
+/// `|T_k| <= (rho^k + rho^-k) / 2`.
+fn power_bound(basis: Basis, ErrorEstimate { magnitude, real, .. }: ErrorEstimate, exponent: usize) -> f64 {
+    let bound = match (basis, real) {
+        (Basis::Monomial, _) => magnitude.powi(exponent as i32),
+        (Basis::Chebyshev { .. }, true) => (exponent as f64 * magnitude.max(1.0).acosh()).cosh(),
+        (Basis::Chebyshev { .. }, false) => (exponent as f64 * magnitude.asinh()).cosh(),
     };
-    Ok(evaluate_at(evaluator, plan, root, variable, scale, &points)?.0)
+    bound.min(f64::MAX)
 }
 
 /// What can be refused before anything is computed.
@@ -88,10 +121,12 @@ pub(crate) fn check(
 /// `1 / cos(pi / 16) < 1.02` (Ehlich and Zeller 1964).
 const POINTS_PER_DEGREE: usize = 8;
 
-fn chebyshev_points(degree: usize, deviation: f64) -> Vec<Point> {
+/// More than that quotient.
+const BETWEEN_POINTS: f64 = 1.02;
+
+fn chebyshev_points(degree: usize) -> impl Iterator<Item = f64> {
     let count = POINTS_PER_DEGREE * degree;
-    let value = |i: usize| (std::f64::consts::PI * i as f64 / count as f64).cos();
-    (0..=count).map(|i| Point { value: value(i), deviation }).collect()
+    (0..=count).map(move |i| (std::f64::consts::PI * i as f64 / count as f64).cos())
 }
 
 /// Evaluates the tree of a planned polynomial at a (changed) variable that takes, up to its error, only the given values: the
@@ -103,10 +138,27 @@ pub(crate) fn evaluate_at(
     evaluator: &Evaluator<'_>,
     plan: &PolynomialPlan,
     root: &Node,
-    mut variable: Ciphertext,
+    variable: Ciphertext,
     scale: f64,
     points: &[Point],
 ) -> Result<(Ciphertext, Vec<Point>), CircuitError> {
+    let (mut out, errors) = evaluate_tree(evaluator, plan, root, variable, scale)?;
+    let reached: Vec<Point> = points
+        .iter()
+        .map(|point| Differentiation::absolute(plan, point.value).run(root, &errors, point.deviation))
+        .collect();
+    out.estimate.deviation = largest(reached.iter().map(|point| point.deviation));
+    Ok((out, reached))
+}
+
+/// Evaluates the tree of a planned polynomial at a (changed) variable. The estimate of the result has no error: those of the steps come beside it.
+fn evaluate_tree(
+    evaluator: &Evaluator<'_>,
+    plan: &PolynomialPlan,
+    root: &Node,
+    mut variable: Ciphertext,
+    scale: f64,
+) -> Result<(Ciphertext, StepErrors), CircuitError> {
     variable.estimate.deviation = 0.0;
     let mut powers = Powers {
         evaluator,
@@ -118,17 +170,15 @@ pub(crate) fn evaluate_at(
     for power in plan.powers() {
         powers.make(power)?;
     }
-    let mut out = powers.node(root, scale)?;
-    let errors = powers.errors;
-    let reached: Vec<Point> = points
-        .iter()
-        .map(|point| Differentiation::absolute(plan, point.value).run(root, &errors, point.deviation))
-        .collect();
-    out.estimate.deviation = reached.iter().map(|point| point.deviation).fold(0.0, f64::max);
-    Ok((out, reached))
+    let out = powers.node(root, scale)?;
+    Ok((out, powers.errors))
 }
 
-/// `y = w x + t`, at the scale of `x`. In the Chebyshev basis `|y| <= 1` is assumed from here on.
+/// What a magnitude may be above the end of an interval by rounding in `f64`.
+const ROUNDING: f64 = 1e-12;
+
+/// `y = w x + t`, at the scale of `x`. In the Chebyshev basis real values are taken to be in the interval where the bound on their absolute values is not
+/// above that of its ends: the magnitude is then 1.
 fn change_variable(
     evaluator: &Evaluator<'_>,
     plan: &PolynomialPlan,
@@ -140,8 +190,11 @@ fn change_variable(
     if shift != 0.0 {
         variable = evaluator.add_constant(&variable, shift)?;
     }
-    if plan.basis() != Basis::Monomial {
-        variable.estimate.magnitude = 1.0;
+    if let Basis::Chebyshev { a, b } = plan.basis() {
+        let ends = a.abs().max(b.abs()) * (1.0 + ROUNDING);
+        if input.estimate.real && input.estimate.magnitude <= ends {
+            variable.estimate.magnitude = 1.0;
+        }
     }
     Ok(variable)
 }
@@ -154,10 +207,7 @@ impl Powers<'_, '_> {
 
     /// `|X^k|` or `|T_k|` at most.
     fn magnitude(&self, exponent: usize) -> f64 {
-        match self.basis {
-            Basis::Monomial => self.get(1).estimate.magnitude.powi(exponent as i32),
-            Basis::Chebyshev { .. } => 1.0,
-        }
+        power_bound(self.basis, self.get(1).estimate, exponent)
     }
 
     fn make(&mut self, power: &Power) -> Result<(), CircuitError> {

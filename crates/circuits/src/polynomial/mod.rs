@@ -23,8 +23,8 @@
 //! Each power and each node adds an error of its own: that of its key switch and rounding at its scale, and half a unit for
 //! each constant, for values that are known of polynomials: `|T_k| <= 1` on the interval, and a node is bounded by the sum of its
 //! coefficients' absolute values, times those of their powers. What these errors and that of the input do to the result is found by
-//! differentiating the plan: on a grid of the interval in the Chebyshev basis, at the largest absolute value with the absolute values
-//! of the coefficients in the monomial basis, whose variable may be complex.
+//! differentiating the plan: on a grid of the interval, or of all that the input may be, for real values in the Chebyshev basis; with bounds on the absolute
+//! values of powers and the absolute values of coefficients in the monomial basis and for complex values.
 
 mod evaluate;
 mod plan;
@@ -45,8 +45,9 @@ use crate::CircuitError;
 pub enum Basis {
     /// Powers `x^k`.
     Monomial,
-    /// `T_k(y)` for `y = (2 x - a - b) / (b - a)`. All values must be in `[a, b]`: outside it Chebyshev polynomials
-    /// grow fast, and error estimates assume that they do not. The change of variable costs a level unless `b - a = 2`.
+    /// `T_k(y)` for `y = (2 x - a - b) / (b - a)`. Outside `[a, b]` Chebyshev polynomials grow fast, and estimates with them: where the input may be larger
+    /// than both ends, or complex, they follow the bound on its absolute values. An input that is not must be in the interval. The change of
+    /// variable costs a level unless `b - a = 2`.
     Chebyshev {
         /// Lower end.
         a: f64,

@@ -32,8 +32,8 @@ struct Evaluated {
     quotients: Vec<Evaluated>,
 }
 
-/// One point of one plan. With `absolute`, the coefficients' absolute values are taken: at `x = |x|` that bounds everything at all
-/// complex `x` of that absolute value, in the monomial basis.
+/// One point of one plan. With `absolute`, absolute values are taken of coefficients, powers and derivatives: what bounds everything at all points at
+/// which the powers are bounded.
 pub(super) struct Differentiation<'p> {
     plan: &'p PolynomialPlan,
     absolute: bool,
@@ -56,9 +56,19 @@ impl<'p> Differentiation<'p> {
         Self { plan, absolute: false, values, derivatives: BTreeMap::new() }
     }
 
-    /// What bounds everything at every point whose absolute value is at most `x`, in the monomial basis.
+    /// What bounds everything where the absolute value of each power is at most what `bound` says.
+    pub(super) fn bounding(plan: &'p PolynomialPlan, bound: impl Fn(usize) -> f64) -> Self {
+        let exponents = std::iter::once(1).chain(plan.powers().iter().map(|power| power.exponent));
+        let values = exponents.map(|exponent| (exponent, bound(exponent))).collect();
+        Self { plan, absolute: true, values, derivatives: BTreeMap::new() }
+    }
+
+    /// In the monomial basis, what bounds everything at every point whose absolute value is at most `x`; in that of Chebyshev, the point `x`.
     pub(super) fn absolute(plan: &'p PolynomialPlan, x: f64) -> Self {
-        Self { absolute: plan.basis() == Basis::Monomial, ..Self::new(plan, x) }
+        match plan.basis() {
+            Basis::Monomial => Self::bounding(plan, |exponent| x.abs().powi(exponent as i32)),
+            Basis::Chebyshev { .. } => Self::new(plan, x),
+        }
     }
 
     fn coefficient(&self, c: f64) -> f64 {
@@ -110,7 +120,7 @@ impl<'p> Differentiation<'p> {
             self.add(a, factor * derivative * of_b);
             self.add(b, factor * derivative * of_a);
             if self.plan.basis() != Basis::Monomial && a != b {
-                self.add(a - b, -derivative);
+                self.add(a - b, if self.absolute { derivative } else { -derivative });
             }
         }
         sum += (self.derivatives.get(&1).copied().unwrap_or(0.0) * deviation).powi(2);

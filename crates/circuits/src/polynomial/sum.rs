@@ -42,7 +42,7 @@ impl<'p> Term<'p> {
             let log_q = evaluator.parameters().rlwe().log2_q(level);
             return Err(CkksError::Scale { log_scale: constant_scale.log2(), log_q, level }.into());
         }
-        let factor = ErrorEstimate { deviation: 0.5 / constant_scale, magnitude: c.abs() };
+        let factor = ErrorEstimate { deviation: 0.5 / constant_scale, magnitude: c.abs(), real: true };
         Ok(Self { power, constant, estimate: power.estimate.times(factor) })
     }
 
@@ -103,8 +103,9 @@ pub(super) fn accumulate(
         }
     });
     let magnitude = |a: &Ciphertext| a.estimate.magnitude;
-    let products: f64 = products.iter().map(|(a, b)| magnitude(a) * magnitude(b)).sum();
-    let start = ErrorEstimate { deviation: 0.0, magnitude: multiple as f64 * products };
+    let sum: f64 = products.iter().map(|(a, b)| magnitude(a) * magnitude(b)).sum();
+    let real = products.iter().all(|(a, b)| a.estimate.real && b.estimate.real);
+    let start = ErrorEstimate { deviation: 0.0, magnitude: multiple as f64 * sum, real };
     Ciphertext {
         parameters: evaluator.parameters().clone(),
         rlwe: RlweCiphertext { polys },

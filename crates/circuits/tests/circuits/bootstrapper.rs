@@ -94,6 +94,60 @@ fn every_packing_comes_back() {
 }
 
 #[test]
+fn larger_values_than_planned_are_within_the_bound() {
+    let owner =
+        Owner::insecure(10, &[vec![50, 40, 40, 45, 45, 45], vec![50; 14]].concat(), &[50, 50, 50], 45.0);
+    let p = &owner.parameters;
+    for (kind, order) in [
+        (Values::Real, Order::SlotsToCoeffsFirst),
+        (Values::Complex, Order::SlotsToCoeffsFirst),
+        (Values::Real, Order::ModRaiseFirst),
+    ] {
+        let plan =
+            BootstrapperPlan::new(p, &BootstrapperLiteral { order, output_level: None, ..literal(9, kind) })
+                .unwrap();
+        let keys = keys(&owner, &plan);
+        let evaluator = Evaluator::new(p, &keys).unwrap();
+        let bootstrapper = Bootstrapper::new(p, &plan).unwrap();
+        let planned = bootstrapper.bootstrap(&evaluator, &owner.encrypt(&values(kind, 9, 7), 3)).unwrap();
+        for largest in [2.0, 8.0, 20.0, 40.0] {
+            let mut z = values(kind, 9, 7);
+            z[3] = Complex64::new(largest, 0.0);
+            let out = bootstrapper.bootstrap(&evaluator, &owner.encrypt(&z, 3)).unwrap();
+            let seen = owner.check(&out, &z, FLOAT, &format!("{kind:?}, {order:?}, up to {largest}"));
+            let bound = out.estimate.bound();
+            assert!(bound.is_finite() && bound >= planned.estimate.bound(), "{bound}");
+            // In coefficients one slot is little.
+            assert!(order == Order::ModRaiseFirst || largest > 8.0 || bound < 1e3 * seen, "{bound} {seen}");
+        }
+    }
+}
+
+#[test]
+fn bounds_of_bootstraps_in_a_row_are_added() {
+    const COUNT: usize = 10;
+    let owner =
+        Owner::insecure(10, &[vec![50, 40, 40, 45, 45, 45], vec![50; 14]].concat(), &[50, 50, 50], 45.0);
+    let p = &owner.parameters;
+    for kind in [Values::Real, Values::Complex] {
+        let plan = BootstrapperPlan::new(p, &literal(9, kind)).unwrap();
+        let keys = keys(&owner, &plan);
+        let evaluator = Evaluator::new(p, &keys).unwrap();
+        let bootstrapper = Bootstrapper::new(p, &plan).unwrap();
+        let z = values(kind, 9, 7);
+        let first = bootstrapper.bootstrap(&evaluator, &owner.encrypt(&z, 3)).unwrap();
+        let mut out = first.clone();
+        for number in 2..=COUNT {
+            out = bootstrapper.bootstrap(&evaluator, &out).unwrap();
+            owner.check(&out, &z, FLOAT, &format!("{kind:?}, bootstrap {number}"));
+        }
+        let growth = out.estimate.bound() / first.estimate.bound();
+        assert!(growth < 1.1 * COUNT as f64, "{kind:?}: {growth}");
+        assert!(out.estimate.magnitude <= first.estimate.magnitude);
+    }
+}
+
+#[test]
 fn a_full_packing_comes_back_with_stages_apart_or_not_for_every_budget() {
     let owner = owner();
     let (p, rlwe) = (&owner.parameters, owner.parameters.rlwe());

@@ -103,6 +103,69 @@ fn an_odd_function_on_an_interval() {
 }
 
 #[test]
+fn values_outside_the_interval_are_within_the_bound() {
+    let owner = small();
+    let keys = relinearization(&owner, 8);
+    let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();
+    for degree in [1usize, 3, 7, 15, 31, 63] {
+        let polynomial = Polynomial::new(UNIT, Values(degree as u64).reals(degree + 1)).unwrap();
+        let plan = PolynomialPlan::new(&polynomial);
+        let run = |input: &Ciphertext| evaluate(&evaluator, &plan, input, None).unwrap();
+        let inside = run(&owner.encrypt_real(&Values(1).reals(64), 8)).estimate;
+        for largest in [1.05, 1.2] {
+            let x: Vec<f64> = Values(1).reals(64).iter().map(|v| largest * v).chain([largest; 64]).collect();
+            let out = run(&owner.encrypt_real(&x, 8));
+            let growth = (degree as f64 * largest.acosh()).cosh();
+            // The reference loses units of its own size.
+            let total: f64 = polynomial.coefficients().iter().map(|c| c.abs()).sum();
+            let expected: Vec<_> = x.iter().map(|&x| Complex64::new(polynomial.value(x), 0.0)).collect();
+            let what = format!("degree {degree}, up to {largest}");
+            let seen = owner.check(&out, &expected, FLOAT * (total + 1.0) * growth, &what);
+            assert!(out.estimate.bound() >= inside.bound() && out.estimate.bound() < 1e5 * seen, "{what}");
+            assert!(out.estimate.magnitude <= 1.03 * total * growth, "{what}");
+        }
+        // On the unit circle T_k is up to (rho^k + rho^-k) / 2, rho = 1 + sqrt 2.
+        let z: Vec<_> = (0..128).map(|k| Complex64::from_polar(1.0, 0.05 * f64::from(k))).collect();
+        let growth = (degree as f64 * 1f64.asinh()).cosh();
+        let value = |z: Complex64| {
+            let (mut a, mut b) = (Complex64::ZERO, Complex64::ZERO);
+            for &c in polynomial.coefficients().iter().skip(1).rev() {
+                (a, b) = (2.0 * z * a - b + c, a);
+            }
+            z * a - b + polynomial.coefficients()[0]
+        };
+        let expected: Vec<_> = z.iter().map(|&z| value(z)).collect();
+        let total: f64 = polynomial.coefficients().iter().map(|c| c.abs()).sum();
+        let input = owner.encrypt(&z, 8);
+        assert!(!input.estimate.real);
+        // Values above the modulus cannot be had.
+        if total * growth * input.scale < 2f64.powi(90) {
+            let float = FLOAT * (total + 1.0) * growth;
+            let out = run(&input);
+            assert!(!out.estimate.real);
+            owner.check(&out, &expected, float, &format!("complex, degree {degree}"));
+        }
+    }
+}
+
+#[test]
+fn bounds_of_what_nobody_can_bound_are_numbers() {
+    let owner = small();
+    let keys = relinearization(&owner, 8);
+    let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();
+    for basis in [UNIT, Basis::Monomial] {
+        let plan = PolynomialPlan::new(&Polynomial::new(basis, Values(2).reals(64)).unwrap());
+        for real in [true, false] {
+            let mut input = owner.encrypt_real(&Values(1).reals(64), 8);
+            (input.estimate.magnitude, input.estimate.real) = (1e200, real);
+            let estimate = evaluate(&evaluator, &plan, &input, None).unwrap().estimate;
+            assert!(estimate.deviation.is_finite() && estimate.magnitude.is_finite(), "{estimate:?}");
+            assert!(estimate.bound() > 1e200 && estimate.magnitude > 1e200, "{basis:?} {real} {estimate:?}");
+        }
+    }
+}
+
+#[test]
 fn keys_are_needed_where_the_plan_says() {
     let owner = small();
     let x = Values(4).reals(8);

@@ -115,7 +115,7 @@ impl Evaluator<'_> {
         out.scale = scale;
         // The constant is off by at most half a unit of its scale, and by that of its product in f64.
         let rounding = 0.5 / constant_scale + c.abs() * f64::EPSILON / 2.0;
-        let factor = ErrorEstimate { deviation: rounding / PRODUCT_TAIL, magnitude: c.abs() };
+        let factor = ErrorEstimate { deviation: rounding / PRODUCT_TAIL, magnitude: c.abs(), real: true };
         out.estimate = a.estimate.times(factor);
         Ok(out)
     }
@@ -157,7 +157,8 @@ impl Evaluator<'_> {
             let m = ring.modulus(i);
             ring.backend().mul_scalar_assign(m, limb, m.shoup(m.reduce_i64(k)));
         });
-        a.estimate = a.estimate.times(ErrorEstimate { deviation: 0.0, magnitude: (k as f64).abs() });
+        a.estimate =
+            a.estimate.times(ErrorEstimate { deviation: 0.0, magnitude: (k as f64).abs(), real: true });
         Ok(())
     }
 }

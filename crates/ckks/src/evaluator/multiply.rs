@@ -224,6 +224,7 @@ impl Evaluator<'_> {
         }
         let ring = self.parameters.rlwe().ring();
         let mut out = a.clone();
+        out.estimate.real = false;
         for i in 0..=a.level() {
             let m = ring.modulus(i);
             let mut unit = Buffer::zeroed(ring.n());

@@ -222,7 +222,7 @@ pub fn write_compact<E: Engine>(
     for half in halves {
         require_len("coefficients of a ciphertext", half.len(), engine.n())?;
     }
-    let message = MessageFields { log_slots: None, numbers: message };
+    let message = MessageFields { log_slots: None, real: true, numbers: message };
     let fields = descriptor(layout, dropped, None, message)?;
     let body = body_bytes(engine.log_n(), width, layout, dropped, false);
     let mut object =

@@ -80,7 +80,7 @@ impl<'a> Reader<'a> {
     /// The numbers of a message whose values are in coefficients.
     pub(crate) fn message(&mut self) -> Result<[u64; 3], ClientError> {
         match MessageFields::decode(&mut self.fields) {
-            Ok(MessageFields { log_slots: None, numbers }) => Ok(numbers),
+            Ok(MessageFields { log_slots: None, numbers, .. }) => Ok(numbers),
             Ok(_) | Err(FrameError::Field { .. }) => Err(ClientError::Format {
                 what: self.what,
                 problem: "its values are in slots, not in coefficients",

@@ -150,7 +150,11 @@ impl ClientParameters {
     pub(crate) fn message(&self, symmetric: bool) -> MessageFields {
         let [public, secret, magnitude] = self.literal.estimate;
         let deviation = if symmetric { secret } else { public };
-        MessageFields { log_slots: None, numbers: [double_bits(self.literal.scale), deviation, magnitude] }
+        MessageFields {
+            log_slots: None,
+            real: true,
+            numbers: [double_bits(self.literal.scale), deviation, magnitude],
+        }
     }
 
     /// Writes the parameters: what a server hands to its clients.

@@ -54,7 +54,7 @@ impl ChemScheme for ChemCkks {
         let packing = Packing::Slots { log_slots: self.parameters.max_log_slots() };
         let scale = self.parameters.scale();
         let deviation = (variance * packing.spread()).sqrt() / scale;
-        let estimate = ErrorEstimate { deviation, magnitude: message as f64 * self.rounded };
+        let estimate = ErrorEstimate { deviation, magnitude: message as f64 * self.rounded, real: true };
         Ciphertext { parameters: self.parameters.clone(), rlwe, scale, packing, estimate }
     }
 }

@@ -47,15 +47,15 @@ impl Descriptor for MessageDescriptor {
             Packing::Coefficients => None,
         };
         let numbers = [self.scale, self.estimate.deviation, self.estimate.magnitude].map(f64::to_bits);
-        MessageFields { log_slots, numbers }.encode(out)
+        MessageFields { log_slots, real: self.estimate.real, numbers }.encode(out)
     }
 
     fn decode(fields: &mut FieldReader<'_>) -> Result<Self, WireError> {
-        let MessageFields { log_slots, numbers } = Descriptor::decode(fields)?;
+        let MessageFields { log_slots, real, numbers } = Descriptor::decode(fields)?;
         let packing = log_slots
             .map_or(Packing::Coefficients, |log_slots| Packing::Slots { log_slots: log_slots.into() });
         let [scale, deviation, magnitude] = numbers.map(f64::from_bits);
-        let message = Self { scale, packing, estimate: ErrorEstimate { deviation, magnitude } };
+        let message = Self { scale, packing, estimate: ErrorEstimate { deviation, magnitude, real } };
         message.require_legal()?;
         Ok(message)
     }

@@ -49,7 +49,7 @@ impl Record for Plaintext {
         let limbs = self.poly.limb_count();
         in_range("number of limbs of a plaintext", limbs as u64, 1, parameters.max_level() as u64 + 1)?;
         require_shape(parameters.rlwe(), self.poly.n(), limbs, limbs)?;
-        let estimate = ErrorEstimate { deviation: 0.0, magnitude: self.magnitude };
+        let estimate = ErrorEstimate { deviation: 0.0, magnitude: self.magnitude, real: self.real };
         let message = MessageDescriptor { scale: self.scale, packing: self.packing, estimate };
         Ok(PlaintextDescriptor { level: limbs - 1, message })
     }
@@ -75,7 +75,14 @@ impl Record for Plaintext {
     ) -> Result<Self, WireError> {
         let poly = body.poly(parameters.rlwe().n(), moduli(parameters.rlwe(), descriptor.level + 1))?;
         let MessageDescriptor { scale, packing, estimate } = descriptor.message;
-        Ok(Self { parameters: parameters.clone(), poly, scale, packing, magnitude: estimate.magnitude })
+        Ok(Self {
+            parameters: parameters.clone(),
+            poly,
+            scale,
+            packing,
+            magnitude: estimate.magnitude,
+            real: estimate.real,
+        })
     }
 }
 

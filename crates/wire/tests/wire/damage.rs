@@ -386,7 +386,7 @@ fn messages_must_have_a_meaning() {
         reseal(&mut bytes);
         Ciphertext::from_bytes(&bytes, &c).unwrap_err()
     };
-    assert!(matches!(load(&|d| d[2] = 2), WireError::Field { value: 2, max: 1, .. }));
+    assert!(matches!(load(&|d| d[2] = 3), WireError::Field { value: 3, max: 2, .. }));
     assert!(matches!(load(&|d| d[2] = 1), WireError::Field { value: 9, max: 0, .. }));
     assert!(matches!(load(&|d| d[3] = 10), WireError::Field { value: 10, max: 9, .. }));
     for (offset, allowed_zero) in [(4, false), (12, true), (20, true)] {

@@ -62,6 +62,10 @@ fn ckks_objects() {
     let (ct, back) = (samples::ckks_ciphertext(&c), round_trip(&samples::ckks_ciphertext(&c), &c));
     assert!(back.rlwe == ct.rlwe);
     assert_eq!((back.scale, back.packing, back.estimate), (ct.scale, ct.packing, ct.estimate));
+    let mut real = ct.clone();
+    real.estimate.real = true;
+    assert_eq!(round_trip(&real, &c).estimate, real.estimate);
+    assert_eq!(real.to_bytes(&c).unwrap().len(), ct.to_bytes(&c).unwrap().len());
     let (seeded, back) = (samples::ckks_seeded(&c), round_trip(&samples::ckks_seeded(&c), &c));
     assert!(back.expand().rlwe == seeded.expand().rlwe);
     assert_eq!((back.scale, back.packing, back.estimate), (seeded.scale, seeded.packing, seeded.estimate));

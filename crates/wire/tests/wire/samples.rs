@@ -152,12 +152,19 @@ pub(crate) fn ckks_parameters() -> CkksParameters {
 
 /// Numbers that no computation made, all exact in binary.
 const SCALE: f64 = 184_717_954_048.5;
-const ESTIMATE: ErrorEstimate = ErrorEstimate { deviation: 1.0 / 1024.0, magnitude: 3.25 };
+const ESTIMATE: ErrorEstimate = ErrorEstimate { deviation: 1.0 / 1024.0, magnitude: 3.25, real: false };
 
 pub(crate) fn plaintext(c: &CkksParameters) -> Plaintext {
     let poly = filler(c.rlwe(), object::PLAINTEXT, 0, 0..1);
     let packing = Packing::Slots { log_slots: 3 };
-    Plaintext { parameters: c.clone(), poly, scale: SCALE, packing, magnitude: ESTIMATE.magnitude }
+    Plaintext {
+        parameters: c.clone(),
+        poly,
+        scale: SCALE,
+        packing,
+        magnitude: ESTIMATE.magnitude,
+        real: ESTIMATE.real,
+    }
 }
 
 pub(crate) fn ckks_ciphertext(c: &CkksParameters) -> Ciphertext {
@@ -168,8 +175,8 @@ pub(crate) fn ckks_ciphertext(c: &CkksParameters) -> Ciphertext {
 
 pub(crate) fn ckks_seeded(c: &CkksParameters) -> SeededCiphertext {
     let seeded = SeededRlweCiphertext { seed: HALF, c0: filler(c.rlwe(), object::CKKS_SEEDED, 0, 0..1) };
-    let packing = Packing::Coefficients;
-    SeededCiphertext { parameters: c.clone(), seeded, scale: SCALE, packing, estimate: ESTIMATE }
+    let (packing, estimate) = (Packing::Coefficients, ErrorEstimate { real: true, ..ESTIMATE });
+    SeededCiphertext { parameters: c.clone(), seeded, scale: SCALE, packing, estimate }
 }
 
 /// A prime that is 1 modulo `2^11`, so that there are slots.

@@ -73,6 +73,9 @@ pub struct SineApproximation {
     pub error: f64,
 }
 
+/// Messages up to which the sine rises, in units of `q_0`: above, it takes them for smaller ones.
+const FOLDED: f64 = 0.25;
+
 /// Points of the grid on each half of the neighbourhood of an integer, at which errors are evaluated.
 const GRID: i32 = 16;
 
@@ -136,7 +139,7 @@ impl SineApproximation {
         }
         let cosine = cosine(k, message, degree, double_angles)?;
         let mut out = Self { k, message, cosine, double_angles, arcsine: arcsine.clone(), error: 0.0 };
-        out.error = out.measure();
+        out.error = out.measure(message, GRID);
         Ok(out)
     }
 
@@ -234,12 +237,38 @@ impl SineApproximation {
         self.arcsine.value(sine)
     }
 
-    /// Values of `y` all over the neighbourhoods of integers, at which errors are followed.
-    pub(crate) fn inputs(&self) -> impl Iterator<Item = f64> + '_ {
-        let messages = || (-2..=2).map(|part| self.message * f64::from(part) / 2.0);
+    /// Values of `y` all over the neighbourhoods of integers, at which errors are followed, for messages up to `message`; beyond [`FOLDED`] those up
+    /// to there.
+    pub(crate) fn inputs(&self, message: f64) -> impl Iterator<Item = f64> + '_ {
+        let message = message.clamp(self.message, FOLDED.max(self.message));
+        let messages = move || (-2..=2).map(move |part| message * f64::from(part) / 2.0);
         (-(self.k as i64)..=self.k as i64)
             .flat_map(move |integer| messages().map(move |mu| integer as f64 + mu - 0.25))
             .map(|shifted| shifted / self.half_width())
+    }
+
+    /// A bound on the error for messages up to `message`, which may be above [`Self::message`], in units of `q_0`. Up to [`FOLDED`] it is measured;
+    /// beyond, where the sine takes messages for others, it is what the circuit can give at all, and the message.
+    pub fn error_up_to(&self, message: f64) -> f64 {
+        if message <= self.message {
+            return self.error;
+        }
+        if message <= FOLDED {
+            return self.error.max(self.measure(message, 4 * GRID));
+        }
+        // |T_k| <= T_k(|y|), |y| > 1, in the Chebyshev basis; sums of absolute values from there.
+        let y = ((self.k as f64 + message + 0.25) / self.half_width()).max(1.0);
+        let powers = self.cosine.coefficients().iter().enumerate();
+        let cosine: f64 = powers.map(|(k, c)| c.abs() * (k as f64 * y.acosh()).cosh().min(f64::MAX)).sum();
+        let sine = (0..self.double_angles).fold(cosine, |c, _| 2.0 * c * c + 1.0);
+        let arcsine: f64 = self
+            .arcsine
+            .coefficients()
+            .iter()
+            .enumerate()
+            .map(|(k, c)| c.abs() * sine.powi(k as i32).min(f64::MAX))
+            .sum();
+        (arcsine + message).min(f64::MAX)
     }
 
     /// Sum of the absolute values of the cosine's coefficients.
@@ -252,11 +281,12 @@ impl SineApproximation {
         (self.message / self.error).log2()
     }
 
-    fn measure(&self) -> f64 {
+    /// The largest error of messages up to `largest_message` on a grid of so many points for each sign.
+    fn measure(&self, largest_message: f64, grid: i32) -> f64 {
         let mut largest = 0.0f64;
         for integer in -(self.k as i64)..=self.k as i64 {
-            for point in -GRID..=GRID {
-                let message = self.message * f64::from(point) / f64::from(GRID);
+            for point in -grid..=grid {
+                let message = largest_message * f64::from(point) / f64::from(grid);
                 largest = largest.max((self.value(integer as f64 + message) - message).abs());
             }
         }
@@ -367,7 +397,7 @@ mod tests {
         let width = half_width(k, eps);
         let whole = chebyshev_interpolate(|y| (PI * width * y).cos(), -1.0, 1.0, 62).unwrap().polynomial;
         let even = SineApproximation::new(k, eps, 62, 1, 7).unwrap();
-        let whole = SineApproximation { cosine: whole, ..even.clone() }.measure();
+        let whole = SineApproximation { cosine: whole, ..even.clone() }.measure(eps, GRID);
         let odd = SineApproximation::new(k, eps, 63, 1, 7).unwrap();
         assert!(even.error < whole / 3.0, "{:e} {whole:e}", even.error);
         assert!(odd.error < even.error / 64.0, "{:e} {:e}", odd.error, even.error);

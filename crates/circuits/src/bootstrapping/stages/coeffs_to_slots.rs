@@ -326,6 +326,7 @@ impl CoeffsToSlots {
         let mut out = self.real_parts(keys, &slots).map_err(|e| stage.error(plan.output_level(), e))?;
         for part in &mut out {
             part.estimate.magnitude = magnitude * plan.factor;
+            part.estimate.real = true;
         }
         Ok(out)
     }

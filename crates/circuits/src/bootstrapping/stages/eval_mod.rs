@@ -28,7 +28,8 @@
 //! deviation^2 = ratio^2 max_x ( (W e_y)^2 + sum_k ((d mu / d step_k)(x) e_k)^2 ),
 //! ```
 //!
-//! [`keywright_ckks::PRODUCT_TAIL`] of which are the bound. The error of the approximation is added to it. For steps of
+//! [`keywright_ckks::PRODUCT_TAIL`] of which are the bound. The error of the approximation is added to it: of messages up to the largest that the input may have, where a
+//! bootstrapping knows it to be above 1. For steps of
 //! equal errors `e` the powers count most. That of `T_2 = 2 y^2 - 1` has the derivative `W / (4 y)`, which is `W^2`
 //! at the integer 0, where `y = -1 / (4 W)`; `T_4` has a quarter of it, and so on. Larger scales for the first
 //! powers take that away: wide primes at the first levels, and the input scale that goes with them.
@@ -161,6 +162,21 @@ pub fn eval_mod(
     ratio: f64,
     scale: f64,
 ) -> Result<Ciphertext, CircuitError> {
+    reduce(evaluator, plan, input, ratio, scale, plan.approximation.message)
+}
+
+/// [`eval_mod`] of messages up to `message`, in units of `q_0`: the estimate covers those that the approximation was not built for as well.
+///
+/// # Errors
+/// As [`eval_mod`].
+pub(crate) fn reduce(
+    evaluator: &Evaluator<'_>,
+    plan: &EvalModPlan,
+    input: &Ciphertext,
+    ratio: f64,
+    scale: f64,
+    message: f64,
+) -> Result<Ciphertext, CircuitError> {
     let parameters = evaluator.parameters();
     parameters.require_same(&input.parameters, "the evaluator", "the ciphertext")?;
     let (needed, available) = (plan.depth(), input.level());
@@ -183,7 +199,7 @@ pub fn eval_mod(
 
     let shifted = evaluator.add_constant(input, -0.25 / approximation.half_width())?;
     let points = approximation
-        .inputs()
+        .inputs(message)
         .map(|value| Point { value, deviation: shifted.estimate.deviation })
         .collect::<Vec<_>>();
     let (mut value, mut points) = evaluate(evaluator, &plan.cosine, shifted, scales[0], &points)?;
@@ -194,9 +210,10 @@ pub fn eval_mod(
         (value, _) = evaluate(evaluator, arcsine, value, last, &points)?;
     }
     // The same integers, read at the scale asked for.
-    value.estimate.deviation =
-        value.estimate.deviation * value.scale / scale + ratio * approximation.error / PRODUCT_TAIL;
-    value.estimate.magnitude = ratio * approximation.message;
+    value.estimate.deviation = value.estimate.deviation * value.scale / scale
+        + ratio * approximation.error_up_to(message) / PRODUCT_TAIL;
+    value.estimate.magnitude = ratio * message.max(approximation.message);
+    value.estimate = value.estimate.saturated();
     value.scale = scale;
     Ok(value)
 }
@@ -210,6 +227,7 @@ fn evaluate(
     points: &[Point],
 ) -> Result<(Ciphertext, Vec<Point>), CircuitError> {
     polynomial::check(evaluator, plan, &variable, scale)?;
+    variable.estimate.real = true;
     variable.estimate.magnitude = points.iter().map(|point| point.value.abs()).fold(0.0, f64::max);
     let Some(root) = plan.root() else { return Err(CircuitError::Empty("the polynomial")) };
     polynomial::evaluate_at(evaluator, plan, root, variable, scale, points)
@@ -233,7 +251,7 @@ fn double_angle(
         })
         .collect();
     let deviation = points.iter().map(|point| point.deviation).fold(0.0, f64::max);
-    out.estimate = ErrorEstimate { deviation, magnitude: 1.0 };
+    out.estimate = ErrorEstimate { deviation, magnitude: 1.0, real: true };
     Ok((out, points))
 }
 

@@ -220,7 +220,8 @@ fn raised(
     let meeting = if input.packing == Packing::Coefficients { 1.0 } else { rlwe.n() as f64 };
     let overflow = (plan.weight(rlwe) as f64 + 1.0) / 2.0 * meeting;
     let units = input.scale / q0;
-    let estimate = ErrorEstimate { deviation: input.estimate.deviation * units, magnitude: overflow };
+    let estimate =
+        ErrorEstimate { deviation: input.estimate.deviation * units, magnitude: overflow, ..input.estimate };
     let mut out =
         Ciphertext { parameters: parameters.clone(), rlwe: polys, scale: q0, estimate, ..input.clone() };
     out.estimate = estimate.with_noise(out.deviation_of(variance));

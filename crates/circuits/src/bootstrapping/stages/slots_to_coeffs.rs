@@ -163,6 +163,7 @@ impl SlotsToCoeffs {
         let packing = lowered.packing;
         let mut out = self.transform(evaluator, lowered, input.estimate.magnitude)?;
         out.packing = Packing::Coefficients;
+        out.estimate.real = true;
         // The root mean square of the slots' errors, spread over the coefficients.
         out.estimate.deviation /= packing.spread().sqrt();
         Ok(out)
