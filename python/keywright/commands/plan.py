@@ -15,7 +15,9 @@ from keywright._terminal import Column, Terminal
 from keywright._units import format_bytes, format_seconds
 from keywright.plan.cost.calibration import Calibration, stored_calibration
 from keywright.plan.keys import plan_file
+from keywright.plan.keys.execution import smaller_rings
 from keywright.plan.keys.time_prediction import predict_plan
+from keywright.plan.search.quick import QuickPlanner, open_ring
 from keywright.plan.workload.network import convert, convert_bootstrap, on_parameters, open_bootstraps
 
 from .helpers.arguments import add_batch_argument
@@ -124,8 +126,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         require_place(options.out)
     sent = parse_bytes(options.derived) if options.derived else None
     with terminal.progress("reading the program", None):
-        workload, variants = _load(options)
+        workload, variants, smaller = _load(options)
     model, machine = _model(options)
+    subrings = tuple(QuickPlanner(each, model).best() for each in smaller)
     every = planning.STRATEGIES["all-required"].plan(workload, model)
     whole = predict_plan(every, model).seconds
     budget = parse_budget(options.memory, options.time, whole)
@@ -135,8 +138,11 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             [workload, *variants], model, max_hops=options.hops, report=lambda _: advance(1)
         )
     with terminal.progress("the best plan within the budget", None):
-        best = planner.best(budget)
-    plans = [strategy.plan(workload, model) for strategy in planning.STRATEGIES.values()]
+        best = replace(planner.best(budget), subrings=subrings)
+    plans = [
+        replace(strategy.plan(workload, model), subrings=subrings)
+        for strategy in planning.STRATEGIES.values()
+    ]
     rows = [_row(plan, model, whole) for plan in [*plans, best]]
     chosen = (
         best if options.strategy == "optimal" else next(p for p in plans if p.strategy == options.strategy)
@@ -318,10 +324,14 @@ def _described_masters(derived: planning.DerivationDesign) -> dict[str, object]:
     }
 
 
-def _load(options: argparse.Namespace) -> tuple[planning.Workload, list[planning.OpenWorkload]]:
-    """The program as it is, and its variants with what is open."""
+def _load(
+    options: argparse.Namespace,
+) -> tuple[planning.Workload, list[planning.OpenWorkload], list[planning.OpenWorkload]]:
+    """The program as it is, its variants with what is open, and what it computes in smaller rings, whose keys
+    are planned apart from those that the budget is for."""
     path: Path = options.program
     variants: list[planning.OpenWorkload] = []
+    smaller: list[planning.OpenWorkload] = []
     if not path.exists() and not path.suffix and str(path) not in bootstrap_presets():
         raise CommandError(
             f"{path}: there is no such file, and no bootstrapping preset of that name; there are "
@@ -346,10 +356,14 @@ def _load(options: argparse.Namespace) -> tuple[planning.Workload, list[planning
         workload = convert(compiled.program, compiled.parameters, path.stem, compiled.plans)
         if compiled.plans:
             variants = open_bootstraps(compiled.plans, path.stem, compiled.program)
+        smaller = [
+            open_ring(compiled.program, compiled.parameters, compiled.plans, path.stem, ring)
+            for ring in smaller_rings(compiled.program)
+        ]
         budget = planning.error_budget(compiled.plans)
     noise = budget if options.noise is None else options.noise
     opened = [each.with_noise(noise) for each in variants]
-    return replace(workload, noise_bits=noise), opened
+    return replace(workload, noise_bits=noise), opened, smaller
 
 
 def _refuse(options: argparse.Namespace, what: str, *names: str) -> None:

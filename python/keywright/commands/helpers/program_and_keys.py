@@ -15,7 +15,7 @@ from keywright.plan import CostModel
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.ring.chain_sources import chain_of
-from keywright.plan.search.quick import QuickPlanner, open_network
+from keywright.plan.search.quick import NetworkPlanner
 from keywright.serve.model import Model
 
 from .errors import CommandError
@@ -57,19 +57,18 @@ class Compiled:
     plans: Sequence[kw.BootstrapperPlan] = ()
 
     @cached_property
-    def _planner(self) -> QuickPlanner:
-        opened = open_network(self.program, self.parameters, self.plans)
-        return QuickPlanner(opened, stored_model() or CostModel())
+    def _planner(self) -> NetworkPlanner:
+        return NetworkPlanner(self.program, self.parameters, self.plans, stored_model())
 
     @property
     def candidates(self) -> list[PlanExecution]:
         """Plans of its keys, from the fewest bytes up to the fastest."""
-        return self._planner.executions(self.parameters, self.program, self.plans)
+        return self._planner.executions()
 
     @cached_property
     def execution(self) -> PlanExecution:
         """The one of fewest bytes that is about as fast as any."""
-        return PlanExecution(self._planner.best(), self.parameters, self.program, self.plans)
+        return self._planner.best()
 
     @property
     def specs(self) -> list[kw.KeySpec]:

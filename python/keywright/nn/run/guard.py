@@ -34,7 +34,8 @@ def guard(program: CompiledNetwork, samples: ArrayLike, largest_output: float | 
     for batch in program.batches(values[None] if values.shape == program.input_shape else values):
         watch = _Watch(program)
         backend = ClearBackend(program.slots, program.bootstraps)
-        inputs = [backend.encrypt(row, program.input_level) for row in program.pack(batch)]
+        ring = program.input_log_n
+        inputs = [backend.encrypt(row, program.input_level, ring) for row in program.pack(batch)]
         with np.errstate(over="ignore", invalid="ignore"):
             outputs = execute(program, backend, inputs, watch.look)
         for output in outputs:
