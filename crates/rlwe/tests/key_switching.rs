@@ -57,7 +57,7 @@ fn expected(
                 backend.mul(m, &input, s, limb);
             }
             KeyElement::Secret(_) | KeyElement::DenseToSparse(_) | KeyElement::SparseToDense(_) => {}
-            other => panic!("{other} is tested with the rings"),
+            other => unreachable!("{other} is tested with the rings"),
         }
     }
     out
