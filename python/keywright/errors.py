@@ -3,6 +3,7 @@
 Every message says what to do next. File-system errors stay `OSError`, wrong Python types stay `TypeError`.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
 
@@ -199,6 +200,20 @@ class KeyMemoryError(KeywrightError, MemoryError):
     budget: int
     element: str
     level: int
+
+
+class MemoryBudgetError(KeywrightError, MemoryError):
+    """What is to be run does not fit into the memory that the process may take.
+
+    Attributes:
+        needed: predicted peak of the least plan, bytes.
+        budget: bytes allowed.
+        parts: what that peak is made of, by name.
+    """
+
+    needed: int
+    budget: int
+    parts: Mapping[str, int]
 
 
 class KeySourceError(KeywrightError, OSError):

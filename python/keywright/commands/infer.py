@@ -1,10 +1,10 @@
 """Classify samples under encryption in one go: keys, encryption, evaluation and decryption in one process."""
 
 import argparse
-import resource
-import sys
+import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,8 @@ from keywright.nn.placement.target import SPREAD_DOUBLINGS
 from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded
 from keywright.nn.run.timing import LayerClock
 from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.memory.machine import default_budget, peak_bytes
+from keywright.plan.memory.process import ProcessPlan
 
 from .decrypt import PREDICTION, prediction
 from .helpers.arguments import (
@@ -30,6 +32,7 @@ from .helpers.errors import CommandError
 from .helpers.fit import fit_record, guard_samples, print_fit, read_fit
 from .helpers.folders import new_file
 from .helpers.inputs import count_samples, load_samples
+from .helpers.memory import add_memory_argument, memory_budget, plan_inference, print_memory
 from .helpers.program_and_keys import Compiled, approximate_model, compile_model, make_keys
 
 LAYERS = [
@@ -61,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="print layers, levels, bootstraps, predicted times, and what batches take, instead of running",
     )
     add_preset_argument(parser)
+    add_memory_argument(parser)
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,7 @@ class Inference:
         error_bound: derived bound on the error of every output.
         kinds: of layers, with their times a batch; see `LayerClock.by_kind`.
         plaintext_bytes: of the encoded model.
+        planned: what memory was planned for.
     """
 
     outputs: NDArray[np.float64]
@@ -93,27 +98,69 @@ class Inference:
     error_bound: float
     kinds: list[dict[str, str | int | float]]
     plaintext_bytes: int
+    planned: ProcessPlan
 
 
-def infer(compiled: Compiled, samples: NDArray[np.float64], terminal: Terminal) -> Inference:
+def infer(
+    compiled: Compiled, samples: NDArray[np.float64], terminal: Terminal, planned: ProcessPlan | None = None
+) -> Inference:
     """Run client and server on samples, as many at a time as the program takes. The server's part sees
-    ciphertexts and evaluation keys only."""
-    program, parameters = compiled.program, compiled.parameters
+    ciphertexts and evaluation keys only.
+
+    Args:
+        planned: keys and diagonals; within most of what is free where not given.
+
+    Raises:
+        MemoryBudgetError: it cannot be done within the budget; nothing was made.
+    """
+    if planned is None:
+        with terminal.progress("planning keys and memory", None):
+            planned = plan_inference(compiled, len(samples), default_budget())
+    with ExitStack() as stack:
+        keys, secret, key_seconds = _make_keys(compiled, planned, terminal, stack)
+        return _evaluate(compiled, planned, keys, secret, samples, key_seconds, terminal)
+
+
+def _make_keys(
+    compiled: Compiled, planned: ProcessPlan, terminal: Terminal, stack: ExitStack
+) -> tuple[kw.EvaluationKeys, kw.SecretKey, float]:
+    """Keys in memory, or in a temporary file of which they are streamed; the secret, and the time it took."""
+    start, execution = time.perf_counter(), planned.execution
+    secret = kw.SecretKey.generate(compiled.parameters)
+    generator, specs = kw.KeyGenerator(secret), execution.key_specs()
+    if planned.key_memory is None:
+        keys = execution.follow(make_keys(generator, specs, terminal))
+    else:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="keywright.")))
+        with terminal.progress("evaluation keys, to a file", len(specs)) as advance:
+            generator.save_evaluation_keys(folder / "keys.kw", specs, lambda done, total: advance(1))
+        keys = execution.load_keys(folder / "keys.kw", memory=planned.key_memory)
+    return keys, secret, time.perf_counter() - start
+
+
+def _evaluate(
+    compiled: Compiled,
+    planned: ProcessPlan,
+    keys: kw.EvaluationKeys,
+    secret: kw.SecretKey,
+    samples: NDArray[np.float64],
+    key_seconds: float,
+    terminal: Terminal,
+) -> Inference:
+    program, parameters, execution = compiled.program, compiled.parameters, planned.execution
     clock = time.perf_counter
-    start = clock()
-    secret = kw.SecretKey.generate(parameters)
-    execution = compiled.execution
-    keys = execution.follow(make_keys(kw.KeyGenerator(secret), execution.key_specs(), terminal))
-    key_seconds = clock() - start
     client, evaluator = kw.Decryptor(secret), kw.Evaluator(parameters, keys)
     batches = program.batches(samples)
     outputs, encrypting, evaluating, decrypting = [], [], [], []
     sent_bytes, returned_bytes, error_bound = 0, 0, 0.0
     start = clock()
     with terminal.progress("encoding bootstraps", None):
-        bootstrappers = [kw.Bootstrapper(plan) for plan in execution.bootstrapper_plans]
+        ways = zip(execution.bootstrapper_plans, planned.bootstraps, strict=True)
+        bootstrappers = [kw.Bootstrapper(plan, storage=storage) for plan, storage in ways]
     stopwatch = LayerClock(program)
-    server = EncryptedBackend(evaluator, bootstrappers, plan=execution, on_step=stopwatch.step)
+    server = EncryptedBackend(
+        evaluator, bootstrappers, plan=execution, storage=planned.storage, on_step=stopwatch.step
+    )
     with terminal.progress("encoding linear maps", len(program.transforms)) as advance:
         server.prepare(program, advance)
     prepare_seconds = clock() - start
@@ -151,6 +198,7 @@ def infer(compiled: Compiled, samples: NDArray[np.float64], terminal: Terminal) 
         error_bound * scale,
         stopwatch.by_kind(len(batches)),
         server.plaintext_bytes + sum(bootstrapper.bytes for bootstrapper in bootstrappers),
+        planned,
     )
 
 
@@ -245,7 +293,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         raise CommandError("--input names what to classify; with --explain it is not needed")
     if options.count is not None and options.count < 1:
         raise CommandError(f"--count {options.count}: at least 1 sample is needed")
-    start = time.perf_counter()
+    budget, start = memory_budget(options), time.perf_counter()
     count = 1 if options.input is None else count_samples(options.input, options.model, options.count)
     with terminal.progress("compiling", None):
         approximated = approximate_model(options.model, read_fit(options), options.preset)
@@ -254,26 +302,29 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     if options.explain:
         explain(compiled.program, terminal)
         explain_batches(approximated, options.preset, compiled, terminal)
+        with terminal.progress("planning keys and memory", None):
+            planned = plan_inference(compiled, count, budget)
+        print_memory(planned, terminal)
         source = options.input or options.calibration
         if source is None:
             terminal.note("with --input or --calibration the error of the outputs is predicted")
             return
         count = options.calibration_count if options.input is None else options.count
         samples = load_samples(source, compiled.program.input_shape, count)
-        found = predict_error(compiled.program, compiled.execution, samples, terminal)
+        found = predict_error(compiled.program, planned.execution, samples, terminal)
         if terminal.json:
             terminal.record(_predicted(found))
         return
     samples = load_samples(options.input, compiled.program.input_shape, options.count)
     program, parameters = compiled.program, compiled.parameters
     guard_samples(program, samples, parameters, force=options.force, terminal=terminal)
-    with terminal.progress("planning keys", None):
-        _ = compiled.execution
+    with terminal.progress("planning keys and memory", None):
+        planned = plan_inference(compiled, len(samples), budget)
     compile_seconds = time.perf_counter() - start
     batch = f", {compiled.program.batch} samples at a time" if compiled.program.batch > 1 else ""
     terminal.note(f"{compiled.program.depth} levels deep{batch}; {compiled.parameters!r}")
-    predicted = predict_error(compiled.program, compiled.execution, samples, terminal)
-    inference = infer(compiled, samples, terminal)
+    predicted = predict_error(compiled.program, planned.execution, samples, terminal)
+    inference = infer(compiled, samples, terminal, planned)
     if options.out is not None:
         with new_file(options.out) as path, path.open("wb") as file:
             np.save(file, inference.outputs)
@@ -286,7 +337,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     gigabytes = [size / 1e9 for size in (inference.key_bytes, inference.plaintext_bytes, peak_bytes())]
     terminal.note(
         f"keys {inference.key_seconds:.2f} s, {error_text(inference)}; "
-        f"GB: keys {gigabytes[0]:.2f}, encoded model {gigabytes[1]:.2f}, peak memory {gigabytes[2]:.2f}"
+        f"GB: keys {gigabytes[0]:.2f}, encoded model {gigabytes[1]:.2f}, peak memory {gigabytes[2]:.2f}, "
+        f"predicted {inference.planned.memory.total / 1e9:.2f}"
     )
 
 
@@ -317,6 +369,9 @@ def _summary(compiled: Compiled, inference: Inference, compile_seconds: float) -
         "key_bytes": inference.key_bytes,
         "model_bytes": inference.plaintext_bytes,
         "peak_bytes": peak_bytes(),
+        "predicted_peak_bytes": inference.planned.memory.total,
+        "memory": inference.planned.memory.parts(),
+        "memory_budget": inference.planned.budget,
         "error_bound": inference.error_bound if np.isfinite(inference.error_bound) else None,
         "fit": fit_record(compiled.program),
         "key_switches": key_switches(compiled),
@@ -344,9 +399,3 @@ def error_text(inference: Inference) -> str:
     if inference.error_bound < np.abs(inference.outputs).max(initial=0.0):
         return f"error of the outputs at most {inference.error_bound:.2g} whatever the input"
     return "the worst case over all inputs bounds the error of the outputs by more than they are"
-
-
-def peak_bytes() -> int:
-    """The largest resident memory that this process has had."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

@@ -32,6 +32,8 @@ from .helpers.folders import (
     SECRET_KEY,
     new_folder,
 )
+from .helpers.inputs import parse_bytes
+from .helpers.memory import plan_server
 from .helpers.program_and_keys import compile_model, named_parameters
 
 
@@ -47,6 +49,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Without --model a plan of a bootstrapping preset, or of key switches in JSON",
     )
     add_preset_argument(parser)
+    parser.add_argument(
+        "--memory",
+        metavar="SIZE",
+        help="memory of the process that will run the model, as 8GiB: the fastest keys within it (default: "
+        "the fewest bytes of keys that are about as fast as any)",
+    )
     add_batch_argument(parser)
     parser.add_argument(
         "--parameters",
@@ -76,7 +84,9 @@ def _of_model(options: argparse.Namespace, plan: KeyPlan | None) -> _Keys:
     if options.parameters is not None:
         raise CommandError("--parameters is for plans without a model; name those of a model with --preset")
     compiled = compile_model(options.model, read_fit(options), options.preset, batch=options.batch or 1)
-    if plan is None:
+    if plan is None and options.memory is not None:
+        execution = plan_server(compiled, parse_bytes(options.memory))
+    elif plan is None:
         execution = compiled.execution
     else:
         execution = PlanExecution(plan, compiled.parameters, compiled.program, compiled.plans)
@@ -123,6 +133,8 @@ def _parameters(
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Make both folders."""
+    if options.memory is not None and (options.plan is not None or options.model is None):
+        raise CommandError("--memory plans the keys of --model; leave it out, or --plan")
     plan = None if options.plan is None else plan_file.load(options.plan)
     with terminal.progress("reading the program", None):
         keys = _of_plan(options, plan) if options.model is None else _of_model(options, plan)

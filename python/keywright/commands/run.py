@@ -11,6 +11,7 @@ from keywright.nn.run.encrypted import EncryptedBackend
 from keywright.nn.run.timing import LayerClock
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.memory.machine import peak_bytes
 
 from .helpers.errors import CommandError
 from .helpers.folders import (
@@ -25,6 +26,7 @@ from .helpers.folders import (
     require_files,
 )
 from .helpers.inputs import parse_bytes
+from .helpers.memory import add_memory_argument, memory_budget, plan_run
 from .helpers.program_and_keys import bootstrap_plans
 
 
@@ -36,8 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--key-memory",
         help="most bytes of keys in memory, as 2GiB: keys are read, or derived from master keys, ahead of "
-        "their use, and dropped",
+        "their use, and dropped (default: all, or as many as --memory leaves room for)",
     )
+    add_memory_argument(parser)
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
@@ -48,14 +51,20 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     parameters = kw.Parameters.load(options.keys / PARAMETERS)
     program = nn.Program.load(options.keys / PROGRAM)
     batches = find_ciphertexts(options.input, program.input_layout.ciphertexts, program.batch)
-    planned = plan_file.load(options.keys / PLAN)
-    execution = PlanExecution(planned, parameters, program, bootstrap_plans(program))
-    keys = _keys(options, parameters, execution, terminal)
+    key_plan = plan_file.load(options.keys / PLAN)
+    execution = PlanExecution(key_plan, parameters, program, bootstrap_plans(program))
+    with terminal.progress("planning memory", None):
+        asked = None if options.key_memory is None else parse_bytes(options.key_memory)
+        planned = plan_run(program, execution, len(batches), asked, memory_budget(options))
+    keys = _keys(options, parameters, execution, planned.key_memory, terminal)
     evaluator = kw.Evaluator(parameters, keys)
     with terminal.progress("diagonals of bootstraps", None):
-        bootstrappers = [kw.Bootstrapper(plan) for plan in execution.bootstrapper_plans]
+        ways = zip(execution.bootstrapper_plans, planned.bootstraps, strict=True)
+        bootstrappers = [kw.Bootstrapper(plan, storage=storage) for plan, storage in ways]
     stopwatch = LayerClock(program)
-    backend = EncryptedBackend(evaluator, bootstrappers, plan=execution, on_step=stopwatch.step)
+    backend = EncryptedBackend(
+        evaluator, bootstrappers, plan=execution, storage=planned.storage, on_step=stopwatch.step
+    )
     with terminal.progress("encoding linear maps", len(program.transforms)) as advance:
         backend.prepare(program, advance)
     samples = sum(batch.count for batch in batches)
@@ -76,12 +85,16 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         "batch": program.batch,
         "seconds": seconds,
         "seconds_per_sample": seconds / samples,
+        "peak_bytes": peak_bytes(),
+        "predicted_peak_bytes": planned.memory.total,
     }
     columns = [
         Column("samples", "samples", "number"),
         Column("batch", "at a time", "number"),
         Column("seconds", "time", "seconds"),
         Column("seconds_per_sample", "per sample", "seconds"),
+        Column("peak_bytes", "peak memory", "bytes"),
+        Column("predicted_peak_bytes", "predicted", "bytes"),
     ]
     terminal.table(columns, [row])
     if keys.streaming is not None:
@@ -92,10 +105,10 @@ def _keys(
     options: argparse.Namespace,
     parameters: kw.Parameters,
     execution: PlanExecution,
+    memory: int | None,
     terminal: Terminal,
 ) -> kw.EvaluationKeys:
     path = options.keys / EVALUATION_KEYS
-    memory = None if options.key_memory is None else parse_bytes(options.key_memory)
     if execution.plan.masters is None:
         with terminal.progress("reading keys", None):
             return execution.load_keys(path, memory=memory)

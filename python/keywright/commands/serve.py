@@ -17,9 +17,11 @@ from types import FrameType
 
 from keywright._terminal import Terminal
 from keywright._units import format_bytes, format_seconds
+from keywright.plan.memory.machine import resident_bytes
 from keywright.serve import Model, Server, Service, load_page
 
 from .helpers.errors import CommandError
+from .helpers.memory import add_memory_argument, memory_budget
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--name", action="append", default=[], help="a name under which browsers reach this server"
     )
+    add_memory_argument(parser)
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
@@ -51,10 +54,18 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         raise CommandError(f"--expiry {options.expiry}: a number of seconds above 0 is needed")
     model = Model.load(options.folder)
     page = {} if options.page is None else load_page(options.page)
+    with terminal.progress("planning memory", None):
+        planned = model.plan_process(memory_budget(options), resident_bytes())
     with _state(options.state) as state:
+        terminal.note(f"at most {planned.memory.describe()}; {planned.explain()}")
         terminal.note(f"encoding {model.name}: {model.parameters!r}")
         service = Service(
-            model, state, capacity=options.clients, expiry=options.expiry, on_event=terminal.note
+            model,
+            state,
+            capacity=options.clients,
+            expiry=options.expiry,
+            on_event=terminal.note,
+            planned=planned,
         )
         names = frozenset(name.lower() for name in options.name)
 
@@ -67,7 +78,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         )
         with server, _signals(server):
             if terminal.json:
-                terminal.record({"url": server.url, "model": model.manifest.hash})
+                memory = {"predicted_peak_bytes": planned.memory.total, "memory": planned.memory.parts()}
+                terminal.record({"url": server.url, "model": model.manifest.hash, **memory})
             terminal.note(
                 f"{server.url} serves {model.name}, {format_bytes(model.manifest.key_bytes)} of keys per "
                 f"client, model {model.manifest.hash}"

@@ -31,15 +31,21 @@ from keywright._core import (
     inspect,
     key_set_head,
 )
-from keywright.errors import KeywrightError
+from keywright.errors import KeywrightError, MemoryBudgetError
 from keywright.nn.compiled.storage import digest
 from keywright.nn.layout.layout import Layout
 from keywright.nn.presets import preset_plans
 from keywright.nn.run.encrypted import EncryptedBackend
+from keywright.plan.cost.calibration import stored_model
+from keywright.plan.cost.model import CostModel
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.keys.key_plan import KeyPlan
+from keywright.plan.memory.diagonals import Storage
+from keywright.plan.memory.planner import Process, plan_process
+from keywright.plan.memory.process import ProcessPlan
 from keywright.plan.search.quick import plan_network
+from keywright.plan.workload.network_protocol import NetworkLike
 
 from .entered import EnteredNetwork
 from .errors import EvaluationFailedError, InvalidObjectError, ModelFolderError
@@ -129,11 +135,38 @@ class Model:
         Raises:
             PlanMismatchError: `key_plan` is for something else.
         """
-        program = self.program
-        network = program if self.entry is None else EnteredNetwork(program, self.entry_index)
         if self.key_plan is None:
-            return plan_network(network, self.parameters, self.bootstraps, name=self.name)
-        return PlanExecution(self.key_plan, self.parameters, network, self.bootstraps)
+            return plan_network(self.network, self.parameters, self.bootstraps, name=self.name)
+        return PlanExecution(self.key_plan, self.parameters, self.network, self.bootstraps)
+
+    def plan_process(self, budget: int, resident_bytes: int) -> ProcessPlan:
+        """Memory of a process that serves the model, with the keys of two clients in memory at a time, or of
+        one if there is no room.
+
+        Args:
+            budget: most bytes of the process.
+            resident_bytes: what it has before diagonals are encoded and keys are read.
+
+        Raises:
+            MemoryBudgetError: it does not fit.
+        """
+        model = stored_model() or CostModel()
+
+        def planned(key_sets: int) -> ProcessPlan:
+            process = Process(
+                resident_bytes, self.program.outputs, makes_keys=False, streams=False, key_sets=key_sets
+            )
+            return plan_process([self.execution], self.network, process, budget, model)
+
+        try:
+            return planned(2)
+        except MemoryBudgetError:
+            return planned(1)
+
+    @property
+    def network(self) -> NetworkLike:
+        """The program with the bootstraps that clients' ciphertexts enter by."""
+        return self.program if self.entry is None else EnteredNetwork(self.program, self.entry_index)
 
     @cached_property
     def specs(self) -> list[KeySpec]:
@@ -318,16 +351,20 @@ class ModelRunner:
 
     Args:
         model: what is evaluated.
+        planned: how diagonals are kept, of `Model.plan_process`; encoded where it is not given.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, planned: ProcessPlan | None = None) -> None:
         self.model = model
         execution = model.execution
-        bootstrappers = [Bootstrapper(plan) for plan in execution.bootstrapper_plans]
+        plans = execution.bootstrapper_plans
+        kept: Sequence[Storage] = ["encoded"] * len(plans) if planned is None else planned.bootstraps
+        bootstrappers = [Bootstrapper(p, storage=way) for p, way in zip(plans, kept, strict=True)]
         self._entry = None if model.entry is None else bootstrappers[model.entry_index]
         nobody = Evaluator(model.parameters)
         own = bootstrappers[: len(model.plans)]
-        self._backend = EncryptedBackend(nobody, own, plan=execution)
+        storage = None if planned is None else planned.storage
+        self._backend = EncryptedBackend(nobody, own, plan=execution, storage=storage)
         self._backend.prepare(model.program)
 
     def run(

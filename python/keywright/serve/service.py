@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from keywright._core import inspect
+from keywright.plan.memory.process import ProcessPlan
 
 from . import framing
 from .errors import BadRequestError, OtherModelError
@@ -54,6 +55,7 @@ class Service:
         capacity: how many key sets there are at most.
         expiry: seconds after which keys that are not used are deleted.
         on_event: called with a line for whoever runs the server, at every thing that happens.
+        planned: as of `ModelRunner`.
     """
 
     def __init__(
@@ -64,11 +66,13 @@ class Service:
         capacity: int = 16,
         expiry: float = 3600.0,
         on_event: Callable[[str], object] | None = None,
+        planned: ProcessPlan | None = None,
     ) -> None:
         self.model = model
-        self.store = UploadStore(state, model, capacity=capacity, expiry=expiry)
+        loaded = 2 if planned is None else planned.key_sets
+        self.store = UploadStore(state, model, capacity=capacity, expiry=expiry, loaded=loaded)
         self._event = on_event or (lambda line: None)
-        self._runner = ModelRunner(model)
+        self._runner = ModelRunner(model, planned)
         self._worker = Worker(on_end=self._ended)
         self._seen: OrderedDict[str, deque[Sight]] = OrderedDict()
         self._lock = threading.Lock()

@@ -111,6 +111,11 @@ class DiagonalMatrix:
         return np.tile(diagonal, self.slots // len(diagonal))
 
     @property
+    def periods(self) -> tuple[int, ...]:
+        """Of each input, how many values a diagonal has; 0 where there is none."""
+        return tuple(period_of(diagonals) if diagonals else 0 for diagonals in self.diagonals)
+
+    @property
     def bytes(self) -> int:
         """Of all values in double precision, whether they are in memory or not."""
         return sum(8 * len(diagonals) * period_of(diagonals) for diagonals in self.diagonals if diagonals)

@@ -1,6 +1,6 @@
 """Programs on ciphertexts: keys, encryption, evaluation, decryption."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import TypeAlias
 
@@ -14,16 +14,17 @@ from keywright._core import (
     Decryptor,
     Encryptor,
     Evaluator,
-    LinearTransform,
     SeededCiphertext,
     polynomial_depth,
 )
 from keywright.nn.activations.polynomials import PolynomialSpec
+from keywright.nn.compiled.encoded_transforms import Transforms
 from keywright.nn.compiled.network import CompiledNetwork
 from keywright.nn.errors import BackendMisuseError
 from keywright.nn.graph.sparse import Vector
 from keywright.nn.layout.diagonals import DiagonalMatrix
 from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.memory.diagonals import Place, Storage
 from keywright.plan.workload.arithmetic import input_ring
 
 from .executor import execute
@@ -86,13 +87,14 @@ class EncryptedBackend:
     Linear transforms keep the scale of their input and polynomials give it to their result. A product has a
     scale of its own; a sum with it brings the operand that was dropped to a lower level to that scale.
 
-    Diagonals are encoded at their first use, or by `prepare`, and kept: 8 N (level + 1 + special primes)
-    bytes each.
+    Diagonals are encoded at their first use, or by `prepare`, and kept as `storage` says: encoded where it
+    says nothing, 16 p (level + 1 + special primes) bytes each, p being their period.
 
     Args:
         evaluator: with the keys of the plan, used as `PlanExecution.follow` says.
         bootstrappers: of the program's bootstraps, in order: of `PlanExecution.bootstrapper_plans`.
         plan: of the program's keys; says for which primes diagonals are encoded.
+        storage: how the diagonals of each transform are kept: of `ProcessPlan`.
         on_step: called after each operation.
     """
 
@@ -102,11 +104,12 @@ class EncryptedBackend:
         bootstrappers: Sequence[Bootstrapper] = (),
         *,
         plan: PlanExecution,
+        storage: Mapping[Place, Storage] | None = None,
         on_step: Callable[[], object] | None = None,
     ) -> None:
-        self.evaluator, self.bootstrappers, self._plan = evaluator, tuple(bootstrappers), plan
+        self.evaluator, self.bootstrappers = evaluator, tuple(bootstrappers)
         self._on_step, self._slots = on_step, 0
-        self._encoded: dict[tuple[DiagonalMatrix, int, int], tuple[list[int], list[LinearTransform]]] = {}
+        self._transforms = Transforms(plan, storage or {})
 
     def with_keys(
         self, evaluator: Evaluator, on_step: Callable[[], object] | None = None
@@ -116,19 +119,13 @@ class EncryptedBackend:
         other.evaluator, other._on_step = evaluator, on_step
         return other
 
-    def prepare(
-        self, program: CompiledNetwork, progress: Callable[[int], object] = lambda steps: None
-    ) -> None:
-        """Encode all linear transforms of a program now instead of at their first use.
+    def prepare(self, program: CompiledNetwork, advance: Callable[[int], object] = lambda _: None) -> None:
+        """Encode all linear transforms of a program that are kept now instead of at their first use.
 
         Args:
-            progress: called with 1 after each of ``program.transforms``.
+            advance: called with 1 after each.
         """
-        for step in program.instructions:
-            if step.opcode == "linear_transform":
-                ring = program.rings[step.result]
-                self._encode(program.transforms[step.argument], step.level + 1, ring)
-                progress(1)
+        self._transforms.prepare(program, advance)
 
     def run(self, program: CompiledNetwork, inputs: Sequence[Ciphertext]) -> list[Ciphertext]:
         """The encrypted result of a program.
@@ -141,6 +138,7 @@ class EncryptedBackend:
                 or other bootstraps.
             MissingKeyError: a key is missing.
         """
+        self._transforms.take(program)
         _match(program, [bootstrapper.plan for bootstrapper in self.bootstrappers])
         ring = program.input_log_n
         for ciphertext in inputs:
@@ -164,7 +162,7 @@ class EncryptedBackend:
             ScaleError: scales differ between operands that were not dropped from a higher level.
         """
         first = as_ciphertext(cts[0])
-        operands, encoded = self._encode(transform, first.level, self._ring(first))
+        operands, encoded = self._transforms.of(transform, first.level, self._ring(first))
         values = self._at_one_scale([cts[k] for k in operands])
         return self._done(self.evaluator.linear_transform(values, encoded))
 
@@ -218,8 +216,8 @@ class EncryptedBackend:
 
     @property
     def plaintext_bytes(self) -> int:
-        """Memory of the diagonals that are encoded."""
-        return sum(e.bytes for _, encoded in self._encoded.values() for e in encoded)
+        """Memory of the diagonals that are kept."""
+        return self._transforms.bytes
 
     def _at_one_scale(self, values: list[Value]) -> list[Ciphertext]:
         return at_one_scale(values, self._set_scale)
@@ -231,25 +229,6 @@ class EncryptedBackend:
     def _ring(self, ct: Ciphertext) -> int:
         """What programs call the ring of a ciphertext."""
         return 0 if ct.log_n == self.evaluator.parameters.log_n else ct.log_n
-
-    def _encode(
-        self, transform: DiagonalMatrix, level: int, ring: int
-    ) -> tuple[list[int], list[LinearTransform]]:
-        """The operands that have diagonals, and these diagonals, encoded once for each level and ring."""
-        key = (transform, level, ring)
-        if key not in self._encoded:
-            operands = [k for k, diagonals in enumerate(transform.diagonals) if diagonals]
-            encoded = [self._encode_operand(transform, k, level, ring) for k in operands]
-            self._encoded[key] = (operands, encoded)
-        return self._encoded[key]
-
-    def _encode_operand(
-        self, transform: DiagonalMatrix, operand: int, level: int, ring: int
-    ) -> LinearTransform:
-        execution = self._plan.in_ring(ring)
-        parameters, special = execution.parameters, execution.special(level)
-        diagonals = {r: transform.full_diagonal(operand, r) for r in transform.diagonals[operand]}
-        return LinearTransform(parameters, diagonals, transform.slots, level, transform.n1, special)
 
     def _done(self, result: Ciphertext) -> Ciphertext:
         if self._on_step is not None:

@@ -27,6 +27,9 @@ HOPS = 2
 COMPARED = 16
 """Plans of a frontier whose whole time is compared."""
 
+WITH_RINGS = 4
+"""Plans that those of smaller rings are made for."""
+
 SLOWER = 1.05
 """By how much a plan of fewer bytes may be slower than the fastest one."""
 
@@ -126,9 +129,37 @@ def plan_network(
     """
     model = model or CostModel()
     best = QuickPlanner(open_network(network, parameters, bootstraps, name), model).best()
-    planned = as_planned(best.workload, bootstraps)
+    return _with_rings(best, network, parameters, bootstraps, model)
+
+
+def plan_candidates(
+    network: NetworkLike,
+    parameters: Parameters,
+    bootstraps: Sequence[BootstrapperPlan] = (),
+    *,
+    model: CostModel | None = None,
+    name: str = "network",
+) -> list[PlanExecution]:
+    """Plans of a network's keys, from the fewest bytes up to the fastest; arguments as of `plan_network`.
+    With smaller rings, whose keys are planned for each, there are fewer."""
+    model = model or CostModel()
+    plans = QuickPlanner(open_network(network, parameters, bootstraps, name), model).plans
+    if smaller_rings(network):
+        plans = plans[:: -(-len(plans) // WITH_RINGS)]
+    return [_with_rings(plan, network, parameters, bootstraps, model) for plan in plans]
+
+
+def _with_rings(
+    plan: KeyPlan,
+    network: NetworkLike,
+    parameters: Parameters,
+    bootstraps: Sequence[BootstrapperPlan],
+    model: CostModel,
+) -> PlanExecution:
+    """A plan of the largest ring with the best ones of smaller rings."""
+    planned, name = as_planned(plan.workload, bootstraps), plan.workload.name
     subrings = tuple(
         QuickPlanner(open_ring(network, parameters, planned, name, ring), model).best()
         for ring in smaller_rings(network)
     )
-    return PlanExecution(replace(best, subrings=subrings), parameters, network, bootstraps)
+    return PlanExecution(replace(plan, subrings=subrings), parameters, network, bootstraps)

@@ -73,6 +73,10 @@ class TransformLike(Protocol):
         """For each input, by index."""
 
     @property
+    def periods(self) -> tuple[int, ...]:
+        """Of each input, how many values a diagonal has."""
+
+    @property
     def n1(self) -> int:
         """Number of possible baby steps."""
 

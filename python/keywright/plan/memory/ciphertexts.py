@@ -1,0 +1,54 @@
+"""Ciphertexts that a program has at a time."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from keywright.plan.ring.chain import Chain
+from keywright.plan.workload.network_protocol import NetworkLike
+
+
+def ciphertext_bytes(log_n: int, level: int) -> int:
+    """Bytes of a ciphertext of degree 1."""
+    return (2 * 8 << log_n) * (level + 1)
+
+
+def live_bytes(network: NetworkLike, chain: Chain, outputs: Sequence[int]) -> list[int]:
+    """Bytes of all ciphertexts at the end of each instruction, before what nothing reads any more goes.
+
+    Inputs stay as long as the program runs. A ciphertext that is dropped to a lower level holds the one that
+    it was, whose levels sums can use.
+
+    Args:
+        network: the network.
+        chain: the primes.
+        outputs: numbers of the ciphertexts of its result.
+    """
+    steps = network.instructions
+    last_use = {operand: index for index, step in enumerate(steps) for operand in step.operands}
+    rings = network.rings
+    size = {step.result: ciphertext_bytes(rings[step.result] or chain.log_n, step.level) for step in steps}
+    held: dict[int, tuple[int, ...]] = {}
+    holders: Counter[int] = Counter()
+    inputs = {step.result for step in steps if step.opcode == "input"}
+    total = 0
+    out = []
+
+    def take(number: int) -> int:
+        holders[number] += 1
+        return size[number] if holders[number] == 1 else 0
+
+    def leave(number: int) -> int:
+        holders[number] -= 1
+        return size[number] if holders[number] == 0 else 0
+
+    for number in inputs:
+        total += take(number)
+    for index, step in enumerate(steps):
+        sources = held[step.operands[0]][1:] or step.operands if step.opcode == "drop_level" else ()
+        held[step.result] = (step.result, *sources)
+        total += sum(map(take, held[step.result]))
+        out.append(total)
+        for operand in set(step.operands):
+            if last_use[operand] == index and operand not in outputs:
+                total -= sum(map(leave, held[operand]))
+    return out

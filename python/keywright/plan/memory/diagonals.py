@@ -1,0 +1,146 @@
+"""Ways to keep the diagonals of a linear transform, with their bytes and their time."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import log2
+from typing import Literal
+
+from keywright._core import BootstrapperPlan
+from keywright.plan.cost.model import CostModel, Work
+from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.ring.chain import Chain
+from keywright.plan.workload.network_protocol import NetworkLike, TransformLike
+
+Storage = Literal["encoded", "coefficients", "streamed"]
+"""How diagonals are kept: their residues modulo every prime, which are used as they are; one integer for each
+coefficient of the subring that their period generates, which are transformed at every use; or not at all:
+they are encoded at every use."""
+
+Place = tuple[int, int, int]
+"""Index of a transform of a network, the level of its input, and its ring (`NetworkLike.rings`)."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to keep the diagonals of a transform.
+
+    Attributes:
+        storage: which.
+        stored_bytes: what is kept between uses.
+        used_bytes: what is there beside during a use.
+        seconds: what every use takes more than with encoded ones, one thread.
+        making_seconds: what is done once, likewise.
+    """
+
+    storage: Storage
+    stored_bytes: int
+    used_bytes: int
+    seconds: float
+    making_seconds: float
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The ways to keep one transform.
+
+    Attributes:
+        place: which one; of bootstraps the index and `BOOTSTRAP`.
+        uses: how often it is evaluated for a sample.
+        ways: from the fewest bytes up, times descending.
+    """
+
+    place: Place
+    uses: int
+    ways: tuple[Way, ...]
+
+
+def network_diagonals(network: NetworkLike, plan: PlanExecution, model: CostModel) -> list[Kept]:
+    """The transforms of a network, each at each level where it is used.
+
+    Args:
+        network: the network.
+        plan: of its keys; says for which primes diagonals are encoded.
+        model: predicts times.
+    """
+    uses: dict[Place, int] = {}
+    for step in network.instructions:
+        if step.opcode == "linear_transform":
+            place = (step.argument, step.level + 1, network.rings[step.result])
+            uses[place] = uses.get(place, 0) + 1
+    out = []
+    for (index, level, ring), count in uses.items():
+        transform = network.transforms[index]
+        periods = list(_periods(transform))
+        execution = plan.in_ring(ring)
+        chain, special = execution.plan.workload.chain, execution.special(level)
+        primes = [*range(level + 1), *special]
+        out.append(Kept((index, level, ring), count, ways(periods, primes, chain, model)))
+    return out
+
+
+def ways(periods: Sequence[int], primes: Sequence[int], chain: Chain, model: CostModel) -> tuple[Way, ...]:
+    """The three ways to keep diagonals of these periods, for these primes of a chain."""
+    weights = model.of_degree(chain.log_n)
+    widths = (*chain.q, *chain.p)
+    wide = sum(widths[prime] > NARROW_BITS for prime in primes)
+    turns = sum(map(_butterflies, periods))
+    transformed = Work(transforms=((len(primes) - wide) * turns, wide * turns)).seconds(weights)
+    embedded = Work(embeddings=turns).seconds(weights)
+    coefficients = 16 * sum(periods)
+    return (
+        # Beside the coefficients there are the slot values that they are made of, half as many words.
+        Way("streamed", 0, coefficients * 3 // 2, transformed + embedded, 0.0),
+        Way("coefficients", coefficients, 0, transformed, embedded),
+        Way("encoded", coefficients * len(primes), 0, 0.0, transformed + embedded),
+    )
+
+
+NARROW_BITS = 50.01
+"""Primes above are wide: their arithmetic is slower."""
+
+
+def bootstrap_diagonals(
+    plan: BootstrapperPlan, index: int, uses: int, chain: Chain, model: CostModel
+) -> Kept:
+    """The transforms of a bootstrap, which are all kept in one way.
+
+    Args:
+        plan: the bootstrap.
+        index: which one of the network.
+        uses: how often it is done for a sample.
+        chain: the primes.
+        model: predicts times.
+    """
+    encoded, coefficients = (plan.diagonal_bytes(storage) for storage in ("encoded", "coefficients"))
+    # Those of long periods are most of them: as if all had the longest.
+    limbs = encoded / (8 << chain.log_n)
+    size = 2.0 ** (chain.log_n - 16)
+    weights = model.of_degree(chain.log_n)
+    transformed = Work(transforms=(limbs * size * chain.log_n / 16, 0.0)).seconds(weights)
+    embeddings = coefficients / (8 << chain.log_n) * size * chain.log_n / 16
+    embedded = Work(embeddings=embeddings).seconds(weights)
+    largest = coefficients // max(1, len(plan.factors))
+    return Kept(
+        (index, BOOTSTRAP, 0),
+        uses,
+        (
+            Way("streamed", 0, 2 * largest, transformed + embedded, 0.0),
+            Way("coefficients", coefficients, 0, transformed, embedded),
+            Way("encoded", encoded, 0, 0.0, transformed + embedded),
+        ),
+    )
+
+
+BOOTSTRAP = -1
+"""In the place of a level: what is kept belongs to a bootstrap."""
+
+
+def _butterflies(period: int) -> float:
+    """Butterflies of a transform of a diagonal's subring, in units of a polynomial of 2^16 coefficients."""
+    degree = 2 * period
+    return degree * log2(degree) / (16 * 2.0**16)
+
+
+def _periods(transform: TransformLike) -> Iterator[int]:
+    for diagonals, period in zip(transform.diagonals, transform.periods, strict=True):
+        yield from (period for _ in diagonals)

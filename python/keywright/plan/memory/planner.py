@@ -1,0 +1,271 @@
+"""Keys and diagonals within the memory of a process, planned together: the least time within the bytes.
+
+Every set of keys that is offered leaves some bytes for diagonals. What time the ways to keep a transform save
+for each byte that they take more decides which transforms are kept encoded, as coefficients, or not at all:
+upgrades are made from the best ratio on, which is the optimum of the linear relaxation, and misses that of
+whole transforms by less than one upgrade. Keys can be streamed from a file. The least sum of all times is
+taken.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from keywright._core import threads
+from keywright._units import format_bytes
+from keywright.errors import MemoryBudgetError
+from keywright.plan.cost.model import CostModel
+from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.keys.time_prediction import predict_plan
+from keywright.plan.workload.network_protocol import NetworkLike
+
+from .ciphertexts import live_bytes
+from .diagonals import BOOTSTRAP, Kept, Place, Way, bootstrap_diagonals, network_diagonals
+from .key_stream import least_key_memory, stream_seconds
+from .process import Memory, ProcessPlan
+from .scratch import Scratch
+
+Value = Callable[[Kept, Way], float]
+"""Seconds of a sample that a way to keep a transform takes."""
+
+STREAMED = (0.0, 0.25, 0.5, 0.75)
+"""Shares of the keys, between the least that streaming works with and all, that are in memory at a time."""
+
+ALLOWANCE = 24 << 20
+"""What libraries load later, and what allocators keep."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """What is there before keys and diagonals are made.
+
+    Attributes:
+        resident_bytes: of the process, the program's values among them.
+        outputs: numbers of the ciphertexts of the network's result.
+        samples: how many are evaluated in all; None for any number.
+        makes_keys: whether the process makes its keys, or reads them.
+        streams: whether keys may be streamed from a file.
+        key_memory: bytes of keys in memory at a time, if that is decided already.
+        key_sets: how many owners' keys are in memory at a time.
+    """
+
+    resident_bytes: int
+    outputs: Sequence[int]
+    samples: int | None = None
+    makes_keys: bool = True
+    streams: bool = True
+    key_memory: int | None = None
+    key_sets: int = 1
+
+
+class _Candidate:
+    """Keys of a plan, and what depends on them alone."""
+
+    def __init__(
+        self, execution: PlanExecution, network: NetworkLike, process: Process, model: CostModel
+    ) -> None:
+        self.execution, self.network, self.process, self.model = execution, network, process, model
+        plan = execution.plan
+        self.chain = plan.workload.chain
+        self.seconds = predict_plan(plan, model).seconds
+        masters = 0 if plan.masters is None else plan.masters.stored_bytes
+        self.key_bytes = process.key_sets * (plan.stored_bytes + masters)
+        made = sum(
+            model.key_seconds(key.shape) for ring in plan.rings for key in ring.keys
+        ) + plan.workload.ephemeral_key_seconds(model)
+        self.making_seconds = made if process.makes_keys else 0.0
+        self.plans = execution.bootstrapper_plans
+
+    @cached_property
+    def kept(self) -> list[Kept]:
+        """Everything that has diagonals."""
+        uses = [step.argument for step in self.network.instructions if step.opcode == "bootstrap"]
+        bootstraps = [
+            bootstrap_diagonals(plan, index, uses.count(index), self.chain, self.model)
+            for index, plan in enumerate(self.plans)
+            if index in uses
+        ]
+        return [*network_diagonals(self.network, self.execution, self.model), *bootstraps]
+
+    @cached_property
+    def _running(self) -> list[tuple[int, int]]:
+        """Ciphertexts and scratch of each instruction."""
+        network, rings = self.network, {0, *self.network.rings.values()}
+        scratch = {ring: Scratch(self.execution.in_ring(ring), threads()) for ring in rings}
+        bootstraps = [scratch[0].bootstrap(plan) for plan in self.plans]
+        live = live_bytes(network, self.chain, self.process.outputs)
+        used = [
+            scratch[network.rings[step.result]].instruction(network, step, bootstraps)
+            for step in network.instructions
+        ]
+        return list(zip(live, used, strict=True))
+
+    def running(self, chosen: Mapping[Place, Way]) -> tuple[int, int]:
+        """Ciphertexts and scratch where they are most together."""
+        found = []
+        for step, (live, used) in zip(self.network.instructions, self._running, strict=True):
+            place: Place | None = None
+            if step.opcode == "linear_transform":
+                place = (step.argument, step.level + 1, self.network.rings[step.result])
+            elif step.opcode == "bootstrap":
+                place = (step.argument, BOOTSTRAP, 0)
+            found.append((live, used + (0 if place is None else chosen[place].used_bytes)))
+        return max(found, key=sum, default=(0, 0))
+
+    def key_ways(self) -> list[tuple[int | None, int, float]]:
+        """Bytes of keys at a time, None for all and as a number, and seconds that streaming takes."""
+        asked = self.process.key_memory
+        if asked is not None:
+            seconds = stream_seconds(self.execution.key_steps(), asked, self.model, self.chain.log_n)
+            return [(asked, asked, seconds)]
+        out: list[tuple[int | None, int, float]] = [(None, self.key_bytes, 0.0)]
+        if self.process.streams and self.execution.plan.masters is None:
+            steps = self.execution.key_steps()
+            least = least_key_memory(steps)
+            for share in STREAMED:
+                memory = least + int(share * (self.key_bytes - least))
+                seconds = stream_seconds(steps, memory, self.model, self.chain.log_n)
+                out.append((memory, memory, seconds))
+        return out
+
+    def choose(self, left: float) -> dict[Place, Way]:
+        """A way to keep each transform, within bytes; the fewest bytes if these do not suffice."""
+        chosen = {kept.place: kept.ways[0] for kept in self.kept}
+        upgrades = sorted(
+            (
+                (self._rate(kept, before, after), position, kept.place, before, after)
+                for kept in self.kept
+                for position, (before, after) in enumerate(_hull(kept, self._value))
+            ),
+            key=lambda entry: (-entry[0], entry[1]),
+        )
+        for _, _, place, before, after in upgrades:
+            extra = after.stored_bytes - before.stored_bytes
+            if chosen[place] is before and extra <= left:
+                chosen[place] = after
+                left -= extra
+        return chosen
+
+    def _value(self, kept: Kept, way: Way) -> float:
+        """Seconds of a sample, its share of making included."""
+        share = 0.0 if self.process.samples is None else way.making_seconds / self.process.samples
+        return kept.uses * way.seconds + share
+
+    def _rate(self, kept: Kept, before: Way, after: Way) -> float:
+        saved = self._value(kept, before) - self._value(kept, after)
+        return saved / max(1, after.stored_bytes - before.stored_bytes)
+
+    def plan(self, budget: int, keys: tuple[int | None, int, float]) -> ProcessPlan:
+        """The plan with keys in memory in some way, whether it is within the budget or not."""
+        key_memory, key_bytes, key_seconds = keys
+        idle = self._idle()
+        resident = self.process.resident_bytes + ALLOWANCE
+        fixed = resident + key_bytes + idle
+        chosen = {kept.place: kept.ways[0] for kept in self.kept}
+        for _ in range(2):  # What is kept is not made for a use: there is more room.
+            chosen = self.choose(budget - fixed - sum(self.running(chosen)))
+        ciphertexts, scratch = self.running(chosen)
+        stored = {place: way.stored_bytes for place, way in chosen.items()}
+        bootstraps = sum(size for (_, level, _), size in stored.items() if level == BOOTSTRAP)
+        memory = Memory(
+            resident,
+            key_bytes,
+            sum(stored.values()) - bootstraps,
+            bootstraps,
+            ciphertexts,
+            scratch,
+            idle,
+        )
+        seconds = (
+            self.seconds + key_seconds + sum(kept.uses * chosen[kept.place].seconds for kept in self.kept)
+        )
+        making = self.making_seconds + sum(way.making_seconds for way in chosen.values())
+        return ProcessPlan(
+            self.execution,
+            {place: way.storage for place, way in chosen.items() if place[1] != BOOTSTRAP},
+            tuple(
+                chosen[index, BOOTSTRAP, 0].storage if (index, BOOTSTRAP, 0) in chosen else "streamed"
+                for index in range(len(self.plans))
+            ),
+            key_memory,
+            memory,
+            budget,
+            seconds,
+            making,
+            self.process.key_sets,
+        )
+
+    def _idle(self) -> int:
+        """What is kept idle: of what operations of each kind at each level leave, the others take about half
+        again."""
+        left = {}
+        for step, (_, used) in zip(self.network.instructions, self._running, strict=True):
+            left[step.opcode, step.level] = used
+        return min(MOST_IDLE, sum(left.values()) // 2)
+
+
+MOST_IDLE = 1 << 30
+"""Most that the engine keeps idle."""
+
+
+def _hull(kept: Kept, value: Value) -> list[tuple[Way, Way]]:
+    """Upgrades from fewer bytes to more of which each saves less for a byte than those before."""
+    ways = [kept.ways[0]]
+    for way in kept.ways[1:]:
+        if value(kept, way) >= value(kept, ways[-1]):
+            continue
+        while len(ways) > 1 and _saves(kept, value, ways[-1], way) >= _saves(kept, value, ways[-2], ways[-1]):
+            ways.pop()
+        ways.append(way)
+    return list(pairwise(ways))
+
+
+def _saves(kept: Kept, value: Value, before: Way, after: Way) -> float:
+    return (value(kept, before) - value(kept, after)) / max(1, after.stored_bytes - before.stored_bytes)
+
+
+def plan_process(
+    executions: Sequence[PlanExecution], network: NetworkLike, process: Process, budget: int, model: CostModel
+) -> ProcessPlan:
+    """The plan of least time whose peak is within a budget.
+
+    Args:
+        executions: plans of keys to choose among, for the same network.
+        network: the network.
+        process: what is there already.
+        budget: most bytes of the process.
+        model: predicts times.
+
+    Raises:
+        MemoryBudgetError: none is within the budget; it says what the least is.
+    """
+    found = [
+        candidate.plan(budget, keys)
+        for candidate in (_Candidate(execution, network, process, model) for execution in executions)
+        for keys in candidate.key_ways()
+    ]
+    fitting = [plan for plan in found if plan.memory.total <= budget]
+    if not fitting:
+        raise _refusal(found, budget)
+
+    def value(plan: ProcessPlan) -> tuple[float, int]:
+        making = 0.0 if process.samples is None else plan.making_seconds / process.samples
+        return plan.seconds + making, plan.memory.total
+
+    return min(fitting, key=value)
+
+
+def _refusal(found: Sequence[ProcessPlan], budget: int) -> MemoryBudgetError:
+    """Why no plan is within a budget: the least, and what reaches it."""
+    least = min(found, key=lambda plan: plan.memory.total)
+    needed, memory = least.memory.total, least.memory
+    text = (
+        f"a process of at most {format_bytes(budget)} cannot run this network. The least that would do is "
+        f"{memory.describe()}; with {least.explain()}"
+    )
+    if least.key_memory is not None:
+        whole = min((plan.memory.total for plan in found if plan.key_memory is None), default=None)
+        text += "" if whole is None else f". With all keys in memory it is {format_bytes(whole)}"
+    text += ". Allow more memory, or name a preset of a smaller ring or fewer levels"
+    return MemoryBudgetError(text, needed=needed, budget=budget, parts=memory.parts())

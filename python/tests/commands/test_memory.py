@@ -1,0 +1,108 @@
+"""Predicted and measured memory of a process, and budgets that are kept or refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from keywright.cli import main
+from keywright.commands.helpers.memory import memory_budget
+from keywright.plan.memory.machine import default_budget
+from tests.commands.test_infer import Write, squares  # noqa: F401 (a fixture)
+
+SHARE = 0.1
+"""What a prediction may be off by, of what is measured."""
+
+
+def measured(*arguments: object) -> dict[str, Any]:
+    """The summary of `infer` in a process of its own."""
+    command = [sys.executable, "-m", "keywright.cli", "infer", *map(str, arguments), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    summary: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return summary
+
+
+def test_the_peak_of_a_small_network_is_predicted(folder: Path) -> None:
+    found = measured("--model", folder / "digits.onnx", "--input", folder / "images.npy")
+    assert abs(found["predicted_peak_bytes"] / found["peak_bytes"] - 1) <= SHARE
+    assert sum(found["memory"].values()) == found["predicted_peak_bytes"] <= found["memory_budget"]
+
+
+@pytest.mark.parametrize("budget", [None, 1.35])
+def test_the_peak_of_a_bootstrapped_network_is_predicted(squares: Write, budget: float | None) -> None:  # noqa: F811
+    """With all that is free, and with a third more than the least that would do."""
+    folder = squares(8)
+    model, inputs = folder / "squares.onnx", folder / "inputs.npy"
+    arguments = ["--model", model, "--calibration", inputs, "--input", inputs, "--count", 1]
+    arguments += ["--preset", "N15_QP858_L5_S32_real"]
+    if budget is not None:
+        arguments += ["--memory", f"{int(budget * least(arguments))}B"]
+    found = measured(*arguments)
+    assert abs(found["predicted_peak_bytes"] / found["peak_bytes"] - 1) <= SHARE
+    if budget is not None:
+        assert found["peak_bytes"] <= found["memory_budget"]
+
+
+def least(arguments: list[Any]) -> int:
+    """The least that would do, as the refusal of too little says."""
+    command = [sys.executable, "-m", "keywright.cli", "infer", *map(str, arguments), "--memory", "1MB"]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    number, unit = refused.stderr.split("The least that would do is ")[1].split(":")[0].split()
+    return int(float(number) * {"MiB": 1 << 20, "GiB": 1 << 30}[unit])
+
+
+def test_what_cannot_fit_is_refused_before_any_key(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, images = str(folder / "digits.onnx"), str(folder / "images.npy")
+    assert main(["infer", "--model", model, "--input", images, "--memory", "64MiB"]) == 2
+    said = capsys.readouterr().err
+    assert "a process of at most 64 MiB cannot run this network" in said
+    assert "The least that would do is" in said
+    assert main(["infer", "--model", model, "--input", images, "--memory", "much"]) == 2
+    assert "no amount of memory" in capsys.readouterr().err
+
+
+def test_explain_prints_the_peak_part_by_part(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["infer", "--model", str(folder / "digits.onnx"), "--explain"]
+    assert main([*arguments, "--json", "--memory", "8GiB"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    parts = {row["part"]: row["bytes"] for row in rows if "part" in row}
+    peak = parts.pop("peak")
+    assert sum(parts.values()) == peak <= 8 << 30
+    assert {"process", "keys", "diagonals", "ciphertexts", "scratch", "idle"} <= set(parts)
+    assert main(arguments) == 0
+    assert "At most" in capsys.readouterr().out
+
+
+def test_without_a_size_most_of_what_is_free_is_taken() -> None:
+    class Options:
+        memory: str | None = None
+
+    options: Any = Options()
+    assert memory_budget(options) == pytest.approx(default_budget(), rel=0.2)
+    options.memory = "3GB"
+    assert memory_budget(options) == 3_000_000_000
+
+
+def test_a_run_keeps_to_a_budget_with_the_same_results(folder: Path, tmp_path: Path) -> None:
+    model, images = str(folder / "digits.onnx"), str(folder / "images.npy")
+    keys, sent = tmp_path / "keys", tmp_path / "sent"
+    assert main(["keygen", "--model", model, "--out", str(keys), "--memory", "64MiB"]) == 2
+    assert main(["keygen", "--model", model, "--out", str(keys), "--memory", "4GiB"]) == 0
+    assert main(["encrypt", "--keys", str(keys / "client"), "--input", images, "--out", str(sent)]) == 0
+    scores = []
+    for name, size in (("all", []), ("some", ["--key-memory", "8MiB"])):
+        out = tmp_path / name
+        run = ["run", "--keys", str(keys / "server"), "--input", str(sent), "--out", str(out)]
+        assert main([*run, *size]) == 0
+        client = ["--keys", str(keys / "client"), "--input", str(out), "--out", str(tmp_path / f"{name}.npy")]
+        assert main(["decrypt", *client]) == 0
+        scores.append(np.load(tmp_path / f"{name}.npy"))
+    assert np.array_equal(*scores)
