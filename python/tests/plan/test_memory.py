@@ -20,7 +20,7 @@ from keywright.plan.memory.ciphertexts import ciphertext_bytes, live_bytes
 from keywright.plan.memory.diagonals import Kept, Way, network_diagonals, ways
 from keywright.plan.memory.key_stream import least_key_memory, stream_seconds
 from keywright.plan.memory.planner import Process, plan_process
-from keywright.plan.search.quick import QuickPlanner, open_network
+from keywright.plan.search.quick import plan_candidates
 from tests.plan.test_execution import digits, mnist
 
 if TYPE_CHECKING:
@@ -107,6 +107,9 @@ class CountingBackend:
     def level(self, ct: Counted) -> int:
         return ct.level
 
+    def switch_ring(self, ct: Counted, ring: int) -> Counted:
+        return self._made(ct.level)
+
     def drop_level(self, ct: Counted, level: int) -> Counted:
         return self._made(level, ct.source or ct)
 
@@ -133,7 +136,7 @@ class CountingBackend:
 def test_ciphertexts_are_alive_as_long_as_the_executor_holds_them(side: Any) -> None:
     program, chain = side().program, side().execution("kds").plan.workload.chain
     chain = replace(chain, log_n=11)
-    predicted = live_bytes(program, chain.log_n, program.outputs)
+    predicted = live_bytes(program, chain, program.outputs)
     gc.collect()
     Counted.alive.clear()
     backend: Any = CountingBackend()
@@ -174,8 +177,7 @@ def test_ways_take_more_bytes_and_less_time() -> None:
 def test_bytes_of_a_network_are_those_of_its_transforms() -> None:
     side = mnist()
     execution = side.execution("kds")
-    special = {level: execution.special(level) for level in range(side.parameters.max_level + 1)}
-    kept = network_diagonals(side.program, execution.plan.workload.chain, special, MODEL)
+    kept = network_diagonals(side.program, execution, MODEL)
     backend = kw.nn.run.encrypted.EncryptedBackend(kw.Evaluator(side.parameters), plan=execution)
     backend.prepare(side.program)
     # A diagonal may repeat sooner than its table says.
@@ -190,7 +192,7 @@ def test_upgrades_are_within_one_of_the_best() -> None:
             small, large = sorted(rng.integers(1, 100, 2))
             slow, middle = sorted(rng.uniform(0, 10, 2))[::-1]
             three = (Way("streamed", 0, 0, slow, 0), Way("coefficients", int(small), 0, middle, 0))
-            kept.append(Kept((index, 1), 1, (*three, Way("encoded", int(small + large), 0, 0.0, 0))))
+            kept.append(Kept((index, 1, 0), 1, (*three, Way("encoded", int(small + large), 0, 0.0, 0))))
         candidate = object.__new__(planner._Candidate)
         candidate.__dict__ |= {"kept": kept, "process": Process(0, ())}
         budget = int(rng.integers(0, 400))
@@ -248,8 +250,7 @@ def test_streamed_keys_are_read_as_seldom_as_can_be() -> None:
 
 def plans() -> tuple[list[PlanExecution], Any]:
     side = mnist()
-    search = QuickPlanner(open_network(side.program, side.parameters), MODEL)
-    return search.executions(side.parameters, side.program), side
+    return plan_candidates(side.program, side.parameters, model=MODEL), side
 
 
 def test_a_budget_is_kept_and_more_of_it_is_no_slower() -> None:

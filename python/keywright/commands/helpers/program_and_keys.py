@@ -15,7 +15,7 @@ from keywright.plan import CostModel
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.ring.chain_sources import chain_of
-from keywright.plan.search.quick import NetworkPlanner
+from keywright.plan.search.quick import plan_candidates, plan_network
 from keywright.serve.model import Model
 
 from .errors import CommandError
@@ -57,18 +57,15 @@ class Compiled:
     plans: Sequence[kw.BootstrapperPlan] = ()
 
     @cached_property
-    def _planner(self) -> NetworkPlanner:
-        return NetworkPlanner(self.program, self.parameters, self.plans, stored_model())
-
-    @property
     def candidates(self) -> list[PlanExecution]:
-        """Plans of its keys, from the fewest bytes up to the fastest."""
-        return self._planner.executions()
+        """Plans of its keys, from the fewest bytes up to the fastest, with the weights of this machine if
+        they are measured."""
+        return plan_candidates(self.program, self.parameters, self.plans, model=stored_model())
 
     @cached_property
     def execution(self) -> PlanExecution:
         """The one of fewest bytes that is about as fast as any."""
-        return self._planner.best()
+        return plan_network(self.program, self.parameters, self.plans, model=stored_model())
 
     @property
     def specs(self) -> list[kw.KeySpec]:

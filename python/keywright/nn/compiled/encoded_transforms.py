@@ -9,6 +9,9 @@ from keywright.plan.memory.diagonals import Place, Storage
 
 from .network import CompiledNetwork
 
+Used = tuple[DiagonalMatrix, int, int]
+"""A transform, the level of its input, and the ring (`CompiledNetwork.rings`)."""
+
 Encoded = tuple[list[int], list[LinearTransform]]
 """The operands that have diagonals, and these diagonals."""
 
@@ -18,19 +21,19 @@ class Transforms:
 
     Args:
         plan: of the program's keys.
-        storage: how the diagonals of a transform are kept, by its index in the program and the level of its
-            input; encoded where nothing is said.
+        storage: how the diagonals of a transform are kept, by its index in the program the level of its
+            input and its ring; encoded where nothing is said.
     """
 
     def __init__(self, plan: PlanExecution, storage: Mapping[Place, Storage]) -> None:
         self._plan, self._storage = plan, storage
-        self._encoded: dict[tuple[DiagonalMatrix, int], Encoded] = {}
-        self._kept: dict[tuple[DiagonalMatrix, int], Storage] = {}
+        self._encoded: dict[Used, Encoded] = {}
+        self._kept: dict[Used, Storage] = {}
 
     def take(self, program: CompiledNetwork) -> None:
         """Note how the transforms of a program are to be kept."""
-        for (index, level), storage in self._storage.items():
-            self._kept[program.transforms[index], level] = storage
+        for (index, level, ring), storage in self._storage.items():
+            self._kept[program.transforms[index], level, ring] = storage
 
     def prepare(self, program: CompiledNetwork, advance: Callable[[int], object] = lambda _: None) -> None:
         """Encode those transforms of a program that are kept; `advance` is called with 1 after each."""
@@ -38,19 +41,19 @@ class Transforms:
         for step in program.instructions:
             if step.opcode == "linear_transform":
                 transform, level = program.transforms[step.argument], step.level + 1
-                if self._kept.get((transform, level)) != "streamed":
-                    self.of(transform, level, program.rings[step.result])
+                ring = program.rings[step.result]
+                if self._kept.get((transform, level, ring)) != "streamed":
+                    self.of(transform, level, ring)
                 advance(1)
 
     def of(self, transform: DiagonalMatrix, level: int, ring: int) -> Encoded:
-        """A transform for ciphertexts of a level and of the one ring (see `CompiledNetwork.rings`) that it is
-        used in: as it is kept, or made for one use."""
-        key = (transform, level)
+        """A transform for ciphertexts of a level in a ring: as it is kept, or made for one use."""
+        key = (transform, level, ring)
         storage = self._kept.get(key, "encoded")
         found = self._encoded.get(key)
         if found is None:
             operands = [k for k, diagonals in enumerate(transform.diagonals) if diagonals]
-            found = operands, [self._encode(transform, k, level, ring, storage) for k in operands]
+            found = operands, [self._encode(transform, k, (level, ring), storage) for k in operands]
             if storage != "streamed":
                 self._encoded[key] = found
         return found
@@ -61,9 +64,10 @@ class Transforms:
         return sum(each.bytes for _, encoded in self._encoded.values() for each in encoded)
 
     def _encode(
-        self, transform: DiagonalMatrix, operand: int, level: int, ring: int, storage: Storage
+        self, transform: DiagonalMatrix, operand: int, place: tuple[int, int], storage: Storage
     ) -> LinearTransform:
-        diagonals, execution = transform.diagonals[operand], self._plan.in_ring(ring)
+        (level, ring), diagonals = place, transform.diagonals[operand]
+        execution = self._plan.in_ring(ring)
         # For one use coefficients are enough: each is transformed once anyway.
         kept = "encoded" if storage == "encoded" else "coefficients"
         return LinearTransform.from_rows(

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from keywright.plan.ring.chain import Chain
 from keywright.plan.workload.network_protocol import NetworkLike
 
 
@@ -11,7 +12,7 @@ def ciphertext_bytes(log_n: int, level: int) -> int:
     return (2 * 8 << log_n) * (level + 1)
 
 
-def live_bytes(network: NetworkLike, log_n: int, outputs: Sequence[int]) -> list[int]:
+def live_bytes(network: NetworkLike, chain: Chain, outputs: Sequence[int]) -> list[int]:
     """Bytes of all ciphertexts at the end of each instruction, before what nothing reads any more goes.
 
     Inputs stay as long as the program runs. A ciphertext that is dropped to a lower level holds the one that
@@ -19,13 +20,13 @@ def live_bytes(network: NetworkLike, log_n: int, outputs: Sequence[int]) -> list
 
     Args:
         network: the network.
-        log_n: base-2 logarithm of the degree of the largest ring.
+        chain: the primes.
         outputs: numbers of the ciphertexts of its result.
     """
     steps = network.instructions
     last_use = {operand: index for index, step in enumerate(steps) for operand in step.operands}
     rings = network.rings
-    size = {step.result: ciphertext_bytes(rings[step.result] or log_n, step.level) for step in steps}
+    size = {step.result: ciphertext_bytes(rings[step.result] or chain.log_n, step.level) for step in steps}
     held: dict[int, tuple[int, ...]] = {}
     holders: Counter[int] = Counter()
     inputs = {step.result for step in steps if step.opcode == "input"}

@@ -1,12 +1,13 @@
 """Ways to keep the diagonals of a linear transform, with their bytes and their time."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log2
 from typing import Literal
 
 from keywright._core import BootstrapperPlan
 from keywright.plan.cost.model import CostModel, Work
+from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.ring.chain import Chain
 from keywright.plan.workload.network_protocol import NetworkLike, TransformLike
 
@@ -15,8 +16,8 @@ Storage = Literal["encoded", "coefficients", "streamed"]
 coefficient of the subring that their period generates, which are transformed at every use; or not at all:
 they are encoded at every use."""
 
-Place = tuple[int, int]
-"""Index of a transform of a network, and the level of its input."""
+Place = tuple[int, int, int]
+"""Index of a transform of a network, the level of its input, and its ring (`NetworkLike.rings`)."""
 
 
 @dataclass(frozen=True)
@@ -53,33 +54,27 @@ class Kept:
     ways: tuple[Way, ...]
 
 
-def network_diagonals(
-    network: NetworkLike,
-    chain: Chain,
-    special: Mapping[int, Sequence[int]],
-    model: CostModel,
-    log_n: int = 0,
-) -> list[Kept]:
-    """The transforms of a network in one of its rings, each at each level where it is used.
+def network_diagonals(network: NetworkLike, plan: PlanExecution, model: CostModel) -> list[Kept]:
+    """The transforms of a network, each at each level where it is used.
 
     Args:
         network: the network.
-        chain: the primes.
-        special: for each level the primes that diagonals are encoded for beside those of the level.
+        plan: of its keys; says for which primes diagonals are encoded.
         model: predicts times.
-        log_n: which ring: the smaller one of degree 2^log_n, or 0 for the largest.
     """
     uses: dict[Place, int] = {}
     for step in network.instructions:
-        if step.opcode == "linear_transform" and network.rings[step.result] == log_n:
-            place = (step.argument, step.level + 1)
+        if step.opcode == "linear_transform":
+            place = (step.argument, step.level + 1, network.rings[step.result])
             uses[place] = uses.get(place, 0) + 1
     out = []
-    for (index, level), count in uses.items():
+    for (index, level, ring), count in uses.items():
         transform = network.transforms[index]
         periods = list(_periods(transform))
-        primes = [*range(level + 1), *special[level]]
-        out.append(Kept((index, level), count, ways(periods, primes, chain, model)))
+        execution = plan.in_ring(ring)
+        chain, special = execution.plan.workload.chain, execution.special(level)
+        primes = [*range(level + 1), *special]
+        out.append(Kept((index, level, ring), count, ways(periods, primes, chain, model)))
     return out
 
 
@@ -126,7 +121,7 @@ def bootstrap_diagonals(
     embedded = Work(embeddings=embeddings).seconds(weights)
     largest = coefficients // max(1, len(plan.factors))
     return Kept(
-        (index, BOOTSTRAP),
+        (index, BOOTSTRAP, 0),
         uses,
         (
             Way("streamed", 0, 2 * largest, transformed + embedded, 0.0),

@@ -59,21 +59,6 @@ class Process:
     key_sets: int = 1
 
 
-class _RingUse:
-    """What the operations of one ring depend on."""
-
-    def __init__(self, execution: PlanExecution, network: NetworkLike) -> None:
-        self.chain = execution.plan.workload.chain
-        levels = {step.level + 1 for step in network.instructions} | {s.level for s in network.instructions}
-        levels |= {group.level for group in execution.plan.workload.groups}
-        self.special = {level: execution.special(level) for level in levels if level <= self.chain.max_level}
-
-    def scratch(self, largest: int) -> Scratch:
-        """Of the operations; ``largest`` is the logarithm of the degree of the largest ring."""
-        special = {level: len(removed) for level, removed in self.special.items()}
-        return Scratch(self.chain, special, threads(), largest)
-
-
 class _Candidate:
     """Keys of a plan, and what depends on them alone."""
 
@@ -87,12 +72,9 @@ class _Candidate:
         masters = 0 if plan.masters is None else plan.masters.stored_bytes
         self.key_bytes = process.key_sets * (plan.stored_bytes + masters)
         made = sum(
-            sum(model.key_seconds(key.shape) for key in each.keys)
-            + each.workload.ephemeral_key_seconds(model)
-            for each in plan.rings
-        )
+            model.key_seconds(key.shape) for ring in plan.rings for key in ring.keys
+        ) + plan.workload.ephemeral_key_seconds(model)
         self.making_seconds = made if process.makes_keys else 0.0
-        self.rings = {ring: _RingUse(execution.in_ring(ring), network) for ring in (0, *execution.subrings)}
         self.plans = execution.bootstrapper_plans
 
     @cached_property
@@ -104,22 +86,17 @@ class _Candidate:
             for index, plan in enumerate(self.plans)
             if index in uses
         ]
-        transforms = [
-            each
-            for ring, use in self.rings.items()
-            for each in network_diagonals(self.network, use.chain, use.special, self.model, ring)
-        ]
-        return [*transforms, *bootstraps]
+        return [*network_diagonals(self.network, self.execution, self.model), *bootstraps]
 
     @cached_property
     def _running(self) -> list[tuple[int, int]]:
         """Ciphertexts and scratch of each instruction."""
-        network, rings = self.network, self.network.rings
-        scratch = {ring: use.scratch(self.chain.log_n) for ring, use in self.rings.items()}
+        network, rings = self.network, {0, *self.network.rings.values()}
+        scratch = {ring: Scratch(self.execution.in_ring(ring), threads()) for ring in rings}
         bootstraps = [scratch[0].bootstrap(plan) for plan in self.plans]
-        live = live_bytes(network, self.chain.log_n, self.process.outputs)
+        live = live_bytes(network, self.chain, self.process.outputs)
         used = [
-            scratch[rings[step.result]].instruction(network, step, bootstraps)
+            scratch[network.rings[step.result]].instruction(network, step, bootstraps)
             for step in network.instructions
         ]
         return list(zip(live, used, strict=True))
@@ -128,8 +105,11 @@ class _Candidate:
         """Ciphertexts and scratch where they are most together."""
         found = []
         for step, (live, used) in zip(self.network.instructions, self._running, strict=True):
-            place = (step.argument, step.level + 1) if step.opcode == "linear_transform" else None
-            place = (step.argument, BOOTSTRAP) if step.opcode == "bootstrap" else place
+            place: Place | None = None
+            if step.opcode == "linear_transform":
+                place = (step.argument, step.level + 1, self.network.rings[step.result])
+            elif step.opcode == "bootstrap":
+                place = (step.argument, BOOTSTRAP, 0)
             found.append((live, used + (0 if place is None else chosen[place].used_bytes)))
         return max(found, key=sum, default=(0, 0))
 
@@ -187,7 +167,7 @@ class _Candidate:
             chosen = self.choose(budget - fixed - sum(self.running(chosen)))
         ciphertexts, scratch = self.running(chosen)
         stored = {place: way.stored_bytes for place, way in chosen.items()}
-        bootstraps = sum(size for (_, level), size in stored.items() if level == BOOTSTRAP)
+        bootstraps = sum(size for (_, level, _), size in stored.items() if level == BOOTSTRAP)
         memory = Memory(
             resident,
             key_bytes,
@@ -205,7 +185,7 @@ class _Candidate:
             self.execution,
             {place: way.storage for place, way in chosen.items() if place[1] != BOOTSTRAP},
             tuple(
-                chosen[index, BOOTSTRAP].storage if (index, BOOTSTRAP) in chosen else "streamed"
+                chosen[index, BOOTSTRAP, 0].storage if (index, BOOTSTRAP, 0) in chosen else "streamed"
                 for index in range(len(self.plans))
             ),
             key_memory,

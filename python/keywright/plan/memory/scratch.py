@@ -1,9 +1,9 @@
 """What operations take beside their operands and their results, while they run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from keywright._core import BootstrapperPlan, polynomial_depth
-from keywright.plan.ring.chain import Chain
+from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.workload.network_protocol import InstructionLike, NetworkLike
 
 from .ciphertexts import ciphertext_bytes
@@ -20,24 +20,19 @@ DIGITS = 6
 
 
 class Scratch:
-    """Scratch memory of operations over a chain.
+    """Scratch memory of operations in one ring.
 
     Args:
-        chain: the primes.
-        special: for each level how many primes most key switches there remove.
+        plan: of the keys of the ring.
         threads: that compute.
-        largest: base-2 logarithm of the degree of the network's largest ring; the chain's where not given.
     """
 
-    def __init__(
-        self, chain: Chain, special: Mapping[int, int], threads: int, largest: int | None = None
-    ) -> None:
-        self.chain, self.special, self.threads = chain, special, threads
-        self.largest = chain.log_n if largest is None else largest
-        self.limb = 8 << chain.log_n
+    def __init__(self, plan: PlanExecution, threads: int) -> None:
+        self.plan, self.chain, self.threads = plan, plan.plan.workload.chain, threads
+        self.limb = 8 << self.chain.log_n
 
     def _special(self, level: int) -> int:
-        return self.special.get(level, len(self.chain.p))
+        return len(self.plan.special(level))
 
     def switch(self, level: int) -> int:
         """A key switch: the decomposition, both sums over the raised primes, and what they are divided to."""
@@ -90,7 +85,7 @@ class Scratch:
                 babies = sum(len({r % transform.n1 for r in diagonals}) for diagonals in used)
                 giants = len({r - r % transform.n1 for diagonals in used for r in diagonals})
                 return self.transform(step.level + 1, len(used), babies, giants)
-            case "rotate":
+            case "rotate" | "switch_ring":
                 return self.switch(step.level)
             case "mul":
                 return self.product(step.level + 1)
@@ -98,11 +93,6 @@ class Scratch:
                 degree = network.polynomials[step.argument].degree
                 top = step.level + polynomial_depth(degree)
                 return self.polynomial(top, degree)
-            case "switch_ring":
-                # From a larger ring: its components in this one, beside those that become the result.
-                source = network.rings[step.operands[0]] or self.largest
-                parts = max(1, 1 << max(0, source - self.chain.log_n))
-                return self.switch(step.level) + self.limb * (parts + 1) * (step.level + 1)
             case "bootstrap":
                 return bootstraps[step.argument]
             case _:
@@ -125,10 +115,10 @@ class Scratch:
             stages.append(self.transform(level, 1, babies, giants, turns=1))
         for stage, level, special, counts, _ in plan.operations:
             if stage == "coeffs_to_slots" and special is not None:  # With raising the modulus.
-                steps = counts["lowered"] // 2
+                steps = max(1, counts.get("lowered", 0) // 2)
                 quotients = steps * ciphertext_bytes(self.chain.log_n, level)
                 stages.append(
-                    quotients + self.transform(level, 1, counts["key_rows"], steps, special, turns=1)
+                    quotients + self.transform(level, 1, counts.get("key_rows", 1), steps, special, turns=1)
                 )
         top, _ = plan.levels["eval_mod"]
         powers = sum(

@@ -11,7 +11,7 @@ from dataclasses import replace
 from keywright._core import BootstrapperPlan, Parameters
 from keywright.plan.cost.error_budget import error_budget
 from keywright.plan.cost.model import CostModel
-from keywright.plan.keys.execution import PlanExecution, smaller_rings
+from keywright.plan.keys.execution import PlanExecution, as_planned, smaller_rings
 from keywright.plan.keys.key_plan import KeyPlan
 from keywright.plan.keys.time_prediction import predict_plan
 from keywright.plan.workload.network import convert, open_factors
@@ -26,6 +26,9 @@ HOPS = 2
 
 COMPARED = 16
 """Plans of a frontier whose whole time is compared."""
+
+WITH_RINGS = 4
+"""Plans that those of smaller rings are made for."""
 
 SLOWER = 1.05
 """By how much a plan of fewer bytes may be slower than the fastest one."""
@@ -99,65 +102,12 @@ def open_ring(
     Args:
         network: the compiled network.
         parameters: those that it was compiled for.
-        bootstraps: plans of its bootstraps, in order.
+        bootstraps: plans of its bootstraps, in order, as the plan of the largest ring has them.
         name: what to call it.
         log_n: log2 of the degree of the smaller ring.
     """
     workload = convert(network, parameters, name, bootstraps, log_n)
     return OpenWorkload.of(workload).with_noise(error_budget(bootstraps))
-
-
-class NetworkPlanner:
-    """A network with frontiers of the key sets of all its rings.
-
-    Attributes:
-        largest: of the largest ring.
-        smaller: of the others, by falling degree.
-    """
-
-    def __init__(
-        self,
-        network: NetworkLike,
-        parameters: Parameters,
-        bootstraps: Sequence[BootstrapperPlan] = (),
-        model: CostModel | None = None,
-        name: str = "network",
-    ) -> None:
-        """Search the frontiers.
-
-        Args:
-            network: the compiled network.
-            parameters: those that it was compiled for.
-            bootstraps: plans of its bootstraps, in order.
-            model: predicts times; with built-in weights where not given.
-            name: what to call the program.
-        """
-        model = model or CostModel()
-        self._on = parameters, network, bootstraps
-        self.largest = QuickPlanner(open_network(network, parameters, bootstraps, name), model)
-        # What a bootstrap does in a smaller ring does not depend on the plan of the largest.
-        self.smaller = [
-            QuickPlanner(open_ring(network, parameters, bootstraps, name, ring), model)
-            for ring in smaller_rings(network)
-        ]
-
-    def executions(self) -> list[PlanExecution]:
-        """Plans on the parameters: of every point of the largest ring's frontier, with points at the same
-        place of the others'."""
-        count = len(self.largest.plans)
-        out = []
-        for place, plan in enumerate(self.largest.plans):
-            share = place / max(1, count - 1)
-            found = [planner.plans[round(share * (len(planner.plans) - 1))] for planner in self.smaller]
-            out.append(self._execution(plan, found))
-        return out
-
-    def best(self) -> PlanExecution:
-        """The plan of fewest bytes of those that are about as fast as any found, ring by ring."""
-        return self._execution(self.largest.best(), [planner.best() for planner in self.smaller])
-
-    def _execution(self, plan: KeyPlan, smaller: Sequence[KeyPlan]) -> PlanExecution:
-        return PlanExecution(replace(plan, subrings=tuple(smaller)), *self._on)
 
 
 def plan_network(
@@ -168,5 +118,48 @@ def plan_network(
     model: CostModel | None = None,
     name: str = "network",
 ) -> PlanExecution:
-    """`NetworkPlanner.best` of a network."""
-    return NetworkPlanner(network, parameters, bootstraps, model, name).best()
+    """The keys of a network, planned: the fewest bytes of those that are about as fast as any found.
+
+    Args:
+        network: the compiled network.
+        parameters: those that it was compiled for.
+        bootstraps: plans of its bootstraps, in order.
+        model: predicts times; with built-in weights where not given.
+        name: what to call the program.
+    """
+    model = model or CostModel()
+    best = QuickPlanner(open_network(network, parameters, bootstraps, name), model).best()
+    return _with_rings(best, network, parameters, bootstraps, model)
+
+
+def plan_candidates(
+    network: NetworkLike,
+    parameters: Parameters,
+    bootstraps: Sequence[BootstrapperPlan] = (),
+    *,
+    model: CostModel | None = None,
+    name: str = "network",
+) -> list[PlanExecution]:
+    """Plans of a network's keys, from the fewest bytes up to the fastest; arguments as of `plan_network`.
+    With smaller rings, whose keys are planned for each, there are fewer."""
+    model = model or CostModel()
+    plans = QuickPlanner(open_network(network, parameters, bootstraps, name), model).plans
+    if smaller_rings(network):
+        plans = plans[:: -(-len(plans) // WITH_RINGS)]
+    return [_with_rings(plan, network, parameters, bootstraps, model) for plan in plans]
+
+
+def _with_rings(
+    plan: KeyPlan,
+    network: NetworkLike,
+    parameters: Parameters,
+    bootstraps: Sequence[BootstrapperPlan],
+    model: CostModel,
+) -> PlanExecution:
+    """A plan of the largest ring with the best ones of smaller rings."""
+    planned, name = as_planned(plan.workload, bootstraps), plan.workload.name
+    subrings = tuple(
+        QuickPlanner(open_ring(network, parameters, planned, name, ring), model).best()
+        for ring in smaller_rings(network)
+    )
+    return PlanExecution(replace(plan, subrings=subrings), parameters, network, bootstraps)
