@@ -28,6 +28,7 @@ from .helpers.arguments import (
     add_model_arguments,
     add_preset_argument,
 )
+from .helpers.batching import plan_batches
 from .helpers.errors import CommandError
 from .helpers.fit import fit_record, guard_samples, print_fit, read_fit
 from .helpers.folders import new_file
@@ -303,7 +304,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         explain(compiled.program, terminal)
         explain_batches(approximated, options.preset, compiled, terminal)
         with terminal.progress("planning keys and memory", None):
-            planned = plan_inference(compiled, count, budget)
+            compiled, planned = _planned(approximated, options, compiled, count, budget)
         print_memory(planned, terminal)
         source = options.input or options.calibration
         if source is None:
@@ -319,7 +320,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     program, parameters = compiled.program, compiled.parameters
     guard_samples(program, samples, parameters, force=options.force, terminal=terminal)
     with terminal.progress("planning keys and memory", None):
-        planned = plan_inference(compiled, len(samples), budget)
+        compiled, planned = _planned(approximated, options, compiled, len(samples), budget)
+    program = compiled.program
     compile_seconds = time.perf_counter() - start
     batch = f", {compiled.program.batch} samples at a time" if compiled.program.batch > 1 else ""
     terminal.note(f"{compiled.program.depth} levels deep{batch}; {compiled.parameters!r}")
@@ -340,6 +342,23 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         f"GB: keys {gigabytes[0]:.2f}, encoded model {gigabytes[1]:.2f}, peak memory {gigabytes[2]:.2f}, "
         f"predicted {inference.planned.memory.total / 1e9:.2f}"
     )
+
+
+def _planned(
+    approximated: nn.ApproximatedModel,
+    options: argparse.Namespace,
+    compiled: Compiled,
+    samples: int,
+    budget: int,
+) -> tuple[Compiled, ProcessPlan]:
+    """Keys and diagonals, and with --batch auto the batch, that are within the budget."""
+    if options.batch is not None:
+        return compiled, plan_inference(compiled, samples, budget)
+
+    def with_batch(batch: int) -> Compiled:
+        return compile_model(approximated, None, options.preset, batch=batch)
+
+    return plan_batches(compiled, samples, budget, with_batch)
 
 
 def _predictions(inference: Inference) -> Iterator[dict[str, int | float]]:

@@ -35,6 +35,7 @@ def test_an_operation_that_does_not_end_is_broken_off(tmp_path: Path) -> None:
         assert running.stdout is not None
         assert running.stdout.readline() == "begun\n"
         assert len(list(tmp_path.iterdir())) == 1
+        time.sleep(1.0)  # until the operation runs: an interrupt before it is an ordinary one
         start = time.monotonic()
         running.send_signal(signal.SIGINT)
         _, errors = running.communicate(timeout=60)

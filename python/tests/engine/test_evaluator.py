@@ -403,7 +403,7 @@ def test_transforms_of_rows_and_coefficients_are_those_of_encoded_vectors(small:
         kw.LinearTransform(small.parameters, vectors, slots=n, level=3, storage="coefficients"),
         kw.LinearTransform.from_rows(small.parameters, indices, rows, slots=n, level=3),
         kw.LinearTransform.from_rows(
-            small.parameters, np.asarray(indices), rows, slots=n, level=3, storage="coefficients"
+            small.parameters, indices, rows, slots=n, level=3, storage="coefficients"
         ),
     ]
     specs = transforms[0].key_specs()
