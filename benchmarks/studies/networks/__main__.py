@@ -25,7 +25,7 @@ from harness.console import Console
 from harness.folders import record_folder
 from harness.record import BadRecord
 from harness.table import heading
-from keywright.nn.run.checking import run_onnxruntime
+from keywright.nn.run.checking import run_clear, run_onnxruntime
 from numpy.typing import NDArray
 
 from studies.networks.networks import NETWORKS, Network
@@ -131,9 +131,14 @@ class Measurement:
             facts = measured.facts()
             added = {"commit": machine.commit(), "load": os.getloadavg()[0], **self.subject}
             self._take({"run": facts | added}, raw)
+            program = measured.program()
             for places in groups(missing, facts["batch"]):
-                for place, line in zip(places, measured.classify(places), strict=True):
+                clear = run_clear(program, images.samples[places].astype(np.float64))
+                for place, wanted, line in zip(places, clear, measured.classify(places), strict=True):
                     own = scores[place]
+                    difference = np.subtract(line["scores"], wanted.ravel())
+                    line |= {"program_scores": wanted.ravel().tolist()}
+                    line |= {"error": float(np.abs(difference).max())}
                     line |= {"image": missing[place], "label": int(images.labels[place])}
                     line |= {"clear_label": int(own.argmax()), "model_scores": own.tolist()}
                     self._take(line, raw)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from harness.folders import HERE
+from keywright.nn import Program
 from numpy.typing import NDArray
 
 
@@ -44,8 +45,10 @@ class Measured:
         if calibration is not None:
             np.save(paths[1], calibration)
         setting = scratch / "setting.json"
+        self._program = scratch / "program.kwp"
         fields = {
             "model": str(model.resolve()),
+            "program": str(self._program),
             "calibration": None if calibration is None else str(paths[1]),
             "activations": dict(activations or {}),
             "preset": preset,
@@ -77,6 +80,10 @@ class Measured:
     def facts(self) -> dict[str, Any]:
         """What it says about the run, once, when keys and diagonals are made."""
         return self._line()
+
+    def program(self) -> Program:
+        """What it evaluates, once `facts` are there."""
+        return Program.load(self._program)
 
     def classify(self, places: Sequence[int]) -> list[dict[str, Any]]:
         """A line for each of some samples, at most as many as share ciphertexts.

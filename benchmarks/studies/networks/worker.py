@@ -24,6 +24,7 @@ def main() -> None:
     calibration = given["calibration"]
     setting = Setting(
         Path(given["model"]),
+        Path(given["program"]),
         None if calibration is None else Path(calibration),
         given["activations"],
         given["preset"],
