@@ -25,6 +25,7 @@ from harness.console import Console
 from harness.folders import record_folder
 from harness.record import BadRecord
 from harness.table import heading
+from keywright.commands.helpers.inputs import parse_bytes
 from keywright.nn.run.checking import run_clear, run_onnxruntime
 from numpy.typing import NDArray
 
@@ -55,6 +56,11 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--preset", help="parameters (default: as `keywright infer` chooses)")
     parser.add_argument("--batch", type=int, default=1, help="images in a ciphertext (default: 1)")
+    parser.add_argument(
+        "--memory",
+        type=parse_bytes,
+        help="most memory of the process, as 5GB (default: most of what is free)",
+    )
     parser.add_argument("--threads", type=int, default=2, help="of the engine (default: 2)")
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-networks)")
     options = parser.parse_args(arguments)
@@ -123,6 +129,7 @@ class Measurement:
                 activations=self.options.activation,
                 preset=self.options.preset,
                 batch=self.options.batch,
+                memory=self.options.memory,
                 threads=self.options.threads,
             ) as measured,
             self.path.open("a") as raw,

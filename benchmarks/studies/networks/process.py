@@ -26,6 +26,7 @@ class Measured:
         calibration: samples that activations are fitted on, if there are any.
         activations: methods of `keywright.nn.Fit.activations`.
         batch: samples in a ciphertext.
+        memory: most bytes of the process; most of what is free where not given.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Measured:
         activations: Mapping[str, str] | None = None,
         preset: str | None,
         batch: int = 1,
+        memory: int | None = None,
         threads: int,
     ) -> None:
         paths = scratch / "samples.npy", scratch / "calibration.npy"
@@ -53,6 +55,8 @@ class Measured:
             "activations": dict(activations or {}),
             "preset": preset,
             "batch": batch,
+            "images": len(samples),
+            "memory": memory,
             "threads": threads,
             "samples": str(paths[0]),
         }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,10 +13,12 @@ import numpy as np
 from harness.peer import peak_rss_bytes
 from keywright._terminal import Terminal
 from keywright.commands.helpers.inputs import load_inputs
+from keywright.commands.helpers.memory import plan_inference
 from keywright.commands.helpers.program_and_keys import compile_model, make_keys
 from keywright.nn import Fit, Program, simulate
 from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded
 from keywright.nn.run.timing import LayerClock
+from keywright.plan.memory.machine import default_budget, resident_bytes
 from numpy.typing import NDArray
 
 
@@ -27,11 +28,13 @@ class Setting:
 
     Attributes:
         model: ONNX file.
-        program: file that is written.
+        program: file that is written; keys are beside it where they are streamed.
         calibration: file of samples that activations are fitted on (.npy).
         activations: methods of `Fit.activations`.
         preset: parameters; chosen as `keywright infer` does where not given.
         batch: images in a ciphertext.
+        images: how many are to be evaluated.
+        memory: most bytes of the process; most of what is free where not given.
         threads: of the engine.
     """
 
@@ -41,6 +44,8 @@ class Setting:
     activations: dict[str, str]
     preset: str | None
     batch: int
+    images: int
+    memory: int | None
     threads: int
 
 
@@ -66,8 +71,15 @@ class Session:
         self.facts |= stored(self.program, setting.program)
 
         start = clock()
-        execution = compiled.execution
-        self.facts["plan_s"] = clock() - start
+        budget = default_budget() if setting.memory is None else setting.memory
+        planned = plan_inference(compiled, setting.images, budget)
+        execution = planned.execution
+        self.facts |= {
+            "plan_s": clock() - start,
+            "predicted_peak_bytes": planned.memory.total,
+            "memory_parts": planned.memory.parts(),
+            "kept": planned.explain(),
+        }
 
         start = clock()
         predicted = simulate(self.program, execution, typical)
@@ -79,16 +91,32 @@ class Session:
 
         start = clock()
         secret = kw.SecretKey.generate(self.parameters)
-        made = make_keys(kw.KeyGenerator(secret), execution.key_specs(), Terminal(json=True))
-        keys = execution.follow(made)
-        self.facts |= {"keys_s": clock() - start, "keys": len(keys), "key_bytes": keys.bytes}
-        self.facts["key_file_bytes"] = file_bytes(keys)
+        path, generator = setting.program.with_name("keys.kw"), kw.KeyGenerator(secret)
+        specs = execution.key_specs()
+        if planned.key_memory is None:
+            keys = execution.follow(make_keys(generator, specs, Terminal(json=True)))
+            self.facts |= {"keys_s": clock() - start, "key_bytes": keys.bytes}
+            keys.save(path)
+            self.facts["key_file_bytes"] = path.stat().st_size
+            path.unlink()
+        else:
+            generator.save_evaluation_keys(path, specs)
+            keys = execution.load_keys(path, memory=planned.key_memory)
+            self.facts |= {"keys_s": clock() - start, "key_bytes": planned.key_memory}
+            self.facts["key_file_bytes"] = path.stat().st_size
+        self.facts["keys"] = len(specs)
 
         start = clock()
         self.clock = LayerClock(self.program)
-        bootstrappers = [kw.Bootstrapper(plan) for plan in execution.bootstrapper_plans]
-        evaluator = kw.Evaluator(self.parameters, keys)
-        self.server = EncryptedBackend(evaluator, bootstrappers, plan=execution, on_step=self.clock.step)
+        ways = zip(execution.bootstrapper_plans, planned.bootstraps, strict=True)
+        bootstrappers = [kw.Bootstrapper(plan, storage=storage) for plan, storage in ways]
+        self.server = EncryptedBackend(
+            kw.Evaluator(self.parameters, keys),
+            bootstrappers,
+            plan=execution,
+            storage=planned.storage,
+            on_step=self.clock.step,
+        )
         self.server.prepare(self.program)
         self.facts |= {
             "prepare_s": clock() - start,
@@ -166,19 +194,3 @@ def stored(program: Program, path: Path) -> dict[str, Any]:
     saved = clock()
     Program.load(path)
     return {"save_s": saved - start, "load_s": clock() - saved, "program_file_bytes": path.stat().st_size}
-
-
-def file_bytes(keys: kw.EvaluationKeys) -> int:
-    """Bytes of the keys in a file."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "keys.kw"
-        keys.save(path)
-        return path.stat().st_size
-
-
-def resident_bytes() -> int:
-    """Memory of this process now."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) * 1024
-    raise OSError("/proc/self/status has no VmRSS line; the study runs on Linux")

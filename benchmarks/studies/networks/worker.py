@@ -29,6 +29,8 @@ def main() -> None:
         given["activations"],
         given["preset"],
         given["batch"],
+        given["images"],
+        given["memory"],
         given["threads"],
     )
     samples = np.load(given["samples"], mmap_mode="r")
