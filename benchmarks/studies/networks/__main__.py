@@ -25,7 +25,8 @@ from harness.console import Console
 from harness.folders import record_folder
 from harness.record import BadRecord
 from harness.table import heading
-from keywright.nn.run.checking import run_onnxruntime
+from keywright.commands.helpers.inputs import parse_bytes
+from keywright.nn.run.checking import run_clear, run_onnxruntime
 from numpy.typing import NDArray
 
 from studies.networks.networks import NETWORKS, Network
@@ -55,6 +56,11 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--preset", help="parameters (default: as `keywright infer` chooses)")
     parser.add_argument("--batch", type=int, default=1, help="images in a ciphertext (default: 1)")
+    parser.add_argument(
+        "--memory",
+        type=parse_bytes,
+        help="most memory of the process, as 5GB (default: most of what is free)",
+    )
     parser.add_argument("--threads", type=int, default=2, help="of the engine (default: 2)")
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-networks)")
     options = parser.parse_args(arguments)
@@ -123,6 +129,7 @@ class Measurement:
                 activations=self.options.activation,
                 preset=self.options.preset,
                 batch=self.options.batch,
+                memory=self.options.memory,
                 threads=self.options.threads,
             ) as measured,
             self.path.open("a") as raw,
@@ -131,9 +138,14 @@ class Measurement:
             facts = measured.facts()
             added = {"commit": machine.commit(), "load": os.getloadavg()[0], **self.subject}
             self._take({"run": facts | added}, raw)
+            program = measured.program()
             for places in groups(missing, facts["batch"]):
-                for place, line in zip(places, measured.classify(places), strict=True):
+                clear = run_clear(program, images.samples[places].astype(np.float64))
+                for place, wanted, line in zip(places, clear, measured.classify(places), strict=True):
                     own = scores[place]
+                    difference = np.subtract(line["scores"], wanted.ravel())
+                    line |= {"program_scores": wanted.ravel().tolist()}
+                    line |= {"error": float(np.abs(difference).max())}
                     line |= {"image": missing[place], "label": int(images.labels[place])}
                     line |= {"clear_label": int(own.argmax()), "model_scores": own.tolist()}
                     self._take(line, raw)

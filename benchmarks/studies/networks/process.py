@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from harness.folders import HERE
+from keywright.nn import Program
 from numpy.typing import NDArray
 
 
@@ -25,6 +26,7 @@ class Measured:
         calibration: samples that activations are fitted on, if there are any.
         activations: methods of `keywright.nn.Fit.activations`.
         batch: samples in a ciphertext.
+        memory: most bytes of the process; most of what is free where not given.
     """
 
     def __init__(
@@ -37,6 +39,7 @@ class Measured:
         activations: Mapping[str, str] | None = None,
         preset: str | None,
         batch: int = 1,
+        memory: int | None = None,
         threads: int,
     ) -> None:
         paths = scratch / "samples.npy", scratch / "calibration.npy"
@@ -44,12 +47,16 @@ class Measured:
         if calibration is not None:
             np.save(paths[1], calibration)
         setting = scratch / "setting.json"
+        self._program = scratch / "program.kwp"
         fields = {
             "model": str(model.resolve()),
+            "program": str(self._program),
             "calibration": None if calibration is None else str(paths[1]),
             "activations": dict(activations or {}),
             "preset": preset,
             "batch": batch,
+            "images": len(samples),
+            "memory": memory,
             "threads": threads,
             "samples": str(paths[0]),
         }
@@ -77,6 +84,10 @@ class Measured:
     def facts(self) -> dict[str, Any]:
         """What it says about the run, once, when keys and diagonals are made."""
         return self._line()
+
+    def program(self) -> Program:
+        """What it evaluates, once `facts` are there."""
+        return Program.load(self._program)
 
     def classify(self, places: Sequence[int]) -> list[dict[str, Any]]:
         """A line for each of some samples, at most as many as share ciphertexts.

@@ -66,7 +66,7 @@ def settings(run: Line) -> str:
     """What a run was with."""
     return (
         f"{run['parameters']}; {run['depth']} levels, {run['bootstraps']} bootstraps, "
-        f"{run['rotations']} rotations, {run['batch']} images in a ciphertext."
+        f"{run['rotations']} rotations, {run['batch']} images in a ciphertext; {run['kept']}."
     )
 
 
@@ -86,6 +86,7 @@ def figures(record: Record, images: Sequence[Line]) -> list[tuple[str, str]]:
         ("seconds an image", of_images("seconds")),
         ("predicted seconds of an evaluation", of_runs("predicted_s")),
         ("peak of the process, MB", f"{max(line['peak_bytes'] for line in images) / 1e6:.0f}"),
+        ("predicted peak, MB", of_runs("predicted_peak_bytes", 1e6)),
         ("peak when compiled, MB", of_runs("compile_peak_bytes", 1e6)),
         ("memory at the end of an image, MB", of_images("rss_bytes", 1e6)),
         ("keys", of_runs("keys")),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,11 +13,12 @@ import numpy as np
 from harness.peer import peak_rss_bytes
 from keywright._terminal import Terminal
 from keywright.commands.helpers.inputs import load_inputs
+from keywright.commands.helpers.memory import plan_inference
 from keywright.commands.helpers.program_and_keys import compile_model, make_keys
 from keywright.nn import Fit, Program, simulate
-from keywright.nn.run.checking import run_clear
 from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded
 from keywright.nn.run.timing import LayerClock
+from keywright.plan.memory.machine import default_budget, resident_bytes
 from numpy.typing import NDArray
 
 
@@ -28,18 +28,24 @@ class Setting:
 
     Attributes:
         model: ONNX file.
+        program: file that is written; keys are beside it where they are streamed.
         calibration: file of samples that activations are fitted on (.npy).
         activations: methods of `Fit.activations`.
         preset: parameters; chosen as `keywright infer` does where not given.
         batch: images in a ciphertext.
+        images: how many are to be evaluated.
+        memory: most bytes of the process; most of what is free where not given.
         threads: of the engine.
     """
 
     model: Path
+    program: Path
     calibration: Path | None
     activations: dict[str, str]
     preset: str | None
     batch: int
+    images: int
+    memory: int | None
     threads: int
 
 
@@ -62,11 +68,18 @@ class Session:
         compiled = compile_model(setting.model, fit, setting.preset, batch=setting.batch)
         self.facts: dict[str, Any] = {"compile_s": clock() - start, "compile_peak_bytes": peak_rss_bytes()}
         self.program, self.parameters = compiled.program, compiled.parameters
-        self.facts |= stored(self.program)
+        self.facts |= stored(self.program, setting.program)
 
         start = clock()
-        execution = compiled.execution
-        self.facts["plan_s"] = clock() - start
+        budget = default_budget() if setting.memory is None else setting.memory
+        planned = plan_inference(compiled, setting.images, budget)
+        execution = planned.execution
+        self.facts |= {
+            "plan_s": clock() - start,
+            "predicted_peak_bytes": planned.memory.total,
+            "memory_parts": planned.memory.parts(),
+            "kept": planned.explain(),
+        }
 
         start = clock()
         predicted = simulate(self.program, execution, typical)
@@ -78,16 +91,32 @@ class Session:
 
         start = clock()
         secret = kw.SecretKey.generate(self.parameters)
-        made = make_keys(kw.KeyGenerator(secret), execution.key_specs(), Terminal(json=True))
-        keys = execution.follow(made)
-        self.facts |= {"keys_s": clock() - start, "keys": len(keys), "key_bytes": keys.bytes}
-        self.facts["key_file_bytes"] = file_bytes(keys)
+        path, generator = setting.program.with_name("keys.kw"), kw.KeyGenerator(secret)
+        specs = execution.key_specs()
+        if planned.key_memory is None:
+            keys = execution.follow(make_keys(generator, specs, Terminal(json=True)))
+            self.facts |= {"keys_s": clock() - start, "key_bytes": keys.bytes}
+            keys.save(path)
+            self.facts["key_file_bytes"] = path.stat().st_size
+            path.unlink()
+        else:
+            generator.save_evaluation_keys(path, specs)
+            keys = execution.load_keys(path, memory=planned.key_memory)
+            self.facts |= {"keys_s": clock() - start, "key_bytes": planned.key_memory}
+            self.facts["key_file_bytes"] = path.stat().st_size
+        self.facts["keys"] = len(specs)
 
         start = clock()
         self.clock = LayerClock(self.program)
-        bootstrappers = [kw.Bootstrapper(plan) for plan in execution.bootstrapper_plans]
-        evaluator = kw.Evaluator(self.parameters, keys)
-        self.server = EncryptedBackend(evaluator, bootstrappers, plan=execution, on_step=self.clock.step)
+        ways = zip(execution.bootstrapper_plans, planned.bootstraps, strict=True)
+        bootstrappers = [kw.Bootstrapper(plan, storage=storage) for plan, storage in ways]
+        self.server = EncryptedBackend(
+            kw.Evaluator(self.parameters, keys),
+            bootstrappers,
+            plan=execution,
+            storage=planned.storage,
+            on_step=self.clock.step,
+        )
         self.server.prepare(self.program)
         self.facts |= {
             "prepare_s": clock() - start,
@@ -106,8 +135,11 @@ class Session:
         }
 
     def classify(self, samples: NDArray[np.float64]) -> list[dict[str, Any]]:
-        """Run samples that share ciphertexts, (count, *input_shape). Returns a line for each; see
-        `record.IMAGE_FIELDS`."""
+        """Run samples that share ciphertexts, (count, *input_shape).
+
+        Returns a line for each: those fields of `record.IMAGE_FIELDS` for which nothing runs in the clear,
+        which would be memory of this process.
+        """
         program, clock, count = self.program, time.perf_counter, len(samples)
         start = clock()
         message = [
@@ -129,12 +161,9 @@ class Session:
         scores = decrypt_result(program, self.client, returned, count)
         decrypt = clock() - start
         bound = max(ciphertext.error_bound for ciphertext in returned) * program.output_scale
-        clear = run_clear(program, samples)
         return [
             {
                 "scores": own.ravel().tolist(),
-                "program_scores": wanted.ravel().tolist(),
-                "error": float(np.abs(own - wanted).max()),
                 "error_bound": bound,
                 "seconds": evaluate / count,
                 "together": count,
@@ -147,7 +176,7 @@ class Session:
                 "peak_bytes": peak_rss_bytes(),
                 "rss_bytes": resident_bytes(),
             }
-            for own, wanted in zip(scores, clear, strict=True)
+            for own in scores
         ]
 
 
@@ -157,33 +186,11 @@ def groups(numbers: Sequence[int], batch: int) -> Iterator[list[int]]:
         yield list(range(first, min(first + batch, len(numbers))))
 
 
-def stored(program: Program) -> dict[str, Any]:
+def stored(program: Program, path: Path) -> dict[str, Any]:
     """What saving and loading a program takes."""
     clock = time.perf_counter
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "program.kwp"
-        start = clock()
-        program.save(path)
-        saved = clock()
-        Program.load(path)
-        return {
-            "save_s": saved - start,
-            "load_s": clock() - saved,
-            "program_file_bytes": path.stat().st_size,
-        }
-
-
-def file_bytes(keys: kw.EvaluationKeys) -> int:
-    """Bytes of the keys in a file."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "keys.kw"
-        keys.save(path)
-        return path.stat().st_size
-
-
-def resident_bytes() -> int:
-    """Memory of this process now."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) * 1024
-    raise OSError("/proc/self/status has no VmRSS line; the study runs on Linux")
+    start = clock()
+    program.save(path)
+    saved = clock()
+    Program.load(path)
+    return {"save_s": saved - start, "load_s": clock() - saved, "program_file_bytes": path.stat().st_size}

@@ -24,10 +24,13 @@ def main() -> None:
     calibration = given["calibration"]
     setting = Setting(
         Path(given["model"]),
+        Path(given["program"]),
         None if calibration is None else Path(calibration),
         given["activations"],
         given["preset"],
         given["batch"],
+        given["images"],
+        given["memory"],
         given["threads"],
     )
     samples = np.load(given["samples"], mmap_mode="r")
