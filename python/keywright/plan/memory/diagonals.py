@@ -119,7 +119,8 @@ def bootstrap_diagonals(
     transformed = Work(transforms=(limbs * size * chain.log_n / 16, 0.0)).seconds(weights)
     embeddings = coefficients / (8 << chain.log_n) * size * chain.log_n / 16
     embedded = Work(embeddings=embeddings).seconds(weights)
-    largest = coefficients // max(1, len(plan.factors))
+    # A factor that is made for one use is encoded, of values that are as large.
+    largest = encoded // max(1, len(plan.factors))
     return Kept(
         (index, BOOTSTRAP, 0),
         uses,
