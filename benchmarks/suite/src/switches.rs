@@ -292,6 +292,7 @@ fn integers(
         let fresh = keywright_ckks::ErrorEstimate {
             deviation: if secret { symmetric } else { public },
             magnitude: 1.0,
+            real: true,
         };
         let fraction_bits = (1.0 / (2.0 * fresh.bound())).log2().floor() as u32;
         let each = (fraction_bits / SMALL_INTEGER_BITS).max(1) as usize;
