@@ -114,7 +114,7 @@ pub(crate) fn check(log_n: u32, folder: &Path) -> Outcome {
         scale: case.thin.literal().scale as f64,
         packing: Packing::Coefficients,
         // What a server puts in place of what an upload says of itself.
-        estimate: ErrorEstimate { deviation: 0.0, magnitude: 1.0 },
+        estimate: ErrorEstimate { deviation: 0.0, magnitude: 1.0, real: true },
     };
     let bytes = upload.to_bytes(parameters).map_err(say)?;
 
