@@ -156,7 +156,7 @@ def test_keys_of_a_plan_for_key_switches_in_json(tmp_path: Path, capsys: pytest.
     for part, arguments in (
         ("called 'sums'", ("keygen", "--plan", planned, *out)),
         ("no plan", ("keygen", *out)),
-        ("is for a model", ("keygen", "--plan", planned, "--calibration", path, *out)),
+        ("are for a model", ("keygen", "--plan", planned, "--calibration", path, *out)),
         ("either", ("keygen", "--plan", planned, "--preset", "N13_QP214_S38", "--parameters", stored, *out)),
         ("parameters have", ("keygen", "--plan", planned, "--preset", "N13_QP214_S38", *out)),
         ("without a model", ("keygen", "--model", path, "--parameters", stored, *out)),

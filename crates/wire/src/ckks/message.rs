@@ -37,8 +37,12 @@ impl MessageDescriptor {
 }
 
 impl Descriptor for MessageDescriptor {
+    /// A bound that has left the finite numbers is written as the largest of them: both say nothing.
     fn encode(&self, out: &mut FieldWriter) -> Result<(), WireError> {
-        self.require_legal()?;
+        let ErrorEstimate { deviation, magnitude, real } = self.estimate;
+        let (deviation, magnitude) = (deviation.min(f64::MAX), magnitude.min(f64::MAX));
+        let stated = Self { estimate: ErrorEstimate { deviation, magnitude, real }, ..*self };
+        stated.require_legal()?;
         let log_slots = match self.packing {
             Packing::Slots { log_slots } => {
                 in_range("log2 of the number of slots", log_slots.into(), 0, u8::MAX.into())?;
@@ -46,8 +50,8 @@ impl Descriptor for MessageDescriptor {
             }
             Packing::Coefficients => None,
         };
-        let numbers = [self.scale, self.estimate.deviation, self.estimate.magnitude].map(f64::to_bits);
-        MessageFields { log_slots, real: self.estimate.real, numbers }.encode(out)
+        let numbers = [self.scale, deviation, magnitude].map(f64::to_bits);
+        MessageFields { log_slots, real, numbers }.encode(out)
     }
 
     fn decode(fields: &mut FieldReader<'_>) -> Result<Self, WireError> {
