@@ -37,10 +37,11 @@ impl MessageDescriptor {
 }
 
 impl Descriptor for MessageDescriptor {
-    /// A bound that has left the finite numbers is written as the largest of them: both say nothing.
+    /// A bound that has grown beyond the finite numbers is written as the largest of them: both say nothing.
     fn encode(&self, out: &mut FieldWriter) -> Result<(), WireError> {
         let ErrorEstimate { deviation, magnitude, real } = self.estimate;
-        let (deviation, magnitude) = (deviation.min(f64::MAX), magnitude.min(f64::MAX));
+        let finite = |bound: f64| if bound == f64::INFINITY { f64::MAX } else { bound };
+        let (deviation, magnitude) = (finite(deviation), finite(magnitude));
         let stated = Self { estimate: ErrorEstimate { deviation, magnitude, real }, ..*self };
         stated.require_legal()?;
         let log_slots = match self.packing {
