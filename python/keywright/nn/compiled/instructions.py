@@ -1,7 +1,7 @@
 """What a compiled network does, step by step: its instructions, and the layers that they compute."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 Opcode = Literal[
     "input",
@@ -15,18 +15,7 @@ Opcode = Literal[
     "switch_ring",
     "bootstrap",
 ]
-OPCODES: tuple[Opcode, ...] = (
-    "input",
-    "linear_transform",
-    "rotate",
-    "add",
-    "add_plain",
-    "mul",
-    "polynomial",
-    "drop_level",
-    "switch_ring",
-    "bootstrap",
-)
+OPCODES: tuple[Opcode, ...] = get_args(Opcode)
 
 
 @dataclass(frozen=True)
