@@ -154,7 +154,7 @@ pub fn ring_down(parameters: &Parameters, uses: &[KeyUse]) -> f64 {
     ring_down_parts(parameters, uses).mean()
 }
 
-/// [`ring_down`] in parts: the rounding of its division meets the secret.
+/// [`ring_down()`] in parts: the rounding of its division meets the secret.
 pub fn ring_down_parts(parameters: &Parameters, uses: &[KeyUse]) -> Variance {
     let inner = uses.iter().map(|found| key_switch_raised(parameters, &found.plan, &found.key)).sum();
     Variance { plain: inner, secret: 0.0 } + division_parts(parameters)

@@ -1,8 +1,8 @@
 //! Subrings: parameters of a smaller degree over primes of larger ones.
 //!
 //! With `Y = X^k`, `k = N / n`, the polynomials in `Y` are a copy of `Z[Y]/(Y^n + 1)` in `Z[X]/(X^N + 1)`. A message of at most `n/2`
-//! slots lies there. Ciphertexts at low levels can be switched to a secret of the subring ([`crate::switch::ring_down`]) and back
-//! ([`crate::switch::ring_up`]): in between, keys, transforms and ciphertexts are a `k`-th as large. What is secure is decided by the
+//! slots lies there. Ciphertexts at low levels can be switched to a secret of the subring ([`mod@crate::switch::ring_down`]) and back
+//! ([`mod@crate::switch::ring_up`]): in between, keys, transforms and ciphertexts are a `k`-th as large. What is secure is decided by the
 //! degree of the ring that a key is of, so a subring has a highest level of its own.
 
 use alloc::string::{String, ToString};

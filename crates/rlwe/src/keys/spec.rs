@@ -32,14 +32,14 @@ pub enum KeyElement {
     },
     /// One of the `k` keys by which ciphertexts of a larger ring come into the key's: from a part of the larger ring's secret `s` to the
     /// secret of the key's ring. With `s = sum_i X^i s_i(Y)`, `Y = X^k`, part 0 is `s_0` and part `j` is `Y s_{k-j}`: see
-    /// [`crate::switch::ring_down`].
+    /// [`mod@crate::switch::ring_down`].
     RingDown {
         /// `log2` of the degree of the larger ring.
         from: u32,
         /// `j`.
         part: usize,
     },
-    /// From `s'(X^k)`, with `s'` the secret of a smaller ring, to the secret of the key's ring: see [`crate::switch::ring_up`].
+    /// From `s'(X^k)`, with `s'` the secret of a smaller ring, to the secret of the key's ring: see [`mod@crate::switch::ring_up`].
     RingUp {
         /// `log2` of the degree of the smaller ring.
         from: u32,

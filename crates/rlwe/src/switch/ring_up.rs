@@ -2,7 +2,7 @@
 //!
 //! A ciphertext `(c_0(Y), c_1(Y))` under `s'(Y)` in the ring of degree `n` is one of the ring of degree `N` with `Y = X^k`: `c_0(X^k)` and
 //! `c_1(X^k)` under `s'(X^k)`, of the message `m(X^k)`. A value at `x` is that at `x^k`, so that in evaluation form every entry stands `k`
-//! times ([`super::ring_down`]). A key of the large ring from `s'(X^k)` ([`crate::KeyElement::RingUp`],
+//! times ([`mod@super::ring_down`]). A key of the large ring from `s'(X^k)` ([`crate::KeyElement::RingUp`],
 //! [`crate::KeyElement::RingUpToSparse`]) does the rest: one ordinary switch.
 
 use keywright_ring::{Evaluation, Poly};

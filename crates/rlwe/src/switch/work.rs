@@ -142,7 +142,7 @@ impl SwitchLayout {
     }
 
     /// What a switch to a smaller ring computes, in limbs of that ring: one with keys of `parts` parts of which it uses so many rows each,
-    /// see [`super::ring_down`]. The components of one half are `parts` products and sums of neighbours each, those of the other one sum.
+    /// see [`mod@super::ring_down`]. The components of one half are `parts` products and sums of neighbours each, those of the other one sum.
     pub fn ring_down_work(&self, widths: &PrimeWidths, rows: usize, seeded: bool, parts: usize) -> Work {
         let (kept, parts) = (self.level as i64 + 1, parts as i64);
         let SwitchWork { shared, whole, baby, .. } = self.work(widths, rows, seeded);

@@ -247,7 +247,7 @@ impl SineApproximation {
             .map(|shifted| shifted / self.half_width())
     }
 
-    /// A bound on the error for messages up to `message`, which may be above [`Self::message`], in units of `q_0`. Up to [`FOLDED`] it is measured;
+    /// A bound on the error for messages up to `message`, which may be above [`Self::message`], in units of `q_0`. Up to `FOLDED` it is measured;
     /// beyond, where the sine takes messages for others, it is what the circuit can give at all, and the message.
     pub fn error_up_to(&self, message: f64) -> f64 {
         if message <= self.message {
