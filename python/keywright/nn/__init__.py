@@ -13,6 +13,7 @@ from .errors import (
     CalibrationMissingError,
     CannotPlaceError,
     DynamicShapeError,
+    ExporterMissingError,
     InvalidBootstrapError,
     InvalidCostsError,
     InvalidModelError,
@@ -22,6 +23,7 @@ from .errors import (
     ModelRefusedError,
     NnError,
     NoPredictionError,
+    NotExportedError,
     OnnxruntimeMissingError,
     OutOfLevelsError,
     OutOfRangeError,
@@ -35,6 +37,7 @@ from .errors import (
     UnsupportedAttributeError,
     UnsupportedOperatorError,
 )
+from .front_ends.to_onnx import to_onnx
 from .layout.diagonals import DiagonalMatrix
 from .layout.layout import Layout
 from .placement.bootstraps import Bootstrap
@@ -60,6 +63,7 @@ __all__ = [
     "CostTable",
     "DiagonalMatrix",
     "DynamicShapeError",
+    "ExporterMissingError",
     "Fit",
     "FitReport",
     "FittedActivation",
@@ -76,6 +80,7 @@ __all__ = [
     "ModelRefusedError",
     "NnError",
     "NoPredictionError",
+    "NotExportedError",
     "OnnxruntimeMissingError",
     "OutOfLevelsError",
     "OutOfRangeError",
@@ -97,4 +102,5 @@ __all__ = [
     "approximate",
     "compile",
     "simulate",
+    "to_onnx",
 ]

@@ -22,7 +22,8 @@ from .errors import (
     RefusalError,
     UnknownActivationError,
 )
-from .front_ends.onnx_importer import import_model, load_model
+from .front_ends.model_file import load_model
+from .front_ends.onnx_importer import import_model
 from .graph.graph import Activation, Graph, Input
 from .graph.simplify import simplify
 from .graph.sparse import Vector

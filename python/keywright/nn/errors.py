@@ -59,6 +59,23 @@ class InvalidModelError(RefusalError):
     weights."""
 
 
+class NotExportedError(RefusalError):
+    """The exporter of another library could not write a model as ONNX.
+
+    Attributes:
+        model: its class.
+        exporter: what was called.
+    """
+
+    def __init__(self, model: str, exporter: str, error: Exception) -> None:
+        text = " ".join(str(error).split())
+        super().__init__(
+            f"{exporter} cannot export {model}: {text[:300]}{'...' if len(text) > 300 else ''}; export it to "
+            "ONNX yourself, or build it of other layers"
+        )
+        self.model, self.exporter = model, exporter
+
+
 class TooDeepError(RefusalError):
     """The network needs more levels than there are.
 
@@ -305,3 +322,15 @@ class OnnxruntimeMissingError(NnError, ImportError):
 
     def __init__(self) -> None:
         super().__init__("onnxruntime is not installed; install it with: pip install 'keywright[check]'")
+
+
+class ExporterMissingError(NnError, ImportError):
+    """The library that exports such a model to ONNX is not installed.
+
+    Attributes:
+        package: its name.
+    """
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"{package} is not installed; install it with: pip install 'keywright[{extra}]'")
+        self.package = package

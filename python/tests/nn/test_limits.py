@@ -11,7 +11,7 @@ import onnx
 import pytest
 from keywright import nn
 from keywright.nn import limits
-from keywright.nn.front_ends.onnx_importer import load_model
+from keywright.nn.front_ends.model_file import load_model
 from onnx import TensorProto, helper, numpy_helper
 
 node = helper.make_node

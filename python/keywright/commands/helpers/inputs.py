@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright.nn import RefusalError
-from keywright.nn.front_ends.onnx_importer import load_model, sample_shape
+from keywright.nn.front_ends.model_file import load_model, sample_shape
 
 from .errors import CommandError
 

@@ -1,8 +1,6 @@
 """From an ONNX model to a `Graph`, refusing what has no encrypted form."""
 
 import math
-from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TypeVar, cast
 
 import numpy as np
@@ -23,7 +21,6 @@ from keywright.nn.graph.sparse import SparseMatrix
 from keywright.nn.limits import (
     MAX_CONSTANTS,
     MAX_ELEMENTS,
-    MAX_MODEL_BYTES,
     require_at_most,
     require_elements,
     shown_shape,
@@ -43,63 +40,6 @@ ADVICE = {
     "ArgMax": "remove it: the client takes the maximum after decryption",
     "LayerNormalization": "train with BatchNormalization, which is linear at inference",
 }
-
-
-def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
-    """The model as a protobuf object, from a path, its bytes, or itself; checked by onnx.
-
-    Raises:
-        InvalidModelError: not an ONNX model, or one that contradicts the standard.
-        TooLargeError: the model, or the weights in files beside it, have too many bytes; nothing was read.
-        FileNotFoundError: there is no such file.
-    """
-    if isinstance(model, onnx.ModelProto):
-        loaded = model
-    elif isinstance(model, bytes):
-        require_at_most("the model", "bytes", len(model), MAX_MODEL_BYTES)
-        loaded = _parsed(lambda: onnx.load_model_from_string(model))
-    else:
-        path = Path(model)
-        size = path.stat().st_size
-        require_at_most(f"the model {path.name!r}", "bytes", size, MAX_MODEL_BYTES)
-        loaded = _parsed(lambda: onnx.load(path, load_external_data=False))
-        beside = {name for tensor in loaded.graph.initializer if (name := _external_file(tensor))}
-        size += sum(_size_beside(path, name) for name in beside)
-        require_at_most(f"the model {path.name!r} with its weights", "bytes", size, MAX_MODEL_BYTES)
-        _parsed(lambda: onnx.external_data_helper.load_external_data_for_model(loaded, str(path.parent)))
-    _parsed(lambda: onnx.checker.check_model(loaded))
-    return loaded
-
-
-def _parsed(read: Callable[[], Result]) -> Result:
-    """What onnx reads; it raises errors of many classes for damaged models."""
-    try:
-        return read()
-    except Exception as error:
-        raise InvalidModelError(f"not a valid ONNX model: {error}") from error
-
-
-def _external_file(tensor: onnx.TensorProto) -> str | None:
-    """The file beside the model that holds a tensor, if one does."""
-    if tensor.data_location != onnx.TensorProto.EXTERNAL:
-        return None
-    return next((entry.value for entry in tensor.external_data if entry.key == "location"), None)
-
-
-def _size_beside(path: Path, name: str) -> int:
-    """Bytes of a file beside a model; 0 where there is none, which onnx says when it reads it."""
-    beside = path.parent / name
-    return beside.stat().st_size if beside.is_file() else 0
-
-
-def sample_shape(model: onnx.ModelProto) -> Sequence[object]:
-    """Declared extents of a sample of a model's first input, without the batch dimension: sizes, names, or 0
-    where they are unknown."""
-    constants = {tensor.name for tensor in model.graph.initializer}
-    for value in model.graph.input:
-        if value.name not in constants:
-            return [d.dim_value or d.dim_param for d in value.type.tensor_type.shape.dim][1:]
-    return []
 
 
 def import_model(model: onnx.ModelProto) -> tuple[Graph, list[RefusalError]]:

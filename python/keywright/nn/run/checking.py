@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from keywright.nn.compiled.network import CompiledNetwork
 from keywright.nn.errors import OnnxruntimeMissingError
-from keywright.nn.front_ends.onnx_importer import load_model
+from keywright.nn.front_ends.model_file import load_model
 from keywright.nn.graph.sparse import Vector
 
 from .clear import ClearBackend
