@@ -31,7 +31,7 @@ import keywright as kw
 import numpy as np
 from cifar import CLASSES, TEST_EVERY
 from keywright import nn, serve
-from keywright.commands.helpers.program_and_keys import compile_thin
+from keywright.inference.compiling import compile_thin
 from keywright.nn.run.checking import run_clear
 from numpy.typing import NDArray
 

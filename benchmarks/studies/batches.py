@@ -23,7 +23,7 @@ import onnx
 from harness.clock import Seconds, timed
 from harness.folders import record_folder
 from keywright import nn
-from keywright.commands.helpers.program_and_keys import Compiled
+from keywright.inference import CompiledModel
 from keywright.nn.run.checking import run_clear, run_onnxruntime
 from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded
 from numpy.typing import NDArray
@@ -101,7 +101,7 @@ def measure(model: onnx.ModelProto, typical: Vector, tests: Vector, batch: int, 
         slots=parameters.max_slots, levels=parameters.max_level, output_level=OUTPUT_LEVEL, batch=batch
     )
     program = nn.compile(model, target, nn.Fit(calibration=typical, activations={"relu": ACTIVATION}))
-    execution = Compiled(program, parameters).execution
+    execution = CompiledModel(program, parameters).execution
     secret = kw.SecretKey.generate(parameters)
     client = kw.Decryptor(secret)
     specs = execution.key_specs()

@@ -32,7 +32,7 @@ from typing import Any
 import keywright as kw
 import numpy as np
 from keywright import plan as planning
-from keywright.commands.helpers.program_and_keys import compile_model
+from keywright.inference.compiling import compile_model
 from keywright.nn.run.checking import run_clear
 from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample
 from keywright.plan.cost.calibration import stored_model
@@ -94,7 +94,7 @@ class Network:
 
     def __init__(self, model: Path | None) -> None:
         data = files("keywright") / "data"
-        self.compiled = compile_model(model or (data / "digits.onnx").read_bytes(), None, None)
+        self.compiled = compile_model(model or (data / "digits.onnx").read_bytes(), batch=1)
         self.parameters, self.program = self.compiled.parameters, self.compiled.program
         self.bootstraps = list(self.compiled.plans)
         shape = self.program.input_shape

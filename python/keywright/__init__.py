@@ -1,5 +1,8 @@
 """Keywright: private inference on encrypted data, with RNS-CKKS and keys that are planned.
 
+`keywright.compile` takes a model, everything else is behind it: see docs/quickstart.md. Below it are
+parameters, keys and ciphertexts:
+
 >>> import keywright as kw
 >>> parameters = kw.Parameters.preset("N13_QP214_S38")
 >>> secret = kw.SecretKey.generate(parameters)
@@ -84,7 +87,13 @@ from keywright.errors import (
 from keywright.values import Encrypted, EncryptedIntegers
 
 if TYPE_CHECKING:
-    from keywright import federated, nn, serve
+    from keywright import federated, inference, nn, serve
+    from keywright.inference import (
+        CompiledModel,
+        compile,  # noqa: A004 (read as keywright.compile)
+        load_client,
+        load_server,
+    )
 
 __all__ = [
     "AggregationError",
@@ -102,6 +111,7 @@ __all__ = [
     "ClientEncryptor",
     "ClientKeyStream",
     "ClientParameters",
+    "CompiledModel",
     "Decryptor",
     "DegreeError",
     "Derivation",
@@ -145,9 +155,13 @@ __all__ = [
     "__version__",
     "bfv_presets",
     "bootstrap_presets",
+    "compile",
     "federated",
+    "inference",
     "inspect",
     "key_set_head",
+    "load_client",
+    "load_server",
     "nn",
     "presets",
     "read_key_set_head",
@@ -157,9 +171,14 @@ __all__ = [
 ]
 
 
+_ROOMS = ("federated", "inference", "nn", "serve")
+_OF_INFERENCE = ("CompiledModel", "compile", "load_client", "load_server")
+
+
 def __getattr__(name: str) -> Any:
-    """Import `keywright.nn`, `keywright.serve` and `keywright.federated` when they are first used: what they
-    need takes long to load."""
-    if name in ("federated", "nn", "serve"):
+    """Import rooms when they are first used: what they need takes long to load."""
+    if name in _ROOMS:
         return import_module(f"keywright.{name}")
+    if name in _OF_INFERENCE:
+        return getattr(import_module("keywright.inference"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

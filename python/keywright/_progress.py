@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from rich.console import Console
 from rich.progress import (
@@ -55,6 +55,16 @@ class Advance:
             share = min(self.done / self.total, 1.0)
             parts.append(f"{share:.0%}, about {format_seconds(elapsed * (1 / share - 1))} left")
         return ", ".join([*parts, f"{format_seconds(elapsed)} so far"])
+
+
+Progress = Callable[[str, float | None], AbstractContextManager[Advance]]
+"""Tells of work: called with what is done and its total, see `Advance`; ends with the block."""
+
+
+@contextmanager
+def silent(description: str, total: float | None) -> Iterator[Advance]:
+    """Tell nobody."""
+    yield Advance(total, lambda _: None)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from keywright._progress import Advance, bar, lines
+from keywright._progress import Advance, bar, lines, silent
 from keywright._units import format_bytes, format_seconds
 
 Value = str | int | float | bool | None
@@ -105,7 +105,8 @@ class Terminal:
                 nobody knows.
         """
         if self.json:
-            yield Advance(total, lambda _: None)
+            with silent(description, total) as advance:
+                yield advance
         elif self._notes.is_terminal:
             with bar(self._notes, description, total) as advance:
                 yield advance

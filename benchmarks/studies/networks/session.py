@@ -11,10 +11,8 @@ from typing import Any
 import keywright as kw
 import numpy as np
 from harness.peer import peak_rss_bytes
-from keywright._terminal import Terminal
 from keywright.commands.helpers.inputs import load_inputs
-from keywright.commands.helpers.memory import plan_inference
-from keywright.commands.helpers.program_and_keys import compile_model, make_keys
+from keywright.inference.compiling import compile_model
 from keywright.nn import Fit, Program, simulate
 from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded
 from keywright.nn.run.timing import LayerClock
@@ -72,7 +70,7 @@ class Session:
 
         start = clock()
         budget = default_budget() if setting.memory is None else setting.memory
-        planned = plan_inference(compiled, setting.images, budget)
+        planned = compiled.plan_process(setting.images, budget)
         execution = planned.execution
         self.facts |= {
             "plan_s": clock() - start,
@@ -94,7 +92,7 @@ class Session:
         path, generator = setting.program.with_name("keys.kw"), kw.KeyGenerator(secret)
         specs = execution.key_specs()
         if planned.key_memory is None:
-            keys = execution.follow(make_keys(generator, specs, Terminal(json=True)))
+            keys = execution.follow(generator.evaluation_keys(relinearization=False, specs=specs))
             self.facts |= {"keys_s": clock() - start, "key_bytes": keys.bytes}
             keys.save(path)
             self.facts["key_file_bytes"] = path.stat().st_size

@@ -13,6 +13,7 @@ from statistics import median
 
 import keywright as kw
 from keywright._terminal import Column, Terminal, Value
+from keywright.inference.folders import new_file
 from keywright.plan.cost.calibration import (
     Calibration,
     Measured,
@@ -26,7 +27,6 @@ from keywright.plan.cost.measuring import cases, measure, rounds, settled
 
 from .helpers.calibrate_check import BOOTSTRAPS, Checked, check_bootstrap, check_network
 from .helpers.errors import CommandError
-from .helpers.folders import new_file
 
 WORDS = {
     "switch": "a key switch alone",

@@ -20,6 +20,7 @@ from keywright.commands import (
     serve,
 )
 from keywright.commands.helpers.errors import CommandError
+from keywright.commands.helpers.wording import in_options
 from keywright.errors import KeywrightError
 from keywright.nn import ModelRefusedError
 
@@ -39,10 +40,14 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
         options.run(options, terminal)
     except ModelRefusedError as refusal:
         reasons = "; ".join(str(reason) for reason in refusal.exceptions)
-        terminal.error(CommandError(f"the model cannot be compiled: {reasons}"))
+        text = f"the model cannot be compiled: {reasons}"
+        terminal.error(CommandError(in_options(text, options.names)))
         return FAILED
-    except (CommandError, KeywrightError) as error:
+    except CommandError as error:
         terminal.error(error)
+        return FAILED
+    except KeywrightError as error:
+        terminal.error(CommandError(in_options(str(error), options.names)))
         return FAILED
     except OSError as error:
         named = [str(name) for name in (error.filename, error.filename2) if name is not None]
@@ -64,5 +69,6 @@ def _parser() -> argparse.ArgumentParser:
         subparser.formatter_class = argparse.RawDescriptionHelpFormatter
         command.add_arguments(subparser)
         subparser.add_argument("--json", action="store_true", help="print JSON, one object per line")
-        subparser.set_defaults(run=command.run)
+        names = frozenset(action.dest for action in subparser._actions if action.option_strings)
+        subparser.set_defaults(run=command.run, names=names)
     return parser

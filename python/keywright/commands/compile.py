@@ -10,14 +10,14 @@ from pathlib import Path
 
 import keywright as kw
 from keywright._terminal import Column, Terminal
+from keywright.inference.compiling import THIN_PRESETS, compile_model, compile_thin
+from keywright.inference.folders import new_folder
 from keywright.serve.model import Model
 
 from .helpers.arguments import add_batch_argument, add_model_arguments
 from .helpers.errors import CommandError
 from .helpers.fit import print_fit, read_fit
-from .helpers.folders import new_folder
 from .helpers.inputs import load_samples
-from .helpers.program_and_keys import THIN_PRESETS, compile_model, compile_thin
 from .infer import predict_error
 
 

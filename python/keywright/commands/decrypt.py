@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import keywright as kw
-from keywright import nn
 from keywright._terminal import Column, Terminal
-from keywright.nn.run.encrypted import decrypt_result
+from keywright.inference import load_client
+from keywright.inference.folders import PARAMETERS, PROGRAM, SECRET_KEY, new_file, require_files
 
-from .helpers.folders import PARAMETERS, PROGRAM, SECRET_KEY, find_ciphertexts, new_file, require_files
+from .helpers.ciphertext_files import find_ciphertexts
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,16 +24,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Print the largest output of every sample, and write all outputs if a file is named."""
     require_files(options.keys, (PARAMETERS, PROGRAM, SECRET_KEY), "client folder of keywright keygen")
-    parameters = kw.Parameters.load(options.keys / PARAMETERS)
-    program = nn.Program.load(options.keys / PROGRAM)
-    decryptor = kw.Decryptor(kw.SecretKey.load(options.keys / SECRET_KEY, parameters))
+    client = load_client(options.keys)
+    program = client.program
     rows, results = [], []
     batches = find_ciphertexts(options.input, program.output_layout.ciphertexts, program.batch)
     with terminal.progress("decrypted samples", sum(batch.count for batch in batches)) as advance:
         for batch in batches:
-            ciphertexts = [kw.Ciphertext.load(path, parameters) for path in batch.paths]
+            ciphertexts = [kw.Ciphertext.load(path, client.parameters) for path in batch.paths]
             bound = max(ciphertext.error_bound for ciphertext in ciphertexts) * program.output_scale
-            for number, result in enumerate(decrypt_result(program, decryptor, ciphertexts, batch.count)):
+            for number, result in enumerate(client.decrypt_batch(ciphertexts, batch.count)):
                 rows.append(prediction(batch.first + number, result) | {"error_bound": bound})
                 results.append(result)
             advance(batch.count)

@@ -13,12 +13,14 @@ from statistics import median
 import numpy as np
 
 from keywright._terminal import Column, Terminal
+from keywright.inference.compiling import compile_model
+from keywright.inference.session import infer
 from keywright.nn.run.checking import run_clear
+from keywright.plan.memory.machine import default_budget
 
 from .helpers.errors import CommandError
-from .helpers.program_and_keys import compile_model, key_columns, key_table
+from .helpers.key_table import key_columns, key_table
 from .helpers.rotation_table import draw, require_picture
-from .infer import infer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,10 +44,13 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         raise CommandError(f"--samples {options.samples}: there are 1 to {len(images)} digits")
     require_picture(options.picture)
     with terminal.progress("compiling", None):
-        compiled = compile_model((data / "digits.onnx").read_bytes(), None, None)
+        compiled = compile_model((data / "digits.onnx").read_bytes(), batch=1)
     terminal.note(f"{compiled.parameters!r}")
     images, labels = images[: options.samples], labels[: options.samples]
-    inference = infer(compiled, images.astype(np.float64), terminal)
+    with terminal.progress("planning keys and memory", None):
+        planned = compiled.plan_process(len(images), default_budget())
+    samples = images.astype(np.float64)
+    inference = infer(compiled.program, compiled.parameters, samples, planned, terminal.progress)
 
     clear = [run_clear(compiled.program, image) for image in images]
     rows = [

@@ -6,28 +6,15 @@ alone, ciphertexts have twice the bytes.
 
 import argparse
 import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
-import keywright as kw
-from keywright import nn
 from keywright._terminal import Column, Terminal
-from keywright.nn.run.encrypted import encrypt_sample, encrypt_sample_seeded
+from keywright.inference import load_client
+from keywright.inference.folders import PUBLIC_KEY, SECRET_KEY, new_folder, require_files
 
 from .helpers.arguments import add_force_argument
+from .helpers.ciphertext_files import ciphertext_name
 from .helpers.fit import guard_samples
-from .helpers.folders import (
-    PARAMETERS,
-    PROGRAM,
-    PUBLIC_KEY,
-    SECRET_KEY,
-    ciphertext_name,
-    new_folder,
-    require_files,
-)
 from .helpers.inputs import load_samples
 
 
@@ -41,12 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Write the ciphertexts of every sample."""
-    require_files(options.keys, (PARAMETERS, PROGRAM), "client folder of keywright keygen")
-    parameters = kw.Parameters.load(options.keys / PARAMETERS)
-    program = nn.Program.load(options.keys / PROGRAM)
+    if not (options.keys / SECRET_KEY).exists():
+        require_files(options.keys, (PUBLIC_KEY,), "client folder of keywright keygen")
+    client = load_client(options.keys)
+    program = client.program
     samples = load_samples(options.input, program.input_shape)
-    guard_samples(program, samples, parameters, force=options.force, terminal=terminal)
-    encrypt = _encryption(options.keys, parameters, program)
+    guard_samples(client, samples, force=options.force, terminal=terminal)
     seconds, size = 0.0, 0
     with (
         new_folder(options.out) as folder,
@@ -54,7 +41,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     ):
         for number, batch in enumerate(program.batches(samples)):
             start = time.perf_counter()
-            ciphertexts = encrypt(batch)
+            ciphertexts = client.encrypt_batch(batch)
             seconds += time.perf_counter() - start
             for index, ciphertext in enumerate(ciphertexts):
                 path = folder / ciphertext_name(number * program.batch, len(batch), index)
@@ -69,14 +56,3 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         Column("seconds", "encryption", "seconds"),
     ]
     terminal.table(columns, [row])
-
-
-def _encryption(
-    folder: Path, parameters: kw.Parameters, program: nn.Program
-) -> Callable[[NDArray[np.float64]], Sequence[kw.Ciphertext | kw.SeededCiphertext]]:
-    """Encryption of samples with the secret in a client folder, or with its public key."""
-    if (folder / SECRET_KEY).exists():
-        decryptor = kw.Decryptor(kw.SecretKey.load(folder / SECRET_KEY, parameters))
-        return lambda sample: encrypt_sample_seeded(program, decryptor, sample)
-    encryptor = kw.Encryptor(kw.PublicKey.load(folder / PUBLIC_KEY, parameters))
-    return lambda sample: encrypt_sample(program, encryptor, sample)

@@ -1,25 +1,23 @@
 """Classify samples under encryption in one go: keys, encryption, evaluation and decryption in one process."""
 
 import argparse
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-import keywright as kw
 from keywright import nn
 from keywright._terminal import Column, Terminal
+from keywright.inference import CompiledModel, Inference, InferenceClient
+from keywright.inference.compiling import approximate_model, compile_model
+from keywright.inference.folders import new_file
+from keywright.inference.report import returned_bytes, sent_bytes
+from keywright.inference.session import infer
 from keywright.nn.placement.target import SPREAD_DOUBLINGS
-from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded
-from keywright.nn.run.timing import LayerClock
 from keywright.plan.keys.execution import PlanExecution
-from keywright.plan.memory.machine import default_budget, peak_bytes
-from keywright.plan.memory.process import ProcessPlan
+from keywright.plan.memory.machine import peak_bytes
 
 from .decrypt import PREDICTION, prediction
 from .helpers.arguments import (
@@ -28,13 +26,10 @@ from .helpers.arguments import (
     add_model_arguments,
     add_preset_argument,
 )
-from .helpers.batching import plan_batches
 from .helpers.errors import CommandError
 from .helpers.fit import fit_record, guard_samples, print_fit, read_fit
-from .helpers.folders import new_file
 from .helpers.inputs import count_samples, load_samples
-from .helpers.memory import add_memory_argument, memory_budget, plan_inference, print_memory
-from .helpers.program_and_keys import Compiled, approximate_model, compile_model, make_keys
+from .helpers.memory import add_memory_argument, memory_budget, print_memory
 
 LAYERS = [
     Column("kind", "kind"),
@@ -66,141 +61,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_preset_argument(parser)
     add_memory_argument(parser)
-
-
-@dataclass(frozen=True)
-class Inference:
-    """Results of samples, and what they took.
-
-    Attributes:
-        outputs: (samples, *output_shape).
-        key_seconds: to make all keys.
-        key_bytes: of the evaluation keys.
-        prepare_seconds: to encode the model, once.
-        batches: samples of each batch.
-        encrypt_seconds, evaluate_seconds, decrypt_seconds: for each batch.
-        sent_bytes, returned_bytes: of the ciphertexts of a batch.
-        error_bound: derived bound on the error of every output.
-        kinds: of layers, with their times a batch; see `LayerClock.by_kind`.
-        plaintext_bytes: of the encoded model.
-        planned: what memory was planned for.
-    """
-
-    outputs: NDArray[np.float64]
-    key_seconds: float
-    key_bytes: int
-    prepare_seconds: float
-    batches: list[int]
-    encrypt_seconds: list[float]
-    evaluate_seconds: list[float]
-    decrypt_seconds: list[float]
-    sent_bytes: int
-    returned_bytes: int
-    error_bound: float
-    kinds: list[dict[str, str | int | float]]
-    plaintext_bytes: int
-    planned: ProcessPlan
-
-
-def infer(
-    compiled: Compiled, samples: NDArray[np.float64], terminal: Terminal, planned: ProcessPlan | None = None
-) -> Inference:
-    """Run client and server on samples, as many at a time as the program takes. The server's part sees
-    ciphertexts and evaluation keys only.
-
-    Args:
-        planned: keys and diagonals; within most of what is free where not given.
-
-    Raises:
-        MemoryBudgetError: it cannot be done within the budget; nothing was made.
-    """
-    if planned is None:
-        with terminal.progress("planning keys and memory", None):
-            planned = plan_inference(compiled, len(samples), default_budget())
-    with ExitStack() as stack:
-        keys, secret, key_seconds = _make_keys(compiled, planned, terminal, stack)
-        return _evaluate(compiled, planned, keys, secret, samples, key_seconds, terminal)
-
-
-def _make_keys(
-    compiled: Compiled, planned: ProcessPlan, terminal: Terminal, stack: ExitStack
-) -> tuple[kw.EvaluationKeys, kw.SecretKey, float]:
-    """Keys in memory, or in a temporary file of which they are streamed; the secret, and the time it took."""
-    start, execution = time.perf_counter(), planned.execution
-    secret = kw.SecretKey.generate(compiled.parameters)
-    generator, specs = kw.KeyGenerator(secret), execution.key_specs()
-    if planned.key_memory is None:
-        keys = execution.follow(make_keys(generator, specs, terminal))
-    else:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="keywright.")))
-        with terminal.progress("evaluation keys, to a file", len(specs)) as advance:
-            generator.save_evaluation_keys(folder / "keys.kw", specs, lambda done, total: advance(1))
-        keys = execution.load_keys(folder / "keys.kw", memory=planned.key_memory)
-    return keys, secret, time.perf_counter() - start
-
-
-def _evaluate(
-    compiled: Compiled,
-    planned: ProcessPlan,
-    keys: kw.EvaluationKeys,
-    secret: kw.SecretKey,
-    samples: NDArray[np.float64],
-    key_seconds: float,
-    terminal: Terminal,
-) -> Inference:
-    program, parameters, execution = compiled.program, compiled.parameters, planned.execution
-    clock = time.perf_counter
-    client, evaluator = kw.Decryptor(secret), kw.Evaluator(parameters, keys)
-    batches = program.batches(samples)
-    outputs, encrypting, evaluating, decrypting = [], [], [], []
-    sent_bytes, returned_bytes, error_bound = 0, 0, 0.0
-    start = clock()
-    with terminal.progress("encoding bootstraps", None):
-        ways = zip(execution.bootstrapper_plans, planned.bootstraps, strict=True)
-        bootstrappers = [kw.Bootstrapper(plan, storage=storage) for plan, storage in ways]
-    stopwatch = LayerClock(program)
-    server = EncryptedBackend(
-        evaluator, bootstrappers, plan=execution, storage=planned.storage, on_step=stopwatch.step
-    )
-    with terminal.progress("encoding linear maps", len(program.transforms)) as advance:
-        server.prepare(program, advance)
-    prepare_seconds = clock() - start
-    predicted = sum(layer.seconds for layer in program.layers)
-    with terminal.progress(f"{len(samples)} samples", predicted * len(batches)) as advance:
-        for batch in batches:
-            start = clock()
-            message = [ciphertext.to_bytes() for ciphertext in encrypt_sample_seeded(program, client, batch)]
-            encrypting.append(clock() - start)
-
-            start = clock()
-            inputs = [kw.SeededCiphertext.from_bytes(data, parameters).expand() for data in message]
-            stopwatch.start(advance)
-            answer = [ciphertext.to_bytes() for ciphertext in server.run(program, inputs)]
-            evaluating.append(clock() - start)
-
-            start = clock()
-            results = [kw.Ciphertext.from_bytes(data, parameters) for data in answer]
-            outputs.append(decrypt_result(program, client, results, len(batch)))
-            decrypting.append(clock() - start)
-            sent_bytes, returned_bytes = sum(map(len, message)), sum(map(len, answer))
-            error_bound = max(error_bound, *(result.error_bound for result in results))
-    scale = program.output_scale
-    return Inference(
-        np.concatenate(outputs),
-        key_seconds,
-        keys.bytes,
-        prepare_seconds,
-        [len(batch) for batch in batches],
-        encrypting,
-        evaluating,
-        decrypting,
-        sent_bytes,
-        returned_bytes,
-        error_bound * scale,
-        stopwatch.by_kind(len(batches)),
-        server.plaintext_bytes + sum(bootstrapper.bytes for bootstrapper in bootstrappers),
-        planned,
-    )
 
 
 def predict_error(
@@ -255,7 +115,7 @@ BATCHES = [
 
 
 def explain_batches(
-    approximated: nn.ApproximatedModel, preset: str | None, compiled: Compiled, terminal: Terminal
+    approximated: nn.ApproximatedModel, preset: str | None, compiled: CompiledModel, terminal: Terminal
 ) -> None:
     """Print what a sample takes where 1, 2, 4, ... share ciphertexts, as long as that makes it faster."""
     slots = min((plan.slots for plan in compiled.plans), default=compiled.parameters.max_slots)
@@ -275,16 +135,14 @@ def explain_batches(
     terminal.table(BATCHES, rows, title="Samples that share ciphertexts")
 
 
-def batch_row(compiled: Compiled) -> dict[str, int | float]:
+def batch_row(compiled: CompiledModel) -> dict[str, int | float]:
     """What a sample of a full batch takes: predicted seconds, and bytes of its ciphertexts."""
-    program, limb = compiled.program, 8 * compiled.parameters.n
-    sent = program.input_layout.ciphertexts * limb * (program.input_level + 1)
-    returned = program.output_layout.ciphertexts * 2 * limb * (program.output_level + 1)
+    program, parameters = compiled.program, compiled.parameters
     return {
         "batch": program.batch,
         "seconds": sum(layer.seconds for layer in program.layers) / program.batch,
-        "sent_bytes": sent / program.batch,
-        "returned_bytes": returned / program.batch,
+        "sent_bytes": sent_bytes(program, parameters) / program.batch,
+        "returned_bytes": returned_bytes(program, parameters) / program.batch,
     }
 
 
@@ -304,7 +162,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         explain(compiled.program, terminal)
         explain_batches(approximated, options.preset, compiled, terminal)
         with terminal.progress("planning keys and memory", None):
-            compiled, planned = _planned(approximated, options, compiled, count, budget)
+            compiled, planned = compiled.plan_batches(count, budget)
         print_memory(planned, terminal)
         source = options.input or options.calibration
         if source is None:
@@ -317,16 +175,16 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             terminal.record(_predicted(found))
         return
     samples = load_samples(options.input, compiled.program.input_shape, options.count)
-    program, parameters = compiled.program, compiled.parameters
-    guard_samples(program, samples, parameters, force=options.force, terminal=terminal)
+    client = InferenceClient(compiled.program, compiled.parameters)
+    guard_samples(client, samples, force=options.force, terminal=terminal)
     with terminal.progress("planning keys and memory", None):
-        compiled, planned = _planned(approximated, options, compiled, len(samples), budget)
-    program = compiled.program
+        compiled, planned = compiled.plan_batches(len(samples), budget)
+    program, parameters = compiled.program, compiled.parameters
     compile_seconds = time.perf_counter() - start
     batch = f", {compiled.program.batch} samples at a time" if compiled.program.batch > 1 else ""
     terminal.note(f"{compiled.program.depth} levels deep{batch}; {compiled.parameters!r}")
     predicted = predict_error(compiled.program, planned.execution, samples, terminal)
-    inference = infer(compiled, samples, terminal, planned)
+    inference = infer(program, parameters, samples, planned, terminal.progress)
     if options.out is not None:
         with new_file(options.out) as path, path.open("wb") as file:
             np.save(file, inference.outputs)
@@ -344,23 +202,6 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     )
 
 
-def _planned(
-    approximated: nn.ApproximatedModel,
-    options: argparse.Namespace,
-    compiled: Compiled,
-    samples: int,
-    budget: int,
-) -> tuple[Compiled, ProcessPlan]:
-    """Keys and diagonals, and with --batch auto the batch, that are within the budget."""
-    if options.batch is not None:
-        return compiled, plan_inference(compiled, samples, budget)
-
-    def with_batch(batch: int) -> Compiled:
-        return compile_model(approximated, None, options.preset, batch=batch)
-
-    return plan_batches(compiled, samples, budget, with_batch)
-
-
 def _predictions(inference: Inference) -> Iterator[dict[str, int | float]]:
     """A row for each sample; its time is its share of its batch's."""
     number = 0
@@ -370,7 +211,7 @@ def _predictions(inference: Inference) -> Iterator[dict[str, int | float]]:
             number += 1
 
 
-def _summary(compiled: Compiled, inference: Inference, compile_seconds: float) -> dict[str, object]:
+def _summary(compiled: CompiledModel, inference: Inference, compile_seconds: float) -> dict[str, object]:
     """What everything took, for programs that read it."""
     samples, batches = len(inference.outputs), len(inference.batches)
     return {
@@ -398,7 +239,7 @@ def _summary(compiled: Compiled, inference: Inference, compile_seconds: float) -
     }
 
 
-def key_switches(compiled: Compiled) -> int:
+def key_switches(compiled: CompiledModel) -> int:
     """Key switches of one run, those of bootstraps among them."""
     program = compiled.program
     own = sum(switch.count for switch in program.key_switches)

@@ -9,12 +9,14 @@ import argparse
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import keywright as kw
-from keywright import nn
 from keywright._terminal import Column, Terminal, Value
+from keywright.inference import CompiledModel, InferenceClient
+from keywright.inference.client import save_keys
+from keywright.inference.compiling import compile_model
+from keywright.inference.folders import PARAMETERS, PLAN, PROGRAM, PUBLIC_KEY, SECRET_KEY, new_folder
 from keywright.plan import KeyPlan
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
@@ -22,19 +24,8 @@ from keywright.plan.keys.execution import PlanExecution
 from .helpers.arguments import add_batch_argument, add_model_arguments, add_preset_argument
 from .helpers.errors import CommandError
 from .helpers.fit import print_fit, read_fit
-from .helpers.folders import (
-    EVALUATION_KEYS,
-    MASTER_KEYS,
-    PARAMETERS,
-    PLAN,
-    PROGRAM,
-    PUBLIC_KEY,
-    SECRET_KEY,
-    new_folder,
-)
 from .helpers.inputs import parse_bytes
-from .helpers.memory import plan_server
-from .helpers.program_and_keys import compile_model, named_parameters
+from .helpers.parameters import named_parameters
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,37 +54,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-@dataclass(frozen=True)
-class _Keys:
-    """What is made, for whom.
-
-    Attributes:
-        parameters: of the keys.
-        program: the compiled model; None if there is none.
-        specs: the keys that the client makes.
-        execution: of the plan.
-    """
-
-    parameters: kw.Parameters
-    program: nn.Program | None
-    specs: Sequence[kw.KeySpec]
-    execution: PlanExecution
-
-
-def _of_model(options: argparse.Namespace, plan: KeyPlan | None) -> _Keys:
+def _compiled(options: argparse.Namespace, plan: KeyPlan | None) -> CompiledModel:
     if options.parameters is not None:
         raise CommandError("--parameters is for plans without a model; name those of a model with --preset")
     compiled = compile_model(options.model, read_fit(options), options.preset, batch=options.batch or 1)
-    if plan is None and options.memory is not None:
-        execution = plan_server(compiled, parse_bytes(options.memory))
-    elif plan is None:
-        execution = compiled.execution
-    else:
-        execution = PlanExecution(plan, compiled.parameters, compiled.program, compiled.plans)
-    return _Keys(compiled.parameters, compiled.program, execution.key_specs(), execution)
+    if plan is not None:
+        return compiled.with_plan(plan)
+    if options.memory is not None:
+        return compiled.with_plan(compiled.plan_server(parse_bytes(options.memory)).plan)
+    return compiled
 
 
-def _of_plan(options: argparse.Namespace, plan: KeyPlan | None) -> _Keys:
+def _of_plan(options: argparse.Namespace, plan: KeyPlan | None) -> PlanExecution:
     """Keys of a plan for a bootstrap alone, or for key switches of an application's own."""
     if plan is None:
         raise CommandError("no model and no plan: give --model, or --plan with a plan that is for no model")
@@ -102,8 +74,7 @@ def _of_plan(options: argparse.Namespace, plan: KeyPlan | None) -> _Keys:
     if options.batch is not None:
         raise CommandError("--batch is for a model; leave it out, or give --model")
     parameters, bootstraps = _parameters(options, plan)
-    execution = PlanExecution(plan, parameters, bootstraps=bootstraps)
-    return _Keys(parameters, None, execution.key_specs(), execution)
+    return PlanExecution(plan, parameters, bootstraps=bootstraps)
 
 
 def _parameters(
@@ -137,43 +108,42 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         raise CommandError("--memory plans the keys of --model; leave it out, or --plan")
     plan = None if options.plan is None else plan_file.load(options.plan)
     with terminal.progress("reading the program", None):
-        keys = _of_plan(options, plan) if options.model is None else _of_model(options, plan)
-    parameters, program, specs, execution = keys.parameters, keys.program, keys.specs, keys.execution
-    plan = execution.plan
-    masters = 0 if plan.masters is None else len(plan.masters.automorphisms)
+        compiled = None if options.model is None else _compiled(options, plan)
+        execution = _of_plan(options, plan) if compiled is None else compiled.execution
+    parameters, plan = execution.parameters, execution.plan
     start = time.perf_counter()
     with new_folder(options.out) as folder:
-        depth = "" if program is None else f"{program.depth} levels deep; "
+        depth = "" if compiled is None else f"{compiled.program.depth} levels deep; "
         terminal.note(f"{depth}{parameters!r}")
         client, server = folder / "client", folder / "server"
         client.mkdir(mode=0o700)
         server.mkdir()
         secret = kw.SecretKey.generate(parameters)
-        generator = kw.KeyGenerator(secret)
-        secret.save(client / SECRET_KEY)
-        generator.public_key().save(client / PUBLIC_KEY)
-        parameters.save(client / PARAMETERS)
-        shutil.copyfile(client / PARAMETERS, server / PARAMETERS)
-        if program is not None:
-            program.save(client / PROGRAM)
+        if compiled is None:
+            _write_owner(client, secret, parameters)
+        else:
+            owner = InferenceClient(compiled.program, parameters, lambda: execution, secret=secret)
+            owner.write(client)
             shutil.copyfile(client / PROGRAM, server / PROGRAM)
+        shutil.copyfile(client / PARAMETERS, server / PARAMETERS)
         (server / PLAN).write_text(plan_file.to_json(plan), encoding="utf-8")
-        if masters:
-            with terminal.progress("master keys", masters) as advance:
-                made = execution.make_masters(secret, lambda done, total: advance(1))
-            made.save(server / MASTER_KEYS)
-        with terminal.progress("evaluation keys", len(specs)) as advance:
-            generator.save_evaluation_keys(
-                server / EVALUATION_KEYS, specs, progress=lambda done, total: advance(1)
-            )
+        save_keys(server, secret, execution, terminal.progress)
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         rows: list[dict[str, Value]] = [
             {"file": str(options.out / path.relative_to(folder)), "bytes": path.stat().st_size}
             for path in files
         ]
     terminal.table([Column("file", "file"), Column("bytes", "bytes", "bytes")], rows)
-    if program is not None:
-        print_fit(program, terminal)
-    beside = f"{masters} master keys and " if masters else ""
-    terminal.note(f"{beside}{len(specs)} evaluation keys in {time.perf_counter() - start:.1f} s")
+    if compiled is not None:
+        print_fit(compiled.program, terminal)
+    beside = "" if plan.masters is None else f"{len(plan.masters.automorphisms)} master keys and "
+    count = len(execution.key_specs())
+    terminal.note(f"{beside}{count} evaluation keys in {time.perf_counter() - start:.1f} s")
     terminal.note(f"keep {options.out / 'client'}; give {options.out / 'server'} to the server")
+
+
+def _write_owner(folder: Path, secret: kw.SecretKey, parameters: kw.Parameters) -> None:
+    """The owner's files of keys without a model."""
+    secret.save(folder / SECRET_KEY)
+    kw.KeyGenerator(secret).public_key().save(folder / PUBLIC_KEY)
+    parameters.save(folder / PARAMETERS)

@@ -13,6 +13,8 @@ from keywright import BootstrapperPlan, bootstrap_presets, presets
 from keywright import plan as planning
 from keywright._terminal import Column, Terminal
 from keywright._units import format_bytes, format_seconds
+from keywright.inference.compiling import compile_model
+from keywright.inference.folders import new_file, require_place
 from keywright.plan.cost.calibration import Calibration, stored_calibration
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import smaller_rings
@@ -23,10 +25,9 @@ from keywright.plan.workload.network import convert, convert_bootstrap, on_param
 from .helpers.arguments import add_batch_argument
 from .helpers.errors import CommandError
 from .helpers.fit import add_fit_arguments, read_fit
-from .helpers.folders import new_file, require_place
 from .helpers.inputs import parse_bytes
+from .helpers.parameters import named_parameters
 from .helpers.plan_picture import draw_frontier, draw_residency, draw_rotations
-from .helpers.program_and_keys import compile_model, named_parameters
 from .helpers.rotation_table import require_picture
 
 MAX_PROGRAM_BYTES = 64 << 20

@@ -5,29 +5,14 @@ import time
 from pathlib import Path
 
 import keywright as kw
-from keywright import nn
 from keywright._terminal import Column, Terminal, Value
-from keywright.nn.run.encrypted import EncryptedBackend
-from keywright.nn.run.timing import LayerClock
-from keywright.plan.keys import plan_file
-from keywright.plan.keys.execution import PlanExecution
+from keywright.inference import load_server
+from keywright.inference.folders import EVALUATION_KEYS, PARAMETERS, PLAN, PROGRAM, new_folder, require_files
 from keywright.plan.memory.machine import peak_bytes
 
-from .helpers.errors import CommandError
-from .helpers.folders import (
-    EVALUATION_KEYS,
-    MASTER_KEYS,
-    PARAMETERS,
-    PLAN,
-    PROGRAM,
-    ciphertext_name,
-    find_ciphertexts,
-    new_folder,
-    require_files,
-)
+from .helpers.ciphertext_files import ciphertext_name, find_ciphertexts
 from .helpers.inputs import parse_bytes
-from .helpers.memory import add_memory_argument, memory_budget, plan_run
-from .helpers.program_and_keys import bootstrap_plans
+from .helpers.memory import add_memory_argument, memory_budget
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,25 +33,15 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     require_files(
         options.keys, (PARAMETERS, PROGRAM, PLAN, EVALUATION_KEYS), "server folder of keywright keygen"
     )
-    parameters = kw.Parameters.load(options.keys / PARAMETERS)
-    program = nn.Program.load(options.keys / PROGRAM)
-    batches = find_ciphertexts(options.input, program.input_layout.ciphertexts, program.batch)
-    key_plan = plan_file.load(options.keys / PLAN)
-    execution = PlanExecution(key_plan, parameters, program, bootstrap_plans(program))
-    with terminal.progress("planning memory", None):
-        asked = None if options.key_memory is None else parse_bytes(options.key_memory)
-        planned = plan_run(program, execution, len(batches), asked, memory_budget(options))
-    keys = _keys(options, parameters, execution, planned.key_memory, terminal)
-    evaluator = kw.Evaluator(parameters, keys)
-    with terminal.progress("diagonals of bootstraps", None):
-        ways = zip(execution.bootstrapper_plans, planned.bootstraps, strict=True)
-        bootstrappers = [kw.Bootstrapper(plan, storage=storage) for plan, storage in ways]
-    stopwatch = LayerClock(program)
-    backend = EncryptedBackend(
-        evaluator, bootstrappers, plan=execution, storage=planned.storage, on_step=stopwatch.step
+    server = load_server(
+        options.keys,
+        memory=memory_budget(options),
+        key_memory=None if options.key_memory is None else parse_bytes(options.key_memory),
     )
-    with terminal.progress("encoding linear maps", len(program.transforms)) as advance:
-        backend.prepare(program, advance)
+    program = server.program
+    batches = find_ciphertexts(options.input, program.input_layout.ciphertexts, program.batch)
+    planned = server.open_keys(options.keys, len(batches), terminal.progress)
+    evaluation = server.evaluation
     samples = sum(batch.count for batch in batches)
     predicted = sum(layer.seconds for layer in program.layers)
     with (
@@ -75,9 +50,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     ):
         start = time.perf_counter()
         for batch in batches:
-            inputs = [_load(path, parameters) for path in batch.paths]
-            stopwatch.start(advance)
-            for index, ciphertext in enumerate(backend.run(program, inputs)):
+            inputs = [server.read_ciphertext(path) for path in batch.paths]
+            for index, ciphertext in enumerate(evaluation.run(inputs, advance)):
                 ciphertext.save(folder / ciphertext_name(batch.first, batch.count, index))
         seconds = time.perf_counter() - start
     row: dict[str, Value] = {
@@ -97,31 +71,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         Column("predicted_peak_bytes", "predicted", "bytes"),
     ]
     terminal.table(columns, [row])
-    if keys.streaming is not None:
-        _report_streaming(keys, terminal)
-
-
-def _keys(
-    options: argparse.Namespace,
-    parameters: kw.Parameters,
-    execution: PlanExecution,
-    memory: int | None,
-    terminal: Terminal,
-) -> kw.EvaluationKeys:
-    path = options.keys / EVALUATION_KEYS
-    if execution.plan.masters is None:
-        with terminal.progress("reading keys", None):
-            return execution.load_keys(path, memory=memory)
-    require_files(options.keys, (MASTER_KEYS,), "server folder of keywright keygen")
-    masters = kw.MasterKeys.load(options.keys / MASTER_KEYS, parameters)
-    if memory is not None:
-        return execution.load_keys(path, masters, memory)
-    start = time.perf_counter()
-    count = len(execution.derived_specs())
-    with terminal.progress("derived keys", count) as advance:
-        keys = execution.load_keys(path, masters, progress=lambda done, total: advance(1))
-    terminal.note(f"{count} keys derived in {time.perf_counter() - start:.1f} s")
-    return keys
+    if evaluation.keys.streaming is not None:
+        _report_streaming(evaluation.keys, terminal)
 
 
 def _report_streaming(keys: kw.EvaluationKeys, terminal: Terminal) -> None:
@@ -133,13 +84,3 @@ def _report_streaming(keys: kw.EvaluationKeys, terminal: Terminal) -> None:
         Column("waited_s", "waited", "seconds"),
     ]
     terminal.table(columns, [dict(keys.streaming or {})], title="streamed keys")
-
-
-def _load(path: Path, parameters: kw.Parameters) -> kw.Ciphertext:
-    """A ciphertext, seeded or not."""
-    kind = kw.inspect(path)["kind"]
-    if kind == "a seeded CKKS ciphertext":
-        return kw.SeededCiphertext.load(path, parameters).expand()
-    if kind == "a CKKS ciphertext":
-        return kw.Ciphertext.load(path, parameters)
-    raise CommandError(f"{path} is {kind}, not a ciphertext; make ciphertexts with keywright encrypt")

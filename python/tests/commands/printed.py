@@ -23,10 +23,12 @@ def process(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def fails(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """The one line that a command prints when it fails."""
+    """The one line that a command prints when it fails, beside how far slow machines are."""
     capsys.readouterr()
     assert main([str(argument) for argument in arguments]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err.startswith("error: ")
-    return printed.err.strip()
+    *progress, line = printed.err.strip().splitlines()
+    assert all(entry.endswith("so far") for entry in progress)
+    assert line.startswith("error: ")
+    return line

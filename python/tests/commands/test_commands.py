@@ -19,7 +19,7 @@ import onnx
 import pytest
 from keywright import nn
 from keywright.cli import main
-from keywright.commands.helpers.program_and_keys import compile_model
+from keywright.inference.compiling import compile_model
 from keywright.serve import Model
 from onnx import TensorProto, helper
 from tests.commands.conftest import COUNT, DATA
@@ -77,6 +77,7 @@ def test_public_keys_encrypt_too(
 def test_keygen_keeps_the_secret_private(keys: Path) -> None:
     assert {path.name for path in (keys / "client").iterdir()} == {
         "parameters.kw",
+        "plan.json",
         "program.kwp",
         "public.kw",
         "secret.kw",
@@ -101,7 +102,7 @@ def test_infer(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert [row["prediction"] for row in rows] == labels
     assert np.load(out).shape == (COUNT, 10)
     assert (summary["samples"], summary["batch"]) == (COUNT, 1)
-    program = compile_model((DATA / "digits.onnx").read_bytes(), None, None).program
+    program = compile_model((DATA / "digits.onnx").read_bytes(), batch=1).program
     switches = sum(switch.count for switch in program.key_switches)
     assert summary["key_switches"] == sum(kind["key_switches"] for kind in summary["kinds"]) == switches
     measured = sum(kind["seconds"] for kind in summary["kinds"]) * COUNT
@@ -197,7 +198,7 @@ def test_info(keys: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert row["secret"] == (name == "client/secret.kw")
         assert main(["info", str(keys / name)]) == 0
         assert kind in capsys.readouterr().out
-    program_keys = compile_model((DATA / "digits.onnx").read_bytes(), None, None).specs
+    program_keys = compile_model((DATA / "digits.onnx").read_bytes(), batch=1).specs
     assert main(["info", str(keys / "server/keys.kw"), "--json"]) == 0
     assert len(lines(capsys)[0]["keys"]) == len(program_keys)
 

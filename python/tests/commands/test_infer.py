@@ -13,13 +13,14 @@ import numpy as np
 import onnx
 import pytest
 from keywright import nn
-from keywright._terminal import Terminal
 from keywright.cli import main
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.inputs import load_inputs, load_samples
-from keywright.commands.helpers.program_and_keys import Compiled, bootstrap_plans
-from keywright.commands.infer import error_text, infer
+from keywright.commands.infer import error_text
+from keywright.inference import CompiledModel, UnknownPresetError, infer
+from keywright.inference.loading import bootstrap_plans
 from keywright.nn.placement.bootstraps import DEFAULT_BOOTSTRAP_PRESET
+from keywright.plan.memory.machine import default_budget
 from onnx import TensorProto, helper, numpy_helper
 
 Write = Callable[[int], Path]
@@ -107,7 +108,7 @@ def test_a_program_of_an_unknown_bootstrap_is_refused(squares: Write) -> None:
     loaded = nn.Program.load(folder / "program.kwp")
     assert loaded.bootstraps == program.bootstraps
     assert loaded.layers == program.layers
-    with pytest.raises(CommandError, match="N99"):
+    with pytest.raises(UnknownPresetError, match="N99"):
         bootstrap_plans(loaded)
 
 
@@ -133,9 +134,10 @@ def test_both_sides_in_one_process(squares: Write, batch: int) -> None:
         ),
         nn.Fit(calibration=inputs),
     )
-    compiled = Compiled(program, parameters, [plan])
+    compiled = CompiledModel(program, parameters, [plan])
     count = batch + 1
-    inference = infer(compiled, inputs[:count], Terminal(json=True))
+    planned = compiled.plan_process(count, default_budget())
+    inference = infer(program, parameters, inputs[:count], planned)
     assert inference.batches == ([1, 1] if batch == 1 else [4, 1])
     assert len(inference.evaluate_seconds) == 2
     expected = program.check(inputs[:count], folder / "squares.onnx").outputs

@@ -5,7 +5,7 @@ import stat
 import sys
 from pathlib import Path
 
-from keywright.commands.helpers.program_and_keys import compile_model
+from keywright.inference.compiling import compile_model
 from keywright.serve.model import Model
 from steps import BUILD, HERE, SIZES, STEPS, model_folder
 
@@ -23,7 +23,7 @@ def compile_sizes(model: Path) -> None:
     """A model folder for each size: as many images share ciphertexts as suits their number."""
     for size, (name, count) in enumerate(SIZES):
         folder = model_folder(size)
-        compiled = compile_model(model, None, None, samples=count)
+        compiled = compile_model(model, samples=count)
         folder.mkdir(parents=True)
         Model(name, compiled.program, compiled.parameters, compiled.plans).save(folder)
         print(f"         [build] {name}: {compiled.program.batch} images in a ciphertext")

@@ -17,6 +17,7 @@ import numpy as np
 import keywright as kw
 from keywright import plan as planning
 from keywright.errors import KeywrightError
+from keywright.inference.compiling import compile_model
 from keywright.nn.run.checking import run_clear
 from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample
 from keywright.plan.cost.calibration import Calibration
@@ -24,8 +25,6 @@ from keywright.plan.cost.gauge import Gauge
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.keys.time_prediction import TimePrediction, predict_plan
 from keywright.plan.workload.network import convert, convert_bootstrap
-
-from .program_and_keys import compile_model
 
 BOOTSTRAPS = {15: "N15_QP861_L3_S37", 16: "N16_QP1732_L9_S45"}
 """By base-2 logarithm of the ring degree, the bootstrapping that is measured."""
@@ -116,7 +115,7 @@ def check_network(model_file: Path | None, calibration: Calibration) -> Checked:
     model = calibration.model
     name = "digits" if model_file is None else model_file.stem
     source = (files("keywright") / "data" / "digits.onnx").read_bytes() if model_file is None else model_file
-    compiled = compile_model(source, None, None)
+    compiled = compile_model(source, batch=1)
     network, parameters = compiled.program, compiled.parameters
     workload = convert(network, parameters, name, compiled.plans)
     planned = planning.STRATEGIES["kds"].plan(workload, model)

@@ -1,7 +1,6 @@
 """How closely a program is to follow its model: the options, and the report."""
 
 import argparse
-import math
 import re
 from dataclasses import asdict
 from pathlib import Path
@@ -9,15 +8,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-import keywright as kw
 from keywright import nn
 from keywright._terminal import Column, Terminal
+from keywright.inference import InferenceClient
+from keywright.inference.report import fit_text
 
 from .errors import CommandError
 from .inputs import load_inputs
-
-MOST_BITS = 1000.0
-"""Results of more bits than floating point has are not bounded."""
 
 COLUMNS = [
     Column("label", "activation"),
@@ -106,44 +103,28 @@ def print_fit(program: nn.Program, terminal: Terminal, *, table: bool = True) ->
         if table:
             terminal.record({"fit": fit_record(program)})
         return
-    if not report.activations:
-        terminal.note("no activation is replaced: the program computes the model's own function")
-        return
-    if table:
+    if table and report.activations:
         rows = [
             {name: value for name, value in asdict(fitted).items() if name != "degrees"}
             for fitted in report.activations
         ]
         terminal.table(COLUMNS, rows, title="Polynomials for activations, and their errors on the ranges")
-    kind = "held-out calibration samples" if report.held_out else "calibration samples, none held out"
-    share = "" if report.agreement is None else f"{report.agreement:.2%} equal predictions, "
-    terminal.note(
-        f"program in the clear against the model, {report.compared} {kind}: {share}outputs off by "
-        f"{report.mean_change:.2g} in the mean and {report.largest_change:.2g} at most "
-        f"(largest output {report.largest_output:.3g}); errors of encryption come on top"
-    )
+    terminal.note(fit_text(report))
     for warning in report.warnings:
         terminal.note(f"warning: {warning}")
 
 
 def guard_samples(
-    program: nn.Program,
-    samples: NDArray[np.float64],
-    parameters: kw.Parameters,
-    *,
-    force: bool,
-    terminal: Terminal,
+    client: InferenceClient, samples: NDArray[np.float64], *, force: bool, terminal: Terminal
 ) -> None:
     """Refuse samples that leave the ranges of a program, or only say so where ``force`` is set.
 
     Raises:
         OutOfRangeError: naming the layer, the value and the range.
     """
-    bits = sum(map(math.log2, parameters.q[: program.output_level + 1])) - parameters.log_scale - 1
-    largest = 2.0 ** min(bits, MOST_BITS)
     with terminal.progress("checking ranges", None):
         try:
-            program.guard(samples, largest)
+            client.guard(samples)
         except nn.OutOfRangeError as error:
             if not force:
                 raise

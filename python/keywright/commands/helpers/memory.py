@@ -2,18 +2,12 @@
 
 import argparse
 
-from keywright import nn
 from keywright._terminal import Column, Terminal
 from keywright._units import format_bytes
-from keywright.plan import CostModel
-from keywright.plan.cost.calibration import stored_model
-from keywright.plan.keys.execution import PlanExecution
-from keywright.plan.memory.machine import default_budget, map_large_allocations, resident_bytes
-from keywright.plan.memory.planner import Process, plan_process
+from keywright.plan.memory.machine import default_budget, map_large_allocations
 from keywright.plan.memory.process import ProcessPlan
 
 from .inputs import parse_bytes
-from .program_and_keys import Compiled
 
 PARTS = [Column("part", "memory"), Column("bytes", "bytes", "bytes")]
 
@@ -33,46 +27,6 @@ def memory_budget(options: argparse.Namespace) -> int:
     given back."""
     map_large_allocations()
     return default_budget() if options.memory is None else parse_bytes(options.memory)
-
-
-def plan_inference(compiled: Compiled, samples: int, budget: int) -> ProcessPlan:
-    """Keys and diagonals of a process that makes its keys and evaluates a number of samples.
-
-    Raises:
-        MemoryBudgetError: nothing is within the budget.
-    """
-    batches = -(-samples // compiled.program.batch)
-    process = Process(resident_bytes(), compiled.program.outputs, samples=batches)
-    model = stored_model() or CostModel()
-    return plan_process(compiled.candidates, compiled.program, process, budget, model)
-
-
-def plan_server(compiled: Compiled, budget: int) -> PlanExecution:
-    """Keys that a server of so much memory is fastest with.
-
-    Raises:
-        MemoryBudgetError: nothing is within the budget.
-    """
-    process = Process(resident_bytes(), compiled.program.outputs, makes_keys=False)
-    model = stored_model() or CostModel()
-    return plan_process(compiled.candidates, compiled.program, process, budget, model).execution
-
-
-def plan_run(
-    program: nn.Program, execution: PlanExecution, batches: int, key_memory: int | None, budget: int
-) -> ProcessPlan:
-    """Keys of a folder, and diagonals, of a process that evaluates a number of batches.
-
-    Args:
-        key_memory: most bytes of keys in memory, where that is asked for.
-
-    Raises:
-        MemoryBudgetError: nothing is within the budget.
-    """
-    process = Process(
-        resident_bytes(), program.outputs, samples=batches, makes_keys=False, key_memory=key_memory
-    )
-    return plan_process([execution], program, process, budget, stored_model() or CostModel())
 
 
 def print_memory(planned: ProcessPlan, terminal: Terminal) -> None:

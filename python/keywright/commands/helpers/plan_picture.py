@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from keywright import plan as planning
 from keywright._terminal import Terminal
 from keywright._units import format_bytes, format_seconds
+from keywright.inference.folders import new_file
 from keywright.plan.keys.key_plan import tree_seconds
 from keywright.plan.keys.time_prediction import predict_plan
-
-from .folders import new_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,10 +4,10 @@ from collections import Counter
 from pathlib import Path
 
 from keywright._terminal import Terminal
+from keywright.inference import CompiledModel
+from keywright.inference.folders import new_file, require_place
 
 from .errors import CommandError
-from .folders import new_file, require_place
-from .program_and_keys import Compiled
 
 FORMATS = (".png", ".svg")
 
@@ -16,14 +16,15 @@ def require_picture(path: Path) -> None:
     """Refuse a picture that cannot be written.
 
     Raises:
-        CommandError: its name ends in neither .png nor .svg, or as of `require_place`.
+        CommandError: its name ends in neither .png nor .svg.
+        FolderError: as of `require_place`.
     """
     if path.suffix not in FORMATS:
         raise CommandError(f"{path}: pictures end in {' or '.join(FORMATS)}")
     require_place(path)
 
 
-def draw(compiled: Compiled, path: Path, terminal: Terminal) -> None:
+def draw(compiled: CompiledModel, path: Path, terminal: Terminal) -> None:
     """Draw every rotation of a program at its level, larger the more often it is used, and the reach of keys.
 
     Without matplotlib a note says so and nothing is drawn.

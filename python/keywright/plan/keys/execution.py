@@ -163,19 +163,43 @@ class PlanExecution:
         """
         if masters is not None or self.plan.masters is not None:
             self._match_masters(masters)
-        derived, reach = self.derived_specs(), self.plan.masters
-        max_hops = DEFAULT_DERIVATION_HOPS if reach is None else reach.max_hops
-        if memory is not None:
-            steps = self.key_steps()
-            keys = EvaluationKeys.stream(path, self.parameters, memory, steps, masters, derived, max_hops)
-            return self.follow(keys)
-        keys = EvaluationKeys.load(path, self.parameters)
+        if memory is None:
+            return self.complete(EvaluationKeys.load(path, self.parameters), masters, progress)
+        derived, steps = self.derived_specs(), self.key_steps()
+        keys = EvaluationKeys.stream(path, self.parameters, memory, steps, masters, derived, self._max_hops)
+        return self.follow(keys)
+
+    def complete(
+        self,
+        keys: EvaluationKeys,
+        masters: MasterKeys | None = None,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> EvaluationKeys:
+        """The plan's keys in memory, used as it says: those that were made, and those that are derived now.
+
+        Args:
+            keys: of `key_specs`; the derived ones are added to them.
+            masters: of `make_masters`, where the plan has any.
+            progress: called after each key that is derived, with the number of keys and their total.
+
+        Raises:
+            PlanMismatchError: the keys or the master keys are not the plan's.
+        """
+        if masters is not None or self.plan.masters is not None:
+            self._match_masters(masters)
         if masters is not None:
-            for done, key in enumerate(masters.derivation(derived, max_hops), 1):
+            derived = self.derived_specs()
+            for done, key in enumerate(masters.derivation(derived, self._max_hops), 1):
                 keys.add(key)
                 if progress is not None:
                     progress(done, len(derived))
         return self.follow(keys)
+
+    @property
+    def _max_hops(self) -> int:
+        """Most steps in which a key is derived."""
+        masters = self.plan.masters
+        return DEFAULT_DERIVATION_HOPS if masters is None else masters.max_hops
 
     def _masters(self) -> Masters:
         if self.plan.masters is None:

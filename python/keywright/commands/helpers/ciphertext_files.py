@@ -1,0 +1,64 @@
+"""The files of ciphertexts in a folder: their names, and which samples they are of."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import CommandError
+
+CIPHERTEXT_NAME = re.compile(r"(\d{6,9})(?:\+(\d{1,9}))?-(\d{1,4})\.kw")
+
+
+@dataclass(frozen=True)
+class SampleFiles:
+    """The files of samples that share ciphertexts.
+
+    Attributes:
+        first: number of the first of them.
+        count: how many they are.
+        paths: of their ciphertexts, in order.
+    """
+
+    first: int
+    count: int
+    paths: Sequence[Path]
+
+
+def ciphertext_name(first: int, count: int, index: int) -> str:
+    """Name of the file of one ciphertext of samples: ``000000-0.kw`` of one, ``000000+128-0.kw`` of many."""
+    return f"{first:06}{f'+{count}' if count > 1 else ''}-{index}.kw"
+
+
+def find_ciphertexts(folder: Path, ciphertexts: int, batch: int) -> list[SampleFiles]:
+    """The ciphertext files of a folder, in the order of their samples.
+
+    Args:
+        ciphertexts: how many hold the samples.
+        batch: how many samples these are at most.
+
+    Raises:
+        CommandError: there are none, or some have another number of ciphertexts or of samples.
+    """
+    groups: dict[tuple[int, int], int] = {}
+    for path in folder.glob("*-*.kw"):
+        match = CIPHERTEXT_NAME.fullmatch(path.name)
+        if match is not None:
+            key = int(match[1]), int(match[2] or 1)
+            groups[key] = groups.get(key, 0) + 1
+    if not groups:
+        raise CommandError(f"{folder} holds no ciphertexts; make them with keywright encrypt")
+    found = []
+    for (first, count), number in sorted(groups.items()):
+        paths = [folder / ciphertext_name(first, count, index) for index in range(ciphertexts)]
+        if number != ciphertexts or not all(path.is_file() for path in paths):
+            raise CommandError(
+                f"{folder}: sample {first} has {number} ciphertexts, the program has {ciphertexts}"
+            )
+        if not 1 <= count <= batch:
+            raise CommandError(
+                f"{paths[0]} holds {count} samples, the program takes 1 to {batch} at a time; "
+                "encrypt them for this program"
+            )
+        found.append(SampleFiles(first, count, paths))
+    return found

@@ -1,0 +1,46 @@
+"""Private inference with one object: `compile` a model, try it, save it, load it as client and as server.
+
+>>> import keywright as kw                                  # doctest: +SKIP
+>>> model = kw.compile("model.onnx", calibration=samples)   # doctest: +SKIP
+>>> print(model.report)                                     # doctest: +SKIP
+>>> scores = model.predict_encrypted(samples[:8])           # doctest: +SKIP
+"""
+
+from .client import InferenceClient, load_client
+from .compiling import compile  # noqa: A004 (read as keywright.compile)
+from .errors import (
+    BatchError,
+    ChoiceError,
+    FolderError,
+    InferenceError,
+    KeysMissingError,
+    MessageError,
+    UnknownPresetError,
+)
+from .evaluation import Evaluation
+from .messages import Message
+from .model import CompiledModel
+from .report import ModelReport
+from .server import InferenceServer, load_server
+from .session import Inference, infer
+
+__all__ = [
+    "BatchError",
+    "ChoiceError",
+    "CompiledModel",
+    "Evaluation",
+    "FolderError",
+    "Inference",
+    "InferenceClient",
+    "InferenceError",
+    "InferenceServer",
+    "KeysMissingError",
+    "Message",
+    "MessageError",
+    "ModelReport",
+    "UnknownPresetError",
+    "compile",
+    "infer",
+    "load_client",
+    "load_server",
+]

@@ -1,0 +1,250 @@
+"""The owner of the data: makes keys, encrypts samples, decrypts results; see `load_client`."""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keywright._core import (
+    Ciphertext,
+    Decryptor,
+    Encryptor,
+    KeyGenerator,
+    Parameters,
+    PublicKey,
+    SecretKey,
+    SeededCiphertext,
+)
+from keywright._progress import Progress, silent
+from keywright.nn import Program
+from keywright.nn.run.encrypted import decrypt_result, encrypt_sample, encrypt_sample_seeded
+from keywright.plan.keys import plan_file
+from keywright.plan.keys.execution import PlanExecution
+
+from .errors import KeysMissingError, MessageError
+from .folders import (
+    EVALUATION_KEYS,
+    MASTER_KEYS,
+    PARAMETERS,
+    PLAN,
+    PROGRAM,
+    PUBLIC_KEY,
+    SECRET_KEY,
+    new_folder,
+)
+from .loading import load
+from .messages import Message
+
+MOST_BITS = 1000.0
+"""Results of more bits than floating point has are not bounded."""
+
+
+class InferenceClient:
+    """Keys, encryption and decryption for a program that a server evaluates.
+
+    Args:
+        program: what the server evaluates.
+        parameters: of its ciphertexts.
+        execution: gives that of the plan of its keys, when keys are made; None where there is no plan.
+        secret: of the owner; None for one who only encrypts, with ``public``.
+        public: made of the secret where it is not given.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        parameters: Parameters,
+        execution: Callable[[], PlanExecution | None] = lambda: None,
+        *,
+        secret: SecretKey | None = None,
+        public: PublicKey | None = None,
+    ) -> None:
+        self.program, self.parameters = program, parameters
+        self._find_execution, self._secret, self._public = execution, secret, public
+
+    def keys(self, progress: Progress = silent) -> bytes:
+        """The evaluation keys that the server needs, as `EvaluationKeys.to_bytes` writes them. Nothing
+        in them is secret.
+
+        Raises:
+            KeysMissingError: the client has no secret, or no plan of the keys.
+        """
+        specs = self.execution.key_specs()
+        with progress("evaluation keys", len(specs)) as advance:
+            keys = self._generator.evaluation_keys(
+                relinearization=False, specs=specs, progress=lambda done, total: advance(1)
+            )
+        return bytes(keys.to_bytes())
+
+    def master_keys(self, progress: Progress = silent) -> bytes:
+        """The keys that the server derives others from, where the plan says so.
+
+        Raises:
+            KeysMissingError: the client has no secret, or no plan of the keys.
+            PlanMismatchError: the plan derives none.
+        """
+        masters = self.execution.plan.masters
+        with progress("master keys", 0 if masters is None else len(masters.automorphisms)) as advance:
+            made = self.execution.make_masters(self._owner, lambda done, total: advance(1))
+        return bytes(made.to_bytes())
+
+    def save_keys(self, folder: Path, progress: Progress = silent) -> None:
+        """Write the evaluation keys, and master keys where the plan has any, into a server's folder that
+        exists, one key in memory at a time."""
+        save_keys(folder, self._owner, self.execution, progress)
+
+    def guard(self, samples: ArrayLike) -> None:
+        """Refuse samples that leave the ranges of the program, which a server cannot see.
+
+        Raises:
+            OutOfRangeError: naming the layer, the value and the range.
+        """
+        q, program = self.parameters.q, self.program
+        bits = sum(map(math.log2, q[: program.output_level + 1])) - self.parameters.log_scale - 1
+        program.guard(samples, 2.0 ** min(bits, MOST_BITS))
+
+    def encrypt(self, samples: ArrayLike, *, force: bool = False) -> bytes:
+        """Samples as the message that a server takes. With the secret, one half of every ciphertext is a
+        32-byte seed; with a public key alone they have twice the bytes.
+
+        Args:
+            samples: one, of shape ``program.input_shape``, or (count, *input_shape).
+            force: whether samples that leave a range of the program are encrypted too; their results are
+                wrong.
+
+        Raises:
+            InvalidSamplesError: another shape, no samples, or values that are not finite.
+            OutOfRangeError: naming the layer, the value and the range.
+            KeysMissingError: the client has neither a secret nor a public key.
+        """
+        values = np.asarray(samples, np.float64)
+        single = values.shape == self.program.input_shape
+        if not force:
+            self.guard(values)
+        batches = self.program.batches(values[None] if single else values)
+        objects = [bytes(ct.to_bytes()) for batch in batches for ct in self.encrypt_batch(batch)]
+        return Message(None if single else len(values), objects).to_bytes()
+
+    def decrypt(self, message: bytes) -> NDArray[np.float64]:
+        """The outputs of the samples in a server's answer: (count, *output_shape), or output_shape where a
+        sample without an axis of samples was encrypted.
+
+        Raises:
+            MessageError: these bytes are no answer of this program.
+            KeysMissingError: the client has no secret.
+        """
+        program, read = self.program, Message.from_bytes(message)
+        outputs = [
+            self.decrypt_batch([Ciphertext.from_bytes(data, self.parameters) for data in objects], count)
+            for count, objects in read.batches(program.batch, program.output_layout.ciphertexts)
+        ]
+        if not outputs:
+            raise MessageError("the message has no samples")
+        results = np.concatenate(outputs)
+        return np.asarray(results[0] if read.samples is None else results)
+
+    def encrypt_batch(self, batch: ArrayLike) -> Sequence[Ciphertext | SeededCiphertext]:
+        """The ciphertexts of up to ``program.batch`` samples, (count, *input_shape)."""
+        if self._secret is not None:
+            return encrypt_sample_seeded(self.program, self._decryptor, batch)
+        return encrypt_sample(self.program, self._encryptor, batch)
+
+    def decrypt_batch(self, ciphertexts: Sequence[Ciphertext], count: int) -> NDArray[np.float64]:
+        """The outputs of so many samples, (count, *output_shape)."""
+        return decrypt_result(self.program, self._decryptor, ciphertexts, count)
+
+    def save(self, folder: str | Path) -> None:
+        """Make a folder for this client, with its secret, that `load_client` reads. It stays with its owner.
+
+        Raises:
+            FolderError: it exists.
+        """
+        with new_folder(Path(folder)) as made:
+            self.write(made)
+
+    def write(self, folder: Path) -> None:
+        """Write the files of `save` into a folder, which nobody else may read from then on."""
+        folder.chmod(0o700)
+        self._owner.save(folder / SECRET_KEY)
+        self._generator.public_key().save(folder / PUBLIC_KEY)
+        self.parameters.save(folder / PARAMETERS)
+        self.program.save(folder / PROGRAM)
+        (folder / PLAN).write_text(plan_file.to_json(self.execution.plan), encoding="utf-8")
+
+    @cached_property
+    def execution(self) -> PlanExecution:
+        """The plan of the keys.
+
+        Raises:
+            KeysMissingError: there is none.
+        """
+        found = self._find_execution()
+        if found is None:
+            raise KeysMissingError(
+                f"the client's folder has no {PLAN}, which says which keys to make; load the model's folder"
+            )
+        return found
+
+    @property
+    def _owner(self) -> SecretKey:
+        if self._secret is None:
+            raise KeysMissingError(
+                "the client has a public key and no secret: it encrypts; the owner of the secret makes keys "
+                "and decrypts"
+            )
+        return self._secret
+
+    @cached_property
+    def _generator(self) -> KeyGenerator:
+        return KeyGenerator(self._owner)
+
+    @cached_property
+    def _decryptor(self) -> Decryptor:
+        return Decryptor(self._owner)
+
+    @cached_property
+    def _encryptor(self) -> Encryptor:
+        if self._public is None:
+            raise KeysMissingError(f"the client has no {PUBLIC_KEY} and no {SECRET_KEY}: it cannot encrypt")
+        return Encryptor(self._public)
+
+
+def save_keys(folder: Path, secret: SecretKey, execution: PlanExecution, progress: Progress = silent) -> None:
+    """Write the keys of a plan into a server's folder that exists, one key in memory at a time."""
+    masters, specs = execution.plan.masters, execution.key_specs()
+    if masters is not None:
+        with progress("master keys", len(masters.automorphisms)) as advance:
+            made = execution.make_masters(secret, lambda done, total: advance(1))
+        made.save(folder / MASTER_KEYS)
+    with progress("evaluation keys", len(specs)) as advance:
+        KeyGenerator(secret).save_evaluation_keys(
+            folder / EVALUATION_KEYS, specs, progress=lambda done, total: advance(1)
+        )
+
+
+def load_client(folder: str | Path) -> InferenceClient:
+    """The client of a model: of `CompiledModel.save`, of `InferenceClient.save`, or of ``keywright keygen``.
+
+    Where the folder has a secret key it is read. Where it has none and no public key either, a new secret is
+    made, which `InferenceClient.save` keeps.
+
+    Raises:
+        FolderError: files are missing, or the model is for thin clients.
+    """
+    loaded = load(Path(folder), "client folder of keywright keygen, or the model's folder")
+    place, parameters, program = loaded.folder, loaded.parameters, loaded.program
+
+    def plan() -> PlanExecution | None:
+        return loaded.execution
+
+    if (place / SECRET_KEY).exists():
+        secret = SecretKey.load(place / SECRET_KEY, parameters)
+    elif (place / PUBLIC_KEY).exists():
+        public = PublicKey.load(place / PUBLIC_KEY, parameters)
+        return InferenceClient(program, parameters, plan, public=public)
+    else:
+        secret = SecretKey.generate(parameters)
+    return InferenceClient(program, parameters, plan, secret=secret)

@@ -1,0 +1,326 @@
+"""From a model to a program and its parameters: `compile`, and the choice of parameters behind it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from keywright import nn
+from keywright._core import BootstrapperPlan, Parameters, bootstrap_presets, presets
+from keywright.nn.approximating import Source as ModelSource
+from keywright.nn.placement.bootstraps import DEFAULT_BOOTSTRAP_PRESET
+from keywright.nn.presets import BootstrapPreset
+from keywright.plan.cost.calibration import stored_model
+from keywright.plan.cost.model import CostModel
+from keywright.plan.keys import plan_file
+from keywright.plan.keys.key_plan import KeyPlan
+from keywright.plan.ring.chain_sources import chain_of
+from keywright.serve.model import Model
+
+from .errors import BatchError, ChoiceError
+from .loading import bootstrap_plans
+from .model import CompiledModel
+
+THIN_PRESETS = ("N15_QP858_L5_S32_real", DEFAULT_BOOTSTRAP_PRESET, "N16_QP1745_L15_S40_real")
+"""For models of thin clients, by the bytes of their keys. The last bootstraps inside the program where it
+must."""
+
+HEADROOM_BITS = 8
+"""Bits above the scale that the lowest level must leave for the values of a result."""
+
+Source = ModelSource | nn.ApproximatedModel
+"""A model, its bytes or its path, or what `approximate_model` made of it."""
+
+
+def compile(  # noqa: A001 (read as keywright.compile)
+    model: object,
+    calibration: ArrayLike | None = None,
+    *,
+    example: ArrayLike | None = None,
+    accuracy: float | None = None,
+    error: float | None = None,
+    activations: Mapping[str, str] | None = None,
+    margin: float | None = None,
+    headroom: float = 2.0,
+    preset: str | None = None,
+    parameters: Parameters | None = None,
+    slots: int | None = None,
+    levels: int | None = None,
+    batch: int | None = None,
+    samples: int = 1,
+    plan: KeyPlan | str | Path | None = None,
+    memory: int | None = None,
+    name: str | None = None,
+) -> CompiledModel:
+    """Compile a model for private inference: parameters, polynomials, packing and keys are chosen, and every
+    choice can be given.
+
+    Args:
+        model: an ONNX model, its bytes or its path; a ``torch.nn.Module``; or a fitted estimator or pipeline
+            of scikit-learn: see `keywright.nn.to_onnx`.
+        calibration: typical inputs, (count, *input_shape): activations other than polynomials and deep models
+            need them.
+        example: inputs, (count, *input_shape), of which exporters of other libraries take the shape; the
+            calibration data where not given.
+        accuracy: least share of the calibration samples whose predictions must not change.
+        error: most by which an output may change on calibration data.
+        activations: polynomials for functions or ONNX nodes, as ``{"relu": "minimax:13"}``; see
+            `keywright.nn.Fit`, also for ``margin`` and ``headroom``.
+        preset: parameters by name, one of `keywright.presets` or `keywright.bootstrap_presets`; the smallest
+            that are deep enough where not given.
+        parameters: parameters of your own, without bootstraps, in the place of a preset.
+        slots, levels: of the ciphertexts to compute on, with ``parameters``: all that these have where not
+            given.
+        batch: samples that share ciphertexts, a power of two.
+        samples: how many are to be evaluated; where ``batch`` is not given, as many of them share ciphertexts
+            as makes all of them fastest.
+        plan: of the keys, made by ``keywright plan``.
+        memory: bytes of the server's process, for which the fastest keys are planned; the fewest bytes of
+            keys that are about as fast as any where not given.
+        name: for people; the file's name where not given.
+
+    Raises:
+        TypeError: another kind of model, or no example where one is needed.
+        ExporterMissingError: the library that exports such a model is not installed.
+        ModelRefusedError: the model cannot be compiled; with every reason.
+        InvalidSamplesError: calibration data of the wrong shape or not finite.
+        ChoiceError: choices that contradict each other.
+        BatchError: ciphertexts have fewer slots than the batch has samples.
+        PlanMismatchError: the plan is for something else.
+        MemoryBudgetError: no keys are within the memory.
+    """
+    if preset is not None and parameters is not None:
+        raise ChoiceError("give either preset= or parameters=")
+    if parameters is None and (slots is not None or levels is not None):
+        raise ChoiceError("slots= and levels= go with parameters=; a preset has its own")
+    if plan is not None and memory is not None:
+        raise ChoiceError("memory= plans the keys, plan= names them: give one of them")
+    loaded = nn.to_onnx(model, calibration if example is None else example)
+    fit = nn.Fit(
+        calibration=calibration,
+        activations=dict(activations or {}),
+        accuracy=accuracy,
+        error=error,
+        margin=margin,
+        headroom=headroom,
+    )
+    if parameters is None:
+        compiled = compile_model(loaded, fit, preset, samples=samples, batch=batch)
+    else:
+        compiled = _compile_for(loaded, fit, parameters, slots, levels, Batching(samples, batch))
+    if isinstance(model, str | Path) and name is None:
+        name = Path(model).stem
+    compiled = replace(compiled, name=name or compiled.name)
+    if plan is not None:
+        return compiled.with_plan(plan if isinstance(plan, KeyPlan) else plan_file.load(Path(plan)))
+    if memory is not None:
+        return compiled.with_plan(compiled.plan_server(memory).plan)
+    return compiled
+
+
+@dataclass(frozen=True)
+class Batching:
+    """How many samples are to be evaluated, and how many of them share ciphertexts: see `nn.Target`."""
+
+    samples: int
+    batch: int | None
+
+    def target(self, *, slots: int, **options: Any) -> nn.Target:
+        """What is compiled for.
+
+        Raises:
+            BatchError: there are more samples in a batch than slots.
+        """
+        if self.batch is not None and self.batch > slots:
+            raise BatchError(self.batch, slots)
+        return nn.Target(slots=slots, samples=self.samples, batch=self.batch, **options)
+
+
+def approximate_model(
+    model: ModelSource, fit: nn.Fit | None = None, preset: str | None = None, *, thin: bool = False
+) -> nn.ApproximatedModel:
+    """Put polynomials in the place of activations, within the levels of a preset, or of the deepest one
+    without bootstraps, where any choice is; for many calls of `compile_model` and `compile_thin`.
+
+    Args:
+        fit: calibration data and methods.
+        thin: whether it will be compiled for thin clients.
+
+    Raises:
+        ModelRefusedError: it cannot be compiled for any target.
+    """
+    names = list(THIN_PRESETS) if thin else presets()
+    depths = [_depth(name) for name in (names if preset is None else [preset])]
+    return nn.approximate(model, fit, depth=max(depths))
+
+
+def _depth(preset: str) -> int:
+    """Levels of a preset before a bootstrap."""
+    if preset in bootstrap_presets():
+        plan = BootstrapperPlan.preset(preset)
+        return plan.output_level - plan.input_level
+    return Parameters.preset(preset).max_level - _lowest(Parameters.preset(preset))
+
+
+def _lowest(parameters: Parameters) -> int:
+    """The lowest level at which a result has room."""
+    return 0 if parameters.q[0].bit_length() - 1 - parameters.log_scale >= HEADROOM_BITS else 1
+
+
+def compile_model(
+    model: Source,
+    fit: nn.Fit | None = None,
+    preset: str | None = None,
+    *,
+    samples: int = 1,
+    batch: int | None = None,
+) -> CompiledModel:
+    """Compile a model for shipped parameters: those named, or of the smallest ring that is deep enough those
+    with the smallest keys. A model that is too deep for all of them is bootstrapped with
+    `DEFAULT_BOOTSTRAP_PRESET`.
+
+    Args:
+        fit: calibration data and methods; None for a model that is approximated.
+        samples: how many samples are to be evaluated; see `nn.Target`.
+        batch: how many of them share ciphertexts; what is best for them where not given.
+
+    Raises:
+        ModelRefusedError: it cannot be compiled for any of them.
+        BatchError: the ciphertexts have fewer slots than the batch has samples.
+    """
+    if not isinstance(model, nn.ApproximatedModel):
+        model = approximate_model(model, fit, preset)
+    compiled = _compile_preset(model, preset, Batching(samples, batch))
+    if batch is not None:
+        return compiled
+    return replace(compiled, again=partial(compile_model, model, None, preset))
+
+
+def _compile_preset(model: nn.ApproximatedModel, preset: str | None, batching: Batching) -> CompiledModel:
+    if preset in bootstrap_presets():
+        return _compile_bootstrapped(model, preset, batching)
+    named = [Parameters.preset(name) for name in (presets() if preset is None else [preset])]
+    try:
+        return _compile_levelled(model, named, batching)
+    except nn.ModelRefusedError as refusal:
+        if preset is not None or not all(isinstance(r, nn.TooDeepError) for r in refusal.exceptions):
+            raise
+        return _compile_bootstrapped(model, DEFAULT_BOOTSTRAP_PRESET, batching)
+
+
+def _compile_for(
+    model: ModelSource,
+    fit: nn.Fit,
+    parameters: Parameters,
+    slots: int | None,
+    levels: int | None,
+    batching: Batching,
+) -> CompiledModel:
+    """Compile for parameters that no preset has."""
+    target = {"slots": slots or parameters.max_slots, "output_level": _lowest(parameters)}
+    target["levels"] = parameters.max_level if levels is None else levels
+    approximated = nn.approximate(model, fit, depth=target["levels"] - target["output_level"])
+
+    def again(*, samples: int = 1, batch: int | None = None) -> CompiledModel:
+        aim = Batching(samples, batch).target(**target)
+        return CompiledModel(nn.compile(approximated, aim, costs=cost_table(parameters)), parameters)
+
+    compiled = again(samples=batching.samples, batch=batching.batch)
+    return compiled if batching.batch is not None else replace(compiled, again=again)
+
+
+def compile_thin(
+    model: Source,
+    fit: nn.Fit | None,
+    preset: str | None,
+    name: str,
+    labels: tuple[str, ...] = (),
+    *,
+    batch: int = 1,
+) -> Model:
+    """Compile a model for thin clients: its levels are those between the last and the first stage of a
+    bootstrapping, which clients' ciphertexts enter and leave by.
+
+    Args:
+        fit: calibration data and methods; None for a model that is approximated.
+        preset: a bootstrapping; by default the first of `THIN_PRESETS` that leaves enough levels.
+        batch: how many samples of a client share ciphertexts.
+
+    Raises:
+        ModelRefusedError: it cannot be compiled.
+    """
+    if not isinstance(model, nn.ApproximatedModel):
+        model = approximate_model(model, fit, preset, thin=True)
+    for choice in THIN_PRESETS if preset is None else (preset,):
+        plan = BootstrapperPlan.preset(choice)
+        last = choice == (preset or THIN_PRESETS[-1])
+        try:
+            program = nn.compile(
+                model,
+                Batching(1, batch).target(
+                    slots=plan.slots,
+                    levels=plan.output_level,
+                    output_level=plan.input_level,
+                    fixed_slots=True,
+                    bootstraps=(nn.Bootstrap.of(plan, preset=choice),) if last else (),
+                ),
+                costs=cost_table(plan.parameters, [plan] if last else []),
+            )
+        except nn.ModelRefusedError as refusal:
+            if last or not all(isinstance(r, nn.TooDeepError) for r in refusal.exceptions):
+                raise
+        else:
+            plans = [plan] if program.bootstraps else []
+            return Model(name, program, plan.parameters, plans, plan, {"preset": choice}, labels)
+    raise AssertionError("the last preset is compiled or refused")
+
+
+def _compile_bootstrapped(model: nn.ApproximatedModel, preset: str, batching: Batching) -> CompiledModel:
+    shipped = BootstrapPreset(preset, stored_model() or CostModel())
+    program = nn.compile(
+        model,
+        batching.target(
+            slots=shipped.plan.slots,
+            levels=shipped.plan.output_level,
+            bootstraps=shipped.options,
+            rings=shipped.rings,
+        ),
+    )
+    plans = bootstrap_plans(program)
+    return CompiledModel(program, plans[0].parameters if plans else shipped.parameters(program), plans)
+
+
+def _compile_levelled(
+    model: nn.ApproximatedModel, choices: Sequence[Parameters], batching: Batching
+) -> CompiledModel:
+    found: list[CompiledModel] = []
+    needed = 0
+    for parameters in choices:
+        if found and parameters.n > found[0].parameters.n:
+            break
+        lowest, last = _lowest(parameters), parameters is choices[-1]
+        full = batching.batch is not None and batching.batch > parameters.max_slots
+        if (full or needed > parameters.max_level - lowest) and not last:
+            continue
+        try:
+            program = nn.compile(
+                model,
+                batching.target(slots=parameters.max_slots, levels=parameters.max_level, output_level=lowest),
+                costs=cost_table(parameters),
+            )
+        except nn.ModelRefusedError as refusal:
+            too_deep = [reason for reason in refusal.exceptions if isinstance(reason, nn.TooDeepError)]
+            if len(too_deep) < len(refusal.exceptions) or (not found and last):
+                raise
+            needed = max(reason.needed for reason in too_deep)
+        else:
+            found.append(CompiledModel(program, parameters))
+    return min(found, key=lambda compiled: compiled.execution.plan.stored_bytes)
+
+
+def cost_table(parameters: Parameters, bootstraps: Sequence[BootstrapperPlan] = ()) -> nn.CostTable:
+    """What operations cost with these parameters, by the model that `keywright plan` predicts with."""
+    return nn.CostTable.predicted(chain_of(parameters), stored_model() or CostModel(), bootstraps)

@@ -1,0 +1,228 @@
+"""One object for a compiled model: its report, runs in the clear and under encryption, both sides of it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keywright._core import BootstrapperPlan, KeySpec, Parameters, SecretKey, inspect, key_set_head
+from keywright._progress import Progress, silent
+from keywright.errors import MemoryBudgetError
+from keywright.nn import Program, Simulation, simulate
+from keywright.nn.simulation.simulate import REPETITIONS, SEED
+from keywright.plan.cost.calibration import stored_model
+from keywright.plan.cost.model import CostModel
+from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.keys.key_plan import KeyPlan
+from keywright.plan.memory.machine import default_budget, resident_bytes
+from keywright.plan.memory.planner import Process, plan_process
+from keywright.plan.memory.process import ProcessPlan
+from keywright.plan.search.quick import plan_candidates, plan_network
+from keywright.serve.model import Model
+
+from .client import InferenceClient
+from .folders import new_folder
+from .report import ModelReport, returned_bytes, sent_bytes
+from .server import InferenceServer
+from .session import infer
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledModel:
+    """A program with the parameters that it is for; made by `keywright.compile`.
+
+    Attributes:
+        program: what is evaluated.
+        parameters: of its ciphertexts.
+        plans: of the program's bootstraps, in order.
+        key_plan: of its keys; the fewest bytes that are about as fast as any where not given.
+        name: for people.
+        again: compiles the same model for another batch, ``again(batch=)``, or for the batch that is best for
+            a number of samples, ``again(samples=)``; None where a batch was asked for.
+    """
+
+    program: Program = field(repr=False)
+    parameters: Parameters
+    plans: Sequence[BootstrapperPlan] = field(default=(), repr=False)
+    key_plan: KeyPlan | None = field(default=None, repr=False)
+    name: str = "model"
+    again: "Callable[..., CompiledModel] | None" = field(default=None, repr=False)
+
+    @cached_property
+    def candidates(self) -> list[PlanExecution]:
+        """Plans of the keys, from the fewest bytes up to the fastest, with the weights of this machine if
+        they are measured; the one that was given if there is one."""
+        if self.key_plan is not None:
+            return [self.execution]
+        return plan_candidates(self.program, self.parameters, self.plans, model=stored_model())
+
+    @cached_property
+    def execution(self) -> PlanExecution:
+        """The plan of the keys.
+
+        Raises:
+            PlanMismatchError: the plan that was given is for something else.
+        """
+        if self.key_plan is not None:
+            return PlanExecution(self.key_plan, self.parameters, self.program, self.plans)
+        return plan_network(self.program, self.parameters, self.plans, model=stored_model())
+
+    @property
+    def specs(self) -> list[KeySpec]:
+        """The keys that the server needs: those of the plan."""
+        return self.execution.key_specs()
+
+    @cached_property
+    def report(self) -> ModelReport:
+        """What the model takes, and how closely it follows the one that was compiled; print it."""
+        program, parameters, specs = self.program, self.parameters, self.specs
+        return ModelReport(
+            repr(parameters),
+            parameters.log_n,
+            tuple(sorted({ring for ring in program.rings.values() if ring}, reverse=True)),
+            program.batch,
+            program.depth,
+            sum(step.opcode == "bootstrap" for step in program.instructions),
+            len(specs),
+            inspect(key_set_head(specs))["bytes"],
+            sent_bytes(program, parameters),
+            returned_bytes(program, parameters),
+            sum(layer.seconds for layer in program.layers),
+            program.fit_report,
+        )
+
+    def simulate(
+        self, samples: ArrayLike, *, public: bool = False, repetitions: int = REPETITIONS, seed: int = SEED
+    ) -> Simulation:
+        """Run samples in the clear, with the errors that encryption would add drawn and added: outputs, and
+        how far an encrypted run is off them. No keys are made.
+
+        Args:
+            samples: one, of shape ``program.input_shape``, or (count, *input_shape).
+            public, repetitions, seed: see `keywright.nn.simulate`.
+
+        Raises:
+            OutOfRangeError: a sample leaves a range of the program.
+            InvalidSamplesError: another shape, no samples, or values that are not finite.
+        """
+        return simulate(
+            self.program,
+            self.execution,
+            self._samples(samples),
+            public=public,
+            repetitions=repetitions,
+            seed=seed,
+        )
+
+    def predict_encrypted(
+        self,
+        samples: ArrayLike,
+        *,
+        force: bool = False,
+        memory: int | None = None,
+        progress: Progress = silent,
+    ) -> NDArray[np.float64]:
+        """Encrypt samples, evaluate the model on ciphertexts and decrypt, all in this process, to try it:
+        what `client` and `server` do with each other. Keys are made anew for every call. Unless `compile` was
+        given a batch, as many samples share ciphertexts as makes all of them fastest.
+
+        Args:
+            samples: one, of shape ``program.input_shape``, or (count, *input_shape).
+            force: whether samples that leave a range of the program are evaluated too; their results are
+                wrong.
+            memory: most bytes of this process; 80 percent of what is free where not given.
+            progress: told of every part.
+
+        Returns:
+            Of shape ``program.output_shape``, or (count, *output_shape).
+
+        Raises:
+            OutOfRangeError: a sample leaves a range of the program.
+            InvalidSamplesError: another shape, no samples, or values that are not finite.
+            MemoryBudgetError: keys and diagonals are not within the memory.
+        """
+        values = self._samples(samples)
+        if not force:
+            InferenceClient(self.program, self.parameters).guard(values)
+        best = self if self.again is None else self.again(samples=len(values))
+        compiled, planned = best.plan_batches(len(values), default_budget() if memory is None else memory)
+        outputs = infer(compiled.program, compiled.parameters, values, planned, progress).outputs
+        return outputs[0] if np.shape(samples) == self.program.input_shape else outputs
+
+    def client(self) -> InferenceClient:
+        """The owner of the data, with a new secret."""
+        secret = SecretKey.generate(self.parameters)
+        return InferenceClient(self.program, self.parameters, lambda: self.execution, secret=secret)
+
+    def server(self, *, memory: int | None = None) -> InferenceServer:
+        """Who evaluates.
+
+        Args:
+            memory: most bytes of its process; 80 percent of what is free where not given.
+        """
+        return InferenceServer(self.program, self.parameters, self.execution, memory=memory)
+
+    def save(self, folder: str | Path) -> None:
+        """Make a folder that `load_client`, `load_server` and ``keywright serve`` read. It holds the model's
+        weights and nothing secret of a client.
+
+        Raises:
+            FolderError: it exists.
+        """
+        model = Model(self.name, self.program, self.parameters, self.plans, key_plan=self.execution.plan)
+        with new_folder(Path(folder)) as made:
+            model.save(made)
+
+    def with_plan(self, plan: KeyPlan) -> "CompiledModel":
+        """The same with another plan of its keys.
+
+        Raises:
+            PlanMismatchError: the plan is for something else.
+        """
+        planned = replace(self, key_plan=plan)
+        _ = planned.execution
+        return planned
+
+    def plan_process(self, samples: int, budget: int) -> ProcessPlan:
+        """Keys and diagonals of a process that makes its keys and evaluates a number of samples.
+
+        Raises:
+            MemoryBudgetError: nothing is within the budget.
+        """
+        batches = -(-samples // self.program.batch)
+        return self._plan(Process(resident_bytes(), self.program.outputs, samples=batches), budget)
+
+    def plan_server(self, budget: int) -> PlanExecution:
+        """Keys that a server of so much memory is fastest with.
+
+        Raises:
+            MemoryBudgetError: nothing is within the budget.
+        """
+        return self._plan(Process(resident_bytes(), self.program.outputs, makes_keys=False), budget).execution
+
+    def plan_batches(self, samples: int, budget: int) -> "tuple[CompiledModel, ProcessPlan]":
+        """What evaluates samples within a budget: this model, or the same for half as many samples at a time,
+        a quarter, and so on, as long as more do not fit and no batch was asked for.
+
+        Raises:
+            MemoryBudgetError: not even one sample at a time is within the budget.
+        """
+        compiled = self
+        while True:
+            try:
+                return compiled, compiled.plan_process(samples, budget)
+            except MemoryBudgetError:
+                if self.again is None or compiled.program.batch == 1:
+                    raise
+            compiled = self.again(batch=compiled.program.batch // 2)
+
+    def _plan(self, process: Process, budget: int) -> ProcessPlan:
+        return plan_process(self.candidates, self.program, process, budget, stored_model() or CostModel())
+
+    def _samples(self, samples: ArrayLike) -> NDArray[np.float64]:
+        """Samples with an axis of their number."""
+        values = np.asarray(samples, np.float64)
+        return values[None] if values.shape == self.program.input_shape else values
