@@ -178,7 +178,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             _key_rows(chosen),
             title=f"keys of {chosen.strategy}",
         )
-        terminal.note(explain(chosen, model, every, budget))
+        terminal.note(explain(chosen, model, every, budget, options.hops))
         if derived is not None:
             terminal.note(explain_derived(derived))
         if machine is None:
@@ -219,9 +219,13 @@ def parse_budget(memory: str | None, time: str | None, every: float) -> planning
 
 
 def explain(
-    plan: planning.KeyPlan, model: planning.CostModel, every: planning.KeyPlan, budget: planning.Budget
+    plan: planning.KeyPlan,
+    model: planning.CostModel,
+    every: planning.KeyPlan,
+    budget: planning.Budget,
+    hops: int,
 ) -> str:
-    """The plan in words."""
+    """The plan in words, and what is proven of plans of at most so many hops."""
     depths = {1: 0, 2: 0, 3: 0, 4: 0}
     for group, tree in zip(plan.workload.groups, plan.hops, strict=True):
         made = {planning.Automorphism(0): 0}
@@ -263,7 +267,11 @@ def explain(
         )
     if plan.gap is not None:
         less = "time" if budget.stored_bytes is not None else "bytes"
-        text += " Among plans with keys for what the program needs, proven: none has " + (
+        text += (
+            f" Among plans of at most {hops} hop{'s' * (hops > 1)} with keys of any level and shape for what "
+            "the program needs, proven: none has "
+        )
+        text += (
             f"less than {100 * (1 - plan.gap):.1f} % of its {less}."
             if plan.gap >= SHOWN_GAP
             else f"{'less' if less == 'time' else 'fewer'} {less}."

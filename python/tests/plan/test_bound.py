@@ -26,7 +26,8 @@ from keywright.plan import (
 from keywright.plan.cost.model import FORMS
 from keywright.plan.exact import linear
 from keywright.plan.exact.linear import LinearProgram
-from keywright.plan.keys.key_plan import IDENTITY, Hop, tree_seconds
+from keywright.plan.keys.key_plan import IDENTITY, Hop
+from tests.plan.every_plan import least_seconds
 
 CHAIN = Chain(12, (30, 25, 25), (30, 30), 180)
 RING = AutomorphismGroup(12)
@@ -69,16 +70,6 @@ def routes(keys: Keys, level: int, hops: int) -> dict[Automorphism, list[tuple[H
     return out
 
 
-def group_seconds(group: Group, ways: Mapping[Automorphism, list[tuple[Hop, ...]]]) -> float:
-    """The least time of a group over all trees."""
-    least = INFINITY
-    for chosen in product(*(ways.get(target, []) for target in group.targets)):
-        hops = {hop.child: hop for way in chosen for hop in way}
-        if len(hops) == len({hop for way in chosen for hop in way}):
-            least = min(least, tree_seconds(MODEL, group.level, tuple(hops.values()), group.form))
-    return group.count * least
-
-
 def every_plan(opened: OpenWorkload, hops: int) -> Iterator[tuple[int, float]]:
     """Bytes and least seconds of every set of keys, one of any level and shape for each automorphism."""
     every = opened.every()
@@ -94,10 +85,13 @@ def every_plan(opened: OpenWorkload, hops: int) -> Iterator[tuple[int, float]]:
     for chosen in product(*options):
         keys = {key.automorphism: key for key in chosen if key is not None and key.automorphism is not None}
         by_level = {level: routes(keys, level, hops) for level in levels}
-        seconds = sum(group_seconds(group, by_level[group.level]) for group in opened.workload.groups)
+        seconds = sum(
+            group.count * least_seconds(MODEL, group, by_level[group.level])
+            for group in opened.workload.groups
+        )
         for choice in opened.choices:
             ways = (
-                sum(group_seconds(group, by_level[group.level]) for group in way.groups)
+                sum(group.count * least_seconds(MODEL, group, by_level[group.level]) for group in way.groups)
                 for way in choice.alternatives
             )
             seconds += len(choice.places) * min(ways)

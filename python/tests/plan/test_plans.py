@@ -3,8 +3,7 @@
 import json
 import random
 from dataclasses import replace
-from itertools import chain as concatenate
-from itertools import combinations, pairwise, product
+from itertools import pairwise
 
 import keywright as kw
 import pytest
@@ -16,12 +15,10 @@ from keywright.plan import (
     Chain,
     CostModel,
     FrontierSearch,
-    Group,
     InfeasibleBudgetError,
     KeyPlan,
     KeyPolicy,
     LowerBound,
-    Optimizer,
     PlannedKey,
     Planner,
     Relinearizations,
@@ -32,8 +29,8 @@ from keywright.plan import (
     published_bytes,
     shapes,
 )
-from keywright.plan.exact.optimal import candidate_shapes
 from keywright.plan.keys.key_plan import IDENTITY, Hop, tree_seconds
+from keywright.plan.search.frontier import candidate_shapes
 from keywright.plan.search.serving import CandidateKeys
 
 CHAIN = Chain(12, (30, 25, 25), (30,), 140)
@@ -49,144 +46,6 @@ def random_workload(seed: int, groups: int = 4, steps: int = 6, several: bool = 
         targets = [rng.randrange(1, steps) for _ in range(rng.choice((1, 2, 3)) if several else 1)]
         made.append(make_group(group, f"g{order}", rng.choice((1, 2)), targets, rng.randrange(1, 4)))
     return Workload(f"random {seed}", CHAIN, tuple(made), (Relinearizations(2, 1),))
-
-
-def brute_force(workload: Workload, budget: Budget) -> float | None:
-    """The least of the other quantity over all sets of keys, each automorphism of its own ciphertext."""
-    levels: dict[Automorphism | None, set[int]] = {None: {2}}
-    for group in workload.groups:
-        for target in group.targets:
-            levels.setdefault(target, set()).add(group.level)
-    keys = [
-        PlannedKey(a, shape)
-        for a, used in levels.items()
-        for level in used
-        for shape in candidate_shapes(workload, MODEL, level)
-    ]
-    best: float | None = None
-    add = workload.automorphisms.add
-    for chosen in concatenate.from_iterable(combinations(keys, size) for size in range(1, len(keys) + 1)):
-        stored = sum(key.shape.stored_bytes for key in chosen)
-        total = 0.0
-        for group in workload.groups:
-            options = []
-            alone: dict[Automorphism, float] = {}
-            for key in chosen:
-                cost = MODEL.switch(key.shape, group.level)
-                if key.automorphism is not None and cost is not None:
-                    alone[key.automorphism] = min(cost.alone, alone.get(key.automorphism, float("inf")))
-            (target,) = group.targets
-            if target in alone:
-                options.append(alone[target])
-            options += [x + y for (a, x), (b, y) in product(alone.items(), repeat=2) if add(a, b) == target]
-            total += group.count * min(options, default=float("inf"))
-        relin = [MODEL.switch(key.shape, 2) for key in chosen if key.automorphism is None]
-        total += min((cost.alone for cost in relin if cost is not None), default=float("inf"))
-        if total == float("inf"):
-            continue
-        value, bound, limit = total, float(stored), budget.stored_bytes
-        if limit is None:
-            value, bound, limit = float(stored), total, budget.seconds
-        if limit is not None and bound <= limit * (1 + 1e-9) and (best is None or value < best):
-            best = value
-    return best
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_small_workloads_against_every_set_of_keys(seed: int) -> None:
-    workload = random_workload(seed, groups=3)
-    every = STRATEGIES["kds"].plan(workload, MODEL)
-    optimizer = Optimizer(workload, MODEL)
-    bound = LowerBound(workload, MODEL)
-    for share in (0.3, 0.6, 1.0):
-        budget = Budget(stored_bytes=share * every.stored_bytes)
-        best = brute_force(workload, budget)
-        if best is None:
-            with pytest.raises(InfeasibleBudgetError, match="at least"):
-                optimizer.solve(budget)
-            continue
-        plan = optimizer.solve(budget)
-        assert plan.seconds(MODEL) == pytest.approx(best, rel=1e-6)
-        assert plan.stored_bytes <= share * every.stored_bytes
-        assert bound.seconds(share * every.stored_bytes) <= best * (1 + 1e-9)
-    for factor in (1.0, 1.5, 3.0):
-        budget = Budget(seconds=factor * every.seconds(MODEL))
-        best = brute_force(workload, budget)
-        assert best is not None
-        plan = optimizer.solve(budget)
-        assert plan.stored_bytes == pytest.approx(best, rel=1e-6)
-        assert plan.seconds(MODEL) <= factor * every.seconds(MODEL) * (1 + 1e-6)
-        assert bound.stored_bytes(factor * every.seconds(MODEL)) <= best * (1 + 1e-9)
-
-
-def group_seconds(group: Group, chosen: tuple[PlannedKey, ...]) -> float:
-    """The least time of a group with these keys, over all trees of depth two: decompositions shared by hops
-    from one result with keys of one shape, results that are rotated again whether wanted or not."""
-    subtract = Workload("", CHAIN, ()).automorphisms.subtract
-    own: dict[PlannedKey, float] = {}
-    shared: dict[Shape, float] = {}
-    by_automorphism: dict[Automorphism, list[PlannedKey]] = {}
-    for key in chosen:
-        cost = MODEL.switch(key.shape, group.level)
-        if key.automorphism is not None and cost is not None:
-            own[key], shared[key.shape] = cost.own, cost.shared
-            by_automorphism.setdefault(key.automorphism, []).append(key)
-    ways = []
-    for target in group.targets:
-        direct = [((ZERO, target, key),) for key in by_automorphism.get(target, ())]
-        chained = [
-            ((ZERO, between, first), (between, target, second))
-            for between, firsts in by_automorphism.items()
-            for second in by_automorphism.get(subtract(target, between), ())
-            for first in firsts
-        ]
-        ways.append([*direct, *chained])
-    least = float("inf")
-    for way in product(*ways):
-        hops = {hop for hops in way for hop in hops}
-        decomposed = {(parent, key.shape) for parent, _, key in hops}
-        total = sum(own[key] for _, _, key in hops) + sum(shared[shape] for _, shape in decomposed)
-        least = min(least, total)
-    return least
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_hoisted_and_chained_groups_against_every_set_of_keys_and_every_tree(seed: int) -> None:
-    rng = random.Random(seed)
-    ring = Workload("", CHAIN, ()).automorphisms
-    groups = tuple(
-        make_group(ring, f"g{order}", 2, rng.sample(range(1, 6), rng.choice((2, 3))), rng.randrange(1, 4))
-        for order in range(2)
-    )
-    workload = Workload(f"groups {seed}", CHAIN, groups)
-    keys = [
-        PlannedKey(a, shape)
-        for a, level in workload.highest_levels().items()
-        for shape in candidate_shapes(workload, MODEL, level)
-    ]
-    assert len(keys) <= 15
-    found = []
-    for chosen in concatenate.from_iterable(combinations(keys, size) for size in range(1, len(keys) + 1)):
-        seconds = sum(group.count * group_seconds(group, chosen) for group in groups)
-        if seconds < float("inf"):
-            found.append((sum(key.shape.stored_bytes for key in chosen), seconds))
-    optimizer, bound = Optimizer(workload, MODEL), LowerBound(workload, MODEL)
-    planner = Planner(workload, MODEL, max_hops=2)
-    most = max(stored for stored, _ in found)
-    for share in (0.25, 0.5, 1.0):
-        best = min((seconds for stored, seconds in found if stored <= share * most), default=None)
-        if best is None:
-            continue
-        plan = optimizer.solve(Budget(stored_bytes=share * most))
-        assert plan.seconds(MODEL) == pytest.approx(best, rel=1e-6)
-        assert planner.best(Budget(stored_bytes=share * most)).seconds(MODEL) == pytest.approx(best, rel=1e-6)
-        assert bound.seconds(share * most) <= best * (1 + 1e-9)
-    fastest = min(seconds for _, seconds in found)
-    for factor in (1.0, 1.3, 4.0):
-        smallest = min(stored for stored, seconds in found if seconds <= factor * fastest * (1 + 1e-9))
-        plan = optimizer.solve(Budget(seconds=factor * fastest * (1 + 1e-9)))
-        assert plan.stored_bytes == pytest.approx(smallest, rel=1e-6)
-        assert bound.stored_bytes(factor * fastest) <= smallest * (1 + 1e-9)
 
 
 def test_the_bound_by_counting_holds_for_any_number_of_hops() -> None:

@@ -20,9 +20,8 @@ from keywright.plan import (
     Workload,
     make_group,
 )
-from keywright.plan.exact.optimal import candidate_shapes
 from keywright.plan.keys.key_plan import tree_seconds
-from keywright.plan.search.frontier import fastest_keys
+from keywright.plan.search.frontier import candidate_shapes, fastest_keys
 from keywright.plan.search.recombination import Recombination, frontier
 from keywright.plan.search.routes import Routes, automorphism_of, code_of
 from keywright.plan.search.search_state import INFINITY, SearchState

@@ -23,7 +23,6 @@ from keywright.plan.workload.open_workload import OpenWorkload
 from keywright.plan.workload.workload import Workload
 
 from .least import LeastCosts
-from .optimal import candidate_shapes
 from .relaxation import Relaxation
 
 
@@ -64,23 +63,14 @@ class LowerBound:
 
     def _least_rest(self, opened: OpenWorkload) -> float:
         workload, weights = opened.workload, self._model.of_degree(opened.workload.chain.log_n)
-        keyed = sorted({*(group.level for group in opened.every().groups), workload.chain.max_level})
-        relinearized = sorted({*(use.level for use in workload.relinearizations), workload.chain.max_level})
-
-        @cache
-        def removed(level: int, levels: tuple[int, ...]) -> list[tuple[int, ...]]:
-            shapes = [
-                shape for at in levels if at >= level for shape in candidate_shapes(workload, self._model, at)
-            ]
-            found = (self._model.switch(shape, level) for shape in shapes)
-            return sorted({cost.removed for cost in found if cost is not None})
+        removed = cache(self._least.removed)
 
         def least(operation: Operation) -> float:
             chain, level = workload.chain, operation.level
             top = chain.max_level + 1
             special = tuple(range(top, top + len(chain.p)))
-            first = {special, *removed(level, tuple(keyed))}
-            second = removed(level, tuple(relinearized)) if operation.merged else [()]
+            first = {special, *removed(level)}
+            second = removed(level) if operation.merged else [()]
             works = (operation.work(chain, one, other) for one in first for other in second or [()])
             return operation.count * min(work.seconds(weights) for work in works)
 

@@ -34,6 +34,10 @@ class LeastCosts:
         """Bytes of the largest key."""
         return max(shape.stored_bytes for shape, _ in self._usable(0))
 
+    def removed(self, level: int) -> list[tuple[int, ...]]:
+        """The primes that keys divide by at a level, each set of them once."""
+        return sorted({cost.removed for _, cost in self._usable(level)})
+
     def group(self, level: int, form: Form, targets: int = 1) -> float:
         """Seconds of a group whose targets all have one hop."""
         return min(cost.shared + targets * _last(cost, form) for _, cost in self._usable(level))

@@ -26,22 +26,27 @@ is in the plan.
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from math import gcd
+from math import ceil, gcd
 
 import highspy
 import numpy as np
 
+from keywright.errors import KeywrightError
 from keywright.plan.cost.model import CostModel, Form
 from keywright.plan.keys.budget import Budget, InfeasibleBudgetError
 from keywright.plan.keys.key_plan import IDENTITY, Digits, Hop, KeyPlan, PlannedKey, digits_of
-from keywright.plan.ring.chain import Shape, shapes
 from keywright.plan.ring.galois import Automorphism
 from keywright.plan.workload.open_workload import Choice, OpenWorkload
 from keywright.plan.workload.workload import Group, Workload, WorkloadError
 
+from .candidates import Candidates
+
 NODE_WORK = 20_000_000
 """Columns squared times nodes of the search tree after which HiGHS stops: a limit that is the same on every
 machine, as a time is not. With a thousand columns that is 20 nodes, with a hundred 2,000."""
+
+WHOLE = 1e-3
+"""Tolerance of HiGHS: a bound that is so little above a whole number is that number."""
 
 
 @dataclass
@@ -78,22 +83,8 @@ class _Served:
     second: dict[tuple[Automorphism, Automorphism, PlannedKey], int]
 
 
-def candidate_shapes(workload: Workload, model: CostModel, level: int) -> tuple[Shape, ...]:
-    """The shapes worth considering for keys of a level: none is beaten in bytes, in time alone and in time
-    when hoisted at once."""
-    found = []
-    for shape in shapes(workload.chain, level):
-        cost = model.switch(shape, level)
-        if cost is not None:
-            found.append((shape.stored_bytes, cost.alone, cost.own, shape))
-    return tuple(
-        entry[3]
-        for entry in found
-        if not any(
-            all(a <= b for a, b in zip(other[:3], entry[:3], strict=True)) and other[:3] != entry[:3]
-            for other in found
-        )
-    )
+class TooManyColumnsError(KeywrightError):
+    """An integer program that is larger than it may be."""
 
 
 class Optimizer:
@@ -107,8 +98,13 @@ class Optimizer:
         *,
         hops: int = 2,
         ways: int = 24,
+        every_level: bool = True,
+        most_columns: int | None = None,
     ) -> None:
         """Set up the integer program.
+
+        `complete` says whether its plans are all plans of so many hops over these automorphisms, so that what
+        it bounds bounds them all.
 
         Args:
             workload: what is planned.
@@ -117,9 +113,13 @@ class Optimizer:
             hops: 1 or 2, most hops of a target.
             ways: most intermediate results that are considered for a target, the ones that the most targets
                 could use.
+            every_level: whether keys may have any level, or just those at which their automorphism is needed:
+                fewer columns, and no proof.
+            most_columns: how many there may be.
 
         Raises:
             ValueError: another number of hops.
+            TooManyColumnsError: more columns.
         """
         if hops not in (1, 2):
             raise ValueError(f"{hops} hops; there can be 1 or 2")
@@ -135,8 +135,9 @@ class Optimizer:
         self._relinearization: dict[tuple[int, PlannedKey], int] = {}
         self._popular: dict[Automorphism, int] = {}
         self._ways = ways
-        self.pruned = False
-        self._add_keys(extra)
+        self._most_columns = most_columns
+        self.complete = every_level
+        self._add_keys(extra, hops, every_level)
         for group in self.workload.merged().groups:
             self._add_group(group, hops, None, None)
         for index, choice in enumerate(self.open.choices):
@@ -149,22 +150,35 @@ class Optimizer:
         """Columns of the integer program."""
         return len(self._columns.time)
 
-    def _add_keys(self, extra: Sequence[Automorphism]) -> None:
-        levels: defaultdict[Automorphism | None, set[int]] = defaultdict(set)
+    def _add_keys(self, extra: Sequence[Automorphism], hops: int, every_level: bool) -> None:
+        candidates = Candidates(self._every, self.model)
+        levels: defaultdict[Automorphism, set[int]] = defaultdict(set)
         for group in self._every.groups:
             for target in group.targets:
                 levels[target].add(group.level)
         everywhere = {group.level for group in self._every.groups}
         for added in extra:
             levels[added] |= everywhere
-        levels[None] |= {use.level for use in self.workload.relinearizations}
-        ranked = sorted(levels.items(), key=lambda entry: (entry[0] is not None, entry[0] or IDENTITY))
+        of_use: dict[Automorphism | None, frozenset[int]] = dict(
+            candidates.of_use(sorted(levels), hops).items()
+        )
+        relinearized = frozenset(use.level for use in self.workload.relinearizations)
+        if relinearized:
+            of_use[None] = relinearized
+        ranked = sorted(of_use.items(), key=lambda entry: (entry[0] is not None, entry[0] or IDENTITY))
         for automorphism, used in ranked:
-            for level in sorted(used):
-                for shape in candidate_shapes(self.workload, self.model, level):
-                    key = PlannedKey(automorphism, shape)
-                    self._keys[key] = self._columns.column(0.0, shape.stored_bytes, integer=True)
-                    self._by_automorphism[automorphism].append(key)
+            own = relinearized if automorphism is None else frozenset(levels[automorphism])
+            for shape in candidates.shapes(used, None if every_level else own):
+                key = PlannedKey(automorphism, shape)
+                self._keys[key] = self._column(0.0, shape.stored_bytes, integer=True)
+                self._by_automorphism[automorphism].append(key)
+
+    def _column(self, time: float, size: float = 0.0, *, integer: bool) -> int:
+        if self._most_columns is not None and self.columns >= self._most_columns:
+            raise TooManyColumnsError(
+                f"{self.workload.name}: the integer program has more than {self._most_columns} columns"
+            )
+        return self._columns.column(time, size, integer=integer)
 
     def _usable(self, automorphism: Automorphism | None, level: int) -> list[PlannedKey]:
         return [key for key in self._by_automorphism.get(automorphism, ()) if key.shape.level >= level]
@@ -172,7 +186,7 @@ class Optimizer:
     def _add_choice(self, index: int, choice: Choice, hops: int) -> None:
         taken = []
         for way, alternative in enumerate(choice.alternatives):
-            column = self._columns.column(0.0, integer=True)
+            column = self._column(0.0, integer=True)
             taken.append(column)
             part = replace(self.workload, groups=alternative.groups).merged()
             for group in part.groups:
@@ -238,7 +252,7 @@ class Optimizer:
         switch takes more; None where that is nothing."""
         costs = [self.model.switch(key.shape, group.level) for key in self._usable(node, group.level)]
         more = min((cost.own - cost.of_form(group.form) for cost in costs if cost is not None), default=0.0)
-        return self._columns.column(group.count * more, integer=False) if more > 0 else None
+        return self._column(group.count * more, integer=False) if more > 0 else None
 
     def _prune(self, group: Group, ways: dict[Automorphism, list[Automorphism]]) -> None:
         """Keeps the intermediate results whose two keys could serve the most targets."""
@@ -249,7 +263,7 @@ class Optimizer:
                     key=lambda w: (-min(self._popularity(w), self._popularity(subtract(target, w))), w)
                 )
                 del found[self._ways :]
-                self.pruned = True
+                self.complete = False
 
     def _popularity(self, automorphism: Automorphism) -> int:
         """How many sums of two needed automorphisms it is part of."""
@@ -273,11 +287,11 @@ class Optimizer:
         if cost is None:
             raise WorkloadError(f"{group.name}: a key of level {key.shape.level} at level {group.level}")
         columns = self._columns
-        column = columns.column(group.count * cost.of_form(form), integer=True)
+        column = self._column(group.count * cost.of_form(form), integer=True)
         columns.at_least([(self._keys[key], 1.0), (column, -1.0)], 0.0)
         place = (parent, digits_of(key.shape, group.level))
         if place not in shared:
-            shared[place] = columns.column(group.count * cost.shared, integer=False)
+            shared[place] = self._column(group.count * cost.shared, integer=False)
         columns.at_least([(shared[place], 1.0), (column, -1.0)], 0.0)
         return column
 
@@ -286,7 +300,7 @@ class Optimizer:
         for key in self._usable(None, level):
             cost = self.model.switch(key.shape, level)
             if cost is not None:
-                column = self._columns.column(count * cost.alone, integer=True)
+                column = self._column(count * cost.alone, integer=True)
                 self._columns.at_least([(self._keys[key], 1.0), (column, -1.0)], 0.0)
                 self._relinearization[level, key] = column
                 cover.append((column, 1.0))
@@ -315,16 +329,18 @@ class Optimizer:
         if found is None:
             least = _run(columns, bounded, None, None, seconds, gap)
             what, unit = ("keys take at least", "bytes") if by_time else ("switches take at least", "s")
-            total = float("nan") if least is None else float(np.dot(bounded, least[0]))
+            total = float("nan") if least is None else least[1]
             raise InfeasibleBudgetError(
                 f"{self.workload.name}: {what} {total:.4g} {unit}; the budget is {bound:.4g} {unit}"
             )
-        values, proven = found
-        plan = self._read(values, proven)
+        values, least_value = found
+        plan = self._read(values)
         plan.check()
-        return plan
+        fixed = self.workload.ephemeral_seconds(self.model) if by_time else self.workload.ephemeral_bytes
+        value = plan.seconds(self.model) if by_time else plan.stored_bytes
+        return replace(plan, gap=max(0.0, 1 - (least_value + fixed) / value) if value > 0 else 0.0)
 
-    def _read(self, values: "np.ndarray[tuple[int], np.dtype[np.float64]]", gap: float) -> KeyPlan:
+    def _read(self, values: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> KeyPlan:
         selection = [max(range(len(ways)), key=lambda way: values[ways[way]]) for ways in self._ways_of]
         # The engine makes the same automorphisms of ciphertexts of one level in the same way.
         trees: dict[tuple[int, tuple[Automorphism, ...]], tuple[Hop, ...]] = {}
@@ -339,7 +355,7 @@ class Optimizer:
             level: key for (level, key), column in self._relinearization.items() if values[column] > 0.5
         }
         workload = self.open.resolve(selection)
-        return KeyPlan("optimal", workload, tuple(hops), relinearization, max(0.0, gap))
+        return KeyPlan("optimal", workload, tuple(hops), relinearization)
 
     def _tree(
         self, served: _Served, values: "np.ndarray[tuple[int], np.dtype[np.float64]]"
@@ -358,13 +374,14 @@ class Optimizer:
         return (*(direct[node] for node in sorted(needed)), *(again[node] for node in sorted(again)))
 
 
-def _unit(objective: Sequence[float]) -> float:
-    """What an objective is counted in: bytes in their greatest common divisor, because a solver that knows
-    that the next better solution is a whole one less stops sooner; seconds in the largest."""
+def _unit(objective: Sequence[float]) -> tuple[float, bool]:
+    """What an objective is counted in, and whether it is always a whole number of it: bytes in their greatest
+    common divisor, because a solver that knows that the next better solution is a whole one less stops
+    sooner; seconds in the largest."""
     values = [value for value in objective if value]
     if values and all(value == int(value) for value in values):
-        return float(gcd(*map(int, values)))
-    return max(values, default=1.0)
+        return float(gcd(*map(int, values))), True
+    return max(values, default=1.0), False
 
 
 def _run(
@@ -375,7 +392,8 @@ def _run(
     seconds: float,
     gap: float,
 ) -> "tuple[np.ndarray[tuple[int], np.dtype[np.float64]], float] | None":
-    """Minimise: the values, and the gap that is proven; None if no solution within the bound is found."""
+    """Minimise: the values, and what is proven to be the least; None if no solution within the bound is
+    found."""
     count = len(columns.time)
     lp = highspy.HighsLp()
     rows = [*columns.rows]
@@ -387,7 +405,8 @@ def _run(
         lower.append(-highspy.kHighsInf)
         upper.append(1.0)
     lp.num_col_, lp.num_row_ = count, len(rows)
-    lp.col_cost_ = np.asarray(objective) / _unit(objective)
+    unit, unit_is_whole = _unit(objective)
+    lp.col_cost_ = np.asarray(objective) / unit
     lp.col_lower_, lp.col_upper_ = np.zeros(count), np.ones(count)
     lp.row_lower_, lp.row_upper_ = np.asarray(lower), np.asarray(upper)
     lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
@@ -408,7 +427,10 @@ def _run(
     info = solver.getInfo()
     if info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusFeasible:
         return None
-    return np.asarray(solver.getSolution().col_value), info.mip_gap
+    least = info.mip_dual_bound
+    if unit_is_whole:
+        least = ceil(least - WHOLE)
+    return np.asarray(solver.getSolution().col_value), least * unit
 
 
 def _interruptibly(solver: highspy.Highs) -> None:

@@ -12,9 +12,8 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 
 from keywright.plan.cost.model import CostModel
-from keywright.plan.exact.optimal import candidate_shapes
 from keywright.plan.keys.key_plan import KeyPlan, PlannedKey
-from keywright.plan.ring.chain import Shape
+from keywright.plan.ring.chain import Shape, shapes
 from keywright.plan.ring.galois import Automorphism
 from keywright.plan.workload.open_workload import OpenWorkload
 from keywright.plan.workload.workload import Workload
@@ -105,6 +104,24 @@ def descend(state: SearchState, kept: Collection[PlannedKey] = ()) -> list[Front
         if point.stored_bytes < points[-1].stored_bytes:
             points.append(point)
     return points
+
+
+def candidate_shapes(workload: Workload, model: CostModel, level: int) -> tuple[Shape, ...]:
+    """The shapes that are tried for keys of a level: none is beaten in bytes, in time alone and in time when
+    hoisted at once."""
+    found = []
+    for shape in shapes(workload.chain, level):
+        cost = model.switch(shape, level)
+        if cost is not None:
+            found.append((shape.stored_bytes, cost.alone, cost.own, shape))
+    return tuple(
+        entry[3]
+        for entry in found
+        if not any(
+            all(a <= b for a, b in zip(other[:3], entry[:3], strict=True)) and other[:3] != entry[:3]
+            for other in found
+        )
+    )
 
 
 def _changes(state: SearchState, key: PlannedKey) -> list[PlannedKey | None]:

@@ -7,7 +7,7 @@ from functools import cached_property
 from keywright._units import format_bytes, format_seconds
 from keywright.plan.cost.model import CostModel
 from keywright.plan.exact.bound import LowerBound
-from keywright.plan.exact.optimal import Optimizer, candidate_shapes
+from keywright.plan.exact.optimal import Optimizer, TooManyColumnsError
 from keywright.plan.keys.budget import Budget, InfeasibleBudgetError
 from keywright.plan.keys.key_plan import KeyPlan
 from keywright.plan.keys.time_prediction import predict_plan
@@ -149,8 +149,14 @@ class Planner:
             wider = LowerBound(self.open, self.model, extra, max_hops=self.max_hops)
             return best, _bound_within(wider, budget)
         bound = self.lower_bound(budget)
-        # Without the ways that were left out the integer program bounds less than all plans.
-        if exact is not None and exact.gap is not None and self.max_hops <= 2 and not self._optimizer.pruned:
+        optimizer = self._optimizer if exact is not None else None
+        if (
+            exact is not None
+            and exact.gap is not None
+            and self.max_hops <= 2
+            and optimizer is not None
+            and optimizer.complete
+        ):
             rest = self._bound.rest if budget.stored_bytes is not None else 0.0
             solved = exact.seconds(self.model) if budget.stored_bytes is not None else exact.stored_bytes
             bound = max(bound, (1 - exact.gap) * solved + rest)
@@ -192,19 +198,23 @@ class Planner:
         return self._search.plan("optimal", point)
 
     @cached_property
-    def _optimizer(self) -> Optimizer:
-        return Optimizer(self.open, self.model, hops=min(2, self.max_hops))
+    def _optimizer(self) -> Optimizer | None:
+        """The integer program over every key there could be; over keys of the levels at which they are needed
+        where that is too large, which proves nothing; None where that is, too."""
+        hops = min(2, self.max_hops)
+        for every_level in (True, False):
+            try:
+                return Optimizer(
+                    self.open, self.model, hops=hops, every_level=every_level, most_columns=EXACT_COLUMNS
+                )
+            except TooManyColumnsError:
+                continue
+        return None
 
     def _exact(self, budget: Budget, seconds: float) -> KeyPlan | None:
-        every = self.open.every()
-        hops = (
-            len(group.targets) * len(candidate_shapes(every, self.model, group.level))
-            for group in every.groups
-        )
-        # Each has a column; with those of two hops there are more.
-        if sum(hops) > EXACT_COLUMNS or self._optimizer.columns > EXACT_COLUMNS:
-            return None
         optimizer = self._optimizer
+        if optimizer is None:
+            return None
         if budget.seconds is not None:
             if budget.seconds <= self._bound.rest:
                 return None
