@@ -15,6 +15,7 @@ from .activations.choosing import choose
 from .activations.fit import OPERATORS, Fit
 from .activations.ranges import ExactRun, run_exact
 from .activations.report import FittedActivation
+from .compiled.client_part import ClientPart
 from .errors import (
     CalibrationMissingError,
     InvalidSamplesError,
@@ -22,9 +23,9 @@ from .errors import (
     RefusalError,
     UnknownActivationError,
 )
-from .front_ends.model_file import load_model
-from .front_ends.onnx_importer import import_model
-from .graph.graph import Activation, Graph, Input
+from .front_ends.client_end import load_parts
+from .front_ends.onnx_importer import ImportedModel, import_model
+from .graph.graph import Activation, Graph, Input, Shape
 from .graph.simplify import simplify
 from .graph.sparse import Vector
 from .layout.layer_work import LayerWork
@@ -44,12 +45,23 @@ class ApproximatedModel:
         fitted: what stands for each activation.
         run: of the model on calibration data.
         fit: what was asked for.
+        output_shape: of a sample's result.
+        client_part: what the client does with it, if anything.
     """
 
     graph: Graph
     fitted: tuple[FittedActivation, ...]
     run: ExactRun
     fit: Fit
+    output_shape: Shape
+    client_part: ClientPart | None
+
+
+@dataclass(frozen=True, eq=False)
+class ReadModel(ImportedModel):
+    """What was read of a model, and what the client does with its result."""
+
+    client_part: ClientPart | None
 
 
 def approximate(model: Source, fit: Fit | None = None, *, depth: int | None = None) -> ApproximatedModel:
@@ -66,20 +78,21 @@ def approximate(model: Source, fit: Fit | None = None, *, depth: int | None = No
         InvalidSamplesError: calibration data of the wrong shape or not finite.
     """
     fit = Fit() if fit is None else fit
-    graph, reasons = read_model(model, fit)
-    if reasons:
-        raise ModelRefusedError(reasons)
-    return put_polynomials(graph, fit, depth)
+    read = read_model(model, fit)
+    if read.reasons:
+        raise ModelRefusedError(read.reasons)
+    return put_polynomials(read, fit, depth)
 
 
-def read_model(model: Source, fit: Fit) -> tuple[Graph, list[RefusalError]]:
+def read_model(model: Source, fit: Fit) -> ReadModel:
     """The model's graph, simplified, with the levels that its activations take at least, and every reason why
     it cannot be compiled for any target."""
     try:
-        loaded = load_model(model)
+        server, client = load_parts(model)
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
-    graph, reasons = import_model(loaded)
+    read = import_model(server)
+    graph, reasons = read.graph, read.reasons
     if graph.output >= 0:
         graph = simplify(graph)
         active = {n: node for n, node in graph.nodes.items() if isinstance(node, Activation)}
@@ -93,11 +106,13 @@ def read_model(model: Source, fit: Fit) -> tuple[Graph, list[RefusalError]]:
         unknown = [name for name in fit.methods if name not in OPERATORS and name not in nodes]
         if unknown:
             reasons.append(UnknownActivationError(unknown, [*sorted(OPERATORS), *nodes]))
-    return graph, reasons
+    if client is not None:
+        client = replace(client, shape=read.result_shape)
+    return ReadModel(graph, read.result_shape, reasons, client)
 
 
-def put_polynomials(graph: Graph, fit: Fit, depth: int | None) -> ApproximatedModel:
-    """The graph with polynomials in the place of activations.
+def put_polynomials(read: ReadModel, fit: Fit, depth: int | None) -> ApproximatedModel:
+    """The model with polynomials in the place of activations.
 
     Args:
         depth: levels that it may consume where nothing was asked for and any choice consumes no more; None
@@ -107,12 +122,13 @@ def put_polynomials(graph: Graph, fit: Fit, depth: int | None) -> ApproximatedMo
         ModelRefusedError: what was asked for cannot be reached.
         InvalidSamplesError: calibration data of the wrong shape or not finite.
     """
+    graph = read.graph
     run = run_exact(graph, _samples(graph, fit.calibration))
     try:
         chosen = choose(graph, run, fit, price, depth)
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
-    return ApproximatedModel(chosen.graph, chosen.fitted, run, fit)
+    return ApproximatedModel(chosen.graph, chosen.fitted, run, fit, read.output_shape, read.client_part)
 
 
 def price(method: Method) -> float:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from .activations.polynomials import PolynomialSpec
 from .activations.report import FitReport
+from .compiled.client_part import ClientPart
 from .compiled.instructions import Instruction, Layer, Opcode, ValueRange
 from .graph.graph import (
     Add,
@@ -14,6 +15,7 @@ from .graph.graph import (
     Linear,
     Multiply,
     Polynomial,
+    Shape,
     Shift,
     describe,
     levels_consumed,
@@ -48,7 +50,7 @@ class Assembly:
         bootstrap_ring: that all bootstraps begin in.
         output_ring: that the output is in; None for the one that it is computed in.
         input_level: at which the input enters; at least its needed level.
-        fit_report, output_scale: for the attributes of the program.
+        fit_report, output_scale, output_shape, client_part: for the attributes of the program.
     """
 
     graph: Graph
@@ -66,6 +68,8 @@ class Assembly:
     switches: Mapping[tuple[int, int], int] = field(default_factory=dict)
     bootstrap_ring: int = 0
     output_ring: int | None = None
+    output_shape: Shape = ()
+    client_part: ClientPart | None = None
 
     def program(self) -> Program:
         """The program."""
@@ -79,7 +83,7 @@ class Assembly:
         return Program(
             slots=layouts[source].slots,
             input_shape=graph.nodes[source].shape,
-            output_shape=graph.nodes[graph.output].shape,
+            output_shape=self.output_shape,
             input_layout=layouts[source],
             output_layout=layouts[graph.output],
             input_level=self.input_level,
@@ -92,6 +96,7 @@ class Assembly:
             fit_report=self.fit_report,
             ranges=tuple(assembler.ranges),
             output_scale=self.output_scale,
+            client_part=self.client_part,
             bootstraps=tuple(assembler.bootstraps) if self.placement.bootstraps else (),
             layers=tuple(assembler.layers),
             input_log_n=self.log_n(self.ring_of.get(source, 0)),

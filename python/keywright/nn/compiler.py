@@ -86,6 +86,8 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
         chosen.switches,
         chosen.bootstrap_ring,
         0 if target.fixed_slots and target.rings else None,
+        approximated.output_shape,
+        approximated.client_part,
     ).program()
     _require_memory(sum(transform.bytes for transform in program.transforms), max_plaintext_bytes)
     return program
@@ -98,11 +100,12 @@ def _approximated(model: Source | ApproximatedModel, target: Target, fit: Fit | 
             raise TypeError("an approximated model has its fit; give none")
         return model
     fit = Fit() if fit is None else fit
-    graph, reasons = read_model(model, fit)
-    if graph.output >= 0:
-        reasons += _too_deep(graph, target, measured=fit.calibration is not None)
+    read = read_model(model, fit)
+    reasons = list(read.reasons)
+    if read.graph.output >= 0:
+        reasons += _too_deep(read.graph, target, measured=fit.calibration is not None)
     _refuse(reasons)
-    return put_polynomials(graph, fit, None if target.bootstraps else target.depth)
+    return put_polynomials(read, fit, None if target.bootstraps else target.depth)
 
 
 def _refuse(reasons: Sequence[RefusalError]) -> None:

@@ -20,11 +20,14 @@ class UnsupportedOperatorError(RefusalError):
     Attributes:
         node: name of the node in the model.
         operator: ONNX operator type.
+        supported: operators that have one, where there is no other advice.
     """
 
-    def __init__(self, node: str, operator: str, advice: str) -> None:
-        super().__init__(f"node {node!r}: operator {operator} is not supported; {advice}")
+    def __init__(self, node: str, operator: str, advice: str, supported: Sequence[str] = ()) -> None:
+        what = advice or "replace it by operators that have an encrypted form"
+        super().__init__(f"node {node!r}: operator {operator} is not supported; {what}")
         self.node, self.operator = node, operator
+        self.supported = () if advice else tuple(supported)
 
 
 class UnsupportedAttributeError(RefusalError):
@@ -49,7 +52,8 @@ class DynamicShapeError(RefusalError):
     def __init__(self, name: str, shape: Sequence[object]) -> None:
         shown = ", ".join(str(size) for size in shape)
         super().__init__(
-            f"value {name!r} has shape ({shown}); fix every dimension except the first in the model"
+            f"value {name!r} has shape ({shown}); fix every dimension except the first "
+            "when exporting the model"
         )
         self.name = name
 
@@ -239,7 +243,10 @@ class ModelRefusedError(ExceptionGroup[RefusalError], NnError):
 
     def __new__(cls, reasons: Sequence[RefusalError]) -> Self:
         lines = "".join(f"\n  - {reason}" for reason in reasons)
-        return super().__new__(cls, f"the model cannot be compiled:{lines}\n", reasons)
+        lists = (reason.supported for reason in reasons if isinstance(reason, UnsupportedOperatorError))
+        supported = next((", ".join(names) for names in lists if names), "")
+        known = f"\noperators with an encrypted form: {supported}" if supported else ""
+        return super().__new__(cls, f"the model cannot be compiled:{lines}{known}\n", reasons)
 
     def __init__(self, reasons: Sequence[RefusalError]) -> None:
         """See `ModelRefusedError.exceptions` for the reasons."""

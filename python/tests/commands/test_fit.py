@@ -86,7 +86,7 @@ def test_samples_of_another_scale_are_refused_before_keys_are_made(
     [
         (["--activation", "relu"], "NAME=METHOD"),
         (["--activation", "relu=minimax:3"], "bits of minimax must be between 4 and 14, got 3"),
-        (["--activation", "selu=minimax:8"], "no activation is called 'selu'"),
+        (["--activation", "cosine=minimax:8"], "no activation is called 'cosine'"),
         (["--accuracy", "101%"], "--accuracy 101%"),
         (["--accuracy", "most"], "--accuracy most"),
         (["--error", "-1"], "above 0, got -1"),

@@ -15,6 +15,7 @@ from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt
 from keywright.plan import plan_network
 from keywright.plan.keys.execution import PlanExecution
 from onnx import helper
+from sklearn.svm import SVC
 
 Build = Callable[..., onnx.ModelProto]
 Samples = np.ndarray[Any, np.dtype[np.float32]]
@@ -125,6 +126,42 @@ def test_shortcuts_polynomials_and_several_ciphertexts(
         nn.Fit(calibration=samples, activations={"sigmoid": "chebyshev:5"}),
     )
     compare(program, generator, samples[:2])
+
+
+def test_moves_and_a_maximum(build: Build, generator: kw.KeyGenerator) -> None:
+    node, rng = helper.make_node, np.random.default_rng(4)
+    model = build(
+        [
+            node("Conv", ["x", "w"], ["a"], pads=[1, 1]),
+            node("MaxPool", ["a"], ["m"], kernel_shape=[2], strides=[2]),
+            node("Transpose", ["m"], ["t"], perm=[0, 2, 1]),
+            node("Flatten", ["t"], ["f"]),
+            node("Concat", ["f", "c"], ["j"], axis=1),
+            node("MatMul", ["j", "v"], ["y"]),
+        ],
+        (2, 8),
+        {
+            "w": rng.normal(size=(3, 2, 3)).astype(np.float32) / 4,
+            "c": np.ones((1, 2), np.float32),
+            "v": rng.normal(size=(14, 3)).astype(np.float32) / 4,
+        },
+        batch=1,
+    )
+    samples = rng.normal(size=(20, 2, 8)).astype(np.float32)
+    fit = nn.Fit(calibration=samples, activations={"maxpool": "chebyshev:15"})
+    compare(nn.compile(model, nn.Target(slots=64, levels=8), fit), generator, samples[:2])
+
+
+def test_a_support_vector_machine(generator: kw.KeyGenerator) -> None:
+    samples = np.random.default_rng(6).normal(size=(60, 4)).astype(np.float32)
+    estimator = SVC(kernel="poly", degree=2).fit(samples, np.where((samples**2).sum(1) > 3.5, "far", "near"))
+    model = nn.to_onnx(estimator, samples)
+    program = nn.compile(model, nn.Target(slots=64, levels=3), nn.Fit(calibration=samples))
+    compare(program, generator, samples[:2])
+    scores = run_clear(program, samples)
+    decided = np.abs(scores[:, 0]) > 2**-16  # of what `compare` allows
+    labels = program.answers(scores)["output_label"].ravel()
+    assert np.array_equal(labels[decided], estimator.predict(samples)[decided])
 
 
 def test_every_planned_key_is_needed(generator: kw.KeyGenerator, build: Build) -> None:

@@ -7,9 +7,9 @@ from functools import cached_property
 from numpy.typing import ArrayLike
 
 from .approximation.method import Method
-from .functions import ACTIVATIONS
+from .functions import ACTIVATIONS, INSIDE
 
-OPERATORS = {name.lower() for name in ACTIVATIONS}
+OPERATORS = {name.lower() for name in [*ACTIVATIONS, *INSIDE]}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

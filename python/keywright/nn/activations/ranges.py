@@ -1,5 +1,6 @@
 """What enters each activation, measured on calibration data."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,6 +50,7 @@ class ExactRun:
             compare.
         lows, highs: of what enters each activation, for each sample.
         values: what enters each activation for samples that are not held out, or some of it.
+        positive: activations that are for values above 0 alone, whose ranges are widened by factors.
     """
 
     samples: Vector
@@ -57,6 +59,7 @@ class ExactRun:
     lows: dict[int, Vector]
     highs: dict[int, Vector]
     values: dict[int, Vector]
+    positive: frozenset[int] = frozenset()
 
     @property
     def compared(self) -> NDArray[np.bool_]:
@@ -75,7 +78,11 @@ class ExactRun:
         return low, high
 
     def _range(self, number: int, margin: float | None) -> MeasuredRange:
-        low, high, escaped = self._widened(self.lows[number], self.highs[number], margin)
+        lows, highs = self.lows[number], self.highs[number]
+        if number in self.positive:
+            low, high, escaped = self._widened(np.log(lows), np.log(highs), margin)
+            return MeasuredRange(math.exp(low), math.exp(high), self.values[number], escaped)
+        low, high, escaped = self._widened(lows, highs, margin)
         return MeasuredRange(low, high, self.values[number], escaped)
 
     def _widened(
@@ -132,6 +139,11 @@ def run_exact(graph: Graph, samples: Vector) -> ExactRun:
                 raise InvalidSamplesError(
                     f"calibration data drive the input of {node.label} out of the finite numbers"
                 )
+            if node.positive and entering.min() <= 0:
+                raise InvalidSamplesError(
+                    f"calibration data drive {entering.min():.6g} into {node.label}, which takes "
+                    "values above 0"
+                )
             lows[number].append(entering.min(axis=1))
             highs[number].append(entering.max(axis=1))
             seen[number].append(entering[~held_out[chunk], :: -(-entering.shape[1] // each)].ravel())
@@ -142,4 +154,5 @@ def run_exact(graph: Graph, samples: Vector) -> ExactRun:
         {number: np.concatenate(found) for number, found in lows.items()},
         {number: np.concatenate(found) for number, found in highs.items()},
         {number: np.concatenate(found) for number, found in seen.items()},
+        frozenset(number for number, node in active.items() if node.positive),
     )

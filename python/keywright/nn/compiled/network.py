@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from keywright.nn.activations.polynomials import PolynomialSpec
 from keywright.nn.activations.report import FitReport
@@ -15,6 +16,7 @@ from keywright.nn.layout.diagonals import DiagonalMatrix
 from keywright.nn.layout.layout import Layout
 from keywright.nn.placement.bootstraps import Bootstrap
 
+from .client_part import ClientPart
 from .instructions import Instruction, Layer, ValueRange
 from .key_switches import KeySwitch, RequiredKey, list_key_switches, required_keys
 
@@ -38,6 +40,7 @@ class CompiledNetwork:
         bootstraps: what "bootstrap" instructions refer to.
         layers: in order of execution, what was compiled to which instructions.
         input_log_n: log2 of the degree of the smaller ring that the input is encrypted in; 0 for the largest.
+        client_part: what the model does behind the results, as softmax; None where it does nothing.
     """
 
     slots: int
@@ -58,6 +61,7 @@ class CompiledNetwork:
     bootstraps: tuple[Bootstrap, ...] = ()
     layers: tuple[Layer, ...] = ()
     input_log_n: int = 0
+    client_part: ClientPart | None = None
 
     @property
     def batch(self) -> int:
@@ -165,6 +169,22 @@ class CompiledNetwork:
         values = self.output_layout.unpack(np.asarray(slots, np.float64)) * self.output_scale
         tensors = values.reshape(self.batch, *self.output_shape)
         return tensors[0] if count is None else tensors[:count]
+
+    def answers(self, outputs: ArrayLike) -> dict[str, NDArray[Any]]:
+        """The model's own outputs by name, such as labels and probabilities, of decrypted results: what the
+        client does with them. None where the results are the model's output.
+
+        Args:
+            outputs: (count, *output_shape).
+
+        Raises:
+            InvalidSamplesError: of another shape.
+            ProgramFormatError: a step of the client's part cannot be run.
+        """
+        values = np.asarray(outputs, np.float64)
+        if values.ndim == 0 or len(values) == 0 or values.shape[1:] != self.output_shape:
+            raise InvalidSamplesError(f"results have shape (count, {self.output_shape}), got {values.shape}")
+        return {} if self.client_part is None else self.client_part.run(values)
 
 
 def _require_finite(values: Vector) -> None:

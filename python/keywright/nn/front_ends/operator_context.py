@@ -1,16 +1,31 @@
 """What an operator sees of its node: operands, attributes, and the graph it adds to."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
 
 from keywright.nn.errors import InvalidModelError, UnsupportedAttributeError
-from keywright.nn.graph.convolution import Convolution, Matrix
-from keywright.nn.graph.graph import Graph, Linear, Shape
-from keywright.nn.graph.sparse import Vector
+from keywright.nn.graph.convolution import Convolution, Matrix, total
+from keywright.nn.graph.graph import Activation, Graph, Linear, Multiply, Shape
+from keywright.nn.graph.piecewise import Function
+from keywright.nn.graph.sparse import Indices, SparseMatrix, Vector
+from keywright.nn.limits import require_elements
+
+from .reference import Reference
+
+FLOATS = frozenset(
+    {
+        onnx.TensorProto.FLOAT,
+        onnx.TensorProto.FLOAT16,
+        onnx.TensorProto.BFLOAT16,
+        onnx.TensorProto.DOUBLE,
+    }
+)
+"""Types of values that can be encrypted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +37,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class EncryptedValue:
-    """A value of the graph: its number and its shape without the batch dimension."""
+    """A value of the graph: its number and its shape as ONNX has it, with a batch of 1."""
 
     number: int
     shape: Shape
@@ -32,12 +47,21 @@ class EncryptedValue:
         """Number of elements."""
         return int(np.prod(self.shape, dtype=np.int64))
 
+    def indices(self) -> Indices:
+        """The number of each element, in the value's shape."""
+        return np.arange(self.size).reshape(self.shape)
+
 
 Operand = Constant | EncryptedValue
 Attribute = int | float | str | list[int] | list[float] | NDArray[np.generic]
 
 
-T = TypeVar("T", int, float, str, list[int])
+T = TypeVar("T", int, float, str, list[int], list[float], list[str])
+
+
+def of_sample(shape: Shape) -> Shape:
+    """A shape without the axis of the batch, if that is the first."""
+    return shape[1:] if len(shape) > 1 and shape[0] == 1 else shape or (1,)
 
 
 class OperatorContext:
@@ -45,7 +69,8 @@ class OperatorContext:
 
     Attributes:
         graph: receives the nodes.
-        name, operator: for messages.
+        node, name, operator: the ONNX node, and what messages call it.
+        batch: samples that the model takes at a time; 1 where it takes any number. The graph is of one.
     """
 
     def __init__(
@@ -54,16 +79,27 @@ class OperatorContext:
         node: onnx.NodeProto,
         name: str,
         operands: list[Operand | None],
+        reference: Reference,
+        batch: int = 1,
     ) -> None:
-        self.graph, self.name, self.operator = graph, name, node.op_type
-        self._operands = operands
+        self.graph, self.node, self.name, self.operator = graph, node, name, node.op_type
+        self.batch = batch
+        self._operands, self._reference = operands, reference
         self._attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
         self._read: set[str] = set()
+
+    @property
+    def operands(self) -> tuple[Operand | None, ...]:
+        """All operands, None for those that are absent."""
+        return tuple(self._operands)
 
     def attribute(self, name: str, default: T) -> T:
         """An attribute's value, or ``default`` where the node does not set it."""
         self._read.add(name)
         value = self._attributes.get(name, default)
+        if isinstance(value, list):
+            decoded: Any = [entry.decode() if isinstance(entry, bytes) else entry for entry in value]
+            return decoded  # type: ignore[no-any-return]
         return value.decode() if isinstance(value, bytes) else value  # type: ignore[return-value]
 
     def check_all_attributes_read(self) -> None:
@@ -106,13 +142,31 @@ class OperatorContext:
             raise self.refuse(f"operand {index}", "absent", "a constant")
         return value
 
+    def axes(self, source: EncryptedValue, default: list[int]) -> list[int]:
+        """The axes of a node, from an attribute or, in newer opsets, its second operand."""
+        given = self.constant(1)
+        axes = self.attribute("axes", default) if given is None else [int(axis) for axis in given.ravel()]
+        if any(not -len(source.shape) <= axis < len(source.shape) for axis in axes):
+            raise self.refuse("axes", axes, f"axes of the shape {source.shape}")
+        return sorted(axis % len(source.shape) for axis in axes)
+
     def image(self, index: int) -> tuple[EncryptedValue, tuple[int, int, int]]:
-        """An encrypted operand of shape (channels, height, width). Raises `UnsupportedAttributeError` for
-        another rank."""
+        """An encrypted operand of shape (1, channels, height, width), or (1, channels, length), which is an
+        image of height 1. Raises `UnsupportedAttributeError` for another rank."""
         value = self.encrypted(index)
-        if len(value.shape) != 3:
-            raise self.refuse(f"shape of operand {index}", value.shape, "(channels, height, width)")
-        return value, (value.shape[0], value.shape[1], value.shape[2])
+        if len(value.shape) not in (3, 4) or value.shape[0] != 1:
+            raise self.refuse(
+                f"shape of operand {index}",
+                value.shape,
+                "(1, channels, height, width) or (1, channels, length)",
+            )
+        height = value.shape[2] if len(value.shape) == 4 else 1
+        return value, (value.shape[1], height, value.shape[-1])
+
+    def evaluate(self, feeds: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
+        """The node's results for other operands, by ONNX's reference implementation."""
+        self._read.update(self._attributes)
+        return self._reference.run(self.node, self.name, feeds)
 
     def linear(
         self,
@@ -121,19 +175,102 @@ class OperatorContext:
         matrix: Matrix,
         bias: Vector | None = None,
         stride: int = 1,
+        laid_out: Shape | None = None,
     ) -> EncryptedValue:
-        """Add matrix @ source + bias. Raises `InvalidModelError` where sizes do not fit or weights are
-        not finite."""
+        """Add matrix @ source + bias; see `total`."""
+        return self.total([(source, matrix)], shape, bias, stride, laid_out)
+
+    def total(
+        self,
+        terms: Sequence[tuple[EncryptedValue, Matrix]],
+        shape: Shape,
+        bias: Vector | None = None,
+        stride: int = 1,
+        laid_out: Shape | None = None,
+    ) -> EncryptedValue:
+        """Add bias + the sum of matrix @ value over the terms.
+
+        Args:
+            shape: of the result, with the batch.
+            stride: pixels of the values for each of the result.
+            laid_out: the result's shape as layouts see it; without the batch where not given.
+
+        Raises:
+            InvalidModelError: sizes do not fit, or weights are not finite.
+            TooLargeError: the result has too many elements.
+        """
+        require_elements(f"the result of node {self.name!r}", shape)
         size = int(np.prod(shape, dtype=np.int64))
-        if matrix.shape != (size, source.size):
-            raise InvalidModelError(
-                f"node {self.name!r}: a {matrix.shape} matrix cannot map {source.shape} to {shape}"
-            )
-        weights = matrix.kernel if isinstance(matrix, Convolution) else matrix.values
-        if not (np.isfinite(weights).all() and (bias is None or np.isfinite(bias).all())):
+        offset = np.zeros(size) if bias is None else np.asarray(bias, np.float64).ravel()
+        sums: dict[int, Matrix] = {}
+        for source, matrix in terms:
+            if matrix.shape != (size, source.size):
+                raise InvalidModelError(
+                    f"node {self.name!r}: a {matrix.shape} matrix cannot map {source.shape} to {shape}"
+                )
+            number = source.number
+            sums[number] = total(sums[number], matrix) if number in sums else matrix
+        weights = [m.kernel if isinstance(m, Convolution) else m.values for m in sums.values()]
+        if not all(np.isfinite(found).all() for found in [*weights, offset]):
             raise InvalidModelError(
                 f"node {self.name!r}: weights are not finite, or become so where they are put together"
             )
-        offset = np.zeros(size) if bias is None else np.asarray(bias, np.float64)
-        node = Linear(shape, (source.number,), (matrix,), offset, stride, self.name)
+        shown = of_sample(shape) if laid_out is None else laid_out
+        node = Linear(shown, tuple(sums), tuple(sums.values()), offset, stride, self.name)
         return EncryptedValue(self.graph.add(node), shape)
+
+    def select(
+        self, source: EncryptedValue, chosen: Indices, factors: Vector | float = 1.0
+    ) -> EncryptedValue:
+        """The elements of these numbers, in the shape of ``chosen``, times factors."""
+        if np.array_equal(chosen.ravel(), np.arange(source.size)) and np.all(factors == 1.0):
+            return EncryptedValue(source.number, chosen.shape)
+        return self.linear(source, chosen.shape, picking(source, chosen, factors))
+
+    def expand(self, source: EncryptedValue, shape: Shape) -> EncryptedValue:
+        """A value broadcast to a shape. Raises `UnsupportedAttributeError` where that is impossible."""
+        require_elements(f"the result of node {self.name!r}", shape)
+        try:
+            return self.select(source, np.broadcast_to(source.indices(), shape))
+        except ValueError as error:
+            raise self.refuse("operand of shape", source.shape, f"one that broadcasts to {shape}") from error
+
+    def scaled(self, source: EncryptedValue, factors: Vector | float) -> EncryptedValue:
+        """A value with each element times a constant."""
+        matrix = SparseMatrix.diagonal(np.broadcast_to(factors, source.size))
+        return self.linear(source, source.shape, matrix, laid_out=self.laid_out(source))
+
+    def product(self, left: EncryptedValue, right: EncryptedValue) -> EncryptedValue:
+        """The product of two values of equal shape."""
+        node = Multiply(self.laid_out(left), (left.number, right.number), self.name)
+        return EncryptedValue(self.graph.add(node), left.shape)
+
+    def function(
+        self,
+        source: EncryptedValue,
+        function: Function,
+        operator: str | None = None,
+        *,
+        positive: bool = False,
+    ) -> EncryptedValue:
+        """An elementwise function of a value, which a polynomial will stand for.
+
+        Args:
+            operator: what it is called; the node's where not given.
+            positive: whether it is for values above 0 alone.
+        """
+        shape, called = self.laid_out(source), operator or self.operator
+        node = Activation(shape, (source.number,), function, called, self.name, positive=positive)
+        return EncryptedValue(self.graph.add(node), source.shape)
+
+    def laid_out(self, source: EncryptedValue) -> Shape:
+        """The shape of a value as layouts see it."""
+        return self.graph.nodes[source.number].shape
+
+
+def picking(source: EncryptedValue, chosen: Indices, factors: Vector | float = 1.0) -> SparseMatrix:
+    """The matrix that takes the elements of these numbers, times factors; -1 takes none."""
+    flat = chosen.ravel()
+    rows = np.flatnonzero(flat >= 0)
+    values = np.broadcast_to(np.asarray(factors, np.float64), flat.shape)
+    return SparseMatrix.from_distinct((len(flat), source.size), rows, flat[rows], values[rows])

@@ -104,6 +104,7 @@ class Activation:
         operator: ONNX operator type.
         name: ONNX node.
         levels: that what will stand for it consumes, or at least consumes as long as that is not chosen.
+        positive: whether it is for values above 0 alone.
     """
 
     shape: Shape
@@ -112,6 +113,7 @@ class Activation:
     operator: str
     name: str
     levels: int = 1
+    positive: bool = False
 
     @property
     def label(self) -> str:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from keywright.nn.compiled.network import CompiledNetwork
 from keywright.nn.errors import OnnxruntimeMissingError
-from keywright.nn.front_ends.model_file import load_model
+from keywright.nn.front_ends.client_end import load_parts
 from keywright.nn.graph.sparse import Vector
 
 from .clear import ClearBackend
@@ -25,7 +25,7 @@ class CheckReport:
         max_abs_error: largest absolute difference of any output value.
         agreement: share of samples with the same largest output.
         outputs: the program's outputs, (samples, *output_shape).
-        expected: the model's.
+        expected: the model's, before what the client does with them.
     """
 
     samples: int
@@ -62,7 +62,8 @@ def _run_batch(program: CompiledNetwork, samples: Vector) -> Vector:
 
 
 def run_onnxruntime(model: onnx.ModelProto, samples: Vector) -> Vector:
-    """The model's outputs for samples (count, *input_shape), one at a time.
+    """The model's outputs for samples (count, *input_shape), one at a time, which is repeated where the model
+    takes a batch of a fixed size.
 
     Raises:
         OnnxruntimeMissingError: onnxruntime is not installed.
@@ -79,7 +80,11 @@ def run_onnxruntime(model: onnx.ModelProto, samples: Vector) -> Vector:
     )
     source = session.get_inputs()[0]
     kind = np.float64 if source.type == "tensor(double)" else np.float32
-    outputs = [session.run(None, {source.name: sample[None].astype(kind)})[0][0] for sample in samples]
+    batch = source.shape[0] if source.shape and isinstance(source.shape[0], int) else 1
+    outputs = []
+    for sample in samples:
+        (result, *_) = session.run(None, {source.name: np.repeat(sample[None].astype(kind), batch, axis=0)})
+        outputs.append(result if batch == 1 else result[0])
     return np.asarray(outputs, np.float64)
 
 
@@ -98,7 +103,7 @@ def check(
     """
     inputs = np.asarray(samples, np.float64)
     outputs = np.concatenate([_run_batch(program, batch) for batch in program.batches(inputs)])
-    expected = run_onnxruntime(load_model(model), inputs).reshape(outputs.shape)
+    expected = run_onnxruntime(load_parts(model)[0], inputs).reshape(outputs.shape)
     flat, reference = outputs.reshape(len(inputs), -1), expected.reshape(len(inputs), -1)
     agreement = float((flat.argmax(1) == reference.argmax(1)).mean())
     return CheckReport(len(inputs), float(np.abs(flat - reference).max()), agreement, outputs, expected)

@@ -5,35 +5,47 @@ from collections.abc import Callable
 from keywright.nn.activations.functions import ACTIVATIONS
 from keywright.nn.front_ends.operator_context import Constant, EncryptedValue, Operand, OperatorContext
 
-from .activations import activation
-from .arithmetic import add, divide, multiply, negate, power, subtract
+from .activations import activation, parametric_relu
+from .arithmetic import add, divide, multiply, negate, power, subtract, sum_of
 from .dense import gemm, matmul
 from .images.convolution import convolution
-from .images.pooling import average_pool, global_average_pool, reduce_mean
-from .normalization import batch_normalization
-from .shape import flatten, identity, reshape, shape_of, squeeze, unsqueeze
+from .images.pooling import average_pool
+from .maximum import extreme, max_pool, reduce_extreme
+from .moves import MOVES, cast, move, reshape, shape_of
+from .normalization import batch_normalization, instance_normalization, layer_normalization
+from .reductions import global_average_pool, reduce_mean, reduce_product, reduce_squares, reduce_sum
 
-OPERATORS: dict[str, Callable[[OperatorContext], Operand]] = {
+OPERATORS: dict[str, Callable[[OperatorContext], Operand | tuple[Operand, ...]]] = {
     "Add": add,
     "AveragePool": average_pool,
     "BatchNormalization": batch_normalization,
+    "Cast": cast,
     "Conv": convolution,
     "Div": divide,
-    "Dropout": identity,
-    "Flatten": flatten,
     "Gemm": gemm,
     "GlobalAveragePool": global_average_pool,
-    "Identity": identity,
+    "InstanceNormalization": instance_normalization,
+    "LayerNormalization": layer_normalization,
     "MatMul": matmul,
+    "Max": extreme,
+    "MaxPool": max_pool,
+    "Mean": sum_of,
+    "Min": extreme,
     "Mul": multiply,
     "Neg": negate,
+    "PRelu": parametric_relu,
     "Pow": power,
+    "ReduceMax": reduce_extreme,
     "ReduceMean": reduce_mean,
+    "ReduceMin": reduce_extreme,
+    "ReduceProd": reduce_product,
+    "ReduceSum": reduce_sum,
+    "ReduceSumSquare": reduce_squares,
     "Reshape": reshape,
     "Shape": shape_of,
-    "Squeeze": squeeze,
     "Sub": subtract,
-    "Unsqueeze": unsqueeze,
+    "Sum": sum_of,
+    **dict.fromkeys(MOVES, move),
     **dict.fromkeys(ACTIVATIONS, activation),
 }
 

@@ -2,41 +2,84 @@
 
 import math
 
-from keywright.nn.activations.functions import ACTIVATIONS, clip, gelu, gelu_tanh, leaky_relu, swish
+import numpy as np
+
+from keywright.nn.activations.functions import (
+    ACTIVATIONS,
+    POSITIVE,
+    absolute,
+    celu,
+    clip,
+    elu,
+    gelu,
+    gelu_tanh,
+    hard_sigmoid,
+    leaky_relu,
+    selu,
+    swish,
+    thresholded_relu,
+)
 from keywright.nn.front_ends.operator_context import EncryptedValue, OperatorContext
-from keywright.nn.graph.graph import Activation
 from keywright.nn.graph.piecewise import Function
+from keywright.nn.graph.sparse import SparseMatrix
 
 
 def activation(context: OperatorContext) -> EncryptedValue:
     """The function as a node."""
+    function = _function(context)
+    return context.function(context.encrypted(0), function, positive=context.operator in POSITIVE)
+
+
+def parametric_relu(context: OperatorContext) -> EncryptedValue:
+    """PRelu with constant slopes, as one LeakyRelu or, where they differ, as a x + b \\|x\\|."""
     source = context.encrypted(0)
-    node = Activation(source.shape, (source.number,), _function(context), context.operator, context.name)
-    return EncryptedValue(context.graph.add(node), source.shape)
+    slopes = context.required_constant(1)
+    try:
+        slope = np.broadcast_to(slopes, source.shape).ravel()
+    except ValueError as error:
+        raise context.refuse(
+            "slope of shape", slopes.shape, f"one that broadcasts to {source.shape}"
+        ) from error
+    if (slope == slope[0]).all():
+        return context.function(source, leaky_relu(float(slope[0])))
+    size = context.function(source, absolute)
+    halves = SparseMatrix.diagonal((1 + slope) / 2), SparseMatrix.diagonal((1 - slope) / 2)
+    terms = list(zip((source, size), halves, strict=True))
+    return context.total(terms, source.shape, laid_out=context.laid_out(source))
 
 
 def _function(context: OperatorContext) -> Function:
     match context.operator:
-        case "Gelu":
-            approximate = context.attribute("approximate", "none")
-            if approximate not in ("none", "tanh"):
-                raise context.refuse("approximate", approximate, "none or tanh")
-            return gelu_tanh if approximate == "tanh" else gelu
-        case "Swish":
-            return swish(context.attribute("alpha", 1.0))
-        case "LeakyRelu":
-            return leaky_relu(context.attribute("alpha", 0.01))
+        case "Celu":
+            return celu(context.attribute("alpha", 1.0))
         case "Clip":
             low, high = _bound(context, 1, "min", -math.inf), _bound(context, 2, "max", math.inf)
             if not low < high:
                 raise context.refuse("min", low, f"a number below max = {high}")
             return clip(low, high)
+        case "Elu":
+            return elu(context.attribute("alpha", 1.0))
+        case "Gelu":
+            approximate = context.attribute("approximate", "none")
+            if approximate not in ("none", "tanh"):
+                raise context.refuse("approximate", approximate, "none or tanh")
+            return gelu_tanh if approximate == "tanh" else gelu
+        case "HardSigmoid":
+            return hard_sigmoid(context.attribute("alpha", 0.2), context.attribute("beta", 0.5))
+        case "LeakyRelu":
+            return leaky_relu(context.attribute("alpha", 0.01))
+        case "Selu":
+            return selu(context.attribute("alpha", 1.67326324), context.attribute("gamma", 1.05070099))
+        case "Swish":
+            return swish(context.attribute("alpha", 1.0))
+        case "ThresholdedRelu":
+            return thresholded_relu(context.attribute("alpha", 1.0))
         case operator:
             return ACTIVATIONS[operator]
 
 
 def _bound(context: OperatorContext, index: int, name: str, default: float) -> float:
-    """An end of Clip: an operand, or an attribute before opset 11; limits of float32 stand for none."""
+    """An end of Clip: an operand, or an attribute before opset 11; limits of a float type stand for none."""
     given = context.constant(index)
     if given is not None and given.size != 1:
         raise context.refuse(name, given.tolist(), "one number")

@@ -1,54 +1,58 @@
-"""Add, Sub, Mul, Div, Neg and Pow between encrypted values and constants."""
+"""Add, Sub, Mul, Div, Sum, Mean, Neg and Pow between encrypted values and constants."""
 
 import numpy as np
 
-from keywright.nn.front_ends.operator_context import Constant, EncryptedValue, OperatorContext
-from keywright.nn.graph.graph import Add, Multiply, Shift
-from keywright.nn.graph.sparse import SparseMatrix, Vector
+from keywright.nn.activations.functions import reciprocal
+from keywright.nn.front_ends.operator_context import Constant, EncryptedValue, Operand, OperatorContext
+from keywright.nn.graph.graph import Add, Shape, Shift
+from keywright.nn.graph.sparse import Vector
 
 
 def add(context: OperatorContext) -> EncryptedValue:
-    """The sum of two encrypted values of equal shape, or of one and a constant that broadcasts to it."""
-    left, right = _pair(context)
-    if right is None:
-        return _shift(context, left, _broadcast(context, left))
-    return EncryptedValue(context.graph.add(Add(left.shape, (left.number, right.number))), left.shape)
+    """The sum of two values that broadcast to each other, of which one may be constant."""
+    return _sum(context, context.operand(0), context.operand(1))
 
 
 def subtract(context: OperatorContext) -> EncryptedValue:
-    """The difference of two encrypted values, or of one and a constant in either order."""
-    left, right = _pair(context)
-    if right is not None:
-        negative = _scale(context, right, -np.ones(right.size))
-        return EncryptedValue(context.graph.add(Add(left.shape, (left.number, negative.number))), left.shape)
-    vector = _broadcast(context, left)
-    if isinstance(context.operand(0), Constant):
-        return _shift(context, _scale(context, left, -np.ones(left.size)), vector)
-    return _shift(context, left, -vector)
+    """The difference of two values, of which one may be constant."""
+    left, right = context.operand(0), context.operand(1)
+    if isinstance(right, Constant):
+        return _sum(context, left, Constant(-np.asarray(right.array, np.float64)))
+    return _sum(context, left, context.scaled(context.encrypted(1), -1.0))
 
 
 def multiply(context: OperatorContext) -> EncryptedValue:
-    """The product of two encrypted values of equal shape, or of one and a constant that broadcasts to it."""
-    left, right = _pair(context)
-    if right is None:
-        return _scale(context, left, _broadcast(context, left))
-    node = Multiply(left.shape, (left.number, right.number), context.name)
-    return EncryptedValue(context.graph.add(node), left.shape)
+    """The product of two values, of which one may be constant."""
+    return _product(context, context.operand(0), context.operand(1))
 
 
 def divide(context: OperatorContext) -> EncryptedValue:
-    """An encrypted value over a constant."""
-    source = context.encrypted(0)
-    divisor = _broadcast(context, source)
+    """A value over a constant, or over an encrypted value that is positive: times its inverse, which a
+    polynomial stands for."""
+    right = context.operand(1)
+    if isinstance(right, EncryptedValue):
+        inverse = context.function(right, reciprocal, "Reciprocal", positive=True)
+        return _product(context, context.operand(0), inverse)
+    divisor = context.required_constant(1)
     if (divisor == 0).any():
         raise context.refuse("operand 1", "0", "a divisor other than 0")
-    return _scale(context, source, 1.0 / divisor)
+    return _product(context, context.operand(0), Constant(1.0 / divisor))
+
+
+def sum_of(context: OperatorContext) -> EncryptedValue:
+    """Sum and Mean of any number of values that broadcast to each other."""
+    operands = context.operands
+    result: Operand | None = operands[0]
+    for operand in operands[1:]:
+        result = _sum(context, result, operand)
+    if not isinstance(result, EncryptedValue):
+        raise context.refuse("operand 0", "a constant", "an encrypted value")
+    return context.scaled(result, 1 / len(operands)) if context.operator == "Mean" else result
 
 
 def negate(context: OperatorContext) -> EncryptedValue:
     """The additive inverse."""
-    source = context.encrypted(0)
-    return _scale(context, source, -np.ones(source.size))
+    return context.scaled(context.encrypted(0), -1.0)
 
 
 def power(context: OperatorContext) -> EncryptedValue:
@@ -57,42 +61,56 @@ def power(context: OperatorContext) -> EncryptedValue:
     exponent = context.required_constant(1)
     if exponent.size != 1 or exponent.item() != int(exponent.item()) or exponent.item() < 1:
         raise context.refuse("exponent", exponent.tolist(), "one positive integer")
-    return _power(context, source, int(exponent.item()))
+    return raised(context, source, int(exponent.item()))
 
 
-def _power(context: OperatorContext, source: EncryptedValue, exponent: int) -> EncryptedValue:
+def raised(context: OperatorContext, source: EncryptedValue, exponent: int) -> EncryptedValue:
+    """A value to a positive power."""
     if exponent == 1:
         return source
-    low = _power(context, source, exponent // 2)
-    high = low if exponent % 2 == 0 else _power(context, source, exponent - exponent // 2)
-    node = Multiply(source.shape, (low.number, high.number), context.name)
-    return EncryptedValue(context.graph.add(node), source.shape)
+    low = raised(context, source, exponent // 2)
+    high = low if exponent % 2 == 0 else raised(context, source, exponent - exponent // 2)
+    return context.product(low, high)
 
 
-def _pair(context: OperatorContext) -> tuple[EncryptedValue, EncryptedValue | None]:
-    """Both operands if both are encrypted, otherwise the encrypted one and None."""
-    left, right = context.operand(0), context.operand(1)
+def _sum(context: OperatorContext, left: Operand | None, right: Operand | None) -> EncryptedValue:
+    shape = _joint_shape(context, left, right)
     if isinstance(left, EncryptedValue) and isinstance(right, EncryptedValue):
-        if left.shape != right.shape:
-            raise context.refuse("shapes of operands", f"{left.shape} and {right.shape}", "equal shapes")
-        return left, right
-    return context.encrypted(0 if isinstance(left, EncryptedValue) else 1), None
+        left, right = context.expand(left, shape), context.expand(right, shape)
+        node = Add(context.laid_out(left), (left.number, right.number))
+        return EncryptedValue(context.graph.add(node), shape)
+    value, constant = _apart(context, left, right)
+    value = context.expand(value, shape)
+    vector = np.broadcast_to(constant, shape).ravel()
+    if not np.isfinite(vector).all():
+        raise context.refuse("a constant operand", "not finite", "finite numbers")
+    return EncryptedValue(context.graph.add(Shift(context.laid_out(value), (value.number,), vector)), shape)
 
 
-def _broadcast(context: OperatorContext, source: EncryptedValue) -> Vector:
-    """The constant operand of a pair, one value per element of the encrypted one."""
-    constant = context.required_constant(1 if isinstance(context.operand(0), EncryptedValue) else 0)
+def _product(context: OperatorContext, left: Operand | None, right: Operand | None) -> EncryptedValue:
+    shape = _joint_shape(context, left, right)
+    if isinstance(left, EncryptedValue) and isinstance(right, EncryptedValue):
+        return context.product(context.expand(left, shape), context.expand(right, shape))
+    value, constant = _apart(context, left, right)
+    return context.scaled(context.expand(value, shape), np.broadcast_to(constant, shape).ravel())
+
+
+def _apart(
+    context: OperatorContext, left: Operand | None, right: Operand | None
+) -> tuple[EncryptedValue, Vector]:
+    """The encrypted one of a pair, and the constant one in double precision."""
+    value, constant = (left, right) if isinstance(left, EncryptedValue) else (right, left)
+    if not isinstance(value, EncryptedValue) or not isinstance(constant, Constant):
+        raise context.refuse("operands", "absent", "two, of which one may be a constant")
+    return value, np.asarray(constant.array, np.float64)
+
+
+def _joint_shape(context: OperatorContext, left: Operand | None, right: Operand | None) -> Shape:
+    shapes = [
+        value.array.shape if isinstance(value, Constant) else value.shape for value in (left, right) if value
+    ]
     try:
-        return np.broadcast_to(constant, (1, *source.shape)).ravel().astype(np.float64)
+        return np.broadcast_shapes(*shapes)
     except ValueError as error:
-        raise context.refuse(
-            "constant of shape", constant.shape, f"one that broadcasts to {source.shape}"
-        ) from error
-
-
-def _scale(context: OperatorContext, source: EncryptedValue, factor: Vector) -> EncryptedValue:
-    return context.linear(source, source.shape, SparseMatrix.diagonal(factor))
-
-
-def _shift(context: OperatorContext, source: EncryptedValue, vector: Vector) -> EncryptedValue:
-    return EncryptedValue(context.graph.add(Shift(source.shape, (source.number,), vector)), source.shape)
+        text = " and ".join(map(str, shapes))
+        raise context.refuse("shapes of operands", text, "shapes that broadcast to each other") from error

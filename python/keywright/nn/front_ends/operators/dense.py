@@ -1,47 +1,94 @@
-"""Gemm and MatMul: fully connected layers with constant weights."""
+"""Gemm and MatMul: products with constant matrices on either side."""
 
 import numpy as np
 
 from keywright.nn.front_ends.operator_context import EncryptedValue, OperatorContext
+from keywright.nn.graph.graph import Shape
 from keywright.nn.graph.sparse import SparseMatrix, Vector
 from keywright.nn.limits import MAX_ENTRIES, require_at_most
 
 
 def gemm(context: OperatorContext) -> EncryptedValue:
-    """alpha * x @ B + beta * C for an encrypted vector x; transA is refused, transB is not."""
+    """alpha * A @ B + beta * C with an encrypted matrix A, as a rule of one row, and constant B and C."""
     source = context.encrypted(0)
     weight = context.required_constant(1)
     bias = context.constant(2)
+    if len(source.shape) != 2 or weight.ndim != 2:
+        raise context.refuse("shape of operand 0", source.shape, "two axes, as (1, features)")
     if context.attribute("transA", 0):
-        raise context.refuse("transA", 1, "0, a row vector per sample")
-    if len(source.shape) != 1 or weight.ndim != 2:
-        raise context.refuse("shape of operand 0", source.shape, "(features,)")
-    if not context.attribute("transB", 0):
+        source = context.select(source, source.indices().T)
+    if context.attribute("transB", 0):
         weight = weight.T
     weight = weight * context.attribute("alpha", 1.0)
     beta = context.attribute("beta", 1.0)
-    return _dense(context, source, weight, None if bias is None else beta * bias)
+    return _from_right(context, source, weight, None if bias is None else beta * bias)
 
 
 def matmul(context: OperatorContext) -> EncryptedValue:
-    """x @ B for an encrypted vector x and a constant matrix B."""
-    source = context.encrypted(0)
-    weight = context.required_constant(1)
-    if len(source.shape) != 1 or weight.ndim != 2:
+    """A @ B where one of both is constant."""
+    if isinstance(context.operand(0), EncryptedValue) and isinstance(context.operand(1), EncryptedValue):
         raise context.refuse(
-            "shapes of operands", f"{source.shape} and {weight.shape}", "a vector and a matrix"
+            "operand 1",
+            "an encrypted value",
+            "a constant: products of two encrypted matrices, as attention takes them, have no encrypted form",
         )
-    return _dense(context, source, weight.T, None)
+    if isinstance(context.operand(0), EncryptedValue):
+        return _from_right(context, context.encrypted(0), context.required_constant(1), None)
+    return _from_left(context, context.required_constant(0), context.encrypted(1))
 
 
-def _dense(
+def _from_right(
     context: OperatorContext, source: EncryptedValue, weight: Vector, bias: Vector | None
 ) -> EncryptedValue:
-    outputs = int(weight.shape[0])
+    """source @ weight + bias, both of any rank."""
     require_at_most(f"node {context.name!r}", "entries", weight.size, MAX_ENTRIES)
-    if bias is not None:
-        try:
-            bias = np.broadcast_to(bias, (1, outputs)).reshape(outputs)
-        except ValueError as error:
-            raise context.refuse("bias of shape", bias.shape, f"({outputs},)") from error
-    return context.linear(source, (outputs,), SparseMatrix.from_dense(weight), bias)
+    rows, columns = source.indices(), weight
+    rows = rows[None] if rows.ndim == 1 else rows
+    columns = columns[:, None] if columns.ndim == 1 else columns
+    if rows.shape[-1] != columns.shape[-2]:
+        raise context.refuse("shapes of operands", f"{source.shape} and {weight.shape}", "shapes that fit")
+    stacks = np.broadcast_shapes(rows.shape[:-2], columns.shape[:-2])
+    shape = (*stacks, rows.shape[-2], columns.shape[-1])
+    shown = _without(
+        _without(shape, -2 if len(source.shape) == 1 else None), -1 if weight.ndim == 1 else None
+    )
+    offset = None if bias is None else _bias(context, bias, shape)
+    if rows.size == rows.shape[-1] and columns.ndim == 2:
+        return context.linear(source, shown, SparseMatrix.from_dense(columns.T), offset)
+    pairs = int(np.prod(shape, dtype=np.int64)) * rows.shape[-1]
+    require_at_most(f"node {context.name!r}", "entries", pairs, MAX_ENTRIES)
+    out = np.arange(int(np.prod(shape, dtype=np.int64))).reshape(shape)
+    into, origin, weights = np.broadcast_arrays(
+        out[..., :, None, :], rows[..., :, :, None], columns[..., None, :, :]
+    )
+    matrix = SparseMatrix.from_distinct(
+        (out.size, source.size), into.ravel(), origin.ravel(), weights.ravel()
+    )
+    return context.linear(source, shown, matrix, offset)
+
+
+def _from_left(context: OperatorContext, weight: Vector, source: EncryptedValue) -> EncryptedValue:
+    """weight @ source as the transpose of source^T @ weight^T."""
+    if len(source.shape) == 1:
+        return _from_right(context, source, np.swapaxes(weight, -1, -2) if weight.ndim > 1 else weight, None)
+    swapped = context.select(source, np.swapaxes(source.indices(), -1, -2))
+    if weight.ndim == 1:
+        return _from_right(context, swapped, weight, None)
+    result = _from_right(context, swapped, np.swapaxes(weight, -1, -2), None)
+    return context.select(result, np.swapaxes(result.indices(), -1, -2))
+
+
+def _without(shape: Shape, axis: int | None) -> Shape:
+    """A shape without one axis."""
+    if axis is None:
+        return shape
+    kept = list(shape)
+    del kept[axis]
+    return tuple(kept)
+
+
+def _bias(context: OperatorContext, bias: Vector, shape: Shape) -> Vector:
+    try:
+        return np.broadcast_to(bias, shape).ravel()
+    except ValueError as error:
+        raise context.refuse("bias of shape", bias.shape, f"one that broadcasts to {shape}") from error

@@ -1,9 +1,13 @@
-"""BatchNormalization at inference: a factor and an offset per channel."""
+"""BatchNormalization at inference, and normalisations by what the sample itself has."""
 
 import numpy as np
 
+from keywright.nn.activations.functions import inverse_root
 from keywright.nn.front_ends.operator_context import EncryptedValue, OperatorContext
-from keywright.nn.graph.sparse import SparseMatrix
+from keywright.nn.graph.graph import Shift
+from keywright.nn.graph.sparse import SparseMatrix, Vector
+
+from .reductions import average
 
 
 def batch_normalization(context: OperatorContext) -> EncryptedValue:
@@ -13,11 +17,70 @@ def batch_normalization(context: OperatorContext) -> EncryptedValue:
     context.attribute("momentum", 0.9)
     if context.attribute("training_mode", 0):
         raise context.refuse("training_mode", 1, "0, the statistics of training")
-    channels = source.shape[0]
+    channels = source.shape[1] if len(source.shape) > 1 else 0
     if any(value.shape != (channels,) for value in (scale, bias, mean, variance)):
         raise context.refuse("parameters of shape", scale.shape, f"({channels},)")
-    with np.errstate(invalid="ignore", divide="ignore"):  # `linear` refuses what is not finite
+    with np.errstate(invalid="ignore", divide="ignore"):  # `total` refuses what is not finite
         factor = scale / np.sqrt(variance + context.attribute("epsilon", 1e-5))
     pixels = source.size // channels
     matrix = SparseMatrix.diagonal(np.repeat(factor, pixels))
-    return context.linear(source, source.shape, matrix, np.repeat(bias - mean * factor, pixels))
+    offset = np.repeat(bias - mean * factor, pixels)
+    return context.linear(source, source.shape, matrix, offset, laid_out=context.laid_out(source))
+
+
+def layer_normalization(context: OperatorContext) -> EncryptedValue:
+    """LayerNormalization: over the axes from ``axis`` on."""
+    source = context.encrypted(0)
+    context.attribute("stash_type", 1)
+    axis = context.attribute("axis", -1) % len(source.shape)
+    axes = list(range(axis, len(source.shape)))
+    shape = source.shape[axis:]
+    scale, bias = context.required_constant(1), context.constant(2)
+    return _normalized(context, source, axes, *(_spread(context, value, shape) for value in (scale, bias)))
+
+
+def instance_normalization(context: OperatorContext) -> EncryptedValue:
+    """InstanceNormalization: over the pixels of each channel."""
+    source = context.encrypted(0)
+    shape = (source.shape[1], *(1 for _ in source.shape[2:]))
+    scale, bias = (context.required_constant(index).reshape(shape) for index in (1, 2))
+    return _normalized(context, source, list(range(2, len(source.shape))), scale, bias)
+
+
+def _spread(context: OperatorContext, value: Vector | None, shape: tuple[int, ...]) -> Vector | None:
+    if value is None:
+        return None
+    try:
+        return np.broadcast_to(value, shape)
+    except ValueError as error:
+        raise context.refuse("scale or bias of shape", value.shape, str(shape)) from error
+
+
+def _normalized(
+    context: OperatorContext,
+    source: EncryptedValue,
+    axes: list[int],
+    scale: Vector | None,
+    bias: Vector | None,
+) -> EncryptedValue:
+    """(x - mean) / sqrt(variance + epsilon) over axes, times scale, plus bias: a polynomial stands for the
+    inverse root on the variances that calibration data have."""
+    epsilon = context.attribute("epsilon", 1e-5)
+    shape = tuple(1 if axis in axes else size for axis, size in enumerate(source.shape))
+    mean = context.expand(average(context, source, axes, shape), source.shape)
+    terms = [(source, SparseMatrix.diagonal(np.ones(source.size)))]
+    terms.append((mean, SparseMatrix.diagonal(-np.ones(source.size))))
+    centred = context.total(terms, source.shape, laid_out=context.laid_out(source))
+    variance = average(context, context.product(centred, centred), axes, shape)
+    raised = EncryptedValue(
+        context.graph.add(
+            Shift(context.laid_out(variance), (variance.number,), np.full(variance.size, epsilon))
+        ),
+        shape,
+    )
+    inverse = context.function(raised, inverse_root, positive=True)
+    result = context.product(centred, context.expand(inverse, source.shape))
+    factor = np.ones(source.size) if scale is None else np.broadcast_to(scale, source.shape).ravel()
+    offset = np.zeros(source.size) if bias is None else np.broadcast_to(bias, source.shape).ravel()
+    matrix = SparseMatrix.diagonal(factor)
+    return context.linear(result, source.shape, matrix, offset, laid_out=context.laid_out(source))

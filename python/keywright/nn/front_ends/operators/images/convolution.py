@@ -1,4 +1,4 @@
-"""Conv: two-dimensional convolution with strides, padding, dilations and groups."""
+"""Conv: convolution over one or two spatial axes, with strides, padding, dilations and groups."""
 
 import numpy as np
 
@@ -7,18 +7,20 @@ from keywright.nn.front_ends.operator_context import EncryptedValue, OperatorCon
 from keywright.nn.graph.convolution import Convolution, Matrix, Window
 from keywright.nn.limits import require_elements
 
-from .window import pixel_stride, window_axes, window_pairs
+from .window import pixel_stride, pixels_of, window_axes, window_pairs
 
 
 def convolution(context: OperatorContext) -> EncryptedValue:
-    """The convolution as its kernel; weights (outputs, inputs / groups, height, width)."""
+    """The convolution as its kernel; weights (outputs, inputs / groups, height, width), or without height."""
     source, (channels, height, width) = context.image(0)
     weight = context.required_constant(1)
     bias = context.constant(2)
     groups = context.attribute("group", 1)
     kernel = context.attribute("kernel_shape", [int(size) for size in weight.shape[2:]])
-    if weight.ndim != 4 or list(weight.shape[2:]) != list(kernel):
-        raise context.refuse("weights of shape", weight.shape, "two spatial dimensions equal to kernel_shape")
+    if weight.ndim != len(source.shape) or list(weight.shape[2:]) != list(kernel):
+        raise context.refuse(
+            "weights of shape", weight.shape, f"{len(source.shape) - 2} spatial axes equal to kernel_shape"
+        )
     outputs, group_inputs = int(weight.shape[0]), int(weight.shape[1])
     if group_inputs * groups != channels or outputs % groups:
         raise InvalidModelError(
@@ -27,11 +29,12 @@ def convolution(context: OperatorContext) -> EncryptedValue:
         )
     rows, columns = window_axes(context, (height, width), kernel)
     out_size = rows.output * columns.output
-    require_elements(f"the result of node {context.name!r}", (outputs, rows.output, columns.output))
-    window = Window(out_size, height * width, kernel[0] * kernel[1], *window_pairs(rows, columns))
+    shape = (outputs, rows.output, columns.output)
+    require_elements(f"the result of node {context.name!r}", shape)
+    window = Window(out_size, height * width, rows.kernel * columns.kernel, *window_pairs(rows, columns))
     matrix: Matrix = Convolution(weight.reshape(outputs, group_inputs, -1), groups, window)
     if group_inputs == window.taps == 1:
         matrix = matrix.explicit()  # it may be diagonal, which rules of rewriting ask for
-    offset = np.zeros(outputs) if bias is None else bias
-    shape = (outputs, rows.output, columns.output)
-    return context.linear(source, shape, matrix, np.repeat(offset, out_size), pixel_stride(rows, columns))
+    offset = np.repeat(np.zeros(outputs) if bias is None else bias, out_size)
+    given = (1, outputs, *pixels_of(source, rows, columns))
+    return context.linear(source, given, matrix, offset, pixel_stride(rows, columns), shape)

@@ -1,4 +1,6 @@
-"""AveragePool, GlobalAveragePool and ReduceMean: means over pixels, which are linear."""
+"""AveragePool: means over windows, which are linear."""
+
+import math
 
 import numpy as np
 
@@ -6,7 +8,7 @@ from keywright.nn.front_ends.operator_context import EncryptedValue, OperatorCon
 from keywright.nn.graph.sparse import SparseMatrix
 from keywright.nn.limits import MAX_ENTRIES, require_at_most
 
-from .window import pixel_stride, window_axes, window_pairs
+from .window import pixel_stride, pixels_of, window_axes, window_pairs
 
 
 def average_pool(context: OperatorContext) -> EncryptedValue:
@@ -18,7 +20,7 @@ def average_pool(context: OperatorContext) -> EncryptedValue:
     require_at_most(f"node {context.name!r}", "entries", channels * len(out_pixel), MAX_ENTRIES)
     out_size = rows.output * columns.output
     if context.attribute("count_include_pad", 0):
-        share = np.full(len(out_pixel), 1.0 / (kernel[0] * kernel[1]))
+        share = np.full(len(out_pixel), 1.0 / math.prod(kernel))
     else:
         share = 1.0 / np.bincount(out_pixel, minlength=out_size)[out_pixel]
     channel = np.arange(channels)[:, None]
@@ -29,28 +31,5 @@ def average_pool(context: OperatorContext) -> EncryptedValue:
         np.tile(share, channels),
     )
     shape = (channels, rows.output, columns.output)
-    return context.linear(source, shape, matrix, stride=pixel_stride(rows, columns))
-
-
-def global_average_pool(context: OperatorContext) -> EncryptedValue:
-    """The mean of each channel, shape (channels, 1, 1)."""
-    source, (channels, height, width) = context.image(0)
-    return context.linear(source, (channels, 1, 1), _channel_means(channels, height * width), stride=height)
-
-
-def reduce_mean(context: OperatorContext) -> EncryptedValue:
-    """ReduceMean over both spatial axes of an image."""
-    source, (channels, height, width) = context.image(0)
-    given = context.constant(1)
-    axes = context.attribute("axes", [0]) if given is None else [int(axis) for axis in given]
-    if sorted(axis % 4 for axis in axes) != [2, 3]:
-        raise context.refuse("axes", axes, "the spatial axes [2, 3]")
-    context.attribute("noop_with_empty_axes", 0)
-    shape = (channels, 1, 1) if context.attribute("keepdims", 1) else (channels,)
-    return context.linear(source, shape, _channel_means(channels, height * width), stride=height)
-
-
-def _channel_means(channels: int, pixels: int) -> SparseMatrix:
-    columns = np.arange(channels * pixels)
-    values = np.full(channels * pixels, 1.0 / pixels)
-    return SparseMatrix.from_entries((channels, channels * pixels), columns // pixels, columns, values)
+    given = (1, channels, *pixels_of(source, rows, columns))
+    return context.linear(source, given, matrix, stride=pixel_stride(rows, columns), laid_out=shape)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keywright.nn.front_ends.operator_context import OperatorContext
+from keywright.nn.front_ends.operator_context import EncryptedValue, OperatorContext
 from keywright.nn.graph.sparse import Indices
 from keywright.nn.limits import MAX_ENTRIES, require_at_most, require_elements, shown_shape
 
@@ -31,20 +31,26 @@ class Axis:
 
 
 def window_axes(context: OperatorContext, sizes: tuple[int, int], kernel: list[int]) -> tuple[Axis, Axis]:
-    """The two axes of a window of ``kernel`` taps, from strides, dilations, pads and auto_pad of the node.
+    """The two axes of a window of ``kernel`` taps, from strides, dilations, pads and auto_pad of the node. A
+    node of one spatial axis slides along the width of images of height 1.
 
     Raises:
-        UnsupportedAttributeError: another rank than two, or a window larger than the padded image.
+        UnsupportedAttributeError: ranks that do not fit, or a window larger than the padded image.
         TooLargeError: the windows have too many pixels together.
     """
-    strides = context.attribute("strides", [1, 1])
-    dilations = context.attribute("dilations", [1, 1])
-    pads = context.attribute("pads", [0, 0, 0, 0])
+    rank = len(context.encrypted(0).shape) - 2
+    strides = context.attribute("strides", [1] * rank)
+    dilations = context.attribute("dilations", [1] * rank)
+    pads = context.attribute("pads", [0] * (2 * rank))
     mode = context.attribute("auto_pad", "NOTSET")
     ceil = context.attribute("ceil_mode", 0)
-    for name, value, rank in (("kernel_shape", kernel, 2), ("strides", strides, 2), ("pads", pads, 4)):
-        if len(value) != rank:
-            raise context.refuse(name, value, "two spatial dimensions")
+    given = {"kernel_shape": kernel, "strides": strides, "dilations": dilations, "pads": pads}
+    for name, value in given.items():
+        if len(value) != (2 * rank if name == "pads" else rank):
+            raise context.refuse(name, value, f"values for {rank} spatial axes")
+    if rank == 1:
+        kernel, strides, dilations = [1, *kernel], [1, *strides], [1, *dilations]
+        pads = [0, pads[0], 0, pads[1]]
     if any(pad < 0 for pad in pads):
         raise context.refuse("pads", pads, "values of at least 0")
     if ceil:
@@ -88,3 +94,8 @@ def window_pairs(rows: Axis, columns: Axis) -> tuple[Indices, Indices, Indices]:
 def pixel_stride(rows: Axis, columns: Axis) -> int:
     """The common stride of both axes, or 1 if they differ: a hint for the layout of the result."""
     return rows.stride if rows.stride == columns.stride else 1
+
+
+def pixels_of(source: EncryptedValue, rows: Axis, columns: Axis) -> tuple[int, ...]:
+    """The spatial axes of a window's result, as many as the operand has."""
+    return (rows.output, columns.output) if len(source.shape) == 4 else (columns.output,)

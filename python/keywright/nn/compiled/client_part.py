@@ -1,0 +1,206 @@
+"""What a model does behind its scores, as softmax and the choice of a label: the client does it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import ArrayLike, NDArray
+from onnx.reference import ReferenceEvaluator
+
+from keywright.nn.errors import ProgramFormatError
+from keywright.nn.graph.graph import Shape
+
+MAX_BYTES = 1 << 20
+MAX_NODES = 1 << 8
+MAX_VALUES = 1 << 24
+"""Product of the sizes of a node's operands: its result is no larger."""
+
+ONLY_HERE = frozenset(
+    [
+        "And",
+        "ArgMax",
+        "ArgMin",
+        "ArrayFeatureExtractor",
+        "Binarizer",
+        "Ceil",
+        "Equal",
+        "Floor",
+        "Greater",
+        "GreaterOrEqual",
+        "Hardmax",
+        "IsNaN",
+        "LabelEncoder",
+        "Less",
+        "LessOrEqual",
+        "LinearClassifier",
+        "LogSoftmax",
+        "LpNormalization",
+        "Normalizer",
+        "Not",
+        "Or",
+        "ReduceL1",
+        "ReduceL2",
+        "ReduceLogSum",
+        "ReduceLogSumExp",
+        "Round",
+        "Sign",
+        "Softmax",
+        "SVMClassifier",
+        "TopK",
+        "Xor",
+    ]
+)
+"""Operators that have no encrypted form, but one here."""
+
+ELEMENTWISE = frozenset(
+    [
+        "Abs",
+        "Add",
+        "Cast",
+        "Clip",
+        "Concat",
+        "Div",
+        "Elu",
+        "Exp",
+        "Identity",
+        "Log",
+        "Max",
+        "Min",
+        "Mul",
+        "Neg",
+        "Pow",
+        "Reciprocal",
+        "Relu",
+        "Reshape",
+        "Sigmoid",
+        "Softplus",
+        "Sqrt",
+        "Squeeze",
+        "Sub",
+        "Sum",
+        "Tanh",
+        "Unsqueeze",
+    ]
+)
+ALLOWED = (
+    ONLY_HERE
+    | ELEMENTWISE
+    | frozenset(
+        [
+            "Constant",
+            "Flatten",
+            "Gather",
+            "Mean",
+            "ReduceMax",
+            "ReduceMean",
+            "ReduceMin",
+            "ReduceProd",
+            "ReduceSum",
+            "Shape",
+            "Slice",
+            "Split",
+            "Transpose",
+            "Where",
+        ]
+    )
+)
+"""Operators whose results are no larger than the product of their operands' sizes."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClientPart:
+    """The end of a model, from the scores that a program returns to the model's own outputs.
+
+    Attributes:
+        data: an ONNX model of one input, the scores, whose nodes are in `ALLOWED`.
+        shape: of one sample's scores, as the model takes them.
+
+    Raises:
+        ProgramFormatError: another operator, or more than a client reads.
+    """
+
+    data: bytes
+    shape: Shape
+
+    def __post_init__(self) -> None:
+        if len(self.data) > MAX_BYTES:
+            raise ProgramFormatError(
+                f"the client's part of a model has {len(self.data)} bytes, at most {MAX_BYTES} are read"
+            )
+        nodes = self._model.graph.node
+        if len(nodes) > MAX_NODES:
+            raise ProgramFormatError(f"the client's part has {len(nodes)} nodes, at most {MAX_NODES} are run")
+        for node in nodes:
+            if node.op_type not in ALLOWED or node.domain not in ("", "ai.onnx", "ai.onnx.ml"):
+                raise ProgramFormatError(f"the client's part has an operator {node.op_type!r}")
+        if len(self._model.graph.input) != 1:
+            raise ProgramFormatError(f"the client's part has {len(self._model.graph.input)} inputs, not one")
+
+    @cached_property
+    def _model(self) -> onnx.ModelProto:
+        try:
+            return onnx.load_model_from_string(self.data)
+        except Exception as error:
+            raise ProgramFormatError(f"the client's part of a model cannot be read: {error}") from error
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the model's outputs."""
+        return tuple(output.name for output in self._model.graph.output)
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """ONNX operator types, in order."""
+        return tuple(node.op_type for node in self._model.graph.node)
+
+    @cached_property
+    def _steps(self) -> list[tuple[onnx.NodeProto, ReferenceEvaluator]]:
+        steps = []
+        for node in self._model.graph.node:
+            body = onnx.helper.make_graph(
+                [node],
+                "step",
+                [onnx.ValueInfoProto(name=name) for name in dict.fromkeys(node.input) if name],
+                [onnx.ValueInfoProto(name=name) for name in node.output if name],
+            )
+            model = onnx.helper.make_model(body, opset_imports=self._model.opset_import)
+            steps.append((node, ReferenceEvaluator(model)))
+        return steps
+
+    def run(self, scores: ArrayLike) -> dict[str, NDArray[Any]]:
+        """The model's outputs, by name.
+
+        Args:
+            scores: of some samples, (count, ...), what `CompiledNetwork.unpack` returns for a count.
+
+        Raises:
+            ProgramFormatError: a step cannot be run, or its operands are too large.
+        """
+        rows = [self._run_one(row) for row in np.asarray(scores, np.float64)]
+        return {name: np.stack([row[name] for row in rows]) for name in self.names}
+
+    def _run_one(self, scores: NDArray[np.float64]) -> Mapping[str, NDArray[Any]]:
+        graph = self._model.graph
+        values: dict[str, NDArray[Any]] = {
+            tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer
+        }
+        values[graph.input[0].name] = scores.reshape(self.shape).astype(np.float32)
+        for node, evaluator in self._steps:
+            try:
+                feeds = {name: values[name] for name in node.input if name}
+                if np.prod([float(array.size) for array in feeds.values()]) > MAX_VALUES:
+                    raise ProgramFormatError(f"{node.op_type} of the client's part has too large operands")
+                with np.errstate(all="ignore"):
+                    results = evaluator.run(None, feeds)
+            except ProgramFormatError:
+                raise
+            except Exception as error:
+                raise ProgramFormatError(f"{node.op_type} of the client's part: {error}") from error
+            values.update(zip([name for name in node.output if name], map(np.asarray, results), strict=True))
+        found = {name: values[name] for name in self.names}
+        return {
+            name: array[0] if array.ndim and array.shape[0] == 1 else array for name, array in found.items()
+        }

@@ -1,0 +1,157 @@
+"""Where the client takes over: the end of a model that has no encrypted form, from its scores on."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+from keywright.nn.activations.functions import ACTIVATIONS
+from keywright.nn.compiled.client_part import ALLOWED, ELEMENTWISE, ONLY_HERE, ClientPart
+
+from .classical import standardised
+from .model_file import load_model
+from .operator_context import FLOATS
+
+
+@dataclass(frozen=True)
+class _End:
+    """Nodes for the client, by index; the value that they read; activations among them."""
+
+    nodes: frozenset[int]
+    scores: str
+    activations: int
+
+
+def load_parts(model: onnx.ModelProto | str | Path | bytes) -> tuple[onnx.ModelProto, ClientPart | None]:
+    """A model in standard operators up to its scores, and what the client does with them; errors are those of
+    `load_model`."""
+    return divide(standardised(load_model(model)))
+
+
+def divide(model: onnx.ModelProto) -> tuple[onnx.ModelProto, ClientPart | None]:
+    """A model up to its scores, and what the client does with them.
+
+    The client gets nodes such as Softmax and ArgMax with all that follows them, as long as all of it is such
+    or elementwise, then what is needed until it reads one value alone, and activations right before it.
+
+    Args:
+        model: without ai.onnx.ml operators other than those that a client runs.
+
+    Returns:
+        The model itself and None where there is no such end.
+    """
+    flow = _Flow(model)
+    end = flow.end()
+    if end is None:
+        return model, None
+    return flow.before(end), flow.behind(end)
+
+
+class _Flow:
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self.model, self.graph = model, model.graph
+        self.nodes = list(model.graph.node)
+        self.maker = {name: index for index, node in enumerate(self.nodes) for name in node.output if name}
+        constants = {tensor.name for tensor in self.graph.initializer}
+        self.inputs = {value.name for value in self.graph.input} - constants
+        self.encrypted = set(self.inputs)
+        self.readers: dict[str, list[int]] = {}
+        for index, node in enumerate(self.nodes):
+            for name in node.input:
+                self.readers.setdefault(name, []).append(index)
+            if node.op_type not in ("Shape", "Size") and any(name in self.encrypted for name in node.input):
+                self.encrypted.update(name for name in node.output if name)
+
+    def end(self) -> _End | None:
+        """The nodes for the client, if there are such."""
+        late: set[int] = set()
+        for index, node in enumerate(self.nodes):
+            if self._only_client(node) and (behind := self._behind(index)) is not None:
+                late |= behind
+        best: _End | None = None
+        while late:
+            cut = self._cut(late)
+            last = max(cut, key=lambda name: self.maker.get(name, -1), default=None)
+            if last is None or last not in self.maker:
+                break  # the model's own input
+            if len(cut) == 1:
+                count = sum(self.nodes[index].op_type in ACTIVATIONS for index in late)
+                if best is None or count > best.activations:
+                    best = _End(frozenset(late), last, count)
+            maker = self.maker[last]
+            if self.nodes[maker].op_type not in (ALLOWED if best is None else ELEMENTWISE):
+                break
+            late = late | {maker}
+        return best
+
+    def _only_client(self, node: onnx.NodeProto) -> bool:
+        if not any(name in self.encrypted for name in node.input):
+            return False
+        if node.op_type == "Cast":
+            return all(entry.i not in FLOATS for entry in node.attribute if entry.name == "to")
+        return node.op_type in ONLY_HERE
+
+    def _behind(self, index: int) -> set[int] | None:
+        """A node and all that follows it; None where a client cannot do some of it."""
+        found, waiting = set(), [index]
+        while waiting:
+            current = waiting.pop()
+            if self.nodes[current].op_type not in ALLOWED:
+                return None
+            if current not in found:
+                found.add(current)
+                waiting += [r for name in self.nodes[current].output for r in self.readers.get(name, [])]
+        return found
+
+    def _cut(self, late: Iterable[int]) -> set[str]:
+        """Encrypted values that the client's nodes read and the server's make, or that the model returns."""
+        made = {name for index in late for name in self.nodes[index].output}
+        read = {name for index in late for name in self.nodes[index].input}
+        read |= {value.name for value in self.graph.output}
+        return (read & self.encrypted) - made
+
+    def before(self, end: _End) -> onnx.ModelProto:
+        """The model up to the scores."""
+        kept = [node for index, node in enumerate(self.nodes) if index not in end.nodes]
+        read = {name for node in kept for name in node.input}
+        known = {value.name: value for value in [*self.graph.value_info, *self.graph.output]}
+        scores = onnx.ValueInfoProto(name=end.scores)
+        if end.scores in known:
+            scores.CopyFrom(known[end.scores])
+        else:
+            scores.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+        body = onnx.helper.make_graph(
+            kept,
+            self.graph.name,
+            list(self.graph.input),
+            [scores],
+            [tensor for tensor in self.graph.initializer if tensor.name in read],
+        )
+        return self._model(body)
+
+    def behind(self, end: _End) -> ClientPart:
+        """The model from the scores on, with the constants that it needs."""
+        wanted, nodes = set(end.nodes), set(end.nodes)
+        while wanted:
+            index = wanted.pop()
+            for name in self.nodes[index].input:
+                maker = self.maker.get(name)
+                if maker is not None and maker not in nodes and name != end.scores:
+                    nodes.add(maker)
+                    wanted.add(maker)
+        read = {name for index in nodes for name in self.nodes[index].input}
+        outputs = [onnx.ValueInfoProto(name=value.name) for value in self.graph.output]
+        body = onnx.helper.make_graph(
+            [self.nodes[index] for index in sorted(nodes)],
+            "client",
+            [onnx.ValueInfoProto(name=end.scores)],
+            outputs,
+            [tensor for tensor in self.graph.initializer if tensor.name in read],
+        )
+        return ClientPart(self._model(body).SerializeToString(), ())
+
+    def _model(self, body: onnx.GraphProto) -> onnx.ModelProto:
+        return onnx.helper.make_model(
+            body, opset_imports=self.model.opset_import, ir_version=self.model.ir_version
+        )

@@ -1,0 +1,141 @@
+"""Activations, maxima and normalisations against onnxruntime: no farther from it than their polynomials are
+said to be."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from keywright import nn
+from numpy.typing import NDArray
+from onnx import helper
+
+node = helper.make_node
+Build = Callable[..., onnx.ModelProto]
+TARGET = nn.Target(slots=256, levels=60)
+RNG = np.random.default_rng(5)
+SAMPLES = RNG.uniform(-3, 3, (60, 6)).astype(np.float32)
+SINGLE = 2.0**-20
+"""What onnxruntime's single precision is off by for values up to 8, several roundings included."""
+
+
+def compiled(model: onnx.ModelProto, samples: NDArray[Any], **methods: str) -> nn.Program:
+    return nn.compile(model, TARGET, nn.Fit(calibration=samples, activations=methods))
+
+
+@pytest.mark.parametrize(
+    ("operator", "attributes", "opset"),
+    [
+        ("Celu", {"alpha": 0.7}, 17),
+        ("Elu", {"alpha": 1.3}, 17),
+        ("Exp", {}, 17),
+        ("HardSigmoid", {"alpha": 0.3, "beta": 0.4}, 17),
+        ("HardSwish", {}, 17),
+        ("LeakyRelu", {"alpha": 0.2}, 17),
+        ("Mish", {}, 18),
+        ("Selu", {}, 17),
+        ("Softplus", {}, 17),
+        ("Softsign", {}, 17),
+        ("ThresholdedRelu", {"alpha": 0.0}, 17),
+    ],
+)
+def test_activations(build: Build, operator: str, attributes: dict[str, Any], opset: int) -> None:
+    model = build([node(operator, ["x"], ["y"], **attributes)], (6,), opset=opset)
+    program = compiled(model, SAMPLES, **{operator.lower(): "chebyshev:15"})
+    assert program.fit_report is not None
+    (fitted,) = program.fit_report.activations
+    error = program.check(SAMPLES, model).max_abs_error
+    assert error <= fitted.max_error + 8 * SINGLE
+    assert error >= 0.1 * fitted.max_error
+
+
+@pytest.mark.parametrize("operator", ["Log", "Reciprocal", "Sqrt"])
+def test_functions_of_positive_values(build: Build, operator: str) -> None:
+    """Their ranges are widened by factors, so that they stay above 0."""
+    model = build([node(operator, ["x"], ["y"])], (6,))
+    positive = np.abs(SAMPLES) + np.float32(0.5)
+    program = compiled(model, positive, **{operator.lower(): "chebyshev:31"})
+    assert program.fit_report is not None
+    (fitted,) = program.fit_report.activations
+    assert 0 < fitted.low < positive.min()
+    assert program.check(positive, model).max_abs_error <= fitted.max_error + SINGLE
+    with pytest.raises(nn.InvalidSamplesError, match="above 0"):
+        compiled(model, SAMPLES, **{operator.lower(): "chebyshev:31"})
+
+
+@pytest.mark.parametrize(
+    "slopes", [np.float32(0.3), np.asarray([[0.1], [0.5]], np.float32)], ids=["one", "each"]
+)
+def test_parametric_relu(build: Build, slopes: NDArray[np.float32]) -> None:
+    model = build([node("PRelu", ["x", "s"], ["y"])], (2, 3), {"s": slopes})
+    samples = SAMPLES.reshape(-1, 2, 3)
+    program = compiled(model, samples, prelu="minimax:9")
+    assert program.fit_report is not None
+    (fitted,) = program.fit_report.activations
+    assert program.check(samples, model).max_abs_error <= fitted.max_error + SINGLE
+
+
+@pytest.mark.parametrize(
+    ("nodes", "shape", "rounds"),
+    [
+        ([node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2], strides=[2, 2])], (2, 4, 4), 2),
+        ([node("MaxPool", ["x"], ["y"], kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)], (1, 5, 5), 4),
+        ([node("MaxPool", ["x"], ["y"], kernel_shape=[3])], (2, 7), 2),
+        ([node("ReduceMax", ["x"], ["y"], axes=[2])], (2, 5), 3),
+        ([node("ReduceMin", ["x"], ["y"], axes=[1], keepdims=0)], (3, 2), 2),
+        ([node("Neg", ["x"], ["n"]), node("Max", ["x", "n", "c"], ["y"])], (4,), 2),
+        ([node("Min", ["x", "c"], ["y"])], (4,), 1),
+    ],
+    ids=lambda case: case[-1].op_type if isinstance(case, list) else "",
+)
+def test_maxima(build: Build, nodes: list[onnx.NodeProto], shape: tuple[int, ...], rounds: int) -> None:
+    uses = any("c" in each.input for each in nodes)
+    model = build(nodes, shape, {"c": np.float32(0.5)} if uses else {})
+    samples = RNG.uniform(-1, 1, (40, *shape)).astype(np.float32)
+    program = compiled(model, samples, **{nodes[-1].op_type.lower(): "minimax:10"})
+    assert program.fit_report is not None
+    fitted = program.fit_report.activations
+    assert len(fitted) == rounds
+    # A round is off by half of what its absolute value is off by, beside what its operands are off by.
+    bound = sum(each.max_error for each in fitted) / 2
+    assert program.check(samples, model).max_abs_error <= bound + SINGLE
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+def test_layer_normalization(build: Build, axis: int) -> None:
+    shape = (3, 6)
+    constants = {
+        "scale": RNG.uniform(0.5, 2, shape[axis - 1 :]).astype(np.float32),
+        "bias": RNG.normal(size=shape[axis - 1 :]).astype(np.float32),
+    }
+    model = build([node("LayerNormalization", ["x", "scale", "bias"], ["y"], axis=axis)], shape, constants)
+    samples = RNG.normal(size=(60, *shape)).astype(np.float32)
+    program = compiled(model, samples, layernormalization="chebyshev:63")
+    assert program.fit_report is not None
+    (fitted,) = program.fit_report.activations
+    # The output is off by the error of the inverse root, times what it is multiplied by.
+    bound = fitted.max_error * 2 * np.abs(samples - samples.mean((1, 2), keepdims=True)).max() * 2
+    assert program.check(samples, model).max_abs_error <= bound + SINGLE
+    assert fitted.low > 0
+
+
+def test_instance_normalization(build: Build) -> None:
+    constants = {"s": np.asarray([2, 1], np.float32), "b": np.asarray([0, 1], np.float32)}
+    model = build([node("InstanceNormalization", ["x", "s", "b"], ["y"])], (2, 8), constants)
+    samples = RNG.normal(size=(60, 2, 8)).astype(np.float32)
+    program = compiled(model, samples, instancenormalization="chebyshev:63")
+    assert program.fit_report is not None
+    (fitted,) = program.fit_report.activations
+    bound = fitted.max_error * 2 * 2 * np.abs(samples).max()
+    assert program.check(samples, model).max_abs_error <= bound + SINGLE
+
+
+def test_division_by_a_positive_value(build: Build) -> None:
+    nodes = [node("Mul", ["x", "x"], ["q"]), node("Add", ["q", "one"], ["d"]), node("Div", ["x", "d"], ["y"])]
+    model = build(nodes, (4,), {"one": np.float32(1)})
+    samples = RNG.uniform(-1, 1, (60, 4)).astype(np.float32)
+    program = compiled(model, samples, reciprocal="chebyshev:15")
+    assert program.fit_report is not None
+    (fitted,) = program.fit_report.activations
+    assert program.check(samples, model).max_abs_error <= fitted.max_error + SINGLE

@@ -1,0 +1,207 @@
+"""What a model does behind its scores is the client's: found, run, stored, and refused where it is none."""
+
+import base64
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from keywright import nn
+from keywright.nn.compiled.client_part import ClientPart
+from keywright.nn.run.checking import run_clear
+from onnx import TensorProto, helper, numpy_helper
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+node = helper.make_node
+Build = Callable[..., onnx.ModelProto]
+TARGET = nn.Target(slots=256, levels=60)
+RNG = np.random.default_rng(7)
+SAMPLES = RNG.normal(size=(120, 4)).astype(np.float32)
+NAMES = np.where(SAMPLES[:, 0] > SAMPLES[:, 1] ** 2, "yes", "no")
+THREE = np.digitize(SAMPLES[:, 0] + SAMPLES[:, 2], [-0.6, 0.6]) + 7
+
+MODELS: dict[str, tuple[Any, Any]] = {
+    "logistic regression of two": (make_pipeline(StandardScaler(), LogisticRegression()), NAMES),
+    "logistic regression of three": (make_pipeline(MinMaxScaler(), LogisticRegression()), THREE),
+    "ridge": (RidgeClassifier(), THREE),
+    "linear SVM": (LinearSVC(), NAMES),
+    "linear discriminants": (LinearDiscriminantAnalysis(), THREE),
+    "descent": (SGDClassifier(loss="log_loss", random_state=1), THREE),
+    "naive Bayes": (GaussianNB(), THREE),
+    "quadratic SVM of two": (SVC(kernel="poly", degree=2, coef0=1.0), NAMES),
+    "cubic SVM of three": (SVC(kernel="poly", degree=3), THREE),
+    "radial SVM": (SVC(), THREE),
+    "perceptron of two": (MLPClassifier((4,), max_iter=40, random_state=1), NAMES),
+    "perceptron of three": (MLPClassifier((4,), activation="tanh", max_iter=40, random_state=1), THREE),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_classifiers_of_scikit_learn(name: str) -> None:
+    estimator, labels = MODELS[name]
+    estimator.fit(SAMPLES, labels)
+    model = nn.to_onnx(estimator, SAMPLES)
+    program = nn.compile(model, TARGET, nn.Fit(calibration=SAMPLES))
+    checked = program.check(SAMPLES, model)
+    labels, *others = program.answers(checked.expected).values()
+    assert np.array_equal(labels.ravel(), estimator.predict(SAMPLES))
+    # Labels follow from the signs of scores and of their differences, and these from polynomials, too.
+    found, *_ = program.answers(checked.outputs).values()
+    scores, error = checked.expected.reshape(len(SAMPLES), -1), checked.max_abs_error
+    apart = np.abs(scores[:, :, None] - scores[:, None, :])[:, *np.triu_indices(scores.shape[1], 1)]
+    decided = (np.abs(scores) > error).all(1) & (apart > 2 * error).all(1)
+    assert np.array_equal(found.ravel()[decided], labels.ravel()[decided])
+    assert decided.mean() > 0.5
+    if hasattr(estimator, "predict_proba"):
+        (probabilities,) = others
+        np.testing.assert_allclose(
+            probabilities.reshape(len(SAMPLES), -1), estimator.predict_proba(SAMPLES), atol=2**-18
+        )
+
+
+def test_answers_are_those_of_the_whole_model() -> None:
+    estimator = make_pipeline(StandardScaler(), LogisticRegression()).fit(SAMPLES, THREE)
+    model = nn.to_onnx(estimator, SAMPLES)
+    program = nn.compile(model, TARGET)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    labels, probabilities = session.run(None, {"X": SAMPLES[:9]})
+    answers = program.answers(run_clear(program, SAMPLES[:9]))
+    assert np.array_equal(answers["output_label"], labels)
+    for found, expected in zip(answers["output_probability"], probabilities, strict=True):
+        np.testing.assert_allclose(found, list(expected.values()), atol=2**-18)
+
+
+WEIGHTS = {"w": np.arange(12, dtype=np.float32).reshape(4, 3) - 5}
+
+
+def test_softmax_takes_no_level(build: Build) -> None:
+    model = build([node("MatMul", ["x", "w"], ["h"]), node("Softmax", ["h"], ["y"])], (4,), WEIGHTS)
+    program = nn.compile(model, nn.Target(slots=16, levels=1))
+    assert program.depth == 1
+    assert program.client_part is not None
+    assert program.client_part.operators == ("Softmax",)
+    outputs = run_clear(program, SAMPLES[:5])
+    exponentials = np.exp(outputs - outputs.max(1, keepdims=True))
+    np.testing.assert_allclose(
+        program.answers(outputs)["y"], exponentials / exponentials.sum(1, keepdims=True), atol=2**-20
+    )
+
+
+def test_activations_right_before_it_are_the_clients(build: Build) -> None:
+    nodes = [
+        node("MatMul", ["x", "w"], ["h"]),
+        node("Relu", ["h"], ["r"]),
+        node("MatMul", ["r", "v"], ["s"]),
+        node("Add", ["s", "b"], ["t"]),
+        node("Sigmoid", ["t"], ["p"]),
+        node("ArgMax", ["p"], ["i"], axis=1),
+        node("Cast", ["i"], ["y"], to=TensorProto.FLOAT),
+    ]
+    constants = WEIGHTS | {"v": np.eye(3, dtype=np.float32), "b": np.ones(3, np.float32)}
+    program = nn.compile(build(nodes, (4,), constants), TARGET, nn.Fit(calibration=SAMPLES))
+    assert program.client_part is not None
+    assert program.client_part.operators == ("Sigmoid", "ArgMax", "Cast")
+    assert program.fit_report is not None
+    assert [fitted.label.split()[0] for fitted in program.fit_report.activations] == ["Relu"]
+
+
+def test_softmax_in_the_middle_is_refused(build: Build) -> None:
+    nodes = [
+        node("MatMul", ["x", "w"], ["h"]),
+        node("Softmax", ["h"], ["s"], "gate"),
+        node("MatMul", ["s", "v"], ["y"]),
+    ]
+    with pytest.raises(
+        nn.ModelRefusedError, match="'gate': operator Softmax is not supported; only at the end"
+    ):
+        nn.compile(build(nodes, (4,), WEIGHTS | {"v": np.eye(3, dtype=np.float32)}), TARGET)
+
+
+def test_trees_are_refused_with_what_to_use() -> None:
+    tree = DecisionTreeClassifier(max_depth=2).fit(SAMPLES, THREE)
+    with pytest.raises(nn.ModelRefusedError) as caught:
+        nn.compile(nn.to_onnx(tree, SAMPLES), TARGET)
+    (reason,) = caught.value.exceptions
+    assert "TreeEnsembleClassifier" in str(reason)
+    assert "fit an MLPClassifier" in str(reason)
+
+
+@pytest.fixture
+def stored(build: Build, tmp_path: Path) -> tuple[nn.Program, Path]:
+    model = build([node("MatMul", ["x", "w"], ["h"]), node("Softmax", ["h"], ["y"])], (4,), WEIGHTS)
+    program = nn.compile(model, nn.Target(slots=16, levels=1))
+    program.save(tmp_path / "network.kwp")
+    return program, tmp_path / "network.kwp"
+
+
+def test_it_is_in_the_program_file(stored: tuple[nn.Program, Path]) -> None:
+    program, path = stored
+    loaded, outputs = nn.Program.load(path), SAMPLES[:4, :3]
+    assert np.array_equal(loaded.answers(outputs)["y"], program.answers(outputs)["y"])
+
+
+def part(nodes: list[onnx.NodeProto], **constants: np.ndarray) -> bytes:
+    graph = helper.make_graph(
+        nodes,
+        "client",
+        [helper.make_tensor_value_info("h", TensorProto.FLOAT, [1, 3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
+    model: bytes = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
+    return model
+
+
+@pytest.mark.parametrize(
+    ("entry", "word"),
+    [
+        ({"model": b"nothing"}, "cannot be read|0 inputs"),
+        ({"model": part([node("Expand", ["h", "s"], ["y"])], s=np.asarray([1 << 40]))}, "operator 'Expand'"),
+        ({"model": part([node("Loop", ["h"], ["y"])])}, "operator 'Loop'"),
+        ({"model": part([node("Identity", ["h"], ["y"])] * 300)}, "300 nodes"),
+        ({"model": part([node("Neg", ["h"], ["y"])], c=np.zeros(1 << 18))}, "at most 1048576"),
+        ({"shape": [1, 4]}, "returns 3 values"),
+        ({"shape": [-1, 3]}, "integer"),
+    ],
+)
+def test_foreign_parts(stored: tuple[nn.Program, Path], entry: dict[str, Any], word: str) -> None:
+    _, path = stored
+    with zipfile.ZipFile(path) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    description = json.loads(entries["program.json"])
+    changes = {k: base64.b64encode(v).decode() if isinstance(v, bytes) else v for k, v in entry.items()}
+    description["client_part"] |= changes
+    entries["program.json"] = json.dumps(description).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in entries.items():
+            archive.writestr(name, data)
+    with pytest.raises(nn.ProgramFormatError, match=word):
+        nn.Program.load(path)
+
+
+def test_a_part_that_grows_is_stopped() -> None:
+    """Each sum of a row and a column squares the size."""
+    nodes = []
+    for step, name in enumerate("habcd"):
+        after = "habcdy"[step + 1]
+        nodes += [
+            node("Flatten", [name], [f"r{step}"], axis=0),
+            node("Transpose", [f"r{step}"], [f"c{step}"]),
+        ]
+        nodes.append(node("Add", [f"r{step}", f"c{step}"], [after]))
+    growing = ClientPart(part(nodes), (1, 3))
+    with pytest.raises(nn.ProgramFormatError, match="too large operands"):
+        growing.run(np.ones((1, 3)))
