@@ -216,6 +216,16 @@ class MemoryBudgetError(KeywrightError, MemoryError):
     parts: Mapping[str, int]
 
 
+class OutOfMemoryError(KeywrightError, MemoryError):
+    """The system has no memory for a result, or for what is computed on the way. The process goes on.
+
+    Attributes:
+        bytes: size of what could not be allocated.
+    """
+
+    bytes: int
+
+
 class KeySourceError(KeywrightError, OSError):
     """A key of a streamed set cannot be read.
 

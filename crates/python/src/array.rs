@@ -1,6 +1,7 @@
 //! Numbers of Python as vectors of the engine: anything that `numpy.asarray` takes.
 
 use keywright_ckks::{CkksParameters, Complex64};
+use keywright_ring::OutOfMemory;
 use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 
@@ -29,8 +30,13 @@ impl<'py> Array<'py> {
         let numpy = self.array.py().import("numpy")?;
         let converted =
             numpy.call_method1("ascontiguousarray", (&self.array, dtype))?.call_method1("reshape", (-1,))?;
-        let vector = converted.cast::<PyArray1<T>>().map_err(PyErr::from)?;
-        Ok(vector.to_vec().map_err(PyErr::from)?)
+        let vector = converted.cast::<PyArray1<T>>().map_err(PyErr::from)?.readonly();
+        let numbers = vector.as_slice().map_err(PyErr::from)?;
+        let mut out = Vec::new();
+        let bytes = std::mem::size_of_val(numbers);
+        out.try_reserve_exact(numbers.len()).map_err(|_| Failure::Memory(OutOfMemory { bytes }))?;
+        out.extend_from_slice(numbers);
+        Ok(out)
     }
 
     /// The refusal of more than one dimension.

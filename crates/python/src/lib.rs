@@ -16,6 +16,7 @@ mod errors;
 mod evaluator;
 mod inspect;
 mod keys;
+mod memory;
 mod operand;
 mod parameters;
 mod pools;
@@ -90,6 +91,10 @@ mod _core {
     #[pymodule_export]
     use crate::keys::widths::PyPrimeWidths;
     #[pymodule_export]
+    use crate::memory::{
+        memory_use, polynomial_scratch, recycled_bytes, reset_memory_peak, transform_scratch, trim_memory,
+    };
+    #[pymodule_export]
     use crate::parameters::bfv::{PyBfvParameters, bfv_presets};
     #[pymodule_export]
     use crate::parameters::ckks::{PyParameters, presets};
@@ -117,6 +122,12 @@ mod _core {
     use crate::thin_client::parameters::PyClientParameters;
     #[pymodule_export]
     use crate::threads::{set_threads, threads};
+
+    #[pymodule_init]
+    fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        keywright_ring::return_large_blocks();
+        Ok(())
+    }
 
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "the name that Python expects")]

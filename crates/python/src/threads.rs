@@ -1,10 +1,11 @@
 //! The threads that everything is computed on.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use keywright_ring::PerProcess;
+use keywright_ring::{OutOfMemory, PerProcess};
 use keywright_rlwe::MAX_THREADS;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -52,7 +53,23 @@ pub(crate) fn compute_detached<T: Send, E: Send>(
 where
     Failure: From<E>,
 {
-    Ok(current()?.install(work)?)
+    let threads = current()?;
+    guarded(|| threads.install(work))
+}
+
+/// Makes an error of memory that there was not: what buffers raise then ends the work alone.
+fn guarded<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<T, Failure>
+where
+    Failure: From<E>,
+{
+    // What the work leaves half-made is dropped with it; locks that it held count as released.
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(result) => Ok(result?),
+        Err(raised) => match raised.downcast::<OutOfMemory>() {
+            Ok(error) => Err(Failure::Memory(*error)),
+            Err(raised) => resume_unwind(raised),
+        },
+    }
 }
 
 /// How often it is looked whether a signal has come, while there is work that can be interrupted.
@@ -75,7 +92,7 @@ where
     let mut raised = Ok(());
     let (sender, receiver) = channel();
     let result = current()?.in_place_scope(|scope| {
-        scope.spawn(move |_| drop(sender.send(work())));
+        scope.spawn(move |_| drop(sender.send(guarded(work))));
         loop {
             match receiver.recv_timeout(PATIENCE) {
                 Err(RecvTimeoutError::Timeout) if raised.is_ok() => {
@@ -92,7 +109,7 @@ where
     });
     raised?;
     match result {
-        Some(result) => Ok(result?),
+        Some(result) => result,
         None => unreachable!("work that sends nothing has panicked, and so does the scope"),
     }
 }
@@ -114,6 +131,17 @@ pub(crate) fn set_threads(py: Python<'_>, n: Option<usize>) -> Result<(), Failur
     }
     py.detach(|| start(n.unwrap_or(0)))?;
     Ok(())
+}
+
+/// A number of threads that is asked about, by default that of [`threads`].
+pub(crate) fn thread_count(py: Python<'_>, count: Option<usize>) -> Result<usize, Failure> {
+    match count {
+        Some(count) if !(1..=MAX_THREADS).contains(&count) => {
+            Err(refuse(count, format!("use a number from 1 to {MAX_THREADS}")).into())
+        }
+        Some(count) => Ok(count),
+        None => threads(py),
+    }
 }
 
 /// The number of threads that operations are shared among.

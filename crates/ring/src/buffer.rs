@@ -2,8 +2,9 @@
 //!
 //! A ciphertext at `N = 2^16` is tens of megabytes; touching that much fresh memory costs more in page faults than the
 //! arithmetic that fills it. A dropped buffer therefore goes to a bounded cache, and a large one asks for huge pages. A cached
-//! buffer serves lengths down to four fifths of its own, so that a computation that goes down the levels keeps using the
-//! same memory. When the cache is full, the buffer that has been idle longest is freed. The contents of a recycled buffer are
+//! buffer serves lengths down to four fifths of its own, or nearer ones if it is long, so that a computation that goes down the levels keeps using the
+//! same memory. Idle buffers never make a process much larger than its buffers in use have been: beyond their largest sum so far and
+//! [`recycled_bytes`] of it, what has been idle longest is freed. The contents of a recycled buffer are
 //! unspecified but initialised; holders of secrets wipe theirs before they drop them ([`zeroize::Zeroize`]).
 
 use alloc::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -40,6 +41,25 @@ fn layout(capacity: usize) -> Layout {
     }
 }
 
+/// There is no memory for a buffer: what the panic carries that [`Buffer`] raises then. Work can be given up at a boundary that catches it
+/// (`std::panic::catch_unwind`), and the process goes on; where there is no standard library, it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "there is no memory for {bytes} bytes; give the process more, or keep less in it: fewer keys, diagonals as coefficients, fewer threads"
+)]
+pub struct OutOfMemory {
+    /// Bytes that were asked for.
+    pub bytes: usize,
+}
+
+#[cold]
+fn out_of_memory(layout: Layout) -> ! {
+    #[cfg(feature = "std")]
+    std::panic::resume_unwind(std::boxed::Box::new(OutOfMemory { bytes: layout.size() }));
+    #[cfg(not(feature = "std"))]
+    handle_alloc_error(layout)
+}
+
 impl Buffer {
     /// A buffer of zeros.
     pub fn zeroed(length: usize) -> Self {
@@ -60,8 +80,16 @@ impl Buffer {
     fn allocate(length: usize) -> Self {
         let layout = layout(length);
         // SAFETY: the layout has non-zero size (at least 8 bytes).
-        let raw = unsafe { alloc(layout) };
-        let Some(pointer) = NonNull::new(raw.cast::<u64>()) else { handle_alloc_error(layout) };
+        let mut raw = unsafe { alloc(layout) };
+        if raw.is_null() {
+            cache::trim();
+            // SAFETY: as above.
+            raw = unsafe { alloc(layout) };
+        }
+        let Some(pointer) = NonNull::new(raw.cast::<u64>()) else {
+            cache::forget(length);
+            out_of_memory(layout)
+        };
         // The advice comes before the first touch: pages that exist stay small.
         #[cfg(all(feature = "std", target_os = "linux"))]
         if layout.size() >= HUGE_PAGE {
@@ -139,25 +167,73 @@ impl Buffer {
     }
 }
 
-/// Gives the memory of all cached buffers back to the operating system.
+/// Gives the memory of all cached buffers back to the operating system, and what its allocator has to spare.
 pub fn trim_cache() {
     cache::trim();
+    #[cfg(all(feature = "std", target_os = "linux", target_env = "gnu"))]
+    // SAFETY: it frees nothing that is in use, from any thread.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+/// Makes the process give blocks of a megabyte and more back as soon as they are freed. The system's allocator would otherwise come to keep
+/// freed blocks of up to 32 MiB among others.
+pub fn return_large_blocks() {
+    #[cfg(all(feature = "std", target_os = "linux", target_env = "gnu"))]
+    // SAFETY: it sets numbers of the allocator, from any thread.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 20);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, 1 << 20);
+    }
+}
+
+/// Bytes of buffers of at least 8 KiB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BufferUse {
+    /// In use.
+    pub live: usize,
+    /// Kept for the next one.
+    pub idle: usize,
+    /// The most that were in use at a time, since the process began or [`reset_peak`].
+    pub peak: usize,
+}
+
+/// What buffers take now; nothing is counted where there is no standard library.
+pub fn buffer_use() -> BufferUse {
+    cache::buffer_use()
+}
+
+/// Begins anew to look for the most bytes in use.
+pub fn reset_peak() {
+    cache::reset_peak();
+}
+
+/// Idle bytes by which buffers may exceed the most bytes that were in use: 64 MiB and a 32nd.
+pub const fn recycled_bytes(peak: usize) -> usize {
+    (64 << 20) + peak / 32
 }
 
 #[cfg(feature = "std")]
 mod cache {
-    use super::Buffer;
+    use super::{Buffer, BufferUse, recycled_bytes};
     use crate::PerProcess;
     use std::collections::{BTreeMap, VecDeque};
     use std::sync::{Mutex, MutexGuard, PoisonError};
+    use std::vec::Vec;
 
-    /// Only buffers that are worth a lock are cached.
+    /// Only buffers that are worth a lock are cached, and counted.
     const MIN_WORDS: usize = 1 << 10;
     /// At most this much idle memory is kept.
     const MAX_BYTES: usize = 1 << 30;
 
-    struct Idle {
-        bytes: usize,
+    #[derive(Default)]
+    struct Cache {
+        used: BufferUse,
+        /// As `used.peak`, since the process began.
+        highest: usize,
+        /// There was no memory once: what is freed goes back to the system, for all that is no buffer.
+        exhausted: bool,
         /// Counts the buffers put here so far.
         clock: u64,
         /// By capacity, with the clock when they came, ascending.
@@ -165,14 +241,13 @@ mod cache {
     }
 
     /// A thread of the parent may have held its lock when a child was forked.
-    static IDLE: PerProcess<Mutex<Idle>> =
-        PerProcess::new(|| Mutex::new(Idle { bytes: 0, clock: 0, by_capacity: BTreeMap::new() }));
+    static CACHE: PerProcess<Mutex<Cache>> = PerProcess::new(|| Mutex::new(Cache::default()));
 
-    fn lock() -> MutexGuard<'static, Idle> {
-        IDLE.get().lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock() -> MutexGuard<'static, Cache> {
+        CACHE.get().lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    impl Idle {
+    impl Cache {
         /// A buffer of that capacity: the one that came last, or first.
         fn remove(&mut self, capacity: usize, last: bool) -> Option<Buffer> {
             let list = self.by_capacity.get_mut(&capacity)?;
@@ -180,72 +255,122 @@ mod cache {
             if list.is_empty() {
                 self.by_capacity.remove(&capacity);
             }
-            self.bytes -= capacity * 8;
+            self.used.idle -= capacity * 8;
             Some(buffer)
+        }
+
+        fn begin(&mut self, capacity: usize) {
+            self.used.live += capacity * 8;
+            self.used.peak = self.used.peak.max(self.used.live);
+            self.highest = self.highest.max(self.used.live);
+        }
+
+        /// Takes out what has been idle longest, until no more is kept than may be.
+        fn surplus(&mut self) -> Vec<Buffer> {
+            let most = if self.exhausted { 0 } else { self.highest + recycled_bytes(self.highest) };
+            let mut out = Vec::new();
+            while self.used.idle > MAX_BYTES || self.used.live + self.used.idle > most {
+                let age = |list: &VecDeque<(u64, Buffer)>| list.front().map(|(came, _)| *came);
+                let oldest = self.by_capacity.iter().min_by_key(|(_, list)| age(list));
+                let Some((&capacity, _)) = oldest else { break };
+                out.extend(self.remove(capacity, false));
+            }
+            out
         }
     }
 
+    /// Words by which a kept buffer may be too long: a quarter, of 16 MiB and more a sixteenth.
+    fn slack(length: usize) -> usize {
+        if length < 1 << 21 { length / 4 } else { length / 16 }
+    }
+
+    /// A kept buffer for that length. If there is none, one is counted that is to be allocated.
     pub(super) fn take(length: usize) -> Option<Buffer> {
         if length < MIN_WORDS {
             return None;
         }
-        let mut idle = lock();
-        let (&capacity, _) = idle.by_capacity.range(length..=length + length / 4).next()?;
-        let mut buffer = idle.remove(capacity, true)?;
-        buffer.length = length;
-        Some(buffer)
+        let mut cache = lock();
+        let found =
+            cache.by_capacity.range(length..=length + slack(length)).next().map(|(&capacity, _)| capacity);
+        let buffer = found.and_then(|capacity| cache.remove(capacity, true)).map(|mut buffer| {
+            buffer.length = length;
+            buffer
+        });
+        cache.begin(buffer.as_ref().map_or(length, |buffer| buffer.capacity));
+        let surplus = cache.surplus();
+        drop(cache);
+        surplus.into_iter().for_each(Buffer::free);
+        buffer
     }
 
-    /// Keeps a buffer, or gives it back if it is too small or too large to be kept.
+    /// Counts no longer one that could not be allocated, and keeps nothing from now on.
+    pub(super) fn forget(length: usize) {
+        let mut cache = lock();
+        cache.exhausted = true;
+        if length >= MIN_WORDS {
+            cache.used.live -= length * 8;
+        }
+    }
+
+    /// Keeps a buffer, or gives it back if it is too small to be kept.
     pub(super) fn put(buffer: Buffer) -> Option<Buffer> {
-        let bytes = buffer.capacity * 8;
-        if buffer.capacity < MIN_WORDS || bytes > MAX_BYTES {
+        if buffer.capacity < MIN_WORDS {
             return Some(buffer);
         }
-        let mut idle = lock();
-        while idle.bytes + bytes > MAX_BYTES {
-            let oldest = idle.by_capacity.iter().min_by_key(|(_, list)| list.front().map(|(came, _)| *came));
-            let Some((&capacity, _)) = oldest else { break };
-            if let Some(evicted) = idle.remove(capacity, false) {
-                evicted.free();
-            }
-        }
-        idle.bytes += bytes;
-        idle.clock += 1;
-        let came = idle.clock;
-        idle.by_capacity.entry(buffer.capacity).or_default().push_back((came, buffer));
+        let bytes = buffer.capacity * 8;
+        let mut cache = lock();
+        // A forked child has buffers of its parent, which it did not count.
+        cache.used.live = cache.used.live.saturating_sub(bytes);
+        cache.used.idle += bytes;
+        cache.clock += 1;
+        let came = cache.clock;
+        cache.by_capacity.entry(buffer.capacity).or_default().push_back((came, buffer));
+        let surplus = cache.surplus();
+        drop(cache);
+        surplus.into_iter().for_each(Buffer::free);
         None
     }
 
     pub(super) fn trim() {
         let taken = {
-            let mut idle = lock();
-            idle.bytes = 0;
-            core::mem::take(&mut idle.by_capacity)
+            let mut cache = lock();
+            cache.used.idle = 0;
+            core::mem::take(&mut cache.by_capacity)
         };
         taken.into_values().flatten().for_each(|(_, buffer)| buffer.free());
     }
 
-    /// Idle bytes.
-    #[cfg(test)]
-    pub(super) fn bytes() -> (usize, usize) {
-        (lock().bytes, MAX_BYTES)
+    pub(super) fn buffer_use() -> BufferUse {
+        lock().used
+    }
+
+    pub(super) fn reset_peak() {
+        let mut cache = lock();
+        cache.used.peak = cache.used.live;
     }
 }
 
 #[cfg(not(feature = "std"))]
 mod cache {
-    use super::Buffer;
+    use super::{Buffer, BufferUse};
 
     pub(super) fn take(_length: usize) -> Option<Buffer> {
         None
     }
+
+    pub(super) fn forget(_length: usize) {}
 
     pub(super) fn put(buffer: Buffer) -> Option<Buffer> {
         Some(buffer)
     }
 
     pub(super) fn trim() {}
+
+    pub(super) fn buffer_use() -> BufferUse {
+        BufferUse::default()
+    }
+
+    pub(super) fn reset_peak() {}
 }
 
 #[cfg(test)]
@@ -277,8 +402,7 @@ mod tests {
         let held: std::vec::Vec<Buffer> =
             (0..20).map(|k| Buffer::unspecified((8 << 20) + (k << 10))).collect();
         drop(held);
-        let (bytes, limit) = cache::bytes();
-        assert!(bytes <= limit);
+        assert!(buffer_use().idle <= 1 << 30);
         let shorter = Buffer::unspecified(7 << 20);
         assert!(shorter.len() == 7 << 20 && shorter.capacity >= 7 << 20);
         trim_cache();

@@ -27,7 +27,9 @@ pub mod sampling;
 
 pub use automorphism::{Automorphism, galois_inverse, rotation_element};
 pub use backend::{Backend, BackendKind};
-pub use buffer::{Buffer, trim_cache};
+pub use buffer::{
+    Buffer, BufferUse, OutOfMemory, buffer_use, recycled_bytes, reset_peak, return_large_blocks, trim_cache,
+};
 pub use conversion::{Conversion, Decomposer};
 pub use error::RingError;
 pub use expander::{Seed, StreamId};

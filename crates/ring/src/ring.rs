@@ -124,7 +124,7 @@ impl Ring {
     }
 
     /// The evaluations modulo prime `i` of integers smaller than it in absolute value, while `upcoming` is fetched from memory
-    /// ([`NttPlan::forward_small`]). Constant time in the values.
+    /// ([`NttPlan::forward_small`]), in the ring or a subring. Constant time in the values.
     #[inline]
     pub fn forward_small_limb(&self, i: usize, values: &[i64], limb: &mut [u64], upcoming: &[u64]) {
         debug_assert!(values.iter().all(|v| v.unsigned_abs() < self.moduli[i].value()));

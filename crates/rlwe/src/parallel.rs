@@ -78,11 +78,20 @@ pub fn join<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> 
 /// enough that the limbs being made are still in it when they are ended. Three to six were equally fast.
 const GROUP: usize = 4;
 
+fn runs(count: usize, threads: usize) -> usize {
+    threads * count.div_ceil(threads * GROUP)
+}
+
+/// Most targets of a run of so many.
+pub(crate) fn run_length(count: usize, threads: usize) -> usize {
+    count.div_ceil(runs(count, threads).max(1))
+}
+
 /// Cuts a list of targets into runs of about [`GROUP`], as many runs for each thread as for any other, each with the index
 /// of its first target.
 pub(crate) fn groups<T>(items: Vec<T>) -> Vec<(usize, Vec<T>)> {
-    let (count, threads) = (items.len(), threads());
-    let runs = threads * count.div_ceil(threads * GROUP);
+    let count = items.len();
+    let runs = runs(count, threads());
     let mut items = items.into_iter();
     (0..runs)
         .map(|run| {

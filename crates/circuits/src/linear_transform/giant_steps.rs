@@ -11,6 +11,9 @@ use super::rotation::Rotation;
 use super::{GiantSteps, LinearTransform};
 use crate::CircuitError;
 
+/// Giant steps that are divided and decomposed at a time.
+pub(super) const GIANTS: usize = 8;
+
 /// `sum_j rot(w_j, j)` modulo `Q P`, the rotations being those of the giant steps other than 0 in order, or the one of the
 /// chain: `w_0 + rot(w_1 + rot(w_2 + .., step), step)`.
 pub(super) fn giant_steps(
@@ -24,7 +27,10 @@ pub(super) fn giant_steps(
     let zero = || [Poly::zero(n, first.limb_count()), Poly::zero(n, first.limb_count())];
     let (GiantSteps::Chain { step }, [giant]) = (first.plan().giant_steps, steps) else {
         let mut total = if giants[0] == 0 { sums.remove(0) } else { zero() };
-        add_rotated(evaluator, first, steps, &sums, &mut total)?;
+        for steps in steps.chunks(GIANTS) {
+            let now: Vec<_> = sums.drain(..steps.len()).collect();
+            add_rotated(evaluator, first, steps, &now, &mut total)?;
+        }
         return Ok(total);
     };
     let mut sums: BTreeMap<usize, _> = giants.iter().copied().zip(sums).collect();

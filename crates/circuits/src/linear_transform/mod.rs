@@ -57,6 +57,7 @@ mod prediction;
 mod products;
 mod raised;
 mod rotation;
+mod scratch;
 mod storage;
 mod tiers;
 mod transform;
@@ -68,7 +69,8 @@ pub use plan::{BsgsPlan, GiantSteps, SwitchShape, TransformCost};
 pub use prediction::{SwitchErrors, diagonal_variance};
 pub(crate) use raised::evaluate_raised;
 pub(crate) use rotation::raised_element;
-pub use storage::{Storage, coefficient_transforms};
+pub use scratch::ScratchShape;
+pub use storage::{Storage, coefficient_transforms, transformed_words};
 pub use transform::LinearTransform;
 
 /// Error of encoding that comes from computing the embedding in `f64`: with `u = 2^-53`, a diagonal is off by at most

@@ -11,17 +11,17 @@ use super::storage::{Place, Storage, repeated};
 use super::tiers::Input;
 
 /// Primes that digits are raised to together: their conversion rows, which come from a far cache, are then read once for all.
-const GROUP: usize = 2;
+pub(super) const GROUP: usize = 2;
 
 /// Words of baby steps that a thread keeps, 64 MiB: at `N = 2^16` of 32 modulo two primes. More are made in turns, and each turn adds to the
 /// sums once.
-const BABY_WORDS: usize = 1 << 23;
+pub(super) const BABY_WORDS: usize = 1 << 23;
 
 /// Words of a limb that all giant steps visit together: of 16 baby steps 256 KiB.
-const BLOCK: usize = 1024;
+pub(super) const BLOCK: usize = 1024;
 
-/// Words of diagonals that are transformed at a time, 2 MiB: they are used before they leave the cache.
-const TRANSFORMED_WORDS: usize = 1 << 18;
+/// Words of diagonals that are transformed at a time, 8 MiB: they are used before they leave the cache.
+pub(super) const TRANSFORMED_WORDS: usize = 1 << 20;
 
 /// Where a baby step is while it is in memory.
 #[derive(Clone, Copy)]
@@ -187,6 +187,8 @@ struct Products<'p> {
 struct Term<'p> {
     transform: &'p LinearTransform,
     place: &'p Place,
+    /// Of the baby step.
+    slot: usize,
     b: &'p [u64],
     a: &'p [u64],
 }
@@ -232,64 +234,76 @@ impl<'p> Products<'p> {
                     Storage::Encoded => &mut out.0,
                     Storage::Coefficients => &mut out.1,
                 };
-                list.push(Term { transform, place, b, a });
+                list.push(Term { transform, place, slot, b, a });
             }
         }
         out
     }
 
-    /// Block by block, so that all giant steps find a block of the baby steps in a near cache.
-    fn add_encoded(&self, terms: &[Vec<Term<'_>>], sums: &mut [Sum<'_, '_>], scratch: &mut Scratch) {
-        let n = self.ring.n();
-        let limbs: Vec<Vec<&[u64]>> = terms
-            .iter()
-            .map(|terms| terms.iter().map(|t| t.transform.stored.limb(t.place, self.position)).collect())
-            .collect();
-        for start in (0..n).step_by(BLOCK) {
-            let words = start..(start + BLOCK).min(n);
-            for ((limbs, terms), sum) in limbs.iter().zip(terms).zip(&mut *sums) {
-                self.add_block(limbs, terms, words.clone(), scratch, sum);
-            }
+    fn add_encoded(&self, terms: &[Vec<Term<'p>>], sums: &mut [Sum<'_, '_>], scratch: &mut Scratch) {
+        let mut tile: Vec<(Vec<&[u64]>, Vec<&Term<'_>>)> = Vec::with_capacity(terms.len());
+        for terms in terms {
+            let limb = |term: &Term<'p>| term.transform.stored.limb(term.place, self.position);
+            tile.push((terms.iter().map(limb).collect(), terms.iter().collect()));
         }
-        sums.iter_mut().zip(terms).for_each(|(sum, terms)| sum.written |= !terms.is_empty());
+        self.add_tile(&tile, sums, scratch, self.ring.n());
     }
 
-    /// A few diagonals at a time: they are transformed, used and forgotten.
+    /// A tile of some giant steps and some baby steps at a time: its diagonals are transformed, used and forgotten. A tile of `t` diagonals reads
+    /// its baby steps once, and reads and writes its sums: least traffic with half as many giant steps as baby steps.
     fn add_coefficients(&self, terms: &[Vec<Term<'_>>], sums: &mut [Sum<'_, '_>], scratch: &mut Scratch) {
         let words = |term: &Term<'_>| term.place.transformed_words();
         let all: usize = terms.iter().flatten().map(words).sum();
-        let largest = terms.iter().flatten().map(words).max().unwrap_or(0);
-        let mut transformed = Buffer::unspecified(all.min(TRANSFORMED_WORDS).max(largest));
+        let largest = terms.iter().flatten().map(words).max().unwrap_or(1);
+        let tile = (TRANSFORMED_WORDS / largest).max(1);
+        let giants = (tile / 2).isqrt().clamp(1, terms.len().max(1));
+        let babies = tile / giants;
+        let mut transformed = Buffer::unspecified(all.min(giants * babies * largest));
         let (prime, n) = (self.first.prime(self.position), self.ring.n());
-        for (terms, sum) in terms.iter().zip(sums) {
-            let mut left = &terms[..];
-            while !left.is_empty() {
+        let count = terms.iter().flatten().map(|term| term.slot + 1).max().unwrap_or(0);
+        for (terms, sums) in terms.chunks(giants).zip(sums.chunks_mut(giants)) {
+            for begin in (0..count).step_by(babies) {
                 let mut rest = &mut transformed[..];
-                let mut limbs: Vec<&[u64]> = Vec::new();
-                for term in left {
-                    if rest.len() < words(term) {
-                        break;
+                let mut tile: Vec<(Vec<&[u64]>, Vec<&Term<'_>>)> = Vec::with_capacity(giants);
+                for terms in terms {
+                    let now = terms.iter().filter(|term| (begin..begin + babies).contains(&term.slot));
+                    let now: Vec<&Term<'_>> = now.collect();
+                    let mut limbs: Vec<&[u64]> = Vec::with_capacity(now.len());
+                    for term in &now {
+                        let (limb, after) = rest.split_at_mut(words(term));
+                        term.transform.stored.transform(self.first.parameters(), term.place, prime, limb);
+                        limbs.push(limb);
+                        rest = after;
                     }
-                    let (limb, after) = rest.split_at_mut(words(term));
-                    term.transform.stored.transform(self.first.parameters(), term.place, prime, limb);
-                    limbs.push(limb);
-                    rest = after;
+                    tile.push((limbs, now));
                 }
-                let (now, later) = left.split_at(limbs.len());
-                for start in (0..n).step_by(BLOCK) {
-                    self.add_block(&limbs, now, start..(start + BLOCK).min(n), scratch, sum);
-                }
-                sum.written = true;
-                left = later;
+                self.add_tile(&tile, sums, scratch, n);
             }
         }
+    }
+
+    /// Block by block, so that all giant steps find a block of the baby steps in a near cache.
+    fn add_tile(
+        &self,
+        tile: &[(Vec<&[u64]>, Vec<&Term<'_>>)],
+        sums: &mut [Sum<'_, '_>],
+        scratch: &mut Scratch,
+        n: usize,
+    ) {
+        for start in (0..n).step_by(BLOCK) {
+            let words = start..(start + BLOCK).min(n);
+            for ((limbs, terms), sum) in tile.iter().zip(&mut *sums) {
+                self.add_block(limbs, terms, words.clone(), scratch, sum);
+            }
+        }
+        sums.iter_mut().zip(tile).for_each(|(sum, (_, terms))| sum.written |= !terms.is_empty());
     }
 
     /// Adds the products of some words, or writes them if the sum is not written.
     fn add_block(
         &self,
         limbs: &[&[u64]],
-        terms: &[Term<'_>],
+        terms: &[&Term<'_>],
         words: Range<usize>,
         scratch: &mut Scratch,
         sum: &mut Sum<'_, '_>,

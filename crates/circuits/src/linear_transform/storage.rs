@@ -42,6 +42,11 @@ pub fn coefficient_transforms(log_n: u32, periods: impl IntoIterator<Item = usiz
     sum / butterflies(log_n)
 }
 
+/// Words modulo one prime of the diagonals of the given periods, where they are kept as coefficients and transformed.
+pub fn transformed_words(periods: impl IntoIterator<Item = usize>) -> usize {
+    periods.into_iter().map(|period| 1usize << log_degree(period)).sum()
+}
+
 /// Degree of the subring in which a diagonal is transformed.
 fn log_degree(period: usize) -> u32 {
     (2 * period).trailing_zeros().max(MIN_LOG_N)
@@ -127,8 +132,14 @@ impl Stored {
         debug_assert_eq!(self.storage, Storage::Coefficients);
         let ring = parameters.rlwe().ring();
         let words = &self.words.signed()[place.offset..][..2 * place.period];
-        parameters.embedding().residues_of_words(words, place.largest, ring.modulus(prime), out);
-        ring.forward_subring_limb(prime, out);
+        let modulus = ring.modulus(prime);
+        // The modulus rounds to f64 by less than half of itself.
+        if words.len() == out.len() && 2.0 * place.largest < modulus.value() as f64 {
+            ring.forward_small_limb(prime, words, out, &[]);
+        } else {
+            parameters.embedding().residues_of_words(words, place.largest, modulus, out);
+            ring.forward_subring_limb(prime, out);
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use super::diagonals::{Diagonal, Diagonals};
 use super::norms::{RowNorms, RowSums, Spread};
 use super::prediction::diagonal_variance;
 use super::storage::{Place, Storage, Stored};
-use super::{BsgsPlan, ENCODING_UNITS};
+use super::{BsgsPlan, ENCODING_UNITS, ScratchShape};
 use crate::CircuitError;
 
 /// The diagonals that share a giant step.
@@ -246,6 +246,16 @@ impl LinearTransform {
     /// Bytes of the diagonals that it keeps: [`Storage::bytes`].
     pub fn bytes(&self) -> usize {
         self.stored.bytes()
+    }
+
+    /// What decides the memory of its evaluation on an input at its level.
+    pub fn scratch_shape(&self) -> ScratchShape {
+        let places = self.giants.iter().flat_map(|giant| &giant.terms).map(|(_, place)| place);
+        let transformed = match self.storage() {
+            Storage::Encoded => 0,
+            Storage::Coefficients => places.map(Place::transformed_words).sum(),
+        };
+        ScratchShape { transformed, ..ScratchShape::new(&[&self.plan]) }
     }
 
     /// Index of the prime of a limb: ciphertext primes, then special primes.

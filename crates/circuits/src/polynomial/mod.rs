@@ -29,6 +29,7 @@
 mod evaluate;
 mod plan;
 mod rounding;
+mod scratch;
 mod sensitivity;
 mod sum;
 

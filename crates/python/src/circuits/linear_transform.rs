@@ -278,7 +278,7 @@ impl Shape {
     }
 }
 
-fn checked_periods(periods: Vec<usize>) -> Result<Vec<usize>, Failure> {
+pub(crate) fn checked_periods(periods: Vec<usize>) -> Result<Vec<usize>, Failure> {
     let max = 1usize << (keywright_ring::MAX_LOG_N - 1);
     match periods.iter().find(|period| !period.is_power_of_two() || **period > max) {
         Some(&period) => Err(CircuitError::DiagonalPeriod { period, slots: max }.into()),

@@ -5,5 +5,5 @@ pub(crate) mod bootstrapper;
 pub(crate) mod bootstrapper_plan;
 pub(crate) mod error_model;
 pub(crate) mod linear_transform;
-mod plan_arguments;
+pub(crate) mod plan_arguments;
 pub(crate) mod polynomial;

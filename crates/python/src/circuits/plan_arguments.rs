@@ -40,7 +40,7 @@ pub(super) fn parse_storage(name: &str) -> Result<Storage, Failure> {
 }
 
 /// How a bootstrapping keeps its diagonals, if it does.
-pub(super) fn parse_kept(name: &str) -> Result<Option<Storage>, Failure> {
+pub(crate) fn parse_kept(name: &str) -> Result<Option<Storage>, Failure> {
     match (name, parse_storage(name)) {
         ("streamed", _) => Ok(None),
         (_, Ok(storage)) => Ok(Some(storage)),

@@ -20,7 +20,7 @@ use keywright_ckks::CkksError;
 use keywright_ckks::encoder::EncoderError;
 use keywright_client::ClientError;
 use keywright_pool::PoolError;
-use keywright_ring::RingError;
+use keywright_ring::{OutOfMemory, RingError};
 use keywright_rlwe::RlweError;
 use keywright_thin_server::ServerError;
 use keywright_wire::WireError;
@@ -30,7 +30,7 @@ use pyo3::prelude::*;
 use bfv::bfv;
 use ckks::{circuit, ckks};
 use client::{client, server};
-use description::exception;
+use description::{Described, described, exception};
 use pools::pool;
 pub(crate) use refusal::Refusal;
 use sums::aggregation;
@@ -51,6 +51,8 @@ pub(crate) enum Failure {
     InFile(PathBuf, WireError),
     /// What the system says of a file.
     File(PathBuf, std::io::Error),
+    /// No memory for a result or for what is computed on the way.
+    Memory(OutOfMemory),
     /// Raised by Python code that was called, or by an argument of the wrong type.
     Python(PyErr),
     /// A class that refuses to be pickled.
@@ -99,6 +101,10 @@ from! {
     Refusal => Self::Argument,
 }
 
+fn memory(py: Python<'_>, error: OutOfMemory) -> PyResult<Described<'_>> {
+    described!(py, "OutOfMemoryError", bytes = error.bytes)
+}
+
 /// Names the file in what the system says of it.
 pub(crate) fn file(path: &Path) -> impl FnOnce(WireError) -> Failure + '_ {
     |error| match error {
@@ -139,6 +145,7 @@ impl From<Failure> for PyErr {
                 Failure::InFile(path, error) => (format!("{}: {error}", path.display()), wire(py, &error)),
                 Failure::Wire(error) => (error.to_string(), wire(py, &error)),
                 Failure::Aggregation(error) => (error.to_string(), aggregation(py, &error)),
+                Failure::Memory(error) => (error.to_string(), memory(py, error)),
                 Failure::Argument(refusal) => refusal.describe(py),
             };
             exception(py, &message, described).unwrap_or_else(|error| error)

@@ -90,6 +90,13 @@ pub fn subring_transform_is_the_rings(backend: &'static dyn Backend) {
                     ring.forward_limb(i, &mut whole);
                     let mut part = coefficients.clone();
                     ring.forward_subring_limb(i, &mut part);
+                    let signed = |&x: &u64| if x % 2 == 0 { x as i64 } else { x as i64 - q as i64 };
+                    let values: Vec<i64> = coefficients.iter().map(signed).collect();
+                    let mut small = vec![0; values.len()];
+                    ring.forward_small_limb(i, &values, &mut small, &[]);
+                    assert_limb(&small, &part, || {
+                        format!("integers, degree 2^{log_m} in 2^{log_n}, mod {q}")
+                    });
                     let expanded: Vec<u64> =
                         part.iter().flat_map(|&value| std::iter::repeat_n(value, repeat)).collect();
                     assert_limb(&expanded, &whole, || {

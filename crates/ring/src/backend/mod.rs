@@ -54,7 +54,7 @@ pub trait NttPlan: Send + Sync {
     /// transform in the ring.
     fn forward_subring(&self, limb: &mut [u64]);
     /// The evaluations of integers smaller than the modulus in absolute value, without a branch on them: what
-    /// [`Backend::lift_small`] and [`Self::forward`] give.
+    /// [`Backend::lift_small`] and [`Self::forward`] give, or, of as many integers as a subring has, [`Self::forward_subring`].
     fn forward_small(&self, values: &[i64], limb: &mut [u64], upcoming: &[u64]);
     /// Evaluations to coefficients, in place; canonical in, canonical out.
     fn inverse(&self, limb: &mut [u64]);

@@ -12,6 +12,7 @@ mod pipeline;
 pub mod plan;
 pub mod ring_down;
 pub mod ring_up;
+mod scratch;
 mod work;
 
 pub(crate) use cache::PlanCache;
@@ -24,4 +25,5 @@ pub use pipeline::Finish;
 pub use plan::SwitchPlan;
 pub use ring_down::ring_down;
 pub use ring_up::ring_up;
+pub use scratch::division_limbs;
 pub use work::{RANK_WEIGHTS, SwitchWork, Work};

@@ -4,7 +4,7 @@ import argparse
 
 from keywright._terminal import Column, Terminal
 from keywright._units import format_bytes
-from keywright.plan.memory.machine import default_budget, map_large_allocations
+from keywright.plan.memory.machine import default_budget
 from keywright.plan.memory.process import ProcessPlan
 
 from .inputs import parse_bytes
@@ -23,9 +23,7 @@ def add_memory_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def memory_budget(options: argparse.Namespace) -> int:
-    """Most bytes of the process: those that are named, or most of what is free. What is freed from now on is
-    given back."""
-    map_large_allocations()
+    """Most bytes of the process: those that are named, or most of what is free."""
     return default_budget() if options.memory is None else parse_bytes(options.memory)
 
 

@@ -27,7 +27,7 @@ class Way:
     Attributes:
         storage: which.
         stored_bytes: what is kept between uses.
-        used_bytes: what is there beside during a use.
+        used_bytes: diagonals that are there during a use, where they are no scratch of it.
         seconds: what every use takes more than with encoded ones, one thread.
         making_seconds: what is done once, likewise.
     """
@@ -119,13 +119,11 @@ def bootstrap_diagonals(
     transformed = Work(transforms=(limbs * size * chain.log_n / 16, 0.0)).seconds(weights)
     embeddings = coefficients / (8 << chain.log_n) * size * chain.log_n / 16
     embedded = Work(embeddings=embeddings).seconds(weights)
-    # A factor that is made for one use is encoded, of values that are as large.
-    largest = encoded // max(1, len(plan.factors))
     return Kept(
         (index, BOOTSTRAP, 0),
         uses,
         (
-            Way("streamed", 0, 2 * largest, transformed + embedded, 0.0),
+            Way("streamed", 0, 0, transformed + embedded, 0.0),
             Way("coefficients", coefficients, 0, transformed, embedded),
             Way("encoded", encoded, 0, 0.0, transformed + embedded),
         ),

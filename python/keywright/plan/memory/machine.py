@@ -1,6 +1,5 @@
 """What memory the machine has, and what this process takes."""
 
-import ctypes
 import os
 import resource
 import sys
@@ -15,12 +14,6 @@ CGROUP_FILES = (
     ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
 )
 """Limit and use of a control group, of the second and of the first version."""
-
-TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
-"""Parameters of glibc's mallopt."""
-
-LARGE = 1 << 20
-"""Bytes from which on an allocation is large."""
 
 UNLIMITED = 1 << 60
 """A limit of a control group that is none."""
@@ -57,16 +50,6 @@ def peak_bytes() -> int:
         return peak
     counted = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return counted if sys.platform == "darwin" else counted * 1024
-
-
-def map_large_allocations() -> None:
-    """Let the system's allocator give large allocations back when they are freed: glibc otherwise keeps those
-    of up to 32 MiB in its heap once one was freed, with what lies between them. Elsewhere nothing is done."""
-    if sys.platform == "linux":
-        library = ctypes.CDLL(None)
-        if hasattr(library, "mallopt"):
-            for parameter in (MMAP_THRESHOLD, TRIM_THRESHOLD):
-                library.mallopt(parameter, LARGE)
 
 
 def _fields(path: Path) -> dict[str, int]:

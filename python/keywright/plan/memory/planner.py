@@ -9,10 +9,10 @@ taken.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 
-from keywright._core import threads
+from keywright._core import recycled_bytes, threads
 from keywright._units import format_bytes
 from keywright.errors import MemoryBudgetError
 from keywright.plan.cost.model import CostModel
@@ -21,7 +21,7 @@ from keywright.plan.keys.time_prediction import predict_plan
 from keywright.plan.workload.network_protocol import NetworkLike
 
 from .ciphertexts import live_bytes
-from .diagonals import BOOTSTRAP, Kept, Place, Way, bootstrap_diagonals, network_diagonals
+from .diagonals import BOOTSTRAP, Kept, Place, Storage, Way, bootstrap_diagonals, network_diagonals
 from .key_stream import least_key_memory, stream_seconds
 from .process import Memory, ProcessPlan
 from .scratch import Scratch
@@ -34,6 +34,9 @@ STREAMED = (0.0, 0.25, 0.5, 0.75)
 
 ALLOWANCE = 24 << 20
 """What libraries load later, and what allocators keep."""
+
+TABLE_LIMBS = 4
+"""Polynomials modulo one prime that the tables of its transforms, both ways, are as large as."""
 
 
 @dataclass(frozen=True)
@@ -89,29 +92,45 @@ class _Candidate:
         return [*network_diagonals(self.network, self.execution, self.model), *bootstraps]
 
     @cached_property
-    def _running(self) -> list[tuple[int, int]]:
-        """Ciphertexts and scratch of each instruction."""
-        network, rings = self.network, {0, *self.network.rings.values()}
-        scratch = {ring: Scratch(self.execution.in_ring(ring), threads()) for ring in rings}
-        bootstraps = [scratch[0].bootstrap(plan) for plan in self.plans]
-        live = live_bytes(network, self.chain, self.process.outputs)
-        used = [
-            scratch[network.rings[step.result]].instruction(network, step, bootstraps)
-            for step in network.instructions
-        ]
-        return list(zip(live, used, strict=True))
+    def _live(self) -> list[int]:
+        """Ciphertexts of each instruction."""
+        return live_bytes(self.network, self.chain, self.process.outputs)
+
+    @cached_property
+    def _scratch(self) -> Callable[[int, Storage], int]:
+        """Scratch of an instruction, by its index and how its diagonals are kept."""
+        network = self.network
+        bootstraps, count = tuple(self.plans), threads()
+        rings = {0, *network.rings.values()}
+        scratch = {ring: Scratch(self.execution.in_ring(ring), bootstraps, count) for ring in rings}
+
+        @cache
+        def of(index: int, storage: Storage) -> int:
+            step = network.instructions[index]
+            return scratch[network.rings[step.result]].instruction(network, step, storage)
+
+        return of
 
     def running(self, chosen: Mapping[Place, Way]) -> tuple[int, int]:
         """Ciphertexts and scratch where they are most together."""
         found = []
-        for step, (live, used) in zip(self.network.instructions, self._running, strict=True):
-            place: Place | None = None
+        for index, (step, live) in enumerate(zip(self.network.instructions, self._live, strict=True)):
+            way = None
             if step.opcode == "linear_transform":
-                place = (step.argument, step.level + 1, self.network.rings[step.result])
+                way = chosen[step.argument, step.level + 1, self.network.rings[step.result]]
             elif step.opcode == "bootstrap":
-                place = (step.argument, BOOTSTRAP, 0)
-            found.append((live, used + (0 if place is None else chosen[place].used_bytes)))
+                way = chosen[step.argument, BOOTSTRAP, 0]
+            if way is None:
+                found.append((live, self._scratch(index, "encoded")))
+            else:
+                found.append((live, way.used_bytes + self._scratch(index, way.storage)))
         return max(found, key=sum, default=(0, 0))
+
+    @cached_property
+    def tables(self) -> int:
+        """Roots of unity of every prime of every ring, which are made when a prime is first used."""
+        chains = [ring.workload.chain for ring in self.execution.plan.rings]
+        return sum(TABLE_LIMBS * (8 << chain.log_n) * (len(chain.q) + len(chain.p)) for chain in chains)
 
     def key_ways(self) -> list[tuple[int | None, int, float]]:
         """Bytes of keys at a time, None for all and as a number, and seconds that streaming takes."""
@@ -159,23 +178,25 @@ class _Candidate:
     def plan(self, budget: int, keys: tuple[int | None, int, float]) -> ProcessPlan:
         """The plan with keys in memory in some way, whether it is within the budget or not."""
         key_memory, key_bytes, key_seconds = keys
-        idle = self._idle()
         resident = self.process.resident_bytes + ALLOWANCE
-        fixed = resident + key_bytes + idle
+        fixed = resident + self.tables + key_bytes
         chosen = {kept.place: kept.ways[0] for kept in self.kept}
         for _ in range(2):  # What is kept is not made for a use: there is more room.
-            chosen = self.choose(budget - fixed - sum(self.running(chosen)))
+            left = budget - fixed - sum(self.running(chosen))
+            chosen = self.choose(left - self._idle(max(0, budget - resident)))
         ciphertexts, scratch = self.running(chosen)
         stored = {place: way.stored_bytes for place, way in chosen.items()}
         bootstraps = sum(size for (_, level, _), size in stored.items() if level == BOOTSTRAP)
+        buffers = key_bytes + sum(stored.values()) + ciphertexts + scratch
         memory = Memory(
             resident,
+            self.tables,
             key_bytes,
             sum(stored.values()) - bootstraps,
             bootstraps,
             ciphertexts,
             scratch,
-            idle,
+            self._idle(self.tables + buffers),
         )
         seconds = (
             self.seconds + key_seconds + sum(kept.uses * chosen[kept.place].seconds for kept in self.kept)
@@ -196,17 +217,14 @@ class _Candidate:
             self.process.key_sets,
         )
 
-    def _idle(self) -> int:
-        """What is kept idle: of what operations of each kind at each level leave, the others take about half
-        again."""
-        left = {}
-        for step, (_, used) in zip(self.network.instructions, self._running, strict=True):
-            left[step.opcode, step.level] = used
-        return min(MOST_IDLE, sum(left.values()) // 2)
-
-
-MOST_IDLE = 1 << 30
-"""Most that the engine keeps idle."""
+    def _idle(self, buffers: int) -> int:
+        """What is kept idle beyond so many bytes of buffers: what the engine keeps at most, and no more than
+        operations of each kind at each level leave, of which the others take about half again."""
+        left = {
+            (step.opcode, step.level): self._scratch(index, "encoded")
+            for index, step in enumerate(self.network.instructions)
+        }
+        return min(recycled_bytes(buffers), sum(left.values()) // 2)
 
 
 def _hull(kept: Kept, value: Value) -> list[tuple[Way, Way]]:

@@ -14,7 +14,8 @@ class Memory:
     """Bytes of a process at its peak, part by part.
 
     Attributes:
-        process: what it has before anything is made: interpreter, libraries, tables, the program.
+        process: what it has before anything is made: interpreter, libraries, the program.
+        tables: of the transforms of every prime.
         keys: those that are in memory at a time, master keys included.
         diagonals: of the network, as they are kept.
         bootstraps: of the bootstraps, as they are kept.
@@ -24,6 +25,7 @@ class Memory:
     """
 
     process: int
+    tables: int
     keys: int
     diagonals: int
     bootstraps: int

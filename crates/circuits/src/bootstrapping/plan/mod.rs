@@ -10,6 +10,7 @@
 //! | `key_queries.rs` | the keys that are needed, made and checked |
 //! | `key_groups.rs` | the key switches, for a key planner |
 //! | `operations.rs` | everything else that takes time, for a key planner |
+//! | `scratch.rs` | the memory that stages take while they run |
 
 mod bootstrapper_plan;
 mod construction;
@@ -19,6 +20,7 @@ mod key_groups;
 mod key_queries;
 mod literal;
 mod operations;
+mod scratch;
 
 pub use bootstrapper_plan::BootstrapperPlan;
 pub use factors::FactorSteps;

@@ -96,6 +96,18 @@ impl EvalModPlan {
         out
     }
 
+    /// Limbs that the reduction of one ciphertext at `level` holds at its peak, its result among them and the input not; relinearizations as in
+    /// [`PolynomialPlan::scratch_limbs`].
+    pub fn scratch_limbs(&self, level: usize, relinearization: &dyn Fn(usize) -> usize) -> usize {
+        let angles = level - self.cosine.depth();
+        let arcsine = angles - self.double_angles();
+        let angle = |level: usize| 2 * (level + 1) + 3 * (level + 1) + relinearization(level);
+        let first = self.cosine.scratch_limbs(level, relinearization);
+        let second = (arcsine + 1..=angles).map(angle).max().unwrap_or(0);
+        let last = self.arcsine.as_ref().map_or(0, |plan| plan.scratch_limbs(arcsine, relinearization));
+        first.max(second).max(last)
+    }
+
     /// The scale from which repeated squares of the input, each divided by the prime that is removed, come to that
     /// of the prime after the cosine. With wider primes at the first levels the first powers have larger scales,
     /// and their errors count most: see [the module](self).

@@ -77,10 +77,24 @@ impl<L: Lanes + 'static> Plan<L> {
         })
     }
 
-    /// The table of the forward transform in the subring of degree `2^log_m`.
-    fn subring_table(&self, log_m: u32) -> Buffer {
-        let root = self.modulus.pow(self.psi, (self.length >> log_m) as u64);
-        tables::forward::<L>(&self.modulus, log_m, root)
+    /// Calls `f` with the table of the forward transform in the ring or the subring of degree `length`.
+    fn with_table(&self, length: usize, f: impl FnOnce(&[u64])) {
+        let log_m = length.trailing_zeros();
+        assert!(
+            length.is_power_of_two() && log_m >= crate::MIN_LOG_N && length <= self.length,
+            "a limb of this plan's degree or of a subring"
+        );
+        if length == self.length {
+            return f(&self.forward);
+        }
+        let make = || {
+            let root = self.modulus.pow(self.psi, (self.length >> log_m) as u64);
+            tables::forward::<L>(&self.modulus, log_m, root)
+        };
+        #[cfg(feature = "std")]
+        f(self.subrings[(log_m - crate::MIN_LOG_N) as usize].get_or_init(make));
+        #[cfg(not(feature = "std"))]
+        f(&make());
     }
 }
 
@@ -109,34 +123,20 @@ impl<L: Lanes + 'static> NttPlan for Plan<L> {
     }
 
     fn forward_subring(&self, limb: &mut [u64]) {
-        let (length, log_m) = (limb.len(), limb.len().trailing_zeros());
-        assert!(
-            length.is_power_of_two() && log_m >= crate::MIN_LOG_N && length <= self.length,
-            "a limb of a subring of this plan's degree"
-        );
-        if length == self.length {
-            return self.forward(limb, &[]);
-        }
-        #[cfg(feature = "std")]
-        let table =
-            self.subrings[(log_m - crate::MIN_LOG_N) as usize].get_or_init(|| self.subring_table(log_m));
-        #[cfg(not(feature = "std"))]
-        let table = &self.subring_table(log_m);
-        // SAFETY: length and table agree, and the CPU features are there, by the invariant.
-        unsafe {
-            forward!(self, transform[](&self.modulus, limb.as_mut_ptr(), length, table, &[]));
-        }
+        self.with_table(limb.len(), |table| {
+            // SAFETY: length and table agree, and the CPU features are there, by the invariant.
+            unsafe { forward!(self, transform[](&self.modulus, limb.as_mut_ptr(), limb.len(), table, &[])) }
+        });
     }
 
     fn forward_small(&self, values: &[i64], limb: &mut [u64], upcoming: &[u64]) {
-        assert!(limb.len() == self.length && values.len() == self.length, "limbs of this plan's degree");
-        // SAFETY: lengths and tables agree, and the CPU features are there, by the invariant.
-        unsafe {
-            forward!(
-                self,
-                transform_small[](&self.modulus, values, limb.as_mut_ptr(), &self.forward, upcoming)
-            );
-        }
+        assert_eq!(limb.len(), values.len(), "as many integers as residues");
+        self.with_table(values.len(), |table| {
+            // SAFETY: lengths and table agree, and the CPU features are there, by the invariant.
+            unsafe {
+                forward!(self, transform_small[](&self.modulus, values, limb.as_mut_ptr(), table, upcoming));
+            }
+        });
     }
 
     fn inverse(&self, limb: &mut [u64]) {

@@ -1,0 +1,74 @@
+use keywright_rlwe::SwitchLayout;
+use keywright_rlwe::switch::division_limbs;
+
+use super::giant_steps::GIANTS;
+use super::products::{BABY_WORDS, BLOCK, GROUP, TRANSFORMED_WORDS};
+use super::{BsgsPlan, GiantSteps};
+
+/// Counts of a block row of transforms that decide what memory its evaluation takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ScratchShape {
+    /// Inputs that are above the level of the transforms, of which copies are made.
+    pub above: usize,
+    /// Inputs and what is made of them before baby steps: each is decomposed.
+    pub tiers: usize,
+    /// Baby steps of all inputs that have a key.
+    pub switched: usize,
+    /// Baby steps of all inputs that have none.
+    pub lifted: usize,
+    /// Giant steps of all inputs, 0 among them.
+    pub giants: usize,
+    /// Giant steps other than 0.
+    pub rotated: usize,
+    /// Whether giant steps are chained.
+    pub chained: bool,
+    /// Words modulo each prime of all diagonals that are kept as coefficients: at least `2^MIN_LOG_N` each.
+    pub transformed: usize,
+}
+
+impl ScratchShape {
+    /// Of inputs with their plans, with diagonals that are kept encoded, at the level of the transforms.
+    pub fn new(plans: &[&BsgsPlan]) -> Self {
+        let mut giants: Vec<usize> = plans.iter().flat_map(|plan| &plan.giants).copied().collect();
+        giants.sort_unstable();
+        giants.dedup();
+        let mut out = Self { giants: giants.len(), ..Self::default() };
+        out.rotated = giants.iter().filter(|&&giant| giant != 0).count();
+        for plan in plans {
+            let lifted = plan.babies.iter().filter(|&&baby| baby % plan.tier == 0).count();
+            out.tiers += 1 + plan.hops();
+            out.lifted += lifted;
+            out.switched += plan.babies.len() - lifted;
+            out.chained |= plan.giant_steps != GiantSteps::Separate;
+        }
+        out
+    }
+
+    /// Bytes that the evaluation holds at its peak, the result among them and the inputs not, with keys of one layout and so many threads.
+    pub fn bytes(&self, log_n: u32, layout: &SwitchLayout, threads: usize) -> usize {
+        let n = 1usize << log_n;
+        let (kept, removed) = (layout.level + 1, layout.removed().count());
+        let (primes, digits) = (kept + removed, layout.digits.len());
+        let made = self.above + self.tiers.saturating_sub(1);
+        let inputs = if layout.raises { kept } else { 2 * kept * made };
+        let sums = 2 * primes * self.giants;
+        let tasks = threads.min(primes.div_ceil(GROUP));
+
+        let most = (self.switched + self.lifted).clamp(1, (BABY_WORDS / (2 * n * GROUP)).max(1));
+        let hoisted = if self.switched == 0 { 0 } else { self.tiers * layout.decomposition_limbs() };
+        let babies = inputs + hoisted + sums + tasks * (GROUP * (digits + 1 + 2 * most) + 2);
+        let blocks = (self.switched + self.lifted) * BLOCK + self.transformed.min(TRANSFORMED_WORDS);
+        let babies = babies * n + tasks * blocks;
+
+        let zero = if self.rotated < self.giants || self.chained { 0 } else { 2 * primes };
+        let together = if self.chained { 1 } else { GIANTS }.min(self.rotated);
+        let switched = together * (kept + layout.decomposition_limbs()) + tasks * (GROUP * digits + 3);
+        let giants = match (self.rotated, layout.raises) {
+            (0, _) => 0,
+            (_, true) => sums + division_limbs(2, kept, removed, threads) + 2 * kept * (self.giants - 1),
+            (_, false) => sums + zero + switched.max(division_limbs(together, kept, removed, threads)),
+        };
+        let division = 2 * primes + division_limbs(2, kept - 1, removed + 1, threads);
+        babies.max((inputs + giants.max(division)) * n) * 8
+    }
+}

@@ -1,0 +1,50 @@
+use super::plan::{Node, PolynomialPlan};
+
+/// Limbs that an evaluation holds at its peak, its result among them.
+struct Held<'r> {
+    top: usize,
+    /// Of a relinearization at a level, with the result.
+    relinearization: &'r dyn Fn(usize) -> usize,
+    peak: usize,
+}
+
+impl Held<'_> {
+    /// A sum of products at a level, relinearized and rescaled, beside what is held.
+    fn product(&mut self, held: usize, level: usize) {
+        self.peak = self.peak.max(held + 3 * (level + 1) + (self.relinearization)(level));
+    }
+
+    fn node(&mut self, node: &Node, held: usize) {
+        let level = self.top + 1 - node.depth;
+        let mut quotients = 0;
+        for (quotient, _) in &node.products {
+            self.node(quotient, held + quotients);
+            quotients += 2 * (self.top + 1 - quotient.depth);
+        }
+        if node.products.is_empty() {
+            self.peak = self.peak.max(held + 4 * (level + 1));
+        } else {
+            self.product(held + quotients, level);
+        }
+    }
+}
+
+impl PolynomialPlan {
+    /// Limbs that the evaluation on an input at `level` holds at its peak, the result among them and the input not. A
+    /// relinearization with a rescaling at a level holds so many as the function says, without its input.
+    pub fn scratch_limbs(&self, level: usize, relinearization: &dyn Fn(usize) -> usize) -> usize {
+        let change = 2 * (level + 1);
+        let top = level - self.change_depth();
+        let mut held = Held { top, relinearization, peak: 2 * change };
+        let mut powers = 2 * (top + 1);
+        for power in self.powers() {
+            let level = top + 1 - power.depth;
+            held.product(powers, level);
+            powers += 2 * level;
+        }
+        if let Some(root) = self.root() {
+            held.node(root, powers);
+        }
+        held.peak
+    }
+}
