@@ -7,6 +7,7 @@ from typing import Any
 
 import keywright as kw
 from keywright import nn
+from keywright._arrays import require_file
 from keywright._terminal import Column, Terminal, Value
 
 from .helpers.errors import CommandError
@@ -23,6 +24,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     path: Path = options.file
     if path.is_dir():
         raise CommandError(f"{path} is a folder; name one of its files")
+    require_file(path)
     program = nn.Program.load(path) if zipfile.is_zipfile(path) else None
     described = kw.inspect(path) if program is None else _program(path, program)
     if terminal.json:

@@ -226,9 +226,9 @@ def test_errors_are_one_line(
     out = tmp_path / "out"
     cases: list[tuple[str, tuple[object, ...]]] = [
         ("takes (1, 8, 8), or many", ("infer", "--model", model, "--input", wrong)),
-        ("not a numpy file", ("infer", "--model", model, "--input", text)),
-        ("not a numpy file", ("infer", "--model", model, "--input", objects)),
-        ("archive of a", ("infer", "--model", model, "--input", archive)),
+        ("no numpy file", ("infer", "--model", model, "--input", text)),
+        ("no numpy file", ("infer", "--model", model, "--input", objects)),
+        ("is an archive", ("infer", "--model", model, "--input", archive)),
         ("not finite", ("infer", "--model", model, "--input", nan)),
         ("absent.npy", ("infer", "--model", model, "--input", tmp_path / "absent.npy")),
         ("absent.onnx", ("infer", "--model", tmp_path / "absent.onnx", "--input", images)),

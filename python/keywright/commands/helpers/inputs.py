@@ -1,12 +1,17 @@
 """What commands are given: amounts of memory, arrays, images."""
 
+import io
 import re
-from collections.abc import Mapping
+import struct
+import warnings
+import zlib
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from keywright._arrays import read_array, read_file
+from keywright.errors import FormatError
 from keywright.nn import RefusalError
 from keywright.nn.front_ends.model_file import load_model, sample_shape
 
@@ -15,6 +20,21 @@ from .errors import CommandError
 IMAGE_SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png")
 MAX_PIXELS = 1 << 24
 """Pixels of the largest image that is read."""
+MAX_IMAGE_BYTES = 64 << 20
+MAX_ARRAY_BYTES = 4 << 30
+"""Bytes of the largest array that is read, as float64."""
+IMAGE_FORMATS = ("BMP", "JPEG", "PNG")
+UNREADABLE_IMAGE = (
+    OSError,
+    ValueError,
+    SyntaxError,
+    LookupError,
+    TypeError,
+    ArithmeticError,
+    struct.error,
+    zlib.error,
+)
+"""What Pillow raises for damaged images."""
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
@@ -37,19 +57,15 @@ def load_array(path: Path) -> NDArray[np.float64]:
     """A numpy file of numbers, without pickled objects.
 
     Raises:
-        CommandError: the file is not one, or is not of finite real numbers.
+        CommandError: the file is not one, has more than `MAX_ARRAY_BYTES`, or is not of finite real numbers.
     """
+    data = _read_file(path, MAX_ARRAY_BYTES)
+    if data.startswith(b"PK"):
+        raise CommandError(f"{path} is an archive; save one array with numpy.save")
     try:
-        array = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise CommandError(
-            f"{path} is not a numpy file of numbers ({error}); write it with numpy.save"
-        ) from error
-    if isinstance(array, Mapping):
-        raise CommandError(f"{path} is an archive of {', '.join(array)}; save one array with numpy.save")
-    if array.dtype.kind not in "biuf":
-        raise CommandError(f"{path} has dtype {array.dtype}; real numbers are needed")
-    values = np.asarray(array, np.float64)
+        values = read_array(data, MAX_ARRAY_BYTES // 8).astype(np.float64)
+    except FormatError as error:
+        raise CommandError(f"{path} is {error}; write it with numpy.save") from error
     if not np.isfinite(values).all():
         count = int((~np.isfinite(values)).sum())
         raise CommandError(f"{path} holds {count} values that are not finite; give finite numbers")
@@ -63,19 +79,30 @@ def load_image(path: Path) -> NDArray[np.float64]:
         CommandError: Pillow is not installed, the file is no image, or it is larger than `MAX_PIXELS`.
     """
     try:
-        from PIL import Image, UnidentifiedImageError
+        from PIL import Image
     except ImportError as error:
         raise CommandError("images need Pillow: pip install pillow; or give a .npy file") from error
+    data = _read_file(path, MAX_IMAGE_BYTES)
     try:
-        with Image.open(path) as image:
-            if image.width * image.height > MAX_PIXELS:
-                raise CommandError(
-                    f"{path} has {image.width} x {image.height} pixels; at most {MAX_PIXELS} are read"
-                )
-            pixels = np.asarray(image.convert("L" if image.mode in ("1", "L") else "RGB"), np.float64)
-    except UnidentifiedImageError as error:
-        raise CommandError(f"{path} is not an image that Pillow reads") from error
+        with warnings.catch_warnings():
+            # Pillow warns of sizes far above `MAX_PIXELS`, and raises at larger ones still.
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(io.BytesIO(data), formats=IMAGE_FORMATS) as image:
+                if image.width * image.height > MAX_PIXELS:
+                    raise CommandError(
+                        f"{path} has {image.width} x {image.height} pixels; at most {MAX_PIXELS} are read"
+                    )
+                pixels = np.asarray(image.convert("L" if image.mode in ("1", "L") else "RGB"), np.float64)
+    except (Image.DecompressionBombError, *UNREADABLE_IMAGE) as error:
+        raise CommandError(f"{path} is not an image that Pillow reads ({error})") from error
     return pixels.reshape(*pixels.shape[:2], -1).transpose(2, 0, 1) / 255.0
+
+
+def _read_file(path: Path, most: int) -> bytes:
+    try:
+        return read_file(path, most)
+    except FormatError as error:
+        raise CommandError(str(error)) from error
 
 
 def load_inputs(path: Path, count: int | None = None) -> NDArray[np.float64]:

@@ -26,6 +26,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from keywright._arrays import read_array, require_file
 from keywright.nn.activations.polynomials import PolynomialSpec
 from keywright.nn.errors import ProgramFormatError
 from keywright.nn.graph.sparse import Vector
@@ -60,8 +61,8 @@ UNREADABLE = (
     OverflowError,
     RuntimeError,
 )
-"""What zipfile, json and numpy raise for damaged data: a RuntimeError where it asks for a compression that
-they do not have, or is nested too deeply."""
+"""What zipfile and json raise for damaged data: a RuntimeError where it is said to be encrypted, or is nested
+too deeply."""
 
 
 def save(program: CompiledNetwork, path: str | Path) -> None:
@@ -98,8 +99,10 @@ def load(path: str | Path, kind: type[Kind], max_bytes: int = MAX_BYTES) -> Kind
     Raises:
         ProgramFormatError: not a program file, another version, damaged, inconsistent, or larger than
             allowed.
+        FormatError: a folder, a pipe or a device.
         FileNotFoundError: there is no such file.
     """
+    require_file(path)
     with Path(path).open("rb") as file:
         if os.fstat(file.fileno()).st_size > max_bytes:
             raise ProgramFormatError(f"{path}: {_too_large(max_bytes)}")
@@ -222,9 +225,7 @@ def _array(
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if archive.getinfo(name).file_size > size + NPY_HEADER_BYTES:
         raise ProgramFormatError(f"{name} is larger than the {size} bytes that its shape {shape} takes")
-    with archive.open(name) as entry:
-        array = np.lib.format.read_array(entry, allow_pickle=False)
-        entry.read()  # to the end, where the checksum is compared
+    array = read_array(_entry(archive, name), math.prod(shape))
     if array.shape != shape or array.dtype != dtype:
         raise ProgramFormatError(
             f"{name} holds {array.dtype} {array.shape}, expected {np.dtype(dtype)} {shape}"
@@ -232,11 +233,19 @@ def _array(
     return array
 
 
+def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
+    """An entry that is packed as `save` packs, or not at all: other decoders raise what they like, and take
+    the memory that their data asks for."""
+    if archive.getinfo(name).compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ProgramFormatError(f"{name} is packed by method {archive.getinfo(name).compress_type}")
+    return archive.read(name)
+
+
 def _read(reader: _Reader, kind: type[Kind]) -> Kind:
     archive = reader.archive
     if archive.getinfo("program.json").file_size > MAX_DESCRIPTION_BYTES:
         raise ProgramFormatError(f"program.json is larger than {MAX_DESCRIPTION_BYTES} bytes")
-    data = json.loads(archive.read("program.json"))
+    data = json.loads(_entry(archive, "program.json"))
     if data["format"] != FORMAT or data["version"] not in (1, 2, 3, VERSION):
         raise ProgramFormatError(
             f"format {data['format']!r} version {data['version']!r}; this release reads {FORMAT} 1 to "

@@ -1,0 +1,131 @@
+"""Numpy's file format for one array of numbers, read strictly.
+
+numpy reads the header with Python's own parser, and makes room for the shape that it states before it looks
+for the data. Here a header is one of those that numpy writes, for real numbers, and what it states is
+compared with the bytes that there are, and with a bound, before anything is allocated.
+
+    magic       "\\x93NUMPY", version 1.0 or 2.0
+    length      of the header, 2 bytes or 4
+    header      {'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), } and spaces to a line's end
+    data        exactly product of shape times size of a number
+"""
+
+import math
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright.errors import FormatError
+
+MAGIC = b"\x93NUMPY"
+PREFIXES = {b"\x01\x00": 2, b"\x02\x00": 4}
+"""Bytes of the length of the header, by version."""
+MAX_HEADER_BYTES = 4096
+MAX_AXES = 32
+MAX_NUMBERS = 1 << 40
+"""What axes of an empty array may make without those of length 0."""
+HEADER = re.compile(
+    rb"\{'descr': '(\|b1|[|<>=]?[iuf]\d{1,2})', 'fortran_order': (True|False), "
+    rb"'shape': \(((?:\d{1,19}, )*(?:\d{1,19},?)?)\), \} *\n"
+)
+SIZES = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8)}
+"""Bytes of a number, by kind."""
+
+
+def read_array(data: bytes | memoryview, max_numbers: int) -> NDArray[Any]:
+    """An array of real numbers, in the order of this machine.
+
+    Args:
+        data: a whole file.
+        max_numbers: most numbers that it may have.
+
+    Returns:
+        A view of `data` where nothing has to be converted: it cannot be written to.
+
+    Raises:
+        FormatError: not such a file, or a larger array.
+    """
+    view = memoryview(data)
+    if bytes(view[:6]) != MAGIC:
+        _refuse("foreign", "it does not begin as numpy's files do")
+    width = PREFIXES.get(bytes(view[6:8]))
+    if width is None:
+        _refuse("version", f"version {list(view[6:8])} of numpy's format; 1.0 and 2.0 are read")
+    length = int.from_bytes(view[8 : 8 + width], "little")
+    if length > MAX_HEADER_BYTES:
+        _refuse("length", f"its header states {length} bytes; there may be {MAX_HEADER_BYTES}")
+    start = 8 + width + length
+    found = HEADER.fullmatch(bytes(view[8 + width : start]))
+    if len(view) < start or found is None:
+        _refuse("field", "its header is none that numpy.save writes for real numbers")
+    kind, shape = _dtype(found[1].decode()), _shape(found[3].decode())
+    number = math.prod(shape)
+    # An empty array may have long axes, too.
+    if number > max_numbers or math.prod(axis for axis in shape if axis) > MAX_NUMBERS:
+        _refuse("length", f"its shape is {shape}; at most {max_numbers} numbers are read")
+    if len(view) - start != number * kind.itemsize:
+        size = number * kind.itemsize
+        _refuse("length", f"{len(view) - start} bytes of data; its shape {shape} takes {size}")
+    values = np.frombuffer(view, kind, number, start)
+    if kind.kind == "b" and not (values.view(np.uint8) <= 1).all():
+        _refuse("contents", "it holds truth values that are neither 0 nor 1")
+    array = values.reshape(shape, order="F" if found[2] == b"True" else "C")
+    return array if kind.isnative else array.astype(kind.newbyteorder("="))
+
+
+def read_file(path: str | Path, max_bytes: int) -> bytes:
+    """The bytes of a file that is one: a pipe or a device may never end.
+
+    Raises:
+        FormatError: it is no regular file, or has more bytes.
+        FileNotFoundError: there is none.
+    """
+    require_file(path)
+    with Path(path).open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(max_bytes + 1) if size <= max_bytes else b""
+    if size > max_bytes or len(data) > max_bytes:
+        raise FormatError(
+            f"{path} has {max(size, len(data))} bytes; at most {max_bytes} are read",
+            reason="length",
+            found=size,
+            expected=max_bytes,
+        )
+    return data
+
+
+def require_file(path: str | Path) -> None:
+    """Refuse what is no regular file before it is opened: opening a pipe may wait for ever.
+
+    Raises:
+        FormatError: it is none.
+        FileNotFoundError: there is nothing.
+    """
+    mode = Path(path).stat().st_mode
+    if not stat.S_ISREG(mode):
+        kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+        what = kinds.get(stat.S_IFMT(mode), "a device")
+        raise FormatError(f"{path} is {what}; name a file", reason="kind", found=what, expected="a file")
+
+
+def _dtype(text: str) -> np.dtype[Any]:
+    kind, size = text.lstrip("|<>=")[0], int(text.lstrip("|<>=")[1:])
+    if size not in SIZES[kind]:
+        _refuse("field", f"its numbers are {text!r}; integers and floats of at most 8 bytes are read")
+    return np.dtype(text)
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    axes = [axis for axis in text.split(",") if axis.strip()]
+    if len(axes) > MAX_AXES or (len(axes) == 1) != text.endswith(","):
+        _refuse("field", f"its shape is ({text[:40]}); there may be {MAX_AXES} axes")
+    return tuple(map(int, axes))
+
+
+def _refuse(reason: str, message: str) -> NoReturn:
+    raise FormatError(f"no numpy file of real numbers: {message}", reason=reason)
