@@ -131,6 +131,23 @@ def test_instance_normalization(build: Build) -> None:
     assert program.check(samples, model).max_abs_error <= bound + SINGLE
 
 
+@pytest.mark.parametrize("compare", ["Greater", "Less"])
+def test_what_a_comparison_chooses_is_one_function(build: Build, compare: str) -> None:
+    """As exporters write Softplus: above a number a line, below it a curve."""
+    nodes = [
+        node("Exp", ["x"], ["e"]),
+        node("Add", ["e", "one"], ["a"]),
+        node("Log", ["a"], ["l"]),
+        node(compare, ["x", "two"], ["c"]),
+        node("Where", ["c", "x", "l"] if compare == "Greater" else ["c", "l", "x"], ["y"]),
+    ]
+    model = build(nodes, (6,), {"one": np.float32(1), "two": np.float32(2)})
+    program = compiled(model, SAMPLES, exp="chebyshev:31")
+    assert program.fit_report is not None
+    (fitted,) = program.fit_report.activations
+    assert program.check(SAMPLES, model).max_abs_error <= fitted.max_error + 8 * SINGLE
+
+
 def test_division_by_a_positive_value(build: Build) -> None:
     nodes = [node("Mul", ["x", "x"], ["q"]), node("Add", ["q", "one"], ["d"]), node("Div", ["x", "d"], ["y"])]
     model = build(nodes, (4,), {"one": np.float32(1)})

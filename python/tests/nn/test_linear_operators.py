@@ -112,6 +112,27 @@ CASES: dict[str, tuple[list[onnx.NodeProto], tuple[int, ...], Constants]] = {
         (4, 11),
         {"w": integers((6, 2, 3), 1), "b": integers((6,), 2)},
     ),
+    "transposed convolution": (
+        one("ConvTranspose", ["w", "b"], strides=[2, 1], pads=[1, 0, 0, 1], dilations=[1, 2], group=2),
+        (4, 3, 4),
+        {"w": integers((4, 2, 3, 2), 1), "b": integers((4,), 2)},
+    ),
+    "transposed convolution of one axis": (
+        one("ConvTranspose", ["w"], strides=[3], output_padding=[1]),
+        (2, 5),
+        {"w": integers((2, 3, 2), 1)},
+    ),
+    "nearest pixels": (
+        one(
+            "Resize",
+            ["", "s"],
+            mode="nearest",
+            coordinate_transformation_mode="asymmetric",
+            nearest_mode="floor",
+        ),
+        (2, 3, 4),
+        {"s": np.asarray([1, 1, 2, 2], np.float32)},
+    ),
     "average pool of one axis": (one("AveragePool", [], kernel_shape=[2], strides=[2]), (3, 8), {}),
     "casts": (
         [node("Cast", ["x"], ["d"], to=TensorProto.DOUBLE), node("Cast", ["d"], ["y"], to=1)],

@@ -15,7 +15,7 @@ from keywright.nn.limits import MAX_CONSTANTS, require_at_most
 Array = NDArray[Any]
 
 MAX_RANK = 1 << 10
-"""Integers of a constant that may be sizes."""
+"""Numbers of a constant that may be sizes, or factors of sizes."""
 
 
 class Reference:
@@ -83,7 +83,7 @@ class Reference:
 
 def _shape_only(name: str, array: Array) -> onnx.TensorProto:
     """A tensor for the inference of shapes: with its values where they can be sizes."""
-    if (array.dtype.kind in "iu" and array.size <= MAX_RANK) or array.size == 1:
+    if (array.dtype.kind in "iuf" and array.size <= MAX_RANK) or array.size == 1:
         return onnx.numpy_helper.from_array(array, name)
     kind = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
     return onnx.TensorProto(name=name, data_type=kind, dims=array.shape)

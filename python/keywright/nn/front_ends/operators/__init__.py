@@ -5,14 +5,15 @@ from collections.abc import Callable
 from keywright.nn.activations.functions import ACTIVATIONS
 from keywright.nn.front_ends.operator_context import Constant, EncryptedValue, Operand, OperatorContext
 
-from .activations import activation, parametric_relu
-from .arithmetic import add, divide, multiply, negate, power, subtract, sum_of
+from .activations import COMPARISONS, activation, comparison, parametric_relu
+from .arithmetic import add, choose, divide, multiply, negate, power, subtract, sum_of
 from .dense import gemm, matmul
-from .images.convolution import convolution
+from .images.convolution import convolution, transposed_convolution
 from .images.pooling import average_pool
 from .maximum import extreme, max_pool, reduce_extreme
 from .moves import MOVES, cast, move, reshape, shape_of
 from .normalization import batch_normalization, instance_normalization, layer_normalization
+from .recurrent import recurrent
 from .reductions import global_average_pool, reduce_mean, reduce_product, reduce_squares, reduce_sum
 
 OPERATORS: dict[str, Callable[[OperatorContext], Operand | tuple[Operand, ...]]] = {
@@ -21,10 +22,13 @@ OPERATORS: dict[str, Callable[[OperatorContext], Operand | tuple[Operand, ...]]]
     "BatchNormalization": batch_normalization,
     "Cast": cast,
     "Conv": convolution,
+    "ConvTranspose": transposed_convolution,
     "Div": divide,
     "Gemm": gemm,
+    "GRU": recurrent,
     "GlobalAveragePool": global_average_pool,
     "InstanceNormalization": instance_normalization,
+    "LSTM": recurrent,
     "LayerNormalization": layer_normalization,
     "MatMul": matmul,
     "Max": extreme,
@@ -35,6 +39,7 @@ OPERATORS: dict[str, Callable[[OperatorContext], Operand | tuple[Operand, ...]]]
     "Neg": negate,
     "PRelu": parametric_relu,
     "Pow": power,
+    "RNN": recurrent,
     "ReduceMax": reduce_extreme,
     "ReduceMean": reduce_mean,
     "ReduceMin": reduce_extreme,
@@ -46,7 +51,9 @@ OPERATORS: dict[str, Callable[[OperatorContext], Operand | tuple[Operand, ...]]]
     "Sub": subtract,
     "Sum": sum_of,
     **dict.fromkeys(MOVES, move),
+    "Where": choose,
     **dict.fromkeys(ACTIVATIONS, activation),
+    **dict.fromkeys(COMPARISONS, comparison),
 }
 
 __all__ = ["OPERATORS", "Constant", "EncryptedValue", "Operand", "OperatorContext"]

@@ -1,8 +1,10 @@
 """Activations: nodes that polynomials will stand for."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keywright.nn.activations.functions import (
     ACTIVATIONS,
@@ -19,9 +21,16 @@ from keywright.nn.activations.functions import (
     swish,
     thresholded_relu,
 )
-from keywright.nn.front_ends.operator_context import EncryptedValue, OperatorContext
+from keywright.nn.front_ends.operator_context import Constant, EncryptedValue, OperatorContext
 from keywright.nn.graph.piecewise import Function
-from keywright.nn.graph.sparse import SparseMatrix
+from keywright.nn.graph.sparse import SparseMatrix, Vector
+
+COMPARISONS: dict[str, Callable[..., NDArray[np.bool_]]] = {
+    "Greater": np.greater,
+    "GreaterOrEqual": np.greater_equal,
+    "Less": np.less,
+    "LessOrEqual": np.less_equal,
+}
 
 
 def activation(context: OperatorContext) -> EncryptedValue:
@@ -46,6 +55,24 @@ def parametric_relu(context: OperatorContext) -> EncryptedValue:
     halves = SparseMatrix.diagonal((1 + slope) / 2), SparseMatrix.diagonal((1 - slope) / 2)
     terms = list(zip((source, size), halves, strict=True))
     return context.total(terms, source.shape, laid_out=context.laid_out(source))
+
+
+def comparison(context: OperatorContext) -> EncryptedValue:
+    """Greater, GreaterOrEqual, Less and LessOrEqual with one number: a step, 0 or 1. With what is chosen by
+    it, `choose`, it becomes one function of one value."""
+    source, flipped = context.operand(0), False
+    number = context.operand(1)
+    if isinstance(source, Constant):
+        source, number, flipped = number, source, True
+    if not isinstance(source, EncryptedValue) or not isinstance(number, Constant) or number.array.size != 1:
+        raise context.refuse("operands", "two values", "one number to compare with")
+    least = float(number.array.item())
+    compare = COMPARISONS[context.operator]
+
+    def step(x: Vector) -> Vector:
+        return np.asarray(compare(least, x) if flipped else compare(x, least), np.float64)
+
+    return context.function(source, step)
 
 
 def _function(context: OperatorContext) -> Function:

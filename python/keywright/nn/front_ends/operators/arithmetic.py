@@ -7,6 +7,8 @@ from keywright.nn.front_ends.operator_context import Constant, EncryptedValue, O
 from keywright.nn.graph.graph import Add, Shape, Shift
 from keywright.nn.graph.sparse import Vector
 
+from .moves import move
+
 
 def add(context: OperatorContext) -> EncryptedValue:
     """The sum of two values that broadcast to each other, of which one may be constant."""
@@ -48,6 +50,21 @@ def sum_of(context: OperatorContext) -> EncryptedValue:
     if not isinstance(result, EncryptedValue):
         raise context.refuse("operand 0", "a constant", "an encrypted value")
     return context.scaled(result, 1 / len(operands)) if context.operator == "Mean" else result
+
+
+def choose(context: OperatorContext) -> Operand | tuple[Operand, ...]:
+    """Where: a move if the condition is a constant, else no + condition (yes - no)."""
+    condition, yes, no = context.operands
+    if not isinstance(condition, EncryptedValue):
+        return move(context)
+    if isinstance(no, EncryptedValue):
+        difference = _sum(context, yes, context.scaled(no, -1.0))
+    elif isinstance(yes, EncryptedValue) and no is not None:
+        difference = _sum(context, yes, Constant(-np.asarray(no.array, np.float64)))
+    else:
+        both = [np.asarray(value.array, np.float64) for value in (yes, no) if isinstance(value, Constant)]
+        return _sum(context, _product(context, condition, Constant(both[0] - both[1])), no)
+    return _sum(context, no, _product(context, condition, difference))
 
 
 def negate(context: OperatorContext) -> EncryptedValue:

@@ -26,6 +26,7 @@ MOVES: dict[str, tuple[int, ...]] = {
     "GatherND": (0,),
     "Identity": (0,),
     "Pad": (0,),
+    "Resize": (0,),
     "Slice": (0,),
     "SpaceToDepth": (0,),
     "Split": (0,),
@@ -44,13 +45,15 @@ def move(context: OperatorContext) -> tuple[Operand, ...]:
     It is run twice, with numbers and with negative ones. What differs is a number, all else a constant.
     """
     allowed = MOVES[context.operator]
+    if context.operator == "Resize" and (mode := context.attribute("mode", "nearest")) != "nearest":
+        raise context.refuse("mode", mode, "nearest")
     feeds: dict[str, Array] = {}
     sources: dict[str, tuple[EncryptedValue, int]] = {}
     first = 1
     for index, (name, operand) in enumerate(zip(context.node.input, context.operands, strict=True)):
         if isinstance(operand, Constant):
-            floats = operand.array.dtype.kind == "f"
-            feeds[name] = operand.array.astype(np.float64) if floats else operand.array
+            beside = operand.array.dtype.kind == "f" and context.operator in ("Concat", "Where")
+            feeds[name] = operand.array.astype(np.float64) if beside else operand.array
         elif operand is not None:
             if allowed and index not in allowed:
                 raise context.refuse(f"operand {index}", "an encrypted value", "a constant")

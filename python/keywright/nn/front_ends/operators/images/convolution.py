@@ -1,4 +1,4 @@
-"""Conv: convolution over one or two spatial axes, with strides, padding, dilations and groups."""
+"""Conv and ConvTranspose over one or two spatial axes, with strides, padding, dilations and groups."""
 
 import numpy as np
 
@@ -7,7 +7,31 @@ from keywright.nn.front_ends.operator_context import EncryptedValue, OperatorCon
 from keywright.nn.graph.convolution import Convolution, Matrix, Window
 from keywright.nn.limits import require_elements
 
-from .window import pixel_stride, pixels_of, window_axes, window_pairs
+from .window import pixel_stride, pixels_of, spread_axes, window_axes, window_pairs
+
+
+def transposed_convolution(context: OperatorContext) -> EncryptedValue:
+    """ConvTranspose: each pixel is spread over a window of the result; weights (inputs, outputs / groups,
+    height, width), or without height."""
+    source, (channels, height, width) = context.image(0)
+    weight, bias = context.required_constant(1), context.constant(2)
+    groups = context.attribute("group", 1)
+    kernel = context.attribute("kernel_shape", [int(size) for size in weight.shape[2:]])
+    if weight.ndim != len(source.shape) or list(weight.shape[2:]) != kernel or weight.shape[0] != channels:
+        raise context.refuse("weights of shape", weight.shape, f"({channels}, outputs, *kernel_shape)")
+    if channels % groups:
+        raise context.refuse("group", groups, f"a divisor of {channels} channels")
+    rows, columns = spread_axes(context, (height, width), kernel)
+    outputs, out_size = int(weight.shape[1]) * groups, rows.size * columns.size
+    shape = (outputs, rows.size, columns.size)
+    require_elements(f"the result of node {context.name!r}", shape)
+    origin, tap, into = window_pairs(rows, columns)
+    window = Window(out_size, height * width, rows.kernel * columns.kernel, into, tap, origin)
+    apart = weight.reshape(groups, channels // groups, outputs // groups, -1).swapaxes(1, 2)
+    matrix = Convolution(apart.reshape(outputs, channels // groups, -1), groups, window)
+    offset = np.repeat(np.zeros(outputs) if bias is None else bias, out_size)
+    given = (1, outputs, *((rows.size,) if len(source.shape) == 4 else ()), columns.size)
+    return context.linear(source, given, matrix, offset, laid_out=shape)
 
 
 def convolution(context: OperatorContext) -> EncryptedValue:

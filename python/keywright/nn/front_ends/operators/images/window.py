@@ -80,6 +80,41 @@ def window_axes(context: OperatorContext, sizes: tuple[int, int], kernel: list[i
     return axes[0], axes[1]
 
 
+def spread_axes(context: OperatorContext, sizes: tuple[int, int], kernel: list[int]) -> tuple[Axis, Axis]:
+    """The axes of the window that leads from the result of a transposed convolution back to its operand of
+    these sizes: `Axis.size` is the result's.
+
+    Raises:
+        UnsupportedAttributeError: ranks that do not fit, or a result of no pixels.
+        TooLargeError: the windows have too many pixels together.
+    """
+    rank = len(context.encrypted(0).shape) - 2
+    strides = context.attribute("strides", [1] * rank)
+    dilations = context.attribute("dilations", [1] * rank)
+    pads = context.attribute("pads", [0] * (2 * rank))
+    more = context.attribute("output_padding", [0] * rank)
+    if (mode := context.attribute("auto_pad", "NOTSET")) != "NOTSET":
+        raise context.refuse("auto_pad", mode, "NOTSET and pads")
+    given = {"kernel_shape": kernel, "strides": strides, "dilations": dilations, "output_padding": more}
+    for name, value in (given | {"pads": pads}).items():
+        if len(value) != (2 * rank if name == "pads" else rank):
+            raise context.refuse(name, value, f"values for {rank} spatial axes")
+    axes = [Axis(1, 1, 1, 1, 0, 1)] * (2 - rank)
+    for axis, size in enumerate(sizes[2 - rank :]):
+        extent = (kernel[axis] - 1) * dilations[axis] + 1
+        before, after = pads[axis], pads[axis + rank]
+        result = strides[axis] * (size - 1) + more[axis] + extent - before - after
+        if result < 1:
+            raise context.refuse("pads", pads, "less than the result has")
+        require_elements(f"the window of node {context.name!r}", (size, kernel[axis]))
+        require_elements(f"the result of node {context.name!r}", (result,))
+        axes.append(Axis(result, kernel[axis], strides[axis], dilations[axis], before, size))
+    pairs = [size for axis in axes for size in (axis.output, axis.kernel)]
+    what = f"the windows of node {context.name!r} of shape {shown_shape(pairs)}"
+    require_at_most(what, "entries", math.prod(pairs), MAX_ENTRIES)
+    return axes[0], axes[1]
+
+
 def window_pairs(rows: Axis, columns: Axis) -> tuple[Indices, Indices, Indices]:
     """Flat output pixel, flat tap and flat input pixel of every pair inside the image."""
     out_y, tap_y, in_y = (a[:, None] for a in rows.taps())
