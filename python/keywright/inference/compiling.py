@@ -28,6 +28,9 @@ THIN_PRESETS = ("N15_QP858_L5_S32_real", DEFAULT_BOOTSTRAP_PRESET, "N16_QP1745_L
 """For models of thin clients, by the bytes of their keys. The last bootstraps inside the program where it
 must."""
 
+DEEP_PRESETS = (DEFAULT_BOOTSTRAP_PRESET, "N16_QP1725_L12_S40_real")
+"""For models that need bootstraps, whichever is faster: of 25 and 21 bits."""
+
 HEADROOM_BITS = 8
 """Bits above the scale that the lowest level must leave for the values of a result."""
 
@@ -179,8 +182,8 @@ def compile_model(
     batch: int | None = None,
 ) -> CompiledModel:
     """Compile a model for shipped parameters: those named, or of the smallest ring that is deep enough those
-    with the smallest keys. A model that is too deep for all of them is bootstrapped with
-    `DEFAULT_BOOTSTRAP_PRESET`.
+    with the smallest keys. A model that is too deep for all of them is bootstrapped with the fastest of
+    `DEEP_PRESETS`.
 
     Args:
         fit: calibration data and methods; None for a model that is approximated.
@@ -208,7 +211,8 @@ def _compile_preset(model: nn.ApproximatedModel, preset: str | None, batching: B
     except nn.ModelRefusedError as refusal:
         if preset is not None or not all(isinstance(r, nn.TooDeepError) for r in refusal.exceptions):
             raise
-        return _compile_bootstrapped(model, DEFAULT_BOOTSTRAP_PRESET, batching)
+        found = [_compile_bootstrapped(model, name, batching) for name in DEEP_PRESETS]
+        return min(found, key=lambda compiled: sum(layer.seconds for layer in compiled.program.layers))
 
 
 def _compile_for(

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 
 from keywright._core import BootstrapperPlan, Parameters
 from keywright.plan.cost.model import CostModel
@@ -19,6 +20,8 @@ SMALLEST_LOG_N = 13
 """Rings below hold too few levels of the shipped widths."""
 LEAST_LEVELS = 3
 """A smaller ring is considered if it holds so many levels above those that a bootstrap begins with."""
+LOST_BITS = 1.0
+"""Most bits of precision, of the worst value, that raising the modulus less far may lose."""
 
 Subring = tuple[int, int, Sequence[int] | None]
 """log2 of the degree, highest level, special primes: as of `Parameters.with_subrings`."""
@@ -44,9 +47,12 @@ class BootstrapPreset:
     @cached_property
     def options(self) -> tuple[Bootstrap, ...]:
         """The bootstrapping to each level that leaves some to compute with, with its predicted time: the
-        modulus is raised as far as is needed."""
+        modulus is raised as far as is needed. `eval_mod` then uses other primes; levels where these are too
+        narrow for it are left out."""
         top, least = self.plan.output_level, self.plan.input_level + LEAST_LEVELS
-        plans = [BootstrapperPlan.preset(self.name, output_level=level) for level in range(least, top + 1)]
+        lower = [BootstrapperPlan.preset(self.name, output_level=level) for level in range(least, top)]
+        enough = _worst_bits(self.plan) - LOST_BITS
+        plans = [*(plan for plan in lower if _worst_bits(plan) >= enough), self.plan]
         return tuple(
             Bootstrap.of(plan, predict_bootstrap(plan, self.model), preset=self.name) for plan in plans
         )
@@ -65,6 +71,12 @@ class BootstrapPreset:
     def parameters(self, program: CompiledNetwork) -> Parameters:
         """The parameters of a program without bootstraps, with its rings."""
         return self.plan.parameters.with_subrings(_subrings(self.plan, program))
+
+
+def _worst_bits(plan: BootstrapperPlan) -> float:
+    """Predicted bits of the worst value of one vector; infinitely many where there is no prediction."""
+    found = plan.predicted_bits(vectors=1)
+    return inf if found is None else found[1]
 
 
 def ring_levels(plan: BootstrapperPlan) -> list[Subring]:

@@ -76,7 +76,7 @@ const LONG: BootstrapPreset = BootstrapPreset {
 };
 
 /// The shipped sets. Every key is 128-bit secure by the bound for its secret.
-pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 13] = [
+pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 14] = [
     BALANCED,
     BootstrapPreset {
         name: "N16_QP1732_L9_S45_few_keys",
@@ -101,6 +101,13 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 13] = [
         p: &[(50, 9)],
         log_scale: 40,
         bootstrapper: WITHOUT_ARCSINE,
+    },
+    BootstrapPreset {
+        name: "N16_QP1725_L12_S40_real",
+        q: &[(50, 1), (31, 3), (40, 12), (57, 4), (60, 4), (46, 4)],
+        p: &[(50, 9)],
+        bootstrapper: BootstrapperLiteral { values: Values::Real, ..WITHOUT_ARCSINE },
+        ..LONG
     },
     LONG,
     BootstrapPreset {
