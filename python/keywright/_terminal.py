@@ -6,9 +6,10 @@ Tables and bars are drawn by ``rich``.
 
 import json
 import sys
+import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from rich.console import Console
@@ -23,6 +24,10 @@ Kind = Literal["text", "number", "seconds", "bytes", "ratio"]
 
 PIPE_WIDTH = 1000
 
+Level = Literal["error", "warning", "info", "debug"]
+LEVELS: tuple[Level, ...] = ("error", "warning", "info", "debug")
+"""How much is told, from least to most."""
+
 
 @dataclass(frozen=True)
 class Column:
@@ -36,19 +41,65 @@ class Column:
     kind: Kind = "text"
 
 
+@dataclass(frozen=True)
+class Failure:
+    """Why a command failed.
+
+    Attributes:
+        kind: name of an error's class.
+        message: what is wrong, where and why.
+        advice: what to do; empty where the message says all.
+        details: numbers and names of the error.
+        reasons: where there are several.
+        error: what was raised.
+    """
+
+    kind: str
+    message: str
+    advice: str = ""
+    details: Mapping[str, object] = field(default_factory=dict)
+    reasons: Sequence["Failure"] = ()
+    error: BaseException | None = None
+
+    def record(self) -> dict[str, object]:
+        """For programs that read it."""
+        found: dict[str, object] = {"type": self.kind, "message": self.message}
+        if self.advice:
+            found["advice"] = self.advice
+        if self.details:
+            found["details"] = dict(self.details)
+        if self.reasons:
+            found["reasons"] = [reason.record() for reason in self.reasons]
+        return found
+
+    def lines(self, indent: str = "  ") -> list[str]:
+        """What is printed below the message: the advice; reasons, those with the same advice together."""
+        out = [f"{indent}{self.advice}"] if self.advice else []
+        for advice in dict.fromkeys(reason.advice for reason in self.reasons):
+            out += [f"{indent}{reason.message}" for reason in self.reasons if reason.advice == advice]
+            out += [f"{indent}  {advice}"] if advice else []
+        return out
+
+
 class Terminal:
     """The two streams of a command. Make one per command and pass it to what prints.
 
     Args:
-        json: print JSON lines instead of tables; suppresses notes.
+        json: print JSON lines instead of tables and errors; suppresses notes.
+        level: what else is printed: only errors, or warnings, notes and progress too; tracebacks with debug.
         output: the console of results; standard output unless given.
         notes: the console of progress, notes and errors; standard error unless given.
     """
 
     def __init__(
-        self, *, json: bool = False, output: Console | None = None, notes: Console | None = None
+        self,
+        *,
+        json: bool = False,
+        level: Level = "info",
+        output: Console | None = None,
+        notes: Console | None = None,
     ) -> None:
-        self.json = json
+        self.json, self._level = json, LEVELS.index(level)
         # Into a pipe a table is as wide as it needs to be, instead of the 80 columns that rich assumes.
         width = None if sys.stdout.isatty() else PIPE_WIDTH
         self._output = output or Console(highlight=False, width=width)
@@ -86,13 +137,26 @@ class Terminal:
 
     def note(self, text: str) -> None:
         """Tell a person what goes on, on standard error; nothing in JSON mode."""
-        if not self.json:
+        if not self.json and self._level >= LEVELS.index("info"):
             self._notes.print(Text(text), soft_wrap=True)
 
-    def error(self, error: Exception) -> None:
-        """Print why the command failed: the text of a typed error, on standard error."""
-        text = Text.assemble(("error: ", "bold red"), str(error) or type(error).__name__)
-        self._notes.print(text, soft_wrap=True)
+    def warn(self, text: str) -> None:
+        """Tell a person what to look at, on standard error; nothing in JSON mode."""
+        if not self.json and self._level >= LEVELS.index("warning"):
+            self._notes.print(Text.assemble(("warning: ", "bold yellow"), text), soft_wrap=True)
+
+    def error(self, failure: Failure) -> None:
+        """Print why the command failed, on standard error: what it is, and what to do on a line of its own.
+        In JSON mode it is one object, ``{"error": {"type": ..., "message": ..., "advice": ...}}``."""
+        if self.json:
+            self._notes.file.write(json.dumps({"error": failure.record()}) + "\n")
+            self._notes.file.flush()
+        else:
+            self._notes.print(Text.assemble(("error: ", "bold red"), failure.message), soft_wrap=True)
+            for line in failure.lines():
+                self._notes.print(Text(line), soft_wrap=True)
+        if failure.error is not None and self._level >= LEVELS.index("debug"):
+            self._notes.print(Text("".join(traceback.format_exception(failure.error))), soft_wrap=True)
 
     @contextmanager
     def progress(self, description: str, total: float | None) -> Iterator[Advance]:
@@ -104,7 +168,7 @@ class Terminal:
             total: how many steps there are; as a float, predicted seconds, in the place of steps. None where
                 nobody knows.
         """
-        if self.json:
+        if self.json or self._level < LEVELS.index("info"):
             with silent(description, total) as advance:
                 yield advance
         elif self._notes.is_terminal:

@@ -1,6 +1,8 @@
 """What Keywright can raise: one class per kind of mistake, with the offending value and its bound.
 
-Every message says what to do next. File-system errors stay `OSError`, wrong Python types stay `TypeError`.
+A message says what is wrong, where and why, and behind its last semicolon what to do. Arguments that it
+names are written ``name=value``: the command line shows both parts on lines of their own, with ``--name
+value``. File-system errors stay `OSError`, wrong Python types stay `TypeError`.
 """
 
 from collections.abc import Mapping

@@ -8,7 +8,6 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-import keywright as kw
 from keywright._core import bench, bench_bootstrap, bench_presets, bench_sets, bench_works
 from keywright._terminal import Column, Terminal, Value
 from keywright._units import format_seconds
@@ -23,7 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("works", nargs="*", metavar="WORK", help=f"what to measure: {works}")
     parser.add_argument("--set", default="main", choices=bench_sets(), help="parameter set (default main)")
     parser.add_argument(
-        "--preset", choices=bench_presets(), help=f"parameters of {BOOTSTRAP}, which needs it"
+        "--preset",
+        choices=bench_presets(),
+        metavar="PRESET",
+        help=f"parameters of {BOOTSTRAP}, which needs it: quick, or one with bootstraps of keywright presets",
     )
     parser.add_argument("--alpha", type=int, help="primes per digit; all of the set by default")
     parser.add_argument("--runs", type=int, default=5, help="timed runs of each (default 5)")
@@ -32,7 +34,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         help=f"vectors of {BOOTSTRAP} for its precision, all timed but the first (default: runs and one)",
     )
-    parser.add_argument("--threads", type=int, help="threads; all cores by default")
     parser.add_argument("--seeded", action="store_true", help="use seeded keys")
 
 
@@ -48,8 +49,6 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         raise CommandError(f"--vectors is an option of {BOOTSTRAP}, which is not among the works")
     if options.vectors is not None and options.vectors < 2:
         raise CommandError(f"--vectors is at least 2, the first not being timed; not {options.vectors}")
-    if options.threads is not None:
-        kw.set_threads(options.threads)
     works = [work for work in options.works if work != BOOTSTRAP]
     if works or not bootstraps:
         _operations(options, works, terminal)

@@ -62,6 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bootstrap",
         choices=kw.bootstrap_presets(),
+        metavar="PRESET",
         help="bootstrapping that --check runs (default: one for the largest ring that is measured, if it has "
         "one)",
     )

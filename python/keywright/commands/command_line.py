@@ -1,14 +1,19 @@
 """The commands, what they have in common, and how they end."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
-from keywright import __version__
-from keywright._terminal import Terminal
+import shtab
+
+import keywright as kw
+from keywright._terminal import LEVELS, Terminal
 from keywright.commands import (
     bench,
     calibrate,
     compile,  # noqa: A004 (the command is called so)
+    completion,
     decrypt,
     demo,
     encrypt,
@@ -16,15 +21,30 @@ from keywright.commands import (
     info,
     keygen,
     plan,
+    presets,
     run,
     serve,
 )
 from keywright.commands.helpers.errors import CommandError
-from keywright.commands.helpers.wording import in_options
+from keywright.commands.helpers.wording import failure
 from keywright.errors import KeywrightError
-from keywright.nn import ModelRefusedError
 
-COMMANDS = (demo, infer, keygen, encrypt, run, decrypt, compile, serve, info, plan, calibrate, bench)
+COMMANDS = (
+    demo,
+    infer,
+    keygen,
+    encrypt,
+    run,
+    decrypt,
+    compile,
+    serve,
+    info,
+    presets,
+    plan,
+    calibrate,
+    bench,
+    completion,
+)
 FAILED = 2
 
 
@@ -34,41 +54,61 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     Raises:
         KeyboardInterrupt: at ctrl-C.
     """
-    options = _parser().parse_args(arguments)
-    terminal = Terminal(json=options.json)
+    options = parser().parse_args(arguments)
+    terminal = Terminal(json=options.json, level=options.log_level)
     try:
-        options.run(options, terminal)
-    except ModelRefusedError as refusal:
-        reasons = "; ".join(str(reason) for reason in refusal.exceptions)
-        text = f"the model cannot be compiled: {reasons}"
-        terminal.error(CommandError(in_options(text, options.names)))
-        return FAILED
-    except CommandError as error:
-        terminal.error(error)
-        return FAILED
-    except KeywrightError as error:
-        terminal.error(CommandError(in_options(str(error), options.names)))
-        return FAILED
-    except OSError as error:
-        named = [str(name) for name in (error.filename, error.filename2) if name is not None]
-        terminal.error(CommandError(f"{' to '.join(named)}: {error.strerror}") if named else error)
+        with _threads(options.threads):
+            options.run(options, terminal)
+    except (CommandError, KeywrightError, OSError) as error:
+        terminal.error(failure(error, options.names))
         return FAILED
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+@contextmanager
+def _threads(count: int | None) -> Iterator[None]:
+    """So many threads of the engine within the block; all cores where it is not given."""
+    if count is None:
+        yield
+        return
+    before = kw.threads()
+    kw.set_threads(count)
+    try:
+        yield
+    finally:
+        kw.set_threads(before)
+
+
+def parser() -> argparse.ArgumentParser:
+    """Of all commands."""
+    made = argparse.ArgumentParser(
         prog="keywright", description="Private inference on encrypted data, with RNS-CKKS and planned keys."
     )
-    parser.add_argument("--version", action="version", version=f"keywright {__version__}")
-    subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    made.add_argument("--version", action="version", version=f"keywright {kw.__version__}")
+    subparsers = made.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in COMMANDS:
         name = command.__name__.rpartition(".")[2]
         summary = (command.__doc__ or "").partition("\n")[0]
         subparser = subparsers.add_parser(name, help=summary, description=command.__doc__)
         subparser.formatter_class = argparse.RawDescriptionHelpFormatter
         command.add_arguments(subparser)
-        subparser.add_argument("--json", action="store_true", help="print JSON, one object per line")
+        _add_common_arguments(subparser)
+        for action in subparser._actions:
+            if action.type is Path:
+                action.complete = shtab.FILE  # type: ignore[attr-defined]
         names = frozenset(action.dest for action in subparser._actions if action.option_strings)
-        subparser.set_defaults(run=command.run, names=names)
-    return parser
+        subparser.set_defaults(run=command.run, names=names, parser=made)
+    return made
+
+
+def _add_common_arguments(subparser: argparse.ArgumentParser) -> None:
+    subparser.add_argument("--json", action="store_true", help="print JSON, one object per line")
+    subparser.add_argument("--threads", type=int, metavar="N", help="threads; all cores by default")
+    subparser.add_argument(
+        "--log-level",
+        choices=LEVELS,
+        default="info",
+        metavar="LEVEL",
+        help="what is printed beside results: error, warning, info (notes and progress; the default), or "
+        "debug (and tracebacks of errors)",
+    )

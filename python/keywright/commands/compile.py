@@ -14,7 +14,7 @@ from keywright.inference.compiling import THIN_PRESETS, compile_model, compile_t
 from keywright.inference.folders import new_folder
 from keywright.serve.model import Model
 
-from .helpers.arguments import add_batch_argument, add_model_arguments
+from .helpers.arguments import add_batch_argument, add_model_arguments, add_preset_argument
 from .helpers.errors import CommandError
 from .helpers.fit import print_fit, read_fit
 from .helpers.inputs import load_samples
@@ -25,11 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_model_arguments(parser)
     parser.add_argument("--out", type=Path, required=True, help="folder to make")
-    parser.add_argument(
-        "--preset",
-        choices=[*kw.presets(), *kw.bootstrap_presets()],
-        help=f"parameters; by default the first deep enough of {', '.join(THIN_PRESETS)} for thin clients, "
-        "and the smallest deep enough with --slots",
+    add_preset_argument(
+        parser,
+        "parameters, one of keywright presets; by default the first deep enough of "
+        f"{', '.join(THIN_PRESETS)} for thin clients, and the smallest deep enough with --slots",
     )
     add_batch_argument(parser)
     parser.add_argument("--slots", action="store_true", help="for clients that encrypt slots")

@@ -7,16 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 import keywright as kw
-from keywright._terminal import Column, Terminal
+from keywright._terminal import Column, Terminal, Value
 from keywright.inference import load_client
 from keywright.inference.folders import PARAMETERS, PROGRAM, SECRET_KEY, new_file, require_files
+from keywright.nn import Program
 
 from .helpers.ciphertext_files import find_ciphertexts
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--keys", type=Path, required=True, help="client folder of keywright keygen")
+    parser.add_argument("keys", type=Path, metavar="FOLDER", help="client folder of keywright keygen")
     parser.add_argument("--input", type=Path, required=True, help="folder of keywright run")
     parser.add_argument("--out", type=Path, help="file of the results (.npy), (count, *output_shape)")
 
@@ -26,35 +27,59 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     require_files(options.keys, (PARAMETERS, PROGRAM, SECRET_KEY), "client folder of keywright keygen")
     client = load_client(options.keys)
     program = client.program
-    rows, results = [], []
+    rows: list[dict[str, Value]] = []
+    results = []
     batches = find_ciphertexts(options.input, program.output_layout.ciphertexts, program.batch)
     with terminal.progress("decrypted samples", sum(batch.count for batch in batches)) as advance:
         for batch in batches:
             ciphertexts = [kw.Ciphertext.load(path, client.parameters) for path in batch.paths]
             bound = max(ciphertext.error_bound for ciphertext in ciphertexts) * program.output_scale
-            for number, result in enumerate(client.decrypt_batch(ciphertexts, batch.count)):
-                rows.append(prediction(batch.first + number, result) | {"error_bound": bound})
-                results.append(result)
+            outputs = client.decrypt_batch(ciphertexts, batch.count)
+            rows += [row | {"error_bound": bound} for row in predictions(program, outputs, batch.first)]
+            results += list(outputs)
             advance(batch.count)
     if options.out is not None:
         with new_file(options.out) as path, path.open("wb") as file:
             np.save(file, np.asarray(results))
-    terminal.table([*PREDICTION, Column("error_bound", "error at most", "number")], rows)
+    columns = prediction_columns(program)
+    terminal.table([*columns, Column("error_bound", "error at most", "number")], rows)
     terminal.note(
         "errors are those of an encrypted run against the program in the clear, in the worst case over all "
         "inputs; keywright infer --explain predicts what they will be"
     )
 
 
-PREDICTION = (
-    Column("sample", "sample", "number"),
-    Column("prediction", "prediction", "number"),
-    Column("value", "its output", "number"),
-)
-"""Columns of `prediction`."""
+def prediction_columns(program: Program) -> list[Column]:
+    """Columns of `predictions`."""
+    named = () if program.client_part is None else program.client_part.names
+    return [
+        Column("sample", "sample", "number"),
+        Column("prediction", "prediction", "number"),
+        Column("value", "its output", "number"),
+        *(Column(name, name) for name in named),
+    ]
 
 
-def prediction(number: int, result: NDArray[np.float64]) -> dict[str, int | float]:
-    """The index of the largest output of a sample, and that output."""
-    best = int(result.argmax())
-    return {"sample": number, "prediction": best, "value": float(result.ravel()[best])}
+def predictions(program: Program, outputs: NDArray[np.float64], first: int = 0) -> list[dict[str, Value]]:
+    """A row for each sample: the index of its largest output, that output, and what the model itself makes of
+    them.
+
+    Args:
+        outputs: (count, *output_shape).
+        first: number of the first sample.
+    """
+    answers, rows = program.answers(outputs), []
+    for number, output in enumerate(outputs):
+        best = int(output.argmax())
+        row: dict[str, Value] = {"sample": first + number, "prediction": best}
+        row["value"] = float(output.ravel()[best])
+        for name, values in answers.items():
+            value = values[number].tolist()
+            row[name] = value if isinstance(value, str | int | float) else " ".join(map(shown, value))
+        rows.append(row)
+    return rows
+
+
+def shown(value: object) -> str:
+    """A number of an answer in few digits, or a label."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -20,7 +20,7 @@ from .helpers.inputs import load_samples
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--keys", type=Path, required=True, help="client folder of keywright keygen")
+    parser.add_argument("keys", type=Path, metavar="FOLDER", help="client folder of keywright keygen")
     parser.add_argument("--input", type=Path, required=True, help="one sample or many (.npy)")
     parser.add_argument("--out", type=Path, required=True, help="folder of ciphertexts to make")
     add_force_argument(parser)

@@ -2,14 +2,13 @@
 
 import argparse
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keywright import nn
-from keywright._terminal import Column, Terminal
+from keywright._terminal import Column, Terminal, Value
 from keywright.inference import CompiledModel, Inference, InferenceClient
 from keywright.inference.compiling import approximate_model, compile_model
 from keywright.inference.folders import new_file
@@ -19,7 +18,7 @@ from keywright.nn.placement.target import SPREAD_DOUBLINGS
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory.machine import peak_bytes
 
-from .decrypt import PREDICTION, prediction
+from .decrypt import prediction_columns, predictions
 from .helpers.arguments import (
     add_batch_argument,
     add_force_argument,
@@ -30,6 +29,7 @@ from .helpers.errors import CommandError
 from .helpers.fit import fit_record, guard_samples, print_fit, read_fit
 from .helpers.inputs import count_samples, load_samples
 from .helpers.memory import add_memory_argument, memory_budget, print_memory
+from .helpers.report import print_report
 
 LAYERS = [
     Column("kind", "kind"),
@@ -57,7 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--explain",
         action="store_true",
-        help="print layers, levels, bootstraps, predicted times, and what batches take, instead of running",
+        help="print ring, keys, traffic, fit, layers, levels, bootstraps, predicted times, memory, and what "
+        "batches take, instead of running",
     )
     add_preset_argument(parser)
     add_memory_argument(parser)
@@ -159,6 +160,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         compiled = compile_model(approximated, None, options.preset, samples=count, batch=options.batch)
     print_fit(compiled.program, terminal, table=options.explain)
     if options.explain:
+        print_report(compiled, terminal, title=str(options.model))
         explain(compiled.program, terminal)
         explain_batches(approximated, options.preset, compiled, terminal)
         with terminal.progress("planning keys and memory", None):
@@ -188,7 +190,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     if options.out is not None:
         with new_file(options.out) as path, path.open("wb") as file:
             np.save(file, inference.outputs)
-    terminal.table([*PREDICTION, Column("seconds", "evaluation", "seconds")], _predictions(inference))
+    columns = [*prediction_columns(program), Column("seconds", "evaluation", "seconds")]
+    terminal.table(columns, _predictions(program, inference))
     if terminal.json:
         terminal.record(_summary(compiled, inference, compile_seconds) | _predicted(predicted))
     else:
@@ -202,13 +205,12 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     )
 
 
-def _predictions(inference: Inference) -> Iterator[dict[str, int | float]]:
+def _predictions(program: nn.Program, inference: Inference) -> list[dict[str, Value]]:
     """A row for each sample; its time is its share of its batch's."""
-    number = 0
-    for count, seconds in zip(inference.batches, inference.evaluate_seconds, strict=True):
-        for output in inference.outputs[number : number + count]:
-            yield prediction(number, output) | {"seconds": seconds / count}
-            number += 1
+    batches = zip(inference.batches, inference.evaluate_seconds, strict=True)
+    shares = [seconds / count for count, seconds in batches for _ in range(count)]
+    rows = predictions(program, inference.outputs)
+    return [row | {"seconds": seconds} for row, seconds in zip(rows, shares, strict=True)]
 
 
 def _summary(compiled: CompiledModel, inference: Inference, compile_seconds: float) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Tell what a file is: parameters, keys, ciphertexts, programs."""
+"""Tell what a file is: parameters, keys, ciphertexts, programs; of a model, what compiling would say."""
 
 import argparse
 import zipfile
@@ -9,14 +9,21 @@ import keywright as kw
 from keywright import nn
 from keywright._arrays import require_file
 from keywright._terminal import Column, Terminal, Value
+from keywright.inference.compiling import compile_model
 
+from .helpers.arguments import add_batch_argument, add_preset_argument
 from .helpers.errors import CommandError
-from .helpers.fit import fit_record, print_fit
+from .helpers.fit import add_fit_arguments, fit_record, print_fit, read_fit
+from .helpers.report import print_report
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("file", type=Path, help="any file of Keywright")
+    parser.add_argument("file", type=Path, metavar="FILE", help="any file of Keywright, or an ONNX model")
+    model = parser.add_argument_group("for an ONNX model")
+    add_fit_arguments(model)
+    add_preset_argument(model)
+    add_batch_argument(model)
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
@@ -25,6 +32,12 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     if path.is_dir():
         raise CommandError(f"{path} is a folder; name one of its files")
     require_file(path)
+    if path.suffix == ".onnx":
+        with terminal.progress("compiling", None):
+            compiled = compile_model(path, read_fit(options), options.preset, batch=options.batch or 1)
+        print_report(compiled, terminal, title=str(path))
+        print_fit(compiled.program, terminal)
+        return
     program = nn.Program.load(path) if zipfile.is_zipfile(path) else None
     described = kw.inspect(path) if program is None else _program(path, program)
     if terminal.json:

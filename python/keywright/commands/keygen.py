@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="plan of keywright plan --out for this model: exactly its keys are made, or its master keys; by "
         "default the fewest bytes of keys that are about as fast as any. "
-        "Without --model a plan of a bootstrapping preset, or of key switches in JSON",
+        "Without a model a plan of a bootstrapping preset, or of key switches in JSON",
     )
     add_preset_argument(parser)
     parser.add_argument(
@@ -68,11 +68,11 @@ def _compiled(options: argparse.Namespace, plan: KeyPlan | None) -> CompiledMode
 def _of_plan(options: argparse.Namespace, plan: KeyPlan | None) -> PlanExecution:
     """Keys of a plan for a bootstrap alone, or for key switches of an application's own."""
     if plan is None:
-        raise CommandError("no model and no plan: give --model, or --plan with a plan that is for no model")
+        raise CommandError("no model and no plan: name a model, or --plan with a plan that is for no model")
     if options.calibration is not None or options.activation:
-        raise CommandError("--calibration and --activation are for a model; leave them out, or give --model")
+        raise CommandError("--calibration and --activation are for a model; leave them out, or name one")
     if options.batch is not None:
-        raise CommandError("--batch is for a model; leave it out, or give --model")
+        raise CommandError("--batch is for a model; leave it out, or name one")
     parameters, bootstraps = _parameters(options, plan)
     return PlanExecution(plan, parameters, bootstraps=bootstraps)
 
@@ -93,7 +93,7 @@ def _parameters(
         bootstrap = kw.BootstrapperPlan.preset(preset)
         return bootstrap.parameters, [bootstrap]
     raise CommandError(
-        f"the plan is for a program called {name!r}: if that is a model, give --model; otherwise say "
+        f"the plan is for a program called {name!r}: if that is a model, name its file; otherwise say "
         + (
             "which bootstrapping it is with --preset NAME"
             if plan.workload.bootstraps
@@ -105,7 +105,7 @@ def _parameters(
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Make both folders."""
     if options.memory is not None and (options.plan is not None or options.model is None):
-        raise CommandError("--memory plans the keys of --model; leave it out, or --plan")
+        raise CommandError("--memory plans the keys of a model; leave it out, or --plan")
     plan = None if options.plan is None else plan_file.load(options.plan)
     with terminal.progress("reading the program", None):
         compiled = None if options.model is None else _compiled(options, plan)

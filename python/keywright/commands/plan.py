@@ -9,7 +9,7 @@ import re
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from keywright import BootstrapperPlan, bootstrap_presets, presets
+from keywright import BootstrapperPlan, bootstrap_presets
 from keywright import plan as planning
 from keywright._terminal import Column, Terminal
 from keywright._units import format_bytes, format_seconds
@@ -22,7 +22,7 @@ from keywright.plan.keys.time_prediction import predict_plan
 from keywright.plan.search.quick import QuickPlanner, open_ring
 from keywright.plan.workload.network import convert, convert_bootstrap, on_parameters, open_bootstraps
 
-from .helpers.arguments import add_batch_argument
+from .helpers.arguments import add_batch_argument, add_preset_argument
 from .helpers.errors import CommandError
 from .helpers.fit import add_fit_arguments, read_fit
 from .helpers.inputs import parse_bytes
@@ -67,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "program",
         type=Path,
+        metavar="PROGRAM",
         help="ONNX model, program of key switches (.json), or name of a bootstrapping preset",
     )
     budget = parser.add_mutually_exclusive_group()
@@ -92,10 +93,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the client sends, as 600MB (default: the fewest that any master keys take)",
     )
     add_fit_arguments(parser)
-    parser.add_argument(
-        "--preset",
-        choices=[*presets(), *bootstrap_presets()],
-        help="parameters of a model (default: the smallest that fit), or of a program in JSON",
+    add_preset_argument(
+        parser,
+        "parameters of a model, one of keywright presets (default: the smallest that fit), or of a program "
+        "in JSON",
     )
     parser.add_argument(
         "--parameters", type=Path, help="file of Parameters.save that a program in JSON is for"

@@ -17,7 +17,7 @@ from .helpers.memory import add_memory_argument, memory_budget
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--keys", type=Path, required=True, help="server folder of keywright keygen")
+    parser.add_argument("keys", type=Path, metavar="FOLDER", help="server folder of keywright keygen")
     parser.add_argument("--input", type=Path, required=True, help="folder of keywright encrypt")
     parser.add_argument("--out", type=Path, required=True, help="folder of encrypted results to make")
     parser.add_argument(

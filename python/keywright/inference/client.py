@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -145,6 +146,11 @@ class InferenceClient:
             raise MessageError("the message has no samples")
         results = np.concatenate(outputs)
         return np.asarray(results[0] if read.samples is None else results)
+
+    def answers(self, outputs: ArrayLike) -> dict[str, NDArray[Any]]:
+        """The model's own outputs by name, as labels and probabilities, of what `decrypt` returned for many
+        samples; see `keywright.nn.Program.answers`. None where these are the model's output."""
+        return self.program.answers(outputs)
 
     def encrypt_batch(self, batch: ArrayLike) -> Sequence[Ciphertext | SeededCiphertext]:
         """The ciphertexts of up to ``program.batch`` samples, (count, *input_shape)."""

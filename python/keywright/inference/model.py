@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -151,6 +152,11 @@ class CompiledModel:
         compiled, planned = best.plan_batches(len(values), default_budget() if memory is None else memory)
         outputs = infer(compiled.program, compiled.parameters, values, planned, progress).outputs
         return outputs[0] if np.shape(samples) == self.program.input_shape else outputs
+
+    def answers(self, outputs: ArrayLike) -> dict[str, NDArray[Any]]:
+        """The model's own outputs by name, as labels and probabilities, of what `predict_encrypted` returned
+        for many samples; see `keywright.nn.Program.answers`. None where these are the model's output."""
+        return self.program.answers(outputs)
 
     def client(self) -> InferenceClient:
         """The owner of the data, with a new secret."""

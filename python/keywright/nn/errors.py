@@ -90,8 +90,9 @@ class TooDeepError(RefusalError):
 
     def __init__(self, needed: int, available: int) -> None:
         super().__init__(
-            f"the network consumes {needed} levels and {available} are available; use parameters with more "
-            "levels, bootstraps, activations of lower degree, or fewer layers"
+            f"the network consumes {needed} levels and {available} are available; take parameters with "
+            "more levels or with bootstraps (preset=), activations of lower degree (activations=), or fewer "
+            "layers"
         )
         self.needed, self.available = needed, available
 
@@ -143,8 +144,8 @@ class TooWideError(RefusalError):
 
     def __init__(self, needed: int, allowed: int) -> None:
         super().__init__(
-            f"the network's diagonals take {needed} bytes and {allowed} are allowed; raise "
-            "max_plaintext_bytes or use smaller layers"
+            f"the network's diagonals take {needed} bytes and {allowed} are allowed; use smaller layers or a "
+            "smaller batch=, or allow more (max_plaintext_bytes= of nn.compile)"
         )
         self.needed, self.allowed = needed, allowed
 
@@ -171,8 +172,7 @@ class RangesMissingError(RefusalError):
     def __init__(self, needed: int, available: int) -> None:
         super().__init__(
             f"the network consumes {needed} levels and {available} are available before a bootstrap, which "
-            "takes values of at most 1; pass calibration data, an array of typical inputs, to measure them: "
-            "nn.Fit(calibration=samples)"
+            "takes values of at most 1; give typical inputs to measure them on (calibration=)"
         )
         self.needed, self.available = needed, available
 
@@ -183,8 +183,8 @@ class CalibrationMissingError(RefusalError):
     def __init__(self, functions: Sequence[str]) -> None:
         shown = ", ".join(functions[:3]) + (f" and {len(functions) - 3} more" if len(functions) > 3 else "")
         super().__init__(
-            f"{shown} must be fitted on measured ranges; pass calibration data, an array of typical inputs: "
-            "nn.Fit(calibration=samples)"
+            f"{shown} must be fitted on measured ranges; give typical inputs to measure them on "
+            "(calibration=)"
         )
         self.functions = tuple(functions)
 
@@ -199,7 +199,8 @@ class MethodError(RefusalError):
 
     def __init__(self, layer: str, method: str) -> None:
         super().__init__(
-            f"{layer} is not made of straight pieces, which {method} needs; take chebyshev:DEGREE for it"
+            f"{layer} is not made of straight pieces, which {method} needs; take chebyshev:DEGREE for it "
+            "(activations=)"
         )
         self.layer, self.method = layer, method
 
@@ -232,8 +233,8 @@ class AccuracyError(RefusalError):
         reached = "" if agreement is None else f"{agreement:.4%} equal predictions and "
         super().__init__(
             f"asked for on calibration data: {' and '.join(asked)}; the finest polynomials reach {reached}"
-            f"outputs within {change:.3g}, with {levels} levels: ask for less, or give calibration data that "
-            "cover the inputs, or a normalisation before activations of large values"
+            f"outputs within {change:.3g}, with {levels} levels; ask for less, give calibration data that "
+            "cover the inputs (calibration=), or normalise before activations of large values"
         )
         self.agreement, self.change, self.levels = agreement, change, levels
 

@@ -29,7 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def keys(folder: Path) -> Path:
     """The folders of keygen."""
-    assert main(["keygen", "--model", str(folder / "digits.onnx"), "--out", str(folder / "keys")]) == 0
+    assert main(["keygen", str(folder / "digits.onnx"), "--out", str(folder / "keys")]) == 0
     return folder / "keys"
 
 

@@ -23,12 +23,18 @@ def process(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def fails(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """The one line that a command prints when it fails, beside how far slow machines are."""
+    """What a command prints when it fails, in one line: an error, and below it what to do."""
     capsys.readouterr()
     assert main([str(argument) for argument in arguments]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    *progress, line = printed.err.strip().splitlines()
-    assert all(entry.endswith("so far") for entry in progress)
+    # Machines that are slow say how far they are.
+    line, *below = [entry for entry in printed.err.splitlines() if not entry.endswith("so far")]
+    if "--json" in arguments:
+        assert not below
+        error = json.loads(line)["error"]
+        return f"error: {error['message']}; {error.get('advice', '')}"
     assert line.startswith("error: ")
-    return line
+    assert len(below) <= 1
+    assert all(entry.startswith("  ") for entry in below)
+    return "; ".join([line, *map(str.strip, below)])

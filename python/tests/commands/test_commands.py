@@ -33,9 +33,9 @@ def test_client_and_server_are_separate_processes(folder: Path, keys: Path, tmp_
     printed = ""
     sent, answer, result = tmp_path / "sent", tmp_path / "answer", tmp_path / "result.npy"
     for arguments in (
-        ("encrypt", "--keys", client, "--input", folder / "images.npy", "--out", sent),
-        ("run", "--keys", server, "--input", sent, "--out", answer),
-        ("decrypt", "--keys", client, "--input", answer, "--out", result, "--json"),
+        ("encrypt", client, "--input", folder / "images.npy", "--out", sent),
+        ("run", server, "--input", sent, "--out", answer),
+        ("decrypt", client, "--input", answer, "--out", result, "--json"),
     ):
         done = process(*arguments)
         assert done.returncode == 0, done.stderr
@@ -65,11 +65,11 @@ def test_public_keys_encrypt_too(
     shutil.copytree(keys / "client", friend, ignore=shutil.ignore_patterns("secret.kw"))
     sent, answer = tmp_path / "sent", tmp_path / "answer"
     images = str(folder / "images.npy")
-    assert main(["encrypt", "--keys", str(friend), "--input", images, "--out", str(sent)]) == 0
+    assert main(["encrypt", str(friend), "--input", images, "--out", str(sent)]) == 0
     assert kw.inspect(next(sent.iterdir()))["kind"] == "a CKKS ciphertext"
-    assert main(["run", "--keys", str(keys / "server"), "--input", str(sent), "--out", str(answer)]) == 0
+    assert main(["run", str(keys / "server"), "--input", str(sent), "--out", str(answer)]) == 0
     capsys.readouterr()
-    assert main(["decrypt", "--keys", str(keys / "client"), "--input", str(answer), "--json"]) == 0
+    assert main(["decrypt", str(keys / "client"), "--input", str(answer), "--json"]) == 0
     labels = np.load(folder / "labels.npy").tolist()
     assert [row["prediction"] for row in lines(capsys)] == labels
 
@@ -95,7 +95,7 @@ def test_keygen_keeps_the_secret_private(keys: Path) -> None:
 
 def test_infer(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "outputs.npy"
-    arguments = ["--model", str(folder / "digits.onnx"), "--input", str(folder / "images.npy")]
+    arguments = [str(folder / "digits.onnx"), "--input", str(folder / "images.npy")]
     assert main(["infer", *arguments, "--out", str(out), "--batch", "1", "--json"]) == 0
     labels = np.load(folder / "labels.npy").tolist()
     *rows, summary = lines(capsys)
@@ -109,7 +109,7 @@ def test_infer(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert 0 < measured <= summary["evaluate_seconds"]
     assert summary["peak_bytes"] > summary["key_bytes"] + summary["model_bytes"] > 0
     np.save(tmp_path / "one.npy", np.load(folder / "images.npy")[0])
-    assert main(["infer", *arguments[:2], "--input", str(tmp_path / "one.npy"), "--json"]) == 0
+    assert main(["infer", arguments[0], "--input", str(tmp_path / "one.npy"), "--json"]) == 0
     *rows, summary = lines(capsys)
     assert [row["prediction"] for row in rows] == labels[:1]
     assert summary["batch"] == 1
@@ -119,17 +119,17 @@ def test_samples_share_ciphertexts(folder: Path, tmp_path: Path, capsys: pytest.
     """By the compiler's choice in `infer`, by --batch where client and server are apart."""
     model, images = str(folder / "digits.onnx"), str(folder / "images.npy")
     labels = np.load(folder / "labels.npy").tolist()
-    assert main(["infer", "--model", model, "--input", images, "--json"]) == 0
+    assert main(["infer", model, "--input", images, "--json"]) == 0
     *rows, summary = lines(capsys)
     assert [row["prediction"] for row in rows] == labels
     assert summary["batch"] == 4
     keys, sent, answer = tmp_path / "keys", tmp_path / "sent", tmp_path / "answer"
-    assert main(["keygen", "--model", model, "--out", str(keys), "--batch", "2"]) == 0
-    assert main(["encrypt", "--keys", str(keys / "client"), "--input", images, "--out", str(sent)]) == 0
+    assert main(["keygen", model, "--out", str(keys), "--batch", "2"]) == 0
+    assert main(["encrypt", str(keys / "client"), "--input", images, "--out", str(sent)]) == 0
     assert sorted(path.name for path in sent.iterdir()) == ["000000+2-0.kw", "000002-0.kw"]
-    assert main(["run", "--keys", str(keys / "server"), "--input", str(sent), "--out", str(answer)]) == 0
+    assert main(["run", str(keys / "server"), "--input", str(sent), "--out", str(answer)]) == 0
     capsys.readouterr()
-    decrypt = ["decrypt", "--keys", str(keys / "client"), "--input", str(answer)]
+    decrypt = ["decrypt", str(keys / "client"), "--input", str(answer)]
     assert main([*decrypt, "--out", str(tmp_path / "scores.npy"), "--json"]) == 0
     assert [(row["sample"], row["prediction"]) for row in lines(capsys)] == list(enumerate(labels))
     assert np.load(tmp_path / "scores.npy").shape == (COUNT, 10)
@@ -137,15 +137,15 @@ def test_samples_share_ciphertexts(folder: Path, tmp_path: Path, capsys: pytest.
     assert main(decrypt) == 2
     assert "holds 3 samples, the program takes 1 to 2" in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        main(["keygen", "--model", model, "--out", str(tmp_path / "more"), "--batch", "3"])
+        main(["keygen", model, "--out", str(tmp_path / "more"), "--batch", "3"])
     assert "power of two" in capsys.readouterr().err
-    assert main(["keygen", "--model", model, "--out", str(tmp_path / "more"), "--batch", "65536"]) == 2
+    assert main(["keygen", model, "--out", str(tmp_path / "more"), "--batch", "65536"]) == 2
     assert "--batch 65536" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("slots", [[], ["--slots"]])
 def test_a_served_model_takes_a_batch(folder: Path, tmp_path: Path, slots: list[str]) -> None:
-    arguments = ["compile", "--model", str(folder / "digits.onnx"), "--out", str(tmp_path / "served")]
+    arguments = ["compile", str(folder / "digits.onnx"), "--out", str(tmp_path / "served")]
     assert main([*arguments, "--batch", "4", *slots]) == 0
     manifest = Model.load(tmp_path / "served").manifest
     assert manifest.input.batch == manifest.output.batch == 4
@@ -153,7 +153,7 @@ def test_a_served_model_takes_a_batch(folder: Path, tmp_path: Path, slots: list[
 
 
 def test_what_batches_take(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["infer", "--model", str(folder / "digits.onnx"), "--explain", "--json"]) == 0
+    assert main(["infer", str(folder / "digits.onnx"), "--explain", "--json"]) == 0
     rows = [row for row in lines(capsys) if "batch" in row]
     assert [row["batch"] for row in rows][:3] == [1, 2, 4]
     # One sample's operations serve two, until each has less room than it would like.
@@ -225,20 +225,20 @@ def test_errors_are_one_line(
     empty.mkdir()
     out = tmp_path / "out"
     cases: list[tuple[str, tuple[object, ...]]] = [
-        ("takes (1, 8, 8), or many", ("infer", "--model", model, "--input", wrong)),
-        ("no numpy file", ("infer", "--model", model, "--input", text)),
-        ("no numpy file", ("infer", "--model", model, "--input", objects)),
-        ("is an archive", ("infer", "--model", model, "--input", archive)),
-        ("not finite", ("infer", "--model", model, "--input", nan)),
-        ("absent.npy", ("infer", "--model", model, "--input", tmp_path / "absent.npy")),
-        ("absent.onnx", ("infer", "--model", tmp_path / "absent.onnx", "--input", images)),
-        ("cannot be compiled", ("infer", "--model", text, "--input", images)),
-        ("levels", ("infer", "--model", model, "--input", images, "--preset", "N13_QP214_S38")),
-        ("exists; remove it", ("keygen", "--model", model, "--out", keys)),
-        ("keys.kw; name the server folder", ("run", "--keys", client, "--input", empty, "--out", out)),
-        ("holds no ciphertexts", ("run", "--keys", keys / "server", "--input", empty, "--out", out)),
-        ("client folder", ("decrypt", "--keys", keys / "server", "--input", empty)),
-        ("public.kw", ("encrypt", "--keys", damaged, "--input", images, "--out", out)),
+        ("takes (1, 8, 8), or many", ("infer", model, "--input", wrong)),
+        ("no numpy file", ("infer", model, "--input", text)),
+        ("no numpy file", ("infer", model, "--input", objects)),
+        ("is an archive", ("infer", model, "--input", archive)),
+        ("not finite", ("infer", model, "--input", nan)),
+        ("absent.npy", ("infer", model, "--input", tmp_path / "absent.npy")),
+        ("absent.onnx", ("infer", tmp_path / "absent.onnx", "--input", images)),
+        ("cannot be compiled", ("infer", text, "--input", images)),
+        ("levels", ("infer", model, "--input", images, "--preset", "N13_QP214_S38")),
+        ("exists; remove it", ("keygen", model, "--out", keys)),
+        ("keys.kw; name the server folder", ("run", client, "--input", empty, "--out", out)),
+        ("holds no ciphertexts", ("run", keys / "server", "--input", empty, "--out", out)),
+        ("client folder", ("decrypt", keys / "server", "--input", empty)),
+        ("public.kw", ("encrypt", damaged, "--input", images, "--out", out)),
         ("wrong.npy", ("info", wrong)),
         ("is a folder", ("info", tmp_path)),
         ("1 to 64", ("demo", "--samples", 0)),
@@ -264,7 +264,7 @@ def test_a_model_that_is_not_supported_is_refused_before_any_key(
     )
     path = tmp_path / "softmax.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
-    line = fails(capsys, "keygen", "--model", path, "--out", tmp_path / "keys")
+    line = fails(capsys, "keygen", path, "--out", tmp_path / "keys")
     assert "Softmax" in line
     assert not (tmp_path / "keys").exists()
 
@@ -273,7 +273,7 @@ def test_a_model_that_is_not_supported_is_refused_before_any_key(
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_keygen_without_partial_files(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "keys"
-    arguments = ["keygen", "--model", folder / "digits.onnx", "--out", out, "--preset", "N16_QP1660_S50"]
+    arguments = ["keygen", folder / "digits.onnx", "--out", out, "--preset", "N16_QP1660_S50"]
     command = [sys.executable, "-m", "keywright.cli", *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         deadline = time.monotonic() + 60
@@ -302,3 +302,78 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["unknown"])
     assert caught.value.code == 2
+
+
+def test_options_that_every_command_has(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    threads, model = kw.threads(), folder / "digits.onnx"
+    assert main(["info", str(model), "--threads", "1", "--log-level", "error"]) == 0
+    assert capsys.readouterr().err == ""
+    assert kw.threads() == threads
+    assert "threads" in fails(capsys, "info", model, "--threads", 0)
+    # A traceback is for who asks for it.
+    assert main(["info", "absent.kw", "--log-level", "debug"]) == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_it_is_a_module_too(folder: Path) -> None:
+    command = [sys.executable, "-m", "keywright", "info", str(folder / "absent.kw"), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 2
+    (error,) = json.loads(done.stderr).values()
+    assert error["type"] == "FileNotFoundError"
+    assert "absent.kw" in error["message"]
+
+
+def test_json_says_why_a_model_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(folder / "digits.onnx")
+    assert main(["info", model, "--preset", "N13_QP214_S38", "--json"]) == 2
+    error = json.loads(capsys.readouterr().err)["error"]
+    assert error["type"] == "TooDeepError"
+    assert error["details"] == {"needed": 5, "available": 3}
+    assert "--preset" in error["advice"]
+    assert "preset=" not in error["advice"]
+
+
+def test_info_of_a_model_is_what_compiling_says(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, typical = str(folder / "digits.onnx"), str(folder / "images.npy")
+    assert main(["info", model, "--calibration", typical, "--batch", "2", "--json"]) == 0
+    report, fit = (next(iter(line.values())) for line in lines(capsys))
+    compiled = kw.compile(model, np.load(typical), batch=2)
+    assert (report["batch"], report["depth"]) == (2, 5)
+    assert report["keys"] == len(compiled.specs)
+    assert report["key_bytes"] == compiled.report.key_bytes
+    assert fit["samples"] == COUNT
+    assert main(["info", model]) == 0
+    shown = capsys.readouterr().out
+    assert "sent once" in shown
+    assert "2^14" in shown
+
+
+def test_presets_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["presets", "--json"]) == 0
+    rows = lines(capsys)
+    assert [row["preset"] for row in rows] == [*kw.presets(), *kw.bootstrap_presets()]
+    for row in rows:
+        if row["bootstraps"]:
+            plan = kw.BootstrapperPlan.preset(row["preset"])
+            assert (row["levels"], row["log_n"]) == (plan.levels_left, plan.parameters.log_n)
+        else:
+            assert row["levels"] == kw.Parameters.preset(row["preset"]).max_level
+    # Usage does not list them.
+    with pytest.raises(SystemExit):
+        main(["keygen", "--help"])
+    assert kw.presets()[0] not in capsys.readouterr().out
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_shells_complete(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "bash"]) == 0
+    script = tmp_path / "completion"
+    script.write_text(capsys.readouterr().out)
+    words = "COMP_WORDS=(keywright infer --pre); COMP_CWORD=2; _shtab_keywright; echo ${COMPREPLY[@]}"
+    done = subprocess.run(
+        ["bash", "-c", f"source {script}; {words}"], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["--preset"], done.stderr
+    assert main(["completion", "zsh"]) == 0
+    assert "#compdef keywright" in capsys.readouterr().out

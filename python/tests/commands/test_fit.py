@@ -43,7 +43,7 @@ def explained(folder: Path, capsys: pytest.CaptureFixture[str], *more: str) -> d
     """The fit report that `infer --explain` prints."""
     calibration = ["--calibration", str(folder / "typical.npy")]
     capsys.readouterr()
-    model = ["--model", str(folder / "mlp.onnx"), "--batch", "1"]
+    model = [str(folder / "mlp.onnx"), "--batch", "1"]
     assert main(["infer", *model, *calibration, "--explain", "--json", *more]) == 0
     (report,) = [line["fit"] for line in lines(capsys) if "fit" in line]
     return dict(report)
@@ -76,7 +76,7 @@ def test_samples_of_another_scale_are_refused_before_keys_are_made(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["--calibration", folder / "typical.npy", "--input", folder / "pixels.npy"]
-    line = fails(capsys, "infer", "--model", folder / "mlp.onnx", *arguments, "--json")
+    line = fails(capsys, "infer", folder / "mlp.onnx", *arguments, "--json")
     assert "Relu at 'hidden' takes values from" in line
     assert "check the sample's scale" in line
 
@@ -97,10 +97,10 @@ def test_samples_of_another_scale_are_refused_before_keys_are_made(
 def test_arguments_that_cannot_be(
     folder: Path, arguments: list[str], word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    model = ["--model", folder / "mlp.onnx", "--calibration", folder / "typical.npy", "--explain", "--json"]
+    model = [folder / "mlp.onnx", "--calibration", folder / "typical.npy", "--explain", "--json"]
     assert word in fails(capsys, "infer", *model, *arguments)
 
 
 def test_accuracy_needs_calibration(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    model = ["--model", folder / "mlp.onnx", "--explain", "--json"]
+    model = [folder / "mlp.onnx", "--explain", "--json"]
     assert "need --calibration" in fails(capsys, "infer", *model, "--accuracy", "0.9")

@@ -58,7 +58,7 @@ def test_a_deep_model_is_explained_with_its_bootstraps(
     squares: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = squares(16)
-    arguments = ["infer", "--model", str(folder / "squares.onnx"), "--explain", "--json"]
+    arguments = ["infer", str(folder / "squares.onnx"), "--explain", "--json"]
     assert main([*arguments, "--calibration", str(folder / "inputs.npy")]) == 0
     lines: list[dict[str, Any]] = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     rows = [line for line in lines if "layer" in line]
@@ -82,8 +82,8 @@ def test_a_deep_model_is_explained_with_its_bootstraps(
 
 def test_a_deep_model_needs_calibration(squares: Write, capsys: pytest.CaptureFixture[str]) -> None:
     folder = squares(16)
-    assert main(["infer", "--model", str(folder / "squares.onnx"), "--explain"]) == 2
-    assert "pass calibration" in capsys.readouterr().err
+    assert main(["infer", str(folder / "squares.onnx"), "--explain"]) == 2
+    assert "(--calibration)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_arguments_that_contradict(
     squares: Write, arguments: list[str], word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = squares(1)
-    assert main(["infer", "--model", str(folder / "squares.onnx"), *arguments]) == 2
+    assert main(["infer", str(folder / "squares.onnx"), *arguments]) == 2
     assert word in capsys.readouterr().err
 
 

@@ -28,7 +28,7 @@ def measured(*arguments: object) -> dict[str, Any]:
 
 
 def test_the_peak_of_a_small_network_is_predicted(folder: Path) -> None:
-    found = measured("--model", folder / "digits.onnx", "--input", folder / "images.npy")
+    found = measured(folder / "digits.onnx", "--input", folder / "images.npy")
     assert abs(found["predicted_peak_bytes"] / found["peak_bytes"] - 1) <= SHARE
     assert sum(found["memory"].values()) == found["predicted_peak_bytes"] <= found["memory_budget"]
 
@@ -38,7 +38,7 @@ def test_the_peak_of_a_bootstrapped_network_is_predicted(squares: Write, budget:
     """With all that is free, and with a third more than the least that would do."""
     folder = squares(8)
     model, inputs = folder / "squares.onnx", folder / "inputs.npy"
-    arguments = ["--model", model, "--calibration", inputs, "--input", inputs, "--count", 1]
+    arguments = [model, "--calibration", inputs, "--input", inputs, "--count", 1]
     arguments += ["--preset", "N15_QP858_L5_S32_real"]
     if budget is not None:
         arguments += ["--memory", f"{int(budget * least(arguments))}B"]
@@ -61,16 +61,16 @@ def test_what_cannot_fit_is_refused_before_any_key(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model, images = str(folder / "digits.onnx"), str(folder / "images.npy")
-    assert main(["infer", "--model", model, "--input", images, "--memory", "64MiB"]) == 2
+    assert main(["infer", model, "--input", images, "--memory", "64MiB"]) == 2
     said = capsys.readouterr().err
     assert "a process of at most 64 MiB cannot run this network" in said
     assert "The least that would do is" in said
-    assert main(["infer", "--model", model, "--input", images, "--memory", "much"]) == 2
+    assert main(["infer", model, "--input", images, "--memory", "much"]) == 2
     assert "no amount of memory" in capsys.readouterr().err
 
 
 def test_explain_prints_the_peak_part_by_part(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["infer", "--model", str(folder / "digits.onnx"), "--explain"]
+    arguments = ["infer", str(folder / "digits.onnx"), "--explain"]
     assert main([*arguments, "--json", "--memory", "8GiB"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     parts = {row["part"]: row["bytes"] for row in rows if "part" in row}
@@ -94,15 +94,15 @@ def test_without_a_size_most_of_what_is_free_is_taken() -> None:
 def test_a_run_keeps_to_a_budget_with_the_same_results(folder: Path, tmp_path: Path) -> None:
     model, images = str(folder / "digits.onnx"), str(folder / "images.npy")
     keys, sent = tmp_path / "keys", tmp_path / "sent"
-    assert main(["keygen", "--model", model, "--out", str(keys), "--memory", "64MiB"]) == 2
-    assert main(["keygen", "--model", model, "--out", str(keys), "--memory", "4GiB"]) == 0
-    assert main(["encrypt", "--keys", str(keys / "client"), "--input", images, "--out", str(sent)]) == 0
+    assert main(["keygen", model, "--out", str(keys), "--memory", "64MiB"]) == 2
+    assert main(["keygen", model, "--out", str(keys), "--memory", "4GiB"]) == 0
+    assert main(["encrypt", str(keys / "client"), "--input", images, "--out", str(sent)]) == 0
     scores = []
     for name, size in (("all", []), ("some", ["--key-memory", "8MiB"])):
         out = tmp_path / name
-        run = ["run", "--keys", str(keys / "server"), "--input", str(sent), "--out", str(out)]
+        run = ["run", str(keys / "server"), "--input", str(sent), "--out", str(out)]
         assert main([*run, *size]) == 0
-        client = ["--keys", str(keys / "client"), "--input", str(out), "--out", str(tmp_path / f"{name}.npy")]
+        client = [str(keys / "client"), "--input", str(out), "--out", str(tmp_path / f"{name}.npy")]
         assert main(["decrypt", *client]) == 0
         scores.append(np.load(tmp_path / f"{name}.npy"))
     assert np.array_equal(*scores)

@@ -30,34 +30,34 @@ def test_a_plan_is_made_into_keys_and_followed(
     folder: Path, planned: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     keys, model = tmp_path / "keys", str(folder / "digits.onnx")
-    assert main(["keygen", "--model", model, "--plan", str(planned), "--out", str(keys)]) == 0
+    assert main(["keygen", model, "--plan", str(planned), "--out", str(keys)]) == 0
     plan = plan_file.load(planned)
     parameters = kw.Parameters.load(keys / "server" / "parameters.kw")
     made = kw.EvaluationKeys.load(keys / "server" / "keys.kw", parameters)
     assert (len(made), sum(spec.bytes for spec in made)) == (len(plan.keys), plan.stored_bytes)
     sent, images = tmp_path / "sent", str(folder / "images.npy")
-    assert main(["encrypt", "--keys", str(keys / "client"), "--input", images, "--out", str(sent)]) == 0
+    assert main(["encrypt", str(keys / "client"), "--input", images, "--out", str(sent)]) == 0
     labels = np.load(folder / "labels.npy").tolist()
-    run = ["run", "--keys", str(keys / "server"), "--input", str(sent)]
+    run = ["run", str(keys / "server"), "--input", str(sent)]
     for name, memory in (("all", []), ("some", ["--key-memory", str(plan.stored_bytes * 3 // 4)])):
         answer = tmp_path / name
         capsys.readouterr()
         assert main([*run, *memory, "--out", str(answer), "--json"]) == 0
         streamed = lines(capsys)[1:]
         assert [row["peak_bytes"] <= plan.stored_bytes * 3 // 4 for row in streamed] == [True] * bool(memory)
-        assert main(["decrypt", "--keys", str(keys / "client"), "--input", str(answer), "--json"]) == 0
+        assert main(["decrypt", str(keys / "client"), "--input", str(answer), "--json"]) == 0
         assert [row["prediction"] for row in lines(capsys)] == labels
     # A key does not fit.
     assert main([*run, "--key-memory", "1KiB", "--out", str(tmp_path / "none")]) == 2
     assert "allow at least" in capsys.readouterr().err
     # Keys of another plan.
     other = tmp_path / "other"
-    assert main(["keygen", "--model", model, "--out", str(other)]) == 0
+    assert main(["keygen", model, "--out", str(other)]) == 0
     shutil.copyfile(other / "server" / "keys.kw", keys / "server" / "keys.kw")
     assert main([*run, "--out", str(tmp_path / "wrong")]) == 2
     assert "digest" in capsys.readouterr().err
     (other / "server" / "plan.json").unlink()
-    assert main(["run", "--keys", str(other / "server"), *run[3:], "--out", "no"]) == 2
+    assert main(["run", str(other / "server"), *run[2:], "--out", "no"]) == 2
     assert "plan.json" in capsys.readouterr().err
 
 
@@ -69,7 +69,7 @@ def test_a_plan_of_master_keys_is_made_and_followed(
     assert main([*shown, "--out", str(planned), "--json"]) == 0
     (record,) = [row for row in lines(capsys) if "plan" in row]
     price = record["plan"]["derived"]
-    assert main(["keygen", "--model", model, "--plan", str(planned), "--out", str(made)]) == 0
+    assert main(["keygen", model, "--plan", str(planned), "--out", str(made)]) == 0
     server = made / "server"
     parameters = kw.Parameters.load(server / "parameters.kw")
     sent_keys = kw.EvaluationKeys.load(server / "keys.kw", parameters)
@@ -81,16 +81,16 @@ def test_a_plan_of_master_keys_is_made_and_followed(
     sent, image = tmp_path / "sent", tmp_path / "image.npy"
     np.save(image, np.load(folder / "images.npy")[:1])
     label = np.load(folder / "labels.npy")[0]
-    encrypt = ["encrypt", "--keys", str(made / "client"), "--input", str(image), "--out", str(sent)]
+    encrypt = ["encrypt", str(made / "client"), "--input", str(image), "--out", str(sent)]
     assert main(encrypt) == 0
-    run = ["run", "--keys", str(server), "--input", str(sent)]
+    run = ["run", str(server), "--input", str(sent)]
     memory = masters.bytes + price["stored_bytes"] // 2
     for name, bound in (("all", []), ("some", ["--key-memory", str(memory)])):
         answer = tmp_path / name
         capsys.readouterr()
         assert main([*run, *bound, "--out", str(answer), "--json"]) == 0
         assert all(row["peak_bytes"] <= memory for row in lines(capsys)[1:])
-        assert main(["decrypt", "--keys", str(made / "client"), "--input", str(answer), "--json"]) == 0
+        assert main(["decrypt", str(made / "client"), "--input", str(answer), "--json"]) == 0
         assert [row["prediction"] for row in lines(capsys)] == [label]
     # Master keys of others, and none.
     secret = kw.SecretKey.load(made / "client" / "secret.kw", parameters)
@@ -128,7 +128,7 @@ def test_keys_of_a_plan_for_a_bootstrap(
     decryptor = kw.Decryptor(kw.SecretKey.load(client / "secret.kw", parameters))
     assert np.abs(decryptor.decrypt(result) - values).max() <= result.error_bound < 0.1
     # Commands for models say what such keys are; a plan of something else is refused.
-    assert "used from Python" in fails(capsys, "run", "--keys", server, "--input", client, "--out", "no")
+    assert "used from Python" in fails(capsys, "run", server, "--input", client, "--out", "no")
     out = ("--out", tmp_path / "refused")
     assert "this one is" in fails(capsys, "keygen", "--plan", path, "--preset", "other", *out)
     for wrong in (("--preset", "N13_QP214_S38"), ("--parameters", server / "parameters.kw")):
@@ -159,7 +159,7 @@ def test_keys_of_a_plan_for_key_switches_in_json(tmp_path: Path, capsys: pytest.
         ("are for a model", ("keygen", "--plan", planned, "--calibration", path, *out)),
         ("either", ("keygen", "--plan", planned, "--preset", "N13_QP214_S38", "--parameters", stored, *out)),
         ("parameters have", ("keygen", "--plan", planned, "--preset", "N13_QP214_S38", *out)),
-        ("without a model", ("keygen", "--model", path, "--parameters", stored, *out)),
+        ("without a model", ("keygen", path, "--parameters", stored, *out)),
         ("parameters have", ("plan", path, "--preset", "N13_QP214_S38")),
         ("another kind of file", ("plan", path, "--parameters", path)),
         ("says nothing about", ("plan", path, "--calibration", path)),

@@ -3,7 +3,7 @@ import json
 import time
 
 import pytest
-from keywright._terminal import Column, Terminal, Value
+from keywright._terminal import Column, Failure, Level, Terminal, Value
 from keywright._units import format_bytes, format_seconds
 from rich.console import Console
 
@@ -14,11 +14,14 @@ ROWS: list[dict[str, Value]] = [
 ]
 
 
-def make(*, json: bool, interactive: bool = False) -> tuple[Terminal, io.StringIO, io.StringIO]:
+def make(
+    *, json: bool = False, interactive: bool = False, level: Level = "info"
+) -> tuple[Terminal, io.StringIO, io.StringIO]:
     """A terminal that writes to two strings."""
     output, notes = io.StringIO(), io.StringIO()
     terminal = Terminal(
         json=json,
+        level=level,
         output=Console(file=output, width=100),
         notes=Console(file=notes, width=100, force_terminal=interactive),
     )
@@ -98,11 +101,39 @@ def advance_seconds(text: str, word: str) -> float:
 
 
 def test_errors_go_to_standard_error_also_in_json_mode() -> None:
-    terminal, output, notes = make(json=True)
-    reason = "level 9 is above the top level 7; " + "nearest keys: [3], [5], " * 10
-    terminal.error(ValueError(reason))
-    assert notes.getvalue() == f"error: {reason}\n"  # in one line and with its brackets
-    assert output.getvalue() == ""
+    message = "level 9 is above the top level 7: " + "nearest keys: [3], [5], " * 10
+    deep = Failure("TooDeepError", "7 levels, 3 are available", "take another preset")
+    found = Failure("LevelError", message, "start lower", {"level": 9}, [deep, deep, Failure("E", "x")])
+    for terminal, output, notes in (make(), make(json=True)):
+        terminal.error(found)
+        printed = notes.getvalue().splitlines()
+        if terminal.json:
+            assert json.loads(printed[0]) == {
+                "error": {
+                    "type": "LevelError",
+                    "message": message,
+                    "advice": "start lower",
+                    "details": {"level": 9},
+                    "reasons": [deep.record(), deep.record(), {"type": "E", "message": "x"}],
+                }
+            }
+        else:
+            # In one line and with its brackets; what to do once for reasons that share it.
+            expected = [f"error: {message}", "  start lower", *["  7 levels, 3 are available"] * 2]
+            assert printed == [*expected, "    take another preset", "  x"]
+        assert output.getvalue() == ""
+
+
+def test_what_is_told_beside_results() -> None:
+    levels: dict[Level, int] = {"error": 0, "warning": 1, "info": 2, "debug": 2}
+    for level, expected in levels.items():
+        terminal, _, notes = make(level=level)
+        terminal.note("a note")
+        terminal.warn("look at this")
+        assert len(notes.getvalue().splitlines()) == expected
+        failed = Failure("E", "x", error=ValueError("who knows"))
+        terminal.error(failed)
+        assert ("ValueError: who knows" in notes.getvalue()) == (level == "debug")
 
 
 @pytest.mark.parametrize(

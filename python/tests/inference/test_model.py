@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib.resources import files
 from pathlib import Path
 
@@ -270,7 +271,7 @@ def test_folders_of_the_command_line_are_read(tmp_path: Path) -> None:
     with (DATA / "digits_test.npz").open("rb") as file:
         images = np.load(file)["images"][:2].astype(np.float64)
     keys = tmp_path / "keys"
-    assert main(["keygen", "--model", str(onnx_path), "--out", str(keys)]) == 0
+    assert main(["keygen", str(onnx_path), "--out", str(keys)]) == 0
     client, server = kw.load_client(keys / "client"), kw.load_server(keys / "server")
     server.open_keys(keys / "server")
     answer = server.run(client.encrypt(images))
@@ -280,9 +281,9 @@ def test_folders_of_the_command_line_are_read(tmp_path: Path) -> None:
     server.load_keys(client.keys())
     assert np.abs(client.decrypt(server.run(client.encrypt(images))) - clear).max() < 1e-2
     slots, thin = tmp_path / "slots", tmp_path / "thin"
-    assert main(["compile", "--model", str(onnx_path), "--slots", "--out", str(slots)]) == 0
+    assert main(["compile", str(onnx_path), "--slots", "--out", str(slots)]) == 0
     assert kw.load_server(slots).program.output_shape == kw.load_client(slots).program.output_shape == (10,)
-    assert main(["compile", "--model", str(onnx_path), "--out", str(thin)]) == 0
+    assert main(["compile", str(onnx_path), "--out", str(thin)]) == 0
     for loading in (kw.load_client, kw.load_server):
         with pytest.raises(inference.FolderError, match="thin clients"):
             loading(thin)
@@ -315,3 +316,39 @@ def test_models_of_other_libraries_need_an_example(typical: Vector) -> None:
         kw.compile(LinearRegression())
     with pytest.raises(TypeError, match="ndarray"):
         kw.compile(typical)
+
+
+def test_estimators_of_scikit_learn_are_compiled(typical: Vector) -> None:
+    """A pipeline with a perceptron, trained here; its own predictions are the reference."""
+    from sklearn.neural_network import MLPRegressor
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    targets = typical[:, :2] @ np.array([[1.0, 0.5], [-1.0, 2.0]]) + typical[:, 2:4] ** 2
+    network = MLPRegressor(hidden_layer_sizes=(8,), max_iter=3000, random_state=1)
+    pipeline = make_pipeline(StandardScaler(), network).fit(typical, targets)
+    model = kw.compile(pipeline, typical, parameters=small(), batch=4)
+    scores = model.predict_encrypted(typical[:4])
+    bound = fit_error(model, network.coefs_[1]) + noise(model, typical[:4]) + SINGLE
+    # The exporter writes the outputs of a sample as a column.
+    expected = pipeline.predict(typical[:4]).reshape(scores.shape)
+    assert np.abs(scores - expected).max() <= bound
+
+
+def test_labels_are_what_the_client_makes_of_scores(
+    typical: Vector, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    labels = np.where(typical[:, 0] > 0.2, "up", "down")
+    estimator = LogisticRegression().fit(typical, labels)
+    model = kw.compile(estimator, typical, parameters=small())
+    scores = model.predict_encrypted(typical[:5])
+    assert model.answers(scores)["output_label"].tolist() == estimator.predict(typical[:5]).tolist()
+    assert model.client().answers(scores)["output_label"].tolist() == estimator.predict(typical[:5]).tolist()
+    # The command line prints them too.
+    onnx.save(nn.to_onnx(estimator, typical), tmp_path / "model.onnx")
+    np.save(tmp_path / "x.npy", typical[:5])
+    assert main(["infer", str(tmp_path / "model.onnx"), "--input", str(tmp_path / "x.npy"), "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["output_label"] for row in rows[:5]] == estimator.predict(typical[:5]).tolist()

@@ -10,7 +10,9 @@ from .fit import add_fit_arguments
 
 def add_model_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Declare what is compiled."""
-    parser.add_argument("--model", type=Path, required=required, help="ONNX model")
+    parser.add_argument(
+        "model", type=Path, nargs=None if required else "?", metavar="MODEL", help="ONNX model"
+    )
     add_fit_arguments(parser)
 
 
@@ -23,7 +25,7 @@ def add_force_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_batch_argument(parser: argparse.ArgumentParser, *, automatic: bool = False) -> None:
+def add_batch_argument(parser: argparse._ActionsContainer, *, automatic: bool = False) -> None:
     """Declare how many samples share ciphertexts."""
     chosen = ", or auto, the default: as many as make the predicted time of all samples least"
     parser.add_argument(
@@ -44,10 +46,15 @@ def _batch(text: str) -> int:
     return number
 
 
-def add_preset_argument(parser: argparse.ArgumentParser) -> None:
+def add_preset_argument(
+    parser: argparse._ActionsContainer,
+    help_text: str = "parameters, one of keywright presets; the smallest deep enough by default, with "
+    "bootstraps if none is",
+) -> None:
     """Declare what it is compiled for."""
     parser.add_argument(
         "--preset",
         choices=[*kw.presets(), *kw.bootstrap_presets()],
-        help="parameters; the smallest deep enough by default, with bootstraps if none is",
+        metavar="PRESET",
+        help=help_text,
     )

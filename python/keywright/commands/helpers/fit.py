@@ -26,7 +26,7 @@ COLUMNS = [
 ]
 
 
-def add_fit_arguments(parser: argparse.ArgumentParser) -> None:
+def add_fit_arguments(parser: argparse._ActionsContainer) -> None:
     """Declare what ranges are measured on and what stands for activations."""
     parser.add_argument(
         "--calibration",
@@ -111,7 +111,7 @@ def print_fit(program: nn.Program, terminal: Terminal, *, table: bool = True) ->
         terminal.table(COLUMNS, rows, title="Polynomials for activations, and their errors on the ranges")
     terminal.note(fit_text(report))
     for warning in report.warnings:
-        terminal.note(f"warning: {warning}")
+        terminal.warn(warning)
 
 
 def guard_samples(
@@ -128,4 +128,4 @@ def guard_samples(
         except nn.OutOfRangeError as error:
             if not force:
                 raise
-            terminal.note(f"warning: {error}; going on, as --force says")
+            terminal.warn(f"{error}; going on, as --force says")

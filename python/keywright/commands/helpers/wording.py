@@ -1,13 +1,18 @@
-"""Errors of the package in the words of the command line: arguments are options."""
+"""Errors of the package in the words of the command line: what is wrong, then what to do, with options."""
 
 import re
 from collections.abc import Collection
 
-ARGUMENT = re.compile(r"(?<![\w.-])([a-z]+(?:_[a-z]+)*)=(?!=)(?=([\w\"'(\[{/.]?))")
+from keywright._terminal import Failure
+from keywright.errors import KeywrightError
+from keywright.nn import ModelRefusedError
+
+ARGUMENT = re.compile(r"(?<![\w.-])([a-z]+(?:_[a-z]+)*)=(?!=)(?:True\b)?(?=([\w\"'(\[{/.]?))")
 
 
 def in_options(text: str, options: Collection[str]) -> str:
-    """A text that names arguments as ``name=value``, with ``--name value`` for those that are options.
+    """A text that names arguments as ``name=value``, with ``--name value`` for those that are options; an
+    argument of several values, as ``activations=``, is an option that is given often.
 
     Args:
         options: names of those that the command takes, as ``calibration_count``.
@@ -15,8 +20,50 @@ def in_options(text: str, options: Collection[str]) -> str:
 
     def option(found: re.Match[str]) -> str:
         name, value = found[1], found[2]
+        name = name if name in options else name.removesuffix("s")
         if name not in options:
             return found[0]
         return f"--{name.replace('_', '-')}{' ' if value else ''}"
 
     return ARGUMENT.sub(option, text)
+
+
+def failure(error: Exception, options: Collection[str] = ()) -> Failure:
+    """What a command prints about an error.
+
+    Args:
+        options: as of `in_options`.
+    """
+    if isinstance(error, ModelRefusedError):
+        reasons = [failure(reason, options) for reason in error.exceptions]
+        kind = type(error).__name__
+        if len(reasons) > 1:
+            text = f"the model cannot be compiled, for {len(reasons)} reasons"
+            return Failure(kind, text, reasons=reasons, error=error)
+        (reason,) = reasons
+        text = f"the model cannot be compiled: {reason.message}"
+        return Failure(reason.kind, text, reason.advice, reason.details, error=error)
+    if isinstance(error, OSError):
+        named = [str(name) for name in (error.filename, error.filename2) if name is not None]
+        text = f"{' to '.join(named)}: {error.strerror}" if named else str(error)
+        return Failure(type(error).__name__, text, error=error)
+    text = in_options(" ".join(str(error).split("\n")), options) or type(error).__name__
+    # The texts of the package say what to do behind their last semicolon: see `keywright.errors`.
+    what, _, advice = text.rpartition("; ")
+    details = _details(error) if isinstance(error, KeywrightError) else {}
+    return Failure(type(error).__name__, what or advice, advice if what else "", details, error=error)
+
+
+def _details(error: KeywrightError) -> dict[str, object]:
+    """The attributes of an error that JSON can say."""
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in vars(error).items()
+        if isinstance(value, str | int | float | tuple) and _plain(value)
+    }
+
+
+def _plain(value: object) -> bool:
+    if isinstance(value, tuple):
+        return all(isinstance(entry, str | int | float) and _plain(entry) for entry in value)
+    return not isinstance(value, float) or abs(value) < float("inf")

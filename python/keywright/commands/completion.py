@@ -1,0 +1,26 @@
+"""Print what makes a shell complete commands, options and files.
+
+bash: keywright completion bash > ~/.local/share/bash-completion/completions/keywright
+zsh: keywright completion zsh > a file _keywright in a folder of $fpath
+"""
+
+import argparse
+import sys
+
+import shtab
+
+from keywright._terminal import Terminal
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("shell", choices=shtab.SUPPORTED_SHELLS, metavar="SHELL", help="bash, zsh or tcsh")
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> None:
+    """Print the script."""
+    script = shtab.complete(options.parser, options.shell)
+    if terminal.json:
+        terminal.record({"shell": options.shell, "script": script})
+        return
+    sys.stdout.write(script + "\n")

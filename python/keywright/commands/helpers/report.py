@@ -1,0 +1,23 @@
+"""What a compiled model takes, as a table."""
+
+from dataclasses import asdict
+
+from keywright._terminal import Column, Terminal
+from keywright.inference import CompiledModel
+
+COLUMNS = [Column("what", "what"), Column("value", "value")]
+
+
+def print_report(compiled: CompiledModel, terminal: Terminal, *, title: str) -> None:
+    """Print ring, levels, keys, bytes and time; how closely it follows the model says `print_fit`."""
+    with terminal.progress("planning keys", None):
+        report = compiled.report
+    if terminal.json:
+        terminal.record({"report": {name: value for name, value in asdict(report).items() if name != "fit"}})
+        return
+    rows = [
+        {"what": name, "value": text}
+        for name, text in report.lines.items()
+        if name != "fit" and not name.startswith("warning")
+    ]
+    terminal.table(COLUMNS, rows, title=title)
