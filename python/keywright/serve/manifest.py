@@ -9,15 +9,17 @@ import binascii
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from keywright._core import ClientParameters, Parameters
 from keywright.errors import KeywrightError
+from keywright.nn import ProgramFormatError
+from keywright.nn.compiled.client_part import ClientPart
 
 from .errors import ManifestError
 
@@ -117,6 +119,7 @@ class Manifest:
         factor: decrypted numbers are multiplied by it.
         program: SHA-256 of the program, which binds the weights without showing them.
         labels: what the outputs stand for; empty if they have no names.
+        client_part: what the model does behind its outputs, the client's work; None where that is nothing.
     """
 
     name: str
@@ -134,12 +137,35 @@ class Manifest:
     factor: float
     program: str
     labels: tuple[str, ...] = ()
+    client_part: ClientPart | None = field(default=None, repr=False)
+
+    def answers(self, outputs: ArrayLike) -> dict[str, NDArray[Any]]:
+        """The model's own outputs by name, such as labels and probabilities, of decrypted ones: what the
+        client does with them. None where these are the model's own.
+
+        Args:
+            outputs: (count, *output.shape).
+
+        Raises:
+            ManifestError: of another shape, or a step of the client's part cannot be run.
+        """
+        values = np.asarray(outputs, np.float64)
+        if values.ndim == 0 or len(values) == 0 or values.shape[1:] != self.output.shape:
+            raise ManifestError(f"outputs have shape (count, {self.output.shape}), got {values.shape}")
+        try:
+            return {} if self.client_part is None else self.client_part.run(values)
+        except ProgramFormatError as error:
+            raise ManifestError(f"the client's part of the manifest cannot be used: {error}") from error
 
     @cached_property
     def encoded(self) -> bytes:
         """The bytes that are sent."""
         q = Parameters.from_bytes(self.parameters)
-        entry: dict[str, Any] = {"format": FORMAT, "version": VERSION} | asdict(self)
+        entry: dict[str, Any] = {"format": FORMAT, "version": VERSION}
+        entry |= asdict(replace(self, client_part=None))
+        del entry["client_part"]
+        if self.client_part is not None:
+            entry["client_part"] = self.client_part.to_json()
         entry["client"] = base64.b64encode(self.client).decode()
         entry["parameters"] = base64.b64encode(self.parameters).decode()
         entry["key_set"] = base64.b64encode(self.key_set).decode()
@@ -180,7 +206,7 @@ class Manifest:
             parameters = Parameters.from_bytes(parameters_bytes)
         except KeywrightError as error:
             raise ManifestError(f"the parameters of the manifest cannot be used: {error}") from error
-        level = parameters.max_level
+        level, output = parameters.max_level, Places.read(entry.get("output"), "output")
         manifest = Manifest(
             name=_string(entry, "name"),
             packing=entry["packing"],
@@ -189,7 +215,7 @@ class Manifest:
             key_set=_bytes(entry, "key_set"),
             key_bytes=_number(entry.get("key_bytes"), "key_bytes", 1, 1 << 48),
             input=Places.read(entry.get("input"), "input"),
-            output=Places.read(entry.get("output"), "output"),
+            output=output,
             input_level=_number(entry.get("input_level"), "input_level", 0, level),
             output_level=_number(entry.get("output_level"), "output_level", 0, level),
             scale=_scale(entry),
@@ -199,6 +225,7 @@ class Manifest:
             labels=tuple(
                 _string({"label": label}, "label") for label in _list(entry, "labels", "the manifest")
             ),
+            client_part=_client_part(entry, len(output.start)),
         )
         if manifest.input.batch != manifest.output.batch:
             raise ManifestError(
@@ -224,6 +251,16 @@ def _capacity(manifest: Manifest, parameters: Parameters) -> int:
     if found != expected:
         raise ManifestError(f"the client's parameters are for {found}, the server's for {expected}")
     return client.capacity
+
+
+def _client_part(entry: Mapping[str, Any], size: int) -> ClientPart | None:
+    """What a manifest says of the client's part."""
+    if "client_part" not in entry:
+        return None
+    try:
+        return ClientPart.read(entry["client_part"], size)
+    except ProgramFormatError as error:
+        raise ManifestError(f"the client's part of the manifest cannot be used: {error}") from error
 
 
 def _object(value: object, what: str) -> Mapping[str, Any]:

@@ -200,6 +200,7 @@ class Model:
             factor=float(program.output_scale),
             program=digest(program),
             labels=self.labels,
+            client_part=program.client_part,
         )
 
     def _magnitude(self) -> float | None:

@@ -174,7 +174,10 @@ def part(nodes: list[onnx.NodeProto], **constants: np.ndarray) -> bytes:
         ({"model": part([node("Identity", ["h"], ["y"])] * 300)}, "300 nodes"),
         ({"model": part([node("Neg", ["h"], ["y"])], c=np.zeros(1 << 18))}, "at most 1048576"),
         ({"shape": [1, 4]}, "returns 3 values"),
-        ({"shape": [-1, 3]}, "integer"),
+        ({"shape": [-1, -3]}, "returns 3 values"),
+        ({"shape": [1, 3.0]}, "size of the client's part"),
+        ({"model": 7}, "base64"),
+        ({"shape": 3}, "no object"),
     ],
 )
 def test_foreign_parts(stored: tuple[nn.Program, Path], entry: dict[str, Any], word: str) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import pytest
+from keywright import nn
 from keywright._core import HEAD_BYTES
 from keywright.nn.run.checking import run_clear
 from keywright.serve import Manifest, Model, ModelRunner, Service, framing
@@ -34,7 +35,8 @@ from keywright.serve.errors import (
 from keywright.serve.jobs import Job, Worker
 from keywright.serve.model import ANSWER_GROWTH, FRACTION_BITS
 from keywright.serve.upload_store import SecretScanner, UploadStore
-from tests.serve.network import make_full
+from onnx import helper
+from tests.serve.network import make_full, network
 
 Sample = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -154,6 +156,25 @@ def test_folders_that_are_no_models_are_refused(thin: Model, full: Model, tmp_pa
         Model.load(tmp_path)
     with pytest.raises(ModelFolderError, match="level"):
         Model("x", full.program, thin.parameters, (), thin.entry)
+
+
+def test_a_manifest_tells_clients_what_the_model_does_behind_its_outputs() -> None:
+    model = network()
+    model.graph.node[-1].output[0] = "scores"
+    model.graph.node.append(helper.make_node("Softmax", ["scores"], ["y"], axis=-1))
+    parameters = make_full().parameters
+    program = nn.compile(model, nn.Target(slots=parameters.max_slots, levels=3))
+    data = Model("labelled", program, parameters).manifest.encoded
+    read, outputs = Manifest.read(data), np.asarray([[1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 0.0, -1.0]])
+    shares = np.exp(outputs) / np.exp(outputs).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(read.answers(outputs)["y"], shares, atol=2**-20)
+    with pytest.raises(ManifestError, match="outputs have shape"):
+        read.answers(outputs[0])
+    entry = json.loads(data)
+    part = entry["client_part"]
+    for change in ({"shape": [1, 5]}, {"shape": [1, -4]}, {"model": "AAAA"}, {"model": 5}):
+        with pytest.raises(ManifestError, match="client's part"):
+            Manifest.read(json.dumps(entry | {"client_part": part | change}).encode())
 
 
 def test_a_manifest_survives_its_bytes_and_nothing_else_does(thin: Model) -> None:

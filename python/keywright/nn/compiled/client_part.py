@@ -1,5 +1,7 @@
 """What a model does behind its scores, as softmax and the choice of a label: the client does it."""
 
+import base64
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,11 +12,13 @@ import onnx
 from numpy.typing import ArrayLike, NDArray
 from onnx.reference import ReferenceEvaluator
 
+from keywright._reading import whole
 from keywright.nn.errors import ProgramFormatError
 from keywright.nn.graph.graph import Shape
 
 MAX_BYTES = 1 << 20
 MAX_NODES = 1 << 8
+MAX_RANK = 8
 MAX_VALUES = 1 << 24
 """Product of the sizes of a node's operands: its result is no larger."""
 
@@ -138,6 +142,30 @@ class ClientPart:
                 raise ProgramFormatError(f"the client's part has an operator {node.op_type!r}")
         if len(self._model.graph.input) != 1:
             raise ProgramFormatError(f"the client's part has {len(self._model.graph.input)} inputs, not one")
+
+    def to_json(self) -> dict[str, object]:
+        """What `read` reads."""
+        return {"shape": list(self.shape), "model": base64.b64encode(self.data).decode()}
+
+    @staticmethod
+    def read(entry: object, size: int) -> "ClientPart":
+        """The part in an object of JSON, for scores of so many values.
+
+        Raises:
+            ProgramFormatError: it is none, or takes another number of values.
+        """
+        if not isinstance(entry, dict) or not isinstance(entry.get("shape"), list):
+            raise ProgramFormatError("the client's part is no object with a shape and a model")
+        shape = tuple(whole(extent, "a size of the client's part") for extent in entry["shape"][:MAX_RANK])
+        if math.prod(shape) != size or min(shape, default=1) < 1:
+            raise ProgramFormatError(
+                f"the client's part takes {shape}, and the program returns {size} values"
+            )
+        try:
+            data = base64.b64decode(entry.get("model", ""), validate=True)
+        except (TypeError, ValueError) as error:
+            raise ProgramFormatError("the model of the client's part is no base64") from error
+        return ClientPart(data, shape)
 
     @cached_property
     def _model(self) -> onnx.ModelProto:

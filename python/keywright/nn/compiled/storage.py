@@ -7,7 +7,6 @@ ciphertext, version 1 no bootstraps and no layers. ``program.json`` lists everyt
 checked before an array is read.
 """
 
-import base64
 import dataclasses
 import hashlib
 import io
@@ -165,12 +164,7 @@ def _description(program: CompiledNetwork) -> dict[str, Any]:
         "ranges": [dataclasses.astuple(range_) for range_ in program.ranges],
         "bootstraps": [dataclasses.asdict(bootstrap) for bootstrap in program.bootstraps],
         "layers": [dataclasses.astuple(layer) for layer in program.layers],
-        "client_part": None
-        if program.client_part is None
-        else {
-            "shape": program.client_part.shape,
-            "model": base64.b64encode(program.client_part.data).decode(),
-        },
+        "client_part": None if program.client_part is None else program.client_part.to_json(),
     }
 
 
@@ -316,17 +310,10 @@ def _read(reader: _Reader, kind: type[Kind]) -> Kind:
         bootstraps=tuple(_bootstrap(**entry) for entry in data["bootstraps"]),
         layers=tuple(_layer(*entry) for entry in data["layers"]),
         input_log_n=_integer(data["input_log_n"], "input_log_n"),
-        client_part=_client_part(data.get("client_part"), math.prod(shapes[1])),
+        client_part=None
+        if (part := data.get("client_part")) is None
+        else ClientPart.read(part, math.prod(shapes[1])),
     )
-
-
-def _client_part(entry: dict[str, Any] | None, size: int) -> ClientPart | None:
-    if entry is None:
-        return None
-    shape = tuple(_integer(extent, "size") for extent in entry["shape"])
-    if math.prod(shape) != size:
-        raise ProgramFormatError(f"the client's part takes {shape}, and the program returns {size} values")
-    return ClientPart(base64.b64decode(entry["model"], validate=True), shape)
 
 
 def _bootstrap(
