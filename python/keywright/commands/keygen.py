@@ -6,7 +6,6 @@ Without a model the keys are those of --plan, for a bootstrap or an application'
 """
 
 import argparse
-import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -119,15 +118,16 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         client.mkdir(mode=0o700)
         server.mkdir()
         secret = kw.SecretKey.generate(parameters)
+        parameters.save(server / PARAMETERS)
+        (server / PLAN).write_text(plan_file.to_json(plan), encoding="utf-8")
+        save_keys(server, secret, execution, terminal.progress)
+        # The secret comes last: until then a process that is killed leaves nothing secret behind.
         if compiled is None:
             _write_owner(client, secret, parameters)
         else:
+            compiled.program.save(server / PROGRAM)
             owner = InferenceClient(compiled.program, parameters, lambda: execution, secret=secret)
             owner.write(client)
-            shutil.copyfile(client / PROGRAM, server / PROGRAM)
-        shutil.copyfile(client / PARAMETERS, server / PARAMETERS)
-        (server / PLAN).write_text(plan_file.to_json(plan), encoding="utf-8")
-        save_keys(server, secret, execution, terminal.progress)
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         rows: list[dict[str, Value]] = [
             {"file": str(options.out / path.relative_to(folder)), "bytes": path.stat().st_size}
@@ -144,6 +144,6 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
 
 def _write_owner(folder: Path, secret: kw.SecretKey, parameters: kw.Parameters) -> None:
     """The owner's files of keys without a model."""
-    secret.save(folder / SECRET_KEY)
     kw.KeyGenerator(secret).public_key().save(folder / PUBLIC_KEY)
     parameters.save(folder / PARAMETERS)
+    secret.save(folder / SECRET_KEY)

@@ -15,6 +15,7 @@ from .errors import (
     InferenceError,
     KeysMissingError,
     MessageError,
+    SecretFileWarning,
     UnknownPresetError,
 )
 from .evaluation import Evaluation
@@ -38,6 +39,7 @@ __all__ = [
     "Message",
     "MessageError",
     "ModelReport",
+    "SecretFileWarning",
     "UnknownPresetError",
     "compile",
     "infer",

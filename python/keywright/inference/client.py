@@ -35,6 +35,7 @@ from .folders import (
     PUBLIC_KEY,
     SECRET_KEY,
     new_folder,
+    warn_of_readers,
 )
 from .loading import load
 from .messages import Message
@@ -174,11 +175,12 @@ class InferenceClient:
     def write(self, folder: Path) -> None:
         """Write the files of `save` into a folder, which nobody else may read from then on."""
         folder.chmod(0o700)
-        self._owner.save(folder / SECRET_KEY)
         self._generator.public_key().save(folder / PUBLIC_KEY)
         self.parameters.save(folder / PARAMETERS)
         self.program.save(folder / PROGRAM)
         (folder / PLAN).write_text(plan_file.to_json(self.execution.plan), encoding="utf-8")
+        # Last, so that a process that is killed before leaves nothing secret behind.
+        self._owner.save(folder / SECRET_KEY)
 
     @cached_property
     def execution(self) -> PlanExecution:
@@ -234,8 +236,8 @@ def save_keys(folder: Path, secret: SecretKey, execution: PlanExecution, progres
 def load_client(folder: str | Path) -> InferenceClient:
     """The client of a model: of `CompiledModel.save`, of `InferenceClient.save`, or of ``keywright keygen``.
 
-    Where the folder has a secret key it is read. Where it has none and no public key either, a new secret is
-    made, which `InferenceClient.save` keeps.
+    Where the folder has a secret key it is read, with a `SecretFileWarning` if others may read it, too. Where
+    it has none and no public key either, a new secret is made, which `InferenceClient.save` keeps.
 
     Raises:
         FolderError: files are missing, or the model is for thin clients.
@@ -247,6 +249,7 @@ def load_client(folder: str | Path) -> InferenceClient:
         return loaded.execution
 
     if (place / SECRET_KEY).exists():
+        warn_of_readers(place / SECRET_KEY)
         secret = SecretKey.load(place / SECRET_KEY, parameters)
     elif (place / PUBLIC_KEY).exists():
         public = PublicKey.load(place / PUBLIC_KEY, parameters)

@@ -41,3 +41,7 @@ class KeysMissingError(InferenceError):
 
 class MessageError(InferenceError, ValueError):
     """Bytes that are not a message of ciphertexts, or one for another program."""
+
+
+class SecretFileWarning(UserWarning):
+    """A secret key lies in a file that others than its owner may read."""

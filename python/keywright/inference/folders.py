@@ -3,13 +3,15 @@
 import atexit
 import os
 import shutil
+import stat
 import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from .errors import FolderError
+from .errors import FolderError, SecretFileWarning
 
 PARAMETERS = "parameters.kw"
 SECRET_KEY = "secret.kw"
@@ -38,6 +40,18 @@ def require_files(folder: Path, names: Sequence[str], origin: str) -> None:
         )
     if missing:
         raise FolderError(f"{folder} holds no {', '.join(missing)}; name the {origin}")
+
+
+def warn_of_readers(path: Path) -> None:
+    """Warn of a secret that others than its owner may read, or write."""
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if os.name == "posix" and mode & 0o077:
+        warnings.warn(
+            f"{path} has mode {mode:03o}: others than its owner may read the secret or replace it; chmod 600 "
+            "it, and make new keys if others have access to this machine",
+            SecretFileWarning,
+            stacklevel=3,
+        )
 
 
 @contextmanager

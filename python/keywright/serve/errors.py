@@ -33,6 +33,12 @@ class ServeError(KeywrightError):
         return {"error": {"type": self.code, "message": str(self), "details": self.details}}
 
 
+class StateFolderError(ServeError):
+    """A folder of state that another process serves, or that holds the state of another model."""
+
+    code = "state_folder"
+
+
 class BadRequestError(ServeError, ValueError):
     """A request that is not understood: no such path, not the JSON that is expected, a length that is
     missing."""

@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from traceback import format_exception
 from typing import Literal
 
 from keywright.errors import KeywrightError
@@ -31,17 +32,20 @@ class Job:
         seconds: what the evaluation took.
         result: bytes of the ciphertexts of the answer.
         error: why it failed.
+        unforeseen: the traceback of what was raised that nobody expected.
+        work: what is done, with its inputs; None once it has begun.
     """
 
     identifier: str
     owner: str
     total: int
-    work: Callable[["Job"], list[bytes]] = field(repr=False)
+    work: Callable[["Job"], list[bytes]] | None = field(repr=False)
     state: Literal["waiting", "running", "done", "failed"] = "waiting"
     done: int = 0
     seconds: float = 0.0
     result: Sequence[bytes] = field(default=(), repr=False)
     error: ServeError | None = None
+    unforeseen: str | None = None
 
     def step(self) -> None:
         """Count a step."""
@@ -139,15 +143,29 @@ class Worker:
             with self._lock:
                 if job.identifier not in self._jobs:
                     continue
-            job.state = "running"
-            start = time.perf_counter()
-            try:
-                job.result = job.work(job)
-                job.seconds = time.perf_counter() - start
-                job.state = "done"
-            except ServeError as error:
-                job.error, job.state = error, "failed"
-            except (KeywrightError, OSError, MemoryError) as error:
-                job.error, job.state = ServeError(f"the evaluation failed: {error}"), "failed"
+            self._do(job)
             if self._on_end is not None:
-                self._on_end(job)
+                # Who watches ends no thread.
+                with contextlib.suppress(Exception):
+                    self._on_end(job)
+
+    def _do(self, job: Job) -> None:
+        """Run one job. Nothing that it raises ends the thread, and nothing of its inputs is kept."""
+        work, job.work = job.work, None
+        if work is None:
+            return
+        job.state = "running"
+        start = time.perf_counter()
+        try:
+            job.result = work(job)
+            job.seconds = time.perf_counter() - start
+            job.state = "done"
+        except ServeError as error:
+            # Without its traceback, which keeps what was computed with.
+            job.error, job.state = type(error)(str(error), **error.details), "failed"
+        except (KeywrightError, OSError, MemoryError) as error:
+            job.error, job.state = ServeError(f"the evaluation failed: {error}"), "failed"
+        except Exception as error:  # noqa: BLE001 - whatever it is, the thread goes on
+            job.unforeseen = "".join(format_exception(error)).rstrip()
+            reason = "the evaluation failed for a reason that nobody foresaw; the server has it"
+            job.error, job.state = ServeError(reason), "failed"

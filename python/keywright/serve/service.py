@@ -56,6 +56,9 @@ class Service:
         expiry: seconds after which keys that are not used are deleted.
         on_event: called with a line for whoever runs the server, at every thing that happens.
         planned: as of `ModelRunner`.
+
+    Raises:
+        StateFolderError: another process serves the folder, or it is another model's.
     """
 
     def __init__(
@@ -196,8 +199,9 @@ class Service:
             self._event("keys that were not used any more are deleted")
 
     def close(self) -> None:
-        """End after the evaluation that runs, without those that wait."""
+        """End after the evaluation that runs, without those that wait, and leave the folder to others."""
         self._worker.close()
+        self.store.close()
 
     def _forget(self, identifier: str) -> None:
         self._worker.forget(identifier)
@@ -238,6 +242,8 @@ class Service:
     def _ended(self, job: Job) -> None:
         if job.error is not None:
             self._event(f"an evaluation failed: {job.error}")
+            if job.unforeseen is not None:
+                self._event(job.unforeseen)
             return
         for data in job.result:
             self._saw(job.owner, Sight.of("sent", data))

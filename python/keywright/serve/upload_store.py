@@ -33,6 +33,7 @@ from .errors import (
     WrongOffsetError,
 )
 from .model import Model
+from .state_folder import StateFolder
 
 PART, WHOLE, DESCRIPTION = "keys.part", "keys.kw", "set.json"
 IDENTIFIER = re.compile(r"[0-9a-f]{32}")
@@ -69,7 +70,7 @@ class UploadedKeys:
         folder: where it is.
         received: bytes that have come.
         ready: whether all have, and were checked.
-        used: when it was last used, seconds since the epoch.
+        used: when it was last used, in seconds of a clock that nobody sets.
         lock: held by the upload that is under way.
     """
 
@@ -90,6 +91,9 @@ class UploadStore:
         capacity: how many sets there are at most.
         expiry: seconds after which a set that is not used is deleted by `expire`.
         loaded: how many sets are kept in memory.
+
+    Raises:
+        StateFolderError: as of `StateFolder`.
     """
 
     def __init__(
@@ -101,12 +105,16 @@ class UploadStore:
         self._checking = threading.Lock()
         self._sets: dict[str, UploadedKeys] = {}
         self._memory: OrderedDict[str, EvaluationKeys] = OrderedDict()
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._state = StateFolder(folder, model.manifest.hash)
         for path in sorted(folder.iterdir()):
             self._recover(path)
 
     def __len__(self) -> int:
         return len(self._sets)
+
+    def close(self) -> None:
+        """Let another process have the folder."""
+        self._state.close()
 
     def complete(self) -> list[UploadedKeys]:
         """The sets that can be used."""
@@ -114,19 +122,27 @@ class UploadStore:
             return [uploaded for uploaded in self._sets.values() if uploaded.ready]
 
     def _recover(self, path: Path) -> None:
-        """Take over a set that an earlier process left, and delete one that cannot be used."""
-        if not IDENTIFIER.fullmatch(path.name) or not path.is_dir():
+        """Take over a set that an earlier process left, as if it were used now, and delete one of this model
+        that cannot be used. Whatever is no set of this model stays."""
+        if not IDENTIFIER.fullmatch(path.name) or not path.is_dir() or path.is_symlink():
             return
-        with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
-            described = json.loads((path / DESCRIPTION).read_text())
-            ready = (path / WHOLE).is_file()
+        if not {entry.name for entry in path.iterdir()} <= {PART, WHOLE, DESCRIPTION}:
+            return
+        described: object = None
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            described = json.loads((path / DESCRIPTION).read_bytes())
+        # A process that ended while it made a set leaves one without a description.
+        begun = not (path / DESCRIPTION).exists() or (path / DESCRIPTION).stat().st_size == 0
+        if not begun and described != {"model": self.model.manifest.hash}:
+            return
+        ready, size = (path / WHOLE).is_file(), -1
+        with contextlib.suppress(OSError):
             size = (path / (WHOLE if ready else PART)).stat().st_size
-            total = self.model.manifest.key_bytes
-            if described["model"] == self.model.manifest.hash and (size == total if ready else size <= total):
-                size -= size == total and not ready
-                used = path.stat().st_mtime
-                self._sets[path.name] = UploadedKeys(path.name, path, size, ready, used)
-                return
+        total = self.model.manifest.key_bytes
+        if not begun and (size == total if ready else 0 <= size <= total):
+            size -= size == total and not ready
+            self._sets[path.name] = UploadedKeys(path.name, path, size, ready, time.monotonic())
+            return
         shutil.rmtree(path, ignore_errors=True)
 
     def create(self) -> UploadedKeys:
@@ -144,7 +160,7 @@ class UploadStore:
             folder.mkdir(mode=0o700)
             (folder / PART).touch(mode=0o600)
             (folder / DESCRIPTION).write_text(json.dumps({"model": self.model.manifest.hash}))
-            made = UploadedKeys(identifier, folder, 0, False, time.time())
+            made = UploadedKeys(identifier, folder, 0, False, time.monotonic())
             self._sets[identifier] = made
             return made
 
@@ -158,14 +174,14 @@ class UploadStore:
             found = self._sets.get(identifier)
             if found is None:
                 raise UnknownKeysError("no keys of that identifier are here (any more); upload them again")
-            found.used = time.time()
+            found.used = time.monotonic()
             return found
 
     def touch(self, identifier: str) -> None:
         """Note that a set is in use, if it is there."""
         with self._lock:
             if (found := self._sets.get(identifier)) is not None:
-                found.used = time.time()
+                found.used = time.monotonic()
 
     def expire(self) -> list[str]:
         """Delete the sets that were not used for `expiry` seconds; their identifiers."""
@@ -173,7 +189,7 @@ class UploadStore:
             return self._expire()
 
     def _expire(self) -> list[str]:
-        limit = time.time() - self.expiry
+        limit = time.monotonic() - self.expiry
         # Of a set that is being received, the upload is its use.
         old = [s for s in self._sets.values() if s.used < limit and not s.lock.locked()]
         for uploaded in old:
@@ -305,8 +321,6 @@ class UploadStore:
                     self.delete(uploaded)
                     raise UnknownKeysError("the stored keys cannot be read; upload them again") from error
         self._remember(uploaded, keys)
-        with contextlib.suppress(OSError):
-            os.utime(uploaded.folder)
         return keys
 
     def _remember(self, uploaded: UploadedKeys, keys: EvaluationKeys) -> None:

@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import keywright as kw
@@ -19,6 +20,7 @@ import onnx
 import pytest
 from keywright import nn
 from keywright.cli import main
+from keywright.inference import SecretFileWarning, load_client
 from keywright.inference.compiling import compile_model
 from keywright.serve import Model
 from onnx import TensorProto, helper
@@ -91,6 +93,22 @@ def test_keygen_keeps_the_secret_private(keys: Path) -> None:
     if sys.platform != "win32":
         assert stat.S_IMODE((keys / "client").stat().st_mode) == 0o700
         assert stat.S_IMODE((keys / "client" / "secret.kw").stat().st_mode) == 0o600
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX modes")
+@pytest.mark.parametrize(("mode", "warned"), [(0o600, False), (0o400, False), (0o644, True), (0o620, True)])
+def test_a_secret_that_others_may_read_is_used_with_a_warning(
+    keys: Path, tmp_path: Path, mode: int, warned: bool
+) -> None:
+    client = tmp_path / "client"
+    shutil.copytree(keys / "client", client)
+    (client / "secret.kw").chmod(mode)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        load_client(client)
+    messages = [str(warning.message) for warning in found if warning.category is SecretFileWarning]
+    assert len(messages) == warned
+    assert all(f"mode {mode:03o}" in message for message in messages)
 
 
 def test_infer(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -271,7 +289,8 @@ def test_a_model_that_is_not_supported_is_refused_before_any_key(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 @pytest.mark.usefixtures("interruptible")
-def test_an_interrupt_ends_keygen_without_partial_files(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_keygen_that_is_ended_leaves_no_secret(folder: Path, tmp_path: Path, number: int) -> None:
     out = tmp_path / "keys"
     arguments = ["keygen", folder / "digits.onnx", "--out", out, "--preset", "N16_QP1660_S50"]
     command = [sys.executable, "-m", "keywright.cli", *map(str, arguments)]
@@ -281,8 +300,12 @@ def test_an_interrupt_ends_keygen_without_partial_files(folder: Path, tmp_path: 
         while not list(tmp_path.glob(".keys.*/server/.keys.kw*")) and time.monotonic() < deadline:
             assert running.poll() is None, running.communicate()[1]
             time.sleep(0.01)
-        running.send_signal(signal.SIGINT)
+        running.send_signal(number)
         _, errors = running.communicate(timeout=60)
+    assert not list(tmp_path.rglob("*secret*"))
+    if number != signal.SIGINT:
+        assert running.returncode == -number
+        return
     assert running.returncode == 130, errors
     assert "interrupted" in errors
     assert "Traceback" not in errors

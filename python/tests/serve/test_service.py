@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import base64
 import errno
+import gc
 import io
 import json
 import os
+import subprocess
+import sys
 import threading
+import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,7 +33,10 @@ from keywright.serve.errors import (
     ModelFolderError,
     OtherModelError,
     SecretRefusedError,
+    ServeError,
+    StateFolderError,
     TooLargeError,
+    UnknownJobError,
     UnknownKeysError,
     WrongOffsetError,
 )
@@ -237,6 +245,7 @@ def test_an_upload_in_pieces_is_resumed_by_another_process(
             store.receive(made, offset, 1, reader(b"x"))
         assert wrong.value.received == 3000
 
+    store.close()
     after = UploadStore(tmp_path, thin)
     found = after.get(made.identifier)
     assert found.received == 3000
@@ -244,26 +253,30 @@ def test_an_upload_in_pieces_is_resumed_by_another_process(
     assert found.ready
     assert list(after.keys(found)) == list(kw.EvaluationKeys.load(key_file, thin.parameters))
 
+    after.close()
     again = UploadStore(tmp_path, thin)
     assert again.get(made.identifier).ready
     assert len(again.keys(again.get(made.identifier))) == len(thin.specs)
     again.delete(again.get(made.identifier))
     with pytest.raises(UnknownKeysError):
         again.get(made.identifier)
-    assert list(tmp_path.iterdir()) == []
+    assert folders(tmp_path) == []
 
 
 def test_a_process_that_ends_while_it_checks_asks_for_the_last_byte_again(
     thin: Model, key_file: Path, tmp_path: Path
 ) -> None:
     data = key_file.read_bytes()
-    made = UploadStore(tmp_path, thin).create()
+    before = UploadStore(tmp_path, thin)
+    made = before.create()
+    before.close()
     (made.folder / "keys.part").write_bytes(data)
     after = UploadStore(tmp_path, thin)
     found = after.get(made.identifier)
     assert (found.received, found.ready) == (len(data) - 1, False)
     after.receive(found, len(data) - 1, 1, reader(data[-1:]))
     assert found.ready
+    after.close()
     # Whoever is asked afterwards still knows what is here.
     service = Service(thin, tmp_path)
     seen = service.seen(made.identifier)["objects"]
@@ -311,12 +324,177 @@ def test_evaluations_that_wait_are_dropped_at_the_end() -> None:
     assert {job.state for job in rest} == {"waiting"}
 
 
-def test_sets_of_another_model_are_not_taken_over(thin: Model, full: Model, tmp_path: Path) -> None:
+def ended(worker: Worker, job: Job) -> Job:
+    """A job after it has been done."""
+    for _ in range(2000):
+        if job.state in ("done", "failed"):
+            return job
+        time.sleep(0.01)
+    raise AssertionError(job.state)
+
+
+def test_nothing_that_is_raised_ends_the_worker() -> None:
+    def broken(job: Job) -> list[bytes]:
+        raise ZeroDivisionError("something nobody thought of")
+
+    def refused(job: Job) -> list[bytes]:
+        raise UnknownKeysError("gone")
+
+    def watch(job: Job) -> None:
+        seen.append(job)
+        raise AssertionError("whoever watches fails, too")
+
+    seen: list[Job] = []
+    worker = Worker(on_end=watch)
+    failed = ended(worker, worker.submit("a", 1, broken))
+    assert failed.unforeseen is not None
+    assert "something nobody thought of" in failed.unforeseen
+    with pytest.raises(ServeError, match="nobody foresaw") as error:
+        worker.result(failed.identifier)
+    assert "thought of" not in str(error.value)
+    with pytest.raises(UnknownKeysError, match="gone"):
+        worker.result(ended(worker, worker.submit("a", 1, refused)).identifier)
+    done = ended(worker, worker.submit("a", 1, lambda job: [b"x"]))
+    assert worker.result(done.identifier) == [b"x"]
+    worker.close()
+    assert [job.state for job in seen] == ["failed", "failed", "done"]
+
+
+@pytest.mark.parametrize("fails", [None, UnknownKeysError, MemoryError, ZeroDivisionError])
+def test_jobs_that_ended_keep_no_inputs(fails: type[Exception] | None) -> None:
+    class Inputs:
+        """Something that can be watched."""
+
+    def make() -> tuple[Callable[[Job], list[bytes]], weakref.ref[Inputs]]:
+        inputs = Inputs()
+
+        def work(job: Job) -> list[bytes]:
+            held = inputs
+            if fails is not None:
+                raise fails(f"{type(held).__name__} cannot be used")
+            return [b"x"]
+
+        return work, weakref.ref(inputs)
+
+    worker = Worker()
+    work, watched = make()
+    job = worker.submit("a", 1, work)
+    del work
+    ended(worker, job)
+    worker.close()
+    gc.collect()
+    assert worker.get(job.identifier) is job
+    assert watched() is None
+
+
+def test_only_the_jobs_of_one_client_are_dropped() -> None:
+    worker, begun, go = Worker(), threading.Event(), threading.Event()
+
+    def slow(job: Job) -> list[bytes]:
+        begun.set()
+        go.wait(20)
+        return [b"late"]
+
+    before = [ended(worker, worker.submit(owner, 1, lambda job: [b"x"])) for owner in "ab"]
+    running = worker.submit("a", 1, slow)
+    assert begun.wait(20)
+    waiting = [worker.submit(owner, 1, lambda job: [b"y"]) for owner in "ab"]
+    worker.forget("a")
+    for job in (before[0], running, waiting[0]):
+        with pytest.raises(UnknownJobError):
+            worker.result(job.identifier)
+    assert worker.result(before[1].identifier) == [b"x"]
+    go.set()
+    assert worker.result(ended(worker, waiting[1]).identifier) == [b"y"]
+    worker.close()
+    # Neither the answer of the one that ran, nor the work of the one that waited.
+    for job in (running, waiting[0]):
+        with pytest.raises(UnknownJobError):
+            worker.get(job.identifier)
+    assert waiting[0].state == "waiting"
+
+
+def folders(state: Path) -> list[Path]:
+    """What a folder of state holds beside its owner and its lock."""
+    return sorted(path for path in state.iterdir() if path.name not in ("owner.json", "lock"))
+
+
+def test_a_folder_of_state_is_of_one_model(thin: Model, full: Model, tmp_path: Path) -> None:
     store = UploadStore(tmp_path, thin)
-    store.create()
+    made = store.create()
+    store.close()
+    before = {path: path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()}
+    with pytest.raises(StateFolderError, match=thin.manifest.hash):
+        Service(full, tmp_path)
+    assert {path: path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()} == before
+    after = UploadStore(tmp_path, thin)
+    assert after.get(made.identifier).received == 0
+    after.close()
+    for owner in (b"", b"{", b"[]", b'{"format": "other"}', b"[" * 4000, bytes(5000)):
+        (tmp_path / "owner.json").write_bytes(owner)
+        with pytest.raises(StateFolderError, match="whose state"):
+            UploadStore(tmp_path, thin)
+
+
+def test_a_folder_of_state_is_served_by_one_process(thin: Model, tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from keywright.serve.state_folder import StateFolder;"
+        "folder = StateFolder(Path(sys.argv[1]), sys.argv[2]); print('held', flush=True); sys.stdin.read()"
+    )
+    arguments = [sys.executable, "-c", code, str(tmp_path), thin.manifest.hash]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        with pytest.raises(StateFolderError, match="another process"):
+            UploadStore(tmp_path, thin)
+        # However it ends.
+        other.kill()
+        other.wait()
+    store = UploadStore(tmp_path, thin)
+    with pytest.raises(StateFolderError, match="another process"):
+        UploadStore(tmp_path, thin)
+    store.close()
+
+
+def test_whatever_is_no_set_of_the_model_stays(thin: Model, full: Model, tmp_path: Path) -> None:
+    """Sets of another model, files and folders of somebody else; what a process left half made goes."""
+    foreign = tmp_path / ("a" * 32)
+    foreign.mkdir(parents=True)
+    (foreign / "set.json").write_text(json.dumps({"model": full.manifest.hash}))
+    (foreign / "keys.part").write_bytes(b"x")
+    other = tmp_path / ("b" * 32)
+    other.mkdir()
+    (other / "letter.txt").write_text("kept")
+    unreadable = tmp_path / ("c" * 32)
+    unreadable.mkdir()
+    (unreadable / "set.json").write_text("kept")
     (tmp_path / "notes.txt").write_text("kept")
-    assert len(UploadStore(tmp_path, full)) == 0
-    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+    begun, too_long = tmp_path / ("d" * 32), tmp_path / ("e" * 32)
+    begun.mkdir()
+    too_long.mkdir()
+    (too_long / "set.json").write_text(json.dumps({"model": thin.manifest.hash}))
+    (too_long / "keys.part").write_bytes(bytes(thin.manifest.key_bytes + 1))
+    store = UploadStore(tmp_path, thin)
+    assert len(store) == 0
+    store.close()
+    assert folders(tmp_path) == [foreign, other, unreadable, tmp_path / "notes.txt"]
+
+
+def test_a_step_of_the_clock_deletes_nothing(
+    thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = UploadStore(tmp_path, thin, expiry=3600)
+    made = store.create()
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 7200)
+    assert store.expire() == []
+    store.close()
+    os.utime(made.folder, (now - 7200, now - 7200))
+    after = UploadStore(tmp_path, thin, expiry=3600)
+    assert after.expire() == []
+    after.get(made.identifier).used -= 3601
+    assert after.expire() == [made.identifier]
+    after.close()
 
 
 def test_keys_that_are_not_the_models_are_refused(thin: Model, key_file: Path, tmp_path: Path) -> None:
@@ -394,11 +572,54 @@ def test_keys_that_nobody_uses_are_deleted_with_all_of_their_owner(
     assert service.seen(identifier)["objects"]
     service.store.get(identifier).used -= 3601
     service.expire()
-    assert list(tmp_path.iterdir()) == []
+    assert folders(tmp_path) == []
     assert events[-1] == "keys that were not used any more are deleted"
     for ask in (service.seen, service.keys):
         with pytest.raises(UnknownKeysError):
             ask(identifier)
+    service.close()
+
+
+@pytest.mark.parametrize("how", ["deleted", "expired"])
+def test_nothing_of_a_client_is_kept_after_its_keys_are_gone(
+    how: str, thin: Model, sample: Sample, tmp_path: Path
+) -> None:
+    """Its jobs, their answers, its keys on disk and in memory; those of another client stay."""
+    service = Service(thin, tmp_path / "state")
+    assert thin.client is not None
+    made = []
+    for seed in range(2):
+        secret = kw.SecretKey.generate(thin.parameters, bytes([seed] * 32))
+        kw.KeyGenerator(secret).save_evaluation_keys(tmp_path / "keys.kw", thin.specs)
+        identifier = upload(service, (tmp_path / "keys.kw").read_bytes())
+        client = kw.Client.from_secret_bytes(secret.to_bytes(), thin.client)
+        numbers = np.rint(thin.manifest.input.pack(sample[None])[0] * 2**thin.client.fraction_bits)
+        message = framing.join([client.encrypt(numbers.astype(np.int64))])
+        jobs = [str(service.submit(identifier, message)["job"]) for _ in range(2)]
+        for job in jobs:
+            while service.job(job)["state"] in ("waiting", "running"):
+                time.sleep(0.01)
+            assert len(service.result(job)) > 100
+        made.append((identifier, service.store.get(identifier), jobs))
+    (gone, uploaded, jobs), (stays, other, others) = made
+    if how == "deleted":
+        service.delete_keys(gone)
+    else:
+        uploaded.used -= 3601
+        service.expire()
+    for job in jobs:
+        for ask in (service.job, service.result):
+            with pytest.raises(UnknownJobError):
+                ask(job)
+    with pytest.raises(UnknownKeysError):
+        service.seen(gone)
+    # Whoever still holds the set gets no keys from memory.
+    with pytest.raises(UnknownKeysError):
+        service.store.keys(uploaded)
+    assert folders(tmp_path / "state") == [other.folder]
+    assert all(len(service.result(job)) > 100 for job in others)
+    assert len(service.store.keys(other)) == len(thin.specs)
+    assert service.seen(stays)["objects"]
     service.close()
 
 
