@@ -58,6 +58,7 @@ from keywright._core import (
     set_threads,
     threads,
 )
+from keywright.choosing_parameters import parameters_for_circuit
 from keywright.errors import (
     AggregationError,
     BackendError,
@@ -85,6 +86,7 @@ from keywright.errors import (
     ScaleError,
     SecurityError,
 )
+from keywright.matrices import matrix_transform
 from keywright.values import Encrypted, EncryptedIntegers
 
 if TYPE_CHECKING:
@@ -164,7 +166,9 @@ __all__ = [
     "key_set_head",
     "load_client",
     "load_server",
+    "matrix_transform",
     "nn",
+    "parameters_for_circuit",
     "presets",
     "read_key_set_head",
     "serve",

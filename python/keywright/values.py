@@ -1,11 +1,25 @@
 """Ciphertexts with operators."""
 
+from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Self, TypeAlias
 
-from keywright._core import SCALE_TOLERANCE, BfvCiphertext, BfvEvaluator, Ciphertext, Evaluator
+import numpy as np
+
+from keywright._core import (
+    SCALE_TOLERANCE,
+    BfvCiphertext,
+    BfvEvaluator,
+    Ciphertext,
+    Decryptor,
+    Evaluator,
+    LinearTransform,
+)
+from keywright.errors import PackingError
+from keywright.matrices import matrix_transform
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     Operand: TypeAlias = "Encrypted | Ciphertext | ArrayLike"
     IntegerOperand: TypeAlias = "EncryptedIntegers | BfvCiphertext | ArrayLike"
@@ -14,11 +28,11 @@ if TYPE_CHECKING:
 class Encrypted:
     """A ciphertext bound to an evaluator, for formulas; made by ``evaluator(ciphertext)``.
 
-    ``+ - *`` take another value, a ciphertext, or numbers on either side; ``**`` a positive integer;
-    ``<<`` and ``>>`` rotate the slots. Products are relinearized and rescaled. A sum of different scales
-    brings the operand of the higher level to the scale of the other, which costs it a level it has to spare:
-    nothing is lost, and the sum has the level of the lower operand. Where no level is to spare the sum raises
-    `ScaleError`.
+    ``+ - *`` take another value, a ciphertext, or numbers on either side; ``/`` numbers; ``@`` a matrix;
+    ``**`` a positive integer; ``<<`` and ``>>`` rotate the slots. Products are relinearized and rescaled. A
+    sum of different scales brings the operand of the higher level to the scale of the other, which costs it a
+    level it has to spare: nothing is lost, and the sum has the level of the lower operand. Where no level is
+    to spare the sum raises `ScaleError`.
 
     Attributes:
         evaluator: what computes.
@@ -34,6 +48,13 @@ class Encrypted:
 
     def _with(self, ciphertext: Ciphertext) -> Self:
         return type(self)(self.evaluator, ciphertext)
+
+    @property
+    def _slots(self) -> int:
+        slots = self.ciphertext.slots
+        if slots is None:
+            raise PackingError("the values are in coefficients; encrypt them in slots")
+        return slots
 
     def _aligned(self, other: Ciphertext) -> tuple[Ciphertext, Ciphertext]:
         """Both ciphertexts with one scale, if the higher one has a level to spare."""
@@ -88,6 +109,82 @@ class Encrypted:
             return self._with(self.evaluator.square(half.ciphertext))
         return half * self ** (exponent - exponent // 2)
 
+    def __truediv__(self, other: "ArrayLike") -> Self:
+        """Quotient by numbers; by another encrypted value there is none."""
+        if isinstance(other, Encrypted | Ciphertext):
+            return NotImplemented
+        divisors = np.asarray(other)
+        if not np.all(divisors):
+            raise ZeroDivisionError("encrypted values cannot be divided by 0")
+        return self * (1.0 / divisors)
+
+    def __matmul__(self, matrix: "ArrayLike | LinearTransform") -> Self:
+        """The product of the values, as a row of ``slots`` numbers, with a matrix of up to so many rows and
+        columns; what it has no columns for is 0. One level.
+
+        Args:
+            matrix: real, or what `matrix_transform` made of it, which says the rotations that need keys.
+
+        Raises:
+            MissingKeyError: a rotation has no key.
+        """
+        if not isinstance(matrix, LinearTransform):
+            level = self.ciphertext.level
+            matrix = matrix_transform(self.evaluator.parameters, matrix, self._slots, level)
+        return self._with(self.evaluator.linear_transform(self.ciphertext, matrix))
+
+    def dot(self, other: "Operand") -> Self:
+        """The sum of products, in every slot: rotations by powers of two, one level."""
+        return (self * other).sum()
+
+    def sum(self) -> Self:
+        """The sum of all slots, in every slot: rotations by powers of two."""
+        return self._with(self.evaluator.inner_sum(self.ciphertext))
+
+    def mean(self) -> Self:
+        """The mean of all slots, in every slot; one level."""
+        return self.sum() / self._slots
+
+    def polyval(self, coefficients: "ArrayLike") -> Self:
+        """The polynomial with these coefficients, that of x^0 first; ceil(log2(degree + 1)) levels."""
+        return self._with(self.evaluator.polynomial(self.ciphertext, coefficients))
+
+    def sign(self, bits: int = 8) -> Self:
+        """The sign of values in [-1, 1], by a composition of minimax polynomials.
+
+        Args:
+            bits: 4 to 14. `keywright.nn.activations.approximation.composite.sign_composite` says by how much
+                the result is off, from which distance from 0 on, and how many levels it takes.
+
+        Raises:
+            MinimaxError: there is no composition of so many bits.
+        """
+        found = self.ciphertext
+        for stage in _sign_stages(bits):
+            found = self.evaluator.polynomial(found, stage, "chebyshev")
+        return self._with(found)
+
+    def abs(self, bits: int = 8) -> Self:
+        """The absolute value of values in [-1, 1], off by at most 2^(1 - bits); a level more than `sign`."""
+        return self * self.sign(bits)
+
+    def maximum(self, other: "Operand", bits: int = 8) -> Self:
+        """The larger one of two values that are at most 1 apart, off by at most 2^-bits."""
+        return (self + other + (self - other).abs(bits)) / 2
+
+    def minimum(self, other: "Operand", bits: int = 8) -> Self:
+        """The smaller one of two values that are at most 1 apart, off by at most 2^-bits."""
+        return (self + other - (self - other).abs(bits)) / 2
+
+    def compare(self, other: "Operand", bits: int = 8) -> Self:
+        """1 where this value is larger than the other one, 0 where it is smaller, 1/2 where they are equal;
+        of values that are at most 1 apart, where they are not too close: see `sign`."""
+        return ((self - other).sign(bits) + 1) / 2
+
+    def decrypt(self, decryptor: Decryptor) -> "NDArray[np.float64]":
+        """The values of the slots."""
+        return decryptor.decrypt(self.ciphertext)
+
     def __lshift__(self, steps: int) -> Self:
         """Slots moved to the left: ``numpy.roll(slots, -steps)``."""
         return self._with(self.evaluator.rotate(self.ciphertext, steps))
@@ -98,6 +195,13 @@ class Encrypted:
 
     def __repr__(self) -> str:
         return f"Encrypted({self.ciphertext!r})"
+
+
+def _sign_stages(bits: int) -> "Sequence[NDArray[np.float64]]":
+    """Chebyshev coefficients of what `Encrypted.sign` composes; networks take long to import."""
+    composite = import_module("keywright.nn.activations.approximation.composite")
+    stages: Sequence[NDArray[np.float64]] = composite.sign_composite(bits).stages
+    return stages
 
 
 def _ciphertext(operand: "Operand") -> "Ciphertext | ArrayLike":

@@ -1,0 +1,149 @@
+"""Vectors as numpy has them: matrices, sums, polynomials, comparisons; parameters from what is needed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import keywright as kw
+import numpy as np
+import pytest
+from keywright.nn.activations.approximation.composite import sign_composite
+from numpy.typing import NDArray
+
+SLOTS = 16
+POWERS = [1, 2, 4, 8]
+MATRIX = np.random.default_rng(5).normal(size=(12, 5))
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two encrypted vectors and what is in them."""
+
+    parameters: kw.Parameters
+    decryptor: kw.Decryptor
+    x: kw.Encrypted
+    y: kw.Encrypted
+    v: Vector
+    w: Vector
+
+    def error(self, found: kw.Encrypted, expected: Vector | float) -> float:
+        return float(np.abs(found.decrypt(self.decryptor) - expected).max())
+
+
+@pytest.fixture(scope="module")
+def pair() -> Pair:
+    parameters = kw.Parameters.from_bits(11, [52, *[42] * 10], [60], 42, insecure=True)
+    secret = kw.SecretKey.generate(parameters)
+    generator, rng = kw.KeyGenerator(secret), np.random.default_rng(6)
+    rotations = kw.matrix_transform(parameters, MATRIX, SLOTS).rotations
+    keys = generator.evaluation_keys(rotations=sorted({*rotations, *POWERS}))
+    evaluator, encryptor = kw.Evaluator(parameters, keys), kw.Encryptor(generator.public_key())
+    v, w = rng.uniform(-0.5, 0.5, (2, SLOTS))
+    x, y = (evaluator(encryptor.encrypt(values, slots=SLOTS)) for values in (v, w))
+    return Pair(parameters, kw.Decryptor(secret), x, y, v, w)
+
+
+CASES: dict[str, tuple[Callable[[Pair], kw.Encrypted], Callable[[Vector, Vector], Vector], int]] = {
+    "matrix": (lambda p: p.x @ MATRIX, lambda v, w: np.append(v[:12] @ MATRIX, np.zeros(11)), 1),
+    "column": (lambda p: p.x @ MATRIX[:, :1], lambda v, w: np.append(v[:12] @ MATRIX[:, 0], np.zeros(15)), 1),
+    "zeros": (lambda p: p.x @ np.zeros((3, 3)), lambda v, w: np.zeros(SLOTS), 1),
+    "dot": (lambda p: p.x.dot(p.y), lambda v, w: np.full(SLOTS, v @ w), 1),
+    "dot with numbers": (lambda p: p.x.dot(p.w), lambda v, w: np.full(SLOTS, v @ w), 1),
+    "sum": (lambda p: p.x.sum(), lambda v, w: np.full(SLOTS, v.sum()), 0),
+    "mean": (lambda p: p.x.mean(), lambda v, w: np.full(SLOTS, v.mean()), 1),
+    "quotient": (lambda p: p.x / 2, lambda v, w: v / 2, 1),
+    "quotients": (lambda p: p.x / (p.w + 2), lambda v, w: v / (w + 2), 1),
+    "polynomial": (lambda p: p.x.polyval([1, 0, 2, 0.5]), lambda v, w: 1 + 2 * v**2 + 0.5 * v**3, 2),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_operators_of_vectors(pair: Pair, name: str) -> None:
+    compute, expected, levels = CASES[name]
+    found = compute(pair)
+    assert pair.error(found, expected(pair.v, pair.w)) <= found.ciphertext.error_bound
+    assert found.ciphertext.level == pair.x.ciphertext.level - levels
+
+
+def test_a_matrix_is_encoded_once(pair: Pair) -> None:
+    transform = kw.matrix_transform(pair.parameters, MATRIX, SLOTS)
+    assert (pair.x @ transform).ciphertext.error_bound == (pair.x @ MATRIX).ciphertext.error_bound
+    assert set(transform.rotations) <= set(range(1, SLOTS))
+    for shape in ((SLOTS + 1, 2), (2, SLOTS + 1), (3,), (0, 3)):
+        with pytest.raises(kw.EncodeError, match="does not multiply 16 slots"):
+            pair.x @ np.ones(shape)
+    with pytest.raises(kw.MissingKeyError):
+        kw.Evaluator(pair.parameters)(pair.x.ciphertext) @ MATRIX
+
+
+def test_what_cannot_be_divided(pair: Pair) -> None:
+    with pytest.raises(ZeroDivisionError):
+        pair.x / np.array([1.0, 0.0])
+    for other in (pair.y, pair.y.ciphertext):
+        with pytest.raises(TypeError):
+            pair.x / other  # type: ignore[operator]
+
+
+def test_comparisons_are_off_by_what_they_state(pair: Pair) -> None:
+    """Errors of encryption come on top, and are amplified by no more than the polynomials' slopes say."""
+    bits, v, w = 6, pair.v, pair.w
+    composite = sign_composite(bits)
+    bound, jump = 2.0**-bits, composite.jump
+    far = np.abs(v) > jump
+    sign = pair.x.sign(bits)
+    assert sign.ciphertext.level == pair.x.ciphertext.level - composite.levels
+    noise = sign.ciphertext.error_bound
+    assert np.abs(sign.decrypt(pair.decryptor) - np.sign(v))[far].max() <= composite.error + noise
+    assert pair.error(sign, composite(v)) <= noise
+    for found, expected in (
+        (pair.x.abs(bits), np.abs(v)),
+        (pair.x.maximum(pair.y, bits), np.maximum(v, w)),
+        (pair.x.minimum(pair.y, bits), np.minimum(v, w)),
+    ):
+        assert pair.error(found, expected) <= 2 * bound + found.ciphertext.error_bound
+    compared = pair.x.compare(pair.y, bits)
+    apart = np.abs(v - w) > jump
+    errors = np.abs(compared.decrypt(pair.decryptor) - (v > w))
+    assert errors[apart].max() <= composite.error / 2 + compared.ciphertext.error_bound
+    with pytest.raises(kw.KeywrightError, match="4 to 14 bits"):
+        pair.x.sign(3)
+
+
+@pytest.mark.parametrize(
+    ("depth", "precision", "slots"), [(0, 10, 1), (1, 20, 64), (3, 20, 4096), (2, 30, 100), (9, 24, 8192)]
+)
+def test_parameters_from_what_a_circuit_needs(depth: int, precision: int, slots: int) -> None:
+    parameters = kw.parameters_for_circuit(depth=depth, precision=precision, slots=slots, magnitude=8.0)
+    assert parameters.max_level == depth
+    assert parameters.max_slots >= slots
+    assert not parameters.insecure
+    generator = kw.KeyGenerator(kw.SecretKey.generate(parameters))
+    count = 1 << math.ceil(math.log2(slots))
+    fresh = kw.Encryptor(generator.public_key()).encrypt(np.full(count, 0.5), slots=count)
+    assert precision <= fresh.precision_bits <= precision + 15
+    if depth:
+        # Scaling adds a rounding, which is smaller than what is there.
+        evaluator = kw.Evaluator(parameters, generator.evaluation_keys())
+        assert evaluator.multiply(fresh, 1.0).precision_bits > precision - 0.1
+    # No smaller ring would do: it lacks slots or security.
+    if parameters.log_n > 12 and parameters.log_n - 2 >= math.log2(count):
+        bits = [prime.bit_length() for prime in parameters.q]
+        with pytest.raises(kw.SecurityError):
+            kw.KeySpec.relinearization(kw.Parameters.from_bits(parameters.log_n - 1, bits, [60], bits[-1]))
+
+
+def test_circuits_without_parameters() -> None:
+    for needs, part in (
+        ({"depth": -1}, "depth=-1; give at least 0"),
+        ({"depth": 1, "precision": 0}, "precision=0"),
+        ({"depth": 1, "slots": 0}, "slots=0"),
+        ({"depth": 1, "magnitude": 0.0}, "magnitude=0.0"),
+        ({"depth": 1, "precision": 50}, "no ring"),
+        ({"depth": 90, "precision": 20}, "no ring"),
+        ({"depth": 1, "slots": 1 << 17}, "no ring"),
+    ):
+        with pytest.raises(kw.ParameterError, match=part):
+            kw.parameters_for_circuit(**needs)
