@@ -17,7 +17,7 @@ from .errors import (
     TooDeepError,
     TooWideError,
 )
-from .graph.graph import Graph, Linear
+from .graph.graph import Activation, Graph, Linear, Multiply, Polynomial
 from .graph.simplify import scale_value
 from .layout.batches import interleave_layout, interleave_linear
 from .placement.bounding import largest_values
@@ -118,7 +118,13 @@ def _too_deep(graph: Graph, target: Target, *, measured: bool) -> list[RefusalEr
     depth, available = graph.depth(), target.depth
     if depth <= available or (target.bootstraps and measured):
         return []
-    return [RangesMissingError(depth, available) if target.bootstraps else TooDeepError(depth, available)]
+    if target.bootstraps:
+        return [RangesMissingError(depth, available)]
+    labels = [
+        node.label for node in graph.nodes.values() if isinstance(node, Activation | Polynomial | Multiply)
+    ]
+    maxima = [label for label in dict.fromkeys(labels) if label.startswith("MaxPool at ")]
+    return [TooDeepError(depth, available, maxima)]
 
 
 def _require_memory(size: int, most: int) -> None:

@@ -88,11 +88,13 @@ class TooDeepError(RefusalError):
         available: levels that the parameters have above the output level.
     """
 
-    def __init__(self, needed: int, available: int) -> None:
+    def __init__(self, needed: int, available: int, maxima: Sequence[str] = ()) -> None:
+        """``maxima`` are layers that compare."""
+        fewer = f"AveragePool in the place of {', '.join(maxima[:3])}" if maxima else "fewer layers"
         super().__init__(
             f"the network consumes {needed} levels and {available} are available; take parameters with "
-            "more levels or with bootstraps (preset=), activations of lower degree (activations=), or fewer "
-            "layers"
+            "more levels or with bootstraps (preset=), activations of lower degree (activations=), or "
+            f"{fewer}"
         )
         self.needed, self.available = needed, available
 
