@@ -100,6 +100,15 @@ def test_softmax_takes_no_level(build: Build) -> None:
     )
 
 
+def test_a_sigmoid_at_the_end_takes_no_level(build: Build) -> None:
+    model = build([node("MatMul", ["x", "w"], ["h"]), node("Sigmoid", ["h"], ["y"])], (4,), WEIGHTS)
+    program = nn.compile(model, nn.Target(slots=16, levels=1))
+    assert program.client_part is not None
+    assert program.client_part.operators == ("Sigmoid",)
+    outputs = run_clear(program, SAMPLES[:5])
+    np.testing.assert_allclose(program.answers(outputs)["y"], 1 / (1 + np.exp(-outputs)), atol=2**-20)
+
+
 def test_activations_right_before_it_are_the_clients(build: Build) -> None:
     nodes = [
         node("MatMul", ["x", "w"], ["h"]),

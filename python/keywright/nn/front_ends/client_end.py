@@ -32,8 +32,9 @@ def load_parts(model: onnx.ModelProto | str | Path | bytes) -> tuple[onnx.ModelP
 def divide(model: onnx.ModelProto) -> tuple[onnx.ModelProto, ClientPart | None]:
     """A model up to its scores, and what the client does with them.
 
-    The client gets nodes such as Softmax and ArgMax with all that follows them, as long as all of it is such
-    or elementwise, then what is needed until it reads one value alone, and activations right before it.
+    The client gets nodes such as Softmax and ArgMax, or a sigmoid at the very end, with all that follows
+    them, as long as all of it is such or elementwise, then what is needed until it reads one value alone, and
+    activations right before it.
 
     Args:
         model: without ai.onnx.ml operators other than those that a client runs.
@@ -55,6 +56,7 @@ class _Flow:
         self.maker = {name: index for index, node in enumerate(self.nodes) for name in node.output if name}
         constants = {tensor.name for tensor in self.graph.initializer}
         self.inputs = {value.name for value in self.graph.input} - constants
+        self.outputs = {value.name for value in self.graph.output}
         self.encrypted = set(self.inputs)
         self.readers: dict[str, list[int]] = {}
         for index, node in enumerate(self.nodes):
@@ -90,6 +92,8 @@ class _Flow:
             return False
         if node.op_type == "Cast":
             return all(entry.i not in FLOATS for entry in node.attribute if entry.name == "to")
+        if node.op_type == "Sigmoid":  # a probability, where nothing reads it
+            return node.output[0] in self.outputs and node.output[0] not in self.readers
         return node.op_type in ONLY_HERE
 
     def _behind(self, index: int) -> set[int] | None:
@@ -108,7 +112,7 @@ class _Flow:
         """Encrypted values that the client's nodes read and the server's make, or that the model returns."""
         made = {name for index in late for name in self.nodes[index].output}
         read = {name for index in late for name in self.nodes[index].input}
-        read |= {value.name for value in self.graph.output}
+        read |= self.outputs
         return (read & self.encrypted) - made
 
     def before(self, end: _End) -> onnx.ModelProto:
