@@ -352,3 +352,23 @@ def test_labels_are_what_the_client_makes_of_scores(
     assert main(["infer", str(tmp_path / "model.onnx"), "--input", str(tmp_path / "x.npy"), "--json"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [row["output_label"] for row in rows[:5]] == estimator.predict(typical[:5]).tolist()
+
+
+def test_samples_of_one_client_share_ciphertexts_and_no_prediction_is_lost() -> None:
+    """A perceptron with ReLU on scikit-learn's breast cancer data, 30-32-16-2: what is behind 128 bits."""
+    from sklearn.datasets import load_breast_cancer
+    from sklearn.model_selection import train_test_split
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X, y = load_breast_cancer(return_X_y=True)
+    training, tests, labels, _ = train_test_split(X, y, test_size=143, random_state=1)
+    network = MLPClassifier(hidden_layer_sizes=(32, 16), max_iter=2000, random_state=1)
+    pipeline = make_pipeline(StandardScaler(), network).fit(training, labels)
+    model = kw.compile(pipeline, training, samples=len(tests))
+    assert not model.parameters.insecure
+    assert model.program.batch >= len(tests)
+    assert model.report.sent_bytes + model.report.returned_bytes < 4 << 20
+    answers = model.answers(model.predict_encrypted(tests))
+    assert answers["output_label"].tolist() == pipeline.predict(tests).tolist()
