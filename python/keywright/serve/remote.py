@@ -43,6 +43,7 @@ from .errors import (
     ManifestError,
     OtherModelError,
     ServeError,
+    UnknownJobError,
     UnreachableError,
     WrongOffsetError,
     refusal,
@@ -259,8 +260,8 @@ class Session:
         self, samples: ArrayLike, progress: Progress | None = None, *, force: bool = False
     ) -> NDArray[np.float64]:
         """The model's result for samples, computed on ciphertexts. As many as the model takes at a time are
-        one request. After a connection that breaks, or where the server is busy, a request is made again: at
-        worst its samples are evaluated twice.
+        one request. After a connection that breaks, where the server is busy, or after its restart with the
+        keys that it had, a request is made again: at worst its samples are evaluated several times.
 
         Args:
             samples: one, of the shape of ``manifest.input``, or any number of them, (count, *shape).
@@ -293,6 +294,18 @@ class Session:
     def _infer_batch(self, batch: NDArray[np.float64], progress: Progress) -> NDArray[np.float64]:
         """The result of samples that share ciphertexts."""
         message = framing.join(self._encrypt(batch))
+        for _ in range(RETRIES):
+            # A server that was started again has the keys, and has forgotten what it was asked.
+            with contextlib.suppress(UnknownJobError):
+                return self._decrypt(self._evaluated(message, progress), len(batch))
+        return self._decrypt(self._evaluated(message, progress), len(batch))
+
+    def _evaluated(self, message: bytes, progress: Progress) -> bytes:
+        """The server's answer to a message.
+
+        Raises:
+            UnknownJobError: it was started again meanwhile.
+        """
         keys = f"/v1/keys/{self._identifier}"
         job = _persist(lambda: self.remote.send("POST", f"{keys}/jobs", message))
         identifier = _text(job, "job")
@@ -303,8 +316,7 @@ class Session:
         places = self.manifest.output
         limit = places.ciphertexts * (2 * self.parameters.n * 8 * (self.manifest.output_level + 1) + 8192)
         result = f"/v1/jobs/{identifier}/result"
-        answer = _persist(lambda: self.remote.request("GET", result, limit=limit))
-        return self._decrypt(answer, len(batch))
+        return _persist(lambda: self.remote.request("GET", result, limit=limit))
 
     def seen(self) -> Mapping[str, object]:
         """What the server says that it saw of this client."""
@@ -341,6 +353,8 @@ class Session:
             raise InvalidReplyError(
                 f"the answer has {rows.shape} numbers, the manifest says {(places.ciphertexts, places.size)}"
             )
+        if not np.isfinite(rows).all():
+            raise InvalidReplyError("the answer of the server decrypts to numbers that are not finite")
         return places.unpack(rows, count) * self.manifest.factor
 
     def _numbers(self, data: bytes) -> NDArray[np.float64]:

@@ -80,6 +80,28 @@ def test_a_server_reads_what_a_client_wrote(
     assert np.abs(few - numbers[:3]).max() <= bound
 
 
+def test_what_stands_for_a_coefficient_is_the_middle_of_its_interval(
+    parameters: kw.Parameters, client: kw.Client, sender: kw.ClientEncryptor, numbers: NDArray[np.int64]
+) -> None:
+    """Errors of 2^20 units and more, beside which those of encryption are nothing, have the mean and the
+    deviation of uniform ones about zero, within six deviations of the estimates."""
+    key = kw.SecretKey.from_bytes(client.secret_bytes(), parameters)
+    n, bits = parameters.n, 20
+    uniform = 2.0**bits / np.sqrt(12)
+
+    def errors(data: bytes) -> NDArray[np.float64]:
+        read = kw.Decryptor(key).decrypt(client.parameters.read_upload(data, parameters))
+        return (read[places(2048)] - numbers / ONE) * 2.0**43
+
+    found = errors(client.encrypt(numbers, dropped=bits))
+    assert abs(found.mean()) <= 6 * uniform / np.sqrt(n)
+    assert np.abs(found).max() <= 2.0 ** (bits - 1) + 64
+    # Of c_1 each coefficient has the errors of two thirds of n others.
+    found = errors(sender.encrypt(numbers, dropped=(0, bits)))
+    deviation = uniform * np.sqrt(2 * n / 3)
+    assert abs(found.std() / deviation - 1) <= 6 * np.sqrt(1 / (2 * n) + 1 / (8 * n))
+
+
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "int64", "bool"])
 def test_numbers_of_any_integer_type(client: kw.Client, sender: kw.ClientEncryptor, dtype: str) -> None:
     numbers = np.array([0, 1, 1, 0, 1], dtype=dtype)

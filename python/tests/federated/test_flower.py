@@ -1,6 +1,6 @@
 """Flower's own components around the mod and the strategy: rounds, and replies that must not count."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import keywright as kw
@@ -291,6 +291,22 @@ def test_a_replayed_update_is_refused() -> None:
         (2, 22, "round"),
         (3, 22, "round"),
     ]
+
+
+def test_a_second_reply_of_a_client_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one counts, whatever the second one says."""
+    once = TamperedGrid.send_and_receive
+
+    def twice(grid: TamperedGrid, messages: Iterable[Message], **options: Any) -> Iterable[Message]:
+        replies = list(once(grid, messages, **options))
+        (again,) = (reply for reply in replies if reply.metadata.src_node_id == 22)
+        return [*replies, again, again]
+
+    monkeypatch.setattr(TamperedGrid, "send_and_receive", twice)
+    federation = Federation()
+    assert [reason for reason in federation.reasons() if reason[1] == "duplicate"] == [(22, "duplicate")] * 2
+    assert federation.metrics["keywright-updates"] == len(NODES)
+    assert_average(federation)
 
 
 def test_an_update_with_altered_claims_spoils_the_sum_and_is_noticed() -> None:

@@ -91,6 +91,19 @@ def test_optimal_is_never_worse_than_a_published_strategy(seed: int) -> None:
             best.check()
 
 
+@pytest.mark.parametrize("hops", [1, 2, 3])
+def test_no_plan_has_more_hops_than_it_may(hops: int) -> None:
+    """With any time the fewest bytes are those of published plans of many hops."""
+    workload = random_workload(3, groups=8, steps=40, several=True)
+    published = [strategy.plan(workload, MODEL) for strategy in STRATEGIES.values()]
+    longer = min(plan.stored_bytes for plan in published if plan.max_hops > hops)
+    planner = Planner(workload, MODEL, max_hops=hops)
+    best = planner.best(Budget(seconds=1e6))
+    assert best.max_hops <= hops
+    assert best.stored_bytes > longer or hops > 1
+    assert all(plan.max_hops <= hops for plan in planner.published)
+
+
 def test_the_frontier_descends_and_its_plans_hold() -> None:
     workload = random_workload(1, groups=20, steps=200, several=True)
     points = FrontierSearch(workload, MODEL, max_hops=3).descend()

@@ -1,10 +1,13 @@
 """What the search for key sets stands on: sums of automorphisms, changes and their undoing, points and their
 plans."""
 
+import math
 import random
 from itertools import product
 
 import pytest
+from keywright import BootstrapperPlan, bootstrap_presets
+from keywright._core import ERROR_DEVIATION
 from keywright.plan import (
     Alternative,
     AutomorphismGroup,
@@ -20,6 +23,7 @@ from keywright.plan import (
     Workload,
     make_group,
 )
+from keywright.plan.cost.error_budget import error_budget
 from keywright.plan.keys.key_plan import tree_seconds
 from keywright.plan.search.frontier import candidate_shapes, fastest_keys
 from keywright.plan.search.recombination import Recombination, frontier
@@ -151,6 +155,19 @@ def test_recombined_points_are_never_worse_than_one_descent(seed: int) -> None:
     assert [(p.stored_bytes, p.seconds, p.keys) for p in again] == [
         (p.stored_bytes, p.seconds, p.keys) for p in points
     ]
+
+
+def test_the_error_budget_is_that_of_an_encryption() -> None:
+    """A fresh encryption with a public key: e_0 + e_1 s + e v of variance sigma^2 (1 + 4 N / 3), beside the
+    rounding of a division, (1 + 2 N / 3) / 12. Of a bootstrap an eighth of its bits, if that is less."""
+    n = 1 << 14
+    encryption = ERROR_DEVIATION**2 * (1 + 4 * n / 3) / ((1 + 2 * n / 3) / 12)
+    assert error_budget() == pytest.approx(0.5 * math.log2(encryption), abs=1e-3)
+    for name in bootstrap_presets():
+        plan = BootstrapperPlan.preset(name)
+        bits = plan.predicted_bits()
+        least = math.inf if bits is None else bits[0] / 8
+        assert error_budget([plan]) == pytest.approx(min(error_budget(), least))
 
 
 def test_points_above_the_error_budget_are_left_out() -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 import socket
+import struct
 import subprocess
 import sys
 import threading
+import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -19,13 +21,14 @@ import numpy as np
 import pytest
 from keywright import nn
 from keywright.nn.run.checking import run_clear
-from keywright.serve import Model, RemoteModel, ServeError, Server, Service
+from keywright.serve import Model, RemoteModel, ServeError, Server, Service, framing
 from keywright.serve.errors import (
     BadRequestError,
     InvalidReplyError,
     ManifestError,
     OtherModelError,
     SecretRefusedError,
+    UnknownJobError,
     UnreachableError,
     WrongOffsetError,
     refusal,
@@ -132,6 +135,53 @@ def test_an_upload_goes_on_after_the_server_was_away(tmp_path: Path, sample: Sam
         assert np.isfinite(session.infer(sample)).all()
         session.close()
     second.close()
+
+
+def test_a_question_is_asked_again_after_a_restart(
+    tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the request and the question how far it is, and between that and the answer."""
+    with ExitStack() as stack:
+        first = Service(make_thin(), tmp_path)
+        running = stack.enter_context(listening(first))
+        port = running.server_address[1]
+        remote = RemoteModel(running.url)
+        session = remote.session()
+        session.upload_keys()
+        expected = session.infer(sample)
+        request, services, paths = remote.request, [first], list[str]()
+
+        def restart() -> None:
+            stack.pop_all().close()
+            services.pop().close()
+            services.append(Service(make_thin(), tmp_path))
+            stack.enter_context(listening(services[0], port))
+
+        def interrupted(method: str, path: str, body: bytes | None = None, *, limit: int = 1 << 20) -> bytes:
+            paths.append(path)
+            if len(paths) == 2 or (path.endswith("/result") and restarts[0] > 1):
+                restarts[0] -= 1
+                restart()
+            return request(method, path, body, limit=limit)
+
+        restarts = [3]
+        monkeypatch.setattr(remote, "request", interrupted)
+        assert np.abs(session.infer(sample) - expected).max() < 1e-3
+        assert restarts == [1]
+        assert sum(path.endswith("/jobs") for path in paths) == 3
+
+        def always(method: str, path: str, body: bytes | None = None, *, limit: int = 1 << 20) -> bytes:
+            if path.startswith("/v1/jobs"):
+                raise UnknownJobError("gone")
+            return request(method, path, body, limit=limit)
+
+        monkeypatch.setattr(remote, "request", always)
+        with pytest.raises(UnknownJobError):
+            session.infer(sample)
+        monkeypatch.undo()
+        session.close()
+        stack.close()
+        services[0].close()
 
 
 def test_a_question_is_asked_again_after_a_connection_that_breaks(
@@ -329,6 +379,33 @@ def test_answers_that_are_no_ciphertexts(thin: Model, sample: Sample) -> None:
             pytest.raises(InvalidReplyError, match=r"cannot be read|at most"),
         ):
             session.infer(sample)
+
+
+def with_scale(data: bytes, old: float, scale: float) -> bytes:
+    """A ciphertext that states another scale, with checksums that are right."""
+    end = 44 + int.from_bytes(data[32:36], "little")
+    header = data[:end].replace(struct.pack("<d", old), struct.pack("<d", scale), 1)
+    body = data[end + 4 : -4]
+    crc = [struct.pack("<I", zlib.crc32(part)) for part in (header, header + body)]
+    return header + crc[0] + body + crc[1]
+
+
+def test_answers_of_a_scale_without_a_meaning_are_refused(tmp_path: Path, sample: Sample) -> None:
+    service = Service(make_full(), tmp_path)
+    with listening(service) as server, RemoteModel(server.url).session() as session:
+        session.upload_keys()
+        result = service.result
+
+        def forged(identifier: str) -> bytes:
+            (answer,) = framing.split(result(identifier), 1)
+            ciphertext = kw.Ciphertext.from_bytes(answer, session.parameters)
+            return framing.join([with_scale(answer, ciphertext.scale, 5e-324)])
+
+        assert np.isfinite(session.infer(sample)).all()
+        service.result = forged  # type: ignore[method-assign]
+        with pytest.raises(InvalidReplyError, match="not finite"):
+            session.infer(sample)
+    service.close()
 
 
 def test_a_refusal_is_raised_as_what_the_server_raised() -> None:

@@ -17,6 +17,7 @@ from keywright._core import (
     SeededCiphertext,
     polynomial_depth,
 )
+from keywright.errors import FormatError
 from keywright.nn.activations.polynomials import PolynomialSpec
 from keywright.nn.compiled.encoded_transforms import Transforms
 from keywright.nn.compiled.network import CompiledNetwork
@@ -74,8 +75,15 @@ def decrypt_result(
 
     Raises:
         InvalidSamplesError: another number of ciphertexts, of slots or of samples than the program returns.
+        FormatError: the ciphertexts state a scale with which numbers are not finite.
     """
-    return program.unpack(np.asarray([decryptor.decrypt(as_ciphertext(output)) for output in outputs]), count)
+    rows = np.asarray([decryptor.decrypt(as_ciphertext(output)) for output in outputs])
+    if not np.isfinite(rows).all():
+        raise FormatError(
+            "the answer decrypts to numbers that are not finite: its scale is none that the program gives",
+            reason="field",
+        )
+    return program.unpack(rows, count)
 
 
 Value: TypeAlias = Ciphertext | LevelDropped[Ciphertext]
