@@ -1,8 +1,8 @@
 """Plans in bounded time: what every command takes its keys from where nobody asks for the best plan.
 
-Two descents find the points, for the workload with its bootstraps' layers divided as the preset has them and
-their baby steps open: seconds for a network of a thousand rotations. `keywright plan` searches further, and
-proves how far the best plan can be.
+Two descents find the points of each ring, for the workload with its bootstraps' layers divided as the preset
+has them and their baby steps open: seconds for a network of a thousand rotations. Those of several rings are
+planned together. `keywright plan` searches further, and proves how far the best plan can be.
 """
 
 from collections.abc import Sequence
@@ -27,11 +27,12 @@ HOPS = 2
 COMPARED = 16
 """Plans of a frontier whose whole time is compared."""
 
-WITH_RINGS = 4
-"""Plans that those of smaller rings are made for."""
-
 SLOWER = 1.05
 """By how much a plan of fewer bytes may be slower than the fastest one."""
+
+
+TimedPlan = tuple[KeyPlan, float]
+"""Keys of one ring, and the predicted seconds of what they are for."""
 
 
 class QuickPlanner:
@@ -62,10 +63,54 @@ class QuickPlanner:
         self.plans = [search.plan("quick", quiet[place]) for place in sorted(places)]
         self._seconds = [predict_plan(plan, model).seconds for plan in self.plans]
 
-    def best(self, slower: float = SLOWER) -> KeyPlan:
-        """The plan of fewest bytes that is at most so many times as slow as the fastest."""
-        limit = min(self._seconds) * slower
-        return next(p for p, seconds in zip(self.plans, self._seconds, strict=True) if seconds <= limit)
+    @property
+    def timed(self) -> list[TimedPlan]:
+        """The plans with their predicted times of the whole workload."""
+        return list(zip(self.plans, self._seconds, strict=True))
+
+    def best(self) -> KeyPlan:
+        """The plan of fewest bytes that is at most `SLOWER` times as slow as the fastest."""
+        limit = SLOWER * min(self._seconds)
+        return next(plan for plan, seconds in self.timed if seconds <= limit)
+
+
+def plan_jointly(rings: Sequence[Sequence[TimedPlan]]) -> list[tuple[tuple[KeyPlan, ...], float]]:
+    """One plan for each ring: from the fewest bytes in all, every step changes the ring whose next plan saves
+    most time for a byte, up to the fastest.
+
+    Args:
+        rings: for each ring, plans with their times, from the fewest bytes up.
+
+    Returns:
+        Plans of all rings, with the sum of their times.
+    """
+    hulls = [_hull(timed) for timed in rings]
+    places = [0] * len(hulls)
+    found = [tuple(hull[0] for hull in hulls)]
+    while True:
+        open_ = [ring for ring, hull in enumerate(hulls) if places[ring] + 1 < len(hull)]
+        if not open_:
+            return [(tuple(plan for plan, _ in one), sum(seconds for _, seconds in one)) for one in found]
+        ring = max(open_, key=lambda ring: _saves(*hulls[ring][places[ring] : places[ring] + 2]))
+        places[ring] += 1
+        found.append(tuple(hull[place] for hull, place in zip(hulls, places, strict=True)))
+
+
+def _hull(timed: Sequence[TimedPlan]) -> list[TimedPlan]:
+    """Plans each of which saves less time for a byte than the one before."""
+    out: list[TimedPlan] = []
+    for entry in timed:
+        if out and entry[1] >= out[-1][1]:
+            continue
+        while len(out) > 1 and _saves(out[-1], entry) >= _saves(*out[-2:]):
+            out.pop()
+        out.append(entry)
+    return out
+
+
+def _saves(before: TimedPlan, after: TimedPlan) -> float:
+    """Seconds for a byte."""
+    return (before[1] - after[1]) / max(1, after[0].stored_bytes - before[0].stored_bytes)
 
 
 def open_network(
@@ -127,9 +172,10 @@ def plan_network(
         model: predicts times; with built-in weights where not given.
         name: what to call the program.
     """
-    model = model or CostModel()
-    best = QuickPlanner(open_network(network, parameters, bootstraps, name), model).best()
-    return _with_rings(best, network, parameters, bootstraps, model)
+    found = _plan_rings(network, parameters, bootstraps, model or CostModel(), name)
+    limit = SLOWER * min(seconds for _, seconds in found)
+    plans = next(plans for plans, seconds in found if seconds <= limit)
+    return _execution(plans, network, parameters, bootstraps)
 
 
 def plan_candidates(
@@ -141,25 +187,36 @@ def plan_candidates(
     name: str = "network",
 ) -> list[PlanExecution]:
     """Plans of a network's keys, from the fewest bytes up to the fastest; arguments as of `plan_network`.
-    With smaller rings, whose keys are planned for each, there are fewer."""
-    model = model or CostModel()
-    plans = QuickPlanner(open_network(network, parameters, bootstraps, name), model).plans
-    if smaller_rings(network):
-        plans = plans[:: -(-len(plans) // WITH_RINGS)]
-    return [_with_rings(plan, network, parameters, bootstraps, model) for plan in plans]
+    Those of several rings are planned together."""
+    found = _plan_rings(network, parameters, bootstraps, model or CostModel(), name)
+    count = min(COMPARED, len(found))
+    places = sorted({round(index * (len(found) - 1) / max(1, count - 1)) for index in range(count)})
+    return [_execution(found[place][0], network, parameters, bootstraps) for place in places]
 
 
-def _with_rings(
-    plan: KeyPlan,
+def _plan_rings(
     network: NetworkLike,
     parameters: Parameters,
     bootstraps: Sequence[BootstrapperPlan],
     model: CostModel,
-) -> PlanExecution:
-    """A plan of the largest ring with the best ones of smaller rings."""
-    planned, name = as_planned(plan.workload, bootstraps), plan.workload.name
-    subrings = tuple(
-        QuickPlanner(open_ring(network, parameters, planned, name, ring), model).best()
+    name: str,
+) -> list[tuple[tuple[KeyPlan, ...], float]]:
+    """Plans of the largest ring and of the smaller ones; see `plan_jointly`. What bootstraps do in a smaller
+    ring is the same in all plans of the largest."""
+    largest = QuickPlanner(open_network(network, parameters, bootstraps, name), model)
+    planned = as_planned(largest.plans[0].workload, bootstraps)
+    smaller = (
+        QuickPlanner(open_ring(network, parameters, planned, name, ring), model)
         for ring in smaller_rings(network)
     )
-    return PlanExecution(replace(plan, subrings=subrings), parameters, network, bootstraps)
+    return plan_jointly([ring.timed for ring in (largest, *smaller)])
+
+
+def _execution(
+    plans: Sequence[KeyPlan],
+    network: NetworkLike,
+    parameters: Parameters,
+    bootstraps: Sequence[BootstrapperPlan],
+) -> PlanExecution:
+    largest, *smaller = plans
+    return PlanExecution(replace(largest, subrings=tuple(smaller)), parameters, network, bootstraps)

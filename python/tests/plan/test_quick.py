@@ -1,0 +1,44 @@
+"""Plans of several rings, joined."""
+
+from __future__ import annotations
+
+from itertools import product
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from keywright.plan.search.quick import plan_jointly
+
+
+def frontier(points: list[tuple[int, int]]) -> list[tuple[Any, float]]:
+    """Plans of a ring, from the fewest bytes up, times falling."""
+    out: list[tuple[Any, float]] = []
+    for size, seconds in sorted(points):
+        if not out or seconds < out[-1][1]:
+            out.append((SimpleNamespace(stored_bytes=size), float(seconds)))
+    return out
+
+
+POINTS = st.lists(st.tuples(st.integers(1, 50), st.integers(1, 50)), min_size=1, max_size=6)
+
+
+@given(st.lists(POINTS, min_size=1, max_size=3))
+def test_no_other_choice_is_below_the_line_between_two_that_are_found(
+    points: list[list[tuple[int, int]]],
+) -> None:
+    rings = [frontier(one) for one in points]
+    found = [(sum(plan.stored_bytes for plan in plans), seconds) for plans, seconds in plan_jointly(rings)]
+    every = [
+        (sum(plan.stored_bytes for plan, _ in one), sum(seconds for _, seconds in one))
+        for one in product(*rings)
+    ]
+    assert found == sorted(found)
+    assert found[0][0] == min(size for size, _ in every)
+    assert found[-1][1] == pytest.approx(min(seconds for _, seconds in every))
+    for (small, slow), (large, fast) in zip(found, found[1:], strict=False):
+        for size, seconds in every:
+            if small <= size <= large and large > small:
+                share = (size - small) / (large - small)
+                assert seconds >= slow + share * (fast - slow) - 1e-9
