@@ -15,6 +15,7 @@ from keywright import nn
 from keywright.nn.compiled.client_part import ClientPart
 from keywright.nn.run.checking import run_clear
 from onnx import TensorProto, helper, numpy_helper
+from skl2onnx import to_onnx
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
@@ -70,6 +71,22 @@ def test_classifiers_of_scikit_learn(name: str) -> None:
         np.testing.assert_allclose(
             probabilities.reshape(len(SAMPLES), -1), estimator.predict_proba(SAMPLES), atol=2**-18
         )
+
+
+@pytest.mark.parametrize("opset", [13, 21])
+@pytest.mark.parametrize(
+    "name", ["logistic regression of three", "quadratic SVM of two", "perceptron of two"]
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::FutureWarning")
+def test_exports_in_double_precision(name: str, opset: int) -> None:
+    estimator, labels = MODELS[name]
+    doubles = SAMPLES.astype(np.float64)
+    estimator.fit(doubles, labels)
+    model = to_onnx(estimator, doubles[:1], target_opset={"": opset, "ai.onnx.ml": 3})
+    program = nn.compile(model, TARGET, nn.Fit(calibration=doubles))
+    checked = program.check(doubles, model)
+    labels, *_ = program.answers(checked.expected).values()
+    assert np.array_equal(labels.ravel(), estimator.predict(doubles))
 
 
 def test_answers_are_those_of_the_whole_model() -> None:

@@ -215,7 +215,9 @@ class ClientPart:
         values: dict[str, NDArray[Any]] = {
             tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer
         }
-        values[graph.input[0].name] = scores.reshape(self.shape).astype(np.float32)
+        double = graph.input[0].type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
+        kind = np.float64 if double else np.float32
+        values[graph.input[0].name] = scores.reshape(self.shape).astype(kind)
         for node, evaluator in self._steps:
             try:
                 feeds = {name: values[name] for name in node.input if name}

@@ -46,7 +46,8 @@ def divide(model: onnx.ModelProto) -> tuple[onnx.ModelProto, ClientPart | None]:
     end = flow.end()
     if end is None:
         return model, None
-    return flow.before(end), flow.behind(end)
+    before = flow.before(end)
+    return before, flow.behind(end, before.graph.output[0])
 
 
 class _Flow:
@@ -119,22 +120,23 @@ class _Flow:
         """The model up to the scores."""
         kept = [node for index, node in enumerate(self.nodes) if index not in end.nodes]
         read = {name for node in kept for name in node.input}
-        known = {value.name: value for value in [*self.graph.value_info, *self.graph.output]}
-        scores = onnx.ValueInfoProto(name=end.scores)
-        if end.scores in known:
-            scores.CopyFrom(known[end.scores])
-        else:
-            scores.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
         body = onnx.helper.make_graph(
             kept,
             self.graph.name,
             list(self.graph.input),
-            [scores],
+            [onnx.ValueInfoProto(name=end.scores)],
             [tensor for tensor in self.graph.initializer if tensor.name in read],
         )
-        return self._model(body)
+        model = self._model(body)
+        try:
+            (inferred,) = onnx.shape_inference.infer_shapes(model).graph.output
+        except onnx.shape_inference.InferenceError:
+            return model  # the importer says what is wrong
+        if inferred.type.tensor_type.elem_type:
+            model.graph.output[0].CopyFrom(inferred)
+        return model
 
-    def behind(self, end: _End) -> ClientPart:
+    def behind(self, end: _End, scores: onnx.ValueInfoProto) -> ClientPart:
         """The model from the scores on, with the constants that it needs."""
         wanted, nodes = set(end.nodes), set(end.nodes)
         while wanted:
@@ -149,7 +151,7 @@ class _Flow:
         body = onnx.helper.make_graph(
             [self.nodes[index] for index in sorted(nodes)],
             "client",
-            [onnx.ValueInfoProto(name=end.scores)],
+            [scores],
             outputs,
             [tensor for tensor in self.graph.initializer if tensor.name in read],
         )
