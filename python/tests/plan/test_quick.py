@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 from types import SimpleNamespace
 from typing import Any
 
@@ -37,7 +37,7 @@ def test_no_other_choice_is_below_the_line_between_two_that_are_found(
     assert found == sorted(found)
     assert found[0][0] == min(size for size, _ in every)
     assert found[-1][1] == pytest.approx(min(seconds for _, seconds in every))
-    for (small, slow), (large, fast) in zip(found, found[1:], strict=False):
+    for (small, slow), (large, fast) in pairwise(found):
         for size, seconds in every:
             if small <= size <= large and large > small:
                 share = (size - small) / (large - small)
