@@ -10,8 +10,9 @@ from pathlib import Path
 
 import keywright as kw
 from keywright._terminal import Column, Terminal
-from keywright.inference.compiling import THIN_PRESETS, compile_model, compile_thin
+from keywright.inference.compiling import compile_model, compile_thin
 from keywright.inference.folders import new_folder
+from keywright.inference.model import BOOTSTRAP_PRESETS
 from keywright.serve.model import Model
 
 from .helpers.arguments import add_batch_argument, add_model_arguments, add_preset_argument
@@ -28,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_preset_argument(
         parser,
         "parameters, one of keywright presets; by default the first deep enough of "
-        f"{', '.join(THIN_PRESETS)} for thin clients, and the smallest deep enough with --slots",
+        f"{', '.join(BOOTSTRAP_PRESETS)} for thin clients, and the smallest deep enough with --slots",
     )
     add_batch_argument(parser)
     parser.add_argument("--slots", action="store_true", help="for clients that encrypt slots")

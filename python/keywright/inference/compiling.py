@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from keywright import nn
 from keywright._core import BootstrapperPlan, Parameters, bootstrap_presets, presets
 from keywright.nn.approximating import Source as ModelSource
-from keywright.nn.placement.bootstraps import DEFAULT_BOOTSTRAP_PRESET
 from keywright.nn.presets import BootstrapPreset
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.cost.model import CostModel
@@ -22,14 +21,7 @@ from keywright.serve.model import Model
 
 from .errors import BatchError, ChoiceError
 from .loading import bootstrap_plans
-from .model import CompiledModel
-
-THIN_PRESETS = ("N15_QP858_L5_S32_real", DEFAULT_BOOTSTRAP_PRESET, "N16_QP1745_L15_S40_real")
-"""For models of thin clients, by the bytes of their keys. The last bootstraps inside the program where it
-must."""
-
-DEEP_PRESETS = (DEFAULT_BOOTSTRAP_PRESET, "N16_QP1725_L12_S40_real")
-"""For models that need bootstraps, whichever is faster: of 25 and 21 bits."""
+from .model import BOOTSTRAP_PRESETS, DEEP_PRESETS, CompiledModel
 
 HEADROOM_BITS = 8
 """Bits above the scale that the lowest level must leave for the values of a result."""
@@ -155,7 +147,7 @@ def approximate_model(
     Raises:
         ModelRefusedError: it cannot be compiled for any target.
     """
-    names = list(THIN_PRESETS) if thin else presets()
+    names = list(BOOTSTRAP_PRESETS) if thin else presets()
     depths = [_depth(name) for name in (names if preset is None else [preset])]
     return nn.approximate(model, fit, depth=max(depths))
 
@@ -199,7 +191,7 @@ def compile_model(
     compiled = _compile_preset(model, preset, Batching(samples, batch))
     if batch is not None:
         return compiled
-    return replace(compiled, again=partial(compile_model, model, None, preset))
+    return replace(compiled, again=partial(compile_model, model, None, preset=preset))
 
 
 def _compile_preset(model: nn.ApproximatedModel, preset: str | None, batching: Batching) -> CompiledModel:
@@ -250,7 +242,7 @@ def compile_thin(
 
     Args:
         fit: calibration data and methods; None for a model that is approximated.
-        preset: a bootstrapping; by default the first of `THIN_PRESETS` that leaves enough levels.
+        preset: a bootstrapping; by default the first of `BOOTSTRAP_PRESETS` that leaves enough levels.
         batch: how many samples of a client share ciphertexts.
 
     Raises:
@@ -258,9 +250,9 @@ def compile_thin(
     """
     if not isinstance(model, nn.ApproximatedModel):
         model = approximate_model(model, fit, preset, thin=True)
-    for choice in THIN_PRESETS if preset is None else (preset,):
+    for choice in BOOTSTRAP_PRESETS if preset is None else (preset,):
         plan = BootstrapperPlan.preset(choice)
-        last = choice == (preset or THIN_PRESETS[-1])
+        last = choice == (preset or BOOTSTRAP_PRESETS[-1])
         try:
             program = nn.compile(
                 model,

@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from keywright._core import BootstrapperPlan, KeySpec, Parameters, SecretKey, inspect, key_set_head
 from keywright._progress import Progress, silent
+from keywright._units import format_bytes
 from keywright.errors import MemoryBudgetError
-from keywright.nn import Program, Simulation, simulate
+from keywright.nn import ModelRefusedError, Program, Simulation, simulate
+from keywright.nn.placement.bootstraps import DEFAULT_BOOTSTRAP_PRESET
 from keywright.nn.simulation.simulate import REPETITIONS, SEED
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.cost.model import CostModel
@@ -30,6 +32,12 @@ from .report import ModelReport, returned_bytes, sent_bytes
 from .server import InferenceServer
 from .session import infer
 
+BOOTSTRAP_PRESETS = ("N15_QP858_L5_S32_real", DEFAULT_BOOTSTRAP_PRESET, "N16_QP1745_L15_S40_real")
+"""By the bytes of their keys: for models of thin clients, and tried where one takes too much memory."""
+
+DEEP_PRESETS = (DEFAULT_BOOTSTRAP_PRESET, "N16_QP1725_L12_S40_real")
+"""For models that need bootstraps, whichever is faster: of 25 and 21 bits. Tried too."""
+
 
 @dataclass(frozen=True, eq=False)
 class CompiledModel:
@@ -42,7 +50,8 @@ class CompiledModel:
         key_plan: of its keys; the fewest bytes that are about as fast as any where not given.
         name: for people.
         again: compiles the same model for another batch, ``again(batch=)``, or for the batch that is best for
-            a number of samples, ``again(samples=)``; None where a batch was asked for.
+            a number of samples, ``again(samples=)``, where there are bootstraps also for another preset,
+            ``again(preset=)``; None where a batch was asked for.
     """
 
     program: Program = field(repr=False)
@@ -214,16 +223,37 @@ class CompiledModel:
         a quarter, and so on, as long as more do not fit and no batch was asked for.
 
         Raises:
-            MemoryBudgetError: not even one sample at a time is within the budget.
+            MemoryBudgetError: not even one sample at a time is within the budget. It says which presets of
+                bootstraps take less.
         """
         compiled = self
         while True:
             try:
                 return compiled, compiled.plan_process(samples, budget)
-            except MemoryBudgetError:
+            except MemoryBudgetError as refusal:
                 if self.again is None or compiled.program.batch == 1:
-                    raise
+                    raise self._weigh_presets(refusal, samples) from None
             compiled = self.again(batch=compiled.program.batch // 2)
+
+    def _weigh_presets(self, refusal: MemoryBudgetError, samples: int) -> MemoryBudgetError:
+        """A refusal, with what other presets of bootstraps take at least, one sample at a time."""
+        own = {bootstrap.preset for bootstrap in self.program.bootstraps}
+        if self.again is None or not own:
+            return refusal
+        found = {}
+        for preset in dict.fromkeys((*BOOTSTRAP_PRESETS, *DEEP_PRESETS)):
+            if preset in own:
+                continue
+            try:
+                self.again(batch=1, preset=preset).plan_process(samples, 0)
+            except MemoryBudgetError as other:
+                found[preset] = other.needed
+            except ModelRefusedError:
+                continue
+        less = sorted((size, name) for name, size in found.items() if size < refusal.needed)
+        least = ", ".join(f"{name} {format_bytes(size)}" for size, name in less)
+        text = f"{refusal}. Of other presets less would do: {least}" if less else str(refusal)
+        return MemoryBudgetError(text, needed=refusal.needed, budget=refusal.budget, parts=refusal.parts)
 
     def _plan(self, process: Process, budget: int) -> ProcessPlan:
         return plan_process(self.candidates, self.program, process, budget, stored_model() or CostModel())

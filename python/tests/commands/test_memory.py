@@ -8,10 +8,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import keywright as kw
 import numpy as np
 import pytest
+from keywright._units import format_bytes
 from keywright.cli import main
 from keywright.commands.helpers.memory import memory_budget
+from keywright.inference.model import BOOTSTRAP_PRESETS
 from keywright.plan.memory.machine import default_budget
 from tests.commands.test_infer import Write, squares  # noqa: F401 (a fixture)
 
@@ -67,6 +70,25 @@ def test_what_cannot_fit_is_refused_before_any_key(
     assert "The least that would do is" in said
     assert main(["infer", model, "--input", images, "--memory", "much"]) == 2
     assert "no amount of memory" in capsys.readouterr().err
+
+
+def test_a_refusal_names_the_presets_that_take_less(squares: Write, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    monkeypatch.setattr("keywright.inference.model.resident_bytes", lambda: 100 << 20)
+    folder = squares(8)
+    inputs = np.load(folder / "inputs.npy")
+
+    def refused(preset: str) -> kw.MemoryBudgetError:
+        compiled = kw.compile(folder / "squares.onnx", inputs, preset=preset)
+        with pytest.raises(kw.MemoryBudgetError) as caught:
+            compiled.plan_batches(1, 64 << 20)
+        return caught.value
+
+    small, large = refused(BOOTSTRAP_PRESETS[0]), refused(BOOTSTRAP_PRESETS[1])
+    said = f"Of other presets less would do: {BOOTSTRAP_PRESETS[0]} {format_bytes(small.needed)}"
+    assert said in str(large)
+    assert large.budget == 64 << 20
+    assert small.needed < large.needed == sum(large.parts.values())
+    assert "Of other presets" not in str(small)
 
 
 def test_explain_prints_the_peak_part_by_part(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
