@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 
 from keywright._core import BootstrapperPlan, Parameters
+from keywright.errors import ParameterError
 from keywright.plan.cost.model import CostModel
 from keywright.plan.ring.chain import Chain, shapes
 from keywright.plan.ring.chain_sources import chain_of
@@ -106,16 +107,26 @@ def preset_plans(program: CompiledNetwork) -> list[BootstrapperPlan]:
     Raises:
         ParameterError: there is no such preset.
     """
-    return [
-        BootstrapperPlan.preset(
-            option.preset,
-            slots=option.slots,
-            subrings=_subrings(BootstrapperPlan.preset(option.preset), program),
-            input_log_n=option.input_log_n or None,
-            output_level=option.output_level,
-        )
-        for option in program.bootstraps
-    ]
+    return [_preset_plan(option, program) for option in program.bootstraps]
+
+
+def _preset_plan(option: Bootstrap, program: CompiledNetwork) -> BootstrapperPlan:
+    """The plan of one bootstrap. A preset's budget of keys is for its own ring, slots and levels: where those
+    of others do not fit, they are the fewest that there can be."""
+    make = partial(
+        BootstrapperPlan.preset,
+        option.preset,
+        slots=option.slots,
+        subrings=_subrings(BootstrapperPlan.preset(option.preset), program),
+        input_log_n=option.input_log_n or None,
+        output_level=option.output_level,
+    )
+    try:
+        return make()
+    except ParameterError as error:
+        if error.what != "key_budget":
+            raise
+        return make(key_budget="fewest")
 
 
 def _subrings(plan: BootstrapperPlan, program: CompiledNetwork) -> list[Subring]:
