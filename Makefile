@@ -33,7 +33,7 @@ export PYO3_PYTHON := $(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help cortex-m4 cortex-m4-full cortex-m4-phases cortex-a7 demo build test rust-programs rust-test python-test check format-check lint types deny bare docs fuzz bench fmt lock advisories clean \
+.PHONY: help cortex-m4 cortex-m4-full cortex-m4-phases cortex-a7 demo build test rust-programs rust-test python-test check format-check lint types deny bare docs fuzz mutants bench fmt lock advisories clean \
   hw-test hw-full hw-syn hw-lint web web-demo web-test web-bench
 .DELETE_ON_ERROR:
 
@@ -93,6 +93,9 @@ docs: build ## Build the Rust documentation and run every snippet of README.md a
 
 fuzz: ## Run the fuzz targets for a minute in all, on stable Rust
 	cargo run --locked --bin keywright-fuzz -- --seconds 60
+
+mutants: build ## Plant faults in the Python package, one at a time, and require that a test sees each
+	$(BIN)/python scripts/mutants.py
 
 web: $(PAGE)/.built ## Build the browser client and its page (needs npm)
 

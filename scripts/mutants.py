@@ -1,0 +1,176 @@
+"""Plant faults in the Python package, one at a time, and require that a test sees each.
+
+    python scripts/mutants.py [PART]
+
+A fault is a text of a file and what takes its place, with the tests that are to fail. Each is planted in a
+copy of the package; the tests run against the copy in a process of their own. Those named in the list pass
+without a fault, which is checked first. With PART only faults whose file or tests have it in their name. The
+exit status is 1 if a fault is not seen.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "python" / "keywright"
+TESTS = "python/tests"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault to plant.
+
+    Attributes:
+        file: in the package.
+        text: what is in it, once.
+        fault: what takes its place.
+        tests: a file of tests, and words that pytest selects by.
+    """
+
+    file: str
+    text: str
+    fault: str
+    tests: tuple[str, str]
+
+
+FAULTS = (
+    Fault(
+        "plan/exact/optimal.py",
+        "candidates.shapes(used, None if every_level else own)",
+        "candidates.shapes(used, own)",
+        ("plan/test_exact.py", "only_serves_as_a_part"),
+    ),
+    Fault(
+        "plan/search/planner.py",
+        "if plan.max_hops <= max_hops and self.quiet(plan)]",
+        "if self.quiet(plan)]",
+        ("plan/test_plans.py", "more_hops_than_it_may"),
+    ),
+    Fault(
+        "plan/cost/error_budget.py",
+        "return max(0.0, min([ENCRYPTION_BITS, *shares]))",
+        "return max(0.0, min([ENCRYPTION_BITS, *shares])) / 2",
+        ("plan/test_search.py", "error_budget_is"),
+    ),
+    Fault(
+        "serve/service.py",
+        "self._worker.forget(identifier)",
+        "pass",
+        ("serve/test_service.py", "nothing_of_a_client"),
+    ),
+    Fault(
+        "serve/jobs.py",
+        "if job.owner == owner]:",
+        "]:",
+        ("serve/test_service.py", "nothing_of_a_client or only_the_jobs"),
+    ),
+    Fault(
+        "serve/upload_store.py",
+        "self._memory.pop(uploaded.identifier, None)",
+        "pass",
+        ("serve/test_service.py", "nothing_of_a_client"),
+    ),
+    Fault(
+        "serve/upload_store.py",
+        'if not begun and described != {"model": self.model.manifest.hash}:',
+        "if False:",
+        ("serve/test_service.py", "no_set_of_the_model_stays"),
+    ),
+    Fault(
+        "serve/upload_store.py",
+        "limit = time.monotonic() - self.expiry",
+        "limit = time.time() - self.expiry",
+        ("serve/test_service.py", "step_of_the_clock"),
+    ),
+    Fault(
+        "serve/jobs.py",
+        "work, job.work = job.work, None",
+        "work = job.work",
+        ("serve/test_service.py", "keep_no_inputs"),
+    ),
+    Fault(
+        "serve/remote.py",
+        "with contextlib.suppress(UnknownJobError):",
+        "with contextlib.suppress(WrongOffsetError):",
+        ("serve/test_remote.py", "after_a_restart"),
+    ),
+    Fault(
+        "federated/strategy.py",
+        "if node not in self._asked or node in accepted:",
+        "if node not in self._asked:",
+        ("federated/test_flower.py", "second_reply"),
+    ),
+    Fault(
+        "_arrays.py",
+        "if number > max_numbers or ",
+        "if ",
+        ("commands/test_reading.py", "headers_are_refused or arrays_are_bounded"),
+    ),
+)
+
+
+def run_tests(tests: tuple[str, str], package: Path) -> bool:
+    """Whether tests pass with a package.
+
+    Args:
+        tests: as of `Fault`.
+        package: the folder that holds it.
+
+    Raises:
+        RuntimeError: the tests could not be run.
+    """
+    file, words = tests
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", f"{TESTS}/{file}", "-k", words]
+    path = os.pathsep.join((str(package), str(PACKAGE.parent)))
+    done = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
+    )
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"{' '.join(command)}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return done.returncode == 0
+
+
+def plant(fault: Fault, folder: Path) -> None:
+    """Copy the package into a folder, with a fault.
+
+    Raises:
+        ValueError: its text is not in its file once.
+    """
+    source = (PACKAGE / fault.file).read_text(encoding="utf-8")
+    if source.count(fault.text) != 1:
+        raise ValueError(f"{fault.file} has {fault.text!r} {source.count(fault.text)} times, not once")
+    shutil.copytree(PACKAGE, folder / "keywright", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "keywright" / fault.file).write_text(source.replace(fault.text, fault.fault), encoding="utf-8")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Plant every fault."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("part", nargs="?", default="")
+    part = parser.parse_args(arguments).part
+    chosen = [fault for fault in FAULTS if part in fault.file or part in fault.tests[0]]
+    unseen = 0
+    for tests in sorted({fault.tests for fault in chosen}):
+        if not run_tests(tests, PACKAGE.parent):
+            print(f"{tests[0]}, {tests[1]}: fails without a fault")
+            return 1
+    for fault in chosen:
+        with tempfile.TemporaryDirectory(prefix="keywright.") as folder:
+            plant(fault, Path(folder))
+            seen = not run_tests(fault.tests, Path(folder))
+        unseen += not seen
+        print(f"{'seen' if seen else 'NOT SEEN'}: {fault.file}: {fault.fault}", flush=True)
+    print(f"{len(chosen) - unseen} of {len(chosen)} faults are seen")
+    return int(unseen > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
