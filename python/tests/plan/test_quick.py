@@ -24,7 +24,7 @@ def frontier(points: list[tuple[int, int]]) -> list[tuple[Any, float]]:
 POINTS = st.lists(st.tuples(st.integers(1, 50), st.integers(1, 50)), min_size=1, max_size=6)
 
 
-@given(st.lists(POINTS, min_size=1, max_size=3))
+@given(st.lists(POINTS, min_size=2, max_size=3))
 def test_no_other_choice_is_below_the_line_between_two_that_are_found(
     points: list[list[tuple[int, int]]],
 ) -> None:
@@ -42,3 +42,9 @@ def test_no_other_choice_is_below_the_line_between_two_that_are_found(
             if small <= size <= large and large > small:
                 share = (size - small) / (large - small)
                 assert seconds >= slow + share * (fast - slow) - 1e-9
+
+
+@given(POINTS)
+def test_one_ring_has_all_its_plans(points: list[tuple[int, int]]) -> None:
+    ring = frontier(points)
+    assert plan_jointly([ring]) == [((plan,), seconds) for plan, seconds in ring]

@@ -82,8 +82,10 @@ def plan_jointly(rings: Sequence[Sequence[TimedPlan]]) -> list[tuple[tuple[KeyPl
         rings: for each ring, plans with their times, from the fewest bytes up.
 
     Returns:
-        Plans of all rings, with the sum of their times.
+        Plans of all rings, with the sum of their times. Of a single ring they are all of its plans.
     """
+    if len(rings) == 1:
+        return [((plan,), seconds) for plan, seconds in rings[0]]
     hulls = [_hull(timed) for timed in rings]
     places = [0] * len(hulls)
     found = [tuple(hull[0] for hull in hulls)]
