@@ -18,8 +18,8 @@ from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.inputs import load_inputs, load_samples
 from keywright.commands.infer import error_text
 from keywright.inference import CompiledModel, UnknownPresetError, infer
+from keywright.inference.compiling import compile_model
 from keywright.inference.loading import bootstrap_plans
-from keywright.nn.placement.bootstraps import DEFAULT_BOOTSTRAP_PRESET
 from keywright.plan.memory.machine import default_budget
 from onnx import TensorProto, helper, numpy_helper
 
@@ -65,9 +65,10 @@ def test_a_deep_model_is_explained_with_its_bootstraps(
     predicted = lines[-1]
     assert 0 < predicted["predicted_mean_error"] < predicted["predicted_error"] < 1e-4
     bootstraps = [row for row in rows if row["layer"].startswith("bootstrap after")]
-    plan = kw.BootstrapperPlan.preset(DEFAULT_BOOTSTRAP_PRESET)
-    # 32 levels: 9 of them before the first bootstrap and after each.
-    assert len(bootstraps) == 3
+    compiled = compile_model(folder / "squares.onnx", nn.Fit(calibration=np.load(folder / "inputs.npy")))
+    plan = kw.BootstrapperPlan.preset(compiled.program.bootstraps[0].preset)
+    # 32 levels: as many of them as a bootstrap leaves are before the first one and after each.
+    assert len(bootstraps) == -(-32 // plan.levels_left) - 1
     # All lead to one level, which need not be the highest.
     (levels,) = {row["levels"] for row in bootstraps}
     low, high = map(int, levels.split(" to "))
