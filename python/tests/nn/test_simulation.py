@@ -149,7 +149,7 @@ def test_errors_are_those_of_encrypted_runs(case: Case) -> None:
 
 def test_a_wrong_deviation_is_noticed(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     add_deviation, add_bootstrap = NoiseSource.add_deviation, NoiseSource.add_bootstrap
-    for factor in (8.0, 1 / 8):
+    for factor in (32.0, 1 / 32):
 
         def deviation(self: NoiseSource, values: Array, found: Array, by: float = factor) -> None:
             add_deviation(self, values, by * np.asarray(found))
