@@ -78,13 +78,19 @@ __all__ = [
     "key_set_head",
     "master_key_bytes",
     "maximum_log_qp",
+    "memory_use",
     "polynomial_arithmetic",
     "polynomial_depth",
     "polynomial_relinearizations",
+    "polynomial_scratch",
     "presets",
     "read_key_set_head",
+    "recycled_bytes",
+    "reset_memory_peak",
     "set_threads",
     "threads",
+    "transform_scratch",
+    "trim_memory",
 ]
 
 __version__: Final[str]
