@@ -63,7 +63,7 @@ def _run_batch(program: CompiledNetwork, samples: Vector) -> Vector:
 
 def run_onnxruntime(model: onnx.ModelProto, samples: Vector) -> Vector:
     """The model's outputs for samples (count, *input_shape), one at a time, which is repeated where the model
-    takes a batch of a fixed size.
+    takes a batch of a fixed size: (count, *output_shape).
 
     Raises:
         OnnxruntimeMissingError: onnxruntime is not installed.
@@ -84,7 +84,7 @@ def run_onnxruntime(model: onnx.ModelProto, samples: Vector) -> Vector:
     outputs = []
     for sample in samples:
         (result, *_) = session.run(None, {source.name: np.repeat(sample[None].astype(kind), batch, axis=0)})
-        outputs.append(result if batch == 1 else result[0])
+        outputs.append(result[0] if np.ndim(result) and len(result) == batch else result)
     return np.asarray(outputs, np.float64)
 
 

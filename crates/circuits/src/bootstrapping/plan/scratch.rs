@@ -123,8 +123,8 @@ fn transform(rlwe: &Parameters, factor: &FactorPlan, period: usize, run: Run) ->
     let key = factor.keys.first().ok_or(CircuitError::Empty("the list of a factor's keys"))?;
     let layout = key.best_layout(rlwe, level, false)?;
     let scratch = shape.bytes(rlwe.log_n(), &layout, run.threads);
-    // What is made for one use are coefficients, of numbers of 16 bytes.
+    // What is made for one use are coefficients, of numbers of 16 bytes. These are no buffers: idle ones make no room for them.
     let numbers = (diagonals << factor.log_slots) * 16;
     let made = Storage::Coefficients.bytes(periods(), 1);
-    Ok(if run.kept.is_none() { made + scratch.max(numbers) } else { scratch })
+    Ok(if run.kept.is_none() { made + scratch + numbers } else { scratch })
 }
