@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import keywright as kw
 import numpy as np
@@ -210,16 +211,15 @@ def test_choices_that_contradict_each_other_are_refused(perceptron: onnx.ModelPr
 
 
 def test_every_choice_can_be_given(perceptron: onnx.ModelProto, typical: Vector, tmp_path: Path) -> None:
-    chosen = kw.compile(
-        perceptron,
-        typical,
-        activations={"relu": "chebyshev:7"},
-        margin=0.5,
-        parameters=small(),
-        slots=64,
-        levels=6,
-        batch=2,
-    )
+    choices: dict[str, Any] = {
+        "activations": {"relu": "chebyshev:7"},
+        "margin": 0.5,
+        "parameters": small(),
+        "slots": 64,
+        "levels": 6,
+        "batch": 2,
+    }
+    chosen = kw.compile(perceptron, typical, **choices)
     program, fit = chosen.program, chosen.report.fit
     assert (program.slots, program.batch) == (64, 2)
     assert program.input_level <= 6
@@ -228,17 +228,7 @@ def test_every_choice_can_be_given(perceptron: onnx.ModelProto, typical: Vector,
     # A plan of its keys, from a file.
     path = tmp_path / "plan.json"
     path.write_text(plan_file.to_json(chosen.execution.plan))
-    again = kw.compile(
-        perceptron,
-        typical,
-        activations={"relu": "chebyshev:7"},
-        margin=0.5,
-        parameters=small(),
-        slots=64,
-        levels=6,
-        batch=2,
-        plan=path,
-    )
+    again = kw.compile(perceptron, typical, **choices, plan=path)
     assert again.specs == chosen.specs
     other = kw.compile(perceptron, typical, parameters=small())
     with pytest.raises(kw.PlanMismatchError):

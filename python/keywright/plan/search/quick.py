@@ -7,6 +7,7 @@ planned together. `keywright plan` searches further, and proves how far the best
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from keywright._core import BootstrapperPlan, Parameters
 from keywright.plan.cost.error_budget import error_budget
@@ -30,6 +31,9 @@ COMPARED = 16
 SLOWER = 1.05
 """By how much a plan of fewer bytes may be slower than the fastest one."""
 
+
+Plans = TypeVar("Plans")
+"""Of one ring or of several."""
 
 TimedPlan = tuple[KeyPlan, float]
 """Keys of one ring, and the predicted seconds of what they are for."""
@@ -70,8 +74,13 @@ class QuickPlanner:
 
     def best(self) -> KeyPlan:
         """The plan of fewest bytes that is at most `SLOWER` times as slow as the fastest."""
-        limit = SLOWER * min(self._seconds)
-        return next(plan for plan, seconds in self.timed if seconds <= limit)
+        return _fewest(self.timed)
+
+
+def _fewest(timed: Sequence[tuple[Plans, float]]) -> Plans:
+    """The first that is at most `SLOWER` times as slow as the fastest."""
+    limit = SLOWER * min(seconds for _, seconds in timed)
+    return next(plans for plans, seconds in timed if seconds <= limit)
 
 
 def plan_jointly(rings: Sequence[Sequence[TimedPlan]]) -> list[tuple[tuple[KeyPlan, ...], float]]:
@@ -175,9 +184,7 @@ def plan_network(
         name: what to call the program.
     """
     found = _plan_rings(network, parameters, bootstraps, model or CostModel(), name)
-    limit = SLOWER * min(seconds for _, seconds in found)
-    plans = next(plans for plans, seconds in found if seconds <= limit)
-    return _execution(plans, network, parameters, bootstraps)
+    return _execution(_fewest(found), network, parameters, bootstraps)
 
 
 def plan_candidates(
