@@ -27,7 +27,7 @@ WASM_FEATURES := --enable-simd --enable-bulk-memory --enable-nontrapping-float-t
   --enable-reference-types --enable-multivalue
 WEB_SOURCES := $(wildcard web/client/*.json web/client/src/*.ts web/demo/*.* web/demo/src/*.ts)
 PAGES := $(wildcard README.md docs/*.md)
-EXTRAS := check federated plot sklearn
+EXTRAS := check federated plot serve sklearn
 
 export PYO3_PYTHON := $(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)

@@ -14,14 +14,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from keywright._terminal import Terminal
 from keywright._units import format_bytes, format_seconds
 from keywright.plan.memory.machine import resident_bytes
-from keywright.serve import Model, Server, Service, load_page
+from keywright.serve import Model, Service, load_page
 
 from .helpers.errors import CommandError
 from .helpers.memory import add_memory_argument, memory_budget
+
+if TYPE_CHECKING:
+    from keywright.serve import Server
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,6 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Serve until ctrl-C or SIGTERM."""
+    # Here, so that the other commands need nothing of it.
+    from keywright.serve import Server
+
     if not 0 <= options.port < 1 << 16:
         raise CommandError(f"--port {options.port}: ports are 0 to 65535")
     if options.clients < 1:
@@ -84,7 +91,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
                 f"{server.url} serves {model.name}, {format_bytes(model.manifest.key_bytes)} of keys per "
                 f"client, model {model.manifest.hash}"
             )
-            server.serve_forever(poll_interval=0.1)
+            server.serve_forever()
         service.close()
 
 
@@ -98,7 +105,7 @@ def _state(folder: Path | None) -> Iterator[Path]:
 
 
 @contextmanager
-def _signals(server: Server) -> Iterator[None]:
+def _signals(server: "Server") -> Iterator[None]:
     """End `serve_forever` at ctrl-C and SIGTERM, after the requests that run."""
 
     def stop(number: int, frame: FrameType | None) -> None:

@@ -1,15 +1,22 @@
 """A model as a service, and its clients: `Service` and `Server` on one side, `RemoteModel` on the other.
 
-The server is honest and small: one model, HTTP, no accounts. It holds keys that evaluate and never one that
-decrypts.
+The service holds keys that evaluate and never one that decrypts. It is an ASGI application (`application`),
+and `Server` runs it; both need ``pip install keywright[serve]``.
 """
 
-from .errors import ServeError
-from .http import Server, load_page
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .errors import ServeError, ServerMissingError
 from .manifest import Manifest, Places
 from .model import Model, ModelRunner
+from .pages import load_page
 from .remote import RemoteModel, Session
 from .service import Service
+
+if TYPE_CHECKING:
+    from .app import application
+    from .server import Server
 
 __all__ = [
     "Manifest",
@@ -21,5 +28,18 @@ __all__ = [
     "Server",
     "Service",
     "Session",
+    "application",
     "load_page",
 ]
+
+_NEEDS_STARLETTE = {"Server": "server", "application": "app"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs Starlette and uvicorn when it is first used."""
+    if name in _NEEDS_STARLETTE:
+        try:
+            return getattr(import_module(f"keywright.serve.{_NEEDS_STARLETTE[name]}"), name)
+        except ModuleNotFoundError as error:
+            raise ServerMissingError(str(error.name)) from error
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

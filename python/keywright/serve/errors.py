@@ -1,7 +1,8 @@
 """What a service and those who ask it can refuse: one class per reason, each with a code for programs.
 
-A refusal travels as JSON, ``{"error": {"type": code, "message": sentence, "details": {...}}}``, with the HTTP
-status of its class; `refusal` makes the exception of such a reply, so a client raises what the server raised.
+A refusal travels with the HTTP status of its class as problem details (RFC 9457), whose member ``error`` is
+``{"type": code, "message": sentence, "details": {...}}``; `refusal` makes the exception of such a reply, so a
+client raises what the server raised.
 """
 
 from http import HTTPStatus
@@ -29,7 +30,17 @@ class ServeError(KeywrightError):
         self.details = details
 
     def to_json(self) -> dict[str, object]:
-        """The body of a reply."""
+        """The body of a reply: problem details, and what clients read of them."""
+        return {
+            "type": f"urn:keywright:{self.code}",
+            "title": self.code.replace("_", " "),
+            "status": int(self.status),
+            "detail": str(self),
+            **self.reason(),
+        }
+
+    def reason(self) -> dict[str, object]:
+        """Code, sentence and details, under ``error``."""
         return {"error": {"type": self.code, "message": str(self), "details": self.details}}
 
 
@@ -169,6 +180,15 @@ class EvaluationFailedError(ServeError):
 
     code = "evaluation_failed"
     status = HTTPStatus.UNPROCESSABLE_ENTITY
+
+
+class ServerMissingError(ServeError, ImportError):
+    """What a server needs beside the package is not installed."""
+
+    code = "server_missing"
+
+    def __init__(self, package: str) -> None:
+        super().__init__(f"{package} is not installed; install it with: pip install 'keywright[serve]'")
 
 
 class ModelFolderError(ServeError, ValueError):

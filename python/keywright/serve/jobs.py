@@ -60,7 +60,7 @@ class Job:
             "total": self.total,
             "seconds": round(self.seconds, 3),
         }
-        return entry | ({} if self.error is None else self.error.to_json())
+        return entry | ({} if self.error is None else self.error.reason())
 
 
 class Worker:

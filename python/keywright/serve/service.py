@@ -13,7 +13,7 @@ from . import framing
 from .errors import BadRequestError, OtherModelError
 from .jobs import Job, Worker
 from .model import Model, ModelRunner
-from .upload_store import WHOLE, SecretScanner, UploadedKeys, UploadStore
+from .upload_store import WHOLE, Piece, SecretScanner, UploadedKeys, UploadStore
 
 SEEN = 32
 """Objects of a client that its account lists."""
@@ -114,13 +114,14 @@ class Service:
         """
         return self._describe(self.store.get(identifier))
 
-    def receive_keys(
-        self, identifier: str, offset: int, length: int, read: Callable[[int], bytes]
-    ) -> dict[str, object]:
-        """Append a piece of a key set; errors as of `UploadStore.receive` and `keys`."""
-        uploaded = self.store.get(identifier)
-        self.store.receive(uploaded, offset, length, read)
-        if uploaded.ready:
+    def begin_piece(self, identifier: str, offset: int, length: int) -> Piece:
+        """Take a piece of a key set; errors as of `keys` and `Piece`."""
+        return self.store.begin(self.store.get(identifier), offset, length)
+
+    def end_piece(self, piece: Piece) -> dict[str, object]:
+        """How much has come with a piece; errors as of `Piece.finish`."""
+        uploaded = piece.uploaded
+        if piece.finish():
             self._saw_keys(uploaded)
             self._event(f"{uploaded.received} bytes of keys are complete and checked")
         return self._describe(uploaded)
@@ -191,6 +192,10 @@ class Service:
         with self._lock:
             sights = list(self._seen.get(identifier, ()))
         return {"secret_keys": 0, "objects": [asdict(sight) for sight in sights]}
+
+    def tell(self, line: str) -> None:
+        """Tell whoever runs the server."""
+        self._event(line)
 
     def expire(self) -> None:
         """Delete the keys of clients that have not been heard of for so long, and everything of them."""

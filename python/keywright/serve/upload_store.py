@@ -16,7 +16,6 @@ import shutil
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,9 +35,13 @@ from .model import Model
 from .state_folder import StateFolder
 
 PART, WHOLE, DESCRIPTION = "keys.part", "keys.kw", "set.json"
-IDENTIFIER = re.compile(r"[0-9a-f]{32}")
+MAX_EMPTY = 256
+"""Sets without a byte; the one that has waited longest makes room for the next."""
 
-READ_BYTES = 1 << 20
+STALLED_S, MOVED_BYTES = 60.0, 1 << 16
+"""An upload that has not moved so many bytes for so long makes room where all places are taken."""
+
+IDENTIFIER = re.compile(r"[0-9a-f]{32}")
 
 
 class SecretScanner:
@@ -71,6 +74,7 @@ class UploadedKeys:
         received: bytes that have come.
         ready: whether all have, and were checked.
         used: when it was last used, in seconds of a clock that nobody sets.
+        moved: when `MOVED_BYTES` had come since the time before, by that clock.
         lock: held by the upload that is under way.
     """
 
@@ -80,6 +84,83 @@ class UploadedKeys:
     ready: bool
     used: float
     lock: threading.Lock = field(default_factory=threading.Lock)
+    moved: float = field(default_factory=time.monotonic)
+    _mark: int = 0
+
+    def move(self) -> None:
+        """Note that bytes have come."""
+        if self.received - self._mark >= MOVED_BYTES:
+            self.moved, self._mark = time.monotonic(), self.received
+
+    def stalled(self) -> bool:
+        """Whether it is incomplete and hardly moves: it makes room for others."""
+        return not self.ready and time.monotonic() - self.moved > STALLED_S
+
+
+class Piece:
+    """A piece that is being received. What came of it before a connection broke stays."""
+
+    def __init__(self, store: "UploadStore", uploaded: UploadedKeys) -> None:
+        self.uploaded, self._store = uploaded, store
+        self._scanner: SecretScanner | None = None
+
+    def append(self, data: bytes) -> None:
+        """Write the next bytes.
+
+        Raises:
+            SecretRefusedError: a secret key is among them; the set is deleted.
+            InvalidObjectError: the set is not the one that was asked for; it is deleted.
+            UnknownKeysError: it was deleted meanwhile.
+            OSError: a disk that is full, for one; what is on it counts.
+        """
+        uploaded, part = self.uploaded, self.uploaded.folder / PART
+        try:
+            with part.open("r+b") as file:
+                if self._scanner is None:
+                    self._scanner = SecretScanner()
+                    file.seek(max(0, uploaded.received - HEAD_BYTES + 1))
+                    self._scanner.look(file.read(HEAD_BYTES - 1))
+                self._scanner.look(data)
+                wanted = self._store.model.manifest.key_set[uploaded.received :][: len(data)]
+                if data[: len(wanted)] != wanted:
+                    raise InvalidObjectError(
+                        "these are not the keys that the manifest asks for: their head differs"
+                    )
+                file.seek(uploaded.received)
+                file.write(data)
+                uploaded.received += len(data)
+            uploaded.move()
+        except (SecretRefusedError, InvalidObjectError):
+            self._store.delete(uploaded)
+            raise
+        except OSError:
+            try:
+                uploaded.received = min(uploaded.received, part.stat().st_size)
+            except FileNotFoundError:
+                raise UnknownKeysError("these keys were deleted meanwhile") from None
+            raise
+
+    def finish(self) -> bool:
+        """End the piece. Returns whether the set is complete with it, and was checked.
+
+        Raises:
+            InvalidObjectError: the set cannot be used; it is deleted.
+        """
+        uploaded = self.uploaded
+        if uploaded.ready or uploaded.received < self._store.model.manifest.key_bytes:
+            return False
+        with (uploaded.folder / PART).open("rb") as file:
+            os.fsync(file.fileno())
+        try:
+            self._store.check(uploaded)
+        except InvalidObjectError:
+            self._store.delete(uploaded)
+            raise
+        return True
+
+    def close(self) -> None:
+        """Let another piece be received."""
+        self.uploaded.lock.release()
 
 
 class UploadStore:
@@ -146,15 +227,12 @@ class UploadStore:
         shutil.rmtree(path, ignore_errors=True)
 
     def create(self) -> UploadedKeys:
-        """An empty set.
-
-        Raises:
-            BusyError: there are as many as there may be, all of them in use lately.
-        """
+        """An empty set. It takes nobody's place until bytes come (`begin`), and makes room for newer ones."""
         with self._lock:
             self._expire()
-            if len(self._sets) >= self.capacity:
-                raise BusyError(f"{self.capacity} key sets are in use; ask again later")
+            empty = [s for s in self._sets.values() if s.received == 0 and not s.lock.locked()]
+            for uploaded in sorted(empty, key=lambda s: s.used)[: max(0, len(empty) - MAX_EMPTY + 1)]:
+                self._delete(uploaded)
             identifier = secrets.token_hex(16)
             folder = self.folder / identifier
             folder.mkdir(mode=0o700)
@@ -163,6 +241,21 @@ class UploadStore:
             made = UploadedKeys(identifier, folder, 0, False, time.monotonic())
             self._sets[identifier] = made
             return made
+
+    def _take_place(self, uploaded: UploadedKeys) -> None:
+        """Room for the bytes of a set.
+
+        Raises:
+            BusyError: as many sets have bytes as there may be, all of them in use lately.
+        """
+        with self._lock:
+            self._expire()
+            others = [s for s in self._sets.values() if s.received > 0 and s is not uploaded]
+            stalled = [s for s in others if s.stalled() and not s.lock.locked()]
+            if len(others) >= self.capacity and stalled:
+                self._delete(min(stalled, key=lambda s: s.moved))
+            elif len(others) >= self.capacity:
+                raise BusyError(f"{self.capacity} key sets are in use; ask again later")
 
     def get(self, identifier: str) -> UploadedKeys:
         """The set of an identifier.
@@ -206,26 +299,26 @@ class UploadStore:
         self._memory.pop(uploaded.identifier, None)
         shutil.rmtree(uploaded.folder, ignore_errors=True)
 
-    def receive(self, uploaded: UploadedKeys, offset: int, length: int, read: Callable[[int], bytes]) -> None:
-        """Append a piece of a set; what came before the connection broke is kept.
+    def begin(self, uploaded: UploadedKeys, offset: int, length: int) -> "Piece":
+        """A piece of a set, to be appended to it.
 
         Args:
             offset: where the piece begins.
             length: bytes of the piece.
-            read: gives at most so many bytes of it, none if the connection broke.
 
         Raises:
             WrongOffsetError: the piece does not begin where the last one ended, or another one is being
                 received.
             TooLargeError: it would end behind the end of the set.
-            SecretRefusedError: it holds a secret key; the set is deleted.
-            InvalidObjectError: the whole set is not the one that was asked for; it is deleted.
+            BusyError: it is the first piece, and there are as many sets as there may be.
         """
         if not uploaded.lock.acquire(blocking=False):
             raise WrongOffsetError(
                 "another piece of these keys is being received", found=offset, received=uploaded.received
             )
         try:
+            if uploaded.received == 0:
+                self._take_place(uploaded)
             total = self.model.manifest.key_bytes
             if offset != uploaded.received:
                 raise WrongOffsetError(
@@ -239,46 +332,17 @@ class UploadStore:
                     value=offset + length,
                     maximum=total,
                 )
-            try:
-                self._append(uploaded, length, read)
-                if uploaded.received == total and not uploaded.ready:
-                    self._check(uploaded)
-            except (SecretRefusedError, InvalidObjectError):
-                self.delete(uploaded)
-                raise
-            except OSError:
-                # A disk that is full, for one: what is on it counts.
-                try:
-                    uploaded.received = min(uploaded.received, (uploaded.folder / PART).stat().st_size)
-                except FileNotFoundError:
-                    raise UnknownKeysError("these keys were deleted meanwhile") from None
-                raise
-        finally:
+            return Piece(self, uploaded)
+        except BaseException:
             uploaded.lock.release()
+            raise
 
-    def _append(self, uploaded: UploadedKeys, length: int, read: Callable[[int], bytes]) -> None:
-        head, left = self.model.manifest.key_set, length
-        scanner = SecretScanner()
-        with (uploaded.folder / PART).open("r+b") as file:
-            file.seek(max(0, uploaded.received - HEAD_BYTES + 1))
-            scanner.look(file.read(HEAD_BYTES - 1))
-            file.seek(uploaded.received)
-            while left and (piece := read(min(left, READ_BYTES))):
-                scanner.look(piece)
-                wanted = head[uploaded.received : uploaded.received + len(piece)]
-                if piece[: len(wanted)] != wanted:
-                    raise InvalidObjectError(
-                        "these are not the keys that the manifest asks for: their head differs"
-                    )
-                file.write(piece)
-                uploaded.received += len(piece)
-                left -= len(piece)
-            file.flush()
-            if uploaded.received == self.model.manifest.key_bytes:
-                os.fsync(file.fileno())
+    def check(self, uploaded: UploadedKeys) -> None:
+        """Read a whole set, which checks every residue, checksum and security bound.
 
-    def _check(self, uploaded: UploadedKeys) -> None:
-        """Read a whole set, which checks every residue, checksum and security bound."""
+        Raises:
+            InvalidObjectError: it cannot be used.
+        """
         with self._checking:
             try:
                 keys = EvaluationKeys.load(uploaded.folder / PART, self.model.parameters)

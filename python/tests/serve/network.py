@@ -74,7 +74,7 @@ def make_full(batch: int = 1) -> Model:
 def listening(service: Service, port: int = 0) -> Iterator[Server]:
     """A server of a service, in a thread."""
     with Server(service, port=port, page={"/": ("text/html", b"<p>page</p>")}) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
             yield server

@@ -7,16 +7,16 @@ import http.client
 import json
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import keywright as kw
 import pytest
-from keywright.serve import Model, Server, Service, load_page
-from keywright.serve import http as http_module
+from keywright.serve import Model, Server, Service, connections, load_page
+from keywright.serve import app as app_module
+from keywright.serve.app import MAX_PIECE
 from keywright.serve.errors import BadRequestError
-from keywright.serve.http import MAX_PIECE
 from tests.serve.network import listening
 
 
@@ -36,27 +36,36 @@ def ask(
         kind = response.getheader("Content-Type")
         return (
             response.status,
-            json.loads(data) if kind == "application/json" else data,
-            dict(response.headers),
+            json.loads(data) if kind in ("application/json", "application/problem+json") else data,
+            {name.lower(): value for name, value in response.headers.items()},
         )
     finally:
         connection.close()
 
 
-def raw(server: Server, request: bytes) -> bytes:
-    """The first bytes of the answer to bytes that need not be HTTP."""
+def raw(server: Server, request: bytes, *, ends: bool = False) -> bytes:
+    """The first bytes of the answer to bytes that need not be HTTP, after which nothing may come."""
     with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20) as connection:
         connection.sendall(request)
-        connection.shutdown(socket.SHUT_WR)
+        if ends:
+            connection.shutdown(socket.SHUT_WR)
         return connection.recv(1 << 16)
+
+
+def wait(until: Callable[[], bool]) -> None:
+    """For what the server does after it has answered, or before."""
+    deadline = time.monotonic() + 20
+    while not until():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_the_manifest_and_the_page_are_there(server: Server, thin: Model) -> None:
     status, manifest, headers = ask(server, "GET", "/v1/model")
     assert status == 200
     assert manifest == json.loads(thin.manifest.encoded)
-    assert headers["X-Content-Type-Options"] == "nosniff"
-    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert "default-src 'none'" in headers["content-security-policy"]
     status, page, _ = ask(server, "GET", "/")
     assert (status, page) == (200, b"<p>page</p>")
 
@@ -111,6 +120,91 @@ def test_lengths_are_looked_at_before_bytes(server: Server, thin: Model) -> None
     assert b"400" in raw(server, b"\x16\x03\x01 garbage\r\n\r\n")
 
 
+@pytest.mark.parametrize(
+    ("lines", "status"),
+    [
+        (b"Content-Length: 2\r\nContent-Length: 3\r\n", b"400"),
+        (b"Content-Length: 2, 3\r\n", b"400"),
+        (b"Content-Length: +2\r\n", b"400"),
+        (b"Content-Length: 0x2\r\n", b"400"),
+        (b"Content-Length: 2 2\r\n", b"400"),
+        (b"Transfer-Encoding: chunked\r\nContent-Length: 2\r\n", b"400"),
+        (b"Transfer-Encoding : chunked\r\n", b"400"),
+        (b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", b"400"),
+        (b"Transfer-Encoding: xchunked\r\n", b"400"),
+        (b"Transfer-Encoding:\x0bchunked\r\n", b"400"),
+        (b"Host: localhost\r\n", b"400"),
+        (b"Origin: http://localhost\r\nOrigin: http://localhost\r\n", b"400"),
+        (b" folded: x\r\n", b"40"),
+        (b"Content-Length: 2\r\nContent-Length: 2\r\n", b"413"),  # the same twice: RFC 9110, 8.6
+    ],
+)
+def test_headers_that_could_be_read_in_two_ways_are_refused(
+    server: Server, lines: bytes, status: bytes
+) -> None:
+    """A request that a proxy before this server could end elsewhere, or send to another host."""
+    request = b"POST /v1/keys/0/delete HTTP/1.1\r\nHost: localhost\r\n" + lines + b"\r\n"
+    assert raw(server, request + b"{}").split()[1].startswith(status)
+
+
+def test_what_follows_a_refused_body_is_no_request(server: Server) -> None:
+    """Bytes of a body that was not read would be one, if the connection went on."""
+    smuggled = b"GET /v1/model HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    request = b"POST /v1/keys HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20) as connection:
+        connection.sendall(request + smuggled)
+        answers = b""
+        while data := connection.recv(1 << 16):
+            answers += data
+    assert answers.count(b"HTTP/1.1 ") == 1
+    assert answers.startswith(b"HTTP/1.1 413")
+
+
+def test_a_whole_request_is_answered_after_its_sender_has_ended(server: Server) -> None:
+    answer = raw(server, b"GET /v1/model HTTP/1.1\r\nHost: localhost\r\n\r\n", ends=True)
+    assert answer.startswith(b"HTTP/1.1 200")
+
+
+def test_half_sent_requests_disconnect_nobody(
+    server: Server, key_file: Path, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many as there are connections, and still others are answered and uploads go on."""
+    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 24)
+    data, made = key_file.read_bytes(), service.store.create()
+    head = f"PUT /v1/keys/{made.identifier}?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 18}"
+    with contextlib.ExitStack() as stack:
+
+        def connect(start: bytes) -> socket.socket:
+            address = ("127.0.0.1", server.server_address[1])
+            connection = stack.enter_context(socket.create_connection(address, timeout=20))
+            connection.sendall(start)
+            return connection
+
+        upload = connect(head.encode() + b"\r\n\r\n")
+        wait(made.lock.locked)
+        upload.sendall(data[: 1 << 17])
+        for _ in range(64):
+            connect(b"GET /v1/model HTTP/1.1\r\nX: ")
+        begun = time.monotonic()
+        for _ in range(5):
+            assert ask(server, "GET", "/v1/keys/" + made.identifier)[0] == 200
+        assert time.monotonic() - begun < 10
+        upload.sendall(data[1 << 17 : 1 << 18])
+        assert upload.recv(1 << 16).startswith(b"HTTP/1.1 200")
+    service.delete_keys(made.identifier)
+
+
+def test_empty_uploads_block_nobody(service: Service, server: Server, key_file: Path) -> None:
+    """The attack: sixteen requests, no byte of a key, and nobody else had a place for an hour."""
+    request = json.dumps({"model": service.model.manifest.hash}).encode()
+    for _ in range(service.store.capacity + 1):
+        assert ask(server, "POST", "/v1/keys", request)[0] == 201
+    _, made, _ = ask(server, "POST", "/v1/keys", request)
+    path = f"/v1/keys/{made['keys']}"
+    assert ask(server, "PUT", f"{path}?offset=0", key_file.read_bytes()[:1000])[1]["received"] == 1000
+    assert ask(server, "DELETE", path)[0] == 200
+
+
 def test_pages_of_other_sites_are_refused(server: Server) -> None:
     for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Origin": "null"}):
         status, reply, _ = ask(server, "GET", "/v1/model", headers=headers)
@@ -122,9 +216,9 @@ def test_pages_of_other_sites_are_refused(server: Server) -> None:
 
 def test_addresses_that_are_none_are_refused(server: Server) -> None:
     seen: list[str] = []
-    server.on_request = lambda method, path, *numbers: seen.append(path)
+    server.app.on_request = lambda method, path, *numbers: seen.append(path)
     try:
-        for target in (b"http://[", b"//[", b"/\x1b[2J\x9b"):
+        for target in (b"http://[", b"//[", b"/\x1b[2J", b"/%1b%5B2J%C2%9b"):
             answer = raw(server, b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert answer.splitlines()[0].split()[1] in (b"400", b"404")
         for _ in range(1000):
@@ -132,7 +226,7 @@ def test_addresses_that_are_none_are_refused(server: Server) -> None:
                 break
             time.sleep(0.01)
     finally:
-        server.on_request = None
+        server.app.on_request = None
     # Nothing that a terminal would obey is told.
     assert "/%1B%5B2J%C2%9B" in seen
     assert all(path.isprintable() and path.isascii() for path in seen)
@@ -141,8 +235,8 @@ def test_addresses_that_are_none_are_refused(server: Server) -> None:
 def test_whoever_is_too_slow_makes_room(
     server: Server, key_file: Path, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_module, "TIMEOUT_S", 0.3)
-    monkeypatch.setattr(http_module, "SLOWEST", 1 << 20)
+    monkeypatch.setattr(connections, "TIMEOUT_S", 0.3)
+    monkeypatch.setattr(connections, "SLOWEST", 1 << 20)
     data, made = key_file.read_bytes(), service.store.create()
     path = f"/v1/keys/{made.identifier}"
     head = f"PUT {path}?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 18}\r\n\r\n".encode()
@@ -174,7 +268,8 @@ def test_a_connection_that_breaks_leaves_what_has_come(
     _, made, _ = ask(server, "POST", "/v1/keys", json.dumps({"model": model}).encode())
     path = f"/v1/keys/{made['keys']}"
     head = f"PUT {path}?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 20}\r\n\r\n"
-    raw(server, head.encode() + data[:70_000])
+    raw(server, head.encode() + data[:70_000], ends=True)
+    wait(lambda: not service.store.get(made["keys"]).lock.locked())
     _, state, _ = ask(server, "GET", path)
     assert state == {"keys": made["keys"], "received": 70_000, "bytes": len(data), "ready": False}
     status, reply, _ = ask(server, "PUT", f"{path}?offset=0", data[:10])
@@ -205,7 +300,7 @@ def test_a_secret_key_is_refused_over_the_network(server: Server, thin: Model) -
 def test_keys_go_with_the_page_and_with_time(
     thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_module, "EXPIRE_EVERY_S", 0.0)
+    monkeypatch.setattr(app_module, "EXPIRE_EVERY_S", 0.01)
     service = Service(thin, tmp_path, expiry=3600.0)
     with listening(service) as server:
 

@@ -22,6 +22,7 @@ import pytest
 from keywright import nn
 from keywright.nn.run.checking import run_clear
 from keywright.serve import Model, RemoteModel, ServeError, Server, Service, framing
+from keywright.serve.app import MAX_PIECE
 from keywright.serve.errors import (
     BadRequestError,
     InvalidReplyError,
@@ -33,7 +34,6 @@ from keywright.serve.errors import (
     WrongOffsetError,
     refusal,
 )
-from keywright.serve.http import MAX_PIECE
 from keywright.serve.manifest import MAX_BYTES
 from keywright.serve.remote import PIECE_BYTES
 from onnx import helper

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import errno
 import gc
-import io
 import json
 import os
 import subprocess
@@ -23,7 +22,7 @@ import pytest
 from keywright import nn
 from keywright._core import HEAD_BYTES
 from keywright.nn.run.checking import run_clear
-from keywright.serve import Manifest, Model, ModelRunner, Service, framing
+from keywright.serve import Manifest, Model, ModelRunner, Service, framing, upload_store
 from keywright.serve.errors import (
     BadRequestError,
     BusyError,
@@ -42,15 +41,22 @@ from keywright.serve.errors import (
 )
 from keywright.serve.jobs import Job, Worker
 from keywright.serve.model import ANSWER_GROWTH, FRACTION_BITS
-from keywright.serve.upload_store import SecretScanner, UploadStore
+from keywright.serve.upload_store import SecretScanner, UploadedKeys, UploadStore
 from onnx import helper
 from tests.serve.network import make_full, network
 
 Sample = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def reader(data: bytes) -> Callable[[int], bytes]:
-    return io.BytesIO(data).read
+def receive(store: UploadStore, uploaded: UploadedKeys, offset: int, length: int, data: bytes) -> None:
+    """A piece of so many bytes, of which these come."""
+    piece = store.begin(uploaded, offset, length)
+    try:
+        for start in range(0, len(data), 1 << 20):
+            piece.append(data[start : start + (1 << 20)])
+        piece.finish()
+    finally:
+        piece.close()
 
 
 @pytest.mark.parametrize("kind", ["thin", "full"])
@@ -233,23 +239,23 @@ def test_an_upload_in_pieces_is_resumed_by_another_process(
     data, store = key_file.read_bytes(), UploadStore(tmp_path, thin)
     assert len(data) == thin.manifest.key_bytes
     made = store.create()
-    store.receive(made, 0, 1000, reader(data[:1000]))
+    receive(store, made, 0, 1000, data[:1000])
     # The connection breaks: what has come is kept.
-    store.receive(made, 1000, 5000, reader(data[1000:3000]))
+    receive(store, made, 1000, 5000, data[1000:3000])
     assert made.received == 3000
     with pytest.raises(KeysIncompleteError) as incomplete:
         store.keys(made)
     assert (incomplete.value.received, incomplete.value.expected) == (3000, len(data))
     for offset in (0, 2999, 3001):
         with pytest.raises(WrongOffsetError) as wrong:
-            store.receive(made, offset, 1, reader(b"x"))
+            receive(store, made, offset, 1, b"x")
         assert wrong.value.received == 3000
 
     store.close()
     after = UploadStore(tmp_path, thin)
     found = after.get(made.identifier)
     assert found.received == 3000
-    after.receive(found, 3000, len(data) - 3000, reader(data[3000:]))
+    receive(after, found, 3000, len(data) - 3000, data[3000:])
     assert found.ready
     assert list(after.keys(found)) == list(kw.EvaluationKeys.load(key_file, thin.parameters))
 
@@ -274,7 +280,7 @@ def test_a_process_that_ends_while_it_checks_asks_for_the_last_byte_again(
     after = UploadStore(tmp_path, thin)
     found = after.get(made.identifier)
     assert (found.received, found.ready) == (len(data) - 1, False)
-    after.receive(found, len(data) - 1, 1, reader(data[-1:]))
+    receive(after, found, len(data) - 1, 1, data[-1:])
     assert found.ready
     after.close()
     # Whoever is asked afterwards still knows what is here.
@@ -285,23 +291,27 @@ def test_a_process_that_ends_while_it_checks_asks_for_the_last_byte_again(
     service.close()
 
 
-def test_a_disk_that_is_full_loses_nothing_that_was_kept(thin: Model, key_file: Path, tmp_path: Path) -> None:
+def test_a_disk_that_is_full_loses_nothing_that_was_kept(
+    thin: Model, key_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data, store = key_file.read_bytes(), UploadStore(tmp_path, thin)
     made = store.create()
-    store.receive(made, 0, 5000, reader(data[:5000]))
-    rest = reader(data[5000:])
+    receive(store, made, 0, 5000, data[:5000])
+    piece = store.begin(made, 5000, len(data) - 5000)
+    piece.append(data[5000:20_000])
 
-    def full(count: int) -> bytes:
-        if made.received > 20_000:
-            # As if what was written last never came to be on the disk.
-            os.truncate(made.folder / "keys.part", 9000)
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return rest(min(count, 7000))
+    def full(path: Path, *arguments: object, **named: object) -> object:
+        # As if what was written last never came to be on the disk.
+        os.truncate(path, 9000)
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    with pytest.raises(OSError, match="No space"):
-        store.receive(made, 5000, len(data) - 5000, full)
-    assert made.received <= (made.folder / "keys.part").stat().st_size
-    store.receive(made, made.received, len(data) - made.received, reader(data[made.received :]))
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", full)
+        with pytest.raises(OSError, match="No space"):
+            piece.append(data[20_000:])
+    piece.close()
+    assert made.received == 9000
+    receive(store, made, made.received, len(data) - made.received, data[made.received :])
     assert made.ready
 
 
@@ -505,12 +515,12 @@ def test_keys_that_are_not_the_models_are_refused(thin: Model, key_file: Path, t
     for wrong in (fewer, bytes(100), bytes(damaged)):
         made = store.create()
         with pytest.raises(InvalidObjectError):
-            store.receive(made, 0, len(wrong), reader(wrong))
+            receive(store, made, 0, len(wrong), wrong)
         with pytest.raises(UnknownKeysError):
             store.get(made.identifier)
     made = store.create()
     with pytest.raises(TooLargeError) as large:
-        store.receive(made, 0, len(data) + 1, reader(data))
+        receive(store, made, 0, len(data) + 1, data)
     assert large.value.maximum == len(data)
     assert made.received == 0
 
@@ -524,9 +534,9 @@ def test_anything_that_looks_like_a_secret_key_is_refused(
     # Wherever it begins, and wherever the pieces are cut.
     for cut in range(1, HEAD_BYTES):
         made = store.create()
-        store.receive(made, 0, len(start) + cut, reader(start + secret[:cut]))
+        receive(store, made, 0, len(start) + cut, start + secret[:cut])
         with pytest.raises(SecretRefusedError, match="make a new one"):
-            store.receive(made, made.received, len(secret) - cut, reader(secret[cut:]))
+            receive(store, made, made.received, len(secret) - cut, secret[cut:])
         assert not made.folder.exists()
     scanner = SecretScanner()
     scanner.look(data)
@@ -537,29 +547,58 @@ def test_anything_that_looks_like_a_secret_key_is_refused(
 def upload(service: Service, data: bytes) -> str:
     made = service.create_keys({"model": service.model.manifest.hash})
     identifier = str(made["keys"])
-    service.receive_keys(identifier, 0, len(data), reader(data))
+    receive(service.store, service.store.get(identifier), 0, len(data), data)
+    service._saw_keys(service.store.get(identifier))
     return identifier
 
 
-def test_there_is_room_for_so_many_key_sets(thin: Model, tmp_path: Path) -> None:
-    store = UploadStore(tmp_path, thin, capacity=2, expiry=3600)
-    first, second = store.create(), store.create()
+def test_there_is_room_for_so_many_key_sets(thin: Model, key_file: Path, tmp_path: Path) -> None:
+    data, store = key_file.read_bytes(), UploadStore(tmp_path, thin, capacity=2, expiry=3600)
+    first, second, third = (store.create() for _ in range(3))
+    for made in (first, second):
+        receive(store, made, 0, 1000, data[:1000])
     with pytest.raises(BusyError, match="2 key sets"):
-        store.create()
+        store.begin(third, 0, 1000)
+    # Those that have begun go on.
+    receive(store, second, 1000, 10, data[1000:1010])
     first.used -= 3601
-    store.create()
+    receive(store, third, 0, 1000, data[:1000])
     with pytest.raises(UnknownKeysError):
         store.get(first.identifier)
+    # One that hardly moves makes room.
+    fourth = store.create()
+    second.moved -= upload_store.STALLED_S + 1
+    receive(store, second, 1010, 10, data[1010:1020])
+    receive(store, fourth, 0, 1000, data[:1000])
+    with pytest.raises(UnknownKeysError):
+        store.get(second.identifier)
     # One that is being received is in use, and so is one whose evaluation is asked for.
-    second.used -= 3601
-    with second.lock:
-        assert store.expire() == []
-    store.touch(second.identifier)
-    store.touch(first.identifier)
+    third.used = fourth.used = fourth.used - 3601
+    with third.lock:
+        assert store.expire() == [fourth.identifier]
+    third.used -= 3601
+    store.touch(third.identifier)
     assert store.expire() == []
-    second.used -= 3601
-    assert store.expire() == [second.identifier]
-    assert not second.folder.exists()
+    third.used -= 3601
+    assert store.expire() == [third.identifier]
+    assert not third.folder.exists()
+
+
+def test_uploads_without_a_byte_keep_nobody_out(
+    thin: Model, key_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upload_store, "MAX_EMPTY", 16)
+    data, store = key_file.read_bytes(), UploadStore(tmp_path, thin, capacity=2)
+    made = store.create()
+    receive(store, made, 0, 10, data[:10])
+    many = [store.create() for _ in range(40)]
+    assert len(store) == 17
+    for gone in many[:24]:
+        assert not gone.folder.exists()
+    receive(store, made, 10, len(data) - 10, data[10:])
+    assert made.ready
+    receive(store, many[-1], 0, len(data), data)
+    assert many[-1].ready
 
 
 def test_keys_that_nobody_uses_are_deleted_with_all_of_their_owner(

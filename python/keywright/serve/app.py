@@ -1,0 +1,189 @@
+"""The service as an ASGI application: which path is which call; ``openapi.json`` describes it."""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from http import HTTPStatus
+
+import anyio
+from anyio.to_thread import run_sync
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from .edge import Edge, OnRequest, Problem, answer, refused
+from .errors import BadRequestError, NoSuchPathError, ServeError, TooLargeError
+from .pages import Page
+from .service import Service
+
+MAX_JSON = 4096
+MAX_PIECE = 8 << 20
+"""Bytes of the longest piece of an upload."""
+
+BUFFER_BYTES = 1 << 20
+"""Bytes of a piece that are in memory before they are written."""
+
+EXPIRE_EVERY_S = 1.0
+
+ROUTES = (
+    ("/v1/model", "GET", "manifest"),
+    ("/v1/keys", "POST", "create_keys"),
+    ("/v1/keys/{keys}", "GET", "keys"),
+    ("/v1/keys/{keys}", "PUT", "receive_keys"),
+    ("/v1/keys/{keys}", "DELETE", "delete_keys"),
+    ("/v1/keys/{keys}/delete", "POST", "delete_keys"),
+    ("/v1/keys/{keys}/seen", "GET", "seen"),
+    ("/v1/keys/{keys}/jobs", "POST", "submit"),
+    ("/v1/jobs/{job}", "GET", "job"),
+    ("/v1/jobs/{job}/result", "GET", "result"),
+)
+"""Path, method, and the method of `Routes` that answers."""
+
+
+def application(
+    service: Service,
+    *,
+    page: Page | None = None,
+    names: frozenset[str] = frozenset(),
+    on_request: OnRequest | None = None,
+) -> Edge:
+    """The ASGI application of a service.
+
+    Args:
+        service: what is served.
+        page: of `load_page`.
+        names: under which it may be asked, besides those of the loopback.
+        on_request: called with method, path, status, bytes received and sent, and seconds.
+    """
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_expire, service)
+            yield
+            tasks.cancel_scope.cancel()
+
+    calls = Routes(service, page or {})
+    routes = [Route(path, getattr(calls, name), methods=[method]) for path, method, name in ROUTES]
+    app = Starlette(
+        routes=[*routes, Route("/{path:path}", calls.page, methods=["GET"])],
+        lifespan=lifespan,
+        exception_handlers=dict.fromkeys((ServeError, HTTPException, OSError, Exception), _refuse),
+    )
+    return Edge(app, names, on_request, service.tell)
+
+
+def _refuse(request: Request, error: Exception) -> Response:
+    return Problem(refused(error))
+
+
+async def _expire(service: Service) -> None:
+    while True:
+        await run_sync(service.expire)
+        await anyio.sleep(EXPIRE_EVERY_S)
+
+
+class Routes:
+    """One method a route."""
+
+    def __init__(self, service: Service, page: Page) -> None:
+        self._service, self._page = service, page
+
+    async def manifest(self, request: Request) -> Response:
+        """``GET /v1/model``."""
+        return Response(self._service.manifest(), media_type="application/json")
+
+    async def create_keys(self, request: Request) -> Response:
+        """``POST /v1/keys``."""
+        entry = _parse(await _body(request, MAX_JSON))
+        return answer(await run_sync(self._service.create_keys, entry), HTTPStatus.CREATED)
+
+    async def keys(self, request: Request) -> Response:
+        """``GET /v1/keys/ID``."""
+        return answer(self._service.keys(_name(request, "keys")))
+
+    async def receive_keys(self, request: Request) -> Response:
+        """``PUT /v1/keys/ID?offset=N``: written as it comes, at most `BUFFER_BYTES` in memory."""
+        offset = request.query_params.get("offset", "")
+        if not (offset.isascii() and offset.isdigit() and len(offset) < 16):
+            raise BadRequestError("?offset= says at which byte the piece begins")
+        length = _announced(request, MAX_PIECE)
+        begin = partial(self._service.begin_piece, _name(request, "keys"), int(offset), length)
+        piece, buffer = await run_sync(begin), bytearray()
+        try:
+            try:
+                async for data in request.stream():
+                    buffer += data
+                    if len(buffer) >= BUFFER_BYTES:
+                        await run_sync(piece.append, bytes(buffer))
+                        buffer.clear()
+            finally:
+                with anyio.CancelScope(shield=True):
+                    if buffer:
+                        await run_sync(piece.append, bytes(buffer))
+            return answer(await run_sync(self._service.end_piece, piece))
+        finally:
+            piece.close()
+
+    async def delete_keys(self, request: Request) -> Response:
+        """``DELETE /v1/keys/ID``, or ``POST /v1/keys/ID/delete`` as a page sends that closes."""
+        _announced(request, 0)
+        return answer(await run_sync(self._service.delete_keys, _name(request, "keys")))
+
+    async def seen(self, request: Request) -> Response:
+        """``GET /v1/keys/ID/seen``."""
+        return answer(self._service.seen(_name(request, "keys")))
+
+    async def submit(self, request: Request) -> Response:
+        """``POST /v1/keys/ID/jobs``."""
+        message = await _body(request, self._service.model.request_bytes)
+        entry = await run_sync(self._service.submit, _name(request, "keys"), message)
+        return answer(entry, HTTPStatus.ACCEPTED)
+
+    async def job(self, request: Request) -> Response:
+        """``GET /v1/jobs/JOB``."""
+        return answer(self._service.job(_name(request, "job")))
+
+    async def result(self, request: Request) -> Response:
+        """``GET /v1/jobs/JOB/result``."""
+        return Response(self._service.result(_name(request, "job")), media_type="application/octet-stream")
+
+    async def page(self, request: Request) -> Response:
+        """A file of the page, from memory."""
+        file = self._page.get("/" + _name(request, "path"))
+        if file is None:
+            raise NoSuchPathError("there is no such page here; the service is under /v1/")
+        return Response(file[1], media_type=file[0])
+
+
+def _name(request: Request, what: str) -> str:
+    return str(request.path_params[what])
+
+
+def _announced(request: Request, maximum: int) -> int:
+    """Bytes of the body, if they are not too many."""
+    length = int(request.headers.get("content-length", "0"))
+    if length > maximum:
+        raise TooLargeError(
+            f"{length} bytes were announced; at most {maximum} are taken here", value=length, maximum=maximum
+        )
+    return length
+
+
+async def _body(request: Request, maximum: int) -> bytes:
+    """The whole body."""
+    _announced(request, maximum)
+    return await request.body()
+
+
+def _parse(body: bytes) -> Mapping[str, object]:
+    try:
+        entry = json.loads(body)
+    except (ValueError, RecursionError):
+        entry = None
+    if not isinstance(entry, dict):
+        raise BadRequestError("the body is not a JSON object")
+    return entry

@@ -1,0 +1,207 @@
+"""What every request passes before it is looked at: lengths, names, and the form of answers and refusals."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from http import HTTPStatus
+from traceback import format_exception
+from urllib.parse import quote, urlsplit
+
+import anyio
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from .connections import CONNECTION
+from .errors import BadRequestError, NoSuchPathError, ServeError, WrongHostError
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+LINGER_S = 2.0
+LINGER_BYTES = 8 << 20
+
+HEADERS = {
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "content-security-policy": "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; "
+    "style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+}
+ENCODED = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+
+OnRequest = Callable[[str, str, int, int, int, float], object]
+"""Told of every request: method, path, status, bytes received and sent, seconds."""
+
+
+class Problem(JSONResponse):
+    """A refusal: problem details of RFC 9457, and in ``error`` what clients of this package read."""
+
+    media_type = "application/problem+json"
+
+    def __init__(self, error: ServeError) -> None:
+        super().__init__(error.to_json(), error.status)
+
+
+class Edge:
+    """An application behind the checks that no request gets around.
+
+    Args:
+        app: what answers; its `ServeError` are refusals.
+        names: under which it may be asked.
+        on_request: told of every request, without identifiers and what a terminal would obey.
+        on_event: told the traceback of what nobody foresaw.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        names: Iterable[str] = (),
+        on_request: OnRequest | None = None,
+        on_event: Callable[[str], object] | None = None,
+    ) -> None:
+        self._app = app
+        self.names = LOOPBACK | frozenset(names)
+        self.on_request = on_request
+        self._event = on_event or (lambda line: None)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        exchange, start = Exchange(scope, receive, send), time.perf_counter()
+        try:
+            headers = _headers(scope)
+            exchange.announce(_announced(headers))
+            self._require_own_name(headers)
+            await self._app(scope, exchange.receive, exchange.send)
+        except ServeError as error:
+            await Problem(error)(scope, exchange.receive, exchange.send)
+        except ClientDisconnect:
+            pass
+        except Exception as error:  # noqa: BLE001 - it was answered; here it is told
+            self._event("".join(format_exception(error)).rstrip())
+        finally:
+            if self.on_request is not None and exchange.status:
+                shown = "/".join(
+                    quote(part) if len(part) < 32 else "*" for part in str(scope["path"]).split("/")
+                )
+                seconds = time.perf_counter() - start
+                self.on_request(
+                    scope["method"], shown, exchange.status, exchange.received, exchange.sent, seconds
+                )
+
+    def _require_own_name(self, headers: Mapping[bytes, str]) -> None:
+        """Refuse pages of other sites, and names that were made to lead here."""
+        host = headers.get(b"host", "")
+        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+        if name.lower() not in self.names:
+            raise WrongHostError(
+                f"this server is not called {name[:200]!r}; start it with --name to allow that",
+                found=name[:200],
+            )
+        origin = headers.get(b"origin")
+        if origin is not None and urlsplit(origin).netloc != host:
+            raise WrongHostError("pages of other sites may not use this server", found=origin[:200])
+
+
+class Exchange:
+    """A request and its answer: their bytes are counted, and each has its deadline."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._receive, self._send = receive, send
+        # Other ASGI servers than this package's have deadlines of their own.
+        self._connection = scope.get(CONNECTION)
+        self.status = self.received = self.sent = 0
+        self._unread = False
+
+    def announce(self, length: int) -> None:
+        """Give the sender time for a body."""
+        self._unread = length > 0
+        if self._connection is not None:
+            self._connection.expect(min(length, LINGER_BYTES)) if length else self._connection.work()
+
+    async def receive(self) -> Message:
+        """What comes next."""
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self.received += len(message.get("body", b""))
+            if not message.get("more_body", False):
+                self._unread = False
+                if self._connection is not None and self.status == 0:
+                    self._connection.work()
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Send what an answer is of; of a body that was refused some is read, or its sender, who is still
+        sending, would miss the answer."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message["headers"] = [*message.get("headers", ()), *ENCODED]
+            if self._unread:
+                message["headers"].append((b"connection", b"close"))
+            if self._connection is not None:
+                self._connection.expect(_length(message["headers"]))
+        else:
+            self.sent += len(message.get("body", b""))
+            if self._unread and not message.get("more_body", False):
+                await self._send({**message, "more_body": True})
+                await self._linger()
+                message = {"type": "http.response.body", "body": b""}
+        await self._send(message)
+
+    async def _linger(self) -> None:
+        most = self.received + LINGER_BYTES
+        with anyio.move_on_after(LINGER_S):
+            while self._unread and self.received < most:
+                if (await self.receive())["type"] != "http.request":
+                    return
+
+
+def refused(error: Exception) -> ServeError:
+    """What a client is told of an exception."""
+    if isinstance(error, ServeError):
+        return error
+    if isinstance(error, HTTPException):
+        if error.status_code in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
+            return NoSuchPathError("there is nothing to be had there in this way; the service is under /v1/")
+        return BadRequestError("the request is not understood")
+    if isinstance(error, OSError):
+        # What the disk says; what has come is kept.
+        return ServeError("the disk of the server failed; try again")
+    return ServeError("the request failed for a reason that nobody foresaw; the server has it")
+
+
+def answer(entry: Mapping[str, object], status: HTTPStatus = HTTPStatus.OK) -> Response:
+    """An answer in JSON."""
+    return JSONResponse(dict(entry), status)
+
+
+def _headers(scope: Scope) -> dict[bytes, str]:
+    """By name.
+
+    Raises:
+        BadRequestError: one that says how to read a request, or for whom, is there twice.
+    """
+    found: dict[bytes, str] = {}
+    for name, value in scope["headers"]:
+        if name in found and name in (b"host", b"content-length", b"transfer-encoding", b"origin"):
+            raise BadRequestError(f"the header {name.decode('latin-1')} is there twice")
+        found[name] = value.decode("latin-1")
+    return found
+
+
+def _announced(headers: Mapping[bytes, str]) -> int:
+    """Bytes of the body, as the header says."""
+    if b"transfer-encoding" in headers:
+        raise BadRequestError("send a Content-Length; bodies of unknown length are not read")
+    text = headers.get(b"content-length", "0")
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise BadRequestError(f"Content-Length is {text[:40]!r}, which is no length")
+    return int(text)
+
+
+def _length(headers: Iterable[tuple[bytes, bytes]]) -> int:
+    return next((int(value) for name, value in headers if name == b"content-length"), 0)
