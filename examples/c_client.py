@@ -14,6 +14,7 @@ that of the compiled network in the clear, on the same pixels.
 
 import argparse
 import io
+import math
 import os
 import subprocess
 import sys
@@ -96,7 +97,7 @@ def write_model(folder: Path, manifest: serve.Manifest) -> None:
     (folder / "client.kw").write_bytes(manifest.client)
     (folder / "parameters.kw").write_bytes(manifest.parameters)
     (folder / "keys.kw").write_bytes(manifest.key_set)
-    lines = []
+    lines = [str(round(math.log2(manifest.divisor)))]
     for places in (manifest.input, manifest.output):
         numbers = (places.ciphertexts, places.size, places.repeat, places.stride, len(places.start))
         lines += [" ".join(map(str, numbers)), " ".join(map(str, places.start))]

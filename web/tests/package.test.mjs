@@ -99,7 +99,12 @@ test("what a caller gets wrong has a code", WAIT, async () => {
     await add(() => session.infer(zeros(64)));
     await add(() => session.prepareKeys());
     await add(() => session.connect("", "0".repeat(64)));
-    await session.connect();
+    const { inputRange } = await session.connect();
+    codes.push(JSON.stringify(inputRange));
+    // Before there is a key.
+    await add(() => session.check(zeros(64, 1.0001)));
+    await add(() => session.check(zeros(63)));
+    await add(() => session.check(zeros(64, -1)));
     await add(() => session.infer(zeros(64)));
     const reports = await Promise.all([session.prepareKeys(), session.prepareKeys()]);
     codes.push(JSON.stringify(reports[0]) === JSON.stringify(reports[1]));
@@ -114,7 +119,7 @@ test("what a caller gets wrong has a code", WAIT, async () => {
     return codes;
   });
   assert.deepEqual(found, [
-    "bad_request", "bad_request", "other_model", "keys_incomplete", true,
+    "bad_request", "bad_request", "other_model", "[-1,1]", "number_range", "length", null, "keys_incomplete", true,
     "length", "length", "length",
     ...new Array(5).fill("number_range"),
     null, null,

@@ -7,6 +7,7 @@
  *
  * MODEL is a folder with what the server's manifest says: client.kw, parameters.kw and keys.kw, the objects in it, and places.txt, in decimal numbers
  *
+ *   log2 of what inputs are divided by
  *   ciphertexts size repeat stride count, and `count` starts, of the input
  *   the same of the output
  *
@@ -24,6 +25,7 @@
 
 #define MOST_PLACES (1 << 20)
 #define MOST_BYTES (64 << 20)
+#define MOST_SHIFT 30
 
 typedef struct {
     uint8_t *bytes;
@@ -37,6 +39,7 @@ typedef struct {
 
 typedef struct {
     buffer client, parameters, head;
+    long log_divisor;
     places input, output;
     char (*labels)[208];
 } model;
@@ -133,6 +136,7 @@ static model read_model(const char *folder) {
     m.parameters = read_file(parameters);
     m.head = read_file(head);
     FILE *file = open_file(text, "r");
+    m.log_divisor = number(file, "log2 of the divisor of places.txt", -MOST_SHIFT, MOST_SHIFT);
     m.input = read_places(file);
     m.output = read_places(file);
     m.labels = allocate((size_t)m.output.count, sizeof *m.labels);
@@ -201,10 +205,13 @@ static void encrypt(const model *m, kw_client *client, const char *image, const 
     uint8_t *pixels = read_picture(image, in->count, &channels);
     long area = in->count / channels;
     size_t total = (size_t)(in->ciphertexts * in->size);
-    int64_t *numbers = allocate(total, sizeof *numbers), one = (int64_t)1 << kw_client_fraction_bits(client);
+    int64_t *numbers = allocate(total, sizeof *numbers);
+    /* A white pixel is `one / unit`: 1, over the divisor, in units of the fraction. */
+    int64_t one = (int64_t)1 << (kw_client_fraction_bits(client) - (m->log_divisor < 0 ? m->log_divisor : 0));
+    int64_t unit = (int64_t)255 << (m->log_divisor > 0 ? m->log_divisor : 0);
     for (long i = 0; i < in->count; i++) {
         int64_t pixel = pixels[i % area * channels + i / area];
-        int64_t value = (pixel * one + 127) / 255;
+        int64_t value = (pixel * one + unit / 2) / unit;
         for (long k = 0; k < in->repeat; k++) numbers[in->start[i] + k * in->stride] = value;
     }
     FILE *file = open_file(message, "wb");

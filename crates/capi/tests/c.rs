@@ -6,7 +6,7 @@ use std::process::Command;
 use std::{env, fs};
 
 use keywright_ckks::{CkksLiteral, CkksParameters};
-use keywright_client::{ClientLiteral, ClientParameters, Layout};
+use keywright_client::{Client, ClientLiteral, ClientParameters, Layout, SystemEntropy};
 use keywright_ring::rotation_element;
 use keywright_rlwe::{KeyElement, KeySpec, SecretDistribution, Security};
 use keywright_thin_server as server;
@@ -58,8 +58,8 @@ fn a_picture_goes_out_and_its_class_comes_back() {
     let mut client = Vec::new();
     thin.write_to(&mut client).unwrap();
     fs::write(file("client.kw"), client).unwrap();
-    // Six pixels in two ciphertexts of four places, the second half of each a copy; the answer in the first.
-    let places = "2 1024 2 512 6\n0 1 2 1024 1025 1026\n2 1024 1 1 6\n0 1 2 1024 1025 1026\n";
+    // Inputs are divided by 2. Six pixels in two ciphertexts of four places, the second half of each a copy; the answer in the first.
+    let places = "1\n2 1024 2 512 6\n0 1 2 1024 1025 1026\n2 1024 1 1 6\n0 1 2 1024 1025 1026\n";
     fs::write(file("places.txt"), format!("{places}a\nb\nc\nd\nblue sky\nf\n")).unwrap();
     fs::write(
         file("image.pgm"),
@@ -81,16 +81,26 @@ fn a_picture_goes_out_and_its_class_comes_back() {
     assert!(keys.unwrap().iter().map(|key| key.spec()).eq(&specs));
 
     assert_eq!(run(&["encrypt", "secret.kw", "image.pgm", "message"]), (true, String::new()));
+    let mut owner =
+        Client::from_secret_bytes(&thin, &fs::read(file("secret.kw")).unwrap(), &mut SystemEntropy).unwrap();
+    let mut sent_numbers = [vec![0; 1024], vec![0; 1024]];
     let (message, mut answer) = (fs::read(file("message")).unwrap(), Vec::new());
     let mut rest = &message[..];
+    let mut rows = sent_numbers.iter_mut();
     while let Some((length, after)) = rest.split_first_chunk() {
         let (sent, after) = after.split_at(u32::from_le_bytes(*length) as usize);
         let ciphertext = server::read_upload(sent, &parameters, &thin).unwrap();
         let mut bytes = Vec::new();
         server::write_answer(&ciphertext, thin.layout(), [9, 3], &mut bytes).unwrap();
+        owner.decrypt(&bytes, rows.next().unwrap()).unwrap();
         answer.extend((bytes.len() as u32).to_le_bytes());
         answer.extend(bytes);
         rest = after;
+    }
+    // Errors are below half a unit: half of each pixel comes back as it was rounded.
+    for (row, pixels) in sent_numbers.iter().zip([[9_i64, 200, 0], [13, 201, 100]]) {
+        let rounded = pixels.map(|pixel| ((pixel << 24) + 255) / 510);
+        assert_eq!((&row[..3], &row[512..515]), (&rounded[..], &rounded[..]));
     }
     fs::write(file("answer"), &answer).unwrap();
     assert_eq!(run(&["decrypt", "secret.kw", "answer"]), (true, "4 blue sky\n".into()));

@@ -83,4 +83,6 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         ],
     )
     print_fit(model.program, terminal)
+    if model.input_range is not None:
+        terminal.note("inputs from {:.6g} to {:.6g}; clients refuse others".format(*model.input_range))
     terminal.note(f"{model.parameters!r}; serve it with keywright serve {options.out}")

@@ -74,6 +74,9 @@ def _program(path: Path, program: nn.Program) -> dict[str, Any]:
         "batch": program.batch,
         "input_shape": " x ".join(map(str, program.input_shape)),
         "output_shape": " x ".join(map(str, program.output_shape)),
+        "input_range": "any"
+        if program.input_range is None
+        else "{:.6g} to {:.6g}".format(*program.input_range),
         "input_level": program.input_level,
         "output_level": program.output_level,
         "instructions": len(program.instructions),

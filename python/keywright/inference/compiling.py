@@ -40,6 +40,7 @@ def compile(  # noqa: A001 (read as keywright.compile)
     activations: Mapping[str, str] | None = None,
     margin: float | None = None,
     headroom: float = 2.0,
+    input_range: tuple[float, float] | None = None,
     preset: str | None = None,
     parameters: Parameters | None = None,
     slots: int | None = None,
@@ -63,7 +64,7 @@ def compile(  # noqa: A001 (read as keywright.compile)
         accuracy: least share of the calibration samples whose predictions must not change.
         error: most by which an output may change on calibration data.
         activations: polynomials for functions or ONNX nodes, as ``{"relu": "minimax:13"}``; see
-            `keywright.nn.Fit`, also for ``margin`` and ``headroom``.
+            `keywright.nn.Fit`, also for ``margin``, ``headroom`` and ``input_range``.
         preset: parameters by name, one of `keywright.presets` or `keywright.bootstrap_presets`; the smallest
             that are deep enough where not given.
         parameters: parameters of your own, without bootstraps, in the place of a preset.
@@ -101,6 +102,7 @@ def compile(  # noqa: A001 (read as keywright.compile)
         error=error,
         margin=margin,
         headroom=headroom,
+        input_range=input_range,
     )
     if parameters is None:
         compiled = compile_model(loaded, fit, preset, samples=samples, batch=batch)
@@ -261,6 +263,7 @@ def compile_thin(
                     levels=plan.output_level,
                     output_level=plan.input_level,
                     fixed_slots=True,
+                    unit_inputs=True,
                     bootstraps=(nn.Bootstrap.of(plan, preset=choice),) if last else (),
                 ),
                 costs=cost_table(plan.parameters, [plan] if last else []),

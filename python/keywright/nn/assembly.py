@@ -50,7 +50,8 @@ class Assembly:
         bootstrap_ring: that all bootstraps begin in.
         output_ring: that the output is in; None for the one that it is computed in.
         input_level: at which the input enters; at least its needed level.
-        fit_report, output_scale, output_shape, client_part: for the attributes of the program.
+        fit_report, output_scale, input_range, input_scale, output_shape, client_part: for the attributes of
+            the program.
     """
 
     graph: Graph
@@ -63,6 +64,8 @@ class Assembly:
     input_level: int
     fit_report: FitReport | None
     output_scale: float
+    input_range: tuple[float, float] | None
+    input_scale: float
     rings: Sequence[Ring] = ()
     ring_of: Mapping[int, int] = field(default_factory=dict)
     switches: Mapping[tuple[int, int], int] = field(default_factory=dict)
@@ -95,6 +98,8 @@ class Assembly:
             polynomials=tuple(assembler.polynomials),
             fit_report=self.fit_report,
             ranges=tuple(assembler.ranges),
+            input_range=self.input_range,
+            input_scale=self.input_scale,
             output_scale=self.output_scale,
             client_part=self.client_part,
             bootstraps=tuple(assembler.bootstraps) if self.placement.bootstraps else (),

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from .activations.choosing import report
-from .activations.fit import Fit
+from .activations.fit import LARGEST_INPUT, Fit
 from .activations.ranges import MARGIN
 from .approximating import ApproximatedModel, Source, put_polynomials, read_model
 from .arrangement import arrange
@@ -18,7 +19,7 @@ from .errors import (
     TooWideError,
 )
 from .graph.graph import Activation, Graph, Linear, Multiply, Polynomial
-from .graph.simplify import scale_value
+from .graph.simplify import divide_input, scale_value
 from .layout.batches import interleave_layout, interleave_linear
 from .placement.bounding import largest_values
 from .placement.costs import CostTable
@@ -60,7 +61,13 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
         costs = target.rings[0].costs if target.rings else CostTable.default()
     approximated = _approximated(model, target, fit)
     run, fit = approximated.run, approximated.fit
-    samples, graph = run.samples, Graph(dict(approximated.graph.nodes), approximated.graph.output)
+    input_range = _input_range(approximated, target)
+    input_scale = _input_scale(input_range) if target.unit_inputs and input_range is not None else 1.0
+    graph = Graph(dict(approximated.graph.nodes), approximated.graph.output)
+    if input_scale != 1:
+        graph = divide_input(graph, input_scale)
+        run = replace(run, samples=run.samples / input_scale)
+    samples = run.samples
     _refuse(_too_deep(graph, target, measured=len(samples) > 0))
     _require_memory(_least_bytes(graph), max_plaintext_bytes)
     seen = largest_values(graph, samples)
@@ -81,6 +88,8 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
         chosen.entry_level(target),
         report(graph, run, approximated.fitted, output_scale, fit) if len(samples) else None,
         output_scale,
+        input_range,
+        input_scale,
         target.rings,
         chosen.ring_of,
         chosen.switches,
@@ -136,6 +145,34 @@ def _least_bytes(graph: Graph) -> int:
     """Of the diagonals at least, in any layout: every entry of a matrix has a place of its own on one."""
     linears = [node for node in graph.nodes.values() if isinstance(node, Linear)]
     return 8 * sum(matrix.entries for node in linears for matrix in node.matrices)
+
+
+def _input_range(model: ApproximatedModel, target: Target) -> tuple[float, float] | None:
+    """Of the inputs that the program is for: what was declared, or measured where that matters."""
+    fit, run = model.fit, model.run
+    if fit.input_range is not None:
+        low, high = fit.input_range
+        if len(run.samples) and not low <= run.samples.min() <= run.samples.max() <= high:
+            raise InvalidSamplesError(
+                f"calibration data go from {run.samples.min():.6g} to {run.samples.max():.6g}, and the range "
+                f"of the inputs is given as {low:.6g} to {high:.6g}: give one that holds them"
+            )
+        return low, high
+    if len(run.samples) and (target.unit_inputs or model.fitted):
+        low, high = run.input_range(fit.margin)
+        if not -LARGEST_INPUT <= low < high <= LARGEST_INPUT:
+            raise InvalidSamplesError(
+                f"calibration data reach from {low:.6g} to {high:.6g}; at most {LARGEST_INPUT:.6g} can be "
+                "compiled for: scale them"
+            )
+        return low, high
+    return (-1.0, 1.0) if target.unit_inputs else None
+
+
+def _input_scale(ends: tuple[float, float]) -> float:
+    """The least power of two that brings a range to at most 1 when it is divided by it."""
+    mantissa, exponent = math.frexp(max(map(abs, ends)))
+    return math.ldexp(1.0, exponent - 1 if mantissa == 0.5 else exponent)
 
 
 def _bound_output(graph: Graph, largest: dict[int, float], margin: float) -> float:

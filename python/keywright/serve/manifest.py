@@ -8,6 +8,7 @@ import base64
 import binascii
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -24,7 +25,7 @@ from keywright.nn.compiled.client_part import ClientPart
 from .errors import ManifestError
 
 FORMAT = "keywright-manifest"
-VERSION = 3
+VERSION = 4
 MAX_BYTES = 16 << 20
 """Bytes of the longest manifest that is read."""
 
@@ -115,7 +116,9 @@ class Manifest:
         input_level: level of the ciphertexts that are sent.
         output_level: level of those that come back.
         scale: at which values are encrypted.
-        magnitude: largest absolute value of an input that the model is for; None if there is no bound.
+        input_range: (low, high) of the inputs that the model is for; None if it is for any.
+        divisor: inputs are divided by it before they are encrypted, a power of two; what thin clients encrypt
+            is at most 1.
         factor: decrypted numbers are multiplied by it.
         program: SHA-256 of the program, which binds the weights without showing them.
         labels: what the outputs stand for; empty if they have no names.
@@ -133,7 +136,8 @@ class Manifest:
     input_level: int
     output_level: int
     scale: int
-    magnitude: float | None
+    input_range: tuple[float, float] | None
+    divisor: float
     factor: float
     program: str
     labels: tuple[str, ...] = ()
@@ -219,7 +223,8 @@ class Manifest:
             input_level=_number(entry.get("input_level"), "input_level", 0, level),
             output_level=_number(entry.get("output_level"), "output_level", 0, level),
             scale=_scale(entry),
-            magnitude=None if entry.get("magnitude") is None else _real(entry, "magnitude"),
+            input_range=_range(entry),
+            divisor=_divisor(entry),
             factor=_real(entry, "factor"),
             program=_string(entry, "program"),
             labels=tuple(
@@ -231,6 +236,12 @@ class Manifest:
             raise ManifestError(
                 f"{manifest.input.batch} samples go in and {manifest.output.batch} come out at a time"
             )
+        if manifest.packing == "coefficients":
+            low, high = manifest.input_range or (-math.inf, math.inf)
+            if not -manifest.divisor <= low < high <= manifest.divisor:
+                raise ManifestError(
+                    f"inputs from {low} to {high}, divided by {manifest.divisor}, are more than 1 in size"
+                )
         most = parameters.max_slots if manifest.packing == "slots" else _capacity(manifest, parameters)
         for places in (manifest.input, manifest.output):
             if places.size > most:
@@ -286,6 +297,25 @@ def _real(entry: Mapping[str, Any], name: str) -> float:
     value = entry.get(name)
     if not isinstance(value, float) or not 0.0 < value < float("inf"):
         raise ManifestError(f"{name} must be a finite number above 0, got {value!r:.60}")
+    return value
+
+
+def _range(entry: Mapping[str, Any]) -> tuple[float, float] | None:
+    ends = entry.get("input_range")
+    if ends is None:
+        return None
+    if not isinstance(ends, list) or len(ends) != 2 or not all(isinstance(end, float) for end in ends):
+        raise ManifestError(f"input_range must be two numbers with a point, got {ends!r:.60}")
+    low, high = ends
+    if not -math.inf < low < high < math.inf:
+        raise ManifestError(f"inputs from {low} to {high}")
+    return low, high
+
+
+def _divisor(entry: Mapping[str, Any]) -> float:
+    value = _real(entry, "divisor")
+    if math.frexp(value)[0] != 0.5:
+        raise ManifestError(f"divisor must be a power of two, got {value}")
     return value
 
 

@@ -99,6 +99,12 @@ class Model:
 
     def __post_init__(self) -> None:
         program, entry = self.program, self.entry
+        low, high = self.input_range or (0.0, 1.0)
+        if not low < high:
+            raise ModelFolderError(
+                f"thin clients send inputs up to {program.input_scale:.6g}, and the program is for others; "
+                "compile the model anew"
+            )
         if self.labels and len(self.labels) != len(program.output_layout.positions):
             raise ModelFolderError(
                 f"{len(self.labels)} labels for {len(program.output_layout.positions)} outputs"
@@ -196,21 +202,24 @@ class Model:
             input_level=program.input_level if entry is None else 0,
             output_level=program.output_level if entry is None else 0,
             scale=round(self.parameters.scale) if client is None else client.scale,
-            magnitude=self._magnitude(),
+            input_range=self.input_range,
+            divisor=program.input_scale,
             factor=float(program.output_scale),
             program=digest(program),
             labels=self.labels,
             client_part=program.client_part,
         )
 
-    def _magnitude(self) -> float | None:
-        """The largest input that the model is for: of thin clients at most 1, and what the calibration says
-        where polynomials stand for functions."""
-        report = self.program.fit_report
-        bounds = [] if self.entry is None else [1.0]
-        if report is not None and report.activations:
-            bounds.append(max(-report.input_low, report.input_high))
-        return min(bounds, default=None)
+    @property
+    def input_range(self) -> tuple[float, float] | None:
+        """(low, high) of the inputs that the model is for, None if it is for any: the program's, of which
+        thin clients encrypt what is at most 1 when it is divided by the program's input scale."""
+        program = self.program
+        if self.entry is None:
+            return program.input_range
+        most = program.input_scale
+        low, high = program.input_range or (-most, most)
+        return max(low, -most), min(high, most)
 
     @property
     def request_bytes(self) -> int:

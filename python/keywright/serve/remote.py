@@ -31,7 +31,7 @@ from keywright._core import (
     read_key_set_head,
 )
 from keywright.errors import FormatError, MixedParametersError, ParameterError
-from keywright.nn import Program
+from keywright.nn import OutOfRangeError, Program
 from keywright.nn.compiled.storage import digest
 from keywright.nn.run.guard import guard
 
@@ -111,8 +111,8 @@ class RemoteModel:
             force: whether they may leave a range; results are wrong then.
 
         Raises:
-            BadRequestError: the samples have another shape, or values that are too large or not finite.
-            OutOfRangeError: a sample leaves a range of the program.
+            BadRequestError: the samples have another shape, or values that are not finite.
+            OutOfRangeError: a sample leaves the range of inputs, or one of the program.
         """
         manifest, values = self.manifest, np.asarray(samples, np.float64)
         shape = manifest.input.shape
@@ -120,12 +120,12 @@ class RemoteModel:
             raise BadRequestError(f"the model takes samples of shape {shape}, got {values.shape}")
         if not np.isfinite(values).all():
             raise BadRequestError("the samples hold values that are not finite")
-        largest = np.abs(values).max(initial=0.0)
         known = self._program is not None and manifest.packing == "slots"
-        if manifest.magnitude is not None and largest > manifest.magnitude and not (force or known):
-            raise BadRequestError(
-                f"values up to {largest:.4g}; the model takes at most {manifest.magnitude:.4g}"
-            )
+        if manifest.input_range is not None and not (force or known):
+            low, high = manifest.input_range
+            worst = values.flat[np.maximum(low - values, values - high).argmax()]
+            if not low <= worst <= high:
+                raise OutOfRangeError("the model's input", float(worst), low, high)
         if self._program is not None and not force:
             guard(self._program, values)
         return values
@@ -336,7 +336,7 @@ class Session:
 
     def _encrypt(self, batch: NDArray[np.float64]) -> list[bytes]:
         manifest = self.manifest
-        rows = manifest.input.pack(batch)
+        rows = manifest.input.pack(batch) / manifest.divisor
         if self._client is None:
             size, level = manifest.input.size, manifest.input_level
             return [self._decryptor.encrypt(row, size, level).to_bytes() for row in rows]

@@ -91,6 +91,8 @@ def test_samples_of_another_scale_are_refused_before_keys_are_made(
         (["--accuracy", "most"], "--accuracy most"),
         (["--error", "-1"], "above 0, got -1"),
         (["--calibration-count", "0"], "--calibration-count 0"),
+        (["--range", "2", "-1"], "--range 2.0 -1.0: write the lowest input and the highest"),
+        (["--range", "-1", "1"], "give one that holds them"),
         (["--error", "1e-9"], "the finest polynomials reach"),
     ],
 )

@@ -72,7 +72,9 @@ def test_the_report_is_of_held_out_samples(mlp: onnx.ModelProto) -> None:
     assert report.mean_change == pytest.approx(np.abs(checked.outputs - checked.expected).mean(), rel=1e-3)
     assert report.largest_output == pytest.approx(np.abs(checked.expected).max(), rel=1e-5)
     assert [fitted.label for fitted in report.activations] == ["Relu at 'inner'", "Relu at 'outer'"]
-    assert report.input_low < SAMPLES.min() < SAMPLES.max() < report.input_high
+    assert program.input_range is not None
+    low, high = program.input_range
+    assert low < SAMPLES.min() < SAMPLES.max() < high
 
 
 @pytest.mark.parametrize("method", ["minimax:7", "minimax:10", "chebyshev:31"])

@@ -111,7 +111,13 @@ def test_truncation_is_refused(stored: Path) -> None:
     ("changes", "word"),
     [
         ({"format": "other"}, "format 'other'"),
-        ({"version": 5}, "version 5"),
+        ({"version": 6}, "version 6"),
+        ({"input_range": [1.0, 1.0]}, "inputs from 1"),
+        ({"input_range": [-1.0, float("nan")]}, "an end of input_range"),
+        ({"input_range": [-1.0]}, "two numbers"),
+        ({"input_scale": 3.0}, "no power of two"),
+        ({"input_scale": -2.0}, "no power of two"),
+        ({"input_scale": float("inf")}, "input_scale"),
         ({"slots": 3}, "power of two"),
         ({"slots": 1 << 40}, "integer"),
         ({"slots": 8}, "a transform of 4 slots in a ring of 8"),
@@ -261,7 +267,7 @@ def test_version_1_can_be_read(program: nn.Program, stored: Path) -> None:
 
     def edit(entries: dict[str, bytes]) -> None:
         description = json.loads(entries["program.json"])
-        for added in ("bootstraps", "layers", "input_log_n", "batch"):
+        for added in ("bootstraps", "layers", "input_log_n", "batch", "input_range", "input_scale"):
             del description[added]
         description["vectors"] = len(description["vectors"])
         for transform in description["transforms"]:
@@ -272,6 +278,25 @@ def test_version_1_can_be_read(program: nn.Program, stored: Path) -> None:
     loaded = nn.Program.load(stored)
     assert loaded.instructions == program.instructions
     assert (loaded.bootstraps, loaded.layers) == ((), ())
+
+
+@pytest.mark.parametrize("activations", [0, 1])
+def test_version_4_had_the_range_of_inputs_in_its_report(stored: Path, activations: int) -> None:
+    fitted: dict[str, object] = {"label": "", "method": "", "degrees": [3]}
+    fitted |= {"low": 0.0, "high": 1.0, "max_error": 0.0, "rms_error": 0.0}
+    report: dict[str, object] = {"activations": [fitted] * activations, "input_low": -3.0, "input_high": 2.5}
+    report |= dict.fromkeys(("samples", "held_out", "escaped"), 1)
+    report |= dict.fromkeys(("largest_change", "mean_change", "largest_output", "agreement"), 0.5)
+
+    def edit(entries: dict[str, bytes]) -> None:
+        description = json.loads(entries["program.json"])
+        for added in ("input_range", "input_scale"):
+            del description[added]
+        entries["program.json"] = json.dumps(description | {"version": 4, "fit_report": report}).encode()
+
+    rewrite(stored, edit)
+    loaded = nn.Program.load(stored)
+    assert (loaded.input_range, loaded.input_scale) == ((-3.0, 2.5) if activations else None, 1.0)
 
 
 @pytest.mark.parametrize(

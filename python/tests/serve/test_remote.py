@@ -222,9 +222,11 @@ def stop_after(calls: int) -> Callable[[int, int], None]:
 
 def test_samples_of_the_wrong_shape_or_size_are_refused(server: Server) -> None:
     session = RemoteModel(server.url).session()
-    for values in (np.zeros(15), np.zeros((4, 4)), np.full(16, np.nan), np.full(16, 1.01)):
+    for values in (np.zeros(15), np.zeros((4, 4)), np.full(16, np.nan)):
         with pytest.raises(BadRequestError):
             session.infer(values)
+    with pytest.raises(nn.OutOfRangeError, match=r"from -1 to 1, .*gives 1\.01"):
+        session.infer(np.full(16, 1.01))
     session.close()
 
 
@@ -239,20 +241,22 @@ def test_samples_out_of_range_are_refused_before_keys_are_made(tmp_path: Path, s
     service = Service(Model("squash", program, parameters), tmp_path / "state")
     with listening(service) as server:
         stranger, owner = RemoteModel(server.url), RemoteModel(server.url, program=program)
-        assert stranger.manifest.magnitude is not None
-        assert 1 < stranger.manifest.magnitude < 2
+        assert stranger.manifest.input_range == program.input_range is not None
+        low, high = program.input_range
+        assert -2 < low < -1
+        assert 1 < high < 2
         for remote in (stranger, owner):
             assert remote.check(typical[0]).shape == (INPUTS,)
-        with pytest.raises(BadRequestError, match="the model takes at most"):
+        with pytest.raises(nn.OutOfRangeError, match="the model's input takes values"):
             stranger.check(100 * typical)
         with pytest.raises(nn.OutOfRangeError, match="Tanh at 'squash' takes values"):
             owner.check(100 * typical)
         # One large input alone leaves the inputs' range and none of the program's.
         peak = np.zeros(INPUTS)
-        peak[0] = 1.5 * stranger.manifest.magnitude
-        with pytest.raises(BadRequestError):
+        peak[0] = 1.5 * high
+        with pytest.raises(nn.OutOfRangeError):
             stranger.check(peak)
-        assert owner.check(peak).max() > stranger.manifest.magnitude
+        assert owner.check(peak).max() > high
         for remote in (stranger, owner):
             assert remote.check(100 * typical, force=True).shape == typical.shape
         with pytest.raises(OtherModelError, match="has the program"):

@@ -42,6 +42,11 @@ export class Session {
     return this.#call("connect", [new URL(base, location.href).href.replace(/\/$/, ""), pinned]);
   }
 
+  /** Refuses a sample that the model is not for, with the code "length" or "number_range": before there are keys. */
+  async check(values: readonly number[]): Promise<void> {
+    await this.#call("check", [values]);
+  }
+
   /**
    * Makes the secret and the keys that the server asks for, and sends these, a few limbs in memory at a time. Connections that break are taken up again for some
    * seconds. After an error "unreachable" or "busy" it goes on where the server is when it is called again; after "unknown_keys" of another call it makes new keys.

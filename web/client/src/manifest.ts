@@ -29,8 +29,10 @@ export interface Manifest {
   readonly keyBytes: number;
   readonly input: Places;
   readonly output: Places;
-  /** Largest absolute value of an input. */
-  readonly magnitude: number;
+  /** Of the inputs that the model is for, from the lowest to the highest. */
+  readonly inputRange: readonly [number, number];
+  /** By which inputs are divided before they are encrypted, a power of two: what is encrypted is at most 1. */
+  readonly divisor: number;
   /** By which decrypted numbers are multiplied. */
   readonly factor: number;
   readonly logN: number;
@@ -40,7 +42,7 @@ export interface Manifest {
   readonly insecure: boolean;
 }
 
-const VERSION = 3;
+const VERSION = 4;
 const MAX_BYTES = 16 << 20;
 const MAX_SIZE = 1 << 17;
 
@@ -68,6 +70,8 @@ export async function readManifest(bytes: Uint8Array<ArrayBuffer>): Promise<Mani
   if (entry["packing"] !== "coefficients" || entry["input_level"] !== 0 || entry["output_level"] !== 0) {
     throw refused("the model is compiled for clients that encrypt slots; compile it without --slots");
   }
+  const divisor = positive(entry["divisor"], "divisor");
+  if (!Number.isInteger(Math.log2(divisor))) throw refused(`divisor ${divisor} is no power of two`);
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   return {
     hash: Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join(""),
@@ -79,7 +83,8 @@ export async function readManifest(bytes: Uint8Array<ArrayBuffer>): Promise<Mani
     keyBytes: integer(entry["key_bytes"], "key_bytes", 1, 2 ** 48),
     input: places(entry["input"], "input"),
     output: places(entry["output"], "output"),
-    magnitude: positive(entry["magnitude"], "magnitude"),
+    inputRange: range(entry["input_range"], divisor),
+    divisor,
     factor: positive(entry["factor"], "factor"),
     logN: integer(entry["log_n"], "log_n", 10, 17),
     modulus: decimal(entry["modulus"], "modulus"),
@@ -116,6 +121,15 @@ function integer(value: unknown, what: string, low: number, high: number): numbe
 function positive(value: unknown, what: string): number {
   if (typeof value !== "number" || !(value > 0) || !Number.isFinite(value)) throw refused(`${what} must be above 0`);
   return value;
+}
+
+/** The lowest and the highest input; what is encrypted, a quotient, is at most 1. */
+function range(value: unknown, divisor: number): readonly [number, number] {
+  const [low, high, ...more] = list(value, "input_range");
+  if (typeof low !== "number" || typeof high !== "number" || more.length > 0 || !(-divisor <= low && low < high && high <= divisor)) {
+    throw refused(`input_range must be two numbers in order, of at most the divisor, ${divisor}`);
+  }
+  return [low, high];
 }
 
 function decimal(value: unknown, what: string): bigint {

@@ -6,6 +6,8 @@ export interface ModelInfo {
   readonly name: string;
   readonly labels: readonly string[];
   readonly inputShape: readonly number[];
+  /** Lowest and highest number that the model takes. */
+  readonly inputRange: readonly [number, number];
   readonly keyBytes: number;
   readonly logN: number;
   readonly modulusBits: number;
@@ -43,6 +45,7 @@ export interface Seen {
 
 export interface Calls {
   connect(base: string, pinned: string | null): ModelInfo;
+  check(values: readonly number[]): null;
   prepareKeys(): KeyReport;
   infer(values: readonly number[]): Answer;
   seen(): Seen;

@@ -65,6 +65,7 @@ async function connect(base: string, pinned: string | null): Promise<ModelInfo> 
     name: manifest.name,
     labels: manifest.labels,
     inputShape: manifest.input.shape,
+    inputRange: manifest.inputRange,
     keyBytes: manifest.keyBytes,
     logN: manifest.logN,
     modulusBits: manifest.modulus.toString(2).length,
@@ -218,6 +219,7 @@ function release(object: { free(): void } | null | undefined): void {
 
 async function infer(values: readonly number[], progress: Progress): Promise<Answer> {
   if (client === null || keys === null) throw new ClientError("keys_incomplete", "The keys were not made yet.");
+  await check(values);
   const { output } = manifest;
   let start = performance.now();
   const message = frame(pack(client, values));
@@ -257,17 +259,24 @@ async function tell<T>(request: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Values of a sample, encrypted: where samples share ciphertexts it is all of them, since each must hold values that the model is for. */
-function pack(client: Client, values: readonly number[]): Uint8Array[] {
-  const { input, magnitude } = manifest;
+/** Refuses a sample that the model is not for; nothing is made or sent. */
+async function check(values: readonly number[]): Promise<null> {
+  const { input, inputRange } = manifest;
   if (values.length !== input.start.length) {
     throw new ClientError("length", `The model takes ${input.start.length} numbers, got ${values.length}.`);
   }
-  const bad = values.findIndex((value) => !(Math.abs(value) <= magnitude));
+  const [low, high] = inputRange;
+  const bad = values.findIndex((value) => !(low <= value && value <= high));
   if (bad >= 0) {
-    throw new ClientError("number_range", `Number ${bad} is ${values[bad]}; the model takes ${-magnitude} to ${magnitude}.`);
+    throw new ClientError("number_range", `Number ${bad} is ${values[bad]}; the model takes ${low} to ${high}.`);
   }
-  const one = 2 ** client.fractionBits;
+  return null;
+}
+
+/** Values of a sample, encrypted: where samples share ciphertexts it is all of them, since each must hold values that the model is for. */
+function pack(client: Client, values: readonly number[]): Uint8Array[] {
+  const { input, divisor } = manifest;
+  const one = 2 ** client.fractionBits / divisor;
   const packed = new Int32Array(input.ciphertexts * input.size);
   values.forEach((value, index) => {
     for (let k = 0; k < input.repeat; k++) {
@@ -336,6 +345,7 @@ async function close(): Promise<null> {
 
 const calls: { [M in Method]: (progress: Progress, parameters: Parameters<Calls[M]>) => Promise<ReturnType<Calls[M]>> } = {
   connect: (_, [base, pinned]) => connect(base, pinned),
+  check: (_, [values]) => check(values),
   prepareKeys: (progress) => prepareKeys(progress),
   infer: (progress, [values]) => infer(values, progress),
   seen: () => seen(),

@@ -327,6 +327,8 @@ async function prepared(): Promise<KeyReport> {
 }
 
 async function inferred(values: readonly number[]): Promise<Answer> {
+  // What the model is not for is said before a key is made.
+  await session.check(values);
   for (let renewed = false; ; renewed = true) {
     if (keys === null) {
       keys = await prepared();

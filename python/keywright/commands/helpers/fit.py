@@ -48,6 +48,14 @@ def add_fit_arguments(parser: argparse._ActionsContainer) -> None:
         metavar="SHARE",
         help="share of the calibration samples, as 0.999 or 99.9%%, whose predictions must not change",
     )
+    parser.add_argument(
+        "--range",
+        nargs=2,
+        type=float,
+        metavar=("LOW", "HIGH"),
+        help="range of the inputs that the program will be for; that of the calibration data, widened, by "
+        "default, and -1 to 1 for thin clients without any",
+    )
     parser.add_argument("--error", type=float, help="most by which an output may change on calibration data")
 
 
@@ -69,9 +77,17 @@ def read_fit(options: argparse.Namespace) -> nn.Fit:
     accuracy = None if options.accuracy is None else _share(options.accuracy)
     if options.calibration is None and (activations or accuracy is not None or options.error is not None):
         raise CommandError("--activation, --accuracy and --error need --calibration, to measure ranges on")
+    if options.range is not None and not options.range[0] < options.range[1]:
+        raise CommandError("--range {} {}: write the lowest input and the highest".format(*options.range))
     typical = None if options.calibration is None else load_inputs(options.calibration, count)
     try:
-        return nn.Fit(calibration=typical, activations=activations, accuracy=accuracy, error=options.error)
+        return nn.Fit(
+            calibration=typical,
+            activations=activations,
+            accuracy=accuracy,
+            error=options.error,
+            input_range=None if options.range is None else tuple(options.range),
+        )
     except ValueError as error:
         raise CommandError(str(error)) from error
 

@@ -196,7 +196,6 @@ def report(
         changes, same = _compare(_outputs(graph, run.samples[compared]) * scale, run.outputs[compared])
     ranges = run.ranges(fit.margin).values()
     escaped = np.any([measured.escaped for measured in ranges], axis=0) if ranges else np.zeros(1, bool)
-    low, high = run.input_range(fit.margin)
     return FitReport(
         activations=tuple(fitted),
         samples=len(run.samples),
@@ -206,6 +205,4 @@ def report(
         mean_change=float(changes.mean()),
         largest_output=float(np.abs(run.outputs[compared]).max(initial=0.0)),
         agreement=None if same is None else float(same.mean()),
-        input_low=low,
-        input_high=high,
     )

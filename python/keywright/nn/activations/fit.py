@@ -9,6 +9,9 @@ from numpy.typing import ArrayLike
 from .approximation.method import Method
 from .functions import ACTIVATIONS, INSIDE
 
+LARGEST_INPUT = 2.0**64
+"""Inputs of a program are smaller."""
+
 OPERATORS = {name.lower() for name in [*ACTIVATIONS, *INSIDE]}
 
 
@@ -34,6 +37,8 @@ class Fit:
         margin: share of its width by which each measured range is widened on both sides. None takes a tenth,
             or more where the largest values of samples scatter, and widens a range further where a held-out
             sample leaves it.
+        input_range: (low, high) of the inputs that the program will be for, where that is known; what the
+            calibration data say, widened, where not given.
         headroom: how many times the values of the calibration data a bootstrapped value may reach; each
             doubling costs a bit.
 
@@ -46,6 +51,7 @@ class Fit:
     accuracy: float | None = None
     error: float | None = None
     margin: float | None = None
+    input_range: tuple[float, float] | None = None
     headroom: float = 2.0
 
     def __post_init__(self) -> None:
@@ -55,6 +61,14 @@ class Fit:
             raise ValueError(f"accuracy is a share of samples above 0 and at most 1, got {self.accuracy}")
         if self.error is not None and not 0 < self.error < float("inf"):
             raise ValueError(f"error is a bound on the change of outputs above 0, got {self.error}")
+        if (
+            self.input_range is not None
+            and not -LARGEST_INPUT <= self.input_range[0] < self.input_range[1] <= LARGEST_INPUT
+        ):
+            raise ValueError(
+                f"input_range is (low, high) with low < high, both at most {LARGEST_INPUT:.6g} in size, got "
+                f"{self.input_range}"
+            )
         if not 1 <= self.headroom < 2**20:
             raise ValueError(f"headroom is a factor between 1 and 2^20, got {self.headroom}")
         _ = self.methods

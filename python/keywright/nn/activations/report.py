@@ -46,7 +46,6 @@ class FitReport:
         largest_output: largest absolute output of the model, to compare these with.
         agreement: share of samples with equal predictions, the index of the largest output; None for one
             output.
-        input_low, input_high: range of the inputs, widened as those of activations are.
     """
 
     activations: tuple[FittedActivation, ...]
@@ -57,8 +56,6 @@ class FitReport:
     mean_change: float
     largest_output: float
     agreement: float | None
-    input_low: float
-    input_high: float
 
     @property
     def compared(self) -> int:

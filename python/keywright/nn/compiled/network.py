@@ -32,6 +32,8 @@ class CompiledNetwork:
         input_level, output_level: levels at which ciphertexts enter and leave.
         instructions: in order of execution.
         outputs: numbers of the ciphertexts that hold the result.
+        input_range: (low, high) of the inputs that the program is for; None if it is for any.
+        input_scale: `pack` divides by it; a power of two, 1 but for clients whose numbers are at most 1.
         output_scale: `unpack` multiplies by it; a power of two that brings results on calibration data to at
             most 1, so that they fit under the last prime.
         transforms, vectors, polynomials: the plaintext operands that instructions refer to.
@@ -57,6 +59,8 @@ class CompiledNetwork:
     polynomials: tuple[PolynomialSpec, ...]
     fit_report: FitReport | None = None
     ranges: tuple[ValueRange, ...] = ()
+    input_range: tuple[float, float] | None = None
+    input_scale: float = 1.0
     output_scale: float = 1.0
     bootstraps: tuple[Bootstrap, ...] = ()
     layers: tuple[Layer, ...] = ()
@@ -147,7 +151,7 @@ class CompiledNetwork:
             )
         _require_finite(values)
         flat = values.reshape(len(values), -1)
-        packed = self.input_layout.pack(flat[np.arange(self.batch) % len(flat)])
+        packed = self.input_layout.pack(flat[np.arange(self.batch) % len(flat)] / self.input_scale)
         return packed[:, : self.ring_slots(self.input_log_n)]
 
     def unpack(self, slots: ArrayLike, count: int | None = None) -> Vector:

@@ -1,5 +1,6 @@
 """What program files say beside instructions: fit report and ranges of values, every entry checked."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,6 +28,34 @@ def read_range(
     return ValueRange(whole(result, "a result"), _text(name, "the name of a range"), *ends)
 
 
+def read_input_range(value: object) -> tuple[float, float] | None:
+    """The range of the inputs that a program is for; None if it is for any.
+
+    Raises:
+        ProgramFormatError: it is no pair of numbers in order.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) != 2:
+        raise ProgramFormatError(f"input_range must be two numbers, got {value!r:.60}")
+    low, high = (number(end, "an end of input_range") for end in value)
+    if not low < high:
+        raise ProgramFormatError(f"inputs from {low} to {high}")
+    return low, high
+
+
+def read_input_scale(value: object) -> float:
+    """What inputs are divided by, a power of two.
+
+    Raises:
+        ProgramFormatError: it is none.
+    """
+    scale = number(value, "input_scale")
+    if not (0 < scale < math.inf and math.frexp(scale)[0] == 0.5):
+        raise ProgramFormatError(f"inputs are divided by {scale}, which is no power of two")
+    return scale
+
+
 def read_report(entry: Mapping[str, Any]) -> FitReport:
     """A fit report.
 
@@ -49,8 +78,6 @@ def read_report(entry: Mapping[str, Any]) -> FitReport:
         mean_change=_least(entry["mean_change"], "mean_change"),
         largest_output=_least(entry["largest_output"], "largest_output"),
         agreement=None if agreement is None else _least(agreement, "agreement"),
-        input_low=number(entry["input_low"], "input_low"),
-        input_high=number(entry["input_high"], "input_high"),
     )
 
 

@@ -1,7 +1,8 @@
 """Program files: a zip of one JSON description and numpy arrays, without pickle.
 
-Version 4. Older ones can be read: version 3 had one ring, no ranges and no fit report, version 2 one sample a
-ciphertext, version 1 no bootstraps and no layers. ``program.json`` lists everything but the arrays;
+Version 5. Older ones can be read: version 4 had the range of inputs in its fit report and divided none,
+version 3 had one ring, no ranges and no fit report, version 2 one sample a ciphertext, version 1 no
+bootstraps and no layers. ``program.json`` lists everything but the arrays;
 ``transforms/T.K.npy`` holds the diagonals of input K of transform T by rows, ``vectors/V.npy`` vector V,
 ``input.npy`` and ``output.npy`` the positions of the layouts. Sizes follow from the description and are
 checked before an array is read.
@@ -36,11 +37,11 @@ from keywright.nn.placement.bootstraps import Bootstrap
 from .client_part import ClientPart
 from .instructions import Instruction, Layer
 from .network import CompiledNetwork
-from .records import read_range, read_report
+from .records import read_input_range, read_input_scale, read_range, read_report
 from .validation import validate
 
 FORMAT = "keywright-program"
-VERSION = 4
+VERSION = 5
 MAX_DESCRIPTION_BYTES = 64 << 20
 MAX_BYTES = 8 << 30
 NPY_HEADER_BYTES = 4096
@@ -135,6 +136,8 @@ def _description(program: CompiledNetwork) -> dict[str, Any]:
         "output_shape": program.output_shape,
         "input_period": program.input_layout.period,
         "output_period": program.output_layout.period,
+        "input_range": program.input_range,
+        "input_scale": program.input_scale,
         "output_scale": program.output_scale,
         "input_level": program.input_level,
         "output_level": program.output_level,
@@ -240,7 +243,7 @@ def _read(reader: _Reader, kind: type[Kind]) -> Kind:
     if archive.getinfo("program.json").file_size > MAX_DESCRIPTION_BYTES:
         raise ProgramFormatError(f"program.json is larger than {MAX_DESCRIPTION_BYTES} bytes")
     data = json.loads(_entry(archive, "program.json"))
-    if data["format"] != FORMAT or data["version"] not in (1, 2, 3, VERSION):
+    if data["format"] != FORMAT or data["version"] not in (1, 2, 3, 4, VERSION):
         raise ProgramFormatError(
             f"format {data['format']!r} version {data['version']!r}; this release reads {FORMAT} 1 to "
             f"{VERSION}"
@@ -253,6 +256,10 @@ def _read(reader: _Reader, kind: type[Kind]) -> Kind:
         data |= {"fit_report": None, "ranges": [], "input_log_n": 0}
         data["vectors"] = [data["slots"]] * _integer(data["vectors"], "vectors")
         data["transforms"] = [{"slots": data["slots"], **transform} for transform in data["transforms"]]
+    if data["version"] < 5:
+        data |= {"input_range": None, "input_scale": 1.0}
+        if (report := data["fit_report"]) is not None and report["activations"]:
+            data["input_range"] = [report["input_low"], report["input_high"]]
     slots = _power_of_two(data["slots"], 1 << 17, "slots")
     batch = _power_of_two(data["batch"], slots, "batch")
     shapes = [tuple(_integer(size, "size") for size in data[f"{end}_shape"]) for end in ("input", "output")]
@@ -285,6 +292,8 @@ def _read(reader: _Reader, kind: type[Kind]) -> Kind:
         output_shape=shapes[1],
         input_layout=layouts[0],
         output_layout=layouts[1],
+        input_range=read_input_range(data["input_range"]),
+        input_scale=read_input_scale(data["input_scale"]),
         output_scale=_scale(data["output_scale"]),
         input_level=_integer(data["input_level"], "input_level"),
         output_level=_integer(data["output_level"], "output_level"),

@@ -10,7 +10,19 @@ import numpy as np
 from keywright.nn.limits import MAX_ENTRIES
 
 from .convolution import Matrix, product, product_entries, total
-from .graph import Activation, Add, Graph, Linear, Multiply, Node, Polynomial, Shift, operands
+from .graph import (
+    Activation,
+    Add,
+    Graph,
+    Input,
+    Linear,
+    Multiply,
+    Node,
+    Polynomial,
+    Shift,
+    operands,
+    with_operands,
+)
 from .piecewise import Function, PiecewiseLinear, composed, summed
 from .quadratics import complete_squares
 from .sparse import SparseMatrix, Vector
@@ -214,6 +226,39 @@ def scale_value(graph: Graph, number: int, factor: float, reader: int | None) ->
         return {}
     graph.nodes.update(scaling.changes)
     return scaling.factors
+
+
+def divide_input(graph: Graph, divisor: float) -> Graph:
+    """The graph of the same function for an input that is divided by a constant.
+
+    Linear maps that read the input take the divisor into their weights; whatever else reads it gets a map
+    that multiplies, which merges into linear maps behind it or takes a level.
+    """
+    result = Graph(dict(graph.nodes), graph.output)
+    source = next(number for number, node in graph.nodes.items() if isinstance(node, Input))
+    others = []
+    for number, node in graph.nodes.items():
+        if isinstance(node, Linear) and source in node.operands:
+            matrices = tuple(
+                matrix.scaled(divisor) if operand == source else matrix
+                for operand, matrix in zip(node.operands, node.matrices, strict=True)
+            )
+            result.nodes[number] = replace(node, matrices=matrices)
+        elif source in operands(node):
+            others.append(number)
+    if not others and graph.output != source:
+        return result
+    shape = graph.nodes[source].shape
+    size = int(np.prod(shape, dtype=np.int64))
+    matrix = SparseMatrix.diagonal(np.full(size, divisor))
+    whole = result.add(Linear(shape, (source,), (matrix,), np.zeros(size)))
+    for number in others:
+        node = result.nodes[number]
+        read = [whole if operand == source else operand for operand in operands(node)]
+        result.nodes[number] = with_operands(node, read)
+    if graph.output == source:
+        result.output = whole
+    return simplify(result.renumbered())
 
 
 class _Scaling:

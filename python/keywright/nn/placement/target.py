@@ -30,6 +30,9 @@ class Target:
             None stands for one ring.
         fixed_slots: whether the program has exactly ``slots`` slots, and its input and output are in the
             first of the rings, as its place between the stages of a bootstrapping asks for.
+        unit_inputs: whether inputs are divided by a power of two that brings their range to at most 1, as
+            clients that encrypt coefficients need it; the first linear maps multiply it in. Where no range is
+            measured or declared, it is -1 to 1.
         samples: how many samples are to be evaluated: with ``batch`` None the compiler chooses how many of
             them share ciphertexts, so that all together take the least predicted time.
         batch: samples in one ciphertext, a power of two.
@@ -47,6 +50,7 @@ class Target:
     bootstraps: tuple[Bootstrap, ...] = ()
     rings: tuple[Ring, ...] = ()
     fixed_slots: bool = False
+    unit_inputs: bool = False
     samples: int = 1
     batch: int | None = None
 

@@ -1,0 +1,125 @@
+"""Standardised numbers, of which some are far above 1, through thin serving."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import keywright as kw
+import numpy as np
+import onnx
+import pytest
+from keywright import nn
+from keywright.nn.run.checking import run_clear
+from keywright.serve import Model, RemoteModel, Server, Service
+from onnx import TensorProto, helper, numpy_helper
+from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import train_test_split
+from sklearn.neural_network import MLPClassifier
+from sklearn.preprocessing import StandardScaler
+from tests.serve.network import ENTRY, Q_BITS, listening
+
+Numbers = np.ndarray[Any, np.dtype[np.float64]]
+BATCH = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A classifier of standardised numbers, what it was trained on, and what it was not."""
+
+    source: onnx.ModelProto
+    train: Numbers
+    test: Numbers
+
+
+@pytest.fixture(scope="module")
+def network() -> Network:
+    """Breast cancer: 30 numbers, 8 hidden ones, ReLU, two outputs; 143 samples to classify."""
+    data = load_breast_cancer()
+    train, test, target, _ = train_test_split(data.data, data.target, random_state=0)
+    scaler = StandardScaler().fit(train)
+    train, test = scaler.transform(train), scaler.transform(test)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        mlp = MLPClassifier((8,), max_iter=40, random_state=0).fit(train, target)
+    (first, second), (bias, last) = mlp.coefs_, mlp.intercepts_
+    # Logits of both classes, from that of the second.
+    tensors = {
+        "a": first,
+        "b": bias,
+        "c": np.hstack([-second, second]) / 2,
+        "d": np.array([-last[0], last[0]]) / 2,
+    }
+    nodes = [
+        helper.make_node("Gemm", ["x", "a", "b"], ["h"]),
+        helper.make_node("Relu", ["h"], ["r"]),
+        helper.make_node("Gemm", ["r", "c", "d"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "cancer",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 30])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 2])],
+        [numpy_helper.from_array(tensor.astype(np.float32), name) for name, tensor in tensors.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return Network(model, train, test)
+
+
+@pytest.fixture(scope="module")
+def model(network: Network) -> Model:
+    parameters = kw.Parameters.from_bits(10, Q_BITS, [50, 50, 50], 45, insecure=True)
+    plan = kw.BootstrapperPlan(parameters, **ENTRY)
+    target = nn.Target(
+        slots=plan.slots,
+        levels=plan.output_level,
+        output_level=plan.input_level,
+        fixed_slots=True,
+        unit_inputs=True,
+        batch=BATCH,
+    )
+    fit = nn.Fit(calibration=network.train, activations={"relu": "chebyshev:2"})
+    return Model("cancer", nn.compile(network.source, target, fit), parameters, (), plan, ENTRY)
+
+
+@pytest.fixture(scope="module")
+def server(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    service = Service(model, tmp_path_factory.mktemp("state"))
+    with listening(service) as server:
+        yield server
+    service.close()
+
+
+def test_all_standardised_samples_get_their_answers(server: Server, model: Model, network: Network) -> None:
+    assert len(network.test) == 143
+    assert (np.abs(network.test).max(axis=1) <= 1).sum() == 8
+    remote = RemoteModel(server.url)
+    manifest = remote.manifest
+    assert manifest.divisor == model.program.input_scale >= 8
+    assert manifest.input_range == model.program.input_range
+    assert remote.check(network.test).shape == (143, 30)
+    with remote.session() as session:
+        session.upload_keys()
+        values = session.infer(network.test)
+    expected = run_clear(model.program, network.test)
+    # No class hangs on the error, of whichever sample it is.
+    margins = np.abs(expected[:, 0] - expected[:, 1])
+    assert 2 * np.abs(values - expected).max() < margins.min()
+    assert (values.argmax(1) == expected.argmax(1)).all()
+
+
+def test_what_is_out_of_range_is_refused_before_there_are_keys(server: Server, network: Network) -> None:
+    remote = RemoteModel(server.url)
+    low, high = remote.manifest.input_range or (0, 0)
+    sample = network.test[0].copy()
+    for value in (low - 0.01, high + 0.01, 100.0, -100.0):
+        sample[3] = value
+        with pytest.raises(nn.OutOfRangeError, match="the model's input takes values") as refused:
+            remote.check(sample)
+        assert (refused.value.value, refused.value.low, refused.value.high) == (value, low, high)
+    for value in (low, high):
+        sample[3] = value
+        assert remote.check(sample)[3] == value

@@ -1,0 +1,29 @@
+/** What a manifest must say of its inputs. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { root } from "./parameters.mjs";
+
+const { readManifest } = await import(new URL("target/web/client/dist/manifest.js", root).href);
+const places = { shape: [2], batch: 1, ciphertexts: 1, size: 4, start: [0, 1], repeat: 1, stride: 1 };
+const entry = {
+  format: "keywright-manifest", version: 4, name: "two numbers", packing: "coefficients", client: "AA==", parameters: "AA==",
+  key_set: "AA==", key_bytes: 5, input: places, output: places, input_level: 0, output_level: 0, scale: "1024",
+  input_range: [-4.5, 7.0], divisor: 8.0, factor: 1.0, program: "", labels: [], log_n: 10, modulus: "65537", insecure: true,
+};
+const read = (change) => readManifest(new TextEncoder().encode(JSON.stringify({ ...entry, ...change })));
+
+test("the range of inputs and their divisor are read", async () => {
+  const { inputRange, divisor } = await read({});
+  assert.deepEqual([inputRange, divisor], [[-4.5, 7], 8]);
+  assert.deepEqual((await read({ input_range: [-0.25, 0.25], divisor: 0.25 })).inputRange, [-0.25, 0.25]);
+});
+
+test("a range that is none, or whose quotients are above 1, is refused", async () => {
+  for (const change of [
+    { version: 3 }, { divisor: 3 }, { divisor: 0 }, { divisor: "8" }, { divisor: 4 }, { input_range: null }, { input_range: [1] },
+    { input_range: [1, 1] }, { input_range: [2, 1] }, { input_range: [-4, 7, 8] }, { input_range: ["-4", 7] }, { input_range: [-9, 7] },
+  ]) {
+    await assert.rejects(read(change), ({ code }) => code === "manifest", JSON.stringify(change));
+  }
+});
