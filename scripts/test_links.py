@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-TEMPLATES = {"benchmarks/studies/network_keys/page.md"}
+TEMPLATES = {"benchmarks/studies/network_keys/page.md"} | {
+    f"benchmarks/studies/ledger/pages/{name}.md" for name in ("README", "boosted-deflation", "key-switch")
+}
 """Texts of pages that a program writes elsewhere."""
 
 

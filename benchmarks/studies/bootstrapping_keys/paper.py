@@ -78,3 +78,10 @@ def alphas(depth: int) -> list[int]:
     """The alphas that their rule allows: divisors of the number of primes with room for as many more."""
     primes = depth + CONSUMED + 1
     return [alpha for alpha in range(1, PRIMES - primes + 1) if primes % alpha == 0]
+
+
+LARGEST_DEPTH = 16
+"""With alpha = 1 (section 5)."""
+
+ALPHAS_STATED = range(1, 12)
+"""Alphas that the text or table 5 names, or that their rule gives between them."""

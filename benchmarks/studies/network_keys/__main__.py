@@ -12,12 +12,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 
+from harness.prose import wrapped
 from keywright.plan import Chain, CostModel
 from published import convfhe
 
 from studies.network_keys import ark, kds
 from studies.network_keys.beside_optimal import compare
 from studies.network_keys.networks import (
+    SHARE,
     Network,
     derived,
     derived_rows,
@@ -77,10 +79,16 @@ def main() -> int:
     sent = derived(planner, every)
     values["derived"] = derived_rows(sent, every, model)
     values["targets"] = targets(made, plans, sent)
+    gaps = [plan.gap for network in made.values() for plan in network.best.values()]
+    shares = [round(100 * gap) for gap in (*gaps, *(plan.gap for plan in plans.values())) if gap is not None]
+    values["gaps"] = f"{min(shares)} to {max(shares)}"
     for setting in ("3-20-1", "3-20-3"):
         require(1.0 in made[setting].best, f"there is a plan for {setting} in the time of its own keys")
         stored = ark.both_halves(made[setting].best[1.0])
         own = convfhe.made_keys(read("convfhe_resnet"), setting)[1]
+        require(
+            stored > own / SHARE, f"{setting} has more than 1/{SHARE} of the bytes with both halves stored"
+        )
         name = setting.replace("-", "_")
         values[f"halves_{name}"] = f"{stored / GB:.1f}"
         values[f"part_{name}"] = f"{own / made[setting].best[1.0].stored_bytes:.1f}"
@@ -91,7 +99,7 @@ def main() -> int:
     ark.check_figure_8(ours)
     draw_figure_8(ark.shares(), ours, pictures["ark-figure-8"])
     text = Template((Path(__file__).parent / "page.md").read_text()).substitute(values)
-    options.out.write_text(text)
+    options.out.write_text(wrapped(text))
     for path in (options.out, *pictures.values()):
         print(path)
     return 0

@@ -1,0 +1,1 @@
+"""The papers' claims, each with a verdict and the record that it rests on."""

@@ -1,0 +1,51 @@
+"""The ledger of the papers' claims: `python -m studies.ledger`.
+
+Writes docs/reproduction/README.md from `claims/*.toml`, and the pages whose texts are in `pages/`. Every
+figure of ours is taken from a committed record that `records.toml` lists. With `--check` nothing is written,
+and a page that is not what the records make is an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.prose import wrapped
+
+from studies.ledger.claims import FOLDER as CLAIMS
+from studies.ledger.claims import PAPERS, paper
+from studies.ledger.expressions import Expressions
+from studies.ledger.pages import FOLDER, ledger, write_or_compare
+from studies.ledger.records import records
+
+TEXTS = Path(__file__).parent / "pages"
+INDEX = "README.md"
+
+
+def made() -> Mapping[Path, str]:
+    """Every page as the records make it."""
+    listed = records()
+    expressions = Expressions(listed)
+    papers = [paper(CLAIMS / f"{name}.toml", expressions) for name in PAPERS]
+    out = {}
+    for text in sorted(TEXTS.glob("*.md")):
+        filled = expressions.fill(text.read_text(encoding="utf-8"))
+        out[FOLDER / text.name] = ledger(filled, papers, listed) if text.name == INDEX else wrapped(filled)
+    return out
+
+
+def main() -> int:
+    """Write the pages, or compare them. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m studies.ledger", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="compare, do not write")
+    options = parser.parse_args()
+    stale = write_or_compare(made(), compare=options.check)
+    for path in stale:
+        print(f"{path}: {'not what the records make' if options.check else 'written'}")
+    return 1 if stale and options.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+"""Claims of a paper, from a TOML file: what it says, what records say, and the verdict."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from studies.ledger.expressions import Expressions
+from studies.ledger.records import ROOT
+
+FOLDER = Path(__file__).parent / "claims"
+PAPERS = ("kds", "ark", "chem", "boosted_deflation", "key_switch")
+VERDICTS = (
+    "confirmed",
+    "refuted",
+    "surpassed",
+    "differs",
+    "cannot be compared",
+    "not run",
+)
+UNSUPPORTED = {"not run", "cannot be compared"}
+"""Verdicts that need no record."""
+
+CODE = re.compile(r"`[^`]*`")
+BARE = re.compile(r"(?<![\w^/.-])\d[\d,.]*(?![\w^]|-\d)")
+"""A number that stands alone; not that of a name or of an exponent."""
+
+
+class BadClaim(Exception):
+    """A claim that says more than a record, or something that is not a verdict."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One line of the ledger.
+
+    Attributes:
+        place: where the paper has it.
+        claim: what is claimed, in a few words.
+        theirs: the paper's figure.
+        ours: ours, figures filled in; a reason where there is none.
+        verdict: one of `VERDICTS`.
+        records: names of the records that the figures are of.
+        test: the test that shows it, where it is no figure; relative to the repository.
+    """
+
+    place: str
+    claim: str
+    theirs: str
+    ours: str
+    verdict: str
+    records: tuple[str, ...] = ()
+    test: str = ""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper and its claims in its order."""
+
+    short: str
+    title: str
+    about: str
+    claims: tuple[Claim, ...]
+
+
+def paper(path: Path, expressions: Expressions) -> Paper:
+    """A paper's claims, with the figures of the records.
+
+    Raises:
+        BadClaim: a figure of ours is typed and not taken from a record, a verdict has nothing behind it, or
+            is none.
+        NoFigure: a record does not have a figure.
+    """
+    read = tomllib.loads(path.read_text(encoding="utf-8"))
+    made = []
+    for fields in read["claim"]:
+        where = f"{path.name}, {fields['place']}: {fields['claim']}"
+        typed = fields["ours"]
+        ours = expressions.fill(typed)
+        bare = BARE.findall(CODE.sub("", expressions.without(typed)))
+        if bare:
+            raise BadClaim(f"{where}: {bare[0]} is typed; take it from a record or, a setting, quote it")
+        claim = Claim(**{**fields, "ours": ours}, records=tuple(expressions.used))
+        if claim.verdict not in VERDICTS:
+            raise BadClaim(f"{where}: {claim.verdict!r} is no verdict; there are {', '.join(VERDICTS)}")
+        if claim.verdict == "not run" and claim.records:
+            raise BadClaim(f"{where}: what was not run has no record")
+        if claim.verdict not in UNSUPPORTED and not (claim.records or claim.test):
+            raise BadClaim(f"{where}: {claim.verdict} by no record and no test")
+        if claim.test and not (ROOT / claim.test.partition("::")[0]).is_file():
+            raise BadClaim(f"{where}: there is no {claim.test}")
+        made.append(claim)
+    return Paper(read["short"], read["title"], read["about"], tuple(made))

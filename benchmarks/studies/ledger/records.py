@@ -1,0 +1,156 @@
+"""Figures out of committed records: lines of JSON, tables of Markdown, printed text."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[3]
+LIST = Path(__file__).parent / "records.toml"
+NUMBER = re.compile(r"-?\d[\d,]*(\.\d+)?([eE][+-]?\d+)?")
+HEADING = "#"
+"""The column of a Markdown row that says under which heading its table stands."""
+
+Value = float | list[float]
+
+
+class NoFigure(Exception):
+    """A record does not have what is asked of it."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """A committed file of figures.
+
+    Attributes:
+        name: as claims call it.
+        path: relative to the repository.
+        command: what made it.
+        note: what it is not, in a few words: a prediction, one run; empty where there is nothing to say.
+        rows: selections of it by name, each as `select` takes it.
+    """
+
+    name: str
+    path: str
+    command: str
+    note: str = ""
+    rows: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def text(self) -> str:
+        """Its bytes as text."""
+        return (ROOT / self.path).read_text(encoding="utf-8")
+
+    @cached_property
+    def lines(self) -> list[dict[str, Any]]:
+        """Its lines of JSON, or the rows of all its tables.
+
+        Raises:
+            NoFigure: it is neither.
+        """
+        if self.path.endswith(".jsonl"):
+            return [flat(json.loads(line)) for line in self.text.splitlines()]
+        if self.path.endswith(".md"):
+            return tables(self.text)
+        raise NoFigure(f"{self.path} has no rows; give a pattern with one group")
+
+    def select(self, where: str) -> list[dict[str, Any]]:
+        """Rows whose columns are as `column: value; column: value` says.
+
+        Raises:
+            NoFigure: there is none.
+        """
+        parts = (part.partition(":") for part in where.split(";"))
+        wanted = {name.strip(): value.strip() for name, _, value in parts}
+        found = [row for row in self.lines if all(shown(row.get(name)) == v for name, v in wanted.items())]
+        if not found:
+            raise NoFigure(f"{self.path} has no row with {where}")
+        return found
+
+    def match(self, pattern: str) -> float:
+        """The number that the one group of a pattern finds.
+
+        Raises:
+            NoFigure: it finds none, or several.
+        """
+        found = re.findall(pattern, self.text)
+        if len(found) != 1:
+            raise NoFigure(f"{self.path} has {len(found)} times {pattern!r}, not once")
+        return float(found[0].replace(",", ""))
+
+
+def records(path: Path = LIST) -> Mapping[str, Record]:
+    """All records that claims name."""
+    return {name: Record(name, **fields) for name, fields in tomllib.loads(path.read_text()).items()}
+
+
+def flat(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Fields of fields as `outer.inner`."""
+    out: dict[str, Any] = {}
+    for name, value in fields.items():
+        if isinstance(value, dict):
+            out |= flat(value, f"{prefix}{name}.")
+        else:
+            out[prefix + name] = value
+    return out
+
+
+def shown(value: object) -> str:
+    """A value as a selection writes it."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def tables(text: str) -> list[dict[str, Any]]:
+    """Rows of every table of a page: column to cell, and the heading above."""
+    out: list[dict[str, Any]] = []
+    head: list[str] | None = None
+    heading = ""
+    for line in text.splitlines():
+        if line.startswith("#"):
+            heading = line.lstrip("# ")
+        if not line.startswith("|"):
+            head = None
+            continue
+        row = [cell.strip().strip("*`").strip() for cell in line.strip().strip("|").split("|")]
+        if head is None:
+            head = named(row)
+        elif not all(set(cell) <= set(":-") and cell for cell in row):
+            # A row that begins with an empty cell goes on with the one above.
+            first = row[0] or (out[-1][head[0]] if head[0] and out else "")
+            out.append({HEADING: heading, **dict(zip(head, [first, *row[1:]], strict=True))})
+    return out
+
+
+def named(head: Sequence[str]) -> list[str]:
+    """Headings of columns, the second of a name as `name 2`."""
+    out: list[str] = []
+    for name in head:
+        times = sum(other == name or other.rpartition(" ")[0] == name for other in out)
+        out.append(name if not times else f"{name} {times + 1}")
+    return out
+
+
+def value_of(row: Mapping[str, Any], column: str) -> Value:
+    """A figure of a row: a number, numbers, or the first number of a cell; of `column#2` the second.
+
+    Raises:
+        NoFigure: the column is not there, or has no such number.
+    """
+    name, _, place = column.partition("#") if column != HEADING else (column, "", "")
+    if name not in row:
+        raise NoFigure(f"no column {name!r}; there are {', '.join(row)}")
+    value = row[name]
+    if isinstance(value, list):
+        return [float(one) for one in value]
+    if isinstance(value, int | float):
+        return float(value)
+    found = [number[0] for number in NUMBER.finditer(str(value))]
+    if len(found) < int(place or 1):
+        raise NoFigure(f"no number {place or 1} in {value!r}")
+    return float(found[int(place or 1) - 1].replace(",", ""))

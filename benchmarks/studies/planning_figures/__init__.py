@@ -1,0 +1,1 @@
+"""Figures of KDS and ARK that planning answers: nothing is encrypted."""
