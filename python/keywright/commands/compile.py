@@ -18,7 +18,7 @@ from keywright.serve.model import Model
 from .helpers.arguments import add_batch_argument, add_model_arguments, add_preset_argument
 from .helpers.errors import CommandError
 from .helpers.fit import print_fit, read_fit
-from .helpers.inputs import load_samples
+from .helpers.inputs import load_samples, parse_bytes
 from .infer import predict_error
 
 
@@ -33,6 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_batch_argument(parser)
     parser.add_argument("--slots", action="store_true", help="for clients that encrypt slots")
+    parser.add_argument(
+        "--key-memory",
+        metavar="SIZE",
+        help="most bytes of a client's keys in the server's memory, as 2GiB: the fastest keys within them "
+        "(default: the fewest bytes that are about as fast as any)",
+    )
     parser.add_argument("--name", help="what the model is called; the file's name by default")
     parser.add_argument("--labels", help="what the outputs stand for, separated by commas")
 
@@ -58,6 +64,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
                 options.model, read_fit(options), options.preset, name, labels, batch=options.batch or 1
             )
     with terminal.progress("planning keys", None):
+        if options.key_memory is not None:
+            model = model.with_keys_within(parse_bytes(options.key_memory))
         _ = model.execution
     if options.slots and options.calibration is not None:
         samples = load_samples(options.calibration, model.program.input_shape, options.calibration_count)

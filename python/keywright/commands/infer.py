@@ -28,7 +28,13 @@ from .helpers.arguments import (
 from .helpers.errors import CommandError
 from .helpers.fit import fit_record, guard_samples, print_fit, read_fit
 from .helpers.inputs import count_samples, load_samples
-from .helpers.memory import add_memory_argument, memory_budget, print_memory
+from .helpers.memory import (
+    add_key_memory_argument,
+    add_memory_argument,
+    key_memory,
+    memory_budget,
+    print_memory,
+)
 from .helpers.report import print_report
 
 LAYERS = [
@@ -62,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_preset_argument(parser)
     add_memory_argument(parser)
+    add_key_memory_argument(parser)
 
 
 def predict_error(
@@ -164,7 +171,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         explain(compiled.program, terminal)
         explain_batches(approximated, options.preset, compiled, terminal)
         with terminal.progress("planning keys and memory", None):
-            compiled, planned = compiled.plan_batches(count, budget)
+            compiled, planned = compiled.plan_batches(count, budget, key_memory(options))
         print_memory(planned, terminal)
         source = options.input or options.calibration
         if source is None:
@@ -180,7 +187,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     client = InferenceClient(compiled.program, compiled.parameters)
     guard_samples(client, samples, force=options.force, terminal=terminal)
     with terminal.progress("planning keys and memory", None):
-        compiled, planned = compiled.plan_batches(len(samples), budget)
+        compiled, planned = compiled.plan_batches(len(samples), budget, key_memory(options))
     program, parameters = compiled.program, compiled.parameters
     compile_seconds = time.perf_counter() - start
     batch = f", {compiled.program.batch} samples at a time" if compiled.program.batch > 1 else ""

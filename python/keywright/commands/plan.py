@@ -20,6 +20,7 @@ from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import smaller_rings
 from keywright.plan.keys.time_prediction import predict_plan
 from keywright.plan.search.quick import QuickPlanner, open_ring
+from keywright.plan.search.rings import divide_budget
 from keywright.plan.workload.network import convert, convert_bootstrap, on_parameters, open_bootstraps
 
 from .helpers.arguments import add_batch_argument, add_preset_argument
@@ -71,7 +72,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="ONNX model, program of key switches (.json), or name of a bootstrapping preset",
     )
     budget = parser.add_mutually_exclusive_group()
-    budget.add_argument("--memory", help="most bytes of keys, as 8GiB; the fastest plan within it is chosen")
+    budget.add_argument(
+        "--key-memory",
+        metavar="SIZE",
+        help="most bytes of keys, as 8GiB; the fastest plan within it is chosen",
+    )
     budget.add_argument(
         "--time",
         help="most time, as 1.2x of all-required's, with a key for every rotation at the top level and the "
@@ -130,21 +135,18 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     with terminal.progress("reading the program", None):
         workload, variants, smaller = _load(options)
     model, machine = _model(options)
-    subrings = tuple(QuickPlanner(each, model).best() for each in smaller)
-    every = planning.STRATEGIES["all-required"].plan(workload, model)
+    plans = [_in_all_rings(strategy, workload, smaller, model) for strategy in planning.STRATEGIES.values()]
+    every = next(plan for plan in plans if plan.strategy == "all-required")
     whole = predict_plan(every, model).seconds
-    budget = parse_budget(options.memory, options.time, whole)
+    budget = parse_budget(options.key_memory, options.time, whole)
+    subrings, left = _smaller_rings(workload, variants, smaller, model, budget)
     steps = (1 + len(variants)) * (len(planning.STRATEGIES) + 1)
     with terminal.progress("planning", steps) as advance:
         planner = planning.JointPlanner(
             [workload, *variants], model, max_hops=options.hops, report=lambda _: advance(1)
         )
     with terminal.progress("the best plan within the budget", None):
-        best = replace(planner.best(budget), subrings=subrings)
-    plans = [
-        replace(strategy.plan(workload, model), subrings=subrings)
-        for strategy in planning.STRATEGIES.values()
-    ]
+        best = replace(planner.best(left), subrings=subrings)
     rows = [_row(plan, model, whole) for plan in [*plans, best]]
     chosen = (
         best if options.strategy == "optimal" else next(p for p in plans if p.strategy == options.strategy)
@@ -190,6 +192,31 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         draw_rotations(chosen, options.rotations, terminal)
     if options.residency is not None:
         draw_residency(chosen, model, options.residency, terminal)
+
+
+def _in_all_rings(
+    strategy: planning.Strategy,
+    workload: planning.Workload,
+    smaller: list[planning.OpenWorkload],
+    model: planning.CostModel,
+) -> planning.KeyPlan:
+    """What a published strategy has for a program, in every ring of it."""
+    subrings = tuple(strategy.plan(each.workload, model) for each in smaller)
+    return replace(strategy.plan(workload, model), subrings=subrings)
+
+
+def _smaller_rings(
+    workload: planning.Workload,
+    variants: list[planning.OpenWorkload],
+    smaller: list[planning.OpenWorkload],
+    model: planning.CostModel,
+    budget: planning.Budget,
+) -> tuple[tuple[planning.KeyPlan, ...], planning.Budget]:
+    """The plans of the smaller rings within a budget for all, and what is left for the largest."""
+    if not smaller:
+        return (), budget
+    largest = QuickPlanner(variants[0] if variants else workload, model)
+    return divide_budget(largest.timed, [QuickPlanner(each, model).timed for each in smaller], budget)
 
 
 def _model(options: argparse.Namespace) -> tuple[planning.CostModel, str | None]:
@@ -243,7 +270,7 @@ def explain(
         text = f"The fastest plan found within {format_bytes(budget.stored_bytes)}. "
     elif plan.strategy == "optimal":
         text = f"The fewest bytes found within {format_seconds(budget.seconds or 0.0)}. "
-    keys = len(plan.keys) + plan.workload.ephemeral_keys
+    keys = sum(len(ring.keys) for ring in plan.rings) + plan.workload.ephemeral_keys
     text += (
         f"{keys} keys, {format_bytes(plan.stored_bytes)} in all, make every rotation and conjugation: "
         f"{served or 'nothing'}. All-required, with a key for every rotation at the top level, has "
@@ -265,6 +292,11 @@ def explain(
             f" The factors of the transforms of the bootstrap{which}, slots to coefficients first, merge "
             f"{layers} "
             f"layers of the Fourier transform and have {steps} baby steps."
+        )
+    if plan.subrings:
+        text += (
+            f" {sum(len(ring.keys) for ring in plan.subrings)} of these keys are of smaller rings, chosen "
+            "within the same budget; what is proven is of the largest ring."
         )
     if plan.gap is not None:
         less = "time" if budget.stored_bytes is not None else "bytes"

@@ -11,8 +11,7 @@ from keywright.inference.folders import EVALUATION_KEYS, PARAMETERS, PLAN, PROGR
 from keywright.plan.memory.machine import peak_bytes
 
 from .helpers.ciphertext_files import ciphertext_name, find_ciphertexts
-from .helpers.inputs import parse_bytes
-from .helpers.memory import add_memory_argument, memory_budget
+from .helpers.memory import add_key_memory_argument, add_memory_argument, key_memory, memory_budget
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,11 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("keys", type=Path, metavar="FOLDER", help="server folder of keywright keygen")
     parser.add_argument("--input", type=Path, required=True, help="folder of keywright encrypt")
     parser.add_argument("--out", type=Path, required=True, help="folder of encrypted results to make")
-    parser.add_argument(
-        "--key-memory",
-        help="most bytes of keys in memory, as 2GiB: keys are read, or derived from master keys, ahead of "
-        "their use, and dropped (default: all, or as many as --memory leaves room for)",
-    )
+    add_key_memory_argument(parser)
     add_memory_argument(parser)
 
 
@@ -36,7 +31,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     server = load_server(
         options.keys,
         memory=memory_budget(options),
-        key_memory=None if options.key_memory is None else parse_bytes(options.key_memory),
+        key_memory=key_memory(options),
     )
     program = server.program
     batches = find_ciphertexts(options.input, program.input_layout.ciphertexts, program.batch)

@@ -17,6 +17,7 @@ from keywright.plan.cost.model import CostModel
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.key_plan import KeyPlan
 from keywright.plan.ring.chain_sources import chain_of
+from keywright.serve.entry import deep_entry, deep_literal, entry_plan
 from keywright.serve.model import Model
 
 from .errors import BatchError, ChoiceError
@@ -244,7 +245,8 @@ def compile_thin(
 
     Args:
         fit: calibration data and methods; None for a model that is approximated.
-        preset: a bootstrapping; by default the first of `BOOTSTRAP_PRESETS` that leaves enough levels.
+        preset: a bootstrapping; by default the first of `BOOTSTRAP_PRESETS` that leaves enough levels, and
+            for a model that is too deep for all of them the fastest of `DEEP_PRESETS`.
         batch: how many samples of a client share ciphertexts.
 
     Raises:
@@ -252,29 +254,53 @@ def compile_thin(
     """
     if not isinstance(model, nn.ApproximatedModel):
         model = approximate_model(model, fit, preset, thin=True)
+    batching = Batching(1, batch)
     for choice in BOOTSTRAP_PRESETS if preset is None else (preset,):
-        plan = BootstrapperPlan.preset(choice)
-        last = choice == (preset or BOOTSTRAP_PRESETS[-1])
         try:
-            program = nn.compile(
-                model,
-                Batching(1, batch).target(
-                    slots=plan.slots,
-                    levels=plan.output_level,
-                    output_level=plan.input_level,
-                    fixed_slots=True,
-                    unit_inputs=True,
-                    bootstraps=(nn.Bootstrap.of(plan, preset=choice),) if last else (),
-                ),
-                costs=cost_table(plan.parameters, [plan] if last else []),
-            )
+            return _compile_levelled_thin(model, choice, batching, name, labels)
         except nn.ModelRefusedError as refusal:
-            if last or not all(isinstance(r, nn.TooDeepError) for r in refusal.exceptions):
+            if not all(isinstance(reason, nn.TooDeepError) for reason in refusal.exceptions):
                 raise
-        else:
-            plans = [plan] if program.bootstraps else []
-            return Model(name, program, plan.parameters, plans, plan, {"preset": choice}, labels)
-    raise AssertionError("the last preset is compiled or refused")
+    choices = DEEP_PRESETS if preset is None else (preset,)
+    found = [_compile_deep_thin(model, choice, batching, name, labels) for choice in choices]
+    return min(found, key=lambda deep: sum(layer.seconds for layer in deep.program.layers))
+
+
+def _compile_levelled_thin(
+    model: nn.ApproximatedModel, preset: str, batching: Batching, name: str, labels: tuple[str, ...]
+) -> Model:
+    """In one ring, the only one that clients without this package have keys of, and without bootstraps."""
+    plan = BootstrapperPlan.preset(preset)
+    target = batching.target(
+        slots=plan.slots,
+        levels=plan.output_level,
+        output_level=plan.input_level,
+        fixed_slots=True,
+        unit_inputs=True,
+    )
+    program = nn.compile(model, target, costs=cost_table(plan.parameters, []))
+    return Model(name, program, plan.parameters, [], plan, {"preset": preset}, labels)
+
+
+def _compile_deep_thin(
+    model: nn.ApproximatedModel, preset: str, batching: Batching, name: str, labels: tuple[str, ...]
+) -> Model:
+    """With bootstraps, and smaller rings between them."""
+    shipped = BootstrapPreset(preset, stored_model() or CostModel())
+    target = batching.target(
+        slots=shipped.plan.slots,
+        levels=shipped.plan.output_level,
+        output_level=shipped.plan.input_level,
+        bootstraps=shipped.options,
+        rings=shipped.rings,
+        fixed_slots=True,
+        unit_inputs=True,
+    )
+    program = nn.compile(model, target)
+    plans = bootstrap_plans(program)
+    literal = deep_literal(deep_entry(program, shipped.plan, preset))
+    entry = entry_plan(program, plans, plans[0].parameters, literal)
+    return Model(name, program, plans[0].parameters, plans, entry, literal, labels)
 
 
 def _compile_bootstrapped(model: nn.ApproximatedModel, preset: str, batching: Batching) -> CompiledModel:

@@ -133,6 +133,7 @@ class CompiledModel:
         *,
         force: bool = False,
         memory: int | None = None,
+        key_memory: int | None = None,
         progress: Progress = silent,
     ) -> NDArray[np.float64]:
         """Encrypt samples, evaluate the model on ciphertexts and decrypt, all in this process, to try it:
@@ -144,6 +145,8 @@ class CompiledModel:
             force: whether samples that leave a range of the program are evaluated too; their results are
                 wrong.
             memory: most bytes of this process; 80 percent of what is free where not given.
+            key_memory: most bytes of keys in memory at a time, the others being read from a file; as there is
+                room where not given.
             progress: told of every part.
 
         Returns:
@@ -158,7 +161,8 @@ class CompiledModel:
         if not force:
             InferenceClient(self.program, self.parameters).guard(values)
         best = self if self.again is None else self.again(samples=len(values))
-        compiled, planned = best.plan_batches(len(values), default_budget() if memory is None else memory)
+        budget = default_budget() if memory is None else memory
+        compiled, planned = best.plan_batches(len(values), budget, key_memory)
         outputs = infer(compiled.program, compiled.parameters, values, planned, progress).outputs
         return outputs[0] if np.shape(samples) == self.program.input_shape else outputs
 
@@ -201,14 +205,20 @@ class CompiledModel:
         _ = planned.execution
         return planned
 
-    def plan_process(self, samples: int, budget: int) -> ProcessPlan:
+    def plan_process(self, samples: int, budget: int, key_memory: int | None = None) -> ProcessPlan:
         """Keys and diagonals of a process that makes its keys and evaluates a number of samples.
+
+        Args:
+            samples: how many.
+            budget: most bytes of the process.
+            key_memory: most bytes of keys at a time; as the budget has room where not given.
 
         Raises:
             MemoryBudgetError: nothing is within the budget.
         """
         batches = -(-samples // self.program.batch)
-        return self._plan(Process(resident_bytes(), self.program.outputs, samples=batches), budget)
+        process = Process(resident_bytes(), self.program.outputs, samples=batches, key_memory=key_memory)
+        return self._plan(process, budget)
 
     def plan_server(self, budget: int) -> PlanExecution:
         """Keys that a server of so much memory is fastest with.
@@ -218,9 +228,12 @@ class CompiledModel:
         """
         return self._plan(Process(resident_bytes(), self.program.outputs, makes_keys=False), budget).execution
 
-    def plan_batches(self, samples: int, budget: int) -> "tuple[CompiledModel, ProcessPlan]":
+    def plan_batches(
+        self, samples: int, budget: int, key_memory: int | None = None
+    ) -> "tuple[CompiledModel, ProcessPlan]":
         """What evaluates samples within a budget: this model, or the same for half as many samples at a time,
-        a quarter, and so on, as long as more do not fit and no batch was asked for.
+        a quarter, and so on, as long as more do not fit and no batch was asked for. Arguments are those of
+        `plan_process`.
 
         Raises:
             MemoryBudgetError: not even one sample at a time is within the budget. It says which presets of
@@ -229,7 +242,7 @@ class CompiledModel:
         compiled = self
         while True:
             try:
-                return compiled, compiled.plan_process(samples, budget)
+                return compiled, compiled.plan_process(samples, budget, key_memory)
             except MemoryBudgetError as refusal:
                 if self.again is None or compiled.program.batch == 1:
                     raise self._weigh_presets(refusal, samples) from None

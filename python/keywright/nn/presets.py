@@ -107,10 +107,10 @@ def preset_plans(program: CompiledNetwork) -> list[BootstrapperPlan]:
     Raises:
         ParameterError: there is no such preset.
     """
-    return [_preset_plan(option, program) for option in program.bootstraps]
+    return [preset_plan(option, program) for option in program.bootstraps]
 
 
-def _preset_plan(option: Bootstrap, program: CompiledNetwork) -> BootstrapperPlan:
+def preset_plan(option: Bootstrap, program: CompiledNetwork) -> BootstrapperPlan:
     """The plan of one bootstrap. A preset's budget of keys is for its own ring, slots and levels: where those
     of others do not fit, they are the fewest that there can be."""
     make = partial(

@@ -10,7 +10,7 @@ is left: boosted deflation (Aikata et al.).
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -44,10 +44,11 @@ from keywright.plan.keys.key_plan import KeyPlan
 from keywright.plan.memory.diagonals import Storage
 from keywright.plan.memory.planner import Process, plan_process
 from keywright.plan.memory.process import ProcessPlan
-from keywright.plan.search.quick import plan_network
+from keywright.plan.search.quick import fastest_within, plan_candidates, plan_network
 from keywright.plan.workload.network_protocol import NetworkLike
 
 from .entered import EnteredNetwork
+from .entry import entry_plan
 from .errors import EvaluationFailedError, InvalidObjectError, ModelFolderError
 from .manifest import Manifest, Packing, Places
 
@@ -83,7 +84,7 @@ class Model:
         plans: of the program's bootstraps, in order.
         entry: for thin clients, the bootstrapping whose last three stages ciphertexts enter by and whose
             first they leave by; None if clients encrypt slots.
-        entry_literal: what makes `entry`: a preset or the numbers of `BootstrapperPlan`.
+        entry_literal: what makes `entry`, see `keywright.serve.entry`.
         labels: what the outputs stand for.
         key_plan: of the keys that clients send; made where it is not given (`plan_network`).
     """
@@ -112,15 +113,17 @@ class Model:
         if entry is None:
             return
         offered = (entry.slots, entry.output_level, entry.input_level)
+        period = max(program.input_layout.period, program.output_layout.period)
+        asked = (period, program.input_level, program.output_level)
         if (
-            program.slots != entry.slots
-            or program.input_level > offered[1]
-            or program.output_level < offered[2]
+            entry.slots > program.slots
+            or period > offered[0]
+            or asked[1] > offered[1]
+            or asked[2] < offered[2]
         ):
-            asked = (program.slots, program.input_level, program.output_level)
             raise ModelFolderError(
-                f"the program has (slots, input level, output level) {asked}; thin clients' bootstrapping "
-                f"offers {offered}"
+                f"the program has {program.slots} slots, of which (used, input level, output level) are "
+                f"{asked}; thin clients' bootstrapping offers {offered}"
             )
 
     @property
@@ -144,6 +147,16 @@ class Model:
         if self.key_plan is None:
             return plan_network(self.network, self.parameters, self.bootstraps, name=self.name)
         return PlanExecution(self.key_plan, self.parameters, self.network, self.bootstraps)
+
+    def with_keys_within(self, most: int) -> "Model":
+        """The same with the fastest keys that take at most so many bytes of a server's memory.
+
+        Raises:
+            MemoryBudgetError: no keys are as small.
+        """
+        model = stored_model() or CostModel()
+        found = plan_candidates(self.network, self.parameters, self.bootstraps, model=model, name=self.name)
+        return replace(self, key_plan=fastest_within(found, most).plan)
 
     def plan_process(self, budget: int, resident_bytes: int) -> ProcessPlan:
         """Memory of a process that serves the model, with the keys of two clients in memory at a time, or of
@@ -190,6 +203,7 @@ class Model:
         program, entry, client = self.program, self.entry, self.client
         head = key_set_head(self.specs)
         packing: Packing = "slots" if entry is None else "coefficients"
+        slots = program.slots if entry is None else entry.slots
         return Manifest(
             name=self.name,
             packing=packing,
@@ -197,8 +211,8 @@ class Model:
             parameters=self.parameters.to_bytes(),
             key_set=head,
             key_bytes=inspect(head)["bytes"],
-            input=_places(program.input_layout, program.input_shape),
-            output=_places(program.output_layout, program.output_shape),
+            input=_places(program.input_layout, program.input_shape, slots),
+            output=_places(program.output_layout, program.output_shape, slots),
             input_level=program.input_level if entry is None else 0,
             output_level=program.output_level if entry is None else 0,
             scale=round(self.parameters.scale) if client is None else client.scale,
@@ -320,40 +334,11 @@ class Model:
             program,
             parameters,
             plans,
-            _entry(program, plans, parameters, literal),
+            entry_plan(program, plans, parameters, literal),
             literal,
             labels,
             planned,
         )
-
-
-def _entry(
-    program: nn.Program, plans: Sequence[BootstrapperPlan], parameters: Parameters, literal: Mapping[str, Any]
-) -> BootstrapperPlan | None:
-    """As `entry_plan`; the program's own plan where it bootstraps with the same preset."""
-    for bootstrap, plan in zip(program.bootstraps, plans, strict=True):
-        if literal == {"preset": bootstrap.preset}:
-            return plan
-    return entry_plan(parameters, literal)
-
-
-def entry_plan(parameters: Parameters, literal: Mapping[str, Any]) -> BootstrapperPlan | None:
-    """The bootstrapping of thin clients: a preset by name, or a plan of its numbers; None of nothing.
-
-    Raises:
-        ModelFolderError: the numbers are not those of a plan, or the preset is for other parameters.
-    """
-    if not literal:
-        return None
-    if set(literal) == {"preset"}:
-        plan = BootstrapperPlan.preset(str(literal["preset"]))
-        if plan.parameters != parameters:
-            raise ModelFolderError(f"the parameters are not those of preset {literal['preset']}")
-        return plan
-    try:
-        return BootstrapperPlan(parameters, **literal)
-    except TypeError as error:
-        raise ModelFolderError(f"these are not the numbers of a bootstrapping: {error}") from error
 
 
 class ModelRunner:
@@ -399,13 +384,15 @@ class ModelRunner:
             if entry is not None:
                 for index, value in enumerate(values):
                     slots = entry.bootstrap_coefficients(evaluator, value)
-                    values[index] = evaluator.drop_to_level(slots, program.input_level)
+                    repeated = evaluator.view_slots(slots, program.slots)
+                    values[index] = evaluator.drop_to_level(repeated, program.input_level)
                     on_step()
             for output in backend.run(program, values):
                 if entry is None:
                     results.append(output)
                 else:
-                    results.append(evaluator.drop_to_level(entry.slots_to_coeffs(evaluator, output), 0))
+                    once = evaluator.view_slots(output, entry.plan.slots)
+                    results.append(evaluator.drop_to_level(entry.slots_to_coeffs(evaluator, once), 0))
                     on_step()
         return results
 
@@ -418,10 +405,10 @@ def _failures() -> Iterator[None]:
         raise EvaluationFailedError(f"the model could not be evaluated: {error}") from error
 
 
-def _places(layout: Layout, shape: tuple[int, ...]) -> Places:
-    """Where the values of a layout are."""
-    slots, repeat = layout.slots, layout.slots // layout.period
-    ciphertext, slot = np.divmod(layout.positions.astype(np.int64), slots)
+def _places(layout: Layout, shape: tuple[int, ...], slots: int) -> Places:
+    """Where the values of a layout are, in ciphertexts of so many slots, at least the layout's period."""
+    repeat = slots // layout.period
+    ciphertext, slot = np.divmod(layout.positions.astype(np.int64), layout.slots)
     start, stride = ciphertext * slots + slot, 1 if repeat == 1 else layout.period
     places = tuple(map(int, start))
     return Places(tuple(shape), layout.batch, layout.ciphertexts, slots, places, repeat, stride)

@@ -34,7 +34,7 @@ def test_calibrate(
     assert "no ring of degree 2^14" in capsys.readouterr().err
     program = tmp_path / "program.json"
     program.write_text(plan_file.load(planned).workload.to_json())
-    plan = ["plan", str(program), "--hops", "1", "--memory", "100MiB", "--json"]
+    plan = ["plan", str(program), "--hops", "1", "--key-memory", "100MiB", "--json"]
     capsys.readouterr()
     assert main(plan) == 0
     calibrated = Calibration.from_json(path.read_text())

@@ -178,7 +178,7 @@ def test_json_of_a_plan_says_everything(
     program.write_text(plan_file.load(planned).workload.to_json())
     pictures = [tmp_path / f"{name}.svg" for name in ("frontier", "rotations", "residency")]
     drawn = ["--picture", str(pictures[0]), "--rotations", str(pictures[1]), "--residency", str(pictures[2])]
-    assert main(["plan", str(program), "--memory", "100MiB", "--hops", "1", "--json", *drawn]) == 0
+    assert main(["plan", str(program), "--key-memory", "100MiB", "--hops", "1", "--json", *drawn]) == 0
     (record,) = [row for row in lines(capsys) if "plan" in row]
     strategy = {
         "name",
@@ -195,7 +195,7 @@ def test_json_of_a_plan_says_everything(
     assert {row["name"] for row in record["strategies"]} == {*STRATEGIES, "optimal"}
     assert all(record["plan"][name] for name in ("keys", "uses", "relinearization"))
     assert all(path.stat().st_size > 0 for path in pictures)
-    assert main(["plan", str(program), "--memory", "1KiB", "--hops", "1"]) == 2
+    assert main(["plan", str(program), "--key-memory", "1KiB", "--hops", "1"]) == 2
     assert "The smallest has" in capsys.readouterr().err
     assert main(["plan", str(program), "--noise", "0.25", "--hops", "1", "--json"]) == 0
     (record,) = [row for row in lines(capsys) if "plan" in row]
@@ -209,7 +209,7 @@ def test_json_of_a_plan_says_everything(
     assert not refused.exists()
     assert main(["plan", str(program), "--noise", "0", "--hops", "1"]) == 2
     assert "bits of noise" in capsys.readouterr().err
-    assert main(["plan", str(program), "--memory", "lots"]) == 2
+    assert main(["plan", str(program), "--key-memory", "lots"]) == 2
     assert "no amount of memory" in capsys.readouterr().err
 
 
@@ -228,10 +228,10 @@ def test_bad_input_of_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     picture = tmp_path / "no" / "picture.svg"
     amount = "is no amount of memory; write"
     for arguments, parts in (
-        (("--memory", "0"), ("at most 0 B", "The smallest has", "largest key, for level 2", "more hops")),
-        (("--memory", "100KB"), ("at most 97.7 KiB", "by count none")),
+        (("--key-memory", "0"), ("at most 0 B", "The smallest has", "largest key, for level 2", "more hops")),
+        (("--key-memory", "100KB"), ("at most 97.7 KiB", "by count none")),
         *(
-            ((f"--memory={text}",), (repr(text), amount))
+            ((f"--key-memory={text}",), (repr(text), amount))
             for text in ("-1GiB", "nan", "inf", "", "8XB", "1e9")
         ),
         (("--time", "0.01x"), ("The fastest, with", "Allow more time")),
@@ -265,7 +265,7 @@ def test_bad_input_of_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     for wrong in (
         ("--strategy", "x"),
         ("--hops", "0"),
-        ("--memory", "1GB", "--time", "1x"),
+        ("--key-memory", "1GB", "--time", "1x"),
         ("--noise", "x"),
     ):
         with pytest.raises(SystemExit) as caught:

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import keywright as kw
 import numpy as np
@@ -29,22 +30,28 @@ ENTROPY = bytes(range(32))
 SUBRINGS = ((11, 6, None), (10, 4, None))
 
 
-def ring_plan() -> kw.BootstrapperPlan:
-    """A bootstrap of 512 slots that begins in the ring of degree 2^10."""
+BOOTSTRAP: dict[str, Any] = {
+    "slots_to_coeffs": 2,
+    "coeffs_to_slots": 2,
+    "log_ratio": 5,
+    "cosine_degree": 62,
+    "double_angles": 1,
+    "arcsine_degree": 7,
+    "values": "real",
+}
+"""For `ring_parameters`."""
+
+
+def ring_parameters() -> kw.Parameters:
+    """Degree 2^12, with the two subrings."""
     widths = [50, 40, 40, 45, 45, 45, 45, 45] + 7 * [50] + [59, 60, 50] + 2 * [50]
     parameters = kw.Parameters.from_bits(12, widths, [50, 50, 50], 45, insecure=True)
-    return kw.BootstrapperPlan(
-        parameters.with_subrings(SUBRINGS),
-        slots_to_coeffs=2,
-        coeffs_to_slots=2,
-        log_ratio=5,
-        cosine_degree=62,
-        double_angles=1,
-        arcsine_degree=7,
-        values="real",
-        slots=512,
-        input_log_n=10,
-    )
+    return parameters.with_subrings(SUBRINGS)
+
+
+def ring_plan() -> kw.BootstrapperPlan:
+    """A bootstrap of 512 slots that begins in the ring of degree 2^10."""
+    return kw.BootstrapperPlan(ring_parameters(), **BOOTSTRAP, slots=512, input_log_n=10)
 
 
 def rings_of(plan: kw.BootstrapperPlan) -> tuple[Ring, ...]:

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from keywright.plan.keys.budget import Budget, InfeasibleBudgetError
 from keywright.plan.search.quick import plan_jointly
+from keywright.plan.search.rings import divide_budget
 
 
 def frontier(points: list[tuple[int, int]]) -> list[tuple[Any, float]]:
@@ -48,3 +50,32 @@ def test_no_other_choice_is_below_the_line_between_two_that_are_found(
 def test_one_ring_has_all_its_plans(points: list[tuple[int, int]]) -> None:
     ring = frontier(points)
     assert plan_jointly([ring]) == [((plan,), seconds) for plan, seconds in ring]
+
+
+@given(st.lists(POINTS, min_size=2, max_size=3), st.integers(1, 150))
+def test_a_budget_is_divided_as_all_rings_together_are_best(
+    points: list[list[tuple[int, int]]], amount: int
+) -> None:
+    """What is left is enough for the largest ring's own plan of the joint choice, where there is one."""
+    largest, *smaller = (frontier(one) for one in points)
+    joint = [
+        (sum(plan.stored_bytes for plan in plans), seconds, plans)
+        for plans, seconds in plan_jointly([largest, *smaller])
+    ]
+    times = {id(plan): seconds for ring in smaller for plan, seconds in ring}
+    for budget in (Budget(stored_bytes=amount), Budget(seconds=amount)):
+        by_bytes = budget.stored_bytes is not None
+        within = [one for one in joint if (one[0] if by_bytes else one[1]) <= amount]
+        try:
+            plans, left = divide_budget(largest, smaller, budget)
+        except InfeasibleBudgetError:
+            assert not within
+            continue
+        if within:
+            own = within[-1] if by_bytes else within[0]
+            assert plans == own[2][1:]
+        if by_bytes:
+            assert left.stored_bytes == amount - sum(plan.stored_bytes for plan in plans)
+        else:
+            assert left.seconds == pytest.approx(amount - sum(times[id(plan)] for plan in plans))
+    assert divide_budget(largest, [], Budget(seconds=amount)) == ((), Budget(seconds=amount))

@@ -81,7 +81,8 @@ pub fn write_secret(
     object.finish()
 }
 
-/// The packed secret of such an object: a part of `bytes`.
+/// The packed secret of such an object: a part of `bytes`. Secrets of smaller rings, which follow it where the server's parameters
+/// have some, are left: they fill less than it does.
 ///
 /// # Errors
 /// [`ClientError::Format`], [`ClientError::Checksum`], [`ClientError::ForeignParameters`]; [`ClientError::Range`] for a Hamming weight that
@@ -90,11 +91,13 @@ pub fn read_secret<'b>(parameters: &ClientParameters, bytes: &'b [u8]) -> Result
     const WHAT: &str = "the secret key";
     let object = Object::read(WHAT, bytes)?;
     let len = secret_bytes(parameters.log_n());
-    object.require(Kind::SecretKey, &parameters.literal().identity, len)?;
+    let with_smaller = object.body.len().clamp(len, 2 * len - 1);
+    object.require(Kind::SecretKey, &parameters.literal().identity, with_smaller)?;
     object.fields().finish()?;
     let mut coefficients = values();
     let (mut invalid, mut weight) = (0, 0);
-    for part in object.body.chunks(BLOCK / 4) {
+    let own = &object.body[..len];
+    for part in own.chunks(BLOCK / 4) {
         let coefficients = &mut coefficients[..4 * part.len()];
         invalid += unpack_ternary(part, coefficients);
         weight += coefficients.iter().map(|c| c.unsigned_abs()).sum::<u64>();
@@ -105,7 +108,7 @@ pub fn read_secret<'b>(parameters: &ClientParameters, bytes: &'b [u8]) -> Result
     let weights = parameters.literal().secret.weights(parameters.n());
     let (min, max) = (*weights.start() as u64, *weights.end() as u64);
     crate::error::in_range("nonzero coefficients of a secret", weight, min, max)?;
-    Ok(object.body)
+    Ok(own)
 }
 
 /// One half of a public key, in evaluation form.

@@ -22,6 +22,21 @@ def add_memory_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_key_memory_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare the budget of the keys."""
+    parser.add_argument(
+        "--key-memory",
+        metavar="SIZE",
+        help="most bytes of keys in memory, as 2GiB: others are read, or derived from master keys, ahead of "
+        "their use, and dropped (default: all, or as many as --memory leaves room for)",
+    )
+
+
+def key_memory(options: argparse.Namespace) -> int | None:
+    """Most bytes of keys at a time, if they are named."""
+    return None if options.key_memory is None else parse_bytes(options.key_memory)
+
+
 def memory_budget(options: argparse.Namespace) -> int:
     """Most bytes of the process: those that are named, or most of what is free."""
     return default_budget() if options.memory is None else parse_bytes(options.memory)

@@ -289,9 +289,20 @@ class PlanExecution:
     def bootstrapper_plans(self) -> list[BootstrapperPlan]:
         """The plans of the bootstraps with diagonals for the primes that most key switches of their level
         divide by: what to make `Bootstrapper`s of."""
-        levels = {group.level for group in self.plan.workload.groups if group.level > 0}
-        special = {level: self.special(level) for level in levels}
-        return [plan.with_special_primes(special) for plan in self.bootstraps]
+        return [plan.with_special_primes(self._diagonal_primes(plan)) for plan in self.bootstraps]
+
+    def _diagonal_primes(self, plan: BootstrapperPlan) -> dict[int, list[int]]:
+        """The special primes of a bootstrap's diagonals, by level: those of its first stage in the ring that
+        it begins in."""
+        begin = self.in_ring(plan.input_log_n if plan.input_log_n < self.parameters.log_n else 0)
+        last = plan.levels["slots_to_coeffs"][0]
+        found = {level: self.special(level) for level in self._levels if level > last}
+        return found | {level: begin.special(level) for level in begin._levels if level <= last}
+
+    @property
+    def _levels(self) -> set[int]:
+        """At which there are key switches of transforms in this ring, above the last one."""
+        return {group.level for group in self.plan.workload.groups if group.level > 0}
 
     def key_steps(self) -> list[list[KeySpec]]:
         """The keys of each step of the network, or of one bootstrap, in order: what `EvaluationKeys.stream`

@@ -49,7 +49,7 @@ class Process:
         samples: how many are evaluated in all; None for any number.
         makes_keys: whether the process makes its keys, or reads them.
         streams: whether keys may be streamed from a file.
-        key_memory: bytes of keys in memory at a time, if that is decided already.
+        key_memory: most bytes of keys in memory at a time; as the budget has room where not given.
         key_sets: how many owners' keys are in memory at a time.
     """
 
@@ -133,20 +133,23 @@ class _Candidate:
         return sum(TABLE_LIMBS * (8 << chain.log_n) * (len(chain.q) + len(chain.p)) for chain in chains)
 
     def key_ways(self) -> list[tuple[int | None, int, float]]:
-        """Bytes of keys at a time, None for all and as a number, and seconds that streaming takes."""
-        asked = self.process.key_memory
-        if asked is not None:
-            seconds = stream_seconds(self.execution.key_steps(), asked, self.model, self.chain.log_n)
-            return [(asked, asked, seconds)]
-        out: list[tuple[int | None, int, float]] = [(None, self.key_bytes, 0.0)]
-        if self.process.streams and self.execution.plan.masters is None:
-            steps = self.execution.key_steps()
-            least = least_key_memory(steps)
-            for share in STREAMED:
-                memory = least + int(share * (self.key_bytes - least))
-                seconds = stream_seconds(steps, memory, self.model, self.chain.log_n)
-                out.append((memory, memory, seconds))
+        """Bytes of keys at a time, None for all and as a number, and seconds that streaming takes; none where
+        the most that is allowed does not hold the largest key."""
+        most, every = self.process.key_memory, self.key_bytes
+        if most is None or every <= most:
+            most = every
+        if self.execution.plan.masters is not None:  # the engine forgets and derives them within the bound
+            return [(None, every, 0.0)] if most == every else [self._streamed(most)]
+        out: list[tuple[int | None, int, float]] = [(None, every, 0.0)] if most == every else []
+        least = least_key_memory(self.execution.key_steps())
+        if self.process.streams and least <= most:
+            out += [self._streamed(least + int(share * (most - least))) for share in STREAMED]
+            out += [] if most == every else [self._streamed(most)]
         return out
+
+    def _streamed(self, memory: int) -> tuple[int, int, float]:
+        steps = self.execution.key_steps()
+        return memory, memory, stream_seconds(steps, memory, self.model, self.chain.log_n)
 
     def choose(self, left: float) -> dict[Place, Way]:
         """A way to keep each transform, within bytes; the fewest bytes if these do not suffice."""
@@ -263,6 +266,11 @@ def plan_process(
         for candidate in (_Candidate(execution, network, process, model) for execution in executions)
         for keys in candidate.key_ways()
     ]
+    if not found:
+        least = min(least_key_memory(execution.key_steps()) for execution in executions)
+        asked = format_bytes(process.key_memory or 0)
+        text = f"{asked} for keys: allow at least {format_bytes(least)}, which the largest one takes"
+        raise MemoryBudgetError(text, needed=least, budget=process.key_memory or 0, parts={"keys": least})
     fitting = [plan for plan in found if plan.memory.total <= budget]
     if not fitting:
         raise _refusal(found, budget)

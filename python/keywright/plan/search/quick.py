@@ -10,6 +10,8 @@ from dataclasses import replace
 from typing import TypeVar
 
 from keywright._core import BootstrapperPlan, Parameters
+from keywright._units import format_bytes
+from keywright.errors import MemoryBudgetError
 from keywright.plan.cost.error_budget import error_budget
 from keywright.plan.cost.model import CostModel
 from keywright.plan.keys.execution import PlanExecution, as_planned, smaller_rings
@@ -201,6 +203,25 @@ def plan_candidates(
     count = min(COMPARED, len(found))
     places = sorted({round(index * (len(found) - 1) / max(1, count - 1)) for index in range(count)})
     return [_execution(found[place][0], network, parameters, bootstraps) for place in places]
+
+
+def fastest_within(candidates: Sequence[PlanExecution], most: int) -> PlanExecution:
+    """The fastest plan whose keys have at most so many bytes in memory.
+
+    Args:
+        candidates: of `plan_candidates`.
+        most: bytes.
+
+    Raises:
+        MemoryBudgetError: none has as few.
+    """
+    sizes = [candidate.plan.stored_bytes for candidate in candidates]
+    fitting = [place for place, size in enumerate(sizes) if size <= most]
+    if not fitting:
+        least = min(sizes)
+        text = f"no plan has keys of at most {format_bytes(most)}; the fewest bytes are {format_bytes(least)}"
+        raise MemoryBudgetError(text, needed=least, budget=most, parts={"keys": least})
+    return candidates[fitting[-1]]
 
 
 def _plan_rings(

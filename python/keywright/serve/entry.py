@@ -1,0 +1,85 @@
+"""How ciphertexts of thin clients enter and leave a program, as the folder of a model says it.
+
+A folder has one of three: `{"preset": NAME}`, a shipped one as it is; `{"preset": NAME, "slots": COUNT,
+"output_level": LEVEL}`, one as a deep program has it, with the program's smaller rings; or the numbers of a
+`BootstrapperPlan`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from keywright import nn
+from keywright._core import BootstrapperPlan, Parameters
+from keywright.errors import KeywrightError
+from keywright.nn.presets import preset_plan
+
+from .errors import ModelFolderError
+
+Literal = Mapping[str, Any]
+
+
+def deep_entry(program: nn.Program, preset: BootstrapperPlan, name: str) -> nn.Bootstrap:
+    """How ciphertexts enter a program that bootstraps with a preset: as they are bootstrapped in it, in the
+    largest ring, in as many slots as its inputs and outputs need.
+
+    Args:
+        program: the program.
+        preset: the bootstrapping as it is shipped.
+        name: of the preset.
+    """
+    own = program.bootstraps[0] if program.bootstraps else nn.Bootstrap.of(preset)
+    slots = max(own.slots, program.input_layout.period, program.output_layout.period)
+    return nn.Bootstrap(slots, own.input_level, own.output_level, preset=name)
+
+
+def deep_literal(entry: nn.Bootstrap) -> dict[str, Any]:
+    """What a folder says of it."""
+    return {"preset": entry.preset, "slots": entry.slots, "output_level": entry.output_level}
+
+
+def entry_plan(
+    program: nn.Program, plans: Sequence[BootstrapperPlan], parameters: Parameters, literal: Literal
+) -> BootstrapperPlan | None:
+    """The plan of what a folder says; the program's own where it bootstraps in the same way; None of nothing.
+
+    Args:
+        program: the program.
+        plans: of the program's bootstraps, in order.
+        parameters: of its ciphertexts.
+        literal: what the folder says.
+
+    Raises:
+        ModelFolderError: the numbers are not those of a plan, or the preset is for other parameters.
+    """
+    if not literal:
+        return None
+    try:
+        if "preset" not in literal:
+            return BootstrapperPlan(parameters, **literal)
+        if set(literal) == {"preset"}:
+            plan = _shipped(program, plans, str(literal["preset"]))
+        else:
+            plan = _deep(program, plans, **literal)
+    except (TypeError, nn.InvalidBootstrapError, KeywrightError) as error:
+        raise ModelFolderError(f"these are not the numbers of a bootstrapping: {error}") from error
+    if plan.parameters != parameters:
+        raise ModelFolderError(f"the parameters are not those of preset {literal['preset']}")
+    return plan
+
+
+def _shipped(program: nn.Program, plans: Sequence[BootstrapperPlan], name: str) -> BootstrapperPlan:
+    for bootstrap, plan in zip(program.bootstraps, plans, strict=True):
+        if bootstrap.preset == name:
+            return plan
+    return BootstrapperPlan.preset(name)
+
+
+def _deep(
+    program: nn.Program, plans: Sequence[BootstrapperPlan], *, preset: str, slots: int, output_level: int
+) -> BootstrapperPlan:
+    input_level = BootstrapperPlan.preset(preset).input_level
+    wanted = nn.Bootstrap(slots, input_level, output_level, preset=preset)
+    for bootstrap, plan in zip(program.bootstraps, plans, strict=True):
+        if deep_literal(bootstrap) == deep_literal(wanted) and not bootstrap.input_log_n:
+            return plan
+    return preset_plan(wanted, program)

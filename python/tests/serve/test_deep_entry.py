@@ -1,0 +1,85 @@
+"""A program with bootstraps and smaller rings that a thin client enters and leaves in fewer slots."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import keywright as kw
+import numpy as np
+import pytest
+from keywright import nn
+from keywright.nn.run.checking import run_clear
+from keywright.serve.entry import deep_entry, deep_literal, entry_plan
+from keywright.serve.errors import ModelFolderError
+from keywright.serve.model import Model, ModelRunner
+from tests.nn.conftest import build_model
+from tests.nn.test_bootstrapped_network import residual_network
+from tests.nn.test_rings_encrypted import BOOTSTRAP, ring_parameters, rings_of
+
+PRESET = "N16_QP1732_L9_S45_real"
+ENTRY = {**BOOTSTRAP, "slots": 256}
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    parameters = ring_parameters()
+    own = kw.BootstrapperPlan(parameters, **BOOTSTRAP, slots=512, input_log_n=10)
+    samples = np.random.default_rng(8).uniform(-1, 1, (6, 2, 8, 8))
+    target = nn.Target(
+        slots=own.slots,
+        levels=own.output_level,
+        output_level=own.input_level,
+        bootstraps=(dataclasses.replace(nn.Bootstrap.of(own), input_log_n=0),),
+        rings=rings_of(own),
+        fixed_slots=True,
+    )
+    program = nn.compile(residual_network(build_model), target, nn.Fit(calibration=samples))
+    return Model("deep", program, parameters, [own], kw.BootstrapperPlan(parameters, **ENTRY), ENTRY)
+
+
+def test_a_thin_client_enters_a_deep_program(model: Model) -> None:
+    """Its secret is that of the largest ring; keys are of all rings; the answer is the program's."""
+    assert model.entry is not None
+    assert model.client is not None
+    assert (model.entry.slots, model.program.slots) == (256, 512)
+    assert {spec.log_n for spec in model.specs} == {12, 11, 10}
+    secret = kw.SecretKey.generate(model.parameters)
+    client = kw.Client.from_secret_bytes(secret.to_bytes(), model.client)
+    keys = kw.KeyGenerator(secret).evaluation_keys(relinearization=False, specs=model.specs)
+    sample = np.random.default_rng(9).uniform(-1, 1, (2, 8, 8))
+    one = 2.0**model.client.fraction_bits
+    rows = model.manifest.input.pack(sample[np.newaxis])
+    sent = [client.encrypt(np.rint(row * one).astype(np.int64), dropped=0) for row in rows]
+    steps: list[None] = []
+    results = ModelRunner(model).run(
+        keys, [model.read_input(data) for data in sent], lambda: steps.append(None)
+    )
+    answers = np.asarray([client.decrypt(model.write_output(result)) / one for result in results])
+    scores = model.manifest.output.unpack(answers, 1)[0] * model.manifest.factor
+    error = np.abs(scores - run_clear(model.program, sample)).max()
+    assert error <= max(result.error_bound for result in results) * model.manifest.factor
+    assert len(steps) == model.steps
+
+
+def test_a_folder_has_the_entry(model: Model, tmp_path: Path) -> None:
+    """The numbers of a plan make it again; wrong ones are refused."""
+    again = entry_plan(model.program, model.plans, model.parameters, ENTRY)
+    assert again is not None
+    assert repr(again) == repr(model.entry)
+    with pytest.raises(ModelFolderError, match="not the numbers"):
+        entry_plan(model.program, model.plans, model.parameters, {**ENTRY, "slots": 3})
+    with pytest.raises(ModelFolderError, match="not the numbers"):
+        entry_plan(
+            model.program, model.plans, model.parameters, {"preset": "N16_QP1732_L9_S45_real", "slots": 4}
+        )
+
+
+def test_an_entry_holds_inputs_and_outputs(model: Model) -> None:
+    """In fewer slots than the bootstraps of the program have, values would fall on each other."""
+    small = kw.BootstrapperPlan(model.parameters, **{**ENTRY, "slots": 64})
+    with pytest.raises(ModelFolderError, match="512 slots"):
+        dataclasses.replace(model, entry=small)
+    chosen = deep_entry(model.program, kw.BootstrapperPlan.preset(PRESET), PRESET)
+    assert chosen.slots >= model.program.input_layout.period
+    assert deep_literal(chosen)["output_level"] == model.program.bootstraps[0].output_level
