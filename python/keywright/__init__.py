@@ -90,7 +90,7 @@ from keywright.matrices import matrix_transform
 from keywright.values import Encrypted, EncryptedIntegers
 
 if TYPE_CHECKING:
-    from keywright import federated, inference, nn, serve
+    from keywright import federated, inference, nn, security, serve
     from keywright.inference import (
         CompiledModel,
         compile,  # noqa: A004 (read as keywright.compile)
@@ -171,13 +171,14 @@ __all__ = [
     "parameters_for_circuit",
     "presets",
     "read_key_set_head",
+    "security",
     "serve",
     "set_threads",
     "threads",
 ]
 
 
-_ROOMS = ("federated", "inference", "nn", "serve")
+_ROOMS = ("federated", "inference", "nn", "security", "serve")
 _OF_INFERENCE = ("CompiledModel", "compile", "load_client", "load_server")
 
 

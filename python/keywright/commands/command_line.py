@@ -23,6 +23,7 @@ from keywright.commands import (
     plan,
     presets,
     run,
+    security,
     serve,
 )
 from keywright.commands.helpers.errors import CommandError
@@ -40,6 +41,7 @@ COMMANDS = (
     serve,
     info,
     presets,
+    security,
     plan,
     calibrate,
     bench,

@@ -1,7 +1,7 @@
 """List the parameter sets that have names.
 
-Levels of one with bootstraps are those that a bootstrap leaves. Every key has 128 bits of classical security,
-by the bound for its secret: docs/bootstrapping.md says what that is for the ephemeral one.
+Levels of one with bootstraps are those that a bootstrap leaves. Every key has at least 128 bits of
+classical security, as `keywright security` estimates it.
 """
 
 import argparse
