@@ -39,8 +39,8 @@ def grid_search(evaluate: Evaluate, most_guessed: int, most_beta: int) -> Cost:
     Costs have one valley along either number, up to steps of a bit where an integer changes; finer grids are
     wide enough to leave the neighbourhood of such a step.
     """
-    zetas = np.unique(np.round(np.concatenate([[0], np.geomspace(1, max(most_guessed, 1), 28)])))
-    zetas = np.unique(np.append(zetas, np.round(most_guessed * np.linspace(0, 1, 25))))
+    zetas = np.unique(np.round(np.concatenate([[0], np.geomspace(1, max(most_guessed, 1), 16)])))
+    zetas = np.unique(np.append(zetas, np.round(most_guessed * np.linspace(0, 1, 17))))
     zetas = zetas[zetas <= most_guessed].astype(int)
     betas = np.unique(np.round(np.geomspace(MIN_BETA, most_beta, 40)))
     best, zeta, beta = _least(evaluate, zetas, betas)

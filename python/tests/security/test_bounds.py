@@ -62,7 +62,7 @@ def test_the_command_takes_numbers(capsys: pytest.CaptureFixture[str]) -> None:
         ((), "say what to estimate"),
         (("N13_QP214_S38", "--log-n", "13"), "say what to estimate"),
         (("--log-n", "13"), "one of two is missing"),
-        (("--log-n", "64", "--log-qp", "100"), "--log-n 64"),
+        (("--log-n", "64", "--log-qp", "100"), "outside 5"),
         (("--log-n", "13", "--log-qp", "100", "--secret", "sparse:"), "no distribution"),
         (("--log-n", "13", "--log-qp", "100", "--secret", "sparse:9000"), "weight of the secret"),
         (("--log-n", "13", "--log-qp", "1"), "modulus"),
