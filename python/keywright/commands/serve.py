@@ -1,9 +1,9 @@
-"""Serve a compiled model to clients that keep their secret: manifest, keys, evaluations, over HTTP.
+"""Serve compiled models to clients that keep their secret: manifests, keys, evaluations, over HTTP.
 
 It listens on the loopback, where nobody else can ask, unless --host says otherwise. Nothing here encrypts or
 authenticates a connection: put it behind a server that does before others can reach it. Keys of clients are
 kept under --state until they are deleted or not used for --expiry seconds; an upload that was interrupted
-goes on where it was, also after this process was killed.
+goes on where it was, and what was accepted is evaluated, also after this process was killed.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from keywright._terminal import Terminal
 from keywright._units import format_bytes, format_seconds
 from keywright.plan.memory.machine import resident_bytes
-from keywright.serve import Model, Service, load_page
+from keywright.serve import Model, Service, Workers, load_page
 
 from .helpers.errors import CommandError
 from .helpers.memory import add_memory_argument, memory_budget
@@ -30,10 +30,21 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("folder", type=Path, metavar="MODEL", help="folder of keywright compile")
+    parser.add_argument(
+        "folders",
+        type=Path,
+        metavar="MODEL",
+        nargs="+",
+        help="folder of keywright compile; several are models, or versions of one, the newest first",
+    )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     parser.add_argument("--port", type=int, default=8700, help="port; 0 for any that is free (default 8700)")
-    parser.add_argument("--state", type=Path, help="folder of the clients' keys; a temporary one by default")
+    parser.add_argument(
+        "--state", type=Path, help="folder of the clients' keys and evaluations; a temporary one by default"
+    )
+    parser.add_argument(
+        "--workers", type=int, default=1, help="processes that evaluate, each on all threads (default 1)"
+    )
     parser.add_argument("--page", type=Path, help="folder of a page to serve with the model")
     parser.add_argument("--clients", type=int, default=16, help="key sets kept at most (default 16)")
     parser.add_argument(
@@ -59,21 +70,29 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         raise CommandError(f"--clients {options.clients}: at least 1 is needed")
     if not options.expiry > 0.0:
         raise CommandError(f"--expiry {options.expiry}: a number of seconds above 0 is needed")
-    model = Model.load(options.folder)
+    if options.workers < 1:
+        raise CommandError(f"--workers {options.workers}: at least 1 is needed")
+    models = [Model.load(folder) for folder in options.folders]
     page = {} if options.page is None else load_page(options.page)
     with terminal.progress("planning memory", None):
-        planned = model.plan_process(memory_budget(options), resident_bytes())
+        budget = memory_budget(options) // (options.workers * len(models))
+        plans = [model.plan_process(budget, resident_bytes()) for model in models]
     with _state(options.state) as state:
-        terminal.note(f"at most {planned.memory.describe()}; {planned.explain()}")
-        terminal.note(f"encoding {model.name}: {model.parameters!r}")
+        for model, planned in zip(models, plans, strict=True):
+            terminal.note(f"{model.name}: {model.parameters!r}")
+            terminal.note(f"at most {planned.memory.describe()}; {planned.explain()}")
+        workers = Workers(options.workers)
         service = Service(
-            model,
+            models,
             state,
             capacity=options.clients,
             expiry=options.expiry,
             on_event=terminal.note,
-            planned=planned,
+            workers=workers,
+            budget=budget,
         )
+        with terminal.progress("encoding", None):
+            service.prepare()
         names = frozenset(name.lower() for name in options.name)
 
         def told(method: str, path: str, status: int, received: int, sent: int, seconds: float) -> None:
@@ -85,14 +104,20 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         )
         with server, _signals(server):
             if terminal.json:
-                memory = {"predicted_peak_bytes": planned.memory.total, "memory": planned.memory.parts()}
-                terminal.record({"url": server.url, "model": model.manifest.hash, **memory})
-            terminal.note(
-                f"{server.url} serves {model.name}, {format_bytes(model.manifest.key_bytes)} of keys per "
-                f"client, model {model.manifest.hash}"
-            )
+                memory = {
+                    "predicted_peak_bytes": options.workers * sum(plan.memory.total for plan in plans),
+                    "memory": [plan.memory.parts() for plan in plans],
+                }
+                hashes = [model.manifest.hash for model in models]
+                terminal.record({"url": server.url, "model": hashes[0], "models": hashes, **memory})
+            for model in models:
+                terminal.note(
+                    f"{server.url} serves {model.name}, {format_bytes(model.manifest.key_bytes)} of keys per "
+                    f"client, model {model.manifest.hash}"
+                )
             server.serve_forever()
         service.close()
+        workers.close()
 
 
 @contextmanager

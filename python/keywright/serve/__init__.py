@@ -13,6 +13,7 @@ from .model import Model, ModelRunner
 from .pages import load_page
 from .remote import RemoteModel, Session
 from .service import Service
+from .workers import Workers
 
 if TYPE_CHECKING:
     from .app import application
@@ -28,6 +29,7 @@ __all__ = [
     "Server",
     "Service",
     "Session",
+    "Workers",
     "application",
     "load_page",
 ]

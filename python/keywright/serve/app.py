@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
+from string import digits
 
 import anyio
 from anyio.to_thread import run_sync
@@ -30,6 +31,9 @@ EXPIRE_EVERY_S = 1.0
 
 ROUTES = (
     ("/v1/model", "GET", "manifest"),
+    ("/v1/models", "GET", "models"),
+    ("/v1/models/{model}", "GET", "manifest_of"),
+    ("/v1/configurations/{configuration}", "GET", "configuration"),
     ("/v1/keys", "POST", "create_keys"),
     ("/v1/keys/{keys}", "GET", "keys"),
     ("/v1/keys/{keys}", "PUT", "receive_keys"),
@@ -38,6 +42,7 @@ ROUTES = (
     ("/v1/keys/{keys}/seen", "GET", "seen"),
     ("/v1/keys/{keys}/jobs", "POST", "submit"),
     ("/v1/jobs/{job}", "GET", "job"),
+    ("/v1/jobs/{job}", "DELETE", "cancel"),
     ("/v1/jobs/{job}/result", "GET", "result"),
 )
 """Path, method, and the method of `Routes` that answers."""
@@ -96,6 +101,18 @@ class Routes:
         """``GET /v1/model``."""
         return Response(self._service.manifest(), media_type="application/json")
 
+    async def models(self, request: Request) -> Response:
+        """``GET /v1/models``."""
+        return answer(self._service.models())
+
+    async def manifest_of(self, request: Request) -> Response:
+        """``GET /v1/models/HASH``."""
+        return Response(self._service.manifest(_name(request, "model")), media_type="application/json")
+
+    async def configuration(self, request: Request) -> Response:
+        """``GET /v1/configurations/ID``."""
+        return answer(self._service.configuration(_name(request, "configuration")))
+
     async def create_keys(self, request: Request) -> Response:
         """``POST /v1/keys``."""
         entry = _parse(await _body(request, MAX_JSON))
@@ -138,18 +155,27 @@ class Routes:
         return answer(self._service.seen(_name(request, "keys")))
 
     async def submit(self, request: Request) -> Response:
-        """``POST /v1/keys/ID/jobs``."""
-        message = await _body(request, self._service.model.request_bytes)
-        entry = await run_sync(self._service.submit, _name(request, "keys"), message)
-        return answer(entry, HTTPStatus.ACCEPTED)
+        """``POST /v1/keys/ID/jobs?model=HASH&priority=N``."""
+        message = await _body(request, self._service.request_bytes())
+        model, priority = request.query_params.get("model"), request.query_params.get("priority", "0")
+        if len(priority) != 1 or priority not in digits:
+            raise BadRequestError("?priority= is a digit")
+        call = partial(self._service.submit, _name(request, "keys"), message, model, int(priority))
+        return answer(await run_sync(call), HTTPStatus.ACCEPTED)
 
     async def job(self, request: Request) -> Response:
         """``GET /v1/jobs/JOB``."""
         return answer(self._service.job(_name(request, "job")))
 
+    async def cancel(self, request: Request) -> Response:
+        """``DELETE /v1/jobs/JOB``."""
+        _announced(request, 0)
+        return answer(await run_sync(self._service.cancel, _name(request, "job")))
+
     async def result(self, request: Request) -> Response:
         """``GET /v1/jobs/JOB/result``."""
-        return Response(self._service.result(_name(request, "job")), media_type="application/octet-stream")
+        data = await run_sync(self._service.result, _name(request, "job"))
+        return Response(data, media_type="application/octet-stream")
 
     async def page(self, request: Request) -> Response:
         """A file of the page, from memory."""

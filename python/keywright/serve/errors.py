@@ -119,8 +119,24 @@ class OtherModelError(ServeError, ValueError):
     expected: str = ""
 
 
+class RetiredError(ServeError):
+    """A model or a configuration of keys that was served and is not any more.
+
+    Attributes:
+        found: hash of the model, or identifier of the configuration.
+        successor: hash of the model of the same name that is served, empty if there is none.
+        configuration: of the successor's keys: where it is the same, the keys can be used on.
+    """
+
+    code = "retired"
+    status = HTTPStatus.GONE
+    found: str = ""
+    successor: str = ""
+    configuration: str = ""
+
+
 class UnknownKeysError(ServeError, LookupError):
-    """No key set of that identifier: it never was, was deleted, or made room for others."""
+    """No key set of that identifier: it never was, was deleted, expired, or made room for others."""
 
     code = "unknown_keys"
     status = HTTPStatus.NOT_FOUND
@@ -191,6 +207,24 @@ class ServerMissingError(ServeError, ImportError):
         super().__init__(f"{package} is not installed; install it with: pip install 'keywright[serve]'")
 
 
+class CancelledError(ServeError):
+    """An evaluation that nobody waits for any more."""
+
+    code = "cancelled"
+
+
+class UnforeseenError(ServeError):
+    """What was raised in an evaluation that nobody expected.
+
+    Attributes:
+        unforeseen: its traceback, for whoever runs the server.
+    """
+
+    def __init__(self, message: str, unforeseen: str) -> None:
+        super().__init__(message)
+        self.unforeseen = unforeseen
+
+
 class ModelFolderError(ServeError, ValueError):
     """A folder that holds no compiled model that can be served."""
 
@@ -225,6 +259,7 @@ REFUSALS: dict[str, type[ServeError]] = {
         SecretRefusedError,
         InvalidObjectError,
         OtherModelError,
+        RetiredError,
         UnknownKeysError,
         UnknownJobError,
         WrongOffsetError,
@@ -232,6 +267,7 @@ REFUSALS: dict[str, type[ServeError]] = {
         NotDoneError,
         BusyError,
         EvaluationFailedError,
+        CancelledError,
     )
 }
 """What a server can say, by code."""

@@ -1,22 +1,28 @@
-"""Evaluations, one after the other: each uses all threads of the engine."""
+"""Evaluations that were asked for: on the disk until they are fetched, and whose turn it is."""
 
 import contextlib
-import queue
 import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from traceback import format_exception
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
-from keywright.errors import KeywrightError
+from .database import Database, Row
+from .errors import REFUSALS, BusyError, NotDoneError, ServeError, UnknownJobError
+from .worker import write_whole
 
-from .errors import BusyError, NotDoneError, ServeError, UnknownJobError
+State = Literal["waiting", "running", "done", "failed"]
 
-KEPT = 64
-"""Jobs that are remembered after they are done."""
+FETCHED_S = 60.0
+"""How long an answer is kept that was fetched: the connection may have broken."""
+
+EACH = 8
+"""Evaluations of one client that wait."""
+
+MAX_PRIORITY = 9
 
 
 @dataclass
@@ -26,30 +32,30 @@ class Job:
     Attributes:
         identifier: 32 hexadecimal digits.
         owner: identifier of the keys.
+        model: hash of the model.
+        priority: 0 to `MAX_PRIORITY`: of one client's, larger ones first.
         total: steps that it takes.
         state: where it is.
+        attempts: how often it was begun.
         done: steps that are done.
         seconds: what the evaluation took.
-        result: bytes of the ciphertexts of the answer.
         error: why it failed.
-        unforeseen: the traceback of what was raised that nobody expected.
-        work: what is done, with its inputs; None once it has begun.
+        touched: when it ended or was fetched, in seconds of a clock that nobody sets.
+        fetched: whether its answer was.
     """
 
     identifier: str
     owner: str
+    model: str
+    priority: int
     total: int
-    work: Callable[["Job"], list[bytes]] | None = field(repr=False)
-    state: Literal["waiting", "running", "done", "failed"] = "waiting"
+    state: State = "waiting"
+    attempts: int = 0
     done: int = 0
     seconds: float = 0.0
-    result: Sequence[bytes] = field(default=(), repr=False)
     error: ServeError | None = None
-    unforeseen: str | None = None
-
-    def step(self) -> None:
-        """Count a step."""
-        self.done += 1
+    touched: float = 0.0
+    fetched: bool = False
 
     def to_json(self) -> dict[str, object]:
         """What a client is told."""
@@ -63,39 +69,120 @@ class Job:
         return entry | ({} if self.error is None else self.error.reason())
 
 
-class Worker:
-    """The thread that evaluates.
+class Jobs:
+    """The jobs of a service. Each client with waiting jobs has a turn after every other one.
 
     Args:
-        waiting: how many jobs may wait.
-        on_end: called with every job that ended.
+        folder: where messages and answers are.
+        database: where the rest is noted. Jobs of an earlier process that had not ended wait again.
+        waiting: how many may wait, of all clients.
     """
 
-    def __init__(self, waiting: int = 8, on_end: Callable[[Job], object] | None = None) -> None:
-        self._queue: queue.Queue[Job | None] = queue.Queue(waiting)
-        self._jobs: OrderedDict[str, Job] = OrderedDict()
-        self._lock = threading.Lock()
-        self._on_end = on_end
-        self._thread = threading.Thread(target=self._run, name="keywright-worker", daemon=True)
-        self._thread.start()
+    def __init__(self, folder: Path, database: Database, waiting: int = 256) -> None:
+        self._folder, self._database, self.waiting = folder, database, waiting
+        folder.mkdir(exist_ok=True, mode=0o700)
+        self._turn = threading.Condition()
+        self._jobs: dict[str, Job] = {}
+        self._queues: OrderedDict[str, list[Job]] = OrderedDict()
+        self._number, self._ended = 0, False
+        for row in database.jobs():
+            self._recover(row)
+        known = {path.name for job in self._jobs for path in (self.message(job), self.answer(job))}
+        for path in folder.iterdir():
+            if path.name not in known:
+                path.unlink(missing_ok=True)
 
-    def submit(self, owner: str, total: int, work: Callable[[Job], list[bytes]]) -> Job:
-        """Queue an evaluation.
+    def _recover(self, row: Row) -> None:
+        identifier, self._number = str(row["job"]), row["number"] + 1
+        numbers = {name: row[name] for name in ("priority", "total", "attempts", "seconds")}
+        job = Job(identifier, row["owner"], row["model"], **numbers, touched=time.monotonic())
+        if row["state"] == "failed":
+            code, _, text = str(row["error"]).partition(" ")
+            job.state, job.error = "failed", REFUSALS.get(code, ServeError)(text)
+        elif self.answer(identifier).is_file():
+            job.state, job.done = "done", job.total
+        elif self.message(identifier).is_file():
+            self._put(job)
+        else:
+            self._database.delete_job(identifier)
+            return
+        self._jobs[identifier] = job
+
+    def message(self, identifier: str) -> Path:
+        """Where the ciphertexts of a job are."""
+        return self._folder / f"{identifier}.message"
+
+    def answer(self, identifier: str) -> Path:
+        """Where its answer is, or will be."""
+        return self._folder / f"{identifier}.answer"
+
+    def __len__(self) -> int:
+        return sum(map(len, self._queues.values()))
+
+    def add(self, owner: str, model: str, total: int, message: bytes, priority: int = 0) -> Job:
+        """Accept a job: it is on the disk when this returns.
 
         Raises:
-            BusyError: as many wait as may.
+            BusyError: as many wait as may, of all clients or of this one.
         """
-        job = Job(secrets.token_hex(16), owner, total, work)
-        with self._lock:
-            try:
-                self._queue.put_nowait(job)
-            except queue.Full:
-                raise BusyError(f"{self._queue.maxsize} evaluations wait; ask again later") from None
+        with self._turn:
+            for most, count in ((EACH, len(self._queues.get(owner, ()))), (self.waiting, len(self))):
+                if count >= most:
+                    raise BusyError(f"{most} evaluations wait; ask again later")
+            job = Job(secrets.token_hex(16), owner, model, priority, total)
+            write_whole(self.message(job.identifier), message)
+            row = {"job": job.identifier, "owner": owner, "model": model, "priority": priority}
+            row |= {"state": "waiting", "attempts": 0, "total": total, "seconds": 0.0, "number": self._number}
+            self._database.add_job(row)
+            self._number += 1
             self._jobs[job.identifier] = job
-            ended = [key for key, kept in self._jobs.items() if kept.state in ("done", "failed")]
-            for key in ended[: max(0, len(ended) - KEPT)]:
-                del self._jobs[key]
+            self._put(job)
+            self._turn.notify()
         return job
+
+    def _put(self, job: Job) -> None:
+        """Have a job wait, behind those of its client that are as urgent."""
+        waiting = self._queues.setdefault(job.owner, [])
+        place = next((i for i, other in enumerate(waiting) if other.priority < job.priority), len(waiting))
+        waiting.insert(place, job)
+
+    def take(self) -> Job | None:
+        """The job whose turn it is, which then runs; waits for one. None after `close`."""
+        with self._turn:
+            while not self._queues and not self._ended:
+                self._turn.wait()
+            if self._ended:
+                return None
+            owner, waiting = next(iter(self._queues.items()))
+            job = waiting.pop(0)
+            # Its client comes after all the others.
+            del self._queues[owner]
+            if waiting:
+                self._queues[owner] = waiting
+            job.state, job.attempts, job.done = "running", job.attempts + 1, 0
+            self._database.set_job(job.identifier, state="running", attempts=job.attempts)
+            return job
+
+    def again(self, job: Job) -> None:
+        """Have a job wait again whose worker ended."""
+        with self._turn:
+            if job.identifier in self._jobs:
+                job.state = "waiting"
+                self._queues.setdefault(job.owner, []).insert(0, job)
+                self._turn.notify()
+
+    def end(self, job: Job, seconds: float = 0.0, error: ServeError | None = None) -> bool:
+        """Note how a job ended; its message goes. Returns False if nobody waits for it any more."""
+        with self._turn:
+            if job.identifier not in self._jobs:
+                self.answer(job.identifier).unlink(missing_ok=True)
+                return False
+            job.seconds, job.error, job.touched = seconds, error, time.monotonic()
+            job.state = "done" if error is None else "failed"
+            text = None if error is None else f"{error.code} {error}"
+            self._database.set_job(job.identifier, state=job.state, seconds=seconds, error=text)
+            self.message(job.identifier).unlink(missing_ok=True)
+            return True
 
     def get(self, identifier: str) -> Job:
         """The job of an identifier.
@@ -103,13 +190,12 @@ class Worker:
         Raises:
             UnknownJobError: there is none.
         """
-        with self._lock:
-            job = self._jobs.get(identifier)
+        job = self._jobs.get(identifier)
         if job is None:
             raise UnknownJobError("no evaluation of that identifier is here (any more)")
         return job
 
-    def result(self, identifier: str) -> Sequence[bytes]:
+    def fetch(self, identifier: str) -> bytes:
         """The answer of a job.
 
         Raises:
@@ -122,50 +208,39 @@ class Worker:
             raise job.error
         if job.state != "done":
             raise NotDoneError(f"{job.done} of {job.total} steps are done; ask again later")
-        return job.result
+        answer = self.answer(identifier).read_bytes()
+        job.fetched, job.touched = True, time.monotonic()
+        return answer
 
-    def forget(self, owner: str) -> None:
-        """Drop the jobs of a client; one that runs ends, and its answer is dropped."""
-        with self._lock:
-            for key in [key for key, job in self._jobs.items() if job.owner == owner]:
-                del self._jobs[key]
+    def delete(self, jobs: Sequence[Job]) -> None:
+        """Drop jobs with their messages and answers. What is computed of one that runs goes when it ends."""
+        with self._turn:
+            for job in jobs:
+                if self._jobs.pop(job.identifier, None) is None:
+                    continue
+                if job in self._queues.get(job.owner, ()):
+                    self._queues[job.owner].remove(job)
+                    if not self._queues[job.owner]:
+                        del self._queues[job.owner]
+                for path in (self.message(job.identifier), self.answer(job.identifier)):
+                    path.unlink(missing_ok=True)
+                self._database.delete_job(job.identifier)
+
+    def of(self, owner: str) -> list[Job]:
+        """The jobs of a client."""
+        with self._turn:
+            return [job for job in self._jobs.values() if job.owner == owner]
+
+    def expire(self, after: float) -> None:
+        """Drop what ended long ago, or was fetched a minute ago."""
+        now = time.monotonic()
+        with self._turn:
+            ended = [job for job in self._jobs.values() if job.state in ("done", "failed")]
+            old = [job for job in ended if now - job.touched > (FETCHED_S if job.fetched else after)]
+        self.delete(old)
 
     def close(self) -> None:
-        """End after the job that runs; those that wait are dropped."""
-        with contextlib.suppress(queue.Empty):
-            while True:
-                self._queue.get_nowait()
-        self._queue.put(None)
-        self._thread.join()
-
-    def _run(self) -> None:
-        while (job := self._queue.get()) is not None:
-            with self._lock:
-                if job.identifier not in self._jobs:
-                    continue
-            self._do(job)
-            if self._on_end is not None:
-                # Who watches ends no thread.
-                with contextlib.suppress(Exception):
-                    self._on_end(job)
-
-    def _do(self, job: Job) -> None:
-        """Run one job. Nothing that it raises ends the thread, and nothing of its inputs is kept."""
-        work, job.work = job.work, None
-        if work is None:
-            return
-        job.state = "running"
-        start = time.perf_counter()
-        try:
-            job.result = work(job)
-            job.seconds = time.perf_counter() - start
-            job.state = "done"
-        except ServeError as error:
-            # Without its traceback, which keeps what was computed with.
-            job.error, job.state = type(error)(str(error), **error.details), "failed"
-        except (KeywrightError, OSError, MemoryError) as error:
-            job.error, job.state = ServeError(f"the evaluation failed: {error}"), "failed"
-        except Exception as error:  # noqa: BLE001 - whatever it is, the thread goes on
-            job.unforeseen = "".join(format_exception(error)).rstrip()
-            reason = "the evaluation failed for a reason that nobody foresaw; the server has it"
-            job.error, job.state = ServeError(reason), "failed"
+        """Have `take` return None; those that wait stay on the disk."""
+        with self._turn, contextlib.suppress(RuntimeError):
+            self._ended = True
+            self._turn.notify_all()

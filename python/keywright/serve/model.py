@@ -87,6 +87,7 @@ class Model:
         entry_literal: what makes `entry`, see `keywright.serve.entry`.
         labels: what the outputs stand for.
         key_plan: of the keys that clients send; made where it is not given (`plan_network`).
+        folder: that it was loaded from.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Model:
     entry_literal: Mapping[str, Any] = field(default_factory=dict)
     labels: tuple[str, ...] = ()
     key_plan: KeyPlan | None = field(default=None, repr=False)
+    folder: Path | None = None
 
     def __post_init__(self) -> None:
         program, entry = self.program, self.entry
@@ -338,6 +340,7 @@ class Model:
             literal,
             labels,
             planned,
+            folder,
         )
 
 

@@ -42,8 +42,10 @@ from .errors import (
     InvalidReplyError,
     ManifestError,
     OtherModelError,
+    RetiredError,
     ServeError,
     UnknownJobError,
+    UnknownKeysError,
     UnreachableError,
     WrongOffsetError,
     refusal,
@@ -54,6 +56,9 @@ MAX_JSON = 1 << 20
 PIECE_BYTES = 4 << 20
 TIMEOUT_S = 60.0
 POLL_S = 0.05
+RENEWALS = 2
+"""How often keys are made anew for a server that does not have them any more."""
+
 RETRIES = 5
 """How often an upload goes on after a connection that broke, without a byte of progress in between, and how
 often another request is made again."""
@@ -85,7 +90,15 @@ class RemoteModel:
             raise UnreachableError(f"{url!r} is no address of a server; it begins with http:// or https://")
         self._connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self._host, self._port, self._base = parts.hostname, parts.port, parts.path.rstrip("/")
-        data = self.request("GET", "/v1/model", limit=MAX_BYTES)
+        self._pinned, self._program = pinned, program
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Ask for the manifest again, as after another version of the model has taken its place; errors as
+        above."""
+        pinned, program = self._pinned, self._program
+        path = "/v1/model" if pinned is None else f"/v1/models/{pinned}"
+        data = self.request("GET", path, limit=MAX_BYTES)
         self.manifest = Manifest.read(data)
         if pinned is not None and self.manifest.hash != pinned:
             raise OtherModelError(
@@ -93,7 +106,6 @@ class RemoteModel:
                 found=self.manifest.hash,
                 expected=pinned,
             )
-        self._program = program
         if program is not None and digest(program) != self.manifest.program:
             raise OtherModelError(
                 f"the server has the program {self.manifest.program}, and {digest(program)} is given",
@@ -189,18 +201,37 @@ class Session:
     """
 
     def __init__(self, remote: RemoteModel, secret: SecretKey | None = None) -> None:
-        self.remote, self.manifest = remote, remote.manifest
+        self.remote = remote
+        self._identifier: str | None = None
+        self._take(secret)
+        self._folder = tempfile.TemporaryDirectory(prefix="keywright.")
+
+    def _take(self, secret: SecretKey | None) -> None:
+        """Work with the manifest of the remote model."""
+        self.manifest = self.remote.manifest
         self.parameters = Parameters.from_bytes(self.manifest.parameters)
         self._specs = read_key_set_head(self.manifest.key_set, self.parameters)
-        secret = SecretKey.generate(self.parameters) if secret is None else secret
-        self._generator = KeyGenerator(secret)
-        self._decryptor = Decryptor(secret)
+        self._secret = SecretKey.generate(self.parameters) if secret is None else secret
+        self._generator = KeyGenerator(self._secret)
+        self._decryptor = Decryptor(self._secret)
         self._client: Client | None = None
         if self.manifest.packing == "coefficients":
             parameters = ClientParameters.from_bytes(self.manifest.client)
-            self._client = Client.from_secret_bytes(secret.to_bytes(), parameters)
-        self._identifier: str | None = None
-        self._folder = tempfile.TemporaryDirectory(prefix="keywright.")
+            self._client = Client.from_secret_bytes(self._secret.to_bytes(), parameters)
+
+    def _follow(self) -> None:
+        """Go on with the model that has taken the place of this one. Keys are kept where it takes them."""
+        before = self.manifest
+        self.remote.refresh()
+        same = self.remote.manifest.parameters == before.parameters
+        self._take(self._secret if same else None)
+        if not same or self.manifest.key_set != before.key_set:
+            self._drop_keys()
+
+    def _drop_keys(self) -> None:
+        """Have nothing that the server has: `upload_keys` makes a set anew."""
+        self._identifier = None
+        (Path(self._folder.name) / "keys.kw").unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
         return self
@@ -211,7 +242,8 @@ class Session:
         self.close()
 
     def upload_keys(self, progress: Progress | None = None) -> None:
-        """Make the keys that the model needs and send them; goes on after a connection that breaks.
+        """Make the keys that the model needs and send them; goes on after a connection that breaks, and
+        begins anew where the server has forgotten what came, or serves another version of the model.
 
         Args:
             progress: called with bytes sent and bytes in all.
@@ -221,6 +253,16 @@ class Session:
             OtherModelError: the server has another model by now.
             ServeError: what the server refuses.
         """
+        for _ in range(RENEWALS):
+            try:
+                return self._upload_keys(progress)
+            except UnknownKeysError:
+                self._drop_keys()
+            except RetiredError:
+                self._follow()
+        return self._upload_keys(progress)
+
+    def _upload_keys(self, progress: Progress | None) -> None:
         path = Path(self._folder.name) / "keys.kw"
         if not path.exists():
             self._generator.save_evaluation_keys(path, self._specs)
@@ -254,14 +296,20 @@ class Session:
                     raise InvalidReplyError(f"the server takes no byte after {received} of {total}")
                 if progress is not None:
                     progress(received, total)
+        # Of many keys the check takes longer than a request.
+        keys = f"/v1/keys/{self._identifier}"
+        while _persist(lambda: self.remote.ask("GET", keys)).get("ready") is not True:
+            time.sleep(POLL_S)
         path.unlink()
 
     def infer(
         self, samples: ArrayLike, progress: Progress | None = None, *, force: bool = False
     ) -> NDArray[np.float64]:
         """The model's result for samples, computed on ciphertexts. As many as the model takes at a time are
-        one request. After a connection that breaks, where the server is busy, or after its restart with the
-        keys that it had, a request is made again: at worst its samples are evaluated several times.
+        one request. After a connection that breaks, where the server is busy, or after its restart, a request
+        is made again: at worst its samples are evaluated several times. Keys that the server does not have
+        any more are made anew; where another version has taken the model's place and none is pinned, that
+        one is asked.
 
         Args:
             samples: one, of the shape of ``manifest.input``, or any number of them, (count, *shape).
@@ -295,9 +343,19 @@ class Session:
         """The result of samples that share ciphertexts."""
         message = framing.join(self._encrypt(batch))
         for _ in range(RETRIES):
-            # A server that was started again has the keys, and has forgotten what it was asked.
-            with contextlib.suppress(UnknownJobError):
+            try:
                 return self._decrypt(self._evaluated(message, progress), len(batch))
+            except UnknownJobError:
+                # A server that was started again without its state has forgotten what it was asked.
+                continue
+            except UnknownKeysError:
+                self._drop_keys()
+            except RetiredError:
+                self._follow()
+                self.remote.check(batch)
+            if self._identifier is None:
+                self.upload_keys()
+            message = framing.join(self._encrypt(batch))
         return self._decrypt(self._evaluated(message, progress), len(batch))
 
     def _evaluated(self, message: bytes, progress: Progress) -> bytes:
@@ -307,7 +365,8 @@ class Session:
             UnknownJobError: it was started again meanwhile.
         """
         keys = f"/v1/keys/{self._identifier}"
-        job = _persist(lambda: self.remote.send("POST", f"{keys}/jobs", message))
+        path = f"{keys}/jobs?model={self.manifest.hash}"
+        job = _persist(lambda: self.remote.send("POST", path, message))
         identifier = _text(job, "job")
         while job.get("state") in ("waiting", "running"):
             time.sleep(POLL_S)

@@ -1,19 +1,27 @@
-"""What a server does, without HTTP: manifest, keys, evaluations, and an account of what it saw."""
+"""What a server does, without HTTP: manifests, keys, evaluations, and an account of what it saw."""
 
 import threading
+import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from keywright._core import inspect
-from keywright.plan.memory.process import ProcessPlan
 
 from . import framing
-from .errors import BadRequestError, OtherModelError
-from .jobs import Job, Worker
-from .model import Model, ModelRunner
-from .upload_store import WHOLE, Piece, SecretScanner, UploadedKeys, UploadStore
+from .configurations import Catalog
+from .database import Database
+from .dispatch import Dispatcher
+from .errors import BadRequestError, OtherModelError, UnknownKeysError
+from .jobs import MAX_PRIORITY, Job, Jobs
+from .model import Model
+from .state_folder import StateFolder
+from .upload_store import Piece, SecretScanner, UploadedKeys, UploadStore
+from .workers import Worker, Workers
 
 SEEN = 32
 """Objects of a client that its account lists."""
@@ -47,45 +55,92 @@ class Sight:
 
 
 class Service:
-    """One model, served to any number of clients.
+    """Models, served to any number of clients.
 
     Args:
-        model: what is served.
-        state: folder of the clients' keys.
+        models: what is served: one, or several, of which the first is meant where none is named.
+        state: folder of everything that outlives the process: keys, jobs, which models there were.
         capacity: how many key sets there are at most.
-        expiry: seconds after which keys that are not used are deleted.
+        expiry: seconds after which keys that are not used are deleted, and answers that nobody fetches.
         on_event: called with a line for whoever runs the server, at every thing that happens.
-        planned: as of `ModelRunner`.
+        workers: the processes that evaluate; one of its own if they are not given.
+        budget: most bytes of a worker for each model; as much as it takes if it is not given.
 
     Raises:
-        StateFolderError: another process serves the folder, or it is another model's.
+        StateFolderError: another process serves the folder, or it is something else.
+        ModelFolderError: there is no model, or one is there twice.
     """
 
     def __init__(
         self,
-        model: Model,
+        models: Model | Sequence[Model],
         state: Path,
         *,
         capacity: int = 16,
         expiry: float = 3600.0,
         on_event: Callable[[str], object] | None = None,
-        planned: ProcessPlan | None = None,
+        workers: Workers | None = None,
+        budget: int | None = None,
     ) -> None:
-        self.model = model
-        loaded = 2 if planned is None else planned.key_sets
-        self.store = UploadStore(state, model, capacity=capacity, expiry=expiry, loaded=loaded)
+        self._state = StateFolder(state)
+        self._database = Database(state)
         self._event = on_event or (lambda line: None)
-        self._runner = ModelRunner(model, planned)
-        self._worker = Worker(on_end=self._ended)
+        self._own_workers = Workers() if workers is None else None
+        self._workers = workers or self._own_workers or Workers()
+        self._budget, self._expiry = budget, expiry
+        self.catalog = Catalog([models] if isinstance(models, Model) else models, self._database)
+        self._folders = {name: self._folder(state, model) for name, model in self.catalog.models.items()}
+        self.store = UploadStore(
+            state / "keys", self.catalog, self._workers, capacity=capacity, expiry=expiry
+        )
+        if self.store.retired():
+            self._event(
+                f"{self.store.retired()} key sets are of configurations that are not served; they stay"
+            )
         self._seen: OrderedDict[str, deque[Sight]] = OrderedDict()
         self._lock = threading.Lock()
         # What an earlier process left is here too.
         for uploaded in self.store.complete():
             self._saw_keys(uploaded)
+        self.jobs = Jobs(state / "jobs", self._database)
+        self._dispatcher = Dispatcher(self.jobs, self._workers, self._work, self._ended, self._event)
 
-    def manifest(self) -> bytes:
-        """The manifest, whose hash names the model."""
-        return self.model.manifest.encoded
+    @property
+    def model(self) -> Model:
+        """The model that is meant where none is named."""
+        return self.catalog.first
+
+    def manifest(self, model: str | None = None) -> bytes:
+        """The manifest of a model, whose hash names it.
+
+        Raises:
+            RetiredError, OtherModelError: it is not served any more, or never was.
+        """
+        return (self.model if model is None else self.catalog.model(model)).manifest.encoded
+
+    def models(self) -> dict[str, object]:
+        """The models that are served, and the configurations of their keys."""
+        return {
+            "models": [
+                {
+                    "model": name,
+                    "name": model.name,
+                    "configuration": self.catalog.of(name).identifier,
+                    "bytes": model.manifest.key_bytes,
+                }
+                for name, model in self.catalog.models.items()
+            ]
+        }
+
+    def configuration(self, identifier: str) -> dict[str, object]:
+        """A configuration of keys, and the models that take them.
+
+        Raises:
+            RetiredError, OtherModelError: it is not served any more, or never was.
+        """
+        found = self.catalog.configuration(identifier)
+        models = self.catalog.serving(identifier)
+        return {"configuration": identifier, "models": models, "bytes": found.key_bytes}
 
     def create_keys(self, request: Mapping[str, object]) -> dict[str, object]:
         """Begin an upload of keys.
@@ -95,27 +150,26 @@ class Service:
 
         Raises:
             BadRequestError: it is something else.
-            OtherModelError: the hash is not that of the served model.
-            BusyError: there is no room.
+            RetiredError, OtherModelError: the model is not served any more, or never was.
         """
         found = request.get("model")
         if not isinstance(found, str) or set(request) != {"model"}:
             raise BadRequestError('the request is {"model": HASH}, HASH being that of the manifest')
-        self._require(found)
-        made = self.store.create()
+        made = self.store.create(self.catalog.model(found).manifest.hash)
         self._event("a client begins to upload keys")
         return self._describe(made)
 
     def keys(self, identifier: str) -> dict[str, object]:
-        """How much of a key set has come.
+        """How much of a key set has come, whose keys they are, and how long they are kept.
 
         Raises:
             UnknownKeysError: there is none.
+            RetiredError: their configuration is not served any more.
         """
         return self._describe(self.store.get(identifier))
 
     def begin_piece(self, identifier: str, offset: int, length: int) -> Piece:
-        """Take a piece of a key set; errors as of `keys` and `Piece`."""
+        """Take a piece of a key set; errors as of `keys` and `UploadStore.begin`."""
         return self.store.begin(self.store.get(identifier), offset, length)
 
     def end_piece(self, piece: Piece) -> dict[str, object]:
@@ -131,42 +185,56 @@ class Service:
 
         Raises:
             UnknownKeysError: there is none.
+            RetiredError: as of `keys`.
         """
         self.store.delete(self.store.get(identifier))
         self._forget(identifier)
         self._event("a client deleted its keys")
         return {"deleted": True}
 
-    def submit(self, identifier: str, message: bytes) -> dict[str, object]:
-        """Queue the evaluation of one batch of samples.
+    def submit(
+        self, identifier: str, message: bytes, model: str | None = None, priority: int = 0
+    ) -> dict[str, object]:
+        """Accept the evaluation of one batch of samples.
 
         Args:
             identifier: of the client's keys.
             message: its ciphertexts, see `framing`.
+            model: hash of one of the keys' configuration; the one that they were made for if it is not given.
+            priority: 0 to 9; of one client's evaluations larger ones come first.
 
         Raises:
             UnknownKeysError, KeysIncompleteError: there are no such keys, or not all of them.
+            RetiredError, OtherModelError: the model is not served any more, or not with these keys.
             SecretRefusedError: there is a secret key in the message.
             BadRequestError, InvalidObjectError: it is not the ciphertexts that the model takes.
             BusyError: too many evaluations wait.
         """
         uploaded = self.store.get(identifier)
+        name = uploaded.model if model is None else model
+        wanted, configuration = self.catalog.model(name), self.catalog.of(name).identifier
+        if configuration != uploaded.configuration.identifier:
+            raise OtherModelError(
+                f"the keys are of configuration {uploaded.configuration.identifier}, and model {name} takes "
+                f"those of {configuration}",
+                found=uploaded.configuration.identifier,
+                expected=configuration,
+            )
+        if not 0 <= priority <= MAX_PRIORITY:
+            raise BadRequestError(f"?priority= is 0 to {MAX_PRIORITY}, got {priority}")
         SecretScanner().look(message)
-        objects = framing.split(message, self.model.manifest.input.ciphertexts)
+        objects = framing.split(message, wanted.manifest.input.ciphertexts)
         self.store.require_ready(uploaded)
-        inputs = [self.model.read_input(data) for data in objects]
         for data in objects:
+            wanted.read_input(data)
             self._saw(identifier, Sight.of("received", data))
-
-        def work(job: Job) -> list[bytes]:
-            # Read here, not while it waits: as few sets as possible are in memory.
-            keys = self.store.keys(uploaded)
-            results = self._runner.run(keys, inputs, job.step)
-            return [self.model.write_output(result) for result in results]
-
-        job = self._worker.submit(identifier, self.model.steps, work)
+        job = self.jobs.add(identifier, name, wanted.steps, message, priority)
         self._event(f"{len(message)} bytes to evaluate")
         return job.to_json()
+
+    def request_bytes(self) -> int:
+        """Bytes of the longest message that a model takes."""
+        return max(model.request_bytes for model in self.catalog.models.values())
 
     def job(self, identifier: str) -> dict[str, object]:
         """How far an evaluation is.
@@ -174,13 +242,24 @@ class Service:
         Raises:
             UnknownJobError: there is none.
         """
-        job = self._worker.get(identifier)
+        job = self.jobs.get(identifier)
         self.store.touch(job.owner)
         return job.to_json()
 
     def result(self, identifier: str) -> bytes:
-        """The ciphertexts of an answer, see `framing`; errors as of `Worker.result`."""
-        return framing.join(self._worker.result(identifier))
+        """The ciphertexts of an answer, see `framing`; errors as of `Jobs.fetch`."""
+        return self.jobs.fetch(identifier)
+
+    def cancel(self, identifier: str) -> dict[str, object]:
+        """Drop an evaluation and its answer, whether it waits, runs or is done.
+
+        Raises:
+            UnknownJobError: there is none.
+        """
+        job = self.jobs.get(identifier)
+        self.jobs.delete([job])
+        self._dispatcher.cancel(job)
+        return {"deleted": True}
 
     def seen(self, identifier: str) -> dict[str, object]:
         """Everything that the server has of a client, but for the bytes themselves.
@@ -198,45 +277,108 @@ class Service:
         self._event(line)
 
     def expire(self) -> None:
-        """Delete the keys of clients that have not been heard of for so long, and everything of them."""
+        """Delete the keys of clients that have not been heard of for so long, and everything of them,
+        and answers that nobody fetches."""
         for identifier in self.store.expire():
             self._forget(identifier)
             self._event("keys that were not used any more are deleted")
+        self.jobs.expire(self._expiry)
+
+    def prepare(self) -> None:
+        """Have all models in the memory of all workers before anybody asks for them.
+
+        Raises:
+            ServeError: one cannot be used.
+        """
+        with ExitStack() as stack:
+            for worker in [stack.enter_context(self._workers.one()) for _ in range(self._workers.count)]:
+                for name in self.catalog.models:
+                    worker.order(do="load", **self._load(name))
 
     def close(self) -> None:
-        """End after the evaluation that runs, without those that wait, and leave the folder to others."""
-        self._worker.close()
-        self.store.close()
+        """End after the evaluations that run, and leave the folder to others; the next process has those done
+        that wait."""
+        self._dispatcher.close()
+        if self._own_workers is not None:
+            self._own_workers.close()
+        self._database.close()
+        self._state.close()
+
+    def _folder(self, state: Path, model: Model) -> Path:
+        """Where workers load a model from."""
+        if model.folder is not None:
+            return model.folder
+        folder = state / "models" / model.manifest.hash
+        if not folder.is_dir():
+            making = state / "models" / f".{model.manifest.hash}"
+            making.mkdir(parents=True, exist_ok=True)
+            model.save(making)
+            making.replace(folder)
+        return folder
+
+    def _load(self, model: str) -> dict[str, Any]:
+        """What a worker needs to know of a model."""
+        return {"model": model, "folder": str(self._folders[model]), "budget": self._budget}
+
+    def _work(self, worker: Worker, job: Job) -> float:
+        """Have a job done; errors as of `Worker.order`."""
+        uploaded = self.store.get(job.owner)
+
+        def step(done: int) -> None:
+            job.done = done
+
+        try:
+            end = worker.order(
+                step,
+                do="evaluate",
+                job=job.identifier,
+                **self._load(self.catalog.model(job.model).manifest.hash),
+                keys=job.owner,
+                path=str(uploaded.path),
+                digest=uploaded.digest,
+                message=str(self.jobs.message(job.identifier)),
+                answer=str(self.jobs.answer(job.identifier)),
+            )
+        except UnknownKeysError:
+            self.store.delete(uploaded)
+            raise
+        # Before it is said to be done: whoever then asks what was sent is told.
+        self._saw_answer(job)
+        return float(end["seconds"])
 
     def _forget(self, identifier: str) -> None:
-        self._worker.forget(identifier)
+        for job in self.jobs.of(identifier):
+            self.jobs.delete([job])
+            self._dispatcher.cancel(job)
         with self._lock:
             self._seen.pop(identifier, None)
 
-    def _require(self, found: str) -> None:
-        expected = self.model.manifest.hash
-        if found != expected:
-            raise OtherModelError(
-                f"the keys are for model {found[:64]}, and {expected} is served; fetch the manifest again",
-                found=found[:64],
-                expected=expected,
-            )
-
     def _describe(self, uploaded: UploadedKeys) -> dict[str, object]:
+        left = self._expiry - (time.monotonic() - uploaded.used)
         return {
             "keys": uploaded.identifier,
+            "model": uploaded.model,
+            "configuration": uploaded.configuration.identifier,
             "received": uploaded.received,
-            "bytes": self.model.manifest.key_bytes,
+            "bytes": uploaded.configuration.key_bytes,
             "ready": uploaded.ready,
+            "from": _moment(uploaded.made),
+            "until": _moment(time.time() + left),
         }
 
     def _saw_keys(self, uploaded: UploadedKeys) -> None:
-        with (uploaded.folder / WHOLE).open("rb") as file:
+        with uploaded.path.open("rb") as file:
             file.seek(uploaded.received // 2)
             sample = file.read(SAMPLE_BYTES).hex()
         self._saw(
             uploaded.identifier, Sight("received", "a set of switching keys", uploaded.received, sample)
         )
+
+    def _saw_answer(self, job: Job) -> None:
+        answer = self.jobs.answer(job.identifier).read_bytes()
+        if job in self.jobs.of(job.owner):
+            for data in framing.split(answer, self.catalog.model(job.model).manifest.output.ciphertexts):
+                self._saw(job.owner, Sight.of("sent", data))
 
     def _saw(self, identifier: str, sight: Sight) -> None:
         with self._lock:
@@ -247,9 +389,10 @@ class Service:
     def _ended(self, job: Job) -> None:
         if job.error is not None:
             self._event(f"an evaluation failed: {job.error}")
-            if job.unforeseen is not None:
-                self._event(job.unforeseen)
             return
-        for data in job.result:
-            self._saw(job.owner, Sight.of("sent", data))
-        self._event(f"evaluated in {job.seconds:.2f} s, {sum(map(len, job.result))} bytes to send")
+        self._event(f"evaluated in {job.seconds:.2f} s")
+
+
+def _moment(seconds: float) -> str:
+    """A time in UTC, as of RFC 3339."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,10 +1,10 @@
 """Key sets of clients, on disk: uploads that can be interrupted and resumed, and that outlive the process.
 
 Every set has a folder named after its identifier, 128 random bits, which are also what entitles to it:
-whoever knows them can use and delete it. ``set.json`` says which model it is for; the bytes are in
-``keys.part`` until all have come and been checked, then in ``keys.kw``. How many bytes have come is the size
-of the file, so a server that was killed goes on where it was; one that was killed while it checked a whole
-set asks for its last byte again.
+whoever knows them can use and delete it. ``set.json`` says which model and which configuration it is for,
+when it was begun, and the digest of a whole one; the bytes are in ``keys.part`` until all have come and been
+checked, then in ``keys.kw``. How many bytes have come is the size of the file, so a server that was killed
+goes on where it was; one that was killed while it checked a whole set asks for its last byte again.
 """
 
 import contextlib
@@ -15,13 +15,13 @@ import secrets
 import shutil
 import threading
 import time
-from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from keywright._core import HEAD_BYTES, EvaluationKeys, contains_secret
-from keywright.errors import KeywrightError
+from keywright._core import HEAD_BYTES, contains_secret
 
+from .configurations import Catalog, Configuration
 from .errors import (
     BusyError,
     InvalidObjectError,
@@ -31,10 +31,12 @@ from .errors import (
     UnknownKeysError,
     WrongOffsetError,
 )
-from .model import Model
-from .state_folder import StateFolder
+from .worker import write_whole
+from .workers import WorkerEndedError, Workers
 
 PART, WHOLE, DESCRIPTION = "keys.part", "keys.kw", "set.json"
+MAX_DESCRIPTION_BYTES = 4096
+
 MAX_EMPTY = 256
 """Sets without a byte; the one that has waited longest makes room for the next."""
 
@@ -71,21 +73,39 @@ class UploadedKeys:
     Attributes:
         identifier: 32 hexadecimal digits.
         folder: where it is.
+        model: hash of the model that it was made for.
+        configuration: whose keys they are.
+        made: when it was begun, in seconds since 1970.
         received: bytes that have come.
         ready: whether all have, and were checked.
         used: when it was last used, in seconds of a clock that nobody sets.
+        digest: SHA-256 of a set that is ready.
         moved: when `MOVED_BYTES` had come since the time before, by that clock.
         lock: held by the upload that is under way.
     """
 
     identifier: str
     folder: Path
+    model: str
+    configuration: Configuration
+    made: float
     received: int
     ready: bool
     used: float
+    digest: str = ""
     lock: threading.Lock = field(default_factory=threading.Lock)
     moved: float = field(default_factory=time.monotonic)
     _mark: int = 0
+
+    @property
+    def path(self) -> Path:
+        """Where the bytes are of a set that is ready."""
+        return self.folder / WHOLE
+
+    def describe(self) -> None:
+        """Write what is not in the bytes."""
+        entry = {"model": self.model, "configuration": self.configuration.identifier, "made": self.made}
+        write_whole(self.folder / DESCRIPTION, json.dumps(entry | {"digest": self.digest}).encode())
 
     def move(self) -> None:
         """Note that bytes have come."""
@@ -121,7 +141,7 @@ class Piece:
                     file.seek(max(0, uploaded.received - HEAD_BYTES + 1))
                     self._scanner.look(file.read(HEAD_BYTES - 1))
                 self._scanner.look(data)
-                wanted = self._store.model.manifest.key_set[uploaded.received :][: len(data)]
+                wanted = uploaded.configuration.key_set[uploaded.received :][: len(data)]
                 if data[: len(wanted)] != wanted:
                     raise InvalidObjectError(
                         "these are not the keys that the manifest asks for: their head differs"
@@ -147,7 +167,7 @@ class Piece:
             InvalidObjectError: the set cannot be used; it is deleted.
         """
         uploaded = self.uploaded
-        if uploaded.ready or uploaded.received < self._store.model.manifest.key_bytes:
+        if uploaded.ready or uploaded.received < uploaded.configuration.key_bytes:
             return False
         with (uploaded.folder / PART).open("rb") as file:
             os.fsync(file.fileno())
@@ -164,70 +184,81 @@ class Piece:
 
 
 class UploadStore:
-    """The key sets of one model.
+    """The key sets of a service.
 
     Args:
-        folder: where they are kept; made if it is missing.
-        model: whose keys they are.
-        capacity: how many sets there are at most.
+        folder: where they are kept.
+        catalog: what is served. Sets of configurations that are not stay as they are.
+        workers: who checks whole sets.
+        capacity: how many sets with bytes there are at most.
         expiry: seconds after which a set that is not used is deleted by `expire`.
-        loaded: how many sets are kept in memory.
-
-    Raises:
-        StateFolderError: as of `StateFolder`.
     """
 
     def __init__(
-        self, folder: Path, model: Model, *, capacity: int = 16, expiry: float = 3600.0, loaded: int = 2
+        self, folder: Path, catalog: Catalog, workers: Workers, *, capacity: int = 16, expiry: float = 3600.0
     ) -> None:
-        self.folder, self.model = folder, model
-        self.capacity, self.expiry, self.loaded = capacity, expiry, loaded
+        self.folder, self.capacity, self.expiry = folder, capacity, expiry
+        self._catalog, self._workers = catalog, workers
         self._lock = threading.Lock()
-        self._checking = threading.Lock()
         self._sets: dict[str, UploadedKeys] = {}
-        self._memory: OrderedDict[str, EvaluationKeys] = OrderedDict()
-        self._state = StateFolder(folder, model.manifest.hash)
+        self._retired: dict[str, str] = {}
+        folder.mkdir(exist_ok=True, mode=0o700)
         for path in sorted(folder.iterdir()):
             self._recover(path)
 
     def __len__(self) -> int:
         return len(self._sets)
 
-    def close(self) -> None:
-        """Let another process have the folder."""
-        self._state.close()
-
     def complete(self) -> list[UploadedKeys]:
         """The sets that can be used."""
         with self._lock:
             return [uploaded for uploaded in self._sets.values() if uploaded.ready]
 
+    def retired(self) -> int:
+        """How many sets are here whose configurations are not served."""
+        return len(self._retired)
+
     def _recover(self, path: Path) -> None:
-        """Take over a set that an earlier process left, as if it were used now, and delete one of this model
-        that cannot be used. Whatever is no set of this model stays."""
+        """Take over a set that an earlier process left, as if it were used now, and delete one of a served
+        configuration that cannot be used. Whatever is no such set stays."""
         if not IDENTIFIER.fullmatch(path.name) or not path.is_dir() or path.is_symlink():
             return
-        if not {entry.name for entry in path.iterdir()} <= {PART, WHOLE, DESCRIPTION}:
+        if not {entry.name for entry in path.iterdir()} <= {PART, WHOLE, DESCRIPTION, DESCRIPTION + ".part"}:
             return
-        described: object = None
-        with contextlib.suppress(OSError, ValueError, RecursionError):
-            described = json.loads((path / DESCRIPTION).read_bytes())
         # A process that ended while it made a set leaves one without a description.
-        begun = not (path / DESCRIPTION).exists() or (path / DESCRIPTION).stat().st_size == 0
-        if not begun and described != {"model": self.model.manifest.hash}:
+        if not (path / DESCRIPTION).exists():
+            shutil.rmtree(path, ignore_errors=True)
             return
-        ready, size = (path / WHOLE).is_file(), -1
+        described = _described(path / DESCRIPTION)
+        if described is None:
+            return
+        configuration = self._catalog.configurations.get(described["configuration"])
+        if configuration is None:
+            self._retired[path.name] = described["configuration"]
+            return
+        ready, size = (path / WHOLE).is_file() and described["digest"] != "", -1
         with contextlib.suppress(OSError):
             size = (path / (WHOLE if ready else PART)).stat().st_size
-        total = self.model.manifest.key_bytes
-        if not begun and (size == total if ready else 0 <= size <= total):
+        total = configuration.key_bytes
+        if size == total if ready else 0 <= size <= total:
             size -= size == total and not ready
-            self._sets[path.name] = UploadedKeys(path.name, path, size, ready, time.monotonic())
+            self._sets[path.name] = UploadedKeys(
+                path.name,
+                path,
+                described["model"],
+                configuration,
+                float(described["made"]),
+                size,
+                ready,
+                time.monotonic(),
+                described["digest"],
+            )
             return
         shutil.rmtree(path, ignore_errors=True)
 
-    def create(self) -> UploadedKeys:
-        """An empty set. It takes nobody's place until bytes come (`begin`), and makes room for newer ones."""
+    def create(self, model: str) -> UploadedKeys:
+        """An empty set for a model, by its hash. It takes nobody's place until bytes come (`begin`), and
+        makes room for newer ones."""
         with self._lock:
             self._expire()
             empty = [s for s in self._sets.values() if s.received == 0 and not s.lock.locked()]
@@ -237,8 +268,9 @@ class UploadStore:
             folder = self.folder / identifier
             folder.mkdir(mode=0o700)
             (folder / PART).touch(mode=0o600)
-            (folder / DESCRIPTION).write_text(json.dumps({"model": self.model.manifest.hash}))
-            made = UploadedKeys(identifier, folder, 0, False, time.monotonic())
+            configuration, now = self._catalog.of(model), time.monotonic()
+            made = UploadedKeys(identifier, folder, model, configuration, time.time(), 0, False, now)
+            made.describe()
             self._sets[identifier] = made
             return made
 
@@ -262,7 +294,10 @@ class UploadStore:
 
         Raises:
             UnknownKeysError: there is none.
+            RetiredError: its configuration is not served any more.
         """
+        if identifier in self._retired:
+            self._catalog.configuration(self._retired[identifier])
         with self._lock:
             found = self._sets.get(identifier)
             if found is None:
@@ -296,7 +331,7 @@ class UploadStore:
 
     def _delete(self, uploaded: UploadedKeys) -> None:
         self._sets.pop(uploaded.identifier, None)
-        self._memory.pop(uploaded.identifier, None)
+        self._workers.forget(uploaded.identifier)
         shutil.rmtree(uploaded.folder, ignore_errors=True)
 
     def begin(self, uploaded: UploadedKeys, offset: int, length: int) -> "Piece":
@@ -319,7 +354,7 @@ class UploadStore:
         try:
             if uploaded.received == 0:
                 self._take_place(uploaded)
-            total = self.model.manifest.key_bytes
+            total = uploaded.configuration.key_bytes
             if offset != uploaded.received:
                 raise WrongOffsetError(
                     f"the piece begins at byte {offset}, and {uploaded.received} have come",
@@ -338,20 +373,23 @@ class UploadStore:
             raise
 
     def check(self, uploaded: UploadedKeys) -> None:
-        """Read a whole set, which checks every residue, checksum and security bound.
+        """Have a whole set read, which checks every residue, checksum and security bound.
 
         Raises:
             InvalidObjectError: it cannot be used.
+            BusyError: the process that read it was killed; its last byte is to be sent again.
         """
-        with self._checking:
-            try:
-                keys = EvaluationKeys.load(uploaded.folder / PART, self.model.parameters)
-            except KeywrightError as error:
-                reason = str(error).replace(str(uploaded.folder / PART), "the key set")
-                raise InvalidObjectError(f"the keys cannot be used: {reason}") from error
-        (uploaded.folder / PART).replace(uploaded.folder / WHOLE)
+        try:
+            digest = self._workers.check(uploaded.folder / PART, uploaded.configuration.parameters)
+        except WorkerEndedError as error:
+            uploaded.received -= 1
+            raise BusyError(
+                "the process that checked the keys has ended; send the last byte again"
+            ) from error
+        uploaded.digest = digest
+        uploaded.describe()
+        (uploaded.folder / PART).replace(uploaded.path)
         uploaded.ready = True
-        self._remember(uploaded, keys)
 
     def require_ready(self, uploaded: UploadedKeys) -> None:
         """Refuse a set that is not complete.
@@ -360,38 +398,27 @@ class UploadStore:
             KeysIncompleteError: not all bytes have come.
         """
         if not uploaded.ready:
-            total = self.model.manifest.key_bytes
+            total = uploaded.configuration.key_bytes
             raise KeysIncompleteError(
                 f"{uploaded.received} of {total} bytes of the keys have come; send the rest first",
                 received=uploaded.received,
                 expected=total,
             )
 
-    def keys(self, uploaded: UploadedKeys) -> EvaluationKeys:
-        """A complete set in memory.
 
-        Raises:
-            KeysIncompleteError: not all bytes have come.
-            UnknownKeysError: it was deleted meanwhile.
-        """
-        self.require_ready(uploaded)
-        with self._lock:
-            keys = self._memory.get(uploaded.identifier)
-        if keys is None:
-            with self._checking:
-                try:
-                    keys = EvaluationKeys.load(uploaded.folder / WHOLE, self.model.parameters)
-                except (KeywrightError, OSError) as error:
-                    self.delete(uploaded)
-                    raise UnknownKeysError("the stored keys cannot be read; upload them again") from error
-        self._remember(uploaded, keys)
-        return keys
-
-    def _remember(self, uploaded: UploadedKeys, keys: EvaluationKeys) -> None:
-        with self._lock:
-            if uploaded.identifier not in self._sets:
-                return
-            self._memory[uploaded.identifier] = keys
-            self._memory.move_to_end(uploaded.identifier)
-            while len(self._memory) > self.loaded:
-                self._memory.popitem(last=False)
+def _described(path: Path) -> dict[str, str] | None:
+    """What the description of a set says; None if it is none."""
+    entry: object = None
+    with contextlib.suppress(OSError, ValueError, RecursionError):
+        if path.stat().st_size <= MAX_DESCRIPTION_BYTES:
+            entry = json.loads(path.read_bytes())
+    if not isinstance(entry, Mapping):
+        return None
+    made = entry.get("made")
+    texts = [entry.get(name) for name in ("model", "configuration", "digest")]
+    if not isinstance(made, float) or not all(isinstance(text, str) for text in texts):
+        return None
+    return {
+        "made": str(made),
+        **dict(zip(("model", "configuration", "digest"), map(str, texts), strict=True)),
+    }

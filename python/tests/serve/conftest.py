@@ -10,7 +10,14 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright.serve import Model, Server, Service
-from tests.serve.network import INPUTS, listening, make_full, make_thin
+from tests.serve.network import INPUTS, WORKERS, listening, make_full, make_thin
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _workers() -> Iterator[None]:
+    """Those that all services of these tests share end with them."""
+    yield
+    WORKERS.close()
 
 
 @pytest.fixture(scope="session")
@@ -30,7 +37,7 @@ def sample() -> np.ndarray[Any, np.dtype[np.float64]]:
 
 @pytest.fixture(scope="module")
 def service(thin: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    service = Service(thin, tmp_path_factory.mktemp("state"), capacity=64)
+    service = Service(thin, tmp_path_factory.mktemp("state"), capacity=64, workers=WORKERS)
     yield service
     service.close()
 

@@ -11,7 +11,7 @@ import keywright as kw
 import numpy as np
 import onnx
 from keywright import nn
-from keywright.serve import Model, Server, Service
+from keywright.serve import Model, Server, Service, Workers
 from onnx import TensorProto, helper, numpy_helper
 
 Q_BITS = [50, 40, 40, 45, 45, 50, *[50] * 7, 59, 60, 50, 50, 50]
@@ -26,10 +26,13 @@ ENTRY: dict[str, Any] = {
 }
 INPUTS, HIDDEN, OUTPUTS = 16, 8, 4
 
+WORKERS = Workers()
+"""Of all services: processes take a second to begin."""
 
-def network() -> onnx.ModelProto:
+
+def network(seed: int = 3) -> onnx.ModelProto:
     """Sixteen numbers, a dense layer, squares, a dense layer, four numbers."""
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(seed)
     first = rng.uniform(-1, 1, (INPUTS, HIDDEN)).astype(np.float32) / INPUTS
     second = rng.uniform(-1, 1, (HIDDEN, OUTPUTS)).astype(np.float32) / HIDDEN
     nodes = [
@@ -48,11 +51,11 @@ def network() -> onnx.ModelProto:
     return onnx.shape_inference.infer_shapes(model)
 
 
-def make_thin(name: str = "small", batch: int = 1) -> Model:
+def make_thin(name: str = "small", batch: int = 1, seed: int = 3) -> Model:
     parameters = kw.Parameters.from_bits(10, Q_BITS, [50, 50, 50], 45, insecure=True)
     plan = kw.BootstrapperPlan(parameters, **ENTRY)
     program = nn.compile(
-        network(),
+        network(seed),
         nn.Target(
             slots=plan.slots,
             levels=plan.output_level,

@@ -12,7 +12,7 @@ from keywright.serve import Model, RemoteModel, Service
 from keywright.serve.remote import Session
 from tests.oracle import Object
 from tests.processes import in_child
-from tests.serve.network import listening
+from tests.serve.network import WORKERS, listening
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ def test_forked_clients_of_one_session(
     kind: str, request: pytest.FixtureRequest, sample: NDArray[np.float64], tmp_path: Path
 ) -> None:
     model: Model = request.getfixturevalue(kind)
-    service = Service(model, tmp_path)
+    service = Service(model, tmp_path, workers=WORKERS)
 
     def child(session: Session) -> tuple[list[bytes], NDArray[Any]]:
         return seeds(session, sample), session.infer(sample)

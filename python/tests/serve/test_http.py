@@ -17,7 +17,7 @@ from keywright.serve import Model, Server, Service, connections, load_page
 from keywright.serve import app as app_module
 from keywright.serve.app import MAX_PIECE
 from keywright.serve.errors import BadRequestError
-from tests.serve.network import listening
+from tests.serve.network import WORKERS, listening
 
 
 def ask(
@@ -170,7 +170,7 @@ def test_half_sent_requests_disconnect_nobody(
 ) -> None:
     """As many as there are connections, and still others are answered and uploads go on."""
     monkeypatch.setattr(connections, "MAX_CONNECTIONS", 24)
-    data, made = key_file.read_bytes(), service.store.create()
+    data, made = key_file.read_bytes(), service.store.create(service.model.manifest.hash)
     head = f"PUT /v1/keys/{made.identifier}?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 18}"
     with contextlib.ExitStack() as stack:
 
@@ -237,7 +237,7 @@ def test_whoever_is_too_slow_makes_room(
 ) -> None:
     monkeypatch.setattr(connections, "TIMEOUT_S", 0.3)
     monkeypatch.setattr(connections, "SLOWEST", 1 << 20)
-    data, made = key_file.read_bytes(), service.store.create()
+    data, made = key_file.read_bytes(), service.store.create(service.model.manifest.hash)
     path = f"/v1/keys/{made.identifier}"
     head = f"PUT {path}?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 18}\r\n\r\n".encode()
     for start, drip in (
@@ -271,7 +271,9 @@ def test_a_connection_that_breaks_leaves_what_has_come(
     raw(server, head.encode() + data[:70_000], ends=True)
     wait(lambda: not service.store.get(made["keys"]).lock.locked())
     _, state, _ = ask(server, "GET", path)
-    assert state == {"keys": made["keys"], "received": 70_000, "bytes": len(data), "ready": False}
+    assert (state["keys"], state["received"], state["bytes"]) == (made["keys"], 70_000, len(data))
+    assert state["ready"] is False
+    assert made["from"] <= state["from"] < state["until"]
     status, reply, _ = ask(server, "PUT", f"{path}?offset=0", data[:10])
     assert (status, reply["error"]["details"]["received"]) == (409, 70_000)
     status, reply, _ = ask(server, "POST", f"{path}/jobs", b"\1\0\0\0x")
@@ -301,7 +303,7 @@ def test_keys_go_with_the_page_and_with_time(
     thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(app_module, "EXPIRE_EVERY_S", 0.01)
-    service = Service(thin, tmp_path, expiry=3600.0)
+    service = Service(thin, tmp_path, expiry=3600.0, workers=WORKERS)
     with listening(service) as server:
 
         def create() -> str:
@@ -316,7 +318,7 @@ def test_keys_go_with_the_page_and_with_time(
         assert ask(server, "GET", f"/v1/keys/{second}")[0] == 200
         service.store.get(second).used -= 3601.0
         for _ in range(1000):
-            if not (tmp_path / second).exists():
+            if not (tmp_path / "keys" / second).exists():
                 break
             time.sleep(0.01)
         assert ask(server, "GET", f"/v1/keys/{second}")[1]["error"]["type"] == "unknown_keys"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,12 @@ from typing import Any
 import pytest
 from keywright.serve import Model, Server, Service
 from keywright.serve.app import ROUTES
-from keywright.serve.errors import REFUSALS, ServeError
+from keywright.serve.errors import REFUSALS, ServeError, UnknownKeysError
+from keywright.serve.jobs import Job
 from tests.serve.test_http import ask
 
 DOCUMENT: dict[str, Any] = json.loads((files("keywright") / "serve" / "openapi.json").read_text())
+CODES = ("unknown_keys", "unknown_job", "bad_request", "too_large", "other_model")
 METHODS = ("get", "post", "put", "delete")
 TYPES: dict[str, type | tuple[type, ...]] = {
     "object": dict,
@@ -87,6 +90,12 @@ def test_every_refusal_is_described() -> None:
 def test_answers_have_the_form_that_is_described(server: Server, thin: Model, key_file: Path) -> None:
     request = json.dumps({"model": thin.manifest.hash}).encode()
     checked(server, "GET", "/v1/model", "/v1/model")
+    (entry,) = checked(server, "GET", "/v1/models", "/v1/models")["models"]
+    assert entry["model"] == thin.manifest.hash
+    checked(server, "GET", f"/v1/models/{entry['model']}", "/v1/models/{model}")
+    name = "/v1/configurations/{configuration}"
+    found = checked(server, "GET", f"/v1/configurations/{entry['configuration']}", name)
+    assert found["models"] == [thin.manifest.hash]
     made = checked(server, "POST", "/v1/keys", "/v1/keys", request)
     one, own = "/v1/keys/{keys}", f"/v1/keys/{made['keys']}"
     checked(server, "GET", own, one)
@@ -100,13 +109,15 @@ def test_answers_have_the_form_that_is_described(server: Server, thin: Model, ke
 @pytest.mark.parametrize("body", [b"", b"{}", b"\0" * 8, b"9" * 5000])
 def test_refusals_have_the_form_that_is_described(server: Server, body: bytes) -> None:
     for method, name in operations():
-        path = name.replace("{keys}", "0" * 32).replace("{job}", "0" * 32)
+        path = re.sub(r"\{(\w+)\}", lambda part: "0" * (64 if part[1][0] in "mc" else 32), name)
         if "{" in name or method == "POST":
             reply = checked(server, method, path + "?offset=0", name, None if method == "GET" else body)
-            assert reply["error"]["type"] in ("unknown_keys", "unknown_job", "bad_request", "too_large")
+            assert reply["error"]["type"] in CODES
 
 
 def test_jobs_have_the_form_that_is_described(service: Service) -> None:
-    made = service._worker.submit("0" * 32, 3, lambda job: [])
     schema = DOCUMENT["components"]["schemas"]
+    made = Job("0" * 32, "1" * 32, service.model.manifest.hash, 0, 3)
+    require(made.to_json(), schema["Job"], "Job")
+    made.error, made.state = UnknownKeysError("gone"), "failed"
     require(made.to_json(), schema["Job"], "Job")

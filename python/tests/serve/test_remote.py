@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import socket
 import struct
 import subprocess
@@ -28,16 +30,19 @@ from keywright.serve.errors import (
     InvalidReplyError,
     ManifestError,
     OtherModelError,
+    RetiredError,
     SecretRefusedError,
     UnknownJobError,
+    UnknownKeysError,
     UnreachableError,
     WrongOffsetError,
     refusal,
 )
 from keywright.serve.manifest import MAX_BYTES
 from keywright.serve.remote import PIECE_BYTES
+from keywright.serve.workers import Worker
 from onnx import helper
-from tests.serve.network import INPUTS, listening, make_full, make_thin, network
+from tests.serve.network import INPUTS, WORKERS, listening, make_full, make_thin, network
 
 Sample = np.ndarray[Any, np.dtype[np.float64]]
 BROWSER = Path(__file__).parents[3] / "web" / "client" / "src"
@@ -85,7 +90,7 @@ def test_a_thin_client_gets_the_answer_and_the_server_nothing(
 
 
 def test_a_full_client_sends_slots(tmp_path: Path, sample: Sample) -> None:
-    service = Service(make_full(), tmp_path)
+    service = Service(make_full(), tmp_path, workers=WORKERS)
     with listening(service) as server, RemoteModel(server.url).session() as session:
         session.upload_keys()
         values = session.infer(sample)
@@ -95,7 +100,7 @@ def test_a_full_client_sends_slots(tmp_path: Path, sample: Sample) -> None:
 
 @pytest.mark.parametrize("make", [make_thin, make_full])
 def test_samples_of_a_client_share_ciphertexts(tmp_path: Path, make: Callable[..., Model]) -> None:
-    service = Service(make(batch=4), tmp_path)
+    service = Service(make(batch=4), tmp_path, workers=WORKERS)
     samples = np.random.default_rng(5).uniform(-1, 1, (7, INPUTS))
     steps: list[tuple[int, int]] = []
     with listening(service) as server, RemoteModel(server.url).session() as session:
@@ -118,7 +123,7 @@ def test_samples_of_a_client_share_ciphertexts(tmp_path: Path, make: Callable[..
 
 
 def test_an_upload_goes_on_after_the_server_was_away(tmp_path: Path, sample: Sample) -> None:
-    first = Service(make_thin(), tmp_path)
+    first = Service(make_thin(), tmp_path, workers=WORKERS)
     with listening(first) as server:
         port = server.server_address[1]
         session = RemoteModel(server.url).session()
@@ -127,7 +132,7 @@ def test_an_upload_goes_on_after_the_server_was_away(tmp_path: Path, sample: Sam
     first.close()
     with pytest.raises(UnreachableError):
         session.upload_keys()
-    second = Service(make_thin(), tmp_path)
+    second = Service(make_thin(), tmp_path, workers=WORKERS)
     with listening(second, port):
         received: list[int] = []
         session.upload_keys(lambda done, total: received.append(done))
@@ -142,7 +147,7 @@ def test_a_question_is_asked_again_after_a_restart(
 ) -> None:
     """Between the request and the question how far it is, and between that and the answer."""
     with ExitStack() as stack:
-        first = Service(make_thin(), tmp_path)
+        first = Service(make_thin(), tmp_path, workers=WORKERS)
         running = stack.enter_context(listening(first))
         port = running.server_address[1]
         remote = RemoteModel(running.url)
@@ -154,7 +159,7 @@ def test_a_question_is_asked_again_after_a_restart(
         def restart() -> None:
             stack.pop_all().close()
             services.pop().close()
-            services.append(Service(make_thin(), tmp_path))
+            services.append(Service(make_thin(), tmp_path, workers=WORKERS))
             stack.enter_context(listening(services[0], port))
 
         def interrupted(method: str, path: str, body: bytes | None = None, *, limit: int = 1 << 20) -> bytes:
@@ -168,7 +173,8 @@ def test_a_question_is_asked_again_after_a_restart(
         monkeypatch.setattr(remote, "request", interrupted)
         assert np.abs(session.infer(sample) - expected).max() < 1e-3
         assert restarts == [1]
-        assert sum(path.endswith("/jobs") for path in paths) == 3
+        # What was accepted is evaluated, whoever asked for it.
+        assert sum("/jobs?" in path for path in paths) == 1
 
         def always(method: str, path: str, body: bytes | None = None, *, limit: int = 1 << 20) -> bytes:
             if path.startswith("/v1/jobs"):
@@ -182,6 +188,111 @@ def test_a_question_is_asked_again_after_a_restart(
         session.close()
         stack.close()
         services[0].close()
+
+
+def test_an_evaluation_whose_worker_is_killed_is_done_again(
+    tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order, deaths = Worker.order, [1, 2]
+
+    def deadly(worker: Worker, on_step: Callable[[int], object] | None = None, **entry: object) -> Any:
+        alive = [True]
+
+        def step(done: int) -> None:
+            if deaths and alive and worker.pid is not None:
+                os.kill(worker.pid, signal.SIGKILL)
+                deaths.pop()
+                alive.clear()
+
+        return order(worker, step if entry["do"] == "evaluate" else on_step, **entry)
+
+    events: list[str] = []
+    service = Service(make_thin(), tmp_path, on_event=events.append, workers=WORKERS)
+    with listening(service) as server, RemoteModel(server.url).session() as session:
+        session.upload_keys()
+        monkeypatch.setattr(Worker, "order", deadly)
+        values = session.infer(sample)
+    service.close()
+    assert deaths == []
+    assert sum("attempt" in line for line in events) == 2
+    assert np.abs(values - run_clear(service.model.program, sample)).max() < 1e-3
+
+
+def test_keys_that_the_server_lost_are_made_anew(server: Server, service: Service, sample: Sample) -> None:
+    """Before a question, and while it waits."""
+    expected = run_clear(service.model.program, sample)
+    with RemoteModel(server.url).session() as session:
+        for _ in range(2):
+            assert np.abs(session.infer(sample) - expected).max() < 1e-3
+            assert session._identifier is not None
+            uploaded = service.store.get(session._identifier)
+            # On the disk; the worker's copy is dropped with it.
+            data = bytearray(uploaded.path.read_bytes())
+            data[len(data) // 2] ^= 1
+            uploaded.path.write_bytes(data)
+            WORKERS.forget(uploaded.identifier)
+        service.delete_keys(str(session._identifier))
+        with pytest.raises(UnknownKeysError):
+            session.seen()
+        assert np.abs(session.infer(sample) - expected).max() < 1e-3
+
+
+def test_clients_follow_a_model_to_its_next_version(tmp_path: Path, sample: Sample) -> None:
+    """With the keys that they have where it takes them, and with new ones where it does not."""
+    old, same = make_thin(batch=1), make_thin(batch=1, seed=4)
+    full = make_full()
+    other = Model(old.name, full.program, full.parameters)
+    first = Service(old, tmp_path, workers=WORKERS)
+    with listening(first) as server, ExitStack() as stack:
+        port = server.server_address[1]
+        session = stack.enter_context(RemoteModel(server.url).session())
+        pinned = stack.enter_context(RemoteModel(server.url, old.manifest.hash).session())
+        for each in (session, pinned):
+            assert np.abs(each.infer(sample) - run_clear(old.program, sample)).max() < 1e-3
+        identifier = session._identifier
+        stack.pop_all()
+    first.close()
+    second = Service([same, make_full()], tmp_path, workers=WORKERS)
+    with listening(second, port) as server:
+        assert np.abs(session.infer(sample) - run_clear(same.program, sample)).max() < 1e-3
+        assert session._identifier == identifier
+        with pytest.raises(RetiredError) as retired:
+            pinned.infer(sample)
+        assert retired.value.successor == same.manifest.hash
+        # The second model, beside the first.
+        hashes = [str(entry["model"]) for entry in session.remote.ask("GET", "/v1/models")["models"]]  # type: ignore[attr-defined]
+        assert hashes == list(second.catalog.models)
+        with RemoteModel(server.url, hashes[1]).session() as beside:
+            assert np.abs(beside.infer(sample) - run_clear(full.program, sample)).max() < 1e-6
+    second.close()
+    third = Service(other, tmp_path, workers=WORKERS)
+    with listening(third, port):
+        assert np.abs(session.infer(sample) - run_clear(full.program, sample)).max() < 1e-6
+        assert session._identifier != identifier
+        session.close()
+        pinned.close()
+    third.close()
+
+
+def test_an_evaluation_that_nobody_waits_for_is_dropped(
+    server: Server, service: Service, sample: Sample
+) -> None:
+    with RemoteModel(server.url).session() as session, WORKERS.one():
+        session.upload_keys()
+        message = framing.join(session._encrypt(sample[None]))
+        path = f"/v1/keys/{session._identifier}/jobs"
+        job, urgent = (
+            session.remote.send("POST", f"{path}{query}", message) for query in ("", "?priority=9")
+        )
+        for entry in (job, urgent):
+            assert session.remote.ask("DELETE", f"/v1/jobs/{entry['job']}") == {"deleted": True}
+            with pytest.raises(UnknownJobError):
+                session.remote.ask("GET", f"/v1/jobs/{entry['job']}")
+        for query in ("?priority=10", "?priority=x", "?priority="):
+            with pytest.raises(BadRequestError, match="priority"):
+                session.remote.send("POST", f"{path}{query}", message)
+        with pytest.raises(OtherModelError):
+            session.remote.send("POST", f"{path}?model={'0' * 64}", message)
 
 
 def test_a_question_is_asked_again_after_a_connection_that_breaks(
@@ -238,7 +349,7 @@ def test_samples_out_of_range_are_refused_before_keys_are_made(tmp_path: Path, s
     parameters = kw.Parameters.from_bits(11, [55, *[45] * 5], [50, 50], 45, insecure=True)
     fit = nn.Fit(calibration=typical, activations={"tanh": "chebyshev:7"})
     program = nn.compile(source, nn.Target(slots=parameters.max_slots, levels=5), fit)
-    service = Service(Model("squash", program, parameters), tmp_path / "state")
+    service = Service(Model("squash", program, parameters), tmp_path / "state", workers=WORKERS)
     with listening(service) as server:
         stranger, owner = RemoteModel(server.url), RemoteModel(server.url, program=program)
         assert stranger.manifest.input_range == program.input_range is not None
@@ -265,7 +376,7 @@ def test_samples_out_of_range_are_refused_before_keys_are_made(tmp_path: Path, s
 
 
 def test_a_pinned_model_must_be_the_served_one(server: Server) -> None:
-    with pytest.raises(OtherModelError, match="expected"):
+    with pytest.raises(OtherModelError, match="is served"):
         RemoteModel(server.url, "0" * 64)
     for url in ("ftp://127.0.0.1", "127.0.0.1", ""):
         with pytest.raises(UnreachableError, match="address"):
@@ -273,12 +384,12 @@ def test_a_pinned_model_must_be_the_served_one(server: Server) -> None:
 
 
 def test_keys_for_a_model_that_was_replaced_are_refused(tmp_path: Path) -> None:
-    old = Service(make_thin("old"), tmp_path / "old")
+    old = Service(make_thin("old"), tmp_path / "old", workers=WORKERS)
     with listening(old) as server:
         port = server.server_address[1]
         session = RemoteModel(server.url).session()
     old.close()
-    new = Service(make_thin("new"), tmp_path / "new")
+    new = Service(make_thin("new"), tmp_path / "new", workers=WORKERS)
     with listening(new, port):
         with pytest.raises(OtherModelError) as other:
             session.upload_keys()
@@ -369,7 +480,7 @@ def test_answers_that_are_no_ciphertexts(thin: Model, sample: Sample) -> None:
                 return 200, thin.manifest.encoded, None
             if path.endswith("/result"):
                 return 200, result, None
-            if path.endswith("/jobs"):
+            if "/jobs?" in path:
                 return (
                     202,
                     json.dumps({"job": identifier, "state": "done", "done": 1, "total": 1}).encode(),
@@ -395,7 +506,7 @@ def with_scale(data: bytes, old: float, scale: float) -> bytes:
 
 
 def test_answers_of_a_scale_without_a_meaning_are_refused(tmp_path: Path, sample: Sample) -> None:
-    service = Service(make_full(), tmp_path)
+    service = Service(make_full(), tmp_path, workers=WORKERS)
     with listening(service) as server, RemoteModel(server.url).session() as session:
         session.upload_keys()
         result = service.result
@@ -438,6 +549,8 @@ def test_the_command_serves_until_it_is_told_to_stop(tmp_path: Path, sample: Sam
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+", entry["url"])
         session = RemoteModel(entry["url"], entry["model"]).session()
         session.upload_keys()
+        message = framing.join(session._encrypt(sample[None]))
+        job = session.remote.send("POST", f"/v1/keys/{session._identifier}/jobs", message)
         process.kill()
         process.wait(20)
     with subprocess.Popen([*command, *state], stdout=subprocess.PIPE, text=True) as process:
@@ -445,8 +558,13 @@ def test_the_command_serves_until_it_is_told_to_stop(tmp_path: Path, sample: Sam
         url = json.loads(process.stdout.readline())["url"]
         # Killed and started again: the keys are still there.
         session.remote = RemoteModel(url)
-        assert np.isfinite(session.infer(sample)).all()
+        expected = run_clear(make_thin().program, sample)
+        assert np.abs(session.infer(sample) - expected).max() < 1e-3
+        # What it had accepted was evaluated by the next one.
+        answer = session.remote.request("GET", f"/v1/jobs/{job['job']}/result")
+        assert np.abs(session._decrypt(answer, 1)[0] - expected).max() < 1e-3
         session.close()
         process.terminate()
         assert process.wait(20) == 0
-    assert sorted(path.name for path in (tmp_path / "state").iterdir()) == ["lock", "owner.json"]
+    for name in ("keys", "jobs"):
+        assert list((tmp_path / "state" / name).iterdir()) == []

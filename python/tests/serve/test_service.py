@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 import base64
-import errno
-import gc
 import json
-import os
-import subprocess
-import sys
-import threading
 import time
-import weakref
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,43 +12,23 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright import nn
-from keywright._core import HEAD_BYTES
 from keywright.nn.run.checking import run_clear
-from keywright.serve import Manifest, Model, ModelRunner, Service, framing, upload_store
+from keywright.serve import Manifest, Model, ModelRunner, Service, framing
 from keywright.serve.errors import (
     BadRequestError,
-    BusyError,
     InvalidObjectError,
-    KeysIncompleteError,
     ManifestError,
     ModelFolderError,
     OtherModelError,
     SecretRefusedError,
-    ServeError,
-    StateFolderError,
-    TooLargeError,
     UnknownJobError,
     UnknownKeysError,
-    WrongOffsetError,
 )
-from keywright.serve.jobs import Job, Worker
 from keywright.serve.model import ANSWER_GROWTH, FRACTION_BITS
-from keywright.serve.upload_store import SecretScanner, UploadedKeys, UploadStore
 from onnx import helper
-from tests.serve.network import make_full, network
+from tests.serve.network import WORKERS, make_full, network
 
 Sample = np.ndarray[Any, np.dtype[np.float64]]
-
-
-def receive(store: UploadStore, uploaded: UploadedKeys, offset: int, length: int, data: bytes) -> None:
-    """A piece of so many bytes, of which these come."""
-    piece = store.begin(uploaded, offset, length)
-    try:
-        for start in range(0, len(data), 1 << 20):
-            piece.append(data[start : start + (1 << 20)])
-        piece.finish()
-    finally:
-        piece.close()
 
 
 @pytest.mark.parametrize("kind", ["thin", "full"])
@@ -242,385 +214,27 @@ def test_a_manifest_survives_its_bytes_and_nothing_else_does(thin: Model) -> Non
             Manifest.read(garbage)
 
 
-def test_an_upload_in_pieces_is_resumed_by_another_process(
-    thin: Model, key_file: Path, tmp_path: Path
-) -> None:
-    data, store = key_file.read_bytes(), UploadStore(tmp_path, thin)
-    assert len(data) == thin.manifest.key_bytes
-    made = store.create()
-    receive(store, made, 0, 1000, data[:1000])
-    # The connection breaks: what has come is kept.
-    receive(store, made, 1000, 5000, data[1000:3000])
-    assert made.received == 3000
-    with pytest.raises(KeysIncompleteError) as incomplete:
-        store.keys(made)
-    assert (incomplete.value.received, incomplete.value.expected) == (3000, len(data))
-    for offset in (0, 2999, 3001):
-        with pytest.raises(WrongOffsetError) as wrong:
-            receive(store, made, offset, 1, b"x")
-        assert wrong.value.received == 3000
-
-    store.close()
-    after = UploadStore(tmp_path, thin)
-    found = after.get(made.identifier)
-    assert found.received == 3000
-    receive(after, found, 3000, len(data) - 3000, data[3000:])
-    assert found.ready
-    assert list(after.keys(found)) == list(kw.EvaluationKeys.load(key_file, thin.parameters))
-
-    after.close()
-    again = UploadStore(tmp_path, thin)
-    assert again.get(made.identifier).ready
-    assert len(again.keys(again.get(made.identifier))) == len(thin.specs)
-    again.delete(again.get(made.identifier))
-    with pytest.raises(UnknownKeysError):
-        again.get(made.identifier)
-    assert folders(tmp_path) == []
-
-
-def test_a_process_that_ends_while_it_checks_asks_for_the_last_byte_again(
-    thin: Model, key_file: Path, tmp_path: Path
-) -> None:
-    data = key_file.read_bytes()
-    before = UploadStore(tmp_path, thin)
-    made = before.create()
-    before.close()
-    (made.folder / "keys.part").write_bytes(data)
-    after = UploadStore(tmp_path, thin)
-    found = after.get(made.identifier)
-    assert (found.received, found.ready) == (len(data) - 1, False)
-    receive(after, found, len(data) - 1, 1, data[-1:])
-    assert found.ready
-    after.close()
-    # Whoever is asked afterwards still knows what is here.
-    service = Service(thin, tmp_path)
-    seen = service.seen(made.identifier)["objects"]
-    assert isinstance(seen, list)
-    assert [(sight["what"], sight["size"]) for sight in seen] == [("a set of switching keys", len(data))]
-    service.close()
-
-
-def test_a_disk_that_is_full_loses_nothing_that_was_kept(
-    thin: Model, key_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data, store = key_file.read_bytes(), UploadStore(tmp_path, thin)
-    made = store.create()
-    receive(store, made, 0, 5000, data[:5000])
-    piece = store.begin(made, 5000, len(data) - 5000)
-    piece.append(data[5000:20_000])
-
-    def full(path: Path, *arguments: object, **named: object) -> object:
-        # As if what was written last never came to be on the disk.
-        os.truncate(path, 9000)
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Path, "open", full)
-        with pytest.raises(OSError, match="No space"):
-            piece.append(data[20_000:])
-    piece.close()
-    assert made.received == 9000
-    receive(store, made, made.received, len(data) - made.received, data[made.received :])
-    assert made.ready
-
-
-def test_evaluations_that_wait_are_dropped_at_the_end() -> None:
-    worker, begun, go = Worker(), threading.Event(), threading.Event()
-
-    def slow(job: Job) -> list[bytes]:
-        begun.set()
-        go.wait(20)
-        return [b"x"]
-
-    first = worker.submit("a", 1, slow)
-    assert begun.wait(20)
-    rest = [worker.submit("a", 1, slow) for _ in range(8)]
-    with pytest.raises(BusyError, match="8 evaluations"):
-        worker.submit("a", 1, slow)
-    threading.Timer(0.1, go.set).start()
-    worker.close()
-    assert first.state == "done"
-    assert {job.state for job in rest} == {"waiting"}
-
-
-def ended(worker: Worker, job: Job) -> Job:
-    """A job after it has been done."""
-    for _ in range(2000):
-        if job.state in ("done", "failed"):
-            return job
-        time.sleep(0.01)
-    raise AssertionError(job.state)
-
-
-def test_nothing_that_is_raised_ends_the_worker() -> None:
-    def broken(job: Job) -> list[bytes]:
-        raise ZeroDivisionError("something nobody thought of")
-
-    def refused(job: Job) -> list[bytes]:
-        raise UnknownKeysError("gone")
-
-    def watch(job: Job) -> None:
-        seen.append(job)
-        raise AssertionError("whoever watches fails, too")
-
-    seen: list[Job] = []
-    worker = Worker(on_end=watch)
-    failed = ended(worker, worker.submit("a", 1, broken))
-    assert failed.unforeseen is not None
-    assert "something nobody thought of" in failed.unforeseen
-    with pytest.raises(ServeError, match="nobody foresaw") as error:
-        worker.result(failed.identifier)
-    assert "thought of" not in str(error.value)
-    with pytest.raises(UnknownKeysError, match="gone"):
-        worker.result(ended(worker, worker.submit("a", 1, refused)).identifier)
-    done = ended(worker, worker.submit("a", 1, lambda job: [b"x"]))
-    assert worker.result(done.identifier) == [b"x"]
-    worker.close()
-    assert [job.state for job in seen] == ["failed", "failed", "done"]
-
-
-@pytest.mark.parametrize("fails", [None, UnknownKeysError, MemoryError, ZeroDivisionError])
-def test_jobs_that_ended_keep_no_inputs(fails: type[Exception] | None) -> None:
-    class Inputs:
-        """Something that can be watched."""
-
-    def make() -> tuple[Callable[[Job], list[bytes]], weakref.ref[Inputs]]:
-        inputs = Inputs()
-
-        def work(job: Job) -> list[bytes]:
-            held = inputs
-            if fails is not None:
-                raise fails(f"{type(held).__name__} cannot be used")
-            return [b"x"]
-
-        return work, weakref.ref(inputs)
-
-    worker = Worker()
-    work, watched = make()
-    job = worker.submit("a", 1, work)
-    del work
-    ended(worker, job)
-    worker.close()
-    gc.collect()
-    assert worker.get(job.identifier) is job
-    assert watched() is None
-
-
-def test_only_the_jobs_of_one_client_are_dropped() -> None:
-    worker, begun, go = Worker(), threading.Event(), threading.Event()
-
-    def slow(job: Job) -> list[bytes]:
-        begun.set()
-        go.wait(20)
-        return [b"late"]
-
-    before = [ended(worker, worker.submit(owner, 1, lambda job: [b"x"])) for owner in "ab"]
-    running = worker.submit("a", 1, slow)
-    assert begun.wait(20)
-    waiting = [worker.submit(owner, 1, lambda job: [b"y"]) for owner in "ab"]
-    worker.forget("a")
-    for job in (before[0], running, waiting[0]):
-        with pytest.raises(UnknownJobError):
-            worker.result(job.identifier)
-    assert worker.result(before[1].identifier) == [b"x"]
-    go.set()
-    assert worker.result(ended(worker, waiting[1]).identifier) == [b"y"]
-    worker.close()
-    # Neither the answer of the one that ran, nor the work of the one that waited.
-    for job in (running, waiting[0]):
-        with pytest.raises(UnknownJobError):
-            worker.get(job.identifier)
-    assert waiting[0].state == "waiting"
-
-
-def folders(state: Path) -> list[Path]:
-    """What a folder of state holds beside its owner and its lock."""
-    return sorted(path for path in state.iterdir() if path.name not in ("owner.json", "lock"))
-
-
-def test_a_folder_of_state_is_of_one_model(thin: Model, full: Model, tmp_path: Path) -> None:
-    store = UploadStore(tmp_path, thin)
-    made = store.create()
-    store.close()
-    before = {path: path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()}
-    with pytest.raises(StateFolderError, match=thin.manifest.hash):
-        Service(full, tmp_path)
-    assert {path: path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()} == before
-    after = UploadStore(tmp_path, thin)
-    assert after.get(made.identifier).received == 0
-    after.close()
-    for owner in (b"", b"{", b"[]", b'{"format": "other"}', b"[" * 4000, bytes(5000)):
-        (tmp_path / "owner.json").write_bytes(owner)
-        with pytest.raises(StateFolderError, match="whose state"):
-            UploadStore(tmp_path, thin)
-
-
-def test_a_folder_of_state_is_served_by_one_process(thin: Model, tmp_path: Path) -> None:
-    code = (
-        "import sys; from pathlib import Path; from keywright.serve.state_folder import StateFolder;"
-        "folder = StateFolder(Path(sys.argv[1]), sys.argv[2]); print('held', flush=True); sys.stdin.read()"
-    )
-    arguments = [sys.executable, "-c", code, str(tmp_path), thin.manifest.hash]
-    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == b"held\n"
-        with pytest.raises(StateFolderError, match="another process"):
-            UploadStore(tmp_path, thin)
-        # However it ends.
-        other.kill()
-        other.wait()
-    store = UploadStore(tmp_path, thin)
-    with pytest.raises(StateFolderError, match="another process"):
-        UploadStore(tmp_path, thin)
-    store.close()
-
-
-def test_whatever_is_no_set_of_the_model_stays(thin: Model, full: Model, tmp_path: Path) -> None:
-    """Sets of another model, files and folders of somebody else; what a process left half made goes."""
-    foreign = tmp_path / ("a" * 32)
-    foreign.mkdir(parents=True)
-    (foreign / "set.json").write_text(json.dumps({"model": full.manifest.hash}))
-    (foreign / "keys.part").write_bytes(b"x")
-    other = tmp_path / ("b" * 32)
-    other.mkdir()
-    (other / "letter.txt").write_text("kept")
-    unreadable = tmp_path / ("c" * 32)
-    unreadable.mkdir()
-    (unreadable / "set.json").write_text("kept")
-    (tmp_path / "notes.txt").write_text("kept")
-    begun, too_long = tmp_path / ("d" * 32), tmp_path / ("e" * 32)
-    begun.mkdir()
-    too_long.mkdir()
-    (too_long / "set.json").write_text(json.dumps({"model": thin.manifest.hash}))
-    (too_long / "keys.part").write_bytes(bytes(thin.manifest.key_bytes + 1))
-    store = UploadStore(tmp_path, thin)
-    assert len(store) == 0
-    store.close()
-    assert folders(tmp_path) == [foreign, other, unreadable, tmp_path / "notes.txt"]
-
-
-def test_a_step_of_the_clock_deletes_nothing(
-    thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = UploadStore(tmp_path, thin, expiry=3600)
-    made = store.create()
-    now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + 7200)
-    assert store.expire() == []
-    store.close()
-    os.utime(made.folder, (now - 7200, now - 7200))
-    after = UploadStore(tmp_path, thin, expiry=3600)
-    assert after.expire() == []
-    after.get(made.identifier).used -= 3601
-    assert after.expire() == [made.identifier]
-    after.close()
-
-
-def test_keys_that_are_not_the_models_are_refused(thin: Model, key_file: Path, tmp_path: Path) -> None:
-    data, store = key_file.read_bytes(), UploadStore(tmp_path, thin)
-    fewer = kw.key_set_head(thin.specs[1:])
-    damaged = bytearray(data)
-    damaged[len(data) // 2] ^= 1
-    for wrong in (fewer, bytes(100), bytes(damaged)):
-        made = store.create()
-        with pytest.raises(InvalidObjectError):
-            receive(store, made, 0, len(wrong), wrong)
-        with pytest.raises(UnknownKeysError):
-            store.get(made.identifier)
-    made = store.create()
-    with pytest.raises(TooLargeError) as large:
-        receive(store, made, 0, len(data) + 1, data)
-    assert large.value.maximum == len(data)
-    assert made.received == 0
-
-
-def test_anything_that_looks_like_a_secret_key_is_refused(
-    thin: Model, service: Service, key_file: Path, tmp_path: Path
-) -> None:
-    secret = kw.SecretKey.generate(thin.parameters).to_bytes()
-    data, store = key_file.read_bytes(), UploadStore(tmp_path, thin)
-    start = data[:50_000]
-    # Wherever it begins, and wherever the pieces are cut.
-    for cut in range(1, HEAD_BYTES):
-        made = store.create()
-        receive(store, made, 0, len(start) + cut, start + secret[:cut])
-        with pytest.raises(SecretRefusedError, match="make a new one"):
-            receive(store, made, made.received, len(secret) - cut, secret[cut:])
-        assert not made.folder.exists()
-    scanner = SecretScanner()
-    scanner.look(data)
-    with pytest.raises(SecretRefusedError):
-        service.submit(upload(service, data), framing.join([b"x" * 77 + secret]))
-
-
 def upload(service: Service, data: bytes) -> str:
     made = service.create_keys({"model": service.model.manifest.hash})
     identifier = str(made["keys"])
-    receive(service.store, service.store.get(identifier), 0, len(data), data)
-    service._saw_keys(service.store.get(identifier))
+    piece = service.begin_piece(identifier, 0, len(data))
+    piece.append(data)
+    assert service.end_piece(piece)["ready"]
+    piece.close()
     return identifier
-
-
-def test_there_is_room_for_so_many_key_sets(thin: Model, key_file: Path, tmp_path: Path) -> None:
-    data, store = key_file.read_bytes(), UploadStore(tmp_path, thin, capacity=2, expiry=3600)
-    first, second, third = (store.create() for _ in range(3))
-    for made in (first, second):
-        receive(store, made, 0, 1000, data[:1000])
-    with pytest.raises(BusyError, match="2 key sets"):
-        store.begin(third, 0, 1000)
-    # Those that have begun go on.
-    receive(store, second, 1000, 10, data[1000:1010])
-    first.used -= 3601
-    receive(store, third, 0, 1000, data[:1000])
-    with pytest.raises(UnknownKeysError):
-        store.get(first.identifier)
-    # One that hardly moves makes room.
-    fourth = store.create()
-    second.moved -= upload_store.STALLED_S + 1
-    receive(store, second, 1010, 10, data[1010:1020])
-    receive(store, fourth, 0, 1000, data[:1000])
-    with pytest.raises(UnknownKeysError):
-        store.get(second.identifier)
-    # One that is being received is in use, and so is one whose evaluation is asked for.
-    third.used = fourth.used = fourth.used - 3601
-    with third.lock:
-        assert store.expire() == [fourth.identifier]
-    third.used -= 3601
-    store.touch(third.identifier)
-    assert store.expire() == []
-    third.used -= 3601
-    assert store.expire() == [third.identifier]
-    assert not third.folder.exists()
-
-
-def test_uploads_without_a_byte_keep_nobody_out(
-    thin: Model, key_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(upload_store, "MAX_EMPTY", 16)
-    data, store = key_file.read_bytes(), UploadStore(tmp_path, thin, capacity=2)
-    made = store.create()
-    receive(store, made, 0, 10, data[:10])
-    many = [store.create() for _ in range(40)]
-    assert len(store) == 17
-    for gone in many[:24]:
-        assert not gone.folder.exists()
-    receive(store, made, 10, len(data) - 10, data[10:])
-    assert made.ready
-    receive(store, many[-1], 0, len(data), data)
-    assert many[-1].ready
 
 
 def test_keys_that_nobody_uses_are_deleted_with_all_of_their_owner(
     thin: Model, key_file: Path, tmp_path: Path
 ) -> None:
     events: list[str] = []
-    service = Service(thin, tmp_path, expiry=3600, on_event=events.append)
+    service = Service(thin, tmp_path, expiry=3600, on_event=events.append, workers=WORKERS)
     identifier = upload(service, key_file.read_bytes())
     service.expire()
     assert service.seen(identifier)["objects"]
     service.store.get(identifier).used -= 3601
     service.expire()
-    assert folders(tmp_path) == []
+    assert list((tmp_path / "keys").iterdir()) == []
     assert events[-1] == "keys that were not used any more are deleted"
     for ask in (service.seen, service.keys):
         with pytest.raises(UnknownKeysError):
@@ -628,12 +242,20 @@ def test_keys_that_nobody_uses_are_deleted_with_all_of_their_owner(
     service.close()
 
 
+def resident() -> int:
+    """Bytes of keys in the memory of the worker."""
+    with WORKERS.one() as worker:
+        return int(worker.order(do="forget")["resident"])
+
+
 @pytest.mark.parametrize("how", ["deleted", "expired"])
 def test_nothing_of_a_client_is_kept_after_its_keys_are_gone(
     how: str, thin: Model, sample: Sample, tmp_path: Path
 ) -> None:
     """Its jobs, their answers, its keys on disk and in memory; those of another client stay."""
-    service = Service(thin, tmp_path / "state")
+    # Begun again, the worker has nobody's keys.
+    WORKERS.close()
+    service = Service(thin, tmp_path / "state", workers=WORKERS)
     assert thin.client is not None
     made = []
     for seed in range(2):
@@ -650,6 +272,7 @@ def test_nothing_of_a_client_is_kept_after_its_keys_are_gone(
             assert len(service.result(job)) > 100
         made.append((identifier, service.store.get(identifier), jobs))
     (gone, uploaded, jobs), (stays, other, others) = made
+    before = resident()
     if how == "deleted":
         service.delete_keys(gone)
     else:
@@ -661,14 +284,18 @@ def test_nothing_of_a_client_is_kept_after_its_keys_are_gone(
                 ask(job)
     with pytest.raises(UnknownKeysError):
         service.seen(gone)
-    # Whoever still holds the set gets no keys from memory.
-    with pytest.raises(UnknownKeysError):
-        service.store.keys(uploaded)
-    assert folders(tmp_path / "state") == [other.folder]
+    # No worker has them in memory either.
+    assert resident() == before - thin.manifest.key_bytes
+    assert list((tmp_path / "state" / "keys").iterdir()) == [other.folder]
     assert all(len(service.result(job)) > 100 for job in others)
-    assert len(service.store.keys(other)) == len(thin.specs)
     assert service.seen(stays)["objects"]
     service.close()
+
+
+def test_a_secret_key_among_ciphertexts_is_refused(service: Service, key_file: Path) -> None:
+    secret = kw.SecretKey.generate(service.model.parameters).to_bytes()
+    with pytest.raises(SecretRefusedError):
+        service.submit(upload(service, key_file.read_bytes()), framing.join([b"x" * 77 + secret]))
 
 
 def test_requests_that_make_no_sense_are_refused(service: Service, key_file: Path, full: Model) -> None:

@@ -1,0 +1,92 @@
+"""Brings jobs to workers: one thread a worker."""
+
+import threading
+from collections.abc import Callable
+from traceback import format_exception
+
+from .errors import EvaluationFailedError, ServeError, UnforeseenError
+from .jobs import Job, Jobs
+from .workers import Worker, WorkerEndedError, Workers
+
+ATTEMPTS = 3
+"""How often an evaluation is begun whose worker ended."""
+
+Work = Callable[[Worker, Job], float]
+"""Have a job done; the seconds that it took."""
+
+
+class Dispatcher:
+    """The threads that take jobs.
+
+    Args:
+        jobs: whose turn is whose.
+        workers: who does them.
+        work: how.
+        on_end: called with every job that ended.
+        on_event: told what happened to workers, and what nobody foresaw.
+    """
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        workers: Workers,
+        work: Work,
+        on_end: Callable[[Job], object],
+        on_event: Callable[[str], object],
+    ) -> None:
+        self._jobs, self._workers, self._work = jobs, workers, work
+        self._end, self._event = on_end, on_event
+        self._running: dict[str, Worker] = {}
+        self._threads = [
+            threading.Thread(target=self._run, name="keywright-jobs", daemon=True)
+            for _ in range(workers.count)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def cancel(self, job: Job) -> None:
+        """Have a job end soon that runs."""
+        worker = self._running.get(job.identifier)
+        if worker is not None:
+            worker.cancel(job.identifier)
+
+    def close(self) -> None:
+        """End after the jobs that run."""
+        self._jobs.close()
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self) -> None:
+        while (job := self._jobs.take()) is not None:
+            try:
+                self._do(job)
+            except Exception as error:  # noqa: BLE001 - a disk that is full ends no thread
+                self._event(f"an evaluation could not be noted: {error!r}")
+
+    def _do(self, job: Job) -> None:
+        error: ServeError | None = None
+        seconds = 0.0
+        with self._workers.one() as worker:
+            self._running[job.identifier] = worker
+            try:
+                seconds = self._work(worker, job)
+            except WorkerEndedError as ended:
+                self._event(f"{ended}, attempt {job.attempts} of {ATTEMPTS}")
+                if job.attempts < ATTEMPTS:
+                    self._jobs.again(job)
+                    return
+                error = EvaluationFailedError(f"{ended}, {ATTEMPTS} times")
+            except UnforeseenError as unforeseen:
+                self._event(unforeseen.unforeseen)
+                error = ServeError(str(unforeseen))
+            except ServeError as refused:
+                error = refused
+            except Exception as other:  # noqa: BLE001 - whatever it is, the client gets an answer
+                self._event("".join(format_exception(other)).rstrip())
+                error = ServeError(
+                    "the evaluation failed for a reason that nobody foresaw; the server has it"
+                )
+            finally:
+                del self._running[job.identifier]
+        if self._jobs.end(job, seconds, error):
+            self._end(job)

@@ -1,0 +1,168 @@
+"""The processes that evaluate, as the service sees them."""
+
+import base64
+import contextlib
+import json
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from keywright._core import Parameters
+
+from .errors import ServeError, UnforeseenError, refusal
+
+OnStep = Callable[[int], object]
+
+
+class WorkerEndedError(ServeError):
+    """A worker ended, or was killed, in the middle of an order."""
+
+    code = "worker_ended"
+
+
+class Worker:
+    """A process of `worker`, started when it is first needed and again when it has ended."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._writing = threading.Lock()
+        self._unwanted: list[str] = []
+
+    @property
+    def pid(self) -> int | None:
+        """The process, None if there is none."""
+        process = self._process
+        return None if process is None or process.poll() is not None else process.pid
+
+    def order(self, on_step: OnStep | None = None, **order: object) -> dict[str, Any]:
+        """Have an order obeyed, one at a time.
+
+        Raises:
+            WorkerEndedError: the process ended.
+            ServeError: what it refuses, as its class.
+        """
+        if self.pid is None:
+            self._reap()
+            arguments = [sys.executable, "-c", "from keywright.serve.worker import main; main()"]
+            self._process = subprocess.Popen(
+                arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+            )
+        process = self._process
+        assert process is not None
+        assert process.stdout is not None
+        unwanted, self._unwanted = self._unwanted, []
+        try:
+            self._write({**order, "unwanted": unwanted})
+            for line in process.stdout:
+                answer = json.loads(line)
+                if "end" in answer:
+                    end: dict[str, Any] = answer["end"]
+                    return end
+                if "refused" in answer:
+                    error = refusal(0, {"error": answer["refused"]})
+                    if "unforeseen" in answer:
+                        raise UnforeseenError(str(error), answer["unforeseen"])
+                    raise error
+                if on_step is not None:
+                    on_step(int(answer["step"]))
+        except (OSError, ValueError) as error:
+            if isinstance(error, ServeError):
+                raise
+        self._reap()
+        raise WorkerEndedError("the process that evaluated it has ended")
+
+    def unwant(self, keys: str) -> None:
+        """Have keys forgotten with the next order."""
+        self._unwanted.append(keys)
+
+    def forget(self) -> None:
+        """Have those forgotten now that are not wanted any more."""
+        if self._unwanted and self.pid is not None:
+            with contextlib.suppress(WorkerEndedError):
+                self.order(do="forget")
+
+    def cancel(self, job: str) -> None:
+        """Have an evaluation end soon, if it runs."""
+        with contextlib.suppress(OSError):
+            self._write({"do": "cancel", "job": job})
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._reap()
+
+    def _write(self, order: object) -> None:
+        with self._writing:
+            process = self._process
+            if process is not None and process.stdin is not None:
+                process.stdin.write(json.dumps(order).encode() + b"\n")
+                process.stdin.flush()
+
+    def _reap(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    with contextlib.suppress(OSError):
+                        pipe.close()
+
+
+class Workers:
+    """So many processes for evaluations, and one that checks key sets meanwhile.
+
+    Args:
+        count: of those that evaluate; each uses all threads of the engine.
+    """
+
+    def __init__(self, count: int = 1) -> None:
+        self.all = [Worker() for _ in range(count)]
+        self.count = count
+        self._idle: queue.LifoQueue[Worker] = queue.LifoQueue()
+        for worker in self.all:
+            self._idle.put(worker)
+        self._checker, self._checking = Worker(), threading.Lock()
+
+    @contextmanager
+    def one(self) -> Iterator[Worker]:
+        """A worker that has nothing to do; waits for it."""
+        worker = self._idle.get()
+        try:
+            yield worker
+        finally:
+            worker.forget()
+            self._idle.put(worker)
+
+    def forget(self, keys: str) -> None:
+        """Have no worker keep keys in memory: now, or after the evaluation that runs."""
+        for worker in self.all:
+            worker.unwant(keys)
+        idle = []
+        with contextlib.suppress(queue.Empty):
+            while True:
+                idle.append(self._idle.get_nowait())
+        for worker in idle:
+            worker.forget()
+            self._idle.put(worker)
+
+    def check(self, path: Path, parameters: Parameters) -> str:
+        """SHA-256 of a key set that was read and found usable.
+
+        Raises:
+            InvalidObjectError: it cannot be used.
+        """
+        encoded = base64.b64encode(parameters.to_bytes()).decode()
+        with self._checking:
+            return str(self._checker.order(do="check", path=str(path), parameters=encoded)["digest"])
+
+    def close(self) -> None:
+        """End all processes."""
+        for worker in (*self.all, self._checker):
+            worker.close()

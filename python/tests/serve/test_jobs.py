@@ -1,0 +1,267 @@
+"""Jobs on the disk, whose turn it is, and what happens to jobs whose workers end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from keywright.serve import Workers
+from keywright.serve.database import Database
+from keywright.serve.dispatch import ATTEMPTS, Dispatcher
+from keywright.serve.errors import (
+    BusyError,
+    NotDoneError,
+    ServeError,
+    UnforeseenError,
+    UnknownJobError,
+    UnknownKeysError,
+)
+from keywright.serve.jobs import EACH, FETCHED_S, Job, Jobs
+from keywright.serve.key_cache import KeyCache
+from keywright.serve.worker import write_whole
+from keywright.serve.workers import Worker, WorkerEndedError
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    database = Database(tmp_path)
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def jobs(tmp_path: Path, database: Database) -> Jobs:
+    return Jobs(tmp_path / "jobs", database)
+
+
+def add(jobs: Jobs, owner: str, priority: int = 0) -> Job:
+    return jobs.add(owner, "model", 3, owner.encode(), priority)
+
+
+def take(jobs: Jobs) -> Job:
+    job = jobs.take()
+    assert job is not None
+    return job
+
+
+def done(jobs: Jobs, job: Job, answer: bytes = b"answer") -> None:
+    write_whole(jobs.answer(job.identifier), answer)
+    assert jobs.end(job, 1.5)
+
+
+def test_every_client_has_its_turn(jobs: Jobs) -> None:
+    """One that asks for much waits for itself."""
+    for _ in range(EACH):
+        add(jobs, "a")
+    with pytest.raises(BusyError, match=f"{EACH} evaluations"):
+        add(jobs, "a")
+    add(jobs, "b")
+    add(jobs, "c")
+    add(jobs, "b")
+    assert [take(jobs).owner for _ in range(6)] == ["a", "b", "c", "a", "b", "a"]
+    add(jobs, "d")
+    assert [take(jobs).owner for _ in range(3)] == ["a", "d", "a"]
+
+
+def test_so_many_evaluations_wait_of_all_clients(tmp_path: Path, database: Database) -> None:
+    jobs = Jobs(tmp_path / "jobs", database, waiting=2)
+    for owner in "ab":
+        add(jobs, owner)
+    with pytest.raises(BusyError, match="2 evaluations"):
+        add(jobs, "c")
+    take(jobs)
+    add(jobs, "c")
+
+
+def test_urgent_evaluations_overtake_those_of_their_client_alone(jobs: Jobs) -> None:
+    add(jobs, "a")
+    for priority in (0, 3, 9, 3):
+        add(jobs, "b", priority)
+    taken = [take(jobs) for _ in range(5)]
+    assert [(job.owner, job.priority) for job in taken] == [("a", 0), ("b", 9), ("b", 3), ("b", 3), ("b", 0)]
+    assert int(taken[2].identifier, 16) != int(taken[3].identifier, 16)
+
+
+def test_what_was_accepted_outlives_the_process(jobs: Jobs, tmp_path: Path, database: Database) -> None:
+    """Whatever state a job is in when the process is killed."""
+    ready, failed, computed, running = (add(jobs, "a") for _ in range(4))
+    for job in (ready, failed, computed, running):
+        assert take(jobs) is job
+    done(jobs, ready)
+    jobs.end(failed, 0.0, UnknownKeysError("gone"))
+    # Its answer is whole, and that it ended was not noted any more.
+    write_whole(jobs.answer(computed.identifier), b"computed")
+    waiting = add(jobs, "b", 5)
+    (tmp_path / "jobs" / "left.answer.part").write_bytes(b"half")
+
+    after = Jobs(tmp_path / "jobs", database)
+    assert after.fetch(ready.identifier) == b"answer"
+    assert after.get(ready.identifier).seconds == 1.5
+    assert after.fetch(computed.identifier) == b"computed"
+    with pytest.raises(UnknownKeysError, match="gone"):
+        after.fetch(failed.identifier)
+    found = [take(after), take(after)]
+    assert [job.identifier for job in found] == [running.identifier, waiting.identifier]
+    assert [(job.attempts, job.priority) for job in found] == [(2, 0), (1, 5)]
+    assert after.message(waiting.identifier).read_bytes() == b"b"
+    assert not (tmp_path / "jobs" / "left.answer.part").exists()
+
+
+def test_answers_are_kept_until_they_are_fetched_or_expire(jobs: Jobs, tmp_path: Path) -> None:
+    fetched, forgotten, waiting = (add(jobs, "a") for _ in range(3))
+    for job in (fetched, forgotten):
+        with pytest.raises(NotDoneError):
+            jobs.fetch(job.identifier)
+        done(jobs, take(jobs))
+        # Nothing of the inputs is kept.
+        assert not jobs.message(job.identifier).exists()
+    assert jobs.fetch(fetched.identifier) == b"answer"
+    jobs.expire(3600)
+    # The connection may have broken.
+    assert jobs.fetch(fetched.identifier) == b"answer"
+    for job in (fetched, forgotten):
+        job.touched -= FETCHED_S + 1
+    jobs.expire(3600)
+    with pytest.raises(UnknownJobError):
+        jobs.fetch(fetched.identifier)
+    assert jobs.fetch(forgotten.identifier) == b"answer"
+    forgotten.fetched, forgotten.touched = False, time.monotonic() - 3601
+    jobs.expire(3600)
+    with pytest.raises(UnknownJobError):
+        jobs.get(forgotten.identifier)
+    assert [path.name for path in (tmp_path / "jobs").iterdir()] == [jobs.message(waiting.identifier).name]
+
+
+def test_only_the_jobs_of_one_client_are_dropped(jobs: Jobs, tmp_path: Path) -> None:
+    before = [add(jobs, owner) for owner in "ab"]
+    for _ in before:
+        done(jobs, take(jobs))
+    running = add(jobs, "a")
+    assert take(jobs) is running
+    waiting = [add(jobs, owner) for owner in "ab"]
+    jobs.delete(jobs.of("a"))
+    for job in (before[0], running, waiting[0]):
+        with pytest.raises(UnknownJobError):
+            jobs.fetch(job.identifier)
+    assert jobs.fetch(before[1].identifier) == b"answer"
+    assert take(jobs) is waiting[1]
+    # What was computed of the one that ran is not kept.
+    write_whole(jobs.answer(running.identifier), b"late")
+    assert not jobs.end(running)
+    kept = {jobs.answer(before[1].identifier), jobs.message(waiting[1].identifier)}
+    assert set((tmp_path / "jobs").iterdir()) == kept
+
+
+class Events:
+    """A dispatcher whose workers do as they are told."""
+
+    def __init__(self, jobs: Jobs, work: Callable[[Worker, Job], float]) -> None:
+        self.jobs, self.lines = jobs, list[str]()
+        self.ended = list[Job]()
+        self.dispatcher = Dispatcher(jobs, Workers(1), work, self.ended.append, self.lines.append)
+
+    def wait(self, job: Job) -> Job:
+        for _ in range(2000):
+            if job.state in ("done", "failed"):
+                return job
+            time.sleep(0.01)
+        raise AssertionError(job.state)
+
+
+def test_a_job_whose_worker_ended_is_done_again_a_few_times(jobs: Jobs) -> None:
+    deaths = {"a": 2, "b": ATTEMPTS}
+
+    def work(worker: Worker, job: Job) -> float:
+        if deaths.get(job.owner, 0) > 0:
+            deaths[job.owner] -= 1
+            raise WorkerEndedError("the process that evaluated it has ended")
+        write_whole(jobs.answer(job.identifier), job.owner.encode())
+        return 0.5
+
+    events = Events(jobs, work)
+    first, second, third = (add(jobs, owner) for owner in "abc")
+    for job in (first, second, third):
+        events.wait(job)
+    assert jobs.fetch(first.identifier) == b"a"
+    assert first.attempts == 3
+    with pytest.raises(ServeError, match=f"{ATTEMPTS} times"):
+        jobs.fetch(second.identifier)
+    assert jobs.fetch(third.identifier) == b"c"
+    events.dispatcher.close()
+    assert len([line for line in events.lines if "attempt" in line]) == 2 + ATTEMPTS
+
+
+def test_nothing_that_is_raised_ends_the_service(jobs: Jobs) -> None:
+    errors: list[Exception] = [
+        UnforeseenError("a reason that nobody foresaw", "Traceback: something nobody thought of"),
+        UnknownKeysError("gone"),
+        ZeroDivisionError("of the service itself"),
+    ]
+
+    def work(worker: Worker, job: Job) -> float:
+        if errors:
+            raise errors.pop(0)
+        write_whole(jobs.answer(job.identifier), b"x")
+        return 0.0
+
+    events = Events(jobs, work)
+    unforeseen = events.wait(add(jobs, "a"))
+    with pytest.raises(ServeError, match="nobody foresaw") as error:
+        jobs.fetch(unforeseen.identifier)
+    assert "thought of" not in str(error.value)
+    with pytest.raises(UnknownKeysError, match="gone"):
+        jobs.fetch(events.wait(add(jobs, "a")).identifier)
+    with pytest.raises(ServeError, match="nobody foresaw"):
+        jobs.fetch(events.wait(add(jobs, "a")).identifier)
+    assert jobs.fetch(events.wait(add(jobs, "a")).identifier) == b"x"
+    events.dispatcher.close()
+    assert any("thought of" in line for line in events.lines)
+    assert any("of the service itself" in line for line in events.lines)
+
+
+def test_evaluations_that_wait_stay_at_the_end(jobs: Jobs, tmp_path: Path, database: Database) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def slow(worker: Worker, job: Job) -> float:
+        begun.set()
+        go.wait(20)
+        write_whole(jobs.answer(job.identifier), b"x")
+        return 0.0
+
+    events = Events(jobs, slow)
+    first = add(jobs, "a")
+    assert begun.wait(20)
+    rest = [add(jobs, "a") for _ in range(EACH)]
+    threading.Timer(0.1, go.set).start()
+    events.dispatcher.close()
+    assert first.state == "done"
+    assert {job.state for job in rest} == {"waiting"}
+    after = Jobs(tmp_path / "jobs", database)
+    assert [take(after).identifier for _ in rest] == [job.identifier for job in rest]
+
+
+def test_keys_that_are_slow_to_load_stay_longest() -> None:
+    """Worth 1 a byte against 1/20: as long as twenty others, unless it is used meanwhile."""
+    for used, turn in ((False, 20), (True, 30)):
+        cache: KeyCache[str] = KeyCache(100)
+        for name, seconds in (("slow", 40.0), ("quick", 1.0)):
+            assert cache.make_room(40) == []
+            cache.put(name, name, 40, seconds)
+        gone = []
+        for number in range(40):
+            gone += cache.make_room(40)
+            cache.put(f"set {number}", "", 40, 2.0)
+            if used and number == 10:
+                # After ten of them: worth what the last one was that went, and 1 more.
+                assert cache.get("slow") == "slow"
+        assert gone[0] == "quick"
+        assert gone.index("slow") == turn
+        assert cache.size == 80
+        cache.make_room(200)
+        assert cache.size == 0
+        cache.put("large", "large", 200, 1.0)
+        assert cache.get("large") is None
+        cache.forget("large")

@@ -1,0 +1,334 @@
+"""Key sets on the disk: pieces, restarts, room, and whose they are."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import keywright as kw
+import pytest
+from keywright._core import HEAD_BYTES
+from keywright.serve import Model, upload_store
+from keywright.serve.configurations import Catalog, Configuration
+from keywright.serve.database import Database
+from keywright.serve.errors import (
+    BusyError,
+    InvalidObjectError,
+    KeysIncompleteError,
+    OtherModelError,
+    RetiredError,
+    SecretRefusedError,
+    StateFolderError,
+    TooLargeError,
+    UnknownKeysError,
+    WrongOffsetError,
+)
+from keywright.serve.state_folder import StateFolder
+from keywright.serve.upload_store import SecretScanner, UploadedKeys, UploadStore
+from keywright.serve.workers import WorkerEndedError
+from tests.serve.network import WORKERS, make_thin
+
+
+class Store(UploadStore):
+    """A store of its own folder and database."""
+
+    def __init__(self, folder: Path, *models: Model, capacity: int = 16, expiry: float = 3600.0) -> None:
+        database = Database(folder)
+        self.catalog, self.first = Catalog(models, database), models[0].manifest.hash
+        database.close()
+        super().__init__(folder / "keys", self.catalog, WORKERS, capacity=capacity, expiry=expiry)
+
+    def make(self) -> UploadedKeys:
+        """An empty set of the first model."""
+        return self.create(self.first)
+
+
+def receive(store: UploadStore, uploaded: UploadedKeys, offset: int, length: int, data: bytes) -> None:
+    """A piece of so many bytes, of which these come."""
+    piece = store.begin(uploaded, offset, length)
+    try:
+        for start in range(0, len(data), 1 << 20):
+            piece.append(data[start : start + (1 << 20)])
+        piece.finish()
+    finally:
+        piece.close()
+
+
+def sets(folder: Path) -> Sequence[Path]:
+    """The folders of sets."""
+    return sorted((folder / "keys").iterdir())
+
+
+def test_an_upload_in_pieces_is_resumed_by_another_process(
+    thin: Model, key_file: Path, tmp_path: Path
+) -> None:
+    data, store = key_file.read_bytes(), Store(tmp_path, thin)
+    assert len(data) == thin.manifest.key_bytes
+    made = store.make()
+    receive(store, made, 0, 1000, data[:1000])
+    # The connection breaks: what has come is kept.
+    receive(store, made, 1000, 5000, data[1000:3000])
+    assert made.received == 3000
+    with pytest.raises(KeysIncompleteError) as incomplete:
+        store.require_ready(made)
+    assert (incomplete.value.received, incomplete.value.expected) == (3000, len(data))
+    for offset in (0, 2999, 3001):
+        with pytest.raises(WrongOffsetError) as wrong:
+            receive(store, made, offset, 1, b"x")
+        assert wrong.value.received == 3000
+
+    after = Store(tmp_path, thin)
+    found = after.get(made.identifier)
+    assert found.received == 3000
+    receive(after, found, 3000, len(data) - 3000, data[3000:])
+    assert found.ready
+    assert found.path.read_bytes() == data
+
+    again = Store(tmp_path, thin)
+    kept = again.get(made.identifier)
+    assert (kept.ready, kept.digest, kept.made) == (True, found.digest, made.made)
+    again.delete(kept)
+    with pytest.raises(UnknownKeysError):
+        again.get(made.identifier)
+    assert sets(tmp_path) == []
+
+
+def test_a_process_that_ends_while_it_checks_asks_for_the_last_byte_again(
+    thin: Model, key_file: Path, tmp_path: Path
+) -> None:
+    data, made = key_file.read_bytes(), Store(tmp_path, thin).make()
+    (made.folder / "keys.part").write_bytes(data)
+    after = Store(tmp_path, thin)
+    found = after.get(made.identifier)
+    assert (found.received, found.ready) == (len(data) - 1, False)
+    receive(after, found, len(data) - 1, 1, data[-1:])
+    assert found.ready
+
+
+def test_a_checker_that_is_killed_asks_for_the_last_byte_again(
+    thin: Model, key_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, store = key_file.read_bytes(), Store(tmp_path, thin)
+    made = store.make()
+
+    def killed(path: Path, parameters: kw.Parameters) -> str:
+        raise WorkerEndedError("killed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(WORKERS, "check", killed)
+        with pytest.raises(BusyError, match="last byte"):
+            receive(store, made, 0, len(data), data)
+    assert (made.received, made.ready) == (len(data) - 1, False)
+    receive(store, made, len(data) - 1, 1, data[-1:])
+    assert made.ready
+
+
+def test_a_disk_that_is_full_loses_nothing_that_was_kept(
+    thin: Model, key_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, store = key_file.read_bytes(), Store(tmp_path, thin)
+    made = store.make()
+    receive(store, made, 0, 5000, data[:5000])
+    piece = store.begin(made, 5000, len(data) - 5000)
+    piece.append(data[5000:20_000])
+
+    def full(path: Path, *arguments: object, **named: object) -> object:
+        # As if what was written last never came to be on the disk.
+        os.truncate(path, 9000)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", full)
+        with pytest.raises(OSError, match="No space"):
+            piece.append(data[20_000:])
+    piece.close()
+    assert made.received == 9000
+    receive(store, made, made.received, len(data) - made.received, data[made.received :])
+    assert made.ready
+
+
+def test_a_configuration_is_the_keys_and_not_the_model(thin: Model, full: Model) -> None:
+    other = make_thin("other")
+    assert other.manifest.hash != thin.manifest.hash
+    assert Configuration.of(other).identifier == Configuration.of(thin).identifier
+    assert Configuration.of(full).identifier != Configuration.of(thin).identifier
+
+
+def test_keys_of_a_model_that_is_not_served_stay_until_it_is(
+    thin: Model, full: Model, tmp_path: Path
+) -> None:
+    """A second model started on one folder once deleted the first one's keys."""
+    made = Store(tmp_path, thin).make()
+    before = {path: path.read_bytes() for path in sorted(made.folder.rglob("*"))}
+    foreign = Store(tmp_path, full, expiry=1e-9)
+    foreign.expire()
+    assert foreign.retired() == 1
+    with pytest.raises(RetiredError) as retired:
+        foreign.get(made.identifier)
+    assert (retired.value.found, retired.value.successor) == (made.configuration.identifier, "")
+    assert {path: path.read_bytes() for path in sorted(made.folder.rglob("*"))} == before
+    assert Store(tmp_path, thin).get(made.identifier).received == 0
+
+
+def test_what_is_not_served_any_more_names_its_successor(thin: Model, full: Model, tmp_path: Path) -> None:
+    old = Store(tmp_path, thin)
+    new = Model(thin.name, full.program, full.parameters)
+    catalog = Store(tmp_path, new).catalog
+    configuration = old.catalog.of(thin.manifest.hash).identifier
+    for ask, found in ((catalog.model, thin.manifest.hash), (catalog.configuration, configuration)):
+        with pytest.raises(RetiredError) as retired:
+            ask(found)
+        error = retired.value
+        assert (error.found, error.successor) == (found, new.manifest.hash)
+        assert error.configuration == catalog.of(new.manifest.hash).identifier
+        with pytest.raises(OtherModelError):
+            ask("0" * 64)
+
+
+def test_a_folder_of_state_is_served_by_one_process(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from keywright.serve.state_folder import StateFolder;"
+        "folder = StateFolder(Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
+    )
+    arguments = [sys.executable, "-c", code, str(tmp_path)]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        with pytest.raises(StateFolderError, match="another process"):
+            StateFolder(tmp_path)
+        # However it ends.
+        other.kill()
+        other.wait()
+    folder = StateFolder(tmp_path)
+    with pytest.raises(StateFolderError, match="another process"):
+        StateFolder(tmp_path)
+    folder.close()
+    for form in (b"", b"{", b"[]", b'{"format": "other"}', b"[" * 4000, bytes(5000)):
+        (tmp_path / "state.json").write_bytes(form)
+        with pytest.raises(StateFolderError, match="form"):
+            StateFolder(tmp_path)
+    (tmp_path / "state.json").unlink()
+    (tmp_path / "owner.json").write_text("{}")
+    with pytest.raises(StateFolderError, match="earlier form"):
+        StateFolder(tmp_path)
+
+
+def test_whatever_is_no_set_stays(thin: Model, tmp_path: Path) -> None:
+    """Files and folders of somebody else; what a process left half made goes."""
+    store = Store(tmp_path, thin)
+    keys = tmp_path / "keys"
+    too_long = store.make()
+    (too_long.folder / "keys.part").write_bytes(bytes(thin.manifest.key_bytes + 1))
+    other, unreadable, begun = keys / ("b" * 32), keys / ("c" * 32), keys / ("d" * 32)
+    for folder in (other, unreadable, begun):
+        folder.mkdir()
+    (other / "letter.txt").write_text("kept")
+    (unreadable / "set.json").write_text("kept")
+    (keys / "notes.txt").write_text("kept")
+    assert len(Store(tmp_path, thin)) == 0
+    assert sets(tmp_path) == [other, unreadable, keys / "notes.txt"]
+
+
+def test_a_step_of_the_clock_deletes_nothing(
+    thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path, thin, expiry=3600)
+    made = store.make()
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 7200)
+    assert store.expire() == []
+    os.utime(made.folder, (now - 7200, now - 7200))
+    after = Store(tmp_path, thin, expiry=3600)
+    assert after.expire() == []
+    after.get(made.identifier).used -= 3601
+    assert after.expire() == [made.identifier]
+
+
+def test_keys_that_are_not_the_models_are_refused(thin: Model, key_file: Path, tmp_path: Path) -> None:
+    data, store = key_file.read_bytes(), Store(tmp_path, thin)
+    fewer = kw.key_set_head(thin.specs[1:])
+    damaged = bytearray(data)
+    damaged[len(data) // 2] ^= 1
+    for wrong in (fewer, bytes(100), bytes(damaged)):
+        made = store.make()
+        with pytest.raises(InvalidObjectError):
+            receive(store, made, 0, len(wrong), wrong)
+        with pytest.raises(UnknownKeysError):
+            store.get(made.identifier)
+    made = store.make()
+    with pytest.raises(TooLargeError) as large:
+        receive(store, made, 0, len(data) + 1, data)
+    assert large.value.maximum == len(data)
+    assert made.received == 0
+
+
+def test_anything_that_looks_like_a_secret_key_is_refused(
+    thin: Model, key_file: Path, tmp_path: Path
+) -> None:
+    secret = kw.SecretKey.generate(thin.parameters).to_bytes()
+    data, store = key_file.read_bytes(), Store(tmp_path, thin)
+    start = data[:50_000]
+    # Wherever it begins, and wherever the pieces are cut.
+    for cut in range(1, HEAD_BYTES):
+        made = store.make()
+        receive(store, made, 0, len(start) + cut, start + secret[:cut])
+        with pytest.raises(SecretRefusedError, match="make a new one"):
+            receive(store, made, made.received, len(secret) - cut, secret[cut:])
+        assert not made.folder.exists()
+    SecretScanner().look(data)
+
+
+def test_there_is_room_for_so_many_key_sets(thin: Model, key_file: Path, tmp_path: Path) -> None:
+    data, store = key_file.read_bytes(), Store(tmp_path, thin, capacity=2, expiry=3600)
+    first, second, third = (store.make() for _ in range(3))
+    for made in (first, second):
+        receive(store, made, 0, 1000, data[:1000])
+    with pytest.raises(BusyError, match="2 key sets"):
+        store.begin(third, 0, 1000)
+    # Those that have begun go on.
+    receive(store, second, 1000, 10, data[1000:1010])
+    first.used -= 3601
+    receive(store, third, 0, 1000, data[:1000])
+    with pytest.raises(UnknownKeysError):
+        store.get(first.identifier)
+    # One that hardly moves makes room.
+    fourth = store.make()
+    second.moved -= upload_store.STALLED_S + 1
+    receive(store, second, 1010, 10, data[1010:1020])
+    receive(store, fourth, 0, 1000, data[:1000])
+    with pytest.raises(UnknownKeysError):
+        store.get(second.identifier)
+    # One that is being received is in use, and so is one whose evaluation is asked for.
+    third.used = fourth.used = fourth.used - 3601
+    with third.lock:
+        assert store.expire() == [fourth.identifier]
+    third.used -= 3601
+    store.touch(third.identifier)
+    assert store.expire() == []
+    third.used -= 3601
+    assert store.expire() == [third.identifier]
+    assert not third.folder.exists()
+
+
+def test_uploads_without_a_byte_keep_nobody_out(
+    thin: Model, key_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upload_store, "MAX_EMPTY", 16)
+    data, store = key_file.read_bytes(), Store(tmp_path, thin, capacity=2)
+    made = store.make()
+    receive(store, made, 0, 10, data[:10])
+    many = [store.make() for _ in range(40)]
+    assert len(store) == 17
+    for gone in many[:24]:
+        assert not gone.folder.exists()
+    receive(store, made, 10, len(data) - 10, data[10:])
+    assert made.ready
+    receive(store, many[-1], 0, len(data), data)
+    assert many[-1].ready
+    assert json.loads((made.folder / "set.json").read_bytes())["digest"] == made.digest
