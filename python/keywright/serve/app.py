@@ -30,6 +30,9 @@ BUFFER_BYTES = 1 << 20
 EXPIRE_EVERY_S = 1.0
 
 ROUTES = (
+    ("/health", "GET", "health"),
+    ("/ready", "GET", "ready"),
+    ("/metrics", "GET", "metrics"),
     ("/v1/model", "GET", "manifest"),
     ("/v1/models", "GET", "models"),
     ("/v1/models/{model}", "GET", "manifest_of"),
@@ -71,18 +74,19 @@ def application(
             yield
             tasks.cancel_scope.cancel()
 
+    def refuse(request: Request, error: Exception) -> Response:
+        known = refused(error)
+        service.metrics.count("refusals_total", code=known.code)
+        return Problem(known)
+
     calls = Routes(service, page or {})
     routes = [Route(path, getattr(calls, name), methods=[method]) for path, method, name in ROUTES]
     app = Starlette(
         routes=[*routes, Route("/{path:path}", calls.page, methods=["GET"])],
         lifespan=lifespan,
-        exception_handlers=dict.fromkeys((ServeError, HTTPException, OSError, Exception), _refuse),
+        exception_handlers=dict.fromkeys((ServeError, HTTPException, OSError, Exception), refuse),
     )
-    return Edge(app, names, on_request, service.tell)
-
-
-def _refuse(request: Request, error: Exception) -> Response:
-    return Problem(refused(error))
+    return Edge(app, names, on_request, service.tell, service.metrics)
 
 
 async def _expire(service: Service) -> None:
@@ -96,6 +100,18 @@ class Routes:
 
     def __init__(self, service: Service, page: Page) -> None:
         self._service, self._page = service, page
+
+    async def health(self, request: Request) -> Response:
+        """``GET /health``."""
+        return answer(self._service.health())
+
+    async def ready(self, request: Request) -> Response:
+        """``GET /ready``."""
+        return answer(self._service.readiness())
+
+    async def metrics(self, request: Request) -> Response:
+        """``GET /metrics``."""
+        return Response(self._service.measure(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def manifest(self, request: Request) -> Response:
         """``GET /v1/model``."""

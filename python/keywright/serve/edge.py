@@ -14,8 +14,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .connections import CONNECTION
 from .errors import BadRequestError, NoSuchPathError, ServeError, WrongHostError
+from .metrics import Metrics
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE"})
 LINGER_S = 2.0
 LINGER_BYTES = 8 << 20
 
@@ -52,6 +54,7 @@ class Edge:
         names: under which it may be asked.
         on_request: told of every request, without identifiers and what a terminal would obey.
         on_event: told the traceback of what nobody foresaw.
+        metrics: where requests are counted.
     """
 
     def __init__(
@@ -60,11 +63,13 @@ class Edge:
         names: Iterable[str] = (),
         on_request: OnRequest | None = None,
         on_event: Callable[[str], object] | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         self._app = app
         self.names = LOOPBACK | frozenset(names)
         self.on_request = on_request
         self._event = on_event or (lambda line: None)
+        self._metrics = metrics or Metrics()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer."""
@@ -78,12 +83,14 @@ class Edge:
             self._require_own_name(headers)
             await self._app(scope, exchange.receive, exchange.send)
         except ServeError as error:
+            self._metrics.count("refusals_total", code=error.code)
             await Problem(error)(scope, exchange.receive, exchange.send)
         except ClientDisconnect:
             pass
         except Exception as error:  # noqa: BLE001 - it was answered; here it is told
             self._event("".join(format_exception(error)).rstrip())
         finally:
+            self._count(scope["method"], exchange, time.perf_counter() - start)
             if self.on_request is not None and exchange.status:
                 shown = "/".join(
                     quote(part) if len(part) < 32 else "*" for part in str(scope["path"]).split("/")
@@ -92,6 +99,14 @@ class Edge:
                 self.on_request(
                     scope["method"], shown, exchange.status, exchange.received, exchange.sent, seconds
                 )
+
+    def _count(self, method: str, exchange: "Exchange", seconds: float) -> None:
+        # Methods are whatever a client writes.
+        method = method if method in METHODS else "other"
+        self._metrics.count("requests_total", method=method, status=str(exchange.status))
+        self._metrics.count("request_seconds_total", seconds, method=method)
+        self._metrics.count("received_bytes_total", exchange.received)
+        self._metrics.count("sent_bytes_total", exchange.sent)
 
     def _require_own_name(self, headers: Mapping[bytes, str]) -> None:
         """Refuse pages of other sites, and names that were made to lead here."""

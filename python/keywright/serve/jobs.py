@@ -116,6 +116,11 @@ class Jobs:
         """Where its answer is, or will be."""
         return self._folder / f"{identifier}.answer"
 
+    def counts(self) -> tuple[int, int]:
+        """How many jobs wait, and how many run."""
+        with self._turn:
+            return len(self), sum(job.state == "running" for job in self._jobs.values())
+
     def __len__(self) -> int:
         return sum(map(len, self._queues.values()))
 

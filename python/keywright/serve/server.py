@@ -62,7 +62,7 @@ class Server:
         shown = f"[{host}]" if ":" in host else host
         self.url = f"http://{shown}:{self.server_address[1]}"
         self.app = application(service, page=page, names=names | {shown.lower()}, on_request=on_request)
-        self._ended = threading.Event()
+        self._service, self._ended = service, threading.Event()
         config = uvicorn.Config(
             self.app,
             http=Connection,
@@ -81,13 +81,16 @@ class Server:
     def serve_forever(self) -> None:
         """Answer until `shutdown`."""
         self._ended.clear()
+        self._service.draining = False
         try:
             asyncio.run(self._uvicorn.serve(sockets=[self._socket]))
         finally:
             self._ended.set()
 
     def shutdown(self) -> None:
-        """Have `serve_forever` return after the requests that are being answered, and wait for it."""
+        """Have `serve_forever` return after the requests that are being answered, and wait for it. From now
+        on the server says that it is not ready."""
+        self._service.draining = True
         self._uvicorn.should_exit = True
         self._ended.wait()
 

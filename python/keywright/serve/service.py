@@ -16,12 +16,13 @@ from . import framing
 from .configurations import Catalog
 from .database import Database
 from .dispatch import Dispatcher
-from .errors import BadRequestError, OtherModelError, UnknownKeysError
+from .errors import BadRequestError, BusyError, OtherModelError, UnknownKeysError
 from .jobs import MAX_PRIORITY, Job, Jobs
+from .metrics import Metrics
 from .model import Model
 from .state_folder import StateFolder
 from .upload_store import Piece, SecretScanner, UploadedKeys, UploadStore
-from .workers import Worker, Workers
+from .workers import Worker, WorkerEndedError, Workers
 
 SEEN = 32
 """Objects of a client that its account lists."""
@@ -82,6 +83,7 @@ class Service:
         workers: Workers | None = None,
         budget: int | None = None,
     ) -> None:
+        self.metrics, self.draining = Metrics(), False
         self._state = StateFolder(state)
         self._database = Database(state)
         self._event = on_event or (lambda line: None)
@@ -232,6 +234,34 @@ class Service:
         self._event(f"{len(message)} bytes to evaluate")
         return job.to_json()
 
+    def measure(self) -> str:
+        """What is counted and what there is, for Prometheus; see `metrics`."""
+        waiting, running = self.jobs.counts()
+        self.metrics.set("waiting", waiting)
+        self.metrics.set("running", running)
+        for ready, name in ((True, "true"), (False, "false")):
+            count, size = self.store.counts(ready=ready)
+            self.metrics.set("key_sets", count, ready=name)
+            self.metrics.set("key_bytes", size, ready=name)
+        return self.metrics.render()
+
+    def health(self) -> dict[str, object]:
+        """That requests are answered."""
+        return {"alive": True}
+
+    def readiness(self) -> dict[str, object]:
+        """That evaluations are taken.
+
+        Raises:
+            BusyError: not any more, or not now.
+        """
+        if self.draining:
+            raise BusyError("this server is about to end")
+        waiting, _ = self.jobs.counts()
+        if waiting >= self.jobs.waiting:
+            raise BusyError(f"{waiting} evaluations wait")
+        return {"ready": True}
+
     def request_bytes(self) -> int:
         """Bytes of the longest message that a model takes."""
         return max(model.request_bytes for model in self.catalog.models.values())
@@ -342,6 +372,11 @@ class Service:
         except UnknownKeysError:
             self.store.delete(uploaded)
             raise
+        except WorkerEndedError:
+            self.metrics.count("worker_deaths_total")
+            raise
+        self.metrics.count("key_loads_total", place="memory" if end["hit"] else "disk")
+        self.metrics.count("key_evictions_total", end["evicted"])
         # Before it is said to be done: whoever then asks what was sent is told.
         self._saw_answer(job)
         return float(end["seconds"])
@@ -387,9 +422,11 @@ class Service:
                 self._seen.popitem(last=False)
 
     def _ended(self, job: Job) -> None:
+        self.metrics.count("evaluations_total", outcome="done" if job.error is None else job.error.code)
         if job.error is not None:
             self._event(f"an evaluation failed: {job.error}")
             return
+        self.metrics.count("evaluation_seconds_total", job.seconds)
         self._event(f"evaluated in {job.seconds:.2f} s")
 
 

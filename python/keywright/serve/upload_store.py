@@ -214,6 +214,12 @@ class UploadStore:
         with self._lock:
             return [uploaded for uploaded in self._sets.values() if uploaded.ready]
 
+    def counts(self, *, ready: bool) -> tuple[int, int]:
+        """How many sets there are that are complete, or not, and their bytes."""
+        with self._lock:
+            sizes = [uploaded.received for uploaded in self._sets.values() if uploaded.ready == ready]
+            return len(sizes), sum(sizes)
+
     def retired(self) -> int:
         """How many sets are here whose configurations are not served."""
         return len(self._retired)

@@ -9,7 +9,7 @@ gets its name when it is whole.
 |---|---|
 | ``check`` path, parameters | ``end``: digest of a key set that is whole and can be used |
 | ``load`` model | ``end`` |
-| ``evaluate`` model, keys, message, answer | ``step`` often; ``end``: seconds, and whose keys are in memory |
+| ``evaluate`` model, keys, message, answer | ``step`` often; ``end``: seconds, where keys were |
 | ``forget`` | ``end`` |
 | ``cancel`` | none: the evaluation that runs ends with ``refused`` |
 """
@@ -48,6 +48,7 @@ class Engine:
         self._cache: KeyCache[EvaluationKeys] = KeyCache(0)
         self.cancelled: str | None = None
         self._resident = resident_bytes()
+        self._evicted = 0
 
     def say(self, **answer: object) -> None:
         """Write an answer."""
@@ -93,6 +94,7 @@ class Engine:
         model = runner.model
         message = Path(order["message"]).read_bytes()
         inputs = [model.read_input(data) for data in framing.split(message, model.manifest.input.ciphertexts)]
+        hit, self._evicted = order["keys"] in self._cache, 0
         keys = self._keys(order, model.parameters)
         done, start = 0, time.perf_counter()
 
@@ -106,7 +108,7 @@ class Engine:
         answer = framing.join([model.write_output(result) for result in runner.run(keys, inputs, step)])
         seconds = time.perf_counter() - start
         write_whole(Path(order["answer"]), answer)
-        return {"seconds": seconds, "resident": self._cache.size}
+        return {"seconds": seconds, "hit": hit, "evicted": self._evicted}
 
     def do_forget(self, order: Order) -> dict[str, object]:
         """Nothing but what every order does: let go of unwanted keys."""
@@ -135,7 +137,7 @@ class Engine:
             start = time.perf_counter()
             try:
                 size = path.stat().st_size
-                self._cache.make_room(size)
+                self._evicted = len(self._cache.make_room(size))
                 if digest_of(path) != order["digest"]:
                     raise UnknownKeysError("the stored keys are damaged; upload them again")
                 keys = EvaluationKeys.load(path, parameters)

@@ -67,7 +67,7 @@ def checked(server: Server, method: str, path: str, name: str, body: bytes | Non
     kind = headers["content-type"]
     assert kind in response["content"], (method, path, kind)
     schema = response["content"][kind]["schema"]
-    if kind != "application/octet-stream":
+    if kind in ("application/json", "application/problem+json"):
         require(reply, schema, f"{method} {name}")
     if status >= 400:
         assert (reply["status"], reply["detail"]) == (status, reply["error"]["message"])
@@ -89,6 +89,9 @@ def test_every_refusal_is_described() -> None:
 
 def test_answers_have_the_form_that_is_described(server: Server, thin: Model, key_file: Path) -> None:
     request = json.dumps({"model": thin.manifest.hash}).encode()
+    assert checked(server, "GET", "/health", "/health") == {"alive": True}
+    assert checked(server, "GET", "/ready", "/ready") == {"ready": True}
+    checked(server, "GET", "/metrics", "/metrics")
     checked(server, "GET", "/v1/model", "/v1/model")
     (entry,) = checked(server, "GET", "/v1/models", "/v1/models")["models"]
     assert entry["model"] == thin.manifest.hash
