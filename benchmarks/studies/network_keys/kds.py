@@ -102,7 +102,7 @@ def network(bootstrapping: bool) -> Workload:
 def computed(model: CostModel, hops: int) -> tuple[str, dict[str, object]]:
     """The rows of table 7 for that network alone and with its bootstrapping, with predicted times, and
     `optimal` in the time of some of them; and numbers for the text."""
-    alone, both = columns = [_Column(network(bootstrapping), model, hops) for bootstrapping in (False, True)]
+    alone, both = columns = [Column(network(bootstrapping), model, hops) for bootstrapping in (False, True)]
     rows: list[Sequence[object]] = []
     for index, alpha, level, _, _, figures in ROWS:
         cells = [cell for column in columns for cell in column.cells((index, alpha, level))]
@@ -119,7 +119,7 @@ def computed(model: CostModel, hops: int) -> tuple[str, dict[str, object]]:
     require(2 * low > alone.rotations, f"most rotations are needed at level {LOW} or below")
     require(alone.rotations > theirs, "the list has more rotations than they have keys")
 
-    def less(column: _Column, budget: tuple[Row, float]) -> str:
+    def less(column: Column, budget: tuple[Row, float]) -> str:
         return f"{column.bytes_of(budget[0]) / (2 * column.best[budget].stored_bytes):.1f}"
 
     values: dict[str, object] = {
@@ -142,7 +142,7 @@ def computed(model: CostModel, hops: int) -> tuple[str, dict[str, object]]:
     return table(headings, rows), values
 
 
-class _Column:
+class Column:
     """One program: plans for the rows of the tables, and its planner."""
 
     def __init__(self, workload: Workload, model: CostModel, hops: int) -> None:
@@ -150,7 +150,7 @@ class _Column:
         with step(workload.name):
             self.planner = Planner(workload, model, max_hops=hops)
             self.plans = {
-                (index, alpha, level): _plan(workload, model, index, alpha, level)
+                (index, alpha, level): plan_of(workload, model, index, alpha, level)
                 for index, alpha, level, *_ in ROWS
             }
             self.best = {
@@ -181,7 +181,7 @@ class _Column:
         return f"{2 * plan.stored_bytes / GB:.1f}", f"{plan.seconds(self.model):.1f}"
 
 
-def _plan(workload: Workload, model: CostModel, index: str, alpha: str, level: str) -> KeyPlan:
+def plan_of(workload: Workload, model: CostModel, index: str, alpha: str, level: str) -> KeyPlan:
     """A row as a plan. Rotations of a bootstrapping have keys of their own whatever the network's have."""
     policy = KeyPolicy("dynamic" if alpha == "dynamic" else 1, "all" if level == "all" else "needed")
     every = EVERY.plan(workload, model, policy)
