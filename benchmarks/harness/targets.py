@@ -67,7 +67,13 @@ def lattigo(build: Path, console: Console) -> Executable:
     if shutil.which("go") is None:
         raise Unavailable("no Go toolchain: `go` is not on the path")
     binary = build / "lattigo"
-    step(console, "building lattigo", ["go", "build", "-o", binary, "."], build / "lattigo.log", "lattigo")
+    step(
+        console,
+        "building lattigo",
+        ["go", "build", "-o", binary, "."],
+        build / "lattigo.log",
+        HERE / "peers/lattigo",
+    )
     return Executable((str(binary),))
 
 
@@ -83,7 +89,7 @@ def poulpy(build: Path, console: Console) -> Executable:
     target = build / "poulpy"
     flags = {"CARGO_TARGET_DIR": str(target), "RUSTFLAGS": "-C target-cpu=native"}
     command = ["cargo", "+nightly", "build", "--release", "--locked"]
-    step(console, "building poulpy", command, build / "poulpy.log", "poulpy", flags)
+    step(console, "building poulpy", command, build / "poulpy.log", HERE / "peers/poulpy", flags)
     return Executable((str(target / "release" / "keywright-peer-poulpy"),))
 
 
@@ -91,29 +97,32 @@ def wheel(package: str, module: str, python: Callable[[], Path]) -> Callable[[Pa
     """A virtual environment with the wheel that `peers/PACKAGE/requirements.txt` pins, and a test import."""
 
     def prepare(build: Path, console: Console) -> Executable:
-        interpreter, pins = python(), HERE / "peers" / package / "requirements.txt"
-        venv, log = build / package, build / f"{package}.log"
-        installed = venv / "installed.txt"
-        command = venv / "bin" / "python"
-        wanted = f"{interpreter}\n{pins.read_text()}"
-        if not installed.exists() or installed.read_text() != wanted:
-            make: list[str | Path] = [interpreter, "-m", "venv", "--clear", venv]
-            step(console, f"making an environment for {package}", make, log, package)
-            pip: list[str | Path] = [
-                command,
-                "-m",
-                "pip",
-                "install",
-                "--disable-pip-version-check",
-                "-r",
-                pins,
-            ]
-            step(console, f"installing {package}", pip, log, package)
-            step(console, f"importing {package}", [command, "-c", f"import {module}"], log, package)
-            installed.write_text(wanted)
+        pins = HERE / "peers" / package / "requirements.txt"
+        command = environment(package, module, python(), pins, build, console)
         return Executable((str(command), "-m", f"peers.{package}"))
 
     return prepare
+
+
+def environment(
+    package: str, module: str, interpreter: Path, pins: Path, build: Path, console: Console
+) -> Path:
+    """The interpreter of a virtual environment with what a file pins, after a test import.
+
+    Raises:
+        Unavailable: it cannot be made on this machine.
+    """
+    venv, log = build / package, build / f"{package}.log"
+    installed, command = venv / "installed.txt", venv / "bin" / "python"
+    wanted = f"{interpreter}\n{pins.read_text()}"
+    if not installed.exists() or installed.read_text() != wanted:
+        make: list[str | Path] = [interpreter, "-m", "venv", "--clear", venv]
+        step(console, f"making an environment for {package}", make, log, pins.parent)
+        pip: list[str | Path] = [command, "-m", "pip", "install", "--disable-pip-version-check", "-r", pins]
+        step(console, f"installing {package}", pip, log, pins.parent)
+        step(console, f"importing {package}", [command, "-c", f"import {module}"], log, pins.parent)
+        installed.write_text(wanted)
+    return command
 
 
 def step(
@@ -121,17 +130,17 @@ def step(
     text: str,
     command: Sequence[str | Path],
     log: Path,
-    package: str,
+    folder: Path,
     environment: Mapping[str, str] | None = None,
 ) -> None:
-    """Run one set-up command in the peer's source folder; a failure makes the target unavailable."""
+    """Run one set-up command in a folder; a failure makes the target unavailable."""
     log.parent.mkdir(parents=True, exist_ok=True)
     try:
         console.step(
             text,
             command,
             log,
-            cwd=HERE / "peers" / package,
+            cwd=folder,
             environment={**os.environ, **(environment or {})},
         )
     except StepFailed as failure:

@@ -58,7 +58,13 @@ def lattigo(build: Path, console: Console) -> Sequence[str]:
         raise Unavailable("no Go toolchain: `go` is not on the path")
     binary = build / "lattigo-bootstrap"
     command: list[str | Path] = ["go", "build", "-o", binary, "./bootstrap"]
-    step(console, "building Lattigo's bootstrap", command, build / "lattigo-bootstrap.log", "lattigo")
+    step(
+        console,
+        "building Lattigo's bootstrap",
+        command,
+        build / "lattigo-bootstrap.log",
+        HERE / "peers/lattigo",
+    )
     return (str(binary),)
 
 

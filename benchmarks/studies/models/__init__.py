@@ -1,0 +1,1 @@
+"""What do models of four frameworks take, encrypted, and what accuracy do they keep?"""

@@ -1,0 +1,1 @@
+"""Trains the models of `studies.models`, each in its framework's environment, without Keywright."""
