@@ -149,8 +149,8 @@ test("keys that a killed server lost are sent again", WAIT, async () => {
   });
   await asked(page, address, 0);
   await killed;
-  const [set] = await readdir(state);
-  const part = join(state, set, "keys.part");
+  const [set] = await readdir(join(state, "keys"));
+  const part = join(state, "keys", set, "keys.part");
   const { size } = await stat(part);
   assert.ok(size > 100_000, `${size} bytes have come`);
   await truncate(part, size - 70_001);

@@ -20,6 +20,7 @@ from keywright._terminal import Terminal
 from keywright._units import format_bytes, format_seconds
 from keywright.plan.memory.machine import resident_bytes
 from keywright.serve import Model, Service, Workers, load_page
+from keywright.serve.accounts import Accounts
 
 from .helpers.errors import CommandError
 from .helpers.memory import add_memory_argument, memory_budget
@@ -44,6 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--workers", type=int, default=1, help="processes that evaluate, each on all threads (default 1)"
+    )
+    parser.add_argument(
+        "--accounts", type=Path, help="file of tenants and digests of their API keys; anybody may ask without"
     )
     parser.add_argument("--page", type=Path, help="folder of a page to serve with the model")
     parser.add_argument("--clients", type=int, default=16, help="key sets kept at most (default 16)")
@@ -72,6 +76,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         raise CommandError(f"--expiry {options.expiry}: a number of seconds above 0 is needed")
     if options.workers < 1:
         raise CommandError(f"--workers {options.workers}: at least 1 is needed")
+    accounts = None if options.accounts is None else Accounts.load(options.accounts)
     models = [Model.load(folder) for folder in options.folders]
     page = {} if options.page is None else load_page(options.page)
     with terminal.progress("planning memory", None):
@@ -90,6 +95,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             on_event=terminal.note,
             workers=workers,
             budget=budget,
+            accounts=accounts,
         )
         with terminal.progress("encoding", None):
             service.prepare()

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from .accounts import NOBODY
 from .edge import Edge, OnRequest, Problem, answer, refused
 from .errors import BadRequestError, NoSuchPathError, ServeError, TooLargeError
 from .pages import Page
@@ -29,6 +30,10 @@ BUFFER_BYTES = 1 << 20
 
 EXPIRE_EVERY_S = 1.0
 
+SETTLE_S = 1.0
+"""How long a question how much has come waits for a piece that is being written: of one whose connection
+broke all that came shall count."""
+
 ROUTES = (
     ("/health", "GET", "health"),
     ("/ready", "GET", "ready"),
@@ -38,6 +43,7 @@ ROUTES = (
     ("/v1/models/{model}", "GET", "manifest_of"),
     ("/v1/configurations/{configuration}", "GET", "configuration"),
     ("/v1/keys", "POST", "create_keys"),
+    ("/v1/keys", "GET", "key_sets"),
     ("/v1/keys/{keys}", "GET", "keys"),
     ("/v1/keys/{keys}", "PUT", "receive_keys"),
     ("/v1/keys/{keys}", "DELETE", "delete_keys"),
@@ -101,6 +107,11 @@ class Routes:
     def __init__(self, service: Service, page: Page) -> None:
         self._service, self._page = service, page
 
+    def _tenant(self, request: Request) -> str:
+        """Who asks."""
+        accounts = self._service.accounts
+        return NOBODY if accounts is None else accounts.tenant(request.headers.get("authorization"))
+
     async def health(self, request: Request) -> Response:
         """``GET /health``."""
         return answer(self._service.health())
@@ -131,12 +142,20 @@ class Routes:
 
     async def create_keys(self, request: Request) -> Response:
         """``POST /v1/keys``."""
-        entry = _parse(await _body(request, MAX_JSON))
-        return answer(await run_sync(self._service.create_keys, entry), HTTPStatus.CREATED)
+        tenant, entry = self._tenant(request), _parse(await _body(request, MAX_JSON))
+        return answer(await run_sync(self._service.create_keys, entry, tenant), HTTPStatus.CREATED)
+
+    async def key_sets(self, request: Request) -> Response:
+        """``GET /v1/keys``."""
+        return answer(self._service.key_sets(self._tenant(request)))
 
     async def keys(self, request: Request) -> Response:
         """``GET /v1/keys/ID``."""
-        return answer(self._service.keys(_name(request, "keys")))
+        name, tenant = _name(request, "keys"), self._tenant(request)
+        deadline = anyio.current_time() + SETTLE_S
+        while not self._service.settled(name, tenant) and anyio.current_time() < deadline:
+            await anyio.sleep(SETTLE_S / 20)
+        return answer(self._service.keys(name, tenant))
 
     async def receive_keys(self, request: Request) -> Response:
         """``PUT /v1/keys/ID?offset=N``: written as it comes, at most `BUFFER_BYTES` in memory."""
@@ -144,7 +163,8 @@ class Routes:
         if not (offset.isascii() and offset.isdigit() and len(offset) < 16):
             raise BadRequestError("?offset= says at which byte the piece begins")
         length = _announced(request, MAX_PIECE)
-        begin = partial(self._service.begin_piece, _name(request, "keys"), int(offset), length)
+        name, tenant = _name(request, "keys"), self._tenant(request)
+        begin = partial(self._service.begin_piece, name, int(offset), length, tenant)
         piece, buffer = await run_sync(begin), bytearray()
         try:
             try:
@@ -164,33 +184,36 @@ class Routes:
     async def delete_keys(self, request: Request) -> Response:
         """``DELETE /v1/keys/ID``, or ``POST /v1/keys/ID/delete`` as a page sends that closes."""
         _announced(request, 0)
-        return answer(await run_sync(self._service.delete_keys, _name(request, "keys")))
+        return answer(
+            await run_sync(self._service.delete_keys, _name(request, "keys"), self._tenant(request))
+        )
 
     async def seen(self, request: Request) -> Response:
         """``GET /v1/keys/ID/seen``."""
-        return answer(self._service.seen(_name(request, "keys")))
+        return answer(self._service.seen(_name(request, "keys"), self._tenant(request)))
 
     async def submit(self, request: Request) -> Response:
         """``POST /v1/keys/ID/jobs?model=HASH&priority=N``."""
+        tenant = self._tenant(request)
         message = await _body(request, self._service.request_bytes())
         model, priority = request.query_params.get("model"), request.query_params.get("priority", "0")
         if len(priority) != 1 or priority not in digits:
             raise BadRequestError("?priority= is a digit")
-        call = partial(self._service.submit, _name(request, "keys"), message, model, int(priority))
+        call = partial(self._service.submit, _name(request, "keys"), message, model, int(priority), tenant)
         return answer(await run_sync(call), HTTPStatus.ACCEPTED)
 
     async def job(self, request: Request) -> Response:
         """``GET /v1/jobs/JOB``."""
-        return answer(self._service.job(_name(request, "job")))
+        return answer(self._service.job(_name(request, "job"), self._tenant(request)))
 
     async def cancel(self, request: Request) -> Response:
         """``DELETE /v1/jobs/JOB``."""
         _announced(request, 0)
-        return answer(await run_sync(self._service.cancel, _name(request, "job")))
+        return answer(await run_sync(self._service.cancel, _name(request, "job"), self._tenant(request)))
 
     async def result(self, request: Request) -> Response:
         """``GET /v1/jobs/JOB/result``."""
-        data = await run_sync(self._service.result, _name(request, "job"))
+        data = await run_sync(self._service.result, _name(request, "job"), self._tenant(request))
         return Response(data, media_type="application/octet-stream")
 
     async def page(self, request: Request) -> Response:

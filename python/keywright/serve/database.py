@@ -13,7 +13,7 @@ create table if not exists models (
 create table if not exists jobs (
     job text primary key, owner text not null, model text not null, priority integer not null,
     state text not null, attempts integer not null, total integer not null, seconds real not null,
-    error text, number integer not null);
+    error text, number integer not null, tenant text not null);
 """
 
 Row = dict[str, Any]

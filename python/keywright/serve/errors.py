@@ -77,6 +77,19 @@ class WrongHostError(BadRequestError):
     found: str = ""
 
 
+class UnauthorizedError(ServeError):
+    """A request without an API key of the server, or with one that it does not know."""
+
+    code = "unauthorized"
+    status = HTTPStatus.UNAUTHORIZED
+
+
+class AccountsFileError(ServeError, ValueError):
+    """A file of accounts that is none."""
+
+    code = "accounts_file"
+
+
 class TooLargeError(ServeError, ValueError):
     """More bytes than the service takes; nothing was read or allocated.
 
@@ -255,6 +268,7 @@ REFUSALS: dict[str, type[ServeError]] = {
         BadRequestError,
         NoSuchPathError,
         WrongHostError,
+        UnauthorizedError,
         TooLargeError,
         SecretRefusedError,
         InvalidObjectError,

@@ -42,6 +42,7 @@ class Job:
         error: why it failed.
         touched: when it ended or was fetched, in seconds of a clock that nobody sets.
         fetched: whether its answer was.
+        tenant: whose it is.
     """
 
     identifier: str
@@ -56,6 +57,12 @@ class Job:
     error: ServeError | None = None
     touched: float = 0.0
     fetched: bool = False
+    tenant: str = ""
+
+    @property
+    def client(self) -> str:
+        """Whose turn is its: the tenant's, or of whoever has the keys where there are no accounts."""
+        return self.tenant or self.owner
 
     def to_json(self) -> dict[str, object]:
         """What a client is told."""
@@ -95,7 +102,9 @@ class Jobs:
     def _recover(self, row: Row) -> None:
         identifier, self._number = str(row["job"]), row["number"] + 1
         numbers = {name: row[name] for name in ("priority", "total", "attempts", "seconds")}
-        job = Job(identifier, row["owner"], row["model"], **numbers, touched=time.monotonic())
+        job = Job(
+            identifier, row["owner"], row["model"], **numbers, touched=time.monotonic(), tenant=row["tenant"]
+        )
         if row["state"] == "failed":
             code, _, text = str(row["error"]).partition(" ")
             job.state, job.error = "failed", REFUSALS.get(code, ServeError)(text)
@@ -124,19 +133,25 @@ class Jobs:
     def __len__(self) -> int:
         return sum(map(len, self._queues.values()))
 
-    def add(self, owner: str, model: str, total: int, message: bytes, priority: int = 0) -> Job:
+    def add(
+        self, owner: str, model: str, total: int, message: bytes, priority: int = 0, tenant: str = ""
+    ) -> Job:
         """Accept a job: it is on the disk when this returns.
 
         Raises:
             BusyError: as many wait as may, of all clients or of this one.
         """
         with self._turn:
-            for most, count in ((EACH, len(self._queues.get(owner, ()))), (self.waiting, len(self))):
+            for most, count in (
+                (EACH, len(self._queues.get(tenant or owner, ()))),
+                (self.waiting, len(self)),
+            ):
                 if count >= most:
                     raise BusyError(f"{most} evaluations wait; ask again later")
-            job = Job(secrets.token_hex(16), owner, model, priority, total)
+            job = Job(secrets.token_hex(16), owner, model, priority, total, tenant=tenant)
             write_whole(self.message(job.identifier), message)
             row = {"job": job.identifier, "owner": owner, "model": model, "priority": priority}
+            row["tenant"] = tenant
             row |= {"state": "waiting", "attempts": 0, "total": total, "seconds": 0.0, "number": self._number}
             self._database.add_job(row)
             self._number += 1
@@ -147,7 +162,7 @@ class Jobs:
 
     def _put(self, job: Job) -> None:
         """Have a job wait, behind those of its client that are as urgent."""
-        waiting = self._queues.setdefault(job.owner, [])
+        waiting = self._queues.setdefault(job.client, [])
         place = next((i for i, other in enumerate(waiting) if other.priority < job.priority), len(waiting))
         waiting.insert(place, job)
 
@@ -173,7 +188,7 @@ class Jobs:
         with self._turn:
             if job.identifier in self._jobs:
                 job.state = "waiting"
-                self._queues.setdefault(job.owner, []).insert(0, job)
+                self._queues.setdefault(job.client, []).insert(0, job)
                 self._turn.notify()
 
     def end(self, job: Job, seconds: float = 0.0, error: ServeError | None = None) -> bool:
@@ -223,10 +238,10 @@ class Jobs:
             for job in jobs:
                 if self._jobs.pop(job.identifier, None) is None:
                     continue
-                if job in self._queues.get(job.owner, ()):
-                    self._queues[job.owner].remove(job)
-                    if not self._queues[job.owner]:
-                        del self._queues[job.owner]
+                if job in self._queues.get(job.client, ()):
+                    self._queues[job.client].remove(job)
+                    if not self._queues[job.client]:
+                        del self._queues[job.client]
                 for path in (self.message(job.identifier), self.answer(job.identifier)):
                     path.unlink(missing_ok=True)
                 self._database.delete_job(job.identifier)

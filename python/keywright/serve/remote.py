@@ -74,6 +74,7 @@ class RemoteModel:
         url: of the server.
         pinned: hash of the manifest that is expected; any if it is not given.
         program: of the model, for clients that have it: samples are looked at more closely, see `check`.
+        key: API key, for a server with accounts.
 
     Raises:
         UnreachableError: no server is there.
@@ -84,13 +85,20 @@ class RemoteModel:
         manifest: what the model takes and gives.
     """
 
-    def __init__(self, url: str, pinned: str | None = None, program: Program | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        pinned: str | None = None,
+        program: Program | None = None,
+        key: str | None = None,
+    ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UnreachableError(f"{url!r} is no address of a server; it begins with http:// or https://")
         self._connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self._host, self._port, self._base = parts.hostname, parts.port, parts.path.rstrip("/")
         self._pinned, self._program = pinned, program
+        self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         self.refresh()
 
     def refresh(self) -> None:
@@ -157,7 +165,7 @@ class RemoteModel:
         connection = self._connect(self._host, self._port, timeout=TIMEOUT_S)
         length: int | None = None
         try:
-            connection.request(method, self._base + path, body)
+            connection.request(method, self._base + path, body, self._headers)
             response = connection.getresponse()
             length = response.length
             if length is None or length > limit:

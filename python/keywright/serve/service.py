@@ -13,16 +13,20 @@ from typing import Any
 from keywright._core import inspect
 
 from . import framing
+from .accounts import NOBODY, Accounts
 from .configurations import Catalog
 from .database import Database
 from .dispatch import Dispatcher
-from .errors import BadRequestError, BusyError, OtherModelError, UnknownKeysError
+from .errors import BadRequestError, BusyError, OtherModelError, UnauthorizedError, UnknownKeysError
 from .jobs import MAX_PRIORITY, Job, Jobs
 from .metrics import Metrics
 from .model import Model
 from .state_folder import StateFolder
 from .upload_store import Piece, SecretScanner, UploadedKeys, UploadStore
 from .workers import Worker, WorkerEndedError, Workers
+
+UNKNOWN = ""
+"""No job has it."""
 
 SEEN = 32
 """Objects of a client that its account lists."""
@@ -66,6 +70,7 @@ class Service:
         on_event: called with a line for whoever runs the server, at every thing that happens.
         workers: the processes that evaluate; one of its own if they are not given.
         budget: most bytes of a worker for each model; as much as it takes if it is not given.
+        accounts: who may ask; anybody if they are not given.
 
     Raises:
         StateFolderError: another process serves the folder, or it is something else.
@@ -82,6 +87,7 @@ class Service:
         on_event: Callable[[str], object] | None = None,
         workers: Workers | None = None,
         budget: int | None = None,
+        accounts: Accounts | None = None,
     ) -> None:
         self.metrics, self.draining = Metrics(), False
         self._state = StateFolder(state)
@@ -89,7 +95,7 @@ class Service:
         self._event = on_event or (lambda line: None)
         self._own_workers = Workers() if workers is None else None
         self._workers = workers or self._own_workers or Workers()
-        self._budget, self._expiry = budget, expiry
+        self._budget, self._expiry, self.accounts = budget, expiry, accounts
         self.catalog = Catalog([models] if isinstance(models, Model) else models, self._database)
         self._folders = {name: self._folder(state, model) for name, model in self.catalog.models.items()}
         self.store = UploadStore(
@@ -144,7 +150,7 @@ class Service:
         models = self.catalog.serving(identifier)
         return {"configuration": identifier, "models": models, "bytes": found.key_bytes}
 
-    def create_keys(self, request: Mapping[str, object]) -> dict[str, object]:
+    def create_keys(self, request: Mapping[str, object], tenant: str = NOBODY) -> dict[str, object]:
         """Begin an upload of keys.
 
         Args:
@@ -157,22 +163,36 @@ class Service:
         found = request.get("model")
         if not isinstance(found, str) or set(request) != {"model"}:
             raise BadRequestError('the request is {"model": HASH}, HASH being that of the manifest')
-        made = self.store.create(self.catalog.model(found).manifest.hash)
+        made = self.store.create(self.catalog.model(found).manifest.hash, tenant)
         self._event("a client begins to upload keys")
         return self._describe(made)
 
-    def keys(self, identifier: str) -> dict[str, object]:
+    def keys(self, identifier: str, tenant: str = NOBODY) -> dict[str, object]:
         """How much of a key set has come, whose keys they are, and how long they are kept.
 
         Raises:
             UnknownKeysError: there is none.
             RetiredError: their configuration is not served any more.
         """
-        return self._describe(self.store.get(identifier))
+        return self._describe(self.store.get(identifier, tenant))
 
-    def begin_piece(self, identifier: str, offset: int, length: int) -> Piece:
+    def settled(self, identifier: str, tenant: str = NOBODY) -> bool:
+        """Whether no piece of a key set is being received; errors as of `keys`."""
+        return not self.store.get(identifier, tenant).lock.locked()
+
+    def key_sets(self, tenant: str) -> dict[str, object]:
+        """The key sets of a tenant.
+
+        Raises:
+            UnauthorizedError: without an account identifiers are what entitles; they are not told.
+        """
+        if tenant == NOBODY:
+            raise UnauthorizedError("key sets are listed for tenants with an account")
+        return {"keys": [self._describe(uploaded) for uploaded in self.store.of(tenant)]}
+
+    def begin_piece(self, identifier: str, offset: int, length: int, tenant: str = NOBODY) -> Piece:
         """Take a piece of a key set; errors as of `keys` and `UploadStore.begin`."""
-        return self.store.begin(self.store.get(identifier), offset, length)
+        return self.store.begin(self.store.get(identifier, tenant), offset, length)
 
     def end_piece(self, piece: Piece) -> dict[str, object]:
         """How much has come with a piece; errors as of `Piece.finish`."""
@@ -182,20 +202,25 @@ class Service:
             self._event(f"{uploaded.received} bytes of keys are complete and checked")
         return self._describe(uploaded)
 
-    def delete_keys(self, identifier: str) -> dict[str, object]:
+    def delete_keys(self, identifier: str, tenant: str = NOBODY) -> dict[str, object]:
         """Delete a key set and everything of its client.
 
         Raises:
             UnknownKeysError: there is none.
             RetiredError: as of `keys`.
         """
-        self.store.delete(self.store.get(identifier))
+        self.store.delete(self.store.get(identifier, tenant))
         self._forget(identifier)
         self._event("a client deleted its keys")
         return {"deleted": True}
 
     def submit(
-        self, identifier: str, message: bytes, model: str | None = None, priority: int = 0
+        self,
+        identifier: str,
+        message: bytes,
+        model: str | None = None,
+        priority: int = 0,
+        tenant: str = NOBODY,
     ) -> dict[str, object]:
         """Accept the evaluation of one batch of samples.
 
@@ -204,6 +229,7 @@ class Service:
             message: its ciphertexts, see `framing`.
             model: hash of one of the keys' configuration; the one that they were made for if it is not given.
             priority: 0 to 9; of one client's evaluations larger ones come first.
+            tenant: who asks.
 
         Raises:
             UnknownKeysError, KeysIncompleteError: there are no such keys, or not all of them.
@@ -212,7 +238,7 @@ class Service:
             BadRequestError, InvalidObjectError: it is not the ciphertexts that the model takes.
             BusyError: too many evaluations wait.
         """
-        uploaded = self.store.get(identifier)
+        uploaded = self.store.get(identifier, tenant)
         name = uploaded.model if model is None else model
         wanted, configuration = self.catalog.model(name), self.catalog.of(name).identifier
         if configuration != uploaded.configuration.identifier:
@@ -230,7 +256,7 @@ class Service:
         for data in objects:
             wanted.read_input(data)
             self._saw(identifier, Sight.of("received", data))
-        job = self.jobs.add(identifier, name, wanted.steps, message, priority)
+        job = self.jobs.add(identifier, name, wanted.steps, message, priority, tenant)
         self._event(f"{len(message)} bytes to evaluate")
         return job.to_json()
 
@@ -266,38 +292,38 @@ class Service:
         """Bytes of the longest message that a model takes."""
         return max(model.request_bytes for model in self.catalog.models.values())
 
-    def job(self, identifier: str) -> dict[str, object]:
+    def job(self, identifier: str, tenant: str = NOBODY) -> dict[str, object]:
         """How far an evaluation is.
 
         Raises:
             UnknownJobError: there is none.
         """
-        job = self.jobs.get(identifier)
+        job = self._job(identifier, tenant)
         self.store.touch(job.owner)
         return job.to_json()
 
-    def result(self, identifier: str) -> bytes:
+    def result(self, identifier: str, tenant: str = NOBODY) -> bytes:
         """The ciphertexts of an answer, see `framing`; errors as of `Jobs.fetch`."""
-        return self.jobs.fetch(identifier)
+        return self.jobs.fetch(self._job(identifier, tenant).identifier)
 
-    def cancel(self, identifier: str) -> dict[str, object]:
+    def cancel(self, identifier: str, tenant: str = NOBODY) -> dict[str, object]:
         """Drop an evaluation and its answer, whether it waits, runs or is done.
 
         Raises:
             UnknownJobError: there is none.
         """
-        job = self.jobs.get(identifier)
+        job = self._job(identifier, tenant)
         self.jobs.delete([job])
         self._dispatcher.cancel(job)
         return {"deleted": True}
 
-    def seen(self, identifier: str) -> dict[str, object]:
+    def seen(self, identifier: str, tenant: str = NOBODY) -> dict[str, object]:
         """Everything that the server has of a client, but for the bytes themselves.
 
         Raises:
             UnknownKeysError: there is no such client.
         """
-        self.store.get(identifier)
+        self.store.get(identifier, tenant)
         with self._lock:
             sights = list(self._seen.get(identifier, ()))
         return {"secret_keys": 0, "objects": [asdict(sight) for sight in sights]}
@@ -352,7 +378,7 @@ class Service:
 
     def _work(self, worker: Worker, job: Job) -> float:
         """Have a job done; errors as of `Worker.order`."""
-        uploaded = self.store.get(job.owner)
+        uploaded = self.store.get(job.owner, job.tenant)
 
         def step(done: int) -> None:
             job.done = done
@@ -380,6 +406,11 @@ class Service:
         # Before it is said to be done: whoever then asks what was sent is told.
         self._saw_answer(job)
         return float(end["seconds"])
+
+    def _job(self, identifier: str, tenant: str) -> Job:
+        """A job of a tenant; one of another is as unknown as one that never was."""
+        job = self.jobs.get(identifier)
+        return job if job.tenant == tenant else self.jobs.get(UNKNOWN)
 
     def _forget(self, identifier: str) -> None:
         for job in self.jobs.of(identifier):

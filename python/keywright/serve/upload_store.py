@@ -80,6 +80,7 @@ class UploadedKeys:
         ready: whether all have, and were checked.
         used: when it was last used, in seconds of a clock that nobody sets.
         digest: SHA-256 of a set that is ready.
+        tenant: whose it is.
         moved: when `MOVED_BYTES` had come since the time before, by that clock.
         lock: held by the upload that is under way.
     """
@@ -93,6 +94,7 @@ class UploadedKeys:
     ready: bool
     used: float
     digest: str = ""
+    tenant: str = ""
     lock: threading.Lock = field(default_factory=threading.Lock)
     moved: float = field(default_factory=time.monotonic)
     _mark: int = 0
@@ -105,7 +107,10 @@ class UploadedKeys:
     def describe(self) -> None:
         """Write what is not in the bytes."""
         entry = {"model": self.model, "configuration": self.configuration.identifier, "made": self.made}
-        write_whole(self.folder / DESCRIPTION, json.dumps(entry | {"digest": self.digest}).encode())
+        write_whole(
+            self.folder / DESCRIPTION,
+            json.dumps(entry | {"digest": self.digest, "tenant": self.tenant}).encode(),
+        )
 
     def move(self) -> None:
         """Note that bytes have come."""
@@ -258,11 +263,12 @@ class UploadStore:
                 ready,
                 time.monotonic(),
                 described["digest"],
+                described["tenant"],
             )
             return
         shutil.rmtree(path, ignore_errors=True)
 
-    def create(self, model: str) -> UploadedKeys:
+    def create(self, model: str, tenant: str = "") -> UploadedKeys:
         """An empty set for a model, by its hash. It takes nobody's place until bytes come (`begin`), and
         makes room for newer ones."""
         with self._lock:
@@ -276,6 +282,7 @@ class UploadStore:
             (folder / PART).touch(mode=0o600)
             configuration, now = self._catalog.of(model), time.monotonic()
             made = UploadedKeys(identifier, folder, model, configuration, time.time(), 0, False, now)
+            made.tenant = tenant
             made.describe()
             self._sets[identifier] = made
             return made
@@ -295,8 +302,13 @@ class UploadStore:
             elif len(others) >= self.capacity:
                 raise BusyError(f"{self.capacity} key sets are in use; ask again later")
 
-    def get(self, identifier: str) -> UploadedKeys:
-        """The set of an identifier.
+    def of(self, tenant: str) -> list[UploadedKeys]:
+        """The sets of a tenant."""
+        with self._lock:
+            return [uploaded for uploaded in self._sets.values() if uploaded.tenant == tenant]
+
+    def get(self, identifier: str, tenant: str = "") -> UploadedKeys:
+        """The set of an identifier. One of another tenant is as unknown as one that never was.
 
         Raises:
             UnknownKeysError: there is none.
@@ -306,7 +318,7 @@ class UploadStore:
             self._catalog.configuration(self._retired[identifier])
         with self._lock:
             found = self._sets.get(identifier)
-            if found is None:
+            if found is None or found.tenant != tenant:
                 raise UnknownKeysError("no keys of that identifier are here (any more); upload them again")
             found.used = time.monotonic()
             return found
@@ -421,10 +433,10 @@ def _described(path: Path) -> dict[str, str] | None:
     if not isinstance(entry, Mapping):
         return None
     made = entry.get("made")
-    texts = [entry.get(name) for name in ("model", "configuration", "digest")]
+    texts = [entry.get(name) for name in ("model", "configuration", "digest", "tenant")]
     if not isinstance(made, float) or not all(isinstance(text, str) for text in texts):
         return None
     return {
         "made": str(made),
-        **dict(zip(("model", "configuration", "digest"), map(str, texts), strict=True)),
+        **dict(zip(("model", "configuration", "digest", "tenant"), map(str, texts), strict=True)),
     }

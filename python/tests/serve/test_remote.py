@@ -511,7 +511,7 @@ def test_answers_of_a_scale_without_a_meaning_are_refused(tmp_path: Path, sample
         session.upload_keys()
         result = service.result
 
-        def forged(identifier: str) -> bytes:
+        def forged(identifier: str, tenant: str = "") -> bytes:
             (answer,) = framing.split(result(identifier), 1)
             ciphertext = kw.Ciphertext.from_bytes(answer, session.parameters)
             return framing.join([with_scale(answer, ciphertext.scale, 5e-324)])

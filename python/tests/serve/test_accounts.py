@@ -1,0 +1,128 @@
+"""Tenants with API keys: who is let in, and that none comes near what is another's."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from keywright.nn.run.checking import run_clear
+from keywright.serve import Model, RemoteModel, Server, Service, framing
+from keywright.serve.accounts import Accounts, add
+from keywright.serve.errors import AccountsFileError, UnauthorizedError
+from tests.serve.network import WORKERS, listening
+from tests.serve.test_http import ask
+from tests.serve.test_openapi import operations
+
+Sample = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+def test_a_key_is_somebodys_and_the_file_has_no_key(tmp_path: Path) -> None:
+    path = tmp_path / "accounts.json"
+    command = [sys.executable, "-m", "keywright.serve.accounts", str(path), "a"]
+    first = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    keys = {first: "a", add(path, "b"): "b", add(path, "a"): "a"}
+    accounts = Accounts.load(path)
+    for key, name in keys.items():
+        assert accounts.tenant(f"Bearer {key}") == accounts.tenant(f"bearer  {key} ") == name
+        assert len(key) > 40
+        assert key not in path.read_text()
+    digest = json.loads(path.read_text())["tenants"]["b"][0]
+    for wrong in (
+        None,
+        "",
+        "Bearer",
+        "Bearer ",
+        f"Basic {first}",
+        f"Bearer {first}x",
+        first,
+        f"Bearer {digest}",
+    ):
+        with pytest.raises(UnauthorizedError):
+            accounts.tenant(wrong)
+
+
+def test_files_that_are_no_accounts_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "accounts.json"
+    head = '{"format": "keywright-accounts-1", "tenants": '
+    digest = "0" * 64
+    for text in (
+        "",
+        "[]",
+        "[" * 100_000,
+        '{"format": "other", "tenants": {}}',
+        head + "[]}",
+        head + '{"a": 3}}',
+        head + '{"a": [3]}}',
+        head + '{"a": ["x"]}}',
+        head + '{"a b": []}}',
+        head + f'{{"a": ["{digest}"], "b": ["{digest}"]}}}}',
+    ):
+        path.write_text(text)
+        with pytest.raises(AccountsFileError):
+            Accounts.load(path)
+    path.unlink()
+    with pytest.raises(AccountsFileError):
+        Accounts.load(path)
+    with pytest.raises(AccountsFileError):
+        add(path, "../a")
+
+
+def test_tenants_have_nothing_of_each_other(thin: Model, tmp_path: Path, sample: Sample) -> None:
+    """Whatever another one has is as unknown as what never was, in every word of the answer."""
+    path = tmp_path / "accounts.json"
+    own, others = add(path, "own"), add(path, "other")
+
+    def attack(server: Server, keys: str, job: str) -> None:
+        for method, name in operations():
+            if "{keys}" not in name and "{job}" not in name:
+                continue
+            body = None if method == "GET" or name.endswith("/delete") else b"x"
+            body = None if method == "DELETE" else body
+            real = name.replace("{keys}", keys).replace("{job}", job) + "?offset=0"
+            never = name.replace("{keys}", "0" * 32).replace("{job}", "0" * 32) + "?offset=0"
+            found = ask(server, method, real, body, bearer(others))
+            assert found[:2] == ask(server, method, never, body, bearer(others))[:2]
+            assert found[0] == 404, (method, name, found)
+            for headers in ({}, bearer("x")):
+                assert ask(server, method, real, body, headers)[0] == 401, (method, name)
+
+    service = Service(thin, tmp_path / "state", workers=WORKERS, accounts=Accounts.load(path))
+    with listening(service) as server:
+        for public in ("/health", "/ready", "/metrics", "/v1/model", "/v1/models", "/"):
+            assert ask(server, "GET", public)[0] == 200
+        request = json.dumps({"model": thin.manifest.hash}).encode()
+        assert ask(server, "POST", "/v1/keys", request)[1]["error"]["type"] == "unauthorized"
+        assert ask(server, "GET", "/v1/keys")[0] == 401
+        session = RemoteModel(server.url, key=own).session()
+        expected = run_clear(thin.program, sample)
+        assert np.abs(session.infer(sample) - expected).max() < 1e-3
+        keys = str(session._identifier)
+        message = framing.join(session._encrypt(sample[None]))
+        job = str(session.remote.send("POST", f"/v1/keys/{keys}/jobs", message)["job"])
+        attack(server, keys, job)
+        assert ask(server, "GET", "/v1/keys", headers=bearer(others))[1] == {"keys": []}
+        listed = ask(server, "GET", "/v1/keys", headers=bearer(own))[1]["keys"]
+        assert [(entry["keys"], entry["ready"]) for entry in listed] == [(keys, True)]
+        with RemoteModel(server.url).session() as stranger, pytest.raises(UnauthorizedError):
+            stranger.infer(sample)
+    service.close()
+    # Whose they are outlives the process.
+    after = Service(thin, tmp_path / "state", workers=WORKERS, accounts=Accounts.load(path))
+    with listening(after) as server:
+        attack(server, keys, job)
+        session.remote = RemoteModel(server.url, key=own)
+        answer = session._decrypt(session._evaluated(message, lambda done, total: None), 1)
+        assert np.abs(answer[0] - expected).max() < 1e-3
+        session.close()
+    after.close()
+    assert os.listdir(tmp_path / "state" / "keys") == []  # noqa: PTH208
