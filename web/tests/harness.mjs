@@ -128,7 +128,7 @@ export const digits = {
 
 export async function answer(page) {
   await page.locator("#digit").waitFor({ state: "visible", ...WAIT });
-  await page.waitForFunction(() => document.getElementById("status").textContent === "Decrypted in this tab.", null, WAIT);
+  await page.waitForFunction(() => document.getElementById("status").textContent.endsWith("decrypted in this tab."), null, WAIT);
   return page.locator("#label").textContent();
 }
 

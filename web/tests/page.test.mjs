@@ -24,7 +24,7 @@ test("digits that are drawn are answered, and no secret leaves the tab", WAIT, a
     await page.click("#clear");
     await draw(page, digits[digit]);
     await page.click("#ask");
-    await page.waitForFunction(() => document.getElementById("status").textContent !== "Decrypted in this tab.");
+    await page.waitForFunction(() => !document.getElementById("status").textContent.endsWith("decrypted in this tab."));
     assert.equal(await answer(page), String(digit));
   }
   // What the page says that the server saw, and what really left the page.
@@ -36,7 +36,17 @@ test("digits that are drawn are answered, and no secret leaves the tab", WAIT, a
   for (const body of page.sent) {
     for (let at = body.indexOf(SECRET); at >= 0; at = body.indexOf(SECRET, at + 1)) assert.ok(body[at + 11] < 0x80);
   }
-  assert.equal(await page.locator("#travel tr").count(), 8);
+  // What the tab counted is what the server says, but for the length of a ciphertext, and what left the page.
+  const lines = (await page.locator("#travel tr").allInnerTexts()).map((line) => line.split("\t").map((cell) => Number(cell.replaceAll(",", ""))));
+  assert.equal(lines.length, 5);
+  for (const [at, difference] of [0, 4, 4].entries()) assert.equal(lines[at][1] - lines[at][2], difference);
+  assert.equal(lines[3][1], page.sent.reduce((sum, body) => sum + body.length, 0));
+  const shares = (await page.locator("#scores .number").allTextContents()).map(Number.parseFloat);
+  assert.equal(shares.length, 10);
+  assert.ok(Math.abs(shares.reduce((sum, share) => sum + share, 0) - 100) <= 0.5 + 1e-9, `probabilities ${shares}`);
+  const widths = await page.locator("#scores i").evaluateAll((bars) => bars.map((bar) => Number.parseFloat(bar.style.width)));
+  widths.forEach((width, i) => assert.ok(Math.abs(width - shares[i]) <= 0.05 + 1e-9, `a bar of ${width} for ${shares[i]} %`));
+  assert.match(await page.locator("#status").textContent(), /^The answer is 7, with a probability of [0-9.]+ %\. It was decrypted in this tab\.$/);
   assert.deepEqual(page.problems, []);
   await page.context().close();
 });
@@ -54,12 +64,84 @@ test("everything can be done with the keyboard, at the width of a phone, in the 
   await key("Space");
   await key("ArrowDown", 24);
   await key("Space");
-  await key("Tab");
-  assert.equal(await page.evaluate(() => document.activeElement.id), "ask");
+  for (const next of ["picture", "example", "clear", "ask"]) {
+    await key("Tab");
+    assert.equal(await page.evaluate(() => document.activeElement.id), next);
+  }
   await key("Enter");
   assert.equal(await answer(page), "1");
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert.ok(wide <= 0, `${wide} pixels too wide`);
+  assert.deepEqual(page.problems, []);
+  await page.context().close();
+});
+
+test("sizes are announced before anything is sent", WAIT, async () => {
+  const page = await open();
+  await ready(page);
+  const words = await page.locator("#cost").textContent();
+  assert.match(words, /makes keys and sends [0-9.]+ MB of them, once, to a server on this device: (about [0-9]+ s|less than a second)\./);
+  assert.match(words, /an encrypted digit of [0-9.]+ k?B; the answer has [0-9.]+ k?B/);
+  assert.equal(page.sent.length, 0);
+  await page.context().close();
+});
+
+test("examples need no drawing, and what happens is said", WAIT, async () => {
+  const page = await open();
+  await ready(page);
+  assert.equal(await page.locator("#canvas").getAttribute("aria-label"), "Empty");
+  for (const digit of ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]) {
+    await page.locator("#example").selectOption(digit);
+    assert.equal(await page.locator("#canvas").getAttribute("aria-label"), `The example ${digit}`);
+    await page.click("#ask");
+    assert.equal(await answer(page), digit);
+  }
+  await page.locator("#canvas").focus();
+  await page.keyboard.press("Space");
+  assert.equal(await page.locator("#announcer").textContent(), "Brush down, 50 percent from the left, 50 from the top.");
+  assert.equal(await page.locator("#canvas").getAttribute("aria-label"), "A drawing of 1 stroke");
+  assert.equal(await page.locator("#example").inputValue(), "");
+  assert.equal(await page.locator("#digit").isVisible(), false);
+  await page.keyboard.press("ArrowUp");
+  assert.equal(await page.locator("#announcer").textContent(), "50 percent from the left, 47 from the top");
+  assert.deepEqual(page.problems, []);
+  await page.context().close();
+});
+
+test("keys that are cancelled go on where they were, and a question that is cancelled is asked again", WAIT, async () => {
+  const page = await open();
+  let slow = true;
+  await page.context().route("**/v1/keys/**", async (route) => {
+    if (slow) await new Promise((resolve) => setTimeout(resolve, 300));
+    return route.continue().catch(() => undefined);
+  });
+  await ready(page);
+  await draw(page, digits[7]);
+  await page.click("#ask");
+  await page.waitForFunction(() => document.getElementById("progress").value > 0);
+  await page.click("#cancel");
+  await page.waitForFunction(() => document.getElementById("status").textContent.startsWith("Cancelled. The server keeps"));
+  assert.equal(await page.locator("#cancel").isVisible(), false);
+  assert.equal(await page.evaluate(() => document.activeElement.id), "ask");
+  const offsets = [];
+  page.on("request", (request) => request.method() === "PUT" && offsets.push(Number(new URL(request.url()).searchParams.get("offset"))));
+  slow = false;
+  await page.click("#ask");
+  assert.equal(await answer(page), "7");
+  assert.ok(offsets[0] > 0, `it went on at byte ${offsets[0]}`);
+  // A question while the server does not answer for its job.
+  let held = true;
+  await page.context().route("**/v1/jobs/*", async (route) => (held ? undefined : route.continue()));
+  const puts = offsets.length;
+  await page.click("#ask");
+  await page.waitForFunction(() => document.getElementById("status").textContent.startsWith("The server computes"));
+  await page.click("#cancel");
+  await page.waitForFunction(() => document.getElementById("status").textContent === "Cancelled.");
+  assert.equal(await page.locator("#error").isVisible(), false);
+  held = false;
+  await page.click("#ask");
+  assert.equal(await answer(page), "7");
+  assert.equal(offsets.length, puts);
   assert.deepEqual(page.problems, []);
   await page.context().close();
 });

@@ -2,6 +2,8 @@
 export type Code =
   /** No server answers; what was uploaded so far is kept. */
   | "unreachable"
+  /** The page cancelled it; what was uploaded so far is kept. */
+  | "cancelled"
   /** A server that answers garbage, or less than it announced. */
   | "invalid_reply"
   /** A manifest that is not understood, or of another version. */

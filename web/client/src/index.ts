@@ -1,10 +1,10 @@
 /** The thin client of Keywright in a browser: keys, encryption and decryption in a worker, the model on a server. */
 
 import { ClientError, type Code } from "./errors.js";
-import type { Answer, Calls, KeyReport, Method, ModelInfo, Reply, Seen } from "./protocol.js";
+import type { Answer, Calls, KeyReport, Method, ModelInfo, Reply, Seen, Traffic } from "./protocol.js";
 
 export { ClientError, type Code } from "./errors.js";
-export type { Answer, KeyReport, ModelInfo, Seen } from "./protocol.js";
+export type { Answer, KeyReport, ModelInfo, Seen, Traffic } from "./protocol.js";
 
 type Progress = (done: number, total: number) => void;
 type Pending = { resolve: (value: unknown) => void; reject: (error: ClientError) => void; progress: Progress };
@@ -63,6 +63,16 @@ export class Session {
   /** What the server says that it has of this client. */
   seen(): Promise<Seen> {
     return this.#call("seen", []);
+  }
+
+  /** Bytes of all requests and answers of this session, counted where they leave the tab and come. */
+  traffic(): Promise<Traffic> {
+    return this.#call("traffic", []);
+  }
+
+  /** Ends what is on its way: it is refused with "cancelled". Keys go on where they were when `prepareKeys` is called again. */
+  async cancel(): Promise<void> {
+    await this.#call("cancel", []);
   }
 
   /** Deletes the keys on the server, and the secret. */

@@ -12,6 +12,9 @@ export interface ModelInfo {
   readonly logN: number;
   readonly modulusBits: number;
   readonly insecure: boolean;
+  /** About the bytes of a question and of its answer. */
+  readonly questionBytes: number;
+  readonly answerBytes: number;
 }
 
 /** What making and sending the keys took. */
@@ -43,12 +46,21 @@ export interface Seen {
   readonly objects: readonly { direction: string; what: string; size: number; sample: string }[];
 }
 
+/** Bytes of the bodies of requests and answers, counted in the worker where they leave and come. */
+export interface Traffic {
+  readonly sent: number;
+  readonly received: number;
+  readonly requests: number;
+}
+
 export interface Calls {
   connect(base: string, pinned: string | null): ModelInfo;
   check(values: readonly number[]): null;
   prepareKeys(): KeyReport;
   infer(values: readonly number[]): Answer;
   seen(): Seen;
+  traffic(): Traffic;
+  cancel(): null;
   close(): null;
 }
 

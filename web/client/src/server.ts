@@ -11,6 +11,10 @@ const TIMEOUT_MS = 60_000;
 
 /** A server as a client sees it: requests, with the answer's length and kind checked. */
 export class Server {
+  /** Bytes of the bodies of all requests that were begun and of all answers that came, headers apart, counted here. */
+  readonly traffic = { sent: 0, received: 0, requests: 0 };
+  #stop = new AbortController();
+
   /**
    * @param base address, without the path of the service.
    * @param onPause called before a request that did not come through is made again.
@@ -20,11 +24,21 @@ export class Server {
     private readonly onPause: () => void = () => {},
   ) {}
 
+  /** Ends the request on its way, and refuses others until `resume`. */
+  cancel(): void {
+    this.#stop.abort();
+  }
+
+  /** Takes requests again. */
+  resume(): void {
+    if (this.#stop.signal.aborted) this.#stop = new AbortController();
+  }
+
   /**
    * One request.
    *
    * @param limit bytes of the longest answer that is read.
-   * @throws ClientError "unreachable", "invalid_reply", or what the server refuses.
+   * @throws ClientError "unreachable", "cancelled", "invalid_reply", or what the server refuses.
    */
   async bytes(
     method: string,
@@ -32,12 +46,29 @@ export class Server {
     body: Uint8Array<ArrayBuffer> | string | null,
     limit: number,
   ): Promise<Uint8Array<ArrayBuffer>> {
-    let response: Response;
+    // Not AbortSignal.any, which browsers have had since 2024 only.
+    const [stop, request] = [this.#stop.signal, new AbortController()];
+    const end = () => request.abort();
+    const timer = setTimeout(end, TIMEOUT_MS);
+    stop.addEventListener("abort", end, { once: true });
     try {
-      response = await fetch(this.base + path, { method, body, signal: AbortSignal.timeout(TIMEOUT_MS) });
-    } catch {
+      if (stop.aborted) end();
+      this.traffic.requests++;
+      this.traffic.sent += typeof body === "string" ? new TextEncoder().encode(body).length : (body?.length ?? 0);
+      const response = await fetch(this.base + path, { method, body, signal: request.signal });
+      return await this.#answer(response, limit);
+    } catch (error) {
+      if (stop.aborted) throw new ClientError("cancelled", "It was cancelled. What the server has is kept.");
+      if (error instanceof ClientError) throw error;
       throw new ClientError("unreachable", "The server does not answer. Is keywright serve running?");
+    } finally {
+      clearTimeout(timer);
+      stop.removeEventListener("abort", end);
     }
+  }
+
+  /** The body of an answer. */
+  async #answer(response: Response, limit: number): Promise<Uint8Array<ArrayBuffer>> {
     const announced = Number(response.headers.get("Content-Length") ?? Number.NaN);
     if (!(announced <= limit)) {
       throw new ClientError("invalid_reply", `The server announces ${announced} bytes; at most ${limit} are expected.`);
@@ -49,6 +80,7 @@ export class Server {
       const message = `The answer of the server breaks off before its ${announced} bytes.`;
       throw new ClientError("invalid_reply", message, { announced, cut: true });
     }
+    this.traffic.received += data.length;
     if (!response.ok) throw refusal(response.status, data);
     return data;
   }
@@ -124,7 +156,7 @@ export class Server {
 
   #pause(failures: number): Promise<void> {
     this.onPause();
-    return pause(Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS));
+    return pause(Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS), this.#stop.signal);
   }
 
   /** How many bytes of an upload have come; `otherwise` if the server cannot be asked. */
@@ -136,6 +168,11 @@ export class Server {
       throw error;
     }
   }
+}
+
+/** Whether work was broken off that goes on when it is asked for again. */
+export function goesOn(error: unknown): boolean {
+  return isBreak(error) || (error instanceof ClientError && error.code === "cancelled");
 }
 
 /** Whether the server was not reached, or had no room: what it has, it keeps. */
@@ -169,8 +206,17 @@ export function identifier(entry: Record<string, unknown>, name: string): string
   return value;
 }
 
-export function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+/** Waits, until something is cancelled at most. */
+export function pause(milliseconds: number, stop?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      stop?.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, milliseconds);
+    stop?.addEventListener("abort", end);
+  });
 }
 
 function parse(data: Uint8Array): Record<string, unknown> | null {

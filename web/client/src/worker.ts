@@ -2,8 +2,8 @@
 
 import { asClientError, ClientError } from "./errors.js";
 import { type Manifest, readManifest } from "./manifest.js";
-import type { Answer, Calls, KeyReport, Method, ModelInfo, Reply, Request, Seen } from "./protocol.js";
-import { count, identifier, isBreak, pause, PIECE, Server } from "./server.js";
+import type { Answer, Calls, KeyReport, Method, ModelInfo, Reply, Request, Seen, Traffic } from "./protocol.js";
+import { count, goesOn, identifier, pause, PIECE, Server } from "./server.js";
 import init, { Client, ClientParameters, type InitOutput, type KeyStream } from "./wasm/keywright_client_wasm.js";
 
 const MAX_MANIFEST = 16 << 20;
@@ -70,6 +70,16 @@ async function connect(base: string, pinned: string | null): Promise<ModelInfo> 
     logN: manifest.logN,
     modulusBits: manifest.modulus.toString(2).length,
     insecure: manifest.insecure,
+    ...sizes(manifest),
+  };
+}
+
+/** About the bytes of a question, one polynomial of a seed's ciphertexts, and of its answer, two. */
+function sizes({ input, output, logN, modulus }: Manifest): { questionBytes: number; answerBytes: number } {
+  const bytes = modulus.toString(2).length / 8;
+  return {
+    questionBytes: Math.round(input.ciphertexts * input.size * bytes),
+    answerBytes: Math.round(output.ciphertexts * 2 * 2 ** logN * bytes),
   };
 }
 
@@ -97,7 +107,7 @@ async function makeKeys(progress: Progress): Promise<KeyReport> {
       break;
     } catch (error) {
       // After a break the server is asked where it is; after anything else what it has is of no use.
-      if (isBreak(error)) throw error;
+      if (goesOn(error)) throw error;
       discard(upload.identifier);
       drop();
       // A server that was started anew without what it had.
@@ -333,6 +343,15 @@ async function seen(): Promise<Seen> {
   };
 }
 
+async function traffic(): Promise<Traffic> {
+  return { ...server.traffic };
+}
+
+async function cancel(): Promise<null> {
+  server.cancel();
+  return null;
+}
+
 async function close(): Promise<null> {
   const name = keys ?? upload?.identifier;
   if (name !== undefined) await server.json("DELETE", `/v1/keys/${name}`);
@@ -349,6 +368,8 @@ const calls: { [M in Method]: (progress: Progress, parameters: Parameters<Calls[
   prepareKeys: (progress) => prepareKeys(progress),
   infer: (progress, [values]) => infer(values, progress),
   seen: () => seen(),
+  traffic: () => traffic(),
+  cancel: () => cancel(),
   close: () => close(),
 };
 
@@ -362,6 +383,8 @@ addEventListener("message", async (event: MessageEvent<Request>) => {
     if (!connected && method !== "connect" && method !== "close") {
       throw new ClientError("bad_request", "There is no model yet: connect to a server first.");
     }
+    // What is asked for after something was cancelled is another thing.
+    if (connected && method !== "cancel" && method !== "traffic") server.resume();
     const progress: Progress = (done, total) => reply({ id, kind: "progress", done, total });
     reply({ id, kind: "result", value: await calls[method](progress, parameters as never) });
   } catch (thrown) {

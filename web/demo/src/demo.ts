@@ -1,188 +1,48 @@
-import { type Answer, ClientError, type KeyReport, type ModelInfo, type Seen, Session } from "./client/dist/index.js";
-import { digitOf, inkOf, SIDE } from "./digit.js";
-import { drawSquare, pictureOf, pixelsOf } from "./picture.js";
+/** The page: what is asked, in what order, and what is said meanwhile. */
 
-const MAX_PICTURE_BYTES = 16 << 20;
-const BRUSH = 26;
-const STEP = 8;
+import { type Answer, ClientError, type KeyReport, type ModelInfo, Session } from "./client/dist/index.js";
+import { Drawing } from "./drawing.js";
+import { hideAnswer, showAnswer, showSeen, showTime, showTravel } from "./results.js";
+import { about, announce, bytes, element, milliseconds } from "./text.js";
 
-const element = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
-const canvas = element<HTMLCanvasElement>("canvas");
-const preview = element<HTMLCanvasElement>("preview");
+/** Bits a second of connections that the upload's time is foretold for: a slow one and a fast one. */
+const LINKS: readonly [number, string][] = [[10e6, "10 Mbit/s"], [100e6, "100 Mbit/s"]];
+/** Bytes of keys a second that a tab makes while a server on the same two cores takes them, as measured. */
+const PACE = 10e6;
+
 const ask = element<HTMLButtonElement>("ask");
+const cancel = element<HTMLButtonElement>("cancel");
 const progress = element<HTMLProgressElement>("progress");
-const context = canvas.getContext("2d", { willReadFrequently: true }) as CanvasRenderingContext2D;
 
 let model: ModelInfo | null = null;
 let session = begin();
 let keys: KeyReport | null = null;
+let last: Answer | null = null;
 let busy = false;
-/** Width and height of the coloured pictures that the model takes; null if it takes digits. */
-let coloured: readonly [number, number] | null = null;
-const thing = () => (coloured === null ? "digit" : "picture");
-
-// Drawing: one brush, moved by a pointer or by arrow keys.
-const brush = { x: canvas.width / 2, y: canvas.height / 2, down: false, shown: false };
-const strokes: { x: number; y: number }[][] = [];
-let dropped: ImageBitmap | null = null;
-
-function paint(): void {
-  const { width, height } = canvas;
-  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-  context.clearRect(0, 0, width, height);
-  if (dropped !== null) drawSquare(context, dropped, width, height);
-  context.strokeStyle = context.fillStyle = dark ? "#e6ebe9" : "#1b2225";
-  [context.lineWidth, context.lineCap, context.lineJoin] = [BRUSH, "round", "round"];
-  for (const stroke of strokes) {
-    context.beginPath();
-    stroke.forEach(({ x, y }, i) => (i === 0 ? context.moveTo(x, y) : context.lineTo(x, y)));
-    const first = stroke[0];
-    if (stroke.length === 1 && first) context.arc(first.x, first.y, BRUSH / 4, 0, 7);
-    context.stroke();
-  }
-  show(sample());
-  if (brush.shown) {
-    context.lineWidth = 2;
-    context.beginPath();
-    context.arc(brush.x, brush.y, BRUSH / 2 + 2, 0, 7);
-    context.setLineDash(brush.down ? [] : [4, 4]);
-    context.stroke();
-    context.setLineDash([]);
-  }
-}
-
-/** The numbers of what is drawn, on paper of its own: the page's colours do not matter. */
-function sample(): number[] | null {
-  if (coloured !== null) return dropped === null ? null : pixelsOf(dropped, ...coloured);
-  const sheet = new OffscreenCanvas(canvas.width, canvas.height);
-  const pen = sheet.getContext("2d") as OffscreenCanvasRenderingContext2D;
-  if (dropped !== null) {
-    drawSquare(pen, dropped, sheet.width, sheet.height);
-    return digitOf(inkOf(pen.getImageData(0, 0, sheet.width, sheet.height)));
-  }
-  [pen.lineWidth, pen.lineCap, pen.lineJoin] = [BRUSH, "round", "round"];
-  for (const stroke of strokes) {
-    pen.beginPath();
-    stroke.forEach(({ x, y }, i) => (i === 0 ? pen.moveTo(x, y) : pen.lineTo(x, y)));
-    const first = stroke[0];
-    if (stroke.length === 1 && first) pen.arc(first.x, first.y, BRUSH / 4, 0, 7);
-    pen.stroke();
-  }
-  return digitOf(inkOf(pen.getImageData(0, 0, sheet.width, sheet.height)));
-}
-
-function show(values: number[] | null): void {
-  const small = preview.getContext("2d") as CanvasRenderingContext2D;
-  small.clearRect(0, 0, preview.width, preview.height);
-  if (coloured !== null) {
-    if (values !== null) small.putImageData(pictureOf(values, ...coloured), 0, 0);
-  } else {
-    small.fillStyle = getComputedStyle(document.body).color;
-    values?.forEach((value, i) => {
-      small.globalAlpha = value;
-      small.fillRect(i % SIDE, Math.floor(i / SIDE), 1, 1);
-    });
-    small.globalAlpha = 1;
-  }
-  ask.disabled = busy || model === null || values === null;
-}
-
-function at(event: PointerEvent): { x: number; y: number } {
-  const box = canvas.getBoundingClientRect();
-  return {
-    x: ((event.clientX - box.left) / box.width) * canvas.width,
-    y: ((event.clientY - box.top) / box.height) * canvas.height,
-  };
-}
-
-canvas.addEventListener("pointerdown", (event) => {
-  if (coloured !== null || event.button !== 0) return;
-  canvas.setPointerCapture(event.pointerId);
-  dropped = null;
-  forget();
-  strokes.push([at(event)]);
-  paint();
-});
-canvas.addEventListener("pointermove", (event) => {
-  if (!canvas.hasPointerCapture(event.pointerId)) return;
-  strokes.at(-1)?.push(at(event));
-  paint();
-});
-canvas.addEventListener("focus", () => {
-  brush.shown = canvas.matches(":focus-visible");
-  paint();
-});
-canvas.addEventListener("blur", () => {
-  [brush.shown, brush.down] = [false, false];
-  paint();
-});
-canvas.addEventListener("keydown", (event) => {
-  if (coloured !== null) return;
-  const moves: Record<string, [number, number]> = {
-    ArrowLeft: [-STEP, 0],
-    ArrowRight: [STEP, 0],
-    ArrowUp: [0, -STEP],
-    ArrowDown: [0, STEP],
-  };
-  const move = moves[event.key];
-  if (event.key === " ") {
-    brush.down = !brush.down;
-    if (brush.down) {
-      dropped = null;
-      forget();
-      strokes.push([{ x: brush.x, y: brush.y }]);
-    }
-  } else if (move) {
-    brush.x = Math.min(Math.max(brush.x + move[0], 0), canvas.width);
-    brush.y = Math.min(Math.max(brush.y + move[1], 0), canvas.height);
-    if (brush.down) strokes.at(-1)?.push({ x: brush.x, y: brush.y });
-  } else {
-    return;
-  }
-  event.preventDefault();
-  brush.shown = true;
-  paint();
-});
-
-element("clear").addEventListener("click", () => {
-  strokes.length = 0;
-  dropped = null;
-  forget();
-  paint();
-});
-
-async function take(file: File | undefined): Promise<void> {
-  if (file === undefined) return;
-  try {
-    if (file.size > MAX_PICTURE_BYTES) throw new Error();
-    dropped = await createImageBitmap(file);
-    strokes.length = 0;
+const drawing = new Drawing(
+  () => {
     forget();
-    fail(sample() === null ? `There is no ${thing()} to be seen in that picture.` : null);
-  } catch {
-    fail(`${file.name} is no picture that this browser reads, or has more than 16 MiB.`);
-  }
-  paint();
+    ready();
+  },
+  (message) => {
+    fail(message);
+    ready();
+  },
+);
+
+/** Lets the button be pressed when there is something to ask about. */
+function ready(): void {
+  ask.disabled = busy || model === null || drawing.sample() === null;
+  cancel.hidden = !busy;
 }
 
-element<HTMLInputElement>("picture").addEventListener("change", (event) => {
-  const input = event.target as HTMLInputElement;
-  void take(input.files?.[0]);
-  input.value = "";
-});
-for (const kind of ["dragover", "dragleave", "drop"]) {
-  canvas.addEventListener(kind, (event) => {
-    event.preventDefault();
-    canvas.classList.toggle("over", kind === "dragover");
-    if (event instanceof DragEvent && kind === "drop") void take(event.dataTransfer?.files[0]);
-  });
-}
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
-
-// Asking.
-/** Says what happens. A screen reader reads the first text when it changes, and nothing of the numbers that follow. */
+/** Says what happens. A screen reader reads the first text when it changes, and every quarter of what is done. */
 function tell(text: string, done: number | null = null, total = 1, amount = ""): void {
-  if (element("status").textContent !== text) element("status").textContent = text;
+  const status = element("status");
+  const quarter = done === null ? 0 : Math.floor((4 * done) / total);
+  if (status.textContent !== text) status.textContent = text;
+  else if (quarter > Number(progress.dataset["quarter"]) && quarter < 4) announce(`${25 * quarter} percent. ${amount}`);
+  progress.dataset["quarter"] = String(quarter);
   progress.hidden = done === null;
   progress.max = total;
   progress.value = done ?? 0;
@@ -208,14 +68,26 @@ function look(): void {
 function forget(): void {
   if (busy) return;
   fail(null);
-  element("digit").hidden = true;
-  element("scores").replaceChildren();
-  if (model !== null) tell(invitation());
+  hideAnswer();
+  if (model !== null) tell(`${drawing.thing === "digit" ? "Draw a digit" : "Choose a picture"} and press the button.`);
 }
 
-function invitation(): string {
-  const act = coloured === null ? "Draw a digit" : "Choose a picture";
-  return keys === null ? `${act} and press the button. The first time the tab makes its keys.` : `${act} and press the button.`;
+/** Says what the next press of the button sends, and how long it takes. */
+function foretell(): void {
+  if (model === null) return;
+  const question = `an encrypted ${drawing.thing} of ${bytes(model.questionBytes)}; the answer has ${bytes(model.answerBytes)}`;
+  if (keys !== null) {
+    const took = last === null ? "" : ` The last answer took ${milliseconds(last.encrypting + last.evaluating + last.waiting + last.decrypting)}.`;
+    element("cost").textContent = `The next answer: this page sends ${question}.${took}`;
+    return;
+  }
+  const size = model.keyBytes;
+  const made = size / PACE;
+  const times = LINKS.map(([speed, name]) => `${about(Math.max((8 * size) / speed, made))} at ${name}`).join(", ");
+  const here = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
+  element("cost").textContent =
+    `The first answer: this page makes keys and sends ${bytes(size)} of them, once` +
+    `${here ? `, to a server on this device: ${about(made)}` : `: ${times} of upload`}. Then it sends ${question}. You can cancel at any time.`;
 }
 
 /** How much has been done, and for how long it goes on at the pace so far. */
@@ -232,87 +104,11 @@ function fail(message: string | null): void {
   box.textContent = message ?? "";
 }
 
-function bytes(count: number): string {
-  const units: [number, string][] = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"]];
-  const [size, unit] = units.find(([size]) => count >= size) ?? [1, "B"];
-  return `${(count / size).toLocaleString("en", { maximumSignificantDigits: 3 })} ${unit}`;
-}
-
-function milliseconds(time: number): string {
-  return time < 1000 ? `${time.toFixed(time < 10 ? 1 : 0)} ms` : `${(time / 1000).toFixed(1)} s`;
-}
-
-function row(what: string, size: number | null, time: number | null): HTMLTableRowElement {
-  const line = document.createElement("tr");
-  const head = document.createElement("th");
-  head.scope = "row";
-  head.textContent = what;
-  line.append(head);
-  for (const text of [size === null ? "" : bytes(size), time === null ? "" : milliseconds(time)]) {
-    line.insertCell().textContent = text;
-  }
-  return line;
-}
-
-function travelled(answer: Answer | null): void {
-  const rows: HTMLTableRowElement[] = [];
-  if (keys !== null) {
-    rows.push(row("tab: makes keys, once", null, keys.making), row("keys, once", keys.bytes, keys.sending));
-    element("keys-note").textContent =
-      `${keys.keys} keys for evaluation; the module that made them held at most ${bytes(keys.peakMemory)}. ` +
-      `They serve every ${thing()} until this page is closed.`;
-  }
-  if (answer !== null) {
-    rows.push(
-      row("tab: encrypts", null, answer.encrypting),
-      row(`encrypted ${thing()}`, answer.sent, null),
-      row("server: evaluates", null, answer.evaluating),
-      row("encrypted answer", answer.received, null),
-      row("on the way, and waiting", null, answer.waiting),
-      row("tab: decrypts", null, answer.decrypting),
-    );
-  }
-  element("travel").replaceChildren(...rows);
-}
-
-function answered(answer: Answer): void {
-  const labels = answer.scores.map((_, i) => model?.labels[i] ?? String(i));
-  const best = answer.scores.indexOf(Math.max(...answer.scores));
-  element("digit").hidden = false;
-  element("label").textContent = labels[best] ?? "";
-  const words = labels.some((label) => label.length > 3);
-  for (const id of ["digit", "scores"]) element(id).classList.toggle("words", words);
-  const [low, high] = [Math.min(...answer.scores), Math.max(...answer.scores)];
-  element("scores").replaceChildren(
-    ...answer.scores.map((score, i) => {
-      const [item, label, bar, fill, number] = ["li", "span", "span", "i", "span"].map((tag) =>
-        document.createElement(tag),
-      ) as [HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement];
-      label.textContent = labels[i] ?? "";
-      bar.className = "bar";
-      fill.style.width = `${(100 * (score - low)) / (high - low || 1)}%`;
-      bar.append(fill);
-      number.className = "number";
-      number.textContent = score.toFixed(2);
-      item.append(label, bar, number);
-      return item;
-    }),
-  );
-}
-
-function saw(seen: Seen): void {
-  element("seen-summary").textContent =
-    `${seen.secretKeys === 0 ? "No secret key" : `${seen.secretKeys} secret keys`}, no picture, no answer: ` +
-    `${seen.objects.length} objects, with 32 bytes from the middle of each.`;
-  element("seen").replaceChildren(
-    ...seen.objects.map((object) => {
-      const item = document.createElement("li");
-      const sample = document.createElement("code");
-      sample.textContent = object.sample;
-      item.append(`${object.direction}: ${object.what}, ${bytes(object.size)}`, sample);
-      return item;
-    }),
-  );
+async function report(keys: KeyReport): Promise<void> {
+  const seen = await session.seen();
+  showTravel(drawing.thing, keys, last, await session.traffic(), seen);
+  showTime(keys, last);
+  showSeen(seen);
 }
 
 async function prepared(): Promise<KeyReport> {
@@ -331,12 +127,12 @@ async function inferred(values: readonly number[]): Promise<Answer> {
   await session.check(values);
   for (let renewed = false; ; renewed = true) {
     if (keys === null) {
+      last = null;
       keys = await prepared();
-      travelled(null);
-      saw(await session.seen());
+      await report(keys);
     }
     try {
-      const text = `The server computes on the encrypted ${thing()}.`;
+      const text = `The server computes on the encrypted ${drawing.thing}.`;
       const start = performance.now();
       tell(text, 0, 1, "The tab encrypts.");
       look();
@@ -351,59 +147,71 @@ async function inferred(values: readonly number[]): Promise<Answer> {
   }
 }
 
+/** Says why there is no answer, and makes anew what is of no use any more. */
+async function failed(error: unknown): Promise<void> {
+  const code = error instanceof ClientError ? error.code : "internal";
+  if (code === "cancelled") {
+    tell(keys === null ? "Cancelled. The server keeps the keys that it has: press the button to go on." : "Cancelled.");
+    return;
+  }
+  tell("There is no answer.");
+  const again = code === "unreachable" || code === "busy" ? " What it has is kept: press the button to go on." : "";
+  fail((error instanceof Error ? error.message : String(error)) + again);
+  element("error").dataset["code"] = code;
+  if (["unknown_keys", "memory", "internal", "other_model"].includes(code)) {
+    keys = null;
+    await session.close().catch(() => undefined);
+    session = begin();
+    await connect();
+  }
+}
+
 ask.addEventListener("click", async () => {
-  const values = sample();
+  const values = drawing.sample();
   if (values === null || busy) return;
   forget();
   busy = true;
-  paint();
+  ready();
   try {
     const answer = await inferred(values);
-    answered(answer);
-    travelled(answer);
-    saw(await session.seen());
-    tell("Decrypted in this tab.");
+    last = answer;
+    if (keys !== null) await report(keys);
+    tell(`${showAnswer(answer.scores, model?.labels ?? [])} It was decrypted in this tab.`);
     look();
   } catch (error) {
-    tell("There is no answer.");
-    const code = error instanceof ClientError ? error.code : "internal";
-    const again = code === "unreachable" || code === "busy" ? " What it has is kept: press the button to go on." : "";
-    fail((error instanceof Error ? error.message : String(error)) + again);
-    element("error").dataset["code"] = code;
-    // Keys that are gone, and a worker that has no memory left, are made anew.
-    if (["unknown_keys", "memory", "internal", "other_model"].includes(code)) {
-      keys = null;
-      await session.close().catch(() => undefined);
-      session = begin();
-      await connect();
-    }
+    await failed(error);
   }
   busy = false;
-  paint();
+  cancel.disabled = false;
+  // A button that was disabled or is gone has lost the focus.
+  const lost = document.activeElement === document.body || document.activeElement === cancel;
+  ready();
+  foretell();
   if (!element("error").hidden) look();
-  // A button that was disabled has lost the focus.
-  if (document.activeElement === document.body) ask.focus({ preventScroll: true });
+  if (lost) ask.focus({ preventScroll: true });
+});
+
+cancel.addEventListener("click", () => {
+  cancel.disabled = true;
+  void session.cancel().catch(() => undefined);
 });
 
 /** The page for a model: to draw digits on, or to drop coloured pictures. */
 function suit(found: ModelInfo): void {
-  const [channels, height, width] = found.inputShape;
-  const digit = found.inputShape.length === 3 && channels === 1 && height === SIDE && width === SIDE;
-  if (!digit && !(found.inputShape.length === 3 && channels === 3 && height && width)) {
+  if (!drawing.suit(found.inputShape)) {
     throw new ClientError("other_model", `This page has no input of shape ${found.inputShape.join(" x ")}.`);
   }
-  coloured = digit ? null : [width ?? SIDE, height ?? SIDE];
-  [preview.width, preview.height] = coloured ?? [SIDE, SIDE];
-  if (coloured === null) return;
+  if (drawing.thing === "digit") return;
+  const [, height, width] = found.inputShape;
   document.title = element("title").textContent = "A picture that the server never sees";
   element("draw-title").textContent = "Your picture";
+  element("lead").textContent =
+    "Choose a picture. This page encrypts it here, on your device. The server finds out what is on it without being able " +
+    "to see it: it computes on encrypted numbers, and only this page can read its answer.";
+  document.querySelectorAll(".thing").forEach((word) => (word.textContent = "picture"));
   element("draw-help").textContent =
     `Drop a picture here, or choose one: its middle is scaled to ${width} x ${height} pixels. ` +
     `The model knows ${found.labels.join(", ")}.`;
-  canvas.setAttribute("aria-label", "The picture");
-  preview.setAttribute("aria-label", `The ${found.inputShape.join(" x ")} numbers that are encrypted, as a picture`);
-  canvas.classList.add("shown");
-  canvas.removeAttribute("tabindex");
 }
 
 async function connect(): Promise<void> {
@@ -413,17 +221,19 @@ async function connect(): Promise<void> {
     model = found;
     element("insecure").hidden = !model.insecure;
     element("model").textContent =
-      `Model ${model.name}, boosted deflation: this tab encrypts in coefficients modulo one prime of ${model.modulusBits} bits, ` +
+      `Model ${model.name}, CKKS with boosted deflation: this tab encrypts in coefficients modulo one prime of ${model.modulusBits} bits, ` +
       `N = 2^${model.logN}${model.insecure ? "" : ", at 128-bit security"}; the server raises the modulus and computes. ` +
-      `It asks for ${bytes(model.keyBytes)} of keys, once.`;
+      "The secret key is made in a worker of this tab and is gone when the page is closed.";
     if (!busy) forget();
+    foretell();
   } catch (error) {
     model = null;
-    element("model").textContent = "There is no model.";
+    element("model").textContent = element("cost").textContent = "There is no model.";
     fail(error instanceof Error ? error.message : String(error));
     element("error").dataset["code"] = error instanceof ClientError ? error.code : "internal";
   }
-  paint();
+  drawing.paint();
+  ready();
 }
 
 addEventListener("pagehide", () => session.abandon());
@@ -431,5 +241,5 @@ addEventListener("pageshow", (event) => {
   // Back from the browser's cache: the worker ended when the page was left.
   if (event.persisted) location.reload();
 });
-paint();
+drawing.paint();
 void connect();

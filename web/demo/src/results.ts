@@ -1,0 +1,103 @@
+/** What the page shows of an answer: probabilities, what travelled, what took time, what the server saw. */
+
+import type { Answer, KeyReport, Seen, Traffic } from "./client/dist/index.js";
+import { bytes, element, exact, milliseconds, percent, row } from "./text.js";
+
+/** exp(score) in proportion to the sum of all. */
+export function softmax(scores: readonly number[]): number[] {
+  const most = Math.max(...scores);
+  const powers = scores.map((score) => Math.exp(score - most));
+  const sum = powers.reduce((a, b) => a + b, 0);
+  return powers.map((power) => power / sum);
+}
+
+/**
+ * Shows an answer.
+ *
+ * @returns it in words.
+ */
+export function showAnswer(scores: readonly number[], names: readonly string[]): string {
+  const labels = scores.map((_, i) => names[i] ?? String(i));
+  const shares = softmax(scores);
+  const best = scores.indexOf(Math.max(...scores));
+  element("digit").hidden = element("scores-title").hidden = false;
+  element("label").textContent = labels[best] ?? "";
+  const words = labels.some((label) => label.length > 3);
+  for (const id of ["digit", "scores"]) element(id).classList.toggle("words", words);
+  element("scores").replaceChildren(
+    ...shares.map((share, i) => {
+      const [item, label, bar, fill, number] = ["li", "span", "span", "i", "span"].map((tag) =>
+        document.createElement(tag),
+      ) as [HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement];
+      label.textContent = labels[i] ?? "";
+      bar.className = "bar";
+      fill.style.width = `${100 * share}%`;
+      bar.append(fill);
+      number.className = "number";
+      number.textContent = percent(share);
+      item.append(label, bar, number);
+      return item;
+    }),
+  );
+  return `The answer is ${labels[best]}, with a probability of ${percent(shares[best] ?? 0)}.`;
+}
+
+export function hideAnswer(): void {
+  element("digit").hidden = element("scores-title").hidden = true;
+  element("scores").replaceChildren();
+}
+
+/** What the server says of the last object of a direction whose description has a word; null if it says nothing. */
+function said(seen: Seen, direction: string, word: string): number | null {
+  return seen.objects.filter((object) => object.direction === direction && object.what.includes(word)).at(-1)?.size ?? null;
+}
+
+/** Bytes that this tab counted beside those that the server names. */
+export function showTravel(thing: string, keys: KeyReport, answer: Answer | null, traffic: Traffic, seen: Seen): void {
+  const line = (what: string, counted: number, named: number | null) =>
+    row(what, exact(counted), named === null ? "" : exact(named));
+  const rows = [line("keys, once", keys.bytes, said(seen, "received", "keys"))];
+  if (answer !== null) {
+    rows.push(
+      line(`encrypted ${thing}`, answer.sent, said(seen, "received", "ciphertext")),
+      line("encrypted answer", answer.received, said(seen, "sent", "ciphertext")),
+    );
+  }
+  rows.push(line("everything sent so far", traffic.sent, null), line("everything received so far", traffic.received, null));
+  element("travel").replaceChildren(...rows);
+  element("travel-table").hidden = false;
+  element("travel-note").textContent =
+    `${keys.keys} keys for evaluation serve every ${thing} until this page is closed. The tab counts at its requests, ` +
+    `${exact(traffic.requests)} so far: bodies without headers, questions about progress and repetitions among them, and ` +
+    "4 bytes for the length of each ciphertext, which the server does not count.";
+}
+
+export function showTime(keys: KeyReport, answer: Answer | null): void {
+  const rows = [row("tab: makes keys, once", milliseconds(keys.making)), row("sending keys, waiting for it", milliseconds(keys.sending))];
+  if (answer !== null) {
+    rows.push(
+      row("tab: encrypts", milliseconds(answer.encrypting)),
+      row("server: evaluates", milliseconds(answer.evaluating)),
+      row("on the way, and waiting", milliseconds(answer.waiting)),
+      row("tab: decrypts", milliseconds(answer.decrypting)),
+    );
+  }
+  element("time").replaceChildren(...rows);
+  element("time-table").hidden = false;
+  element("time-note").textContent = `The module that made the keys held at most ${bytes(keys.peakMemory)} of memory.`;
+}
+
+export function showSeen(seen: Seen): void {
+  element("seen-summary").textContent =
+    `${seen.secretKeys === 0 ? "No secret key" : `${seen.secretKeys} secret keys`}, no picture, no answer: ` +
+    `${seen.objects.length} objects, with 32 bytes from the middle of each.`;
+  element("seen").replaceChildren(
+    ...seen.objects.map((object) => {
+      const item = document.createElement("li");
+      const sample = document.createElement("code");
+      sample.textContent = object.sample;
+      item.append(`${object.direction}: ${object.what}, ${bytes(object.size)}`, sample);
+      return item;
+    }),
+  );
+}
