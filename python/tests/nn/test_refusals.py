@@ -184,3 +184,12 @@ def test_samples_of_a_program(build: Build, sample: np.ndarray) -> None:
         program.pack(sample)
     with pytest.raises(nn.InvalidSamplesError):
         program.unpack(np.zeros((2, program.slots)))
+
+
+@pytest.mark.parametrize("kind", [255, -(1 << 31)])
+def test_weights_of_a_type_that_does_not_exist_are_refused(build: Build, kind: int) -> None:
+    model = build([node("Conv", ["x", "w"], ["y"], "conv")], (2, 8, 8), ONES)
+    model.graph.initializer[0].data_type = kind
+    found = reasons(model)
+    assert any(isinstance(reason, nn.InvalidModelError) for reason in found)
+    assert f"of type {kind}, which onnx does not know" in str(found[0])

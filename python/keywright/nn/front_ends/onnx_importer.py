@@ -92,6 +92,11 @@ class _Importer:
         for tensor in body.initializer:
             try:
                 self._constant(tensor.name, np.asarray(onnx.numpy_helper.to_array(tensor)))
+            except LookupError:
+                reason = InvalidModelError(
+                    f"weights {tensor.name!r} are of type {tensor.data_type}, which onnx does not know"
+                )
+                self.reasons.append(reason)
             except (ValueError, TypeError, MemoryError) as error:
                 shape = shown_shape(list(tensor.dims))
                 reason = InvalidModelError(
@@ -142,7 +147,7 @@ class _Importer:
     def _inferred_shapes(self) -> dict[str, Shape]:
         try:
             inferred = onnx.shape_inference.infer_shapes(self.model).graph
-        except onnx.shape_inference.InferenceError as error:
+        except (onnx.shape_inference.InferenceError, ValueError) as error:
             self.reasons.append(InvalidModelError(f"shapes do not fit: {error}"))
             return {}
         found: dict[str, Shape] = {}
