@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from chacha import block
-from client import ENCRYPTION, MAGIC, Ring, double, gaussian, pack, seed, ternary
+from client import ENCRYPTION, MAGIC, Ring, double, gaussian, identity, pack, seed, ternary
 from expander import residue
 from files import finish
 
@@ -50,7 +50,7 @@ def mac(key: bytes, *parts: bytes) -> bytes:
 
 def frame(kind: int, identity: bytes, descriptor: bytes, body: bytes) -> bytes:
     """An object of docs/format.md."""
-    head = MAGIC + struct.pack("<HH", 1, kind) + identity
+    head = MAGIC + struct.pack("<HH", 2, kind) + identity
     head += struct.pack("<IQ", len(descriptor), len(body)) + descriptor
     both = [zlib.crc32(head), zlib.crc32(head + body)]
     return head + struct.pack("<I", both[0]) + body + struct.pack("<I", both[1])
@@ -62,6 +62,7 @@ class Keys:
     Attributes:
         q, p: primes.
         identity: of objects.
+        key_identity: of the secret.
     """
 
     def __init__(self, parameters: bytes, secret: list[int], packed: bytes, session: bytes) -> None:
@@ -69,6 +70,7 @@ class Keys:
         primes = list(struct.unpack_from(f"<{q_count + p_count}Q", parameters, 52))
         self.q, self.p, self.identity = primes[:q_count], primes[q_count:], parameters[12:32]
         self.n, self.log_n, self.secret = 1 << log_n, log_n, secret
+        self.key_identity = identity(packed)
         self.rings = [Ring(log_n, prime) for prime in primes]
         self.root = mac(
             session,
@@ -124,7 +126,7 @@ class Keys:
                     message = [x * x for x in s] if tag == 1 else s
                     limb = [(b + product * m) % ring.q for b, m in zip(limb, message, strict=True)]
                 body += pack(limb, ring.q.bit_length())
-        return frame(0x0003, self.identity, spec + bytes([len(digits)]) + own_seed, body)
+        return frame(0x0003, self.identity, self.key_identity + spec + bytes([len(digits)]) + own_seed, body)
 
     def limb(self, ring: Ring, error: list[int], target: list[int], stream: list) -> list[int]:
         """`e - a t`."""
@@ -155,7 +157,7 @@ def main() -> None:
     secret = ternary(rng, n)
     codes = [c & 3 for c in secret]
     packed = bytes(sum(code << (2 * i) for i, code in enumerate(codes[k : k + 4])) for k in range(0, n, 4))
-    stored = frame(0x8001, parameters[12:32], b"", packed)
+    stored = frame(0x8001, parameters[12:32], identity(packed), packed)
 
     keys = Keys(parameters, secret, packed, seed(rng))
     whole = head + b"".join(keys.key(spec) for spec in specs(head))
@@ -174,7 +176,7 @@ def main() -> None:
     mask = zip(ring.forward(noisy), ring.uniform(own_seed, ENCRYPTION), ring.forward(secret), strict=True)
     body = pack(((m - a * s) % ring.q for m, a, s in mask), ring.q.bit_length())
     descriptor = bytes([0]) + own_seed + bytes([1, 0]) + double(scale) + estimate
-    ciphertext = frame(0x0104, parameters[12:32], descriptor, body)
+    ciphertext = frame(0x0104, parameters[12:32], identity(packed) + descriptor, body)
 
     made = {"secret": stored, "keys": whole, "ciphertext": ciphertext}
     digests = [f"{name} {hashlib.sha256(data).hexdigest()}" for name, data in made.items()]

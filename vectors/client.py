@@ -7,6 +7,7 @@ order; ciphertext and compact ciphertext (4 and 1 bits dropped) of an encryptor 
 2 .. 33. Number `i` is `7919 i mod (2 max + 1) - max` with `max = 2^(fraction bits)`.
 """
 
+import hashlib
 import struct
 import zlib
 from bisect import bisect_right
@@ -112,9 +113,14 @@ def pack(values: Iterable[int], width: int) -> bytes:
     return b"".join(parts)
 
 
+def identity(packed: bytes) -> bytes:
+    """That of a packed secret."""
+    return hashlib.sha256(b"keywright key identity" + packed).digest()[:16]
+
+
 def frame(kind: int, log_n: int, descriptor: bytes, body: bytes) -> bytes:
-    """An object of docs/format.md; its identity is made up."""
-    head = MAGIC + (1).to_bytes(2, "little") + kind.to_bytes(2, "little")
+    """An object of docs/format.md; the fingerprint of its parameters is made up."""
+    head = MAGIC + (2).to_bytes(2, "little") + kind.to_bytes(2, "little")
     head += bytes([log_n, 1, 0, 1]) + bytes([0xA5] * 16)
     head += len(descriptor).to_bytes(4, "little") + len(body).to_bytes(8, "little") + descriptor
     return (
@@ -159,18 +165,19 @@ def objects(log_n: int, q: int, scale: int, fraction_bits: int, form: int, log_s
     codes = [c & 3 for c in secret]
     packed = bytes(sum(code << (2 * i) for i, code in enumerate(codes[k : k + 4])) for k in range(0, n, 4))
     evaluations = ring.forward(secret)
-    out = [frame(0x8001, log_n, b"", packed)]
+    key = identity(packed)
+    out = [frame(0x8001, log_n, key, packed)]
 
     public_seed = seed(owner)
     a = ring.uniform(public_seed, PUBLIC_KEY)
     b = minus(ring.forward(gaussian(owner, n)), times(a, evaluations))
-    out.append(frame(0x0002, log_n, public_seed, pack(b, width)))
+    out.append(frame(0x0002, log_n, key + public_seed, pack(b, width)))
 
     own_seed = seed(owner)
     mask = times(ring.uniform(own_seed, ENCRYPTION), evaluations)
     noisy = [e + m for e, m in zip(gaussian(owner, n), message, strict=True)]
     c0 = minus(ring.forward(noisy), mask)
-    out.append(frame(0x0104, log_n, bytes([0]) + own_seed + seeded_message, pack(c0, width)))
+    out.append(frame(0x0104, log_n, key + bytes([0]) + own_seed + seeded_message, pack(c0, width)))
 
     layout = bytes([form, log_slots if form else 0])
     own_seed = seed(owner)
@@ -178,7 +185,7 @@ def objects(log_n: int, q: int, scale: int, fraction_bits: int, form: int, log_s
     noisy = [e + m for e, m in zip(gaussian(owner, n), message, strict=True)]
     c0 = minus(noisy, mask)
     body = pack((c0[place] >> 2 for place in places), width - 2)
-    out.append(frame(0x0105, log_n, layout + bytes([2, 0, 1]) + own_seed + seeded_message, body))
+    out.append(frame(0x0105, log_n, key + layout + bytes([2, 0, 1]) + own_seed + seeded_message, body))
 
     sender = words(2)
     u = ring.forward(ternary(sender, n))
@@ -186,14 +193,14 @@ def objects(log_n: int, q: int, scale: int, fraction_bits: int, form: int, log_s
     c0 = plus(ring.forward(noisy), times(b, u))
     c1 = plus(ring.forward(gaussian(sender, n)), times(a, u))
     body = pack(c0, width) + pack(c1, width)
-    out.append(frame(0x0103, log_n, bytes([0, 2]) + public_message, body))
+    out.append(frame(0x0103, log_n, key + bytes([0, 2]) + public_message, body))
 
     u = ring.forward(ternary(sender, n))
     noisy = [e + m for e, m in zip(gaussian(sender, n), message, strict=True)]
     c0 = plus(ring.inverse(times(b, u)), noisy)
     c1 = plus(ring.inverse(times(a, u)), gaussian(sender, n))
     body = pack((c0[place] >> 4 for place in places), width - 4) + pack((c >> 1 for c in c1), width - 1)
-    out.append(frame(0x0105, log_n, layout + bytes([4, 1, 0]) + public_message, body))
+    out.append(frame(0x0105, log_n, key + layout + bytes([4, 1, 0]) + public_message, body))
     assert len(places) == capacity
     return out
 

@@ -8,7 +8,7 @@ use keywright_client::{
 };
 use keywright_thin_server as server;
 
-use crate::targets::{Target, context};
+use crate::targets::{Target, context, is_old};
 
 /// All targets.
 pub const TARGETS: [(&str, Target); 5] = [
@@ -57,7 +57,7 @@ fn parameters(bytes: &[u8]) -> bool {
     let Ok(read) = ClientParameters::from_bytes(bytes) else { return false };
     let mut written = Vec::new();
     read.write_to(&mut written).expect("what loads can be written");
-    assert!(written == bytes, "another encoding loads");
+    assert!(is_old(bytes) || written == bytes, "another encoding loads");
     true
 }
 
@@ -88,6 +88,6 @@ fn secret(bytes: &[u8]) -> bool {
     let Ok(packed) = read_secret(client_parameters(), bytes) else { return false };
     let mut written = Vec::new();
     write_secret(client_parameters(), packed, &mut written).expect("what loads can be written");
-    assert!(written == bytes, "another encoding loads");
+    assert!(is_old(bytes) || written == bytes, "another encoding loads");
     true
 }

@@ -288,6 +288,30 @@ class MixedParametersError(KeywrightError, ValueError):
     right: str
 
 
+class MessageOverflowError(KeywrightError, ArithmeticError):
+    """A decryption with values that its ciphertext does not allow: they overflowed, or the key is another.
+
+    Attributes:
+        log_value: log2 of the largest coefficient.
+        log_limit: log2 of what is allowed.
+    """
+
+    log_value: float
+    log_limit: float
+
+
+class KeyMismatchError(KeywrightError, ValueError):
+    """Keys and ciphertexts of different owners in one operation, such as another secret key than decrypts.
+
+    Attributes:
+        left: identity of the key of one object, 32 hexadecimal digits.
+        right: that of the other's.
+    """
+
+    left: str
+    right: str
+
+
 class FormatError(KeywrightError, ValueError):
     """Bytes that are not the object asked for: truncated, damaged, foreign, of another kind or version.
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     Signed = NDArray[np.int64]
 
 HEADER = struct.Struct("<8sHHBBBB16sIQ")
+# Kinds whose descriptor begins with the identity of a key.
+KEYED = {2, 3, 5, 6, 0x103, 0x104, 0x105, 0x203, 0x204, 0x8001}
 PUBLIC_KEY_STREAM, ENCRYPTION_STREAM, UPDATE_STREAM = 3 << 40, 4 << 40, 7 << 40
 B = 1 << 20
 BOUND = 64
@@ -130,7 +132,8 @@ class Object:
     def read(cls, data: bytes) -> Self:
         _, _, kind, log_n, *_, fields, length = HEADER.unpack_from(data)
         start, end = HEADER.size + fields + 4, HEADER.size + fields + 4 + length
-        return cls(kind, log_n, data[HEADER.size : start - 4], data[start:end], data[end + 4 :])
+        first = HEADER.size + (16 if kind in KEYED else 0)
+        return cls(kind, log_n, data[first : start - 4], data[start:end], data[end + 4 :])
 
     @property
     def n(self) -> int:
@@ -152,7 +155,7 @@ class Object:
 def known_public_key(public_key: bytes, q: list[int]) -> bytes:
     """A public key whose `b` is the constant `B`: what is encrypted with it shows all of its randomness."""
     read = Object.read(public_key)
-    head = public_key[: HEADER.size + 36]
+    head = public_key[: HEADER.size + 16 + 36]
     bits = [np.tile(B >> np.arange(p.bit_length()) & 1, read.n).astype(np.uint8) for p in q]
     body = b"".join(np.packbits(limb, bitorder="little").tobytes() for limb in bits)
     assert len(body) == len(read.body)

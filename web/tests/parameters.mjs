@@ -42,7 +42,7 @@ export function clientParameters({ logN, modulus, scale, fractionBits, layout, l
   const descriptor = Buffer.concat([Buffer.from([logN, layout, logSlots, fractionBits, 0, 0, 0, 0]), ...words, ...reals, identity]);
   const fixed = Buffer.alloc(44);
   fixed.write("\x89KWRT\r\n\x1a", "latin1");
-  fixed.writeUInt16LE(1, 8);
+  fixed.writeUInt16LE(2, 8);
   fixed.writeUInt16LE(0x0106, 10);
   identity.copy(fixed, 12);
   fixed.writeUInt32LE(descriptor.length, 32);

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use keywright_rlwe::{RlweCiphertext, SeededRlweCiphertext, noise};
+use keywright_rlwe::{KeyIdentity, RlweCiphertext, SeededRlweCiphertext, noise};
 
 use crate::{BfvError, BfvParameters, NoiseEstimate, Plaintext};
 
@@ -64,6 +64,11 @@ impl Ciphertext {
         self.rlwe.degree()
     }
 
+    /// The identity of the secret that it is encrypted under.
+    pub fn key(&self) -> KeyIdentity {
+        self.rlwe.key
+    }
+
     /// Bytes of its residues.
     pub fn bytes(&self) -> usize {
         self.rlwe.bytes()
@@ -76,10 +81,11 @@ impl Ciphertext {
     pub(crate) fn with(
         &self,
         operation: &'static str,
-        rlwe: RlweCiphertext,
+        mut rlwe: RlweCiphertext,
         estimate: NoiseEstimate,
     ) -> Result<Self, BfvError> {
         let estimate = estimate.checked(operation)?;
+        rlwe.key = rlwe.key.or(self.rlwe.key);
         Ok(Self { parameters: self.parameters.clone(), rlwe, packing: self.packing, estimate })
     }
 }
@@ -114,6 +120,11 @@ impl SeededCiphertext {
     /// Level: one less than the number of its primes.
     pub fn level(&self) -> usize {
         self.seeded.c0.limb_count() - 1
+    }
+
+    /// The identity of the secret that it is encrypted under.
+    pub fn key(&self) -> KeyIdentity {
+        self.seeded.key
     }
 
     /// Bytes of its residues and seed.

@@ -33,6 +33,7 @@ impl<'k> Decryptor<'k> {
     /// `c(s)` modulo the ciphertext's primes. The caller wipes it.
     fn phase(&self, ciphertext: &Ciphertext) -> Result<Poly<Coefficient>, BfvError> {
         self.parameters.require_same(&ciphertext.parameters, "the decryptor", "the ciphertext")?;
+        self.secret.identity().join(ciphertext.key(), "the secret key", "the ciphertext")?;
         Ok(decrypt(self.secret, &ciphertext.rlwe, ciphertext.level() + 1))
     }
 
@@ -45,9 +46,9 @@ impl<'k> Decryptor<'k> {
     /// three units: with at most 64 terms less than `2^-56`, and `v` is certain as the noise is below 1/4.
     ///
     /// # Errors
-    /// [`BfvError::Rlwe`] for foreign parameters; [`BfvError::NoiseOverflow`] if any coefficient of the noise is above 1/4: noise
-    /// that has grown beyond 1/2 is seen, unless a coefficient is above 3/4 while all others stay off the interval
-    /// from 1/4 to 3/4.
+    /// [`BfvError::Rlwe`] for foreign parameters and a ciphertext of another key; [`BfvError::NoiseOverflow`] if
+    /// any coefficient of the noise is above 1/4: noise that has grown beyond 1/2 is seen, unless a coefficient is
+    /// above 3/4 while all others stay off the interval from 1/4 to 3/4.
     pub fn decrypt(&self, ciphertext: &Ciphertext) -> Result<Plaintext, BfvError> {
         let mut x = self.phase(ciphertext)?;
         let parameters = &self.parameters;
@@ -96,7 +97,7 @@ impl<'k> Decryptor<'k> {
     /// The budget depends on the secret: like a decryption it is for its owner.
     ///
     /// # Errors
-    /// [`BfvError::Rlwe`] for foreign parameters.
+    /// [`BfvError::Rlwe`] for foreign parameters and a ciphertext of another key.
     pub fn noise_budget(&self, ciphertext: &Ciphertext) -> Result<f64, BfvError> {
         let mut x = self.phase(ciphertext)?;
         let rlwe = self.parameters.rlwe();

@@ -25,7 +25,7 @@ extern "C" {
 #define KW_ERROR_RANDOMNESS (-2)
 /* A number out of range, or too many of them. */
 #define KW_ERROR_NUMBERS (-3)
-/* Bytes that are damaged, cut short, of another kind or of other parameters. */
+/* Bytes that are damaged, cut short, of another kind, of other parameters or of another secret. */
 #define KW_ERROR_FORMAT (-4)
 /* Parameters that are not legal or not secure. */
 #define KW_ERROR_PARAMETERS (-5)

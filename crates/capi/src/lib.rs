@@ -100,7 +100,8 @@ impl Failure {
                 ClientError::Format { .. }
                 | ClientError::Checksum { .. }
                 | ClientError::Residue { .. }
-                | ClientError::ForeignParameters(_) => FORMAT,
+                | ClientError::ForeignParameters(_)
+                | ClientError::Rlwe(RlweError::KeyMismatch { .. }) => FORMAT,
                 ClientError::Sink(_) => SINK,
                 _ => PARAMETERS,
             },

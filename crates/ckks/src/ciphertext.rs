@@ -1,7 +1,7 @@
 use core::fmt;
 
-use keywright_rlwe::RlweCiphertext;
 use keywright_rlwe::noise::PRODUCT_TAIL;
+use keywright_rlwe::{KeyIdentity, RlweCiphertext};
 
 use crate::CkksParameters;
 
@@ -130,6 +130,23 @@ impl Ciphertext {
         self.rlwe.degree()
     }
 
+    /// The identity of the secret that it is encrypted under.
+    pub fn key(&self) -> KeyIdentity {
+        self.rlwe.key
+    }
+
+    /// `log2` of the largest coefficient that its values and their error can make.
+    pub(crate) fn log2_largest(&self) -> f64 {
+        ((self.estimate.magnitude + self.estimate.bound()) * self.scale).log2()
+    }
+
+    /// Bound on the error of all values at once, as [`ErrorEstimate::bound`]. Infinite, if values of the size that
+    /// the estimate allows do not fit the modulus: they may have overflowed then, and no error is too large.
+    pub fn error_bound(&self) -> f64 {
+        let fits = self.log2_largest() < self.parameters.rlwe().log2_q(self.level()) - 1.0;
+        if fits { self.estimate.bound() } else { f64::INFINITY }
+    }
+
     /// Bytes of its residues.
     pub fn bytes(&self) -> usize {
         self.rlwe.bytes()
@@ -139,7 +156,7 @@ impl Ciphertext {
     pub(crate) fn clone_header(&self) -> Self {
         Self {
             parameters: self.parameters.clone(),
-            rlwe: RlweCiphertext { polys: Vec::new() },
+            rlwe: RlweCiphertext { polys: Vec::new(), key: self.rlwe.key },
             scale: self.scale,
             packing: self.packing,
             estimate: self.estimate,
@@ -183,7 +200,7 @@ impl fmt::Debug for Ciphertext {
             self.degree(),
             self.scale.log2(),
             self.packing,
-            self.estimate.precision_bits()
+            -self.error_bound().log2()
         )
     }
 }

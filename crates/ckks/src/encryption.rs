@@ -2,7 +2,7 @@ use std::fmt;
 
 use keywright_ring::{Buffer, sampling::SecretRng};
 use keywright_rlwe::{
-    PublicKey, RlweCiphertext, SecretKey, SeededRlweCiphertext, decrypt, encrypt_zero,
+    KeyIdentity, PublicKey, RlweCiphertext, SecretKey, SeededRlweCiphertext, decrypt, encrypt_zero,
     encrypt_zero_symmetric, noise,
 };
 use num_complex::Complex64;
@@ -122,6 +122,11 @@ impl SeededCiphertext {
         }
     }
 
+    /// The identity of the secret that it is encrypted under.
+    pub fn key(&self) -> KeyIdentity {
+        self.seeded.key
+    }
+
     /// Bytes of its residues and seed.
     pub fn bytes(&self) -> usize {
         self.seeded.c0.words().len() * 8 + 32
@@ -178,7 +183,7 @@ impl<'k> Decryptor<'k> {
             rng,
             Some(&|i, limb| message.add_to(parameters, i, limb)),
         )?;
-        let empty = RlweCiphertext { polys: Vec::new() };
+        let empty = RlweCiphertext { polys: Vec::new(), key: seeded.key };
         let header = message.ciphertext(parameters, empty, noise::fresh_symmetric());
         Ok(SeededCiphertext {
             parameters: parameters.clone(),
@@ -197,19 +202,20 @@ impl<'k> Decryptor<'k> {
         let rlwe = self.parameters.rlwe();
         rlwe.ring_like(ciphertext.parameters.rlwe(), "the decryptor", "the ciphertext")?;
         let secret = self.secret.ring_like(ciphertext.parameters.rlwe())?;
+        secret.identity().join(ciphertext.key(), "the secret key", "the ciphertext")?;
         let all = ciphertext.level() + 1;
         let wanted = ciphertext.scale.log2() + HEADROOM_BITS + DETECTION_BITS;
         let enough = (1..=all).find(|&k| rlwe.log2_q(k - 1) >= wanted).unwrap_or(all);
         let mut first = Self::decrypt_with(secret, ciphertext, enough);
         if enough == all {
-            return Ok(first);
+            return require_allowed(ciphertext, first);
         }
         let limit = (rlwe.log2_q(enough - 1) - DETECTION_BITS).exp2();
         if first.iter().all(|c| c.abs() < limit) {
-            return Ok(first);
+            return require_allowed(ciphertext, first);
         }
         first.zeroize();
-        Ok(Self::decrypt_with(secret, ciphertext, all))
+        require_allowed(ciphertext, Self::decrypt_with(secret, ciphertext, all))
     }
 
     fn decrypt_with(secret: &SecretKey, ciphertext: &Ciphertext, limbs: usize) -> Vec<f64> {
@@ -224,7 +230,8 @@ impl<'k> Decryptor<'k> {
     /// Decrypts complex values from slots.
     ///
     /// # Errors
-    /// [`CkksError::Rlwe`] for foreign parameters, [`CkksError::PackingMismatch`] if the values are in coefficients.
+    /// [`CkksError::Rlwe`] for foreign parameters and a ciphertext of another key, [`CkksError::Overflow`],
+    /// [`CkksError::PackingMismatch`] if the values are in coefficients.
     pub fn decrypt(&self, ciphertext: &Ciphertext) -> Result<Vec<Complex64>, CkksError> {
         let Packing::Slots { log_slots } = ciphertext.packing else {
             let right = Packing::Slots { log_slots: self.parameters.max_log_slots() };
@@ -244,7 +251,7 @@ impl<'k> Decryptor<'k> {
     /// Decrypts real values: the real parts of slots, or coefficients.
     ///
     /// # Errors
-    /// [`CkksError::Rlwe`] for foreign parameters.
+    /// [`CkksError::Rlwe`] for foreign parameters and a ciphertext of another key; [`CkksError::Overflow`].
     pub fn decrypt_real(&self, ciphertext: &Ciphertext) -> Result<Vec<f64>, CkksError> {
         match ciphertext.packing {
             Packing::Slots { .. } => Ok(self.decrypt(ciphertext)?.into_iter().map(|v| v.re).collect()),
@@ -253,6 +260,28 @@ impl<'k> Decryptor<'k> {
             }
         }
     }
+}
+
+/// `log2` of the share of the half modulus that coefficients may reach: 15/16. Those of a decryption with another
+/// key, or of values that have overflowed by far, are as good as uniform: `m` of them stay below with probability
+/// `(15/16)^m`, less than `2^-95` for 1,024.
+const LOG_SHARE: f64 = -0.093_109;
+
+/// Refuses a decryption that has a coefficient above twice what its ciphertext's estimate allows, or near half the
+/// modulus. An estimate is exact to roundings far below a factor of two.
+fn require_allowed(ciphertext: &Ciphertext, mut coefficients: Vec<f64>) -> Result<Vec<f64>, CkksError> {
+    let gap = match ciphertext.packing {
+        Packing::Slots { log_slots } => coefficients.len() >> (log_slots + 1),
+        Packing::Coefficients => 1,
+    };
+    let largest = coefficients.iter().step_by(gap).fold(0.0, |largest: f64, c| largest.max(c.abs()));
+    let half = ciphertext.parameters.rlwe().log2_q(ciphertext.level()) - 1.0;
+    let (log_value, log_limit) = (largest.log2(), (half + LOG_SHARE).min(ciphertext.log2_largest() + 1.0));
+    if log_value > log_limit {
+        coefficients.zeroize();
+        return Err(CkksError::Overflow { log_value, log_limit });
+    }
+    Ok(coefficients)
 }
 
 impl fmt::Debug for Encryptor<'_> {

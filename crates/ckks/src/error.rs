@@ -61,6 +61,18 @@ pub enum CkksError {
         /// Level.
         level: usize,
     },
+    /// A decryption that is larger than its ciphertext allows.
+    #[error(
+        "a coefficient of the decryption is above 2^{log_value:.1}, and the ciphertext allows none above 2^{log_limit:.1}: it belongs to \
+         another secret key, or its values have overflowed the modulus or the range that they were said to have. Decrypt with the key that it \
+         was made with; keep inputs in the range that the computation is for"
+    )]
+    Overflow {
+        /// `log2` of the largest coefficient.
+        log_value: f64,
+        /// `log2` of what is allowed.
+        log_limit: f64,
+    },
     /// A factor that is not a finite number.
     #[error("the constant {0} is not a finite number")]
     NotFinite(f64),

@@ -357,10 +357,6 @@ fn misuse_is_a_typed_error() {
     assert!(matches!(evaluator.add(&a, &theirs), Err(CkksError::Rlwe(RlweError::MixedParameters { .. }))));
     assert!(Evaluator::new(&party.parameters, &foreign.keys).is_err());
     assert!(Decryptor::new(&party.parameters, &foreign.secret).is_err());
-    // A wrong key of the same parameters decrypts to noise, not to the message.
-    let wrong = SecretKey::sample(party.parameters.rlwe(), &mut rng(99)).unwrap();
-    let seen = Decryptor::new(&party.parameters, &wrong).unwrap().decrypt(&a).unwrap();
-    assert!(seen.iter().zip(&x).any(|(a, b)| (a - b).norm() > 1e6));
 }
 
 #[test]

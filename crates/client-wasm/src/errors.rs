@@ -32,6 +32,7 @@ impl From<ClientError> for Failure {
             ClientError::NumberRange { .. } => "number_range",
             ClientError::Insecure { .. } => "insecure",
             ClientError::Length { .. } => "length",
+            ClientError::Rlwe(RlweError::KeyMismatch { .. }) => "other_key",
             ClientError::Rlwe(_) => "keys",
             _ => "format",
         };

@@ -3,7 +3,7 @@ use alloc::vec::Vec;
 
 use keywright_frame::packing::unpack;
 use keywright_ring::sampling::SecretRng;
-use keywright_rlwe::{KeySpec, Parameters};
+use keywright_rlwe::{KeyIdentity, KeySpec, Parameters};
 use zeroize::Zeroizing;
 
 use crate::Answer;
@@ -21,6 +21,7 @@ use crate::{
 /// when it is dropped, and are never shown.
 pub struct Client {
     parameters: ClientParameters,
+    key: KeyIdentity,
     secret: Zeroizing<Vec<u8>>,
     chosen: ChosenEngine,
     rng: SecretRng,
@@ -70,12 +71,17 @@ impl Client {
             keys.secret = Zeroizing::new(vec![Default::default(); parameters.n()]);
             expand_secret(&working.engine, &secret, &mut keys.secret)?;
         });
-        Ok(Self { parameters: *parameters, secret, chosen, rng })
+        Ok(Self { parameters: *parameters, key: KeyIdentity::of_packed(&secret), secret, chosen, rng })
     }
 
     /// The parameters it belongs to.
     pub fn parameters(&self) -> &ClientParameters {
         &self.parameters
+    }
+
+    /// The identity of its secret, which its keys and ciphertexts carry.
+    pub fn key(&self) -> KeyIdentity {
+        self.key
     }
 
     /// The secret as an object, for its owner's storage; the full library reads it as a secret key. Wiped when dropped.
@@ -97,7 +103,7 @@ impl Client {
         let (parameters, rng) = (&self.parameters, &mut self.rng);
         on_engine!(&mut self.chosen, working, keys, {
             let seed = make_public_key(&working.engine, &keys.secret, rng, &mut working.limb)?;
-            write_public_key(parameters, &seed, &working.limb, sink)
+            write_public_key(parameters, self.key, &seed, &working.limb, sink)
         })
     }
 
@@ -139,17 +145,18 @@ impl Client {
         let (parameters, rng) = (&self.parameters, &mut self.rng);
         on_engine!(&mut self.chosen, working, keys, {
             let (engine, limb) = (&working.engine, &mut working.limb);
-            encrypt_symmetric(engine, parameters, &keys.secret, numbers, form, rng, limb, sink)
+            encrypt_symmetric(engine, parameters, &keys.secret, self.key, numbers, form, rng, limb, sink)
         })
     }
 
     /// Decrypts the numbers of an answer, in units of their last place: as many as `numbers` takes.
     ///
     /// # Errors
-    /// As [`Answer::read`] and [`Answer::numbers`].
+    /// As [`Answer::read`] and [`Answer::numbers`]; [`ClientError::Rlwe`] for an answer under another secret.
     pub fn decrypt(&mut self, answer: &[u8], numbers: &mut [i64]) -> Result<(), ClientError> {
         let parameters = &self.parameters;
         let answer = Answer::read(parameters, answer)?;
+        self.key.join(answer.key(), "the client's secret", "the answer")?;
         on_engine!(&mut self.chosen, working, keys, {
             answer.numbers(
                 &working.engine,
@@ -172,6 +179,7 @@ impl core::fmt::Debug for Client {
 /// Encrypts under somebody's public key, and can do nothing else: a camera, a sensor.
 pub struct Encryptor {
     parameters: ClientParameters,
+    key: KeyIdentity,
     chosen: ChosenEngine,
     rng: SecretRng,
 }
@@ -201,7 +209,7 @@ impl Encryptor {
     ) -> Result<Self, ClientError> {
         let rng = entropy.generator()?;
         let mut chosen = ChosenEngine::new(parameters, choice)?;
-        on_engine!(&mut chosen, working, keys, {
+        let key = on_engine!(&mut chosen, working, keys, {
             let engine = &working.engine;
             let key = PublicKey::read(parameters, public_key)?;
             let residues = |half: Half<'_, _>| {
@@ -214,8 +222,9 @@ impl Encryptor {
                 out
             };
             keys.public = Some([residues(key.b), residues(key.a)]);
+            key.key
         });
-        Ok(Self { parameters: *parameters, chosen, rng })
+        Ok(Self { parameters: *parameters, key, chosen, rng })
     }
 
     /// The parameters it belongs to.
@@ -237,7 +246,7 @@ impl Encryptor {
         on_engine!(&mut self.chosen, working, keys, {
             // Set when the encryptor was made.
             let Some([b, a]) = &keys.public else { return Ok(()) };
-            let key = PublicKey { b: Half::Residues(b), a: Half::Residues(a) };
+            let key = PublicKey { b: Half::Residues(b), a: Half::Residues(a), key: self.key };
             let (engine, mask, limb) = (&working.engine, &mut working.mask, &mut working.limb);
             encrypt(engine, parameters, &key, numbers, form, rng, mask, limb, sink)
         })

@@ -29,6 +29,7 @@ pub use keys::{
 };
 pub use keywright_frame::IdentityBytes;
 pub use keywright_frame::packing::Residue;
+pub use keywright_rlwe::KeyIdentity;
 pub use numbers::{Descale, FixedPoint, Grouped, Groups, Layout, Numbers};
 pub use objects::{
     Answer, ClientLiteral, ClientParameters, CompactForm, Dropped, Form, SecondHalf, Sink, encrypt,

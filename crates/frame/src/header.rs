@@ -1,13 +1,17 @@
 //! The header that every object starts with: a fixed part, a descriptor, a checksum of both.
 
 use crate::fields::{FieldReader, FieldSink, FieldWriter};
+use keywright_rlwe::KeyIdentity;
+
 use crate::{CHECKSUM_BYTES, Checksum, FrameError, IDENTITY_BYTES, IdentityBytes, Kind};
 
 /// First bytes of every object. The first is not ASCII and the last three change when a transfer rewrites line
 /// ends.
 pub const MAGIC: [u8; 8] = *b"\x89KWRT\r\n\x1a";
 /// Format version that is written.
-pub const FORMAT_VERSION: u16 = 1;
+pub const FORMAT_VERSION: u16 = 2;
+/// The first one whose keys and ciphertexts have a [`KeyIdentity`].
+const FIRST_WITH_IDENTITIES: u16 = 2;
 /// Longest descriptor of an object other than a key set.
 pub const MAX_DESCRIPTOR_BYTES: u64 = 4096;
 /// Most keys in one key set.
@@ -27,6 +31,12 @@ pub fn object_len(descriptor_len: u64, body_len: u64) -> Option<u64> {
     (FRAME_BYTES as u64).checked_add(descriptor_len)?.checked_add(body_len)
 }
 
+/// Bytes of the identity at the start of the descriptor of an object: none, if it belongs to no key or is of a
+/// version without.
+pub fn key_identity_len(version: u16, kind: Kind) -> usize {
+    if version >= FIRST_WITH_IDENTITIES && kind.has_key() { KeyIdentity::BYTES } else { 0 }
+}
+
 /// The part of a header that every object has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FixedHeader {
@@ -36,33 +46,58 @@ pub struct FixedHeader {
     pub kind: u16,
     /// The parameters that the object belongs to.
     pub identity: IdentityBytes,
-    /// Bytes of the descriptor.
+    /// Bytes of the descriptor, with the identity of the key that it may start with.
     pub descriptor_len: u32,
     /// Bytes of the body.
     pub body_len: u64,
 }
 
 impl FixedHeader {
-    /// That of an object of this version.
-    pub fn new(kind: Kind, identity: IdentityBytes, descriptor_len: u32, body_len: u64) -> Self {
+    /// That of an object of this version, with so many bytes of fields in its descriptor.
+    pub fn new(kind: Kind, identity: IdentityBytes, fields_len: u32, body_len: u64) -> Self {
+        let descriptor_len = key_identity_len(FORMAT_VERSION, kind) as u32 + fields_len;
         Self { version: FORMAT_VERSION, kind: kind.code(), identity, descriptor_len, body_len }
     }
 
-    /// Writes the whole header, with its descriptor and its checksum. Returns the checksum that the body goes on
-    /// with.
-    pub fn write<B: FieldSink>(&self, out: &mut FieldWriter<B>, descriptor: &[u8]) -> Checksum {
-        debug_assert!(out.as_slice().is_empty() && descriptor.len() == self.descriptor_len as usize);
+    /// Writes the whole header, with its descriptor and its checksum: the identity of the key, where objects of the
+    /// kind have one, and the fields. Returns the checksum that the body goes on with.
+    pub fn write<B: FieldSink>(
+        &self,
+        out: &mut FieldWriter<B>,
+        key: &KeyIdentity,
+        fields: &[u8],
+    ) -> Checksum {
+        let key = &key.0[..self.key_identity_len()];
+        debug_assert!(out.as_slice().is_empty() && key.len() + fields.len() == self.descriptor_len as usize);
         out.put(&MAGIC);
         out.put(&self.version.to_le_bytes());
         out.put(&self.kind.to_le_bytes());
         out.put(&self.identity);
         out.u32(self.descriptor_len);
         out.u64(self.body_len);
-        out.put(descriptor);
+        out.put(key);
+        out.put(fields);
         let mut checksum = Checksum::default();
         checksum.update(out.as_slice());
         out.put(&checksum.to_bytes());
         checksum
+    }
+
+    fn key_identity_len(&self) -> usize {
+        Kind::from_code(self.kind).map_or(0, |kind| key_identity_len(self.version, kind))
+    }
+
+    /// The identity of the key and the fields of a descriptor; of a kind or a version without identities, an
+    /// unknown one.
+    ///
+    /// # Errors
+    /// [`FrameError::Truncated`].
+    pub fn split<'d>(&self, descriptor: &'d [u8]) -> Result<(KeyIdentity, &'d [u8]), FrameError> {
+        if self.key_identity_len() == 0 {
+            return Ok((KeyIdentity::UNKNOWN, descriptor));
+        }
+        let identity = KeyIdentity(FieldReader::new(descriptor).array()?);
+        Ok((identity, &descriptor[KeyIdentity::BYTES..]))
     }
 
     /// Reads the fixed part.

@@ -78,6 +78,24 @@ impl Kind {
         self as u16
     }
 
+    /// Whether it belongs to a secret, whose identity its descriptor starts with. The keys of a set have their own,
+    /// as they are not known when its directory is written; those of encrypted updates and sums are joint ones.
+    pub const fn has_key(self) -> bool {
+        matches!(
+            self,
+            Self::PublicKey
+                | Self::SwitchingKey
+                | Self::RlweCiphertext
+                | Self::SeededRlweCiphertext
+                | Self::CkksCiphertext
+                | Self::CkksSeededCiphertext
+                | Self::CkksCompactCiphertext
+                | Self::BfvCiphertext
+                | Self::BfvSeededCiphertext
+                | Self::SecretKey
+        )
+    }
+
     /// Whether the object must stay with its owner.
     pub const fn is_secret(self) -> bool {
         Self::is_secret_code(self.code())

@@ -7,13 +7,15 @@
 //!
 //! ```
 //! use keywright_frame::{Checksum, FieldWriter, FixedHeader, Kind, object_len};
+//! use keywright_rlwe::KeyIdentity;
 //!
-//! // A header with an empty descriptor, its checksum, and the checksum that the body goes on with.
+//! // A header whose descriptor is an identity, its checksum, and the checksum that the body goes on with.
 //! let header = FixedHeader::new(Kind::SecretKey, [0; 20], 0, 1024);
 //! let mut head: FieldWriter = FieldWriter::default();
-//! let checksum: Checksum = header.write(&mut head, &[]);
-//! assert_eq!(head.as_slice().len(), 48);
-//! assert_eq!(object_len(0, 1024), Some(48 + 1024 + 4));
+//! let key = KeyIdentity::of_packed(&[0; 1024]);
+//! let checksum: Checksum = header.write(&mut head, &key, &[]);
+//! assert_eq!(head.as_slice().len(), 44 + 16 + 4);
+//! assert_eq!(object_len(16, 1024), Some(64 + 1024 + 4));
 //! ```
 #![no_std]
 #![forbid(unsafe_code)]
@@ -39,7 +41,7 @@ pub use error::FrameError;
 pub use fields::{FieldReader, FieldSink, FieldWriter, Fields, FixedBuffer};
 pub use header::{
     FIXED_BYTES, FORMAT_VERSION, FRAME_BYTES, FixedHeader, MAGIC, MAX_DESCRIPTOR_BYTES, MAX_EXTRA_PRIMES,
-    MAX_KEY_ENTRY_BYTES, MAX_KEYS, object_len,
+    MAX_KEY_ENTRY_BYTES, MAX_KEYS, key_identity_len, object_len,
 };
 pub use identity::{Fingerprint, IDENTITY_BYTES, Identity, IdentityBytes};
 pub use key::KeyDescriptor;

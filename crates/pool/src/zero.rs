@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use keywright_ring::{Evaluation, Poly, Seed, sampling::SecretRng};
 use keywright_rlwe::{
-    Parameters, PublicKey, RlweCiphertext, RlweError, SecretKey, SeededRlweCiphertext, encrypt_zero,
-    encrypt_zero_symmetric, noise,
+    KeyIdentity, Parameters, PublicKey, RlweCiphertext, RlweError, SecretKey, SeededRlweCiphertext,
+    encrypt_zero, encrypt_zero_symmetric, noise,
 };
 use keywright_wire::{Wire, WireError, WireSecret};
 use zeroize::Zeroizing;
@@ -43,7 +43,7 @@ impl Zero for RlweCiphertext {
     fn encoded_len(level: usize, parameters: &Parameters) -> Result<u64, WireError> {
         parameters.require_level(level)?;
         let poly = Poly::zero(parameters.n(), level + 1);
-        Wire::encoded_len(&Self { polys: vec![poly.clone(), poly] }, parameters)
+        Wire::encoded_len(&Self { polys: vec![poly.clone(), poly], key: KeyIdentity::UNKNOWN }, parameters)
     }
 
     fn to_bytes(&self, parameters: &Parameters) -> Result<Vec<u8>, WireError> {
@@ -76,7 +76,8 @@ impl Zero for SeededRlweCiphertext {
 
     fn encoded_len(level: usize, parameters: &Parameters) -> Result<u64, WireError> {
         parameters.require_level(level)?;
-        let zero = Self { seed: Seed([0; 32]), c0: Poly::zero(parameters.n(), level + 1) };
+        let c0 = Poly::zero(parameters.n(), level + 1);
+        let zero = Self { seed: Seed([0; 32]), c0, key: KeyIdentity::UNKNOWN };
         Wire::encoded_len(&zero, parameters)
     }
 

@@ -13,6 +13,12 @@ macro_rules! stored_ciphertext {
                 $parameters(self.0.parameters.clone())
             }
 
+            /// The identity of the secret key that decrypts it, 32 hexadecimal digits; None if it is not known.
+            #[getter]
+            fn key_identity(&self) -> Option<String> {
+                $crate::stored::known(self.0.key())
+            }
+
             /// "slots" or "coefficients": where its values are.
             #[getter]
             fn packing(&self) -> &'static str {

@@ -38,8 +38,9 @@ pub(crate) fn contains_secret(py: Python<'_>, data: PyBackedBytes) -> bool {
 ///
 /// Returns:
 ///     A dict with `kind`, `format_version`, `bytes`, `log_n`, `q_count`, `p_count`, `insecure`, `fingerprint` (of the
-///     parameters), `secret` (whether it must stay with its owner), and, by kind, `keys` (of a set, or master keys: element, level,
-///     alpha, seeded, bytes each), `log_scale` or `plaintext_modulus`.
+///     parameters), `key_identity` (of the secret that it belongs to; None of a joint key, of an object of no key,
+///     and of files of format version 1), `secret` (whether it must stay with its owner), and, by kind, `keys` (of
+///     a set, or master keys: element, level, alpha, seeded, bytes each), `log_scale` or `plaintext_modulus`.
 ///
 /// Raises:
 ///     FormatError: they are not of Keywright, or their header is damaged.
@@ -64,6 +65,7 @@ fn describe<'py>(py: Python<'py>, info: &Info) -> PyResult<Bound<'py, PyDict>> {
     out.set_item("p_count", info.identity.p_count)?;
     out.set_item("insecure", info.identity.security == Security::InsecureForExperiments)?;
     out.set_item("fingerprint", info.identity.fingerprint.to_string())?;
+    out.set_item("key_identity", info.key.is_known().then(|| info.key.to_string()))?;
     out.set_item("secret", info.kind.is_secret())?;
     match &info.content {
         Content::CkksParameters(literal) => out.set_item("log_scale", literal.log_scale)?,

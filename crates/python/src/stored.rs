@@ -6,6 +6,7 @@ use std::path::Path;
 
 use keywright_bfv::BfvParameters;
 use keywright_ckks::CkksParameters;
+use keywright_rlwe::KeyIdentity;
 use keywright_wire::{Wire, ring_of};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -14,6 +15,11 @@ use crate::errors::{Failure, file};
 use crate::parameters::ckks::PyParameters;
 use crate::parameters::keys::KeyParameters;
 use crate::threads::compute;
+
+/// An identity in hexadecimal digits, if it is known.
+pub(crate) fn known(identity: KeyIdentity) -> Option<String> {
+    identity.is_known().then(|| identity.to_string())
+}
 
 pub(crate) fn to_bytes<'py, T: Wire<Context: Sync> + Sync>(
     py: Python<'py>,

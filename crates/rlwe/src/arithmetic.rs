@@ -4,7 +4,8 @@ use crate::parallel::for_each_item;
 use crate::{Parameters, RlweCiphertext};
 
 impl RlweCiphertext {
-    /// `self += other`, where both have as many limbs, or `other` more. Polynomials that only `other` has are taken over.
+    /// `self += other`, where both have as many limbs, or `other` more. Polynomials that only `other` has are taken
+    /// over. Whether both are of one key is the caller's question.
     pub fn add_assign(&mut self, other: &Self, parameters: &Parameters) {
         let ring = parameters.ring();
         self.combine(other, |i, x, y| ring.backend().add_assign(ring.modulus(i), x, y), |_, _| {});
@@ -33,6 +34,7 @@ impl RlweCiphertext {
         pair: impl Fn(usize, &mut [u64], &[u64]) + Sync + Send,
         alone: impl Fn(usize, &mut [u64]),
     ) {
+        self.key = self.key.or(other.key);
         let (limbs, shared) = (self.level() + 1, self.polys.len().min(other.polys.len()));
         debug_assert!(other.level() >= self.level(), "limbs to add to every limb");
         let pairs = self.polys.iter_mut().zip(&other.polys);

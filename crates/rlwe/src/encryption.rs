@@ -8,7 +8,7 @@ use keywright_ring::{Buffer, Evaluation, Poly, Ring, Seed, StreamId};
 use zeroize::Zeroize;
 
 use crate::parallel::for_each_item;
-use crate::{Parameters, PublicKey, RlweError, SecretKey};
+use crate::{KeyIdentity, Parameters, PublicKey, RlweError, SecretKey};
 
 /// Stream object of the uniform halves of symmetric encryptions.
 pub const ENCRYPTION_STREAM: u64 = 4 << 40;
@@ -18,6 +18,8 @@ pub const ENCRYPTION_STREAM: u64 = 4 << 40;
 pub struct RlweCiphertext {
     /// At least two polynomials with equally many limbs.
     pub polys: Vec<Poly<Evaluation>>,
+    /// That of the secret `s`, or of the secret that `s` is a subring's of.
+    pub key: KeyIdentity,
 }
 
 impl RlweCiphertext {
@@ -45,13 +47,15 @@ pub struct SeededRlweCiphertext {
     pub seed: Seed,
     /// `c_0`.
     pub c0: Poly<Evaluation>,
+    /// As of [`RlweCiphertext::key`].
+    pub key: KeyIdentity,
 }
 
 impl SeededRlweCiphertext {
     /// The ciphertext with its uniform half expanded.
     pub fn expand(&self, parameters: &Parameters) -> RlweCiphertext {
         let a = uniform_half(parameters, &self.seed, self.c0.limb_count());
-        RlweCiphertext { polys: alloc::vec![self.c0.clone(), a] }
+        RlweCiphertext { polys: alloc::vec![self.c0.clone(), a], key: self.key }
     }
 }
 
@@ -106,7 +110,7 @@ pub fn encrypt_zero(
         mask.zeroize();
     });
     rng.require_operation()?;
-    Ok(RlweCiphertext { polys: alloc::vec![c0, c1] })
+    Ok(RlweCiphertext { polys: alloc::vec![c0, c1], key: key.identity() })
 }
 
 /// A fresh symmetric encryption `(-a s + e + m, a)` with `a` from a seed, as [`encrypt_zero`].
@@ -137,7 +141,7 @@ pub fn encrypt_zero_symmetric(
         product.zeroize();
     });
     rng.require_operation()?;
-    Ok(SeededRlweCiphertext { seed, c0 })
+    Ok(SeededRlweCiphertext { seed, c0, key: secret.identity() })
 }
 
 /// The evaluations of an error and a message modulo prime `i`, while `upcoming` is fetched.

@@ -2,7 +2,7 @@ use alloc::string::String;
 use keywright_ring::RingError;
 use thiserror::Error;
 
-use crate::KeyElement;
+use crate::{KeyElement, KeyIdentity};
 
 /// What can go wrong between parameters and key switching.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -240,6 +240,21 @@ pub enum RlweError {
         left_log_n: u32,
         /// `log2` of that of the other's.
         right_log_n: u32,
+    },
+    /// Objects of different owners were mixed.
+    #[error(
+        "{left} belongs to key {left_key}, {right} to key {right_key}: they were not made with one secret, and what they give together is no \
+         result; take the keys and ciphertexts of one owner"
+    )]
+    KeyMismatch {
+        /// One object.
+        left: &'static str,
+        /// The other.
+        right: &'static str,
+        /// Identity of the one's secret.
+        left_key: KeyIdentity,
+        /// Identity of the other's.
+        right_key: KeyIdentity,
     },
     /// Objects of different parameters were mixed.
     #[error("{left} and {right} belong to different parameters")]

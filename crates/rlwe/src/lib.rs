@@ -15,6 +15,7 @@ mod arithmetic;
 pub mod derive;
 mod encryption;
 mod error;
+mod identity;
 mod keys;
 pub mod noise;
 mod parallel;
@@ -24,6 +25,7 @@ pub mod residency;
 mod security;
 mod subring;
 pub mod switch;
+pub mod ternary;
 mod widths;
 
 pub use encryption::{
@@ -31,6 +33,7 @@ pub use encryption::{
     encrypt_zero_symmetric,
 };
 pub use error::RlweError;
+pub use identity::KeyIdentity;
 pub use keys::{
     EvaluationKeys, Hop, KeyElement, KeyGenerator, KeyLayout, KeyRoutes, KeySequence, KeySource, KeySpec,
     KeyUse, LoadedKey, PUBLIC_KEY_STREAM, PublicKey, Route, SecretDistribution, SecretKey, ServedHop,

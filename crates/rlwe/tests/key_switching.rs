@@ -315,7 +315,7 @@ fn rescaling_can_be_merged() {
         assert_eq!(merged.level(), level - 1);
         // q_level * merged - (switched + addend) is the rounding and the switch's own error.
         let mut whole = switch(&key, &c, 1).unwrap();
-        let mut difference = RlweCiphertext { polys: merged.polys.clone() };
+        let mut difference = RlweCiphertext { polys: merged.polys.clone(), key: merged.key };
         for half in 0..2 {
             for i in 0..level {
                 let m = parameters.modulus(i);

@@ -3,7 +3,7 @@
 
 use keywright_ring::{Coefficient, Evaluation, Poly, Seed, StreamId, sampling::SecretRng};
 use keywright_rlwe::{
-    AddMessage, EvaluationKeys, KeyElement, KeyGenerator, KeySequence, KeySpec, Parameters,
+    AddMessage, EvaluationKeys, KeyElement, KeyGenerator, KeyIdentity, KeySequence, KeySpec, Parameters,
     ParametersLiteral, RlweCiphertext, RlweError, SecretDistribution, SecretKey, Security, decrypt,
     encrypt_zero_symmetric, noise, ring_down, ring_up,
 };
@@ -179,7 +179,7 @@ proptest! {
         specs.push(up);
         let secret = SecretKey::sample(&parameters, &mut rng(byte))?;
         let keys = keys(&secret, &specs);
-        let input = RlweCiphertext { polys: vec![uniform(large, level, byte), uniform(large, level, byte ^ 1)] };
+        let input = RlweCiphertext { polys: vec![uniform(large, level, byte), uniform(large, level, byte ^ 1)], key: KeyIdentity::UNKNOWN };
 
         let uses = keys.ring_like(ring)?.ring_down(from, level)?;
         let small = ring_down(large, ring, &input, &uses)?;
@@ -239,7 +239,8 @@ fn an_ephemeral_secret_is_reached_from_every_ring() {
 
     // Up to the ephemeral secret, and back to the ring's own: together an ordinary way up.
     let small = parameters.ring_of_degree(11).unwrap();
-    let input = RlweCiphertext { polys: vec![uniform(small, 0, 3), uniform(small, 0, 4)] };
+    let input =
+        RlweCiphertext { polys: vec![uniform(small, 0, 3), uniform(small, 0, 4)], key: KeyIdentity::UNKNOWN };
     let found = keys.best(up, 0, false).unwrap();
     let sparse = ring_up(&parameters, &input, &found).unwrap();
     let back = keys.best(KeyElement::SparseToDense(32), 0, false).unwrap();

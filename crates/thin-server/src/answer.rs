@@ -53,6 +53,7 @@ pub fn write_answer(
     let identity = identity(rlwe.literal())?;
     let mut sink =
         |bytes: &[u8]| writer.write_all(bytes).map_err(|_| SinkError("the writer of the answer failed"));
-    write_compact(&engine, &identity, layout, dropped, message, [c0, c1], &mut sink)?;
+    let key = ciphertext.key();
+    write_compact(&engine, &identity, key, layout, dropped, message, [c0, c1], &mut sink)?;
     Ok(estimate)
 }

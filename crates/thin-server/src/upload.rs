@@ -39,7 +39,7 @@ pub fn read_upload(
         let fresh = if seeded { noise::fresh_symmetric() } else { noise::fresh_public(rlwe) };
         let out = Ciphertext {
             parameters: parameters.clone(),
-            rlwe: RlweCiphertext { polys: vec![c0, c1] },
+            rlwe: RlweCiphertext { polys: vec![c0, c1], key: form.key },
             scale: f64::from_bits(form.message[0]),
             packing: Packing::Coefficients,
             estimate: ErrorEstimate { deviation: 0.0, magnitude: 0.0, real: true },

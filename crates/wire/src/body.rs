@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 use keywright_frame::Checksum;
 use keywright_frame::packing::{find_not_canonical, pack_every_width, packed_len, unpack_every_width};
 use keywright_ring::{Domain, Modulus, Poly};
+use keywright_rlwe::KeyIdentity;
 
 use crate::WireError;
 use crate::header_io::{Header, read_exact, verify};
@@ -89,6 +90,8 @@ impl<W: Write> Write for BodyWriter<W> {
 /// Reads a body, never past its end, keeping its checksum.
 pub struct BodyReader<R> {
     reader: R,
+    version: u16,
+    key: KeyIdentity,
     checksum: Checksum,
     left: u64,
     staging: Vec<u8>,
@@ -97,7 +100,24 @@ pub struct BodyReader<R> {
 impl<R: Read> BodyReader<R> {
     /// The body that follows a header.
     pub(crate) fn new(reader: R, header: &Header) -> Self {
-        Self { reader, checksum: header.checksum.clone(), left: header.body_len, staging: Vec::new() }
+        Self {
+            reader,
+            version: header.version,
+            key: header.key,
+            checksum: header.checksum.clone(),
+            left: header.body_len,
+            staging: Vec::new(),
+        }
+    }
+
+    /// Format version of the object.
+    pub(crate) fn version(&self) -> u16 {
+        self.version
+    }
+
+    /// The identity of the secret that the object says that it belongs to.
+    pub(crate) fn key(&self) -> KeyIdentity {
+        self.key
     }
 
     /// Unpacks one limb and checks that every residue is canonical.

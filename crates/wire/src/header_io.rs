@@ -5,8 +5,10 @@ use std::io::{self, Read, Write};
 
 use keywright_frame::{
     CHECKSUM_BYTES, Checksum, FIXED_BYTES, FORMAT_VERSION, FieldWriter, FixedHeader, Identity, Kind, MAGIC,
-    MAX_DESCRIPTOR_BYTES, MAX_EXTRA_PRIMES, MAX_KEY_ENTRY_BYTES, MAX_KEYS, Mismatch, object_len,
+    MAX_DESCRIPTOR_BYTES, MAX_EXTRA_PRIMES, MAX_KEY_ENTRY_BYTES, MAX_KEYS, Mismatch, key_identity_len,
+    object_len,
 };
+use keywright_rlwe::KeyIdentity;
 
 use crate::{WireError, error::in_range};
 
@@ -16,6 +18,8 @@ pub(crate) struct Header {
     pub(crate) version: u16,
     pub(crate) kind: Kind,
     pub(crate) identity: Identity,
+    /// The secret that it belongs to.
+    pub(crate) key: KeyIdentity,
     pub(crate) body_len: u64,
     /// Kind-specific fields that decide the shape of the body.
     pub(crate) descriptor: Vec<u8>,
@@ -35,6 +39,7 @@ impl Header {
     pub(crate) fn new(
         kind: Kind,
         identity: Identity,
+        key: KeyIdentity,
         descriptor: FieldWriter,
         body_len: u64,
     ) -> Result<Self, WireError> {
@@ -44,6 +49,7 @@ impl Header {
             version: FORMAT_VERSION,
             kind,
             identity,
+            key,
             body_len,
             descriptor,
             checksum: Checksum::default(),
@@ -52,7 +58,8 @@ impl Header {
 
     /// Length of the whole object.
     pub(crate) fn object_len(&self) -> Result<u64, WireError> {
-        object_len(self.descriptor.len() as u64, self.body_len).ok_or(WireError::Field {
+        let descriptor_len = key_identity_len(self.version, self.kind) + self.descriptor.len();
+        object_len(descriptor_len as u64, self.body_len).ok_or(WireError::Field {
             what: "length of the body",
             value: self.body_len,
             min: 0,
@@ -64,8 +71,11 @@ impl Header {
     pub(crate) fn write(&mut self, writer: &mut impl Write) -> Result<(), WireError> {
         let (identity, descriptor_len) = (self.identity.to_bytes(), self.descriptor.len() as u32);
         let mut out: FieldWriter = FieldWriter::default();
-        self.checksum = FixedHeader::new(self.kind, identity, descriptor_len, self.body_len)
-            .write(&mut out, &self.descriptor);
+        self.checksum = FixedHeader::new(self.kind, identity, descriptor_len, self.body_len).write(
+            &mut out,
+            &self.key,
+            &self.descriptor,
+        );
         Ok(writer.write_all(out.as_slice())?)
     }
 
@@ -80,7 +90,8 @@ impl Header {
             return Err(WireError::Magic { found });
         }
         read_exact(reader, rest, "the header")?;
-        let FixedHeader { version, kind, identity, descriptor_len, body_len } = FixedHeader::read(&fixed)?;
+        let fixed_header = FixedHeader::read(&fixed)?;
+        let FixedHeader { version, kind, identity, descriptor_len, body_len } = fixed_header;
         let kind = Kind::from_code(kind).ok_or(WireError::UnknownKind(kind))?;
         let identity = Identity::from_bytes(&identity)?;
         let descriptor_len = u64::from(descriptor_len);
@@ -96,7 +107,8 @@ impl Header {
         checksum.update(&fixed);
         checksum.update(&descriptor);
         verify(reader, &checksum, "header")?;
-        Ok(Self { version, kind, identity, body_len, descriptor, checksum })
+        let (key, fields) = fixed_header.split(&descriptor)?;
+        Ok(Self { version, kind, identity, key, body_len, descriptor: fields.to_vec(), checksum })
     }
 }
 

@@ -6,7 +6,7 @@ use keywright_bfv::BfvLiteral;
 use keywright_ckks::CkksLiteral;
 use keywright_frame::{CiphertextDescriptor, FieldReader, KeyDescriptor, SeededDescriptor};
 use keywright_ring::Seed;
-use keywright_rlwe::{Parameters, ParametersLiteral};
+use keywright_rlwe::{KeyIdentity, Parameters, ParametersLiteral};
 
 use crate::aggregation::{SumDescriptor, UpdateDescriptor};
 use crate::bfv::{BfvCiphertextDescriptor, BfvSeededDescriptor};
@@ -28,6 +28,8 @@ pub struct Info {
     pub version: u16,
     /// The parameters it belongs to.
     pub identity: Identity,
+    /// The secret that it belongs to; of a set, that of its first key, if the reader goes so far.
+    pub key: KeyIdentity,
     /// Bytes of the whole object.
     pub bytes: u64,
     /// What kind-specific fields say.
@@ -159,7 +161,12 @@ pub fn inspect(reader: &mut impl Read) -> Result<Info, WireError> {
     };
     fields.finish()?;
     let bytes = header.object_len()?;
-    Ok(Info { kind: header.kind, version: header.version, identity: header.identity, bytes, content })
+    let key = match header.kind {
+        Kind::KeySet | Kind::MasterKeys => Header::read(reader).map_or(header.key, |first| first.key),
+        _ => header.key,
+    };
+    let Header { kind, version, identity, .. } = header;
+    Ok(Info { kind, version, identity, key, bytes, content })
 }
 
 /// Refuses parameters that are not those of their header.

@@ -7,12 +7,12 @@ use std::io::{Read, Write};
 use std::sync::OnceLock;
 
 use keywright_frame::{FieldReader, FieldWriter, MAX_EXTRA_PRIMES};
+use keywright_rlwe::Parameters;
 use keywright_rlwe::derive::{MasterKeys, MasterParameters};
-use keywright_rlwe::{Parameters, SwitchingKey};
 
 use crate::body::{BodyReader, BodyWriter};
 use crate::error::in_range;
-use crate::key_set::{Directory, require_spec};
+use crate::key_set::{Directory, read_key};
 use crate::object::{Descriptor, Record};
 use crate::{Identity, Kind, Wire, WireError};
 
@@ -91,9 +91,8 @@ impl Record for MasterKeys {
         let chain = descriptor.chain(parameters)?;
         let mut keys = Self::new(chain);
         for (index, entry) in descriptor.directory.entries.iter().enumerate() {
-            let key = SwitchingKey::read_from(body, chain.chain())?;
-            require_spec(index, key.spec(), &entry.spec)?;
-            keys.insert(key)?;
+            let version = body.version();
+            keys.insert(read_key(body, version, (index, entry), chain.chain())?)?;
         }
         Ok(keys)
     }

@@ -8,7 +8,7 @@ use keywright_frame::{
     CiphertextDescriptor, FieldReader, FieldWriter, Fields, KeyDescriptor, MessageFields, SeededDescriptor,
 };
 use keywright_ring::Seed;
-use keywright_rlwe::{KeySpec, ParametersLiteral};
+use keywright_rlwe::{KeyIdentity, KeySpec, ParametersLiteral};
 use zeroize::Zeroizing;
 
 use crate::body::{BodyReader, BodyWriter};
@@ -53,6 +53,10 @@ pub trait Record: Sized {
 
     /// The parameters the object must belong to.
     fn identity(descriptor: &Self::Descriptor, context: &Self::Context) -> Result<Identity, WireError>;
+    /// The identity of the secret that it belongs to, if objects of the kind have one.
+    fn key(&self) -> KeyIdentity {
+        KeyIdentity::UNKNOWN
+    }
     /// Describes an object, after checking that it fits the context.
     fn descriptor(&self, context: &Self::Context) -> Result<Self::Descriptor, WireError>;
     /// Checks a descriptor against the context and says how long the body is.
@@ -74,14 +78,16 @@ pub trait Record: Sized {
 pub(crate) fn header<T: Record>(
     descriptor: &T::Descriptor,
     context: &T::Context,
+    key: KeyIdentity,
 ) -> Result<Header, WireError> {
     let mut fields = FieldWriter::default();
     descriptor.encode(&mut fields)?;
-    Header::new(T::KIND, T::identity(descriptor, context)?, fields, T::body_len(descriptor, context)?)
+    let body_len = T::body_len(descriptor, context)?;
+    Header::new(T::KIND, T::identity(descriptor, context)?, key, fields, body_len)
 }
 
 fn write<T: Record>(object: &T, writer: impl Write, context: &T::Context) -> Result<(), WireError> {
-    let header = header::<T>(&object.descriptor(context)?, context)?;
+    let header = header::<T>(&object.descriptor(context)?, context, object.key())?;
     let mut body = BodyWriter::start(writer, header)?;
     object.write_body(&mut body, context)?;
     body.finish()?;
@@ -113,7 +119,7 @@ fn read<T: Record>(reader: &mut impl Read, context: &T::Context) -> Result<T, Wi
     read_after::<T>(&header, reader, context)
 }
 
-fn read_after<T: Record>(
+pub(crate) fn read_after<T: Record>(
     header: &Header,
     reader: &mut impl Read,
     context: &T::Context,
@@ -152,7 +158,7 @@ pub trait Wire: Record {
     /// # Errors
     /// As [`Wire::write_to`], input and output aside.
     fn encoded_len(&self, context: &Self::Context) -> Result<u64, WireError> {
-        header::<Self>(&self.descriptor(context)?, context)?.object_len()
+        header::<Self>(&self.descriptor(context)?, context, self.key())?.object_len()
     }
 
     /// Writes the object.
@@ -220,7 +226,7 @@ pub trait WireSecret: Record {
     /// # Errors
     /// [`WireError::Rlwe`] if it does not belong to the context.
     fn to_secret_bytes(&self, context: &Self::Context) -> Result<Zeroizing<Vec<u8>>, WireError> {
-        let len = header::<Self>(&self.descriptor(context)?, context)?.object_len()?;
+        let len = header::<Self>(&self.descriptor(context)?, context, self.key())?.object_len()?;
         // Never reallocated: no copy of the secret stays behind.
         let mut bytes = Zeroizing::new(Vec::with_capacity(len as usize));
         write(self, &mut *bytes, context)?;

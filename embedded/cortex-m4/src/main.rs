@@ -16,7 +16,7 @@ use keywright_client::{
     write_public_key, write_secret,
 };
 use keywright_cortex_m4::{Memory, Pattern, entropy, meter, paint};
-use keywright_rlwe::SecretDistribution;
+use keywright_rlwe::{KeyIdentity, SecretDistribution};
 
 /// Length and CRC-32 of what is written.
 #[derive(Default)]
@@ -114,17 +114,18 @@ fn line<R: Reduction<Word = u32>>(name: &str, line: &Line, memory: &mut Memory) 
     report("public key", &mut || {
         expand_secret(&engine, packed, mask)?;
         let made = *seed.insert(make_public_key(&engine, mask, &mut rng, public)?);
-        write_public_key(&parameters, &made, public, &mut sink)
+        write_public_key(&parameters, KeyIdentity::of_packed(packed), &made, public, &mut sink)
     })?;
+    let identity = KeyIdentity::of_packed(packed);
     for (what, form) in
         [("encrypt, secret", Form::Evaluations), ("encrypt, secret, compact", Form::Compact([2, 0]))]
     {
         report(what, &mut || {
-            encrypt_symmetric(&engine, &parameters, mask, &numbers, form, &mut rng, limb, &mut sink)
+            encrypt_symmetric(&engine, &parameters, mask, identity, &numbers, form, &mut rng, limb, &mut sink)
         })?;
     }
     let Some(seed) = seed else { panic!("the second step made it") };
-    let key = PublicKey { b: Half::Residues(&*public), a: Half::Seeded(seed) };
+    let key = PublicKey { b: Half::Residues(&*public), a: Half::Seeded(seed), key: identity };
     let mut rng = entropy(2).generator()?;
     for (what, form) in
         [("encrypt, public", Form::Evaluations), ("encrypt, public, compact", Form::Compact([4, 1]))]

@@ -5,8 +5,8 @@ use std::path::Path;
 use keywright_ring::sampling::{self, GAUSSIAN_BOUND, SecretRng};
 use keywright_ring::{Buffer, Evaluation, Poly, Seed};
 use keywright_rlwe::{
-    Parameters, ParametersLiteral, PublicKey, RlweCiphertext, SecretDistribution, SecretKey, Security,
-    decrypt, encrypt_zero,
+    KeyIdentity, Parameters, ParametersLiteral, PublicKey, RlweCiphertext, SecretDistribution, SecretKey,
+    Security, decrypt, encrypt_zero,
 };
 use zeroize::Zeroizing;
 
@@ -127,7 +127,7 @@ pub(crate) fn read_ciphertext(n: usize, folder: &Path) -> Result<RlweCiphertext,
         .map(|name| read_words(folder, name, n).map(|words| single(n, &words)))
         .into_iter()
         .collect::<Result<_, _>>()?;
-    Ok(RlweCiphertext { polys })
+    Ok(RlweCiphertext { polys, key: KeyIdentity::UNKNOWN })
 }
 
 /// `hardware_c0` and `hardware_c1`, a ciphertext of the same message that the simulated core made from entropy of its own,

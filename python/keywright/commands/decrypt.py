@@ -35,7 +35,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             ciphertexts = [kw.Ciphertext.load(path, client.parameters) for path in batch.paths]
             bound = max(ciphertext.error_bound for ciphertext in ciphertexts) * program.output_scale
             outputs = client.decrypt_batch(ciphertexts, batch.count)
-            rows += [row | {"error_bound": bound} for row in predictions(program, outputs, batch.first)]
+            shown_bound = bound if np.isfinite(bound) else None
+            rows += [row | {"error_bound": shown_bound} for row in predictions(program, outputs, batch.first)]
             results += list(outputs)
             advance(batch.count)
     if options.out is not None:
@@ -45,7 +46,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     terminal.table([*columns, Column("error_bound", "error at most", "number")], rows)
     terminal.note(
         "errors are those of an encrypted run against the program in the clear, in the worst case over all "
-        "inputs; keywright infer --explain predicts what they will be"
+        "inputs; there is no bound where the largest values that inputs could give do not fit the modulus; "
+        "keywright infer --explain predicts what they will be"
     )
 
 

@@ -30,7 +30,13 @@ from keywright._core import (
     SecretKey,
     read_key_set_head,
 )
-from keywright.errors import FormatError, MixedParametersError, ParameterError
+from keywright.errors import (
+    FormatError,
+    KeyMismatchError,
+    MessageOverflowError,
+    MixedParametersError,
+    ParameterError,
+)
 from keywright.nn import OutOfRangeError, Program
 from keywright.nn.compiled.storage import digest
 from keywright.nn.run.guard import guard
@@ -414,7 +420,14 @@ class Session:
         places = self.manifest.output
         try:
             rows = np.asarray([self._numbers(data) for data in framing.split(message, places.ciphertexts)])
-        except (BadRequestError, FormatError, MixedParametersError, ParameterError) as error:
+        except (
+            BadRequestError,
+            FormatError,
+            KeyMismatchError,
+            MessageOverflowError,
+            MixedParametersError,
+            ParameterError,
+        ) as error:
             raise InvalidReplyError(f"the answer of the server cannot be read: {error}") from error
         if rows.shape != (places.ciphertexts, places.size):
             raise InvalidReplyError(

@@ -149,7 +149,7 @@ class Ring:
             magic, version, kind, log_n, *counts, fingerprint, described, body_bytes = HEADER.unpack_from(
                 data
             )
-            assert (magic, version, log_n, *counts) == (MAGIC, 1, self.log_n, 2, 0, 0)
+            assert (magic, version, log_n, *counts) == (MAGIC, 2, self.log_n, 2, 0, 0)
             assert fingerprint == self.fingerprint
             end = HEADER.size + described
             header, descriptor = data[:end], data[HEADER.size : end]
@@ -160,7 +160,9 @@ class Ring:
                 checksum.to_bytes(4, "little") for checksum in checksums
             )
             if kind == CIPHERTEXT:
-                level, polys = descriptor
+                # The key is a joint one, which has no identity.
+                assert descriptor[:16] == bytes(16)
+                level, polys = descriptor[16:]
                 assert level == 1
             else:
                 assert (kind, descriptor) == (POLYNOMIAL, bytes([1, 2]))

@@ -518,7 +518,7 @@ def test_answers_of_a_scale_without_a_meaning_are_refused(tmp_path: Path, sample
 
         assert np.isfinite(session.infer(sample)).all()
         service.result = forged  # type: ignore[method-assign]
-        with pytest.raises(InvalidReplyError, match="not finite"):
+        with pytest.raises(InvalidReplyError, match="cannot be read: a coefficient"):
             session.infer(sample)
     service.close()
 

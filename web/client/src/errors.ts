@@ -21,6 +21,8 @@ export type Code =
   | "length"
   /** Bytes that are no ciphertext or key of these parameters. */
   | "format"
+  /** An answer to somebody else: another secret decrypts it. */
+  | "other_key"
   | "insecure"
   | "keys"
   /** The worker failed. */

@@ -2,7 +2,7 @@
 
 use keywright_ring::sampling::SecretRng;
 use keywright_ring::{Evaluation, Poly, Seed};
-use keywright_rlwe::{Parameters, PublicKey, RlweCiphertext, encrypt_zero};
+use keywright_rlwe::{KeyIdentity, Parameters, PublicKey, RlweCiphertext, encrypt_zero};
 use zeroize::Zeroizing;
 
 use super::ThresholdParameters;
@@ -26,7 +26,7 @@ pub fn joint_public_key(
     let rlwe = parameters.rlwe();
     let mut sum = Poly::zero(rlwe.n(), rlwe.max_level() + 1);
     halves.iter().for_each(|half| add_poly(rlwe, &mut sum, half));
-    Ok(PublicKey::expand(rlwe, seed, sum))
+    Ok(PublicKey::expand(rlwe, KeyIdentity::UNKNOWN, seed, sum))
 }
 
 /// Encrypts integers under the joint key, `N` to a ciphertext.

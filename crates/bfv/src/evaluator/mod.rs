@@ -6,7 +6,7 @@ mod multiply;
 mod plain;
 mod rotate;
 
-use keywright_rlwe::{EvaluationKeys, RlweError};
+use keywright_rlwe::{EvaluationKeys, KeyIdentity, RlweError};
 
 use crate::{BfvError, BfvParameters, Ciphertext, Packing, Plaintext};
 
@@ -38,7 +38,9 @@ impl<'k> Evaluator<'k> {
     }
 
     fn require(&self, ciphertext: &Ciphertext) -> Result<(), BfvError> {
-        self.parameters.require_same(&ciphertext.parameters, "the evaluator", "the ciphertext")
+        self.parameters.require_same(&ciphertext.parameters, "the evaluator", "the ciphertext")?;
+        self.keys.identity().join(ciphertext.key(), "the evaluator's key set", "the ciphertext")?;
+        Ok(())
     }
 
     fn require_plain(&self, ciphertext: &Ciphertext, plaintext: &Plaintext) -> Result<(), BfvError> {
@@ -47,13 +49,14 @@ impl<'k> Evaluator<'k> {
         Self::require_packing(ciphertext, plaintext.packing())
     }
 
-    /// Refuses two operands that do not fit together.
-    fn require_pair(&self, a: &Ciphertext, b: &Ciphertext) -> Result<(), BfvError> {
+    /// Refuses two operands that do not fit together. Gives the identity of what they make.
+    fn require_pair(&self, a: &Ciphertext, b: &Ciphertext) -> Result<KeyIdentity, BfvError> {
         self.require(a)?;
         self.require(b)?;
         Self::require_packing(a, b.packing)?;
+        let key = a.key().join(b.key(), "one ciphertext", "the other")?;
         if a.level() == b.level() {
-            Ok(())
+            Ok(key)
         } else {
             Err(BfvError::LevelMismatch { left: a.level(), right: b.level() })
         }

@@ -17,7 +17,7 @@ impl Evaluator<'_> {
         let estimate =
             a.estimate.with_error(&self.parameters, a.level() - 1, rounding).checked("mod_switch")?;
         let polys: Vec<_> = a.rlwe.polys.iter().collect();
-        a.with("mod_switch", RlweCiphertext { polys: division.divide(rlwe, &polys) }, estimate)
+        a.with("mod_switch", RlweCiphertext { polys: division.divide(rlwe, &polys), key: a.key() }, estimate)
     }
 
     /// [`Self::mod_switch`] down to a level.

@@ -32,7 +32,7 @@ impl Evaluator<'_> {
     /// [`BfvError::Degree`], [`BfvError::LevelMismatch`], [`BfvError::PackingMismatch`], [`BfvError::NoiseExhausted`], mixed
     /// parameters.
     pub fn multiply_lazy(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, BfvError> {
-        self.require_pair(a, b)?;
+        let key = self.require_pair(a, b)?;
         Self::require_degree_one("multiply", a)?;
         Self::require_degree_one("multiply", b)?;
         let (parameters, level) = (&self.parameters, a.level());
@@ -63,7 +63,7 @@ impl Evaluator<'_> {
         for_each_item(limbs, |_, (i, (x, y)): (usize, (&mut [u64], &[u64]))| {
             ring.backend().add_assign(ring.modulus(i), x, y);
         });
-        a.with("multiply", RlweCiphertext { polys: out }, estimate)
+        a.with("multiply", RlweCiphertext { polys: out, key }, estimate)
     }
 
     /// A ciphertext of degree 2 back to degree 1. One of degree 1 is returned as it is.

@@ -28,7 +28,7 @@ impl Evaluator<'_> {
         for_each_item(limbs, |_, (i, (out, x)): (usize, (&mut [u64], &[u64]))| {
             ring.backend().mul(ring.modulus(i), x, factor.limb(i), out);
         });
-        a.with("multiply_plain", RlweCiphertext { polys }, estimate)
+        a.with("multiply_plain", RlweCiphertext { polys, key: a.key() }, estimate)
     }
 
     /// `c a` for the same integer in every value: one pass, no transform.

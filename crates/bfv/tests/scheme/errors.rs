@@ -1,5 +1,5 @@
 use keywright_bfv::{BfvError, preset};
-use keywright_rlwe::{ParametersLiteral, RlweError};
+use keywright_rlwe::{KeyIdentity, ParametersLiteral, RlweError};
 
 use super::*;
 
@@ -48,6 +48,27 @@ fn values_out_of_range_are_refused() {
 }
 
 #[test]
+fn nothing_of_two_owners_is_combined_or_decrypted() {
+    let alice = Party::new(parameters(10, &[45, 45], &[45], 65537), &[1]);
+    let mut bob = Party::new(parameters(10, &[45, 45], &[45], 65537), &[]);
+    bob.secret = SecretKey::sample(bob.parameters.rlwe(), &mut rng(77)).unwrap();
+    let (a, b) = (alice.encrypt(&[1], Packing::Slots), bob.encrypt(&[1], Packing::Slots));
+    let (left_key, right_key) = (alice.secret.identity(), bob.secret.identity());
+    let mismatch = |error: BfvError| {
+        matches!(error, BfvError::Rlwe(RlweError::KeyMismatch { left_key: left, right_key: right, .. })
+            if (left, right) == (left_key, right_key))
+    };
+    assert!(mismatch(alice.decryptor().decrypt(&b).unwrap_err()));
+    assert!(mismatch(alice.decryptor().noise_budget(&b).unwrap_err()));
+    assert!(mismatch(alice.evaluator().rotate_rows(&b, 1).unwrap_err()));
+    assert!(mismatch(alice.evaluator().multiply(&a, &b).unwrap_err()));
+    let none = EvaluationKeys::new(alice.parameters.rlwe());
+    let evaluator = Evaluator::new(&alice.parameters, &none).unwrap();
+    assert!(mismatch(evaluator.add(&a, &b).unwrap_err()));
+    assert_eq!(alice.evaluator().rotate_rows(&a, 1).unwrap().key(), left_key);
+}
+
+#[test]
 fn operands_that_do_not_fit_are_refused() {
     let party = Party::new(parameters(10, &[45, 45], &[45], 65537), &[]);
     let other = Party::new(parameters(10, &[45, 45], &[45], 12289), &[]);
@@ -76,10 +97,11 @@ fn operands_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn a_foreign_secret_is_noticed() {
+fn a_foreign_secret_is_noticed_without_an_identity() {
     let party = Party::new(parameters(10, &[45, 45], &[45], 65537), &[]);
     let foreign = SecretKey::sample(party.parameters.rlwe(), &mut rng(77)).unwrap();
-    let a = party.encrypt(&random(1024, 65537, 40), Packing::Slots);
+    let mut a = party.encrypt(&random(1024, 65537, 40), Packing::Slots);
+    a.rlwe.key = KeyIdentity::UNKNOWN;
     let decryptor = Decryptor::new(&party.parameters, &foreign).unwrap();
     assert_eq!(decryptor.decrypt(&a).unwrap_err(), BfvError::NoiseOverflow);
     assert!(decryptor.noise_budget(&a).unwrap() < 0.1);

@@ -2,7 +2,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use keywright_ckks::{Ciphertext, CkksError, ErrorEstimate, Evaluator, Packing, SCALE_TOLERANCE};
-use keywright_rlwe::{RlweCiphertext, noise};
+use keywright_rlwe::{KeyIdentity, RlweCiphertext, noise};
 
 use super::baby_steps::baby_steps;
 use super::giant_steps::giant_steps;
@@ -20,16 +20,17 @@ use crate::CircuitError;
 /// # Errors
 /// Before anything is computed: [`CircuitError::Empty`], [`CircuitError::Mismatch`], [`CircuitError::SpecialPrimes`], and,
 /// as [`CircuitError::Ckks`], a missing key, [`CkksError::PackingMismatch`], [`CkksError::ScaleMismatch`],
-/// [`CkksError::Degree`], mixed parameters, and a ciphertext below the transforms' level.
+/// [`CkksError::Degree`], mixed parameters or keys, and a ciphertext below the transforms' level.
 pub fn evaluate(
     evaluator: &Evaluator<'_>,
     inputs: &[(&LinearTransform, &Ciphertext)],
 ) -> Result<Ciphertext, CircuitError> {
     let Some(&(first, _)) = inputs.first() else { return Err(CircuitError::Empty("the list of inputs")) };
     let mut finder = KeyFinder::new(evaluator, first.level(), first.special());
-    let mut prepared = Vec::with_capacity(inputs.len());
+    let (mut prepared, mut key) = (Vec::with_capacity(inputs.len()), KeyIdentity::UNKNOWN);
     for &(transform, ciphertext) in inputs {
         check(evaluator, inputs[0], (transform, ciphertext))?;
+        key = key.join(ciphertext.key(), "one ciphertext", "another")?;
         let half = |i: usize| {
             let poly = &ciphertext.rlwe.polys[i];
             if ciphertext.level() == first.level() {
@@ -65,7 +66,7 @@ pub fn evaluate(
     let model = inputs[0].1;
     Ok(Ciphertext {
         parameters: evaluator.parameters().clone(),
-        rlwe: RlweCiphertext { polys },
+        rlwe: RlweCiphertext { polys, key },
         scale: model.scale,
         packing: model.packing,
         estimate,
@@ -79,7 +80,7 @@ fn check(
 ) -> Result<(), CircuitError> {
     let parameters = evaluator.parameters();
     parameters.require_same(transform.parameters(), "the evaluator", "the transform")?;
-    parameters.require_same(&ciphertext.parameters, "the evaluator", "the ciphertext")?;
+    evaluator.require(ciphertext)?;
     let mismatch = |what, left: String, right: String| Err(CircuitError::Mismatch { what, left, right });
     if transform.level() != first.level() {
         return mismatch("level", first.level().to_string(), transform.level().to_string());

@@ -80,7 +80,7 @@ pub(crate) fn evaluate_raised(
     out.real &= transform.real;
     Ok(Ciphertext {
         parameters: evaluator.parameters().clone(),
-        rlwe: RlweCiphertext { polys },
+        rlwe: RlweCiphertext { polys, key: ciphertext.key() },
         scale: ciphertext.scale,
         packing: ciphertext.packing,
         estimate: out.with_noise(ciphertext.deviation_of(noise::division(rlwe))),

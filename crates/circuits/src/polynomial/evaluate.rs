@@ -95,7 +95,7 @@ pub(crate) fn check(
 ) -> Result<(), CircuitError> {
     const OPERATION: &str = "polynomial evaluation";
     let parameters = evaluator.parameters();
-    parameters.require_same(&input.parameters, "the evaluator", "the ciphertext")?;
+    evaluator.require(input)?;
     if input.degree() != 1 {
         return Err(CkksError::Degree { operation: OPERATION, degree: input.degree() }.into());
     }

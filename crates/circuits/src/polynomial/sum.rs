@@ -108,7 +108,7 @@ pub(super) fn accumulate(
     let start = ErrorEstimate { deviation: 0.0, magnitude: multiple as f64 * sum, real };
     Ciphertext {
         parameters: evaluator.parameters().clone(),
-        rlwe: RlweCiphertext { polys },
+        rlwe: RlweCiphertext { polys, key: header.key() },
         scale,
         packing: header.packing,
         estimate: terms.iter().fold(start, |sum, term| sum.plus(term.estimate)),

@@ -78,9 +78,7 @@ impl Evaluator<'_> {
     }
 
     fn sum_assign(&self, a: &mut Ciphertext, b: &Ciphertext, sign: Sign) -> Result<(), CkksError> {
-        self.require(a)?;
-        self.require(b)?;
-        Self::require_packing(a, b.packing)?;
+        self.require_pair(a, b)?;
         Self::require_scales(a.scale, b.scale)?;
         let level = a.level().min(b.level());
         if level < a.level() {

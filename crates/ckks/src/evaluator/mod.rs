@@ -8,7 +8,7 @@ mod rotate;
 mod switch_ring;
 
 use keywright_ring::{Evaluation, Poly};
-use keywright_rlwe::{EvaluationKeys, RlweCiphertext, RlweError, for_each_item};
+use keywright_rlwe::{EvaluationKeys, KeyIdentity, RlweCiphertext, RlweError, for_each_item};
 
 use crate::{Ciphertext, CkksError, CkksParameters, Plaintext};
 
@@ -46,8 +46,30 @@ impl<'k> Evaluator<'k> {
         self.keys
     }
 
-    fn require(&self, ciphertext: &Ciphertext) -> Result<(), CkksError> {
-        Ok(self.parameters.require_same(&ciphertext.parameters, "the evaluator", "the ciphertext")?)
+    /// Refuses a ciphertext of other parameters, or of another key than the evaluator's.
+    ///
+    /// # Errors
+    /// [`CkksError::Rlwe`].
+    pub fn require(&self, ciphertext: &Ciphertext) -> Result<(), CkksError> {
+        self.parameters.require_same(&ciphertext.parameters, "the evaluator", "the ciphertext")?;
+        self.require_key(ciphertext)
+    }
+
+    /// Refuses a ciphertext of another key than the evaluator's, in whatever ring of its parameters.
+    ///
+    /// # Errors
+    /// [`CkksError::Rlwe`].
+    pub fn require_key(&self, ciphertext: &Ciphertext) -> Result<(), CkksError> {
+        self.keys.identity().join(ciphertext.key(), "the evaluator's key set", "the ciphertext")?;
+        Ok(())
+    }
+
+    /// Refuses two operands of different parameters, keys or packing. Gives the identity of what they make.
+    fn require_pair(&self, a: &Ciphertext, b: &Ciphertext) -> Result<KeyIdentity, CkksError> {
+        self.require(a)?;
+        self.require(b)?;
+        Self::require_packing(a, b.packing)?;
+        Ok(a.key().join(b.key(), "one ciphertext", "the other")?)
     }
 
     fn require_plain(&self, plaintext: &Plaintext) -> Result<(), CkksError> {
@@ -86,6 +108,9 @@ impl<'k> Evaluator<'k> {
 
     /// The same polynomials at a lower level.
     fn lowered(rlwe: &RlweCiphertext, level: usize) -> RlweCiphertext {
-        RlweCiphertext { polys: rlwe.polys.iter().map(|poly| poly.prefix(level + 1)).collect() }
+        RlweCiphertext {
+            polys: rlwe.polys.iter().map(|poly| poly.prefix(level + 1)).collect(),
+            key: rlwe.key,
+        }
     }
 }

@@ -34,9 +34,7 @@ impl Evaluator<'_> {
     /// [`CkksError::Degree`], [`CkksError::PackingMismatch`], [`CkksError::Scale`] if the product's scale does not fit
     /// the modulus, mixed parameters.
     pub fn multiply_lazy(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, CkksError> {
-        self.require(a)?;
-        self.require(b)?;
-        Self::require_packing(a, b.packing)?;
+        let key = self.require_pair(a, b)?;
         Self::require_degree_one("multiply", a)?;
         Self::require_degree_one("multiply", b)?;
         let (rlwe, level) = (self.parameters.rlwe(), a.level().min(b.level()));
@@ -64,7 +62,7 @@ impl Evaluator<'_> {
         let c2 = self.make_poly(level, |i, out| backend.mul(ring.modulus(i), a1.limb(i), b1.limb(i), out));
         Ok(Ciphertext {
             parameters: self.parameters.clone(),
-            rlwe: RlweCiphertext { polys: vec![c0, c1, c2] },
+            rlwe: RlweCiphertext { polys: vec![c0, c1, c2], key },
             scale,
             packing: a.packing,
             estimate: a.estimate_times(b.estimate),
@@ -113,7 +111,8 @@ impl Evaluator<'_> {
         let key = found.key.load()?;
         let rows = decomposed.rows_of(&key, found.coalesce)?;
         let finish = [Finish { addend: [Some(&polys[0]), Some(&polys[1])], automorphism: None }];
-        let switched = decomposed.switch(&[(&key, rows)], &finish).remove(0);
+        let mut switched = decomposed.switch(&[(&key, rows)], &finish).remove(0);
+        switched.key = switched.key.or(product.key());
         let added = product.deviation_of(noise::key_switch(rlwe, &found.plan, &found.key));
         let mut out = Ciphertext { rlwe: switched, ..product.clone_header() };
         out.estimate = out.estimate.with_noise(added);
@@ -149,7 +148,7 @@ impl Evaluator<'_> {
             })
             .collect();
         Ok(Ciphertext {
-            rlwe: RlweCiphertext { polys },
+            rlwe: RlweCiphertext { polys, key: a.key() },
             scale,
             estimate: a.estimate_times(p.estimate()),
             ..a.clone_header()
@@ -184,10 +183,8 @@ impl Evaluator<'_> {
         a: &Ciphertext,
         p: &Plaintext,
     ) -> Result<(), CkksError> {
-        self.require(acc)?;
-        self.require(a)?;
+        let key = self.require_pair(acc, a)?;
         self.require_plain(p)?;
-        Self::require_packing(acc, a.packing)?;
         Self::require_packing(a, p.packing)?;
         Self::require_scales(acc.scale, a.scale * p.scale)?;
         let ring = self.parameters.rlwe().ring();
@@ -208,6 +205,7 @@ impl Evaluator<'_> {
         for_each_item(limbs, |_, (i, (x, y)): (usize, (&mut [u64], &[u64]))| {
             ring.backend().mul_add_assign(ring.modulus(i), x, y, p.poly.limb(i));
         });
+        acc.rlwe.key = key;
         acc.estimate = acc.estimate.plus(a.estimate_times(p.estimate()));
         Ok(())
     }

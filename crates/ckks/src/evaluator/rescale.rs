@@ -17,8 +17,10 @@ impl Evaluator<'_> {
         let rlwe = self.parameters.rlwe();
         let division = rlwe.rescaling(a.level())?;
         let polys: Vec<_> = a.rlwe.polys.iter().collect();
-        let mut out =
-            Ciphertext { rlwe: RlweCiphertext { polys: division.divide(rlwe, &polys) }, ..a.clone_header() };
+        let mut out = Ciphertext {
+            rlwe: RlweCiphertext { polys: division.divide(rlwe, &polys), key: a.key() },
+            ..a.clone_header()
+        };
         self.account_for_rescaling(&mut out, a.level());
         Ok(out)
     }

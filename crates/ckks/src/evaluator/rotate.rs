@@ -110,7 +110,8 @@ impl Evaluator<'_> {
     }
 
     /// `rlwe` as the result of one key switch of `a`.
-    fn switched(&self, a: &Ciphertext, rlwe: RlweCiphertext, found: &KeyUse) -> Ciphertext {
+    fn switched(&self, a: &Ciphertext, mut rlwe: RlweCiphertext, found: &KeyUse) -> Ciphertext {
+        rlwe.key = rlwe.key.or(a.key());
         let added = a.deviation_of(noise::key_switch(self.parameters.rlwe(), &found.plan, &found.key));
         Ciphertext { rlwe, estimate: a.estimate.with_noise(added), ..a.clone_header() }
     }

@@ -27,6 +27,7 @@ impl<'k> Evaluator<'k> {
     pub fn switch_ring(&self, a: &Ciphertext, log_n: u32) -> Result<Ciphertext, CkksError> {
         let to = self.parameters.ring_of_degree(log_n)?;
         let from = self.parameters.ring_like(a.parameters.rlwe(), "the evaluator", "the ciphertext")?;
+        self.require_key(a)?;
         if to.rlwe().same(from.rlwe()) {
             return Ok(a.clone());
         }

@@ -4,7 +4,7 @@ use keywright_frame::packing::{pack_ternary, packed_len, packed_ternary_len, unp
 use keywright_frame::{FieldReader, Kind};
 use keywright_ring::sampling::{SecretRng, gaussian, sparse_ternary, ternary};
 use keywright_ring::{Seed, StreamId};
-use keywright_rlwe::{ENCRYPTION_STREAM, PUBLIC_KEY_STREAM, SecretDistribution};
+use keywright_rlwe::{ENCRYPTION_STREAM, KeyIdentity, PUBLIC_KEY_STREAM, RlweError, SecretDistribution};
 use zeroize::Zeroizing;
 
 use crate::engine::{BLOCK, CHUNK, Engine, values};
@@ -76,7 +76,8 @@ pub fn write_secret(
 ) -> Result<(), ClientError> {
     require_len("bytes of a secret", packed.len(), secret_bytes(parameters.log_n()))?;
     let identity = &parameters.literal().identity;
-    let mut object = ObjectWriter::start(sink, Kind::SecretKey, identity, &[], packed.len())?;
+    let key = KeyIdentity::of_packed(packed);
+    let mut object = ObjectWriter::start(sink, Kind::SecretKey, identity, &key, &[], packed.len())?;
     object.bytes(packed)?;
     object.finish()
 }
@@ -86,7 +87,7 @@ pub fn write_secret(
 ///
 /// # Errors
 /// [`ClientError::Format`], [`ClientError::Checksum`], [`ClientError::ForeignParameters`]; [`ClientError::Range`] for a Hamming weight that
-/// no sampled secret has.
+/// no sampled secret has; [`ClientError::Rlwe`] for the identity of another secret.
 pub fn read_secret<'b>(parameters: &ClientParameters, bytes: &'b [u8]) -> Result<&'b [u8], ClientError> {
     const WHAT: &str = "the secret key";
     let object = Object::read(WHAT, bytes)?;
@@ -108,6 +109,11 @@ pub fn read_secret<'b>(parameters: &ClientParameters, bytes: &'b [u8]) -> Result
     let weights = parameters.literal().secret.weights(parameters.n());
     let (min, max) = (*weights.start() as u64, *weights.end() as u64);
     crate::error::in_range("nonzero coefficients of a secret", weight, min, max)?;
+    let (left_key, right_key) = (object.key, KeyIdentity::of_packed(own));
+    if object.has_key() && left_key != right_key {
+        let (left, right) = ("the header of the secret", "the secret");
+        return Err(RlweError::KeyMismatch { left, right, left_key, right_key }.into());
+    }
     Ok(own)
 }
 
@@ -129,6 +135,8 @@ pub struct PublicKey<'k, W> {
     pub b: Half<'k, W>,
     /// `a`.
     pub a: Half<'k, W>,
+    /// The identity of its secret.
+    pub key: KeyIdentity,
 }
 
 impl<'k, W: Word> PublicKey<'k, W> {
@@ -154,7 +162,7 @@ impl<'k, W: Word> PublicKey<'k, W> {
                 other => other,
             })?;
         }
-        Ok(Self { b: Half::Packed(object.body), a: Half::Seeded(seed) })
+        Ok(Self { b: Half::Packed(object.body), a: Half::Seeded(seed), key: object.key })
     }
 }
 
@@ -226,12 +234,13 @@ pub(crate) fn sub_uniform<E: Engine>(
     }
 }
 
-/// Writes a public key at `q_0`: an object of the server's ring with one prime.
+/// Writes a public key at `q_0`: an object of the server's ring with one prime. `key` is its secret's identity.
 ///
 /// # Errors
 /// [`ClientError::Length`]; [`ClientError::Sink`].
 pub fn write_public_key<W: Word>(
     parameters: &ClientParameters,
+    key: KeyIdentity,
     seed: &Seed,
     b: &[W],
     sink: &mut dyn Sink,
@@ -239,7 +248,7 @@ pub fn write_public_key<W: Word>(
     require_len("residues of a public key", b.len(), parameters.n())?;
     let identity = &parameters.literal().entry_identity;
     let body = parameters.polynomial_bytes();
-    let mut object = ObjectWriter::start(sink, Kind::PublicKey, identity, &seed.0, body)?;
+    let mut object = ObjectWriter::start(sink, Kind::PublicKey, identity, &key, &seed.0, body)?;
     object.residues(parameters.modulus().bits(), b)?;
     object.finish()
 }

@@ -26,7 +26,7 @@ use keywright_frame::packing::{pack_ternary, packed_len, packed_ternary_len, unp
 use keywright_frame::{CHECKSUM_BYTES, Fields, IdentityBytes, KeyDescriptor, Kind};
 use keywright_ring::sampling::{SecretRng, gaussian, sparse_ternary};
 use keywright_ring::{Automorphism, Modulus, Process, Seed, galois_inverse};
-use keywright_rlwe::{KeyElement, KeySpec, Parameters, RlweError, stream_id};
+use keywright_rlwe::{KeyElement, KeyIdentity, KeySpec, Parameters, RlweError, stream_id};
 use zeroize::Zeroizing;
 
 use crate::engine::SmallEngine;
@@ -34,7 +34,7 @@ use crate::engine::{BLOCK, Engine, values};
 use crate::error::{frame_error, in_range, require_len};
 use crate::keys::key::{secret_bytes, sub_uniform};
 use crate::keys::randomness_derivation::RandomnessDerivation;
-use crate::objects::{ObjectWriter, ShortFields, Unfinished, object_len};
+use crate::objects::{ObjectWriter, ShortFields, Unfinished, keyed_len};
 use crate::reduction::Montgomery;
 use crate::{ClientError, ClientParameters, Sink};
 
@@ -53,6 +53,8 @@ pub struct Progress {
 pub struct KeyStream {
     parameters: Parameters,
     identity: IdentityBytes,
+    /// That of the secret.
+    key_identity: KeyIdentity,
     secret: Zeroizing<Vec<u8>>,
     derivation: RandomnessDerivation,
     specs: Vec<KeySpec>,
@@ -120,6 +122,7 @@ impl KeyStream {
         let mut stream = Self {
             parameters: parameters.clone(),
             identity,
+            key_identity: KeyIdentity::of_packed(secret),
             secret: Zeroizing::new(secret.to_vec()),
             derivation: RandomnessDerivation::new(session, &identity, parameters.literal(), secret),
             specs: specs.to_vec(),
@@ -161,7 +164,7 @@ impl KeyStream {
     /// If there is no such key.
     pub fn key_bytes(&self, index: usize) -> u64 {
         let (spec, digits) = (&self.specs[index], self.digits[index].len());
-        object_len(KeyDescriptor::bytes(spec), 0) as u64 + (digits * self.row_bytes(spec)) as u64
+        keyed_len(KeyDescriptor::bytes(spec), 0) as u64 + (digits * self.row_bytes(spec)) as u64
     }
 
     fn row_bytes(&self, spec: &KeySpec) -> usize {
@@ -244,8 +247,10 @@ impl KeyStream {
         if let Some(weight) = weight {
             self.sample_ephemeral(weight)?;
         }
-        let object = ObjectWriter::start(sink, Kind::SwitchingKey, &self.identity, fields.as_slice(), body)?;
-        self.written += object_len(fields.as_slice().len(), 0) as u64 - CHECKSUM_BYTES as u64;
+        let (identity, key_identity) = (&self.identity, &self.key_identity);
+        let fields = fields.as_slice();
+        let object = ObjectWriter::start(sink, Kind::SwitchingKey, identity, key_identity, fields, body)?;
+        self.written += keyed_len(fields.len(), 0) as u64 - CHECKSUM_BYTES as u64;
         let errors = Zeroizing::new(Vec::new());
         Ok(Making { key, rng, process, seed, object: object.pause(), errors, limbs: 0 })
     }

@@ -13,11 +13,12 @@
 use keywright_frame::packing::{MIN_WIDTH, Residue, packed_len, unpack};
 use keywright_frame::{FieldReader, Fields, IdentityBytes, Kind, MessageFields};
 use keywright_ring::Seed;
+use keywright_rlwe::KeyIdentity;
 
 use crate::engine::{CHUNK, Engine};
 use crate::error::{frame_error, in_range, require_len};
 use crate::keys::key::ENCRYPTION;
-use crate::objects::{Object, ObjectWriter, ShortFields, object_len};
+use crate::objects::{Object, ObjectWriter, ShortFields, keyed_len};
 use crate::{ClientError, ClientParameters, Form, Layout, Sink};
 
 /// Low bits that are dropped from the coefficients of `c_0` and of `c_1`.
@@ -45,6 +46,8 @@ pub struct CompactForm<'b> {
     pub c1: SecondHalf<'b>,
     /// Bits of the doubles scale, deviation and magnitude.
     pub message: [u64; 3],
+    /// The identity of the secret that it is encrypted under.
+    pub key: KeyIdentity,
 }
 
 /// Numbers of a layout, filled up to a multiple of eight.
@@ -98,7 +101,7 @@ impl ClientParameters {
         };
         require_dropped(dropped, self.modulus().bits(), seeded)?;
         let body = body_bytes(self.log_n(), self.modulus().bits(), self.layout(), dropped, seeded);
-        Ok(object_len(5 + if seeded { 32 } else { 0 } + MessageFields::BYTES, body))
+        Ok(keyed_len(5 + if seeded { 32 } else { 0 } + MessageFields::BYTES, body))
     }
 }
 
@@ -145,7 +148,7 @@ impl<'b> CompactForm<'b> {
         object.require(Kind::CkksCompactCiphertext, identity, body)?;
         let (c0, rest) = object.body.split_at(packed_len(padded(layout.capacity(log_n)), width - dropped[0]));
         let c1 = seed.map_or(SecondHalf::Packed(rest), SecondHalf::Seeded);
-        Ok(Self { layout, dropped, c0, c1, message })
+        Ok(Self { layout, dropped, c0, c1, message, key: object.key })
     }
 
     /// The residues of `c_0`: the middle of what each stands for, 0 where there is none.
@@ -204,13 +207,15 @@ fn middle<E: Engine>(engine: &E, word: E::Word, dropped: u32, index: usize) -> R
     Ok(E::Word::from_u64(((value << dropped) + ((1 << dropped) >> 1)).min(q - 1)))
 }
 
-/// Writes both halves of a ciphertext in coefficient form: what a server answers with. `message` has the bits of scale, deviation and magnitude.
+/// Writes both halves of a ciphertext in coefficient form: what a server answers with. `key` is that of the
+/// answer's owner; `message` has the bits of scale, deviation and magnitude.
 ///
 /// # Errors
 /// [`ClientError::Range`] for more dropped bits than there are; [`ClientError::Length`]; [`ClientError::Sink`].
 pub fn write_compact<E: Engine>(
     engine: &E,
     identity: &IdentityBytes,
+    key: KeyIdentity,
     layout: Layout,
     dropped: Dropped,
     message: [u64; 3],
@@ -226,7 +231,7 @@ pub fn write_compact<E: Engine>(
     let fields = descriptor(layout, dropped, None, message)?;
     let body = body_bytes(engine.log_n(), width, layout, dropped, false);
     let mut object =
-        ObjectWriter::start(sink, Kind::CkksCompactCiphertext, identity, fields.as_slice(), body)?;
+        ObjectWriter::start(sink, Kind::CkksCompactCiphertext, identity, &key, fields.as_slice(), body)?;
     let all = Layout::Coefficients;
     put_coefficients(&mut object, engine, layout, dropped[0], halves[0])?;
     put_coefficients(&mut object, engine, all, dropped[1], halves[1])?;

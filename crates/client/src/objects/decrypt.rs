@@ -2,6 +2,7 @@
 
 use keywright_frame::packing::{Residue, packed_len};
 use keywright_frame::{CiphertextDescriptor, Fields, Kind};
+use keywright_rlwe::KeyIdentity;
 
 use crate::engine::{Engine, wipe};
 use crate::error::{in_range, require_len};
@@ -16,6 +17,7 @@ const WHAT: &str = "the ciphertext";
 pub struct Answer<'b> {
     halves: Halves<'b>,
     scale_bits: u64,
+    key: KeyIdentity,
 }
 
 enum Halves<'b> {
@@ -39,7 +41,7 @@ impl<'b> Answer<'b> {
             if form.layout != parameters.layout() && form.layout != Layout::Coefficients {
                 return Err(ClientError::Format { what: WHAT, problem: "the numbers of another layout" });
             }
-            return Ok(Self { scale_bits: form.message[0], halves: Halves::Compact(form) });
+            return Ok(Self { scale_bits: form.message[0], key: form.key, halves: Halves::Compact(form) });
         }
         let mut fields = object.fields();
         let CiphertextDescriptor { level, polynomials } = fields.take(CiphertextDescriptor::decode)?;
@@ -49,7 +51,12 @@ impl<'b> Answer<'b> {
         // Deviation and magnitude are its maker's estimate, which decryption does not need.
         let [scale_bits, ..] = fields.message()?;
         fields.finish()?;
-        Ok(Self { halves: Halves::Evaluations(object.body), scale_bits })
+        Ok(Self { halves: Halves::Evaluations(object.body), scale_bits, key: object.key })
+    }
+
+    /// The identity of the secret that it is encrypted under.
+    pub fn key(&self) -> KeyIdentity {
+        self.key
     }
 
     /// Bits of the double that is its scale.

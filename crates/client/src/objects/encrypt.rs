@@ -8,6 +8,7 @@ use keywright_frame::packing::Residue;
 use keywright_frame::{CiphertextDescriptor, Fields, Kind, SeededDescriptor};
 use keywright_ring::Seed;
 use keywright_ring::sampling::{SecretRng, gaussian, ternary};
+use keywright_rlwe::KeyIdentity;
 
 use crate::engine::{BLOCK, Engine, residue, values, wipe};
 use crate::error::{frame_error, in_range, require_len};
@@ -49,7 +50,7 @@ pub fn encrypt<E: Engine, T: Numbers + ?Sized>(
     require(engine, parameters, numbers, form, false, limb)?;
     rng.begin()?;
     require_len("words of the mask", mask.len(), engine.n())?;
-    let mut halves = Halves::start(engine, parameters, form, None, sink)?;
+    let mut halves = Halves::start(engine, parameters, &key.key, form, None, sink)?;
     let mut signs = values();
     for part in mask.chunks_mut(BLOCK) {
         let signs = &mut signs[..part.len()];
@@ -67,7 +68,8 @@ pub fn encrypt<E: Engine, T: Numbers + ?Sized>(
     halves.finish()
 }
 
-/// Encrypts numbers with the secret, in evaluation form, and writes the ciphertext: half the bytes, as the uniform half is a seed.
+/// Encrypts numbers with the secret, in evaluation form, and writes the ciphertext: half the bytes, as the uniform
+/// half is a seed. `key` is the secret's identity ([`KeyIdentity::of_packed`]).
 ///
 /// Working memory is `limb`, of `N` words, and a few kilobytes of stack; what is secret in it is wiped on return.
 ///
@@ -77,6 +79,7 @@ pub fn encrypt_symmetric<E: Engine, T: Numbers + ?Sized>(
     engine: &E,
     parameters: &ClientParameters,
     secret: &[E::Word],
+    key: KeyIdentity,
     numbers: &T,
     form: Form,
     rng: &mut SecretRng,
@@ -87,7 +90,7 @@ pub fn encrypt_symmetric<E: Engine, T: Numbers + ?Sized>(
     rng.begin()?;
     require_len("residues of a secret", secret.len(), engine.n())?;
     let seed = rng.public_seed();
-    let mut halves = Halves::start(engine, parameters, form, Some(&seed), sink)?;
+    let mut halves = Halves::start(engine, parameters, &key, form, Some(&seed), sink)?;
     halves.half(Some(numbers), rng, limb, |start, acc| {
         sub_uniform(engine, &seed, ENCRYPTION, start, secret, acc);
     })?;
@@ -133,6 +136,7 @@ impl<'a, 's, E: Engine> Halves<'a, 's, E> {
     fn start(
         engine: &'a E,
         parameters: &'a ClientParameters,
+        key: &KeyIdentity,
         form: Form,
         seed: Option<&Seed>,
         sink: &'s mut dyn Sink,
@@ -162,7 +166,7 @@ impl<'a, 's, E: Engine> Halves<'a, 's, E> {
             }
         };
         let identity = &parameters.literal().identity;
-        let object = ObjectWriter::start(sink, kind, identity, fields.as_slice(), body)?;
+        let object = ObjectWriter::start(sink, kind, identity, key, fields.as_slice(), body)?;
         Ok(Self { engine, parameters, form, object })
     }
 

@@ -13,8 +13,9 @@ pub use parameters::{ClientLiteral, ClientParameters};
 use keywright_frame::packing::{find_not_canonical, pack, packed_len, unpack};
 use keywright_frame::{
     CHECKSUM_BYTES, Checksum, FIXED_BYTES, FRAME_BYTES, FieldReader, FieldWriter, Fields, FixedBuffer,
-    FixedHeader, FrameError, IdentityBytes, Kind, MessageFields, Mismatch,
+    FixedHeader, FrameError, IdentityBytes, Kind, MessageFields, Mismatch, key_identity_len,
 };
+use keywright_rlwe::KeyIdentity;
 
 use crate::engine::{BLOCK, CHUNK};
 use crate::error::frame_error;
@@ -43,11 +44,18 @@ impl<F: FnMut(&[u8]) -> Result<(), SinkError>> Sink for F {
     }
 }
 
+/// Most bytes of fields of an object that a client writes.
+const MAX_FIELDS: usize = 192;
 /// Longest descriptor of an object that a client writes or reads.
-const MAX_DESCRIPTOR: usize = 192;
+const MAX_DESCRIPTOR: usize = KeyIdentity::BYTES + MAX_FIELDS;
 
 /// A descriptor on its way out.
-pub(crate) type ShortFields = FieldWriter<FixedBuffer<MAX_DESCRIPTOR>>;
+pub(crate) type ShortFields = FieldWriter<FixedBuffer<MAX_FIELDS>>;
+
+/// Length of an object that belongs to a key, with so many bytes of fields.
+pub(crate) const fn keyed_len(fields: usize, body: usize) -> usize {
+    object_len(KeyIdentity::BYTES + fields, body)
+}
 
 /// Length of an object.
 pub(crate) const fn object_len(descriptor: usize, body: usize) -> usize {
@@ -102,18 +110,19 @@ pub(crate) struct ObjectWriter<'s> {
 }
 
 impl<'s> ObjectWriter<'s> {
-    /// Writes the header.
+    /// Writes the header. `key` is not read for a kind that belongs to none.
     pub(crate) fn start(
         sink: &'s mut dyn Sink,
         kind: Kind,
         identity: &IdentityBytes,
-        descriptor: &[u8],
+        key: &KeyIdentity,
+        fields: &[u8],
         body: usize,
     ) -> Result<Self, ClientError> {
         let mut head: FieldWriter<FixedBuffer<{ FIXED_BYTES + MAX_DESCRIPTOR + CHECKSUM_BYTES }>> =
             FieldWriter::default();
-        let header = FixedHeader::new(kind, *identity, descriptor.len() as u32, body as u64);
-        let checksum = header.write(&mut head, descriptor);
+        let header = FixedHeader::new(kind, *identity, fields.len() as u32, body as u64);
+        let checksum = header.write(&mut head, key, fields);
         sink.write(head.as_slice())?;
         Ok(Self { sink, checksum, left: body })
     }
@@ -173,8 +182,11 @@ fn split_fixed<'a>(what: &'static str, bytes: &'a [u8]) -> Result<(FixedHeader, 
 /// An object that was checked: header, both checksums and its length.
 pub(crate) struct Object<'a> {
     what: &'static str,
+    version: u16,
     kind: u16,
     pub(crate) identity: IdentityBytes,
+    /// The secret that it belongs to.
+    pub(crate) key: KeyIdentity,
     descriptor: &'a [u8],
     pub(crate) body: &'a [u8],
 }
@@ -199,7 +211,9 @@ impl<'a> Object<'a> {
         let (body, stored) = rest.split_at(rest.len() - CHECKSUM_BYTES);
         checksum.update(body);
         verify(&checksum, stored, "body")?;
-        Ok(Self { what, kind: fixed.kind, identity: fixed.identity, descriptor, body })
+        let (key, descriptor) = fixed.split(descriptor).map_err(frame_error(what))?;
+        let FixedHeader { version, kind, identity, .. } = fixed;
+        Ok(Self { what, version, kind, identity, key, descriptor, body })
     }
 
     /// Checks the header that is all of `bytes`, of a body that comes later: its kind, parameters, length and checksum. Gives the checksum that the body goes on
@@ -235,6 +249,11 @@ impl<'a> Object<'a> {
     /// Whether it is of this kind.
     pub(crate) fn is(&self, kind: Kind) -> bool {
         self.kind == kind.code()
+    }
+
+    /// Whether it says which key it belongs to, be it one of several owners.
+    pub(crate) fn has_key(&self) -> bool {
+        Kind::from_code(self.kind).is_some_and(|kind| key_identity_len(self.version, kind) > 0)
     }
 
     /// The fields of the descriptor.

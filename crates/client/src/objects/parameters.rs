@@ -6,11 +6,11 @@ use keywright_frame::{
     SeededDescriptor,
 };
 use keywright_ring::Modulus;
-use keywright_rlwe::{SecretDistribution, Security, maximum_log_qp};
+use keywright_rlwe::{KeyIdentity, SecretDistribution, Security, maximum_log_qp};
 
 use crate::error::{frame_error, in_range};
 use crate::numbers::fixed_point::double_bits;
-use crate::objects::{Object, ObjectWriter, ShortFields, object_len};
+use crate::objects::{Object, ObjectWriter, ShortFields, keyed_len, object_len};
 use crate::{ClientError, FixedPoint, Layout, Sink};
 
 const WHAT: &str = "the client's parameters";
@@ -138,12 +138,12 @@ impl ClientParameters {
 
     /// Bytes of a ciphertext made with the public key.
     pub fn ciphertext_bytes(&self) -> usize {
-        object_len(CiphertextDescriptor::BYTES + MessageFields::BYTES, 2 * self.polynomial_bytes())
+        keyed_len(CiphertextDescriptor::BYTES + MessageFields::BYTES, 2 * self.polynomial_bytes())
     }
 
     /// Bytes of a ciphertext made with the secret key, whose uniform half is a seed.
     pub fn seeded_ciphertext_bytes(&self) -> usize {
-        object_len(SeededDescriptor::BYTES + MessageFields::BYTES, self.polynomial_bytes())
+        keyed_len(SeededDescriptor::BYTES + MessageFields::BYTES, self.polynomial_bytes())
     }
 
     /// What an outgoing ciphertext says of its message.
@@ -175,7 +175,8 @@ impl ClientParameters {
             fields.u64(word);
         }
         fields.put(&l.entry_identity);
-        ObjectWriter::start(sink, Kind::ClientParameters, &l.identity, fields.as_slice(), 0)?.finish()
+        let (kind, no_key) = (Kind::ClientParameters, KeyIdentity::UNKNOWN);
+        ObjectWriter::start(sink, kind, &l.identity, &no_key, fields.as_slice(), 0)?.finish()
     }
 
     /// Reads parameters.

@@ -91,7 +91,8 @@ impl<S: ChemScheme> ChemEncryptor<S> {
         }
         self.rng.begin()?;
         let (n, limbs) = (self.parameters.n(), self.zeros[0].level() + 1);
-        let mut sum = RlweCiphertext { polys: vec![Poly::zero(n, limbs), Poly::zero(n, limbs)] };
+        let key = self.zeros[0].key;
+        let mut sum = RlweCiphertext { polys: vec![Poly::zero(n, limbs), Poly::zero(n, limbs)], key };
         // An entry that is added d times has d times its error.
         let (mut left, mut errors, mut additions) = (message, 0.0, 0.0);
         for radix in &self.radixes {

@@ -64,10 +64,12 @@ impl PyCiphertext {
         slots(self.0.packing)
     }
 
-    /// Bound on the absolute error of every value, derived without decrypting; exceeded with probability below 2^-40.
+    /// Bound on the absolute error of every value, derived without decrypting; exceeded with probability below
+    /// 2^-40. Infinite if values as large as `magnitude_bound` do not fit the modulus, where they may have
+    /// overflowed.
     #[getter]
     fn error_bound(&self) -> f64 {
-        self.0.estimate.bound()
+        self.0.error_bound()
     }
 
     /// Bound on the absolute value of every value, derived without decrypting.
@@ -79,7 +81,7 @@ impl PyCiphertext {
     /// -log2 of the error bound: bits after the point that are right.
     #[getter]
     fn precision_bits(&self) -> f64 {
-        self.0.estimate.precision_bits()
+        -self.0.error_bound().log2()
     }
 
     fn __repr__(&self) -> String {

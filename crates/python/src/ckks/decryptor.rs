@@ -39,6 +39,8 @@ impl PyDecryptor {
     ///
     /// Raises:
     ///     MixedParametersError: the ciphertext belongs to other parameters.
+    ///     KeyMismatchError: it was made with another key.
+    ///     MessageOverflowError: its values are larger than it allows.
     fn decrypt<'py>(
         &self,
         py: Python<'py>,
@@ -54,6 +56,8 @@ impl PyDecryptor {
     ///
     /// Raises:
     ///     MixedParametersError: the ciphertext belongs to other parameters.
+    ///     KeyMismatchError: it was made with another key.
+    ///     MessageOverflowError: its values are larger than it allows.
     ///     PackingError: its values are in coefficients.
     fn decrypt_complex<'py>(
         &self,

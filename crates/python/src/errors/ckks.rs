@@ -127,6 +127,9 @@ pub(super) fn ckks<'py>(py: Python<'py>, error: &CkksError) -> PyResult<Describe
         CkksError::Scale { log_scale, log_q, level } => {
             described!(py, "ScaleError", log_scale = log_scale, log_q = log_q, level = level)
         }
+        CkksError::Overflow { log_value, log_limit } => {
+            described!(py, "MessageOverflowError", log_value = log_value, log_limit = log_limit)
+        }
         CkksError::NotFinite(value) => described!(py, "EncodeError", value = value),
         CkksError::NotPowerOfTwo(count) => {
             described!(py, "ParameterError", what = "number of slots", value = count)

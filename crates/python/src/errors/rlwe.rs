@@ -141,6 +141,9 @@ pub(super) fn rlwe<'py>(py: Python<'py>, error: &RlweError) -> PyResult<Describe
             level = level,
             coalesce = coalesce
         ),
+        RlweError::KeyMismatch { left_key, right_key, .. } => {
+            described!(py, "KeyMismatchError", left = left_key.to_string(), right = right_key.to_string())
+        }
         RlweError::MixedParameters { left, right } | RlweError::MixedRings { left, right, .. } => {
             described!(py, "MixedParametersError", left = left, right = right)
         }

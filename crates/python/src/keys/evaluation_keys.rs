@@ -13,7 +13,7 @@ use crate::keys::master_keys::PyMasterKeys;
 use crate::keys::spec::{PyKeySpec, specs_for};
 use crate::keys::switching_key::PySwitchingKey;
 use crate::parameters::keys::KeyParameters;
-use crate::stored::{self, not_pickled};
+use crate::stored::{self, known, not_pickled};
 use crate::threads::{compute, compute_detached, compute_interruptible, signals};
 
 /// The switching keys that a server holds: any number per rotation, at any levels. Iterates over its `KeySpec`s.
@@ -83,6 +83,13 @@ impl PyEvaluationKeys {
         self.parameters.clone()
     }
 
+    /// What tells keys and ciphertexts of this secret from those of others: 32 hexadecimal digits; None if it is
+    /// not known.
+    #[getter]
+    fn key_identity(&self) -> Option<String> {
+        known(self.snapshot().identity())
+    }
+
     /// A set that knows its keys and has none of them: what errors they would add is known before any is made (`ErrorModel`). Whatever
     /// computes with one raises KeySourceError.
     ///
@@ -99,6 +106,7 @@ impl PyEvaluationKeys {
     /// Adds a key; operations that run already go on without it.
     ///
     /// Raises:
+    ///     KeyMismatchError: the key was made with another secret than the others.
     ///     MixedParametersError: the key belongs to other parameters.
     fn add(&self, key: &PySwitchingKey) -> Result<(), Failure> {
         let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);

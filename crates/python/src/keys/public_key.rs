@@ -7,7 +7,7 @@ use pyo3::types::PyBytes;
 
 use crate::errors::Failure;
 use crate::parameters::keys::KeyParameters;
-use crate::stored::{self, Rings, not_pickled};
+use crate::stored::{self, Rings, known, not_pickled};
 
 /// A key that anyone may have, to encrypt for the owner of the secret.
 #[pyclass(name = "PublicKey", module = "keywright", frozen)]
@@ -24,6 +24,13 @@ impl PyPublicKey {
     #[getter]
     fn parameters(&self) -> KeyParameters {
         self.parameters.clone()
+    }
+
+    /// What tells keys and ciphertexts of this secret from those of others: 32 hexadecimal digits; None if it is
+    /// not known.
+    #[getter]
+    fn key_identity(&self) -> Option<String> {
+        known(self.key.identity())
     }
 
     /// The key as bytes, to be read by `from_bytes`.

@@ -51,6 +51,13 @@ impl PySecretKey {
         self.parameters.clone()
     }
 
+    /// What tells keys and ciphertexts of this secret from those of others: 32 hexadecimal digits, which say
+    /// nothing of it.
+    #[getter]
+    fn key_identity(&self) -> String {
+        self.key.identity().to_string()
+    }
+
     /// The secret as bytes, unencrypted: keep them as you keep a password. Python does not wipe them.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
         Ok(PyBytes::new(py, &self.key.to_secret_bytes(self.parameters.rlwe())?))

@@ -7,7 +7,7 @@ use pyo3::types::PyBytes;
 use crate::errors::Failure;
 use crate::keys::spec::PyKeySpec;
 use crate::parameters::keys::KeyParameters;
-use crate::stored::{self, not_pickled};
+use crate::stored::{self, known, not_pickled};
 use crate::threads::compute;
 
 /// A key with which a server rotates, conjugates, relinearizes, or switches to another secret.
@@ -25,6 +25,13 @@ impl PySwitchingKey {
     #[getter]
     fn parameters(&self) -> KeyParameters {
         self.parameters.clone()
+    }
+
+    /// What tells keys and ciphertexts of this secret from those of others: 32 hexadecimal digits; None if it is
+    /// not known.
+    #[getter]
+    fn key_identity(&self) -> Option<String> {
+        known(self.key.identity())
     }
 
     /// What it switches, at which level, with which digits.

@@ -163,9 +163,11 @@ impl KeyFamily {
         child: Child<'_>,
     ) -> Result<(Option<Node>, Option<SwitchingKey>), RlweError> {
         let (element, variance) = (child.step.element, child.variance);
+        let identity = child.master.key.identity();
         let key = |b, a| {
             let spec = KeySpec { element: KeyElement::Galois(element), ..self.spec.clone() };
-            let key = SwitchingKey::from_parts(parameters.evaluation(), spec, b, UniformPart::Stored(a))?;
+            let uniform = UniformPart::Stored(a);
+            let key = SwitchingKey::from_parts(parameters.evaluation(), identity, spec, b, uniform)?;
             Ok::<_, RlweError>(key.with_error_variance(variance))
         };
         if !child.inner {

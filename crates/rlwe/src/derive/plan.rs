@@ -145,7 +145,8 @@ impl DerivationPlan {
             // From the key of 1 on, as they are added when keys are made.
             let added: Vec<f64> = steps.map(|step| family.added_variance(parameters, step)).collect();
             let error_variance = added.iter().rev().sum();
-            Ok(KeyLayout { error_variance, ..KeyLayout::new(parameters.evaluation(), spec)? })
+            let identity = self.masters.keys().identity();
+            Ok(KeyLayout { identity, error_variance, ..KeyLayout::new(parameters.evaluation(), spec)? })
         };
         self.keys.iter().map(key).collect()
     }

@@ -186,7 +186,7 @@ impl<'s> KeyGenerator<'s> {
         drop((b_limbs, a_limbs));
         self.rng.require_operation()?;
         let uniform = if spec.seeded { UniformPart::Seeded(seed) } else { UniformPart::Stored(a) };
-        SwitchingKey::from_parts(parameters, spec.clone(), b, uniform)
+        SwitchingKey::from_parts(parameters, self.secret.identity(), spec.clone(), b, uniform)
     }
 }
 

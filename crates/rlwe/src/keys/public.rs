@@ -4,7 +4,7 @@ use keywright_ring::{Buffer, Evaluation, Poly, Seed, StreamId, sampling};
 use zeroize::Zeroize;
 
 use crate::parallel::for_each_item;
-use crate::{Parameters, SecretKey};
+use crate::{KeyIdentity, Parameters, SecretKey};
 
 /// Stream object of the uniform halves of public keys.
 pub const PUBLIC_KEY_STREAM: u64 = 3 << 40;
@@ -13,6 +13,7 @@ pub const PUBLIC_KEY_STREAM: u64 = 3 << 40;
 #[derive(Clone)]
 pub struct PublicKey {
     parameters: Parameters,
+    identity: KeyIdentity,
     seed: Seed,
     b: Poly<Evaluation>,
     a: Poly<Evaluation>,
@@ -32,7 +33,8 @@ impl PublicKey {
         let parameters = secret.parameters();
         let (ring, n) = (parameters.ring(), parameters.n());
         let error = sampling::Samples::gaussian(n, rng);
-        let mut key = Self::expand(parameters, seed, Poly::unspecified(n, parameters.max_level() + 1));
+        let b = Poly::unspecified(n, parameters.max_level() + 1);
+        let mut key = Self::expand(parameters, secret.identity(), seed, b);
         let a = &key.a;
         for_each_item(key.b.limbs_mut().collect(), |i, limb: &mut [u64]| {
             let (m, backend) = (ring.modulus(i), ring.backend());
@@ -46,11 +48,11 @@ impl PublicKey {
         key
     }
 
-    /// A public key from its stored half and its seed.
+    /// A public key from its secret's identity, its stored half and its seed.
     ///
     /// # Panics
     /// Unless `b` has one limb of `N` words per ciphertext prime.
-    pub fn expand(parameters: &Parameters, seed: Seed, b: Poly<Evaluation>) -> Self {
+    pub fn expand(parameters: &Parameters, identity: KeyIdentity, seed: Seed, b: Poly<Evaluation>) -> Self {
         assert!(
             b.n() == parameters.n() && b.limb_count() == parameters.max_level() + 1,
             "{b:?} is not the half of a public key over {} primes of degree {}",
@@ -63,12 +65,17 @@ impl PublicKey {
             let id = StreamId { object: PUBLIC_KEY_STREAM, digit: 0, limb: i as u16 };
             ring.backend().expand_uniform(&seed, id, ring.modulus(i), limb);
         });
-        Self { parameters: parameters.clone(), seed, b, a }
+        Self { parameters: parameters.clone(), identity, seed, b, a }
     }
 
     /// The parameters it belongs to.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
+    }
+
+    /// That of its secret.
+    pub fn identity(&self) -> KeyIdentity {
+        self.identity
     }
 
     /// Seed of the uniform half.

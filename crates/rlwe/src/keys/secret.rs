@@ -5,7 +5,7 @@ use core::ops::RangeInclusive;
 use keywright_ring::{Automorphism, Evaluation, Poly, galois_inverse, sampling};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::{Parameters, RlweError};
+use crate::{KeyIdentity, Parameters, RlweError};
 
 /// Distribution of secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -56,6 +56,7 @@ impl fmt::Display for SecretDistribution {
 /// A secret and one for each subring of the parameters, independent of each other; wiped when dropped, never shown.
 pub struct SecretKey {
     parameters: Parameters,
+    identity: KeyIdentity,
     coefficients: Zeroizing<Vec<i64>>,
     /// Over all primes of the parameters.
     evaluations: Poly<Evaluation>,
@@ -73,7 +74,14 @@ impl SecretKey {
         let mut secret = Self::sample_from(parameters, parameters.secret(), rng)?;
         secret.subrings =
             parameters.subrings().iter().map(|ring| Self::sample(ring, rng)).collect::<Result<_, _>>()?;
-        Ok(secret)
+        Ok(secret.identified())
+    }
+
+    /// The same with its identity, which is that of its subrings' secrets too.
+    fn identified(mut self) -> Self {
+        self.identity = KeyIdentity::of_coefficients(&self.coefficients);
+        self.subrings.iter_mut().for_each(|secret| secret.identity = self.identity);
+        self
     }
 
     /// Samples a secret of another distribution, for keys that switch to it and are checked accordingly.
@@ -111,7 +119,7 @@ impl SecretKey {
             .zip(rings)
             .map(|(ring, coefficients)| Self::from_checked(ring, coefficients))
             .collect::<Result<_, _>>()?;
-        Ok(secret)
+        Ok(secret.identified())
     }
 
     /// One ring's secret from coefficients that are not trusted.
@@ -147,19 +155,25 @@ impl SecretKey {
         Ok(Self::from_coefficients(parameters, coefficients))
     }
 
-    /// A secret of one ring, or a part of one, that is used like a secret.
+    /// A secret of one ring, or a part of one, that is used like a secret: without an identity of its own.
     pub(super) fn from_coefficients(parameters: &Parameters, coefficients: Zeroizing<Vec<i64>>) -> Self {
         let ring = parameters.ring();
         let mut evaluations = Poly::unspecified(parameters.n(), parameters.prime_count());
         for (i, limb) in evaluations.limbs_mut().enumerate() {
             ring.forward_small_limb(i, &coefficients, limb, &[]);
         }
-        Self { parameters: parameters.clone(), coefficients, evaluations, subrings: Vec::new() }
+        let (parameters, identity, subrings) = (parameters.clone(), KeyIdentity::UNKNOWN, Vec::new());
+        Self { parameters, identity, coefficients, evaluations, subrings }
     }
 
     /// The parameters it belongs to.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
+    }
+
+    /// What tells its keys and ciphertexts from those of others.
+    pub fn identity(&self) -> KeyIdentity {
+        self.identity
     }
 
     /// The secrets of the subrings, from the largest down.

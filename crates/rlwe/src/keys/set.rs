@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use keywright_ring::Automorphism;
 
 use crate::switch::used_rows;
-use crate::{Hop, KeyElement, KeyRoutes, KeySpec, Parameters, RlweError, StoredKey, SwitchPlan};
+use crate::{Hop, KeyElement, KeyIdentity, KeyRoutes, KeySpec, Parameters, RlweError, StoredKey, SwitchPlan};
 
 /// A way to use one key at one level.
 #[derive(Debug, Clone)]
@@ -40,6 +40,8 @@ pub struct ServedHop {
 #[derive(Debug, Clone)]
 pub struct EvaluationKeys {
     parameters: Parameters,
+    /// Of the keys of all its rings.
+    identity: KeyIdentity,
     keys: BTreeMap<KeyElement, Vec<StoredKey>>,
     /// In the order of the parameters' subrings.
     subrings: Vec<Self>,
@@ -55,7 +57,14 @@ impl EvaluationKeys {
     pub fn new(parameters: &Parameters) -> Self {
         let (parameters, subrings) =
             (parameters.clone(), parameters.subrings().iter().map(Self::new).collect());
-        Self { parameters, keys: BTreeMap::new(), subrings, coalescing: true, routes: None }
+        Self {
+            parameters,
+            identity: KeyIdentity::UNKNOWN,
+            keys: BTreeMap::new(),
+            subrings,
+            coalescing: true,
+            routes: None,
+        }
     }
 
     /// The same keys, each used with its own digits at every level: a measure of what coalescing does.
@@ -108,12 +117,27 @@ impl EvaluationKeys {
         &self.parameters
     }
 
+    /// The identity of the secret that its keys were made with, of those whose identity is known.
+    pub fn identity(&self) -> KeyIdentity {
+        self.identity
+    }
+
     /// Adds a key to those of its ring.
     ///
     /// # Errors
-    /// [`RlweError::MixedParameters`]; [`RlweError::NoRing`]; [`RlweError::EphemeralRepeated`] for a second key to or from an ephemeral secret of one weight.
+    /// [`RlweError::MixedParameters`]; [`RlweError::KeyMismatch`] for a key of another secret;
+    /// [`RlweError::NoRing`]; [`RlweError::EphemeralRepeated`] for a second key to or from an ephemeral secret of
+    /// one weight.
     pub fn insert(&mut self, key: impl Into<StoredKey>) -> Result<(), RlweError> {
         let key = key.into();
+        let identity = key.identity();
+        self.insert_into_ring(key)?;
+        self.identity = self.identity.or(identity);
+        self.subrings.iter_mut().for_each(|keys| keys.identity = self.identity);
+        Ok(())
+    }
+
+    fn insert_into_ring(&mut self, key: StoredKey) -> Result<(), RlweError> {
         let ring = self.parameters.ring_named(key.spec().subring)?.as_subring();
         if ring != self.parameters.as_subring()
             && let Some(keys) = self.subrings.iter_mut().find(|keys| keys.parameters.as_subring() == ring)
@@ -123,6 +147,7 @@ impl EvaluationKeys {
         if let Some(key) = key.in_memory() {
             self.parameters.require_same(key.parameters(), "the key set", "the key")?;
         }
+        self.identity.join(key.identity(), "the key set", "the key")?;
         let element = key.spec().element;
         let keys = self.keys.entry(element).or_default();
         if element.ephemeral_weight().is_some() && !keys.is_empty() {

@@ -6,13 +6,15 @@ use core::ops::{Deref, Range};
 
 use keywright_ring::sampling::SIGMA;
 
-use crate::{KeySpec, Parameters, RlweError, SwitchingKey};
+use crate::{KeyIdentity, KeySpec, Parameters, RlweError, SwitchingKey};
 
 /// What a key is without its residues: all that planning a switch and bounding its error needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyLayout {
     /// What the key is.
     pub spec: KeySpec,
+    /// Of the secret that it was made with, which it leads to unless that is an ephemeral one.
+    pub identity: KeyIdentity,
     /// The primes of each digit.
     pub digits: Vec<Range<usize>>,
     /// Bytes of its residues and seed in memory.
@@ -22,7 +24,7 @@ pub struct KeyLayout {
 }
 
 impl KeyLayout {
-    /// The layout of a key of this spec.
+    /// The layout of a key of this spec, of an unknown secret.
     ///
     /// # Errors
     /// What [`KeySpec::validate`] says of the spec.
@@ -30,7 +32,7 @@ impl KeyLayout {
         let digits = spec.validate(parameters)?;
         let parameters = parameters.ring_named(spec.subring)?;
         let bytes = parameters.widths().key_bytes(digits.len(), spec.primes().count(), spec.seeded);
-        Ok(Self { spec, digits, bytes, error_variance: SIGMA * SIGMA })
+        Ok(Self { spec, identity: KeyIdentity::UNKNOWN, digits, bytes, error_variance: SIGMA * SIGMA })
     }
 
     /// Whether the key was derived from master keys.
@@ -99,6 +101,11 @@ impl StoredKey {
     /// What the key is.
     pub fn spec(&self) -> &KeySpec {
         &self.layout.spec
+    }
+
+    /// That of the secret that it was made with.
+    pub fn identity(&self) -> KeyIdentity {
+        self.layout.identity
     }
 
     /// The primes of each digit.

@@ -6,7 +6,7 @@ use core::ops::Range;
 use keywright_ring::backend::UniformRow;
 use keywright_ring::{Evaluation, Poly, Seed, StreamId};
 
-use crate::{KeyElement, KeyLayout, KeySpec, Parameters, RlweError};
+use crate::{KeyElement, KeyIdentity, KeyLayout, KeySpec, Parameters, RlweError};
 
 /// The uniform half of a key.
 #[derive(Clone)]
@@ -57,11 +57,12 @@ impl SwitchingKey {
     /// What [`KeySpec::validate`] says of the spec; [`RlweError::Count`] if rows or limbs are missing or left over.
     pub fn from_parts(
         parameters: &Parameters,
+        identity: KeyIdentity,
         spec: KeySpec,
         b: Vec<Poly<Evaluation>>,
         a: UniformPart,
     ) -> Result<Self, RlweError> {
-        let layout = KeyLayout::new(parameters, spec)?;
+        let layout = KeyLayout { identity, ..KeyLayout::new(parameters, spec)? };
         let KeyLayout { spec, digits, .. } = &layout;
         let parameters = parameters.ring_named(spec.subring)?;
         let limbs = spec.level + 1 + spec.special.len();
@@ -101,6 +102,11 @@ impl SwitchingKey {
     /// Whether the key was derived from master keys.
     pub fn is_derived(&self) -> bool {
         self.layout.is_derived()
+    }
+
+    /// That of the secret that it was made with.
+    pub fn identity(&self) -> KeyIdentity {
+        self.layout.identity
     }
 
     /// What the key is.
@@ -179,6 +185,7 @@ impl SwitchingKey {
             return Err(RlweError::Level { level, max: self.layout.spec.level, object: "the key" });
         }
         let layout = KeyLayout {
+            identity: self.layout.identity,
             error_variance: self.layout.error_variance,
             ..KeyLayout::new(&self.parameters, KeySpec { level, ..self.layout.spec.clone() })?
         };

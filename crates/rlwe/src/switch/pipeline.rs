@@ -23,15 +23,17 @@ pub struct Finish<'f> {
 
 impl Decomposed<'_> {
     /// Switches with several keys at once and finishes each result. `keys` are the key and the rows that
-    /// [`Self::rows_of`] gave.
+    /// [`Self::rows_of`] gave; each result has its key's identity.
     pub fn switch(&self, keys: &[(&SwitchingKey, Vec<usize>)], finish: &[Finish<'_>]) -> Vec<RlweCiphertext> {
         let (n, kept) = (self.parameters.n(), self.plan.mod_down.kept);
         let mut out: Vec<Poly<Evaluation>> =
             (0..2 * keys.len()).map(|_| Poly::unspecified(n, kept)).collect();
         self.switch_into(keys, finish, transpose(&mut out));
         let mut out = out.into_iter();
-        core::iter::from_fn(|| Some(RlweCiphertext { polys: alloc::vec![out.next()?, out.next()?] }))
-            .collect()
+        let result = |(key, _): &(&SwitchingKey, _)| {
+            Some(RlweCiphertext { polys: alloc::vec![out.next()?, out.next()?], key: key.identity() })
+        };
+        keys.iter().filter_map(result).collect()
     }
 
     /// [`Self::switch`] with keys of a set, as many at a time as can be in memory together: ModUp runs once for those of a time.

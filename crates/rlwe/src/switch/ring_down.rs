@@ -119,18 +119,19 @@ pub fn ring_down(
     );
     let plan = &uses[0].plan;
     let targets = plan.layout.target_count();
+    let key = input.key.or(uses[0].key.identity());
     let parts = from.components(to, &input.polys[1], k);
     let mut sums = [0; 2].map(|_| Poly::unspecified(to.n(), targets));
     for (j, (part, found)) in parts.iter().zip(uses).enumerate() {
         let decomposed = Decomposed::new(to, plan.clone(), part)?;
-        let key = found.key.load()?;
-        let rows = decomposed.rows_of(&key, found.coalesce)?;
-        decomposed.accumulate(&key, &rows, &mut sums, j == 0);
+        let loaded = found.key.load()?;
+        let rows = decomposed.rows_of(&loaded, found.coalesce)?;
+        decomposed.accumulate(&loaded, &rows, &mut sums, j == 0);
     }
     let mut polys = plan.mod_down.divide(to, &[&sums[0], &sums[1]]);
     let addend = from.components(to, &input.polys[0], 1).remove(0);
     for_each_item(polys[0].limbs_mut().zip(addend.limbs()).collect(), |i, (x, y): (&mut [u64], &[u64])| {
         to.ring().backend().add_assign(to.modulus(i), x, y);
     });
-    Ok(RlweCiphertext { polys })
+    Ok(RlweCiphertext { polys, key })
 }

@@ -38,5 +38,7 @@ pub fn ring_up(to: &Parameters, input: &RlweCiphertext, found: &KeyUse) -> Resul
     let key = found.key.load()?;
     let rows = decomposed.rows_of(&key, found.coalesce)?;
     let finish = [Finish { addend: [Some(&c0), None], automorphism: None }];
-    Ok(decomposed.switch(&[(&key, rows)], &finish).remove(0))
+    let mut out = decomposed.switch(&[(&key, rows)], &finish).remove(0);
+    out.key = out.key.or(input.key);
+    Ok(out)
 }

@@ -1,8 +1,9 @@
 use keywright_client::{
     Answer, Client, ClientError, ClientLiteral, ClientParameters, Encryptor, Form, Layout, SinkError,
 };
-use keywright_rlwe::SecretDistribution;
+use keywright_rlwe::{RlweError, SecretDistribution, SecretKey};
 use keywright_thin_server::{self as server, ServerError};
+use keywright_wire::WireSecret;
 
 use crate::fixture::{SHIFT_ADD_30, SHIFT_ADD_60, entropy, entry, entry_of};
 
@@ -61,6 +62,27 @@ fn every_damaged_or_foreign_byte_is_an_error() {
     }
     client.decrypt(&public, &mut out).unwrap();
     assert_eq!(out.map(|x| (x as f64 / 16.0).round() * 16.0), [0.0; 3], "small numbers are near zero");
+
+    // Of another owner.
+    let mut stranger = Client::generate(&thin, &mut entropy(3)).unwrap();
+    let before = out;
+    let (left_key, right_key) = (stranger.key(), client.key());
+    assert_ne!(left_key, right_key);
+    assert_eq!(Answer::read(&thin, &public).unwrap().key(), right_key);
+    for answer in [&public, &compact] {
+        let Err(ClientError::Rlwe(RlweError::KeyMismatch { left_key: left, right_key: right, .. })) =
+            stranger.decrypt(answer, &mut out)
+        else {
+            panic!("another secret decrypts");
+        };
+        assert_eq!((left, right), (left_key, right_key));
+    }
+    assert_eq!(out, before);
+    // The server's library knows it by the same identity.
+    let full = SecretKey::from_secret_bytes(&secret, parameters.rlwe()).unwrap();
+    assert_eq!(full.identity(), right_key);
+    assert_eq!(server::read_upload(&public, &parameters, &thin).unwrap().key(), right_key);
+    assert_eq!(server::read_upload(&compact, &parameters, &thin).unwrap().key(), right_key);
 
     // Of other parameters: the same ring, another prime.
     let (_, other) = entry(12, crate::fixture::generic_primes()[0], 16);

@@ -78,7 +78,10 @@ pub(crate) fn entry_of(parameters: &CkksParameters, fraction_bits: u32) -> Clien
     let mut literal = *keywright_thin_server::client_parameters(&toy, &plan, 1).unwrap().literal();
     let rlwe = parameters.rlwe();
     let header = keywright_wire::Wire::to_bytes(
-        &keywright_rlwe::RlweCiphertext { polys: vec![keywright_ring::Poly::zero(rlwe.n(), 1); 2] },
+        &keywright_rlwe::RlweCiphertext {
+            polys: vec![keywright_ring::Poly::zero(rlwe.n(), 1); 2],
+            key: keywright_client::KeyIdentity::UNKNOWN,
+        },
         rlwe,
     )
     .unwrap();

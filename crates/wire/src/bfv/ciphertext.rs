@@ -2,7 +2,7 @@ use std::io::{Read, Write};
 
 use keywright_bfv::{BfvParameters, Ciphertext, NoiseEstimate, SeededCiphertext};
 use keywright_frame::{CiphertextDescriptor, FieldReader, FieldWriter, SeededDescriptor};
-use keywright_rlwe::{RlweCiphertext, SeededRlweCiphertext};
+use keywright_rlwe::{KeyIdentity, RlweCiphertext, SeededRlweCiphertext};
 
 use super::ValueDescriptor;
 use crate::body::{BodyReader, BodyWriter};
@@ -61,6 +61,10 @@ impl Record for Ciphertext {
 
     fn identity(_: &BfvCiphertextDescriptor, parameters: &BfvParameters) -> Result<Identity, WireError> {
         Ok(Identity::of(parameters.rlwe().literal())?)
+    }
+
+    fn key(&self) -> KeyIdentity {
+        self.rlwe.key
     }
 
     fn descriptor(&self, parameters: &BfvParameters) -> Result<BfvCiphertextDescriptor, WireError> {
@@ -128,6 +132,10 @@ impl Record for SeededCiphertext {
 
     fn identity(_: &BfvSeededDescriptor, parameters: &BfvParameters) -> Result<Identity, WireError> {
         Ok(Identity::of(parameters.rlwe().literal())?)
+    }
+
+    fn key(&self) -> KeyIdentity {
+        self.seeded.key
     }
 
     fn descriptor(&self, parameters: &BfvParameters) -> Result<BfvSeededDescriptor, WireError> {

@@ -2,7 +2,7 @@ use std::io::{Read, Write};
 
 use keywright_ckks::{Ciphertext, CkksParameters, SeededCiphertext};
 use keywright_frame::{CiphertextDescriptor, FieldReader, FieldWriter, SeededDescriptor};
-use keywright_rlwe::{RlweCiphertext, SeededRlweCiphertext};
+use keywright_rlwe::{KeyIdentity, RlweCiphertext, SeededRlweCiphertext};
 
 use super::MessageDescriptor;
 use crate::body::{BodyReader, BodyWriter};
@@ -37,6 +37,10 @@ impl Record for Ciphertext {
 
     fn identity(_: &CkksCiphertextDescriptor, parameters: &CkksParameters) -> Result<Identity, WireError> {
         Ok(Identity::of(parameters.rlwe().literal())?)
+    }
+
+    fn key(&self) -> KeyIdentity {
+        self.rlwe.key
     }
 
     fn descriptor(&self, parameters: &CkksParameters) -> Result<CkksCiphertextDescriptor, WireError> {
@@ -102,6 +106,10 @@ impl Record for SeededCiphertext {
 
     fn identity(_: &CkksSeededDescriptor, parameters: &CkksParameters) -> Result<Identity, WireError> {
         Ok(Identity::of(parameters.rlwe().literal())?)
+    }
+
+    fn key(&self) -> KeyIdentity {
+        self.seeded.key
     }
 
     fn descriptor(&self, parameters: &CkksParameters) -> Result<CkksSeededDescriptor, WireError> {

@@ -1,5 +1,5 @@
 use keywright_frame::{FieldReader, FieldWriter, KeyDescriptor, MAX_KEYS, object_len};
-use keywright_rlwe::{KeyElement, KeySpec, Parameters, SwitchingKey};
+use keywright_rlwe::{KeyElement, KeyIdentity, KeySpec, Parameters, SwitchingKey};
 
 use crate::object::{Descriptor, Record};
 use crate::rlwe::switching_key::digits;
@@ -25,7 +25,8 @@ fn key_len(spec: &KeySpec, parameters: &Parameters) -> Result<u64, WireError> {
     let seed = spec.seeded.then_some(keywright_ring::Seed([0; 32]));
     let descriptor = KeyDescriptor { spec: spec.clone(), digits: digits(spec, parameters)?, seed };
     let body = SwitchingKey::body_len(&descriptor, parameters)?;
-    object_len(KeyDescriptor::bytes(spec) as u64, body).ok_or(too_long(body))
+    let descriptor_len = KeyIdentity::BYTES + KeyDescriptor::bytes(spec);
+    object_len(descriptor_len as u64, body).ok_or(too_long(body))
 }
 
 fn too_long(value: u64) -> WireError {
@@ -43,11 +44,12 @@ impl Directory {
         Ok(Self { entries })
     }
 
-    /// Refuses entries whose spec is not legal or whose length is not that of their spec.
+    /// Refuses entries whose spec is not legal or whose length is not that of their spec, in this version or in the
+    /// first, whose keys have no identity. That it is the length of the key shows when that is read.
     pub(crate) fn require_lengths(&self, parameters: &Parameters) -> Result<(), WireError> {
         for entry in &self.entries {
             let expected = key_len(&entry.spec, parameters)?;
-            if entry.bytes != expected {
+            if entry.bytes != expected && entry.bytes + KeyIdentity::BYTES as u64 != expected {
                 return Err(WireError::Length { what: "a key of the set", found: entry.bytes, expected });
             }
         }

@@ -2,17 +2,20 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use keywright_rlwe::{EvaluationKeys, KeyElement, Parameters, SwitchingKey};
+use keywright_rlwe::{EvaluationKeys, KeyElement, KeyIdentity, Parameters, SwitchingKey};
 
-use super::{Directory, KeyEntry, require_spec};
+use super::{Directory, KeyEntry, read_key};
+use crate::WireError;
 use crate::header_io::Header;
 use crate::object::open;
-use crate::{Wire, WireError};
 
 /// A stored key set from which single keys are read, at one seek each.
 pub struct KeySetFile<R: Read + Seek> {
     parameters: Parameters,
+    version: u16,
     directory: Directory,
+    /// That of the first key.
+    identity: KeyIdentity,
     reader: R,
     /// Where the keys start.
     start: u64,
@@ -29,7 +32,8 @@ impl KeySetFile<BufReader<File>> {
 }
 
 impl<R: Read + Seek> KeySetFile<R> {
-    /// Reads the directory of the set that starts where the reader stands and ends where it ends.
+    /// Reads the directory of the set that starts where the reader stands and ends where it ends, and the header of
+    /// the first key.
     ///
     /// # Errors
     /// Any [`WireError`] that the header and the directory can show; [`WireError::Truncated`] or
@@ -47,7 +51,19 @@ impl<R: Read + Seek> KeySetFile<R> {
         if available > needed {
             return Err(WireError::Trailing { what: "the key set", extra: available - needed });
         }
-        Ok(Self { parameters: parameters.clone(), directory, reader, start })
+        let identity = if directory.entries.is_empty() {
+            KeyIdentity::UNKNOWN
+        } else {
+            reader.seek(SeekFrom::Start(start))?;
+            Header::read(&mut reader)?.key
+        };
+        let (parameters, version) = (parameters.clone(), header.version);
+        Ok(Self { parameters, version, directory, identity, reader, start })
+    }
+
+    /// The identity of the secret of the first key, and so of every key that is read.
+    pub fn identity(&self) -> KeyIdentity {
+        self.identity
     }
 
     /// The keys of the set, in the order in which they are stored.
@@ -66,7 +82,8 @@ impl<R: Read + Seek> KeySetFile<R> {
     /// Reads one key, verified by its own checksum. No other key is touched.
     ///
     /// # Errors
-    /// [`WireError::KeyCount`] if there is no such place; as [`Wire::read_from`].
+    /// [`WireError::KeyCount`] if there is no such place; [`keywright_rlwe::RlweError::KeyMismatch`] for a key of
+    /// another secret than the first one's; as [`crate::Wire::read_from`].
     pub fn read(&mut self, index: usize) -> Result<SwitchingKey, WireError> {
         let entries = &self.directory.entries;
         let Some(entry) = entries.get(index) else {
@@ -74,8 +91,8 @@ impl<R: Read + Seek> KeySetFile<R> {
         };
         let before: u64 = entries[..index].iter().map(|entry| entry.bytes).sum();
         self.reader.seek(SeekFrom::Start(self.start + before))?;
-        let key = SwitchingKey::read_from(&mut self.reader, &self.parameters)?;
-        require_spec(index, key.spec(), &entry.spec)?;
+        let key = read_key(&mut self.reader, self.version, (index, entry), &self.parameters)?;
+        self.identity.join(key.identity(), "the key set", "the key")?;
         Ok(key)
     }
 }

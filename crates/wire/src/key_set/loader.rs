@@ -46,7 +46,10 @@ impl KeySetLoader {
         let layouts = file
             .entries()
             .iter()
-            .map(|entry| KeyLayout::new(parameters, entry.spec.clone()).map(Arc::new))
+            .map(|entry| {
+                let layout = KeyLayout::new(parameters, entry.spec.clone())?;
+                Ok(Arc::new(KeyLayout { identity: file.identity(), ..layout }))
+            })
             .collect::<Result<_, RlweError>>()?;
         Ok(Self { file, layouts, opened, stamp })
     }

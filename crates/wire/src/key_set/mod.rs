@@ -22,9 +22,31 @@ pub use reader::KeySetReader;
 pub use writer::KeySetWriter;
 
 use crate::body::{BodyReader, BodyWriter};
-use crate::object::Record;
+use crate::error::in_range;
+use crate::header_io::Header;
+use crate::object::{Record, read_after};
 use crate::rlwe::switching_key::require_made;
 use crate::{Identity, Kind, Wire, WireError};
+
+/// Reads the key at a place of the directory of a set of some format version, and nothing after it. One of another
+/// version, length or spec is refused.
+pub(crate) fn read_key(
+    reader: &mut impl Read,
+    version: u16,
+    (index, entry): (usize, &KeyEntry),
+    parameters: &Parameters,
+) -> Result<SwitchingKey, WireError> {
+    let header = Header::read(reader)?;
+    let allowed = version.into();
+    in_range("format version of a key of the set", header.version.into(), allowed, allowed)?;
+    let (found, expected) = (header.object_len()?, entry.bytes);
+    if found != expected {
+        return Err(WireError::Length { what: "a key of the set", found, expected });
+    }
+    let key: SwitchingKey = read_after(&header, reader, parameters)?;
+    require_spec(index, key.spec(), &entry.spec)?;
+    Ok(key)
+}
 
 /// Refuses a key that is not the one of its place in the directory.
 pub(crate) fn require_spec(index: usize, found: &KeySpec, expected: &KeySpec) -> Result<(), WireError> {
@@ -70,9 +92,8 @@ impl Record for EvaluationKeys {
     ) -> Result<Self, WireError> {
         let mut keys = Self::new(parameters);
         for (index, entry) in directory.entries.iter().enumerate() {
-            let key = SwitchingKey::read_from(body, parameters)?;
-            require_spec(index, key.spec(), &entry.spec)?;
-            keys.insert(key)?;
+            let version = body.version();
+            keys.insert(read_key(body, version, (index, entry), parameters)?)?;
         }
         Ok(keys)
     }

@@ -1,12 +1,12 @@
 use std::io::Read;
 
-use keywright_rlwe::{EvaluationKeys, Parameters, SwitchingKey};
+use keywright_rlwe::{EvaluationKeys, KeyIdentity, Parameters, SwitchingKey};
 
-use super::{Directory, KeyEntry, require_spec};
+use super::{Directory, KeyEntry, read_key};
+use crate::WireError;
 use crate::body::BodyReader;
 use crate::header_io::Header;
 use crate::object::open;
-use crate::{Wire, WireError};
 
 /// Reads a key set key by key, from any source. An iterator of keys, which ends after the first error.
 pub struct KeySetReader<R: Read> {
@@ -15,6 +15,8 @@ pub struct KeySetReader<R: Read> {
     /// `None` after the end or an error.
     body: Option<BodyReader<R>>,
     read: usize,
+    /// Of the keys that were read.
+    identity: KeyIdentity,
 }
 
 impl<R: Read> KeySetReader<R> {
@@ -26,7 +28,8 @@ impl<R: Read> KeySetReader<R> {
         let header = Header::read(&mut reader)?;
         let directory = open::<EvaluationKeys>(&header, parameters)?;
         let body = Some(BodyReader::new(reader, &header));
-        Ok(Self { parameters: parameters.clone(), directory, body, read: 0 })
+        let (parameters, identity) = (parameters.clone(), KeyIdentity::UNKNOWN);
+        Ok(Self { parameters, directory, body, read: 0, identity })
     }
 
     /// The keys of the set, in the order in which they come.
@@ -39,8 +42,9 @@ impl<R: Read> KeySetReader<R> {
             body.finish()?;
             return Ok(None);
         };
-        let key = SwitchingKey::read_from(&mut body, &self.parameters)?;
-        require_spec(self.read, key.spec(), &entry.spec)?;
+        let version = body.version();
+        let key = read_key(&mut body, version, (self.read, entry), &self.parameters)?;
+        self.identity = self.identity.join(key.identity(), "the key set", "the key")?;
         self.read += 1;
         self.body = Some(body);
         Ok(Some(key))

@@ -1,6 +1,6 @@
 use std::io::Write;
 
-use keywright_rlwe::{EvaluationKeys, KeySpec, Parameters, SwitchingKey};
+use keywright_rlwe::{EvaluationKeys, KeyIdentity, KeySpec, Parameters, SwitchingKey};
 
 use super::{Directory, KeyEntry, require_spec};
 use crate::body::BodyWriter;
@@ -13,6 +13,8 @@ pub struct KeySetWriter<W: Write> {
     directory: Directory,
     body: BodyWriter<W>,
     written: usize,
+    /// Of the keys that were written.
+    identity: KeyIdentity,
 }
 
 impl<W: Write> KeySetWriter<W> {
@@ -23,8 +25,12 @@ impl<W: Write> KeySetWriter<W> {
     /// [`WireError::Io`].
     pub fn new(writer: W, specs: &[KeySpec], parameters: &Parameters) -> Result<Self, WireError> {
         let directory = Directory::new(specs.iter().cloned(), parameters)?;
-        let body = BodyWriter::start(writer, header::<EvaluationKeys>(&directory, parameters)?)?;
-        Ok(Self { parameters: parameters.clone(), directory, body, written: 0 })
+        let body = BodyWriter::start(
+            writer,
+            header::<EvaluationKeys>(&directory, parameters, KeyIdentity::UNKNOWN)?,
+        )?;
+        let (parameters, identity) = (parameters.clone(), KeyIdentity::UNKNOWN);
+        Ok(Self { parameters, directory, body, written: 0, identity })
     }
 
     /// What the next key must be, `None` after the last.
@@ -41,13 +47,14 @@ impl<W: Write> KeySetWriter<W> {
     ///
     /// # Errors
     /// [`WireError::KeyOrder`] if it is not the one that the directory names next, [`WireError::KeyCount`] if there is
-    /// none left; as [`Wire::write_to`].
+    /// none left; [`keywright_rlwe::RlweError::KeyMismatch`] for keys of two secrets; as [`Wire::write_to`].
     pub fn write(&mut self, key: &SwitchingKey) -> Result<(), WireError> {
         let expected = self.directory.entries.len();
         let Some(spec) = self.next_spec() else {
             return Err(WireError::KeyCount { found: self.written + 1, expected });
         };
         require_spec(self.written, key.spec(), spec)?;
+        self.identity = self.identity.join(key.identity(), "the key set", "the key")?;
         key.write_to(&mut self.body, &self.parameters)?;
         self.written += 1;
         Ok(())

@@ -1,7 +1,7 @@
 use std::io::{Read, Write};
 
 use keywright_frame::{CiphertextDescriptor, SeededDescriptor};
-use keywright_rlwe::{Parameters, RlweCiphertext, SeededRlweCiphertext};
+use keywright_rlwe::{KeyIdentity, Parameters, RlweCiphertext, SeededRlweCiphertext};
 
 use super::{moduli, poly_len, require_shape};
 use crate::body::{BodyReader, BodyWriter};
@@ -19,6 +19,10 @@ impl Record for RlweCiphertext {
 
     fn identity(_: &CiphertextDescriptor, parameters: &Parameters) -> Result<Identity, WireError> {
         Ok(Identity::of(parameters.literal())?)
+    }
+
+    fn key(&self) -> KeyIdentity {
+        self.key
     }
 
     fn descriptor(&self, parameters: &Parameters) -> Result<CiphertextDescriptor, WireError> {
@@ -59,7 +63,7 @@ impl Record for RlweCiphertext {
         let polys = (0..descriptor.polynomials)
             .map(|_| body.poly(parameters.n(), moduli(parameters, descriptor.level + 1)))
             .collect::<Result<_, _>>()?;
-        Ok(Self { polys })
+        Ok(Self { polys, key: body.key() })
     }
 }
 
@@ -73,6 +77,10 @@ impl Record for SeededRlweCiphertext {
 
     fn identity(_: &SeededDescriptor, parameters: &Parameters) -> Result<Identity, WireError> {
         Ok(Identity::of(parameters.literal())?)
+    }
+
+    fn key(&self) -> KeyIdentity {
+        self.key
     }
 
     fn descriptor(&self, parameters: &Parameters) -> Result<SeededDescriptor, WireError> {
@@ -101,7 +109,7 @@ impl Record for SeededRlweCiphertext {
         parameters: &Parameters,
     ) -> Result<Self, WireError> {
         let c0 = body.poly(parameters.n(), moduli(parameters, descriptor.level + 1))?;
-        Ok(Self { seed: descriptor.seed, c0 })
+        Ok(Self { seed: descriptor.seed, c0, key: body.key() })
     }
 }
 

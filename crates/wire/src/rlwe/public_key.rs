@@ -1,7 +1,7 @@
 use std::io::{Read, Write};
 
 use keywright_ring::Seed;
-use keywright_rlwe::{Parameters, PublicKey};
+use keywright_rlwe::{KeyIdentity, Parameters, PublicKey};
 
 use super::{moduli, poly_len, require_shape};
 use crate::body::{BodyReader, BodyWriter};
@@ -16,6 +16,10 @@ impl Record for PublicKey {
 
     fn identity(_: &Seed, parameters: &Parameters) -> Result<Identity, WireError> {
         Ok(Identity::of(parameters.literal())?)
+    }
+
+    fn key(&self) -> KeyIdentity {
+        self.identity()
     }
 
     fn descriptor(&self, parameters: &Parameters) -> Result<Seed, WireError> {
@@ -42,7 +46,7 @@ impl Record for PublicKey {
         parameters: &Parameters,
     ) -> Result<Self, WireError> {
         let b = body.poly(parameters.n(), moduli(parameters, parameters.max_level() + 1))?;
-        Ok(Self::expand(parameters, seed, b))
+        Ok(Self::expand(parameters, body.key(), seed, b))
     }
 }
 

@@ -2,8 +2,8 @@ use std::io::{Read, Write};
 use std::iter;
 
 use keywright_frame::packing::{pack_ternary, packed_ternary_len, unpack_ternary};
-use keywright_frame::{FieldReader, FieldWriter};
-use keywright_rlwe::{Parameters, SecretKey};
+use keywright_frame::{FieldReader, FieldWriter, key_identity_len};
+use keywright_rlwe::{KeyIdentity, Parameters, RlweError, SecretKey};
 use zeroize::Zeroizing;
 
 use crate::body::{BodyReader, BodyWriter};
@@ -31,6 +31,10 @@ impl Record for SecretKey {
 
     fn identity(_: &SecretKeyDescriptor, parameters: &Parameters) -> Result<Identity, WireError> {
         Ok(Identity::of(parameters.literal())?)
+    }
+
+    fn key(&self) -> KeyIdentity {
+        self.identity()
     }
 
     fn descriptor(&self, parameters: &Parameters) -> Result<SecretKeyDescriptor, WireError> {
@@ -68,7 +72,13 @@ impl Record for SecretKey {
             }
             secrets.push(coefficients);
         }
-        Ok(Self::from_ternary(parameters, secrets)?)
+        let secret = Self::from_ternary(parameters, secrets)?;
+        if key_identity_len(body.version(), Self::KIND) > 0 && body.key() != secret.identity() {
+            let (left, right) = ("the header of the secret", "the secret");
+            let (left_key, right_key) = (body.key(), secret.identity());
+            return Err(RlweError::KeyMismatch { left, right, left_key, right_key }.into());
+        }
+        Ok(secret)
     }
 }
 

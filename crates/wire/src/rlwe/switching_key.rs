@@ -2,7 +2,7 @@ use std::io::{Read, Write};
 
 use keywright_frame::KeyDescriptor;
 use keywright_ring::{Modulus, Poly};
-use keywright_rlwe::{KeyLayout, KeySpec, Parameters, SwitchingKey, UniformPart};
+use keywright_rlwe::{KeyIdentity, KeyLayout, KeySpec, Parameters, SwitchingKey, UniformPart};
 
 use super::poly_len;
 use crate::body::{BodyReader, BodyWriter};
@@ -35,6 +35,10 @@ impl Record for SwitchingKey {
 
     fn identity(_: &KeyDescriptor, parameters: &Parameters) -> Result<Identity, WireError> {
         Ok(Identity::of(parameters.literal())?)
+    }
+
+    fn key(&self) -> KeyIdentity {
+        self.identity()
     }
 
     fn descriptor(&self, parameters: &Parameters) -> Result<KeyDescriptor, WireError> {
@@ -90,7 +94,7 @@ impl Record for SwitchingKey {
             }
         }
         let uniform = descriptor.seed.map_or(UniformPart::Stored(a), UniformPart::Seeded);
-        Ok(Self::from_parts(parameters, descriptor.spec, b, uniform)?)
+        Ok(Self::from_parts(parameters, body.key(), descriptor.spec, b, uniform)?)
     }
 }
 

@@ -17,6 +17,8 @@ const LOG_N: usize = 12;
 const DESCRIPTOR_LEN: usize = 32;
 const BODY_LEN: usize = 36;
 const DESCRIPTOR: usize = 44;
+/// Of the fields after the identity of a key.
+const FIELDS: usize = DESCRIPTOR + 16;
 
 /// Writes both checksums anew, so that what is behind them is reached.
 fn reseal(bytes: &mut [u8]) {
@@ -158,6 +160,24 @@ fn a_secret_is_not_loaded_by_accident() {
 }
 
 #[test]
+fn a_secret_has_its_own_identity() {
+    let p = parameters();
+    let secret = samples::secret_key(&p);
+    let good = secret.to_secret_bytes(&p).unwrap();
+    for forged in [0, 0x5A] {
+        let mut bytes = good.to_vec();
+        bytes[DESCRIPTOR..DESCRIPTOR + 16].fill(forged);
+        reseal(&mut bytes);
+        let error = SecretKey::from_secret_bytes(&bytes, &p).err();
+        assert!(matches!(
+            error,
+            Some(WireError::Rlwe(RlweError::KeyMismatch { right_key, .. })) if right_key == secret.identity()
+        ));
+    }
+    assert_eq!(inspect(&mut &good[..]).unwrap().key, secret.identity());
+}
+
+#[test]
 fn the_form_of_a_polynomial_is_checked() {
     let p = parameters();
     let coefficients = samples::coefficients(&p).to_bytes(&p).unwrap();
@@ -183,20 +203,17 @@ fn headers_name_what_they_refuse() {
         RlweCiphertext::from_bytes(&bytes, &p).unwrap_err()
     };
     assert!(matches!(load(&|b| b[0] = b'P'), WireError::Magic { found } if found[0] == b'P'));
-    assert!(matches!(load(&|b| b[VERSION] = 2), WireError::Version { found: 2, supported: FORMAT_VERSION }));
+    assert!(matches!(load(&|b| b[VERSION] = 3), WireError::Version { found: 3, supported: FORMAT_VERSION }));
     assert!(matches!(load(&|b| b[VERSION] = 0), WireError::Version { found: 0, .. }));
     assert!(matches!(load(&|b| b[KIND] = 99), WireError::UnknownKind(99)));
     assert!(matches!(load(&|b| b[KIND] = 2), WireError::WrongKind { found: Kind::PublicKey, .. }));
     assert!(matches!(load(&|b| b[LOG_N] = 11), WireError::ForeignParameters { .. }));
     // Level 2 and degree 2 exist, but the length is not theirs; level 3 and 8 polynomials do not.
-    assert!(matches!(load(&|b| b[DESCRIPTOR] = 2), WireError::Length { .. }));
-    assert!(matches!(
-        load(&|b| b[DESCRIPTOR] = 3),
-        WireError::Rlwe(RlweError::Level { level: 3, max: 2, .. })
-    ));
-    assert!(matches!(load(&|b| b[DESCRIPTOR + 1] = 3), WireError::Length { .. }));
-    assert!(matches!(load(&|b| b[DESCRIPTOR + 1] = 8), WireError::Field { value: 8, min: 2, max: 7, .. }));
-    assert!(matches!(load(&|b| b[DESCRIPTOR + 1] = 1), WireError::Field { value: 1, .. }));
+    assert!(matches!(load(&|b| b[FIELDS] = 2), WireError::Length { .. }));
+    assert!(matches!(load(&|b| b[FIELDS] = 3), WireError::Rlwe(RlweError::Level { level: 3, max: 2, .. })));
+    assert!(matches!(load(&|b| b[FIELDS + 1] = 3), WireError::Length { .. }));
+    assert!(matches!(load(&|b| b[FIELDS + 1] = 8), WireError::Field { value: 8, min: 2, max: 7, .. }));
+    assert!(matches!(load(&|b| b[FIELDS + 1] = 1), WireError::Field { value: 1, .. }));
 }
 
 #[test]
@@ -254,7 +271,7 @@ fn secrets_must_be_ternary_and_of_their_weight() {
     let p = parameters();
     let good = samples::secret_key(&p).to_secret_bytes(&p).unwrap();
     let mut bytes = good.to_vec();
-    bytes[DESCRIPTOR + 4] = 0b10_00_10_01;
+    bytes[FIELDS + 4] = 0b10_00_10_01;
     reseal(&mut bytes);
     let error = SecretKey::from_secret_bytes(&bytes, &p).unwrap_err();
     assert!(matches!(error, WireError::SecretCoefficient { count: 2 }));
@@ -271,7 +288,7 @@ fn secrets_must_be_ternary_and_of_their_weight() {
         expected
     });
     let mut bytes = good.to_vec();
-    bytes[DESCRIPTOR + 4] = 0b01_01_01_00;
+    bytes[FIELDS + 4] = 0b01_01_01_00;
     reseal(&mut bytes);
     let error = SecretKey::from_secret_bytes(&bytes, &sparse).unwrap_err();
     assert!(
@@ -282,7 +299,7 @@ fn secrets_must_be_ternary_and_of_their_weight() {
     // No uniform ternary secret is zero.
     let n = p.n();
     let mut bytes = samples::secret_key(&p).to_secret_bytes(&p).unwrap().to_vec();
-    bytes[DESCRIPTOR + 4..DESCRIPTOR + 4 + n / 4].fill(0);
+    bytes[FIELDS + 4..FIELDS + 4 + n / 4].fill(0);
     reseal(&mut bytes);
     let error = SecretKey::from_secret_bytes(&bytes, &p).unwrap_err();
     assert!(matches!(error, WireError::Rlwe(RlweError::Count { count: 0, .. })), "{error}");
@@ -299,12 +316,12 @@ fn keys_are_checked_as_key_generation_checks_them() {
         SwitchingKey::from_bytes(&bytes, &p).unwrap_err()
     };
     // Type, element (8 bytes), level, alpha, seeded, number of special primes, their indices, digits.
-    assert!(matches!(load(&|b| b[DESCRIPTOR] = 9), WireError::Field { value: 9, max: 8, .. }));
+    assert!(matches!(load(&|b| b[FIELDS] = 9), WireError::Field { value: 9, max: 8, .. }));
     // An ephemeral secret's weight is at least 1 and at most the largest ring's degree, then the ring's.
     for kind in [3, 4] {
         let weight = |b: &mut Vec<u8>, value: u64| {
-            b[DESCRIPTOR] = kind;
-            b[DESCRIPTOR + 1..DESCRIPTOR + 9].copy_from_slice(&value.to_le_bytes());
+            b[FIELDS] = kind;
+            b[FIELDS + 1..FIELDS + 9].copy_from_slice(&value.to_le_bytes());
         };
         assert!(matches!(load(&|b| weight(b, 0)), WireError::Field { value: 0, min: 1, .. }));
         assert!(matches!(load(&|b| weight(b, 1 << 18)), WireError::Field { max: 0x20000, .. }));
@@ -313,29 +330,29 @@ fn keys_are_checked_as_key_generation_checks_them() {
     // With a Galois element in the upper half, which is checked like that of a rotation.
     for (galois, weight) in [(5u64, 0u64), (4, 32), (1 << 20 | 1, 32), (0, 32)] {
         let error = load(&|b| {
-            b[DESCRIPTOR] = 5;
-            b[DESCRIPTOR + 1..DESCRIPTOR + 9].copy_from_slice(&(galois << 32 | weight).to_le_bytes());
+            b[FIELDS] = 5;
+            b[FIELDS + 1..FIELDS + 9].copy_from_slice(&(galois << 32 | weight).to_le_bytes());
         });
         match weight {
             0 => assert!(matches!(error, WireError::Field { value: 0, min: 1, .. }), "{error}"),
             _ => assert!(matches!(error, WireError::Rlwe(RlweError::Ring(_))), "{galois}: {error}"),
         }
     }
-    assert!(matches!(load(&|b| b[DESCRIPTOR] = 1), WireError::Field { value: 5, max: 0, .. }));
-    assert!(matches!(load(&|b| b[DESCRIPTOR + 1] = 4), WireError::Rlwe(RlweError::Ring(_))));
-    assert!(matches!(load(&|b| b[DESCRIPTOR + 3] = 8), WireError::Rlwe(RlweError::Ring(_))));
-    assert!(matches!(load(&|b| b[DESCRIPTOR + 9] = 9), WireError::Rlwe(RlweError::Level { level: 9, .. })));
-    assert!(matches!(load(&|b| b[DESCRIPTOR + 10] = 0), WireError::Rlwe(RlweError::Count { count: 0, .. })));
-    assert!(matches!(load(&|b| b[DESCRIPTOR + 11] = 2), WireError::Field { value: 2, .. }));
+    assert!(matches!(load(&|b| b[FIELDS] = 1), WireError::Field { value: 5, max: 0, .. }));
+    assert!(matches!(load(&|b| b[FIELDS + 1] = 4), WireError::Rlwe(RlweError::Ring(_))));
+    assert!(matches!(load(&|b| b[FIELDS + 3] = 8), WireError::Rlwe(RlweError::Ring(_))));
+    assert!(matches!(load(&|b| b[FIELDS + 9] = 9), WireError::Rlwe(RlweError::Level { level: 9, .. })));
+    assert!(matches!(load(&|b| b[FIELDS + 10] = 0), WireError::Rlwe(RlweError::Count { count: 0, .. })));
+    assert!(matches!(load(&|b| b[FIELDS + 11] = 2), WireError::Field { value: 2, .. }));
     assert!(matches!(
-        load(&|b| b[DESCRIPTOR + 13] = 0),
+        load(&|b| b[FIELDS + 13] = 0),
         WireError::Rlwe(RlweError::SpecialPrime { index: 0, .. })
     ));
     assert!(matches!(
-        load(&|b| b[DESCRIPTOR + 13] = 4),
+        load(&|b| b[FIELDS + 13] = 4),
         WireError::Rlwe(RlweError::SpecialPrime { index: 4, .. })
     ));
-    assert!(matches!(load(&|b| b[DESCRIPTOR + 14] = 3), WireError::Field { value: 3, min: 2, max: 2, .. }));
+    assert!(matches!(load(&|b| b[FIELDS + 14] = 3), WireError::Field { value: 3, min: 2, max: 2, .. }));
 
     // A key above the security bound: 101 bits for ciphertexts are legal at N = 2^12, 151 for a key are not.
     let secure = ParametersLiteral::from_bits(12, &[50], &[50]).unwrap();
@@ -388,7 +405,7 @@ fn messages_must_have_a_meaning() {
     let good = samples::ckks_ciphertext(&c).to_bytes(&c).unwrap();
     let load = |edit: &dyn Fn(&mut [u8])| {
         let mut bytes = good.clone();
-        edit(&mut bytes[DESCRIPTOR..]);
+        edit(&mut bytes[FIELDS..]);
         reseal(&mut bytes);
         Ciphertext::from_bytes(&bytes, &c).unwrap_err()
     };
@@ -426,7 +443,7 @@ fn bfv_values_and_noise_must_have_a_meaning() {
     let good = samples::bfv_ciphertext(&b).to_bytes(&b).unwrap();
     let load = |edit: &dyn Fn(&mut [u8]), b: &BfvParameters| {
         let mut bytes = good.clone();
-        edit(&mut bytes[DESCRIPTOR..]);
+        edit(&mut bytes[FIELDS..]);
         reseal(&mut bytes);
         bfv::Ciphertext::from_bytes(&bytes, b).unwrap_err()
     };

@@ -69,12 +69,13 @@ fn files_of_this_version_have_not_changed() {
 #[test]
 fn files_of_every_version_load() {
     let c = samples::ckks_parameters();
-    let versions: Vec<PathBuf> =
-        (1..=FORMAT_VERSION).map(|version| vectors().join(format!("v{version}"))).collect();
-    for directory in versions {
-        for sample in samples::all(&c) {
-            let bytes = fs::read(directory.join(format!("{}.kw", sample.name))).unwrap();
-            assert!((sample.reload)(&bytes, &c).unwrap() == sample.bytes, "{}", sample.name);
+    for version in 1..=FORMAT_VERSION {
+        let all = || samples::all(&c);
+        let samples = if version == 1 { samples::without_identities(all) } else { all() };
+        for sample in samples {
+            let file = format!("v{version}/{}.kw", sample.name);
+            let bytes = fs::read(vectors().join(&file)).unwrap();
+            assert!((sample.reload)(&bytes, &c).unwrap() == sample.bytes, "{file}");
         }
     }
 }
@@ -138,5 +139,5 @@ fn an_independent_decoder_agrees() {
     let output = Command::new(&python).arg(vectors().join("decode.py")).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(text.ends_with("21 files agree\n"), "{text}");
+    assert_eq!(text, "v1: 21 files agree\nv2: 21 files agree\n");
 }

@@ -5,7 +5,7 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
 use crate::samples::{self, key_set, parameters, seeded_key, stored_key};
-use keywright_rlwe::{EvaluationKeys, KeyElement, KeySpec, Parameters, RlweError, SwitchingKey};
+use keywright_rlwe::{EvaluationKeys, KeyElement, KeyIdentity, KeySpec, Parameters, RlweError, SwitchingKey};
 use keywright_wire::{AtomicFile, KeySetFile, KeySetReader, KeySetWriter, Wire, WireError, WireSecret};
 
 /// Several keys of one element, not in the order of elements: the order of a program.
@@ -45,6 +45,66 @@ fn directory(name: &str) -> PathBuf {
     path
 }
 
+/// Bytes of the header of a key with its checksum.
+fn header_len(key: &[u8]) -> usize {
+    44 + u32::from_le_bytes(key[32..36].try_into().unwrap()) as usize + 4
+}
+
+/// Writes the checksum of a key's header, and that of the key, anew.
+fn reseal_key(key: &mut [u8]) {
+    let (end, last) = (header_len(key) - 4, key.len() - 4);
+    let mut checksum = crc32fast::Hasher::new();
+    checksum.update(&key[..end]);
+    key[end..end + 4].copy_from_slice(&checksum.clone().finalize().to_le_bytes());
+    checksum.update(&key[end + 4..last]);
+    key[last..].copy_from_slice(&checksum.finalize().to_le_bytes());
+}
+
+#[test]
+fn keys_of_two_secrets_are_no_set() {
+    let p = parameters();
+    let set = written(&p);
+    let entries = KeySetReader::new(&set[..], &p).unwrap().entries().to_vec();
+    let body: u64 = entries.iter().map(|entry| entry.bytes).sum();
+    let first = set.len() - 4 - body as usize;
+    let second = first + entries[0].bytes as usize;
+    let end = second + entries[1].bytes as usize;
+    let edited = |edit: &dyn Fn(&mut [u8])| {
+        let mut bytes = set.clone();
+        edit(&mut bytes[second..end]);
+        reseal_key(&mut bytes[second..end]);
+        let last = bytes.len() - 4;
+        let mut checksum = crc32fast::Hasher::new();
+        checksum.update(&bytes[..first - 4]);
+        checksum.update(&bytes[first..last]);
+        bytes[last..].copy_from_slice(&checksum.finalize().to_le_bytes());
+        bytes
+    };
+    assert!(edited(&|_| {}) == set);
+    // The identity of the second key is another one.
+    let foreign = edited(&|key| key[44..60].fill(0x11));
+    let mismatch = |error| matches!(error, WireError::Rlwe(RlweError::KeyMismatch { .. }));
+    assert!(mismatch(EvaluationKeys::from_bytes(&foreign, &p).unwrap_err()));
+    assert!(mismatch(KeySetReader::new(&foreign[..], &p).unwrap().nth(1).unwrap().unwrap_err()));
+    let mut file = KeySetFile::new(Cursor::new(&foreign), &p).unwrap();
+    assert_eq!(file.identity(), seeded_key(&p).identity());
+    assert!(file.read(0).is_ok() && mismatch(file.read(1).unwrap_err()));
+    // A key of another format version than its set's.
+    let old = edited(&|key| key[8] = 1);
+    assert!(matches!(
+        EvaluationKeys::from_bytes(&old, &p).unwrap_err(),
+        WireError::Field { value: 1, min: 2, max: 2, .. }
+    ));
+    // Nor is such a set written.
+    let keys = keys(&p);
+    let (spec, b) = (keys[1].spec().clone(), keys[1].b_rows().to_vec());
+    let other =
+        SwitchingKey::from_parts(&p, KeyIdentity([9; 16]), spec, b, keys[1].uniform().clone()).unwrap();
+    let mut writer = KeySetWriter::new(Vec::new(), &specs(&keys), &p).unwrap();
+    writer.write(&keys[0]).unwrap();
+    assert!(mismatch(writer.write(&other).unwrap_err()));
+}
+
 #[test]
 fn a_stream_gives_the_keys_in_stored_order() {
     let p = parameters();
@@ -75,12 +135,13 @@ fn one_key_is_read_alone() {
     let p = parameters();
     let mut damaged = written(&p);
     let all = keys(&p);
-    // Every other key is destroyed: the one that is read does not notice.
+    // Every other key is destroyed but for the first one's header: the one that is read does not notice.
     let mut file = KeySetFile::new(Cursor::new(damaged.clone()), &p).unwrap();
     let lengths: Vec<u64> = file.entries().iter().map(|entry| entry.bytes).collect();
     let start = damaged.len() - 4 - lengths.iter().sum::<u64>() as usize;
     let third = start + (lengths[0] + lengths[1]) as usize;
-    damaged[start..third].fill(0xFF);
+    let header = header_len(&damaged[start..]);
+    damaged[start + header..third].fill(0xFF);
     damaged[third + lengths[2] as usize..].fill(0xFF);
     let mut broken = KeySetFile::new(Cursor::new(damaged), &p).unwrap();
     assert!(bytes(&broken.read(2).unwrap(), &p) == bytes(&all[2], &p));
@@ -125,7 +186,7 @@ impl<R: Seek> Seek for Counting<R> {
 }
 
 #[test]
-fn reading_one_key_reads_no_other_byte() {
+fn reading_one_key_reads_no_other_but_the_header_of_the_first() {
     let p = parameters();
     let set = written(&p);
     let length = KeySetFile::new(Cursor::new(&set), &p).unwrap().entries()[3].bytes;
@@ -134,7 +195,8 @@ fn reading_one_key_reads_no_other_byte() {
     file.read(3).unwrap();
     let directory = set.len() as u64 - 4 - file.entries().iter().map(|entry| entry.bytes).sum::<u64>();
     drop(file);
-    assert_eq!(source.read, directory + length);
+    let header = header_len(&set[directory as usize..]) as u64;
+    assert_eq!(source.read, directory + header + length);
 }
 
 #[test]

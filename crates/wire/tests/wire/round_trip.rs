@@ -5,9 +5,9 @@ use keywright_ring::sampling::SecretRng;
 use keywright_ring::{Coefficient, Poly};
 use keywright_rlwe::derive::{MasterKeys, MasterParameters};
 use keywright_rlwe::{
-    EvaluationKeys, KeyElement, KeyGenerator, KeySpec, MAX_SUBRINGS, Parameters, ParametersLiteral,
-    PublicKey, RlweCiphertext, SecretDistribution, SecretKey, Security, SeededRlweCiphertext, SubringLiteral,
-    SwitchingKey, UniformPart, encrypt_zero_symmetric,
+    EvaluationKeys, KeyElement, KeyGenerator, KeyIdentity, KeySpec, MAX_SUBRINGS, Parameters,
+    ParametersLiteral, PublicKey, RlweCiphertext, SecretDistribution, SecretKey, Security,
+    SeededRlweCiphertext, SubringLiteral, SwitchingKey, UniformPart, encrypt_zero_symmetric,
 };
 use keywright_wire::{
     Content, Kind, Wire, WireError, WireSecret, inspect, sequence_from_bytes, sequence_to_bytes,
@@ -121,8 +121,8 @@ fn a_secret_key() {
     let p = parameters();
     let secret = samples::secret_key(&p);
     let bytes = secret.to_secret_bytes(&p).unwrap();
-    // Header, two checksums, two bits per coefficient.
-    assert_eq!(bytes.len(), 44 + 4 + 1024 / 4 + 4);
+    // Header, identity, two checksums, two bits per coefficient.
+    assert_eq!(bytes.len(), 44 + 16 + 4 + 1024 / 4 + 4);
     let info = inspect(&mut &bytes[..]).unwrap();
     assert_eq!((info.kind, info.content), (Kind::SecretKey, Content::SecretKey));
     assert_eq!(SecretKey::from_secret_bytes(&bytes, &p).unwrap().coefficients(), secret.coefficients());
@@ -141,9 +141,9 @@ fn generated_keys_and_encryptions() {
     let spec = KeySpec::new(&p, KeyElement::Galois(25), 2, 1, true);
     let key = generator.switching_key(&spec).unwrap();
     assert_same_key(&round_trip(&key, &p), &key);
-    // 3 digits of 4 limbs, packed to their widths, and 99 bytes besides: header 44, spec 14, digits 1, seed 32,
-    // checksums 8.
-    assert_eq!(key.encoded_len(&p).unwrap(), 3 * (8192 / 8) * (50 + 40 + 40 + 50) + 99);
+    // 3 digits of 4 limbs, packed to their widths, and 115 bytes besides: header 44, identity 16, spec 14, digits
+    // 1, seed 32, checksums 8.
+    assert_eq!(key.encoded_len(&p).unwrap(), 3 * (8192 / 8) * (50 + 40 + 40 + 50) + 115);
     let public: PublicKey = round_trip(&generator.public_key(), &p);
     assert_eq!(public.b().limb_count(), 3);
 }
@@ -206,13 +206,18 @@ fn inspection_shows_what_there_is() {
 fn ciphertexts_of_a_shape_that_cannot_be_are_not_written() {
     let p = parameters();
     let ciphertext = samples::ciphertext(&p);
-    let lone = RlweCiphertext { polys: ciphertext.polys[..1].to_vec() };
+    let lone = RlweCiphertext { polys: ciphertext.polys[..1].to_vec(), key: KeyIdentity::UNKNOWN };
     assert!(matches!(lone.to_bytes(&p), Err(WireError::Field { value: 1, min: 2, .. })));
-    let uneven = RlweCiphertext { polys: vec![ciphertext.polys[0].clone(), ciphertext.polys[1].prefix(1)] };
+    let uneven = RlweCiphertext {
+        polys: vec![ciphertext.polys[0].clone(), ciphertext.polys[1].prefix(1)],
+        key: KeyIdentity::UNKNOWN,
+    };
     assert!(matches!(uneven.to_bytes(&p), Err(WireError::Field { value: 1, min: 2, max: 2, .. })));
-    let long = RlweCiphertext { polys: vec![Poly::zero(1024, 4), Poly::zero(1024, 4)] };
+    let long =
+        RlweCiphertext { polys: vec![Poly::zero(1024, 4), Poly::zero(1024, 4)], key: KeyIdentity::UNKNOWN };
     assert!(matches!(long.to_bytes(&p), Err(WireError::Field { value: 4, max: 3, .. })));
-    let small = RlweCiphertext { polys: vec![Poly::zero(512, 2), Poly::zero(512, 2)] };
+    let small =
+        RlweCiphertext { polys: vec![Poly::zero(512, 2), Poly::zero(512, 2)], key: KeyIdentity::UNKNOWN };
     assert!(matches!(small.to_bytes(&p), Err(WireError::Field { value: 512, min: 1024, .. })));
 }
 

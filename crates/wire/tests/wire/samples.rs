@@ -1,6 +1,6 @@
 //! Objects with contents that anybody can compute: see `vectors/wire/README.md`.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::OnceLock;
 
 use keywright_aggregation::{Binding, Contributor, EncryptedSum, EncryptedUpdate, Residues, SumParameters};
@@ -11,8 +11,8 @@ use keywright_ckks::{
 use keywright_ring::{Coefficient, Domain, Evaluation, Poly, Seed, StreamId};
 use keywright_rlwe::derive::{MasterKeys, MasterParameters};
 use keywright_rlwe::{
-    EvaluationKeys, KeyElement, KeySpec, Parameters, ParametersLiteral, PublicKey, RlweCiphertext,
-    SecretDistribution, SecretKey, Security, SeededRlweCiphertext, SwitchingKey, UniformPart,
+    EvaluationKeys, KeyElement, KeyIdentity, KeySpec, Parameters, ParametersLiteral, PublicKey,
+    RlweCiphertext, SecretDistribution, SecretKey, Security, SeededRlweCiphertext, SwitchingKey, UniformPart,
 };
 use keywright_wire::{Wire, WireError, WireSecret};
 use zeroize::Zeroizing;
@@ -21,6 +21,23 @@ use zeroize::Zeroizing;
 const FILLER: Seed = Seed([0x5A; 32]);
 /// Seed of all halves that are expanded from a seed.
 pub(crate) const HALF: Seed = Seed([0xA5; 32]);
+
+thread_local! {
+    static KEY: Cell<KeyIdentity> = const { Cell::new(KeyIdentity([0xC3; 16])) };
+}
+
+/// The identity that keys and ciphertexts say that they have; no secret made them.
+fn key() -> KeyIdentity {
+    KEY.get()
+}
+
+/// What `make` makes without identities, as those who read files of version 1 get it.
+pub(crate) fn without_identities<T>(make: impl FnOnce() -> T) -> T {
+    let key = KEY.replace(KeyIdentity::UNKNOWN);
+    let made = make();
+    KEY.set(key);
+    made
+}
 
 /// Stream objects of the fillers.
 pub(crate) mod object {
@@ -79,7 +96,7 @@ pub(crate) fn secret_key(p: &Parameters) -> SecretKey {
 }
 
 pub(crate) fn public_key(p: &Parameters) -> PublicKey {
-    PublicKey::expand(p, HALF, filler(p, object::PUBLIC_KEY, 0, 0..=p.max_level()))
+    PublicKey::expand(p, key(), HALF, filler(p, object::PUBLIC_KEY, 0, 0..=p.max_level()))
 }
 
 /// A key whose row `j` of `b` is the filler `(object_b, j)`, and of `a`, if stored, the filler `(STORED_KEY_A, j)`.
@@ -95,7 +112,7 @@ pub(crate) fn switching_key(
     let rows = |object| (0..digits).map(|j| filler(p, object, j, spec.primes())).collect();
     let uniform =
         if seeded { UniformPart::Seeded(HALF) } else { UniformPart::Stored(rows(object::STORED_KEY_A)) };
-    SwitchingKey::from_parts(p, spec.clone(), rows(object_b), uniform).unwrap()
+    SwitchingKey::from_parts(p, key(), spec.clone(), rows(object_b), uniform).unwrap()
 }
 
 pub(crate) fn seeded_key(p: &Parameters) -> SwitchingKey {
@@ -122,16 +139,16 @@ pub(crate) fn master_keys(p: &Parameters) -> MasterKeys {
     let spec = KeySpec { element, level: 1, alpha: 1, special: vec![4], seeded: true, subring: None };
     let b = (0..2).map(|j| filler(chain, object::MASTER_KEYS, j, spec.primes())).collect();
     let mut keys = MasterKeys::new(&parameters);
-    keys.insert(SwitchingKey::from_parts(chain, spec, b, UniformPart::Seeded(HALF)).unwrap()).unwrap();
+    keys.insert(SwitchingKey::from_parts(chain, key(), spec, b, UniformPart::Seeded(HALF)).unwrap()).unwrap();
     keys
 }
 
 pub(crate) fn ciphertext(p: &Parameters) -> RlweCiphertext {
-    RlweCiphertext { polys: (0..2).map(|j| filler(p, object::CIPHERTEXT, j, 0..2)).collect() }
+    RlweCiphertext { polys: (0..2).map(|j| filler(p, object::CIPHERTEXT, j, 0..2)).collect(), key: key() }
 }
 
 pub(crate) fn seeded_ciphertext(p: &Parameters) -> SeededRlweCiphertext {
-    SeededRlweCiphertext { seed: HALF, c0: filler(p, object::SEEDED_CIPHERTEXT, 0, 0..2) }
+    SeededRlweCiphertext { seed: HALF, c0: filler(p, object::SEEDED_CIPHERTEXT, 0, 0..2), key: key() }
 }
 
 pub(crate) fn coefficients(p: &Parameters) -> Poly<Coefficient> {
@@ -169,12 +186,13 @@ pub(crate) fn plaintext(c: &CkksParameters) -> Plaintext {
 
 pub(crate) fn ckks_ciphertext(c: &CkksParameters) -> Ciphertext {
     let polys = (0..3).map(|j| filler(c.rlwe(), object::CKKS_CIPHERTEXT, j, 0..1)).collect();
-    let (rlwe, packing) = (RlweCiphertext { polys }, Packing::Slots { log_slots: 9 });
+    let (rlwe, packing) = (RlweCiphertext { polys, key: key() }, Packing::Slots { log_slots: 9 });
     Ciphertext { parameters: c.clone(), rlwe, scale: SCALE, packing, estimate: ESTIMATE }
 }
 
 pub(crate) fn ckks_seeded(c: &CkksParameters) -> SeededCiphertext {
-    let seeded = SeededRlweCiphertext { seed: HALF, c0: filler(c.rlwe(), object::CKKS_SEEDED, 0, 0..1) };
+    let seeded =
+        SeededRlweCiphertext { seed: HALF, c0: filler(c.rlwe(), object::CKKS_SEEDED, 0, 0..1), key: key() };
     let (packing, estimate) = (Packing::Coefficients, ErrorEstimate { real: true, ..ESTIMATE });
     SeededCiphertext { parameters: c.clone(), seeded, scale: SCALE, packing, estimate }
 }
@@ -205,12 +223,13 @@ const NOISE: NoiseEstimate = NoiseEstimate { log_deviation: -40.25, log_peak: -3
 
 pub(crate) fn bfv_ciphertext(b: &BfvParameters) -> bfv_scheme::Ciphertext {
     let polys = (0..3).map(|j| filler(b.rlwe(), object::BFV_CIPHERTEXT, j, 0..1)).collect();
-    let (rlwe, packing) = (RlweCiphertext { polys }, bfv_scheme::Packing::Slots);
+    let (rlwe, packing) = (RlweCiphertext { polys, key: key() }, bfv_scheme::Packing::Slots);
     bfv_scheme::Ciphertext { parameters: b.clone(), rlwe, packing, estimate: NOISE }
 }
 
 pub(crate) fn bfv_seeded(b: &BfvParameters) -> bfv_scheme::SeededCiphertext {
-    let seeded = SeededRlweCiphertext { seed: HALF, c0: filler(b.rlwe(), object::BFV_SEEDED, 0, 0..1) };
+    let seeded =
+        SeededRlweCiphertext { seed: HALF, c0: filler(b.rlwe(), object::BFV_SEEDED, 0, 0..1), key: key() };
     let packing = bfv_scheme::Packing::Coefficients;
     bfv_scheme::SeededCiphertext { parameters: b.clone(), seeded, packing }
 }

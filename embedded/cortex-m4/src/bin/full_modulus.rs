@@ -21,7 +21,7 @@ use keywright_cortex_m4::{FRACTION_BITS, MAX_N, Memory, Pattern, Polynomial, ent
 use keywright_ring::primes::is_prime;
 use keywright_ring::sampling::{GAUSSIAN_BOUND, SecretRng, gaussian, ternary};
 use keywright_ring::{Modulus, StreamId};
-use keywright_rlwe::PUBLIC_KEY_STREAM;
+use keywright_rlwe::{KeyIdentity, PUBLIC_KEY_STREAM};
 
 /// Bits of the default scale.
 const LOG_SCALE: u32 = 25;
@@ -208,7 +208,7 @@ fn full(log_n: u32, count: usize, memory: &mut FullMemory) -> Result<u64, Client
             Ok(())
         };
         for half in [&*c0, &*c1] {
-            write_public_key(&thin_parameters, &seed, half, &mut sink)?;
+            write_public_key(&thin_parameters, KeyIdentity::UNKNOWN, &seed, half, &mut sink)?;
         }
         instructions += meter::instructions() - start;
         assert!(bytes >= 2 * n * 30 / 8, "{bytes} bytes");
@@ -238,7 +238,7 @@ fn thin(log_n: u32, memory: &mut Memory) -> Result<u64, ClientError> {
     sample_secret(&parameters, &mut rng, packed)?;
     expand_secret(&engine, packed, mask)?;
     let seed = make_public_key(&engine, mask, &mut rng, b)?;
-    let key = PublicKey { b: Half::Residues(&*b), a: Half::Seeded(seed) };
+    let key = PublicKey { b: Half::Residues(&*b), a: Half::Seeded(seed), key: KeyIdentity::of_packed(packed) };
     let mut bytes = 0;
     let mut sink = |part: &[u8]| -> Result<(), SinkError> {
         bytes += part.len();

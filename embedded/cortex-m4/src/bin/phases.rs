@@ -14,7 +14,7 @@ use keywright_client::{
 use keywright_cortex_m4::{FRACTION_BITS, Memory, Pattern, entropy, meter, parameters};
 use keywright_ring::StreamId;
 use keywright_ring::sampling::{SecretRng, gaussian, ternary};
-use keywright_rlwe::PUBLIC_KEY_STREAM;
+use keywright_rlwe::{KeyIdentity, PUBLIC_KEY_STREAM};
 
 /// Instructions of some work.
 fn counted(work: impl FnOnce() -> Result<(), ClientError>) -> Result<u64, ClientError> {
@@ -90,7 +90,7 @@ fn phases(log_n: u32, memory: &mut Memory) -> Result<(), ClientError> {
         bytes += part.len();
         Ok(())
     };
-    let write = counted(|| write_public_key(&parameters, &seed, b, &mut sink))?;
+    let write = counted(|| write_public_key(&parameters, KeyIdentity::of_packed(packed), &seed, b, &mut sink))?;
     let all = [
         row("key stream: ChaCha20", 3, stream),
         row("Gaussian samples of random words", 2, errors - stream),
@@ -106,7 +106,7 @@ fn phases(log_n: u32, memory: &mut Memory) -> Result<(), ClientError> {
     .iter()
     .sum::<u64>();
 
-    let key = PublicKey { b: Half::Residues(&*b), a: Half::Seeded(seed) };
+    let key = PublicKey { b: Half::Residues(&*b), a: Half::Seeded(seed), key: KeyIdentity::of_packed(packed) };
     let whole = counted(|| {
         encrypt(&engine, &parameters, &key, &numbers, Form::Evaluations, &mut rng, mask, limb, &mut sink)
     })?;

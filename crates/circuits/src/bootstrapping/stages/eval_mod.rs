@@ -190,7 +190,7 @@ pub(crate) fn reduce(
     message: f64,
 ) -> Result<Ciphertext, CircuitError> {
     let parameters = evaluator.parameters();
-    parameters.require_same(&input.parameters, "the evaluator", "the ciphertext")?;
+    evaluator.require(input)?;
     let (needed, available) = (plan.depth(), input.level());
     if needed > available {
         return Err(CkksError::LevelsExhausted { operation: OPERATION, needed, available }.into());

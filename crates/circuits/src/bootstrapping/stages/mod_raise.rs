@@ -180,13 +180,14 @@ pub fn mod_raise(
         };
         let raise = |poly| raise_modulus(rlwe, poly, plan.level);
         let polys = lowest.polys.iter().map(raise).collect::<Result<_, _>>()?;
-        return Ok(raised(plan, input, RlweCiphertext { polys }, parameters, variance));
+        return Ok(raised(plan, input, RlweCiphertext { polys, key: input.key() }, parameters, variance));
     };
     let back = KeyElement::SparseToDense(ephemeral.weight);
     let found = evaluator.keys().best(back, plan.level, false)?;
     let Raised(sparse) = switch_to_ephemeral(evaluator, plan, input)?;
     let c0 = raise_modulus(rlwe, &sparse.rlwe.polys[0], plan.level)?;
-    let dense = switch(rlwe, &found, &c0, &sparse.rlwe.polys[1])?;
+    let mut dense = switch(rlwe, &found, &c0, &sparse.rlwe.polys[1])?;
+    dense.key = dense.key.or(sparse.key());
     let mut out = Ciphertext { rlwe: dense, ..sparse };
     let variance = noise::key_switch(rlwe, &found.plan, &found.key);
     out.estimate = out.estimate.with_noise(out.deviation_of(variance));
@@ -197,6 +198,7 @@ fn check(evaluator: &Evaluator<'_>, plan: &ModRaisePlan, input: &Ciphertext) -> 
     let parameters = evaluator.parameters();
     let ring = plan.source().map_or(Ok(parameters), |log_n| parameters.ring_of_degree(log_n))?;
     ring.require_same(&input.parameters, "the evaluator", "the ciphertext")?;
+    evaluator.require_key(input)?;
     if input.level() != 0 {
         return Err(CircuitError::StageLevel { stage: "mod_raise", found: input.level(), expected: 0 });
     }
@@ -210,10 +212,11 @@ fn check(evaluator: &Evaluator<'_>, plan: &ModRaisePlan, input: &Ciphertext) -> 
 fn raised(
     plan: &ModRaisePlan,
     input: &Ciphertext,
-    polys: RlweCiphertext,
+    mut polys: RlweCiphertext,
     parameters: &CkksParameters,
     variance: f64,
 ) -> Ciphertext {
+    polys.key = polys.key.or(input.key());
     let rlwe = parameters.rlwe();
     let q0 = rlwe.modulus(0).value() as f64;
     // |c_0 + c_1 s| <= q_0 (1 + h) / 2 in every coefficient. In a slot all of them meet.

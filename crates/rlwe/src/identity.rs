@@ -1,0 +1,126 @@
+//! Which secret an object belongs to, without saying anything of the secret.
+
+use core::fmt;
+
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+use crate::RlweError;
+use crate::ternary::pack_ternary;
+
+/// Domain separator of identities.
+const DOMAIN: &[u8] = b"keywright key identity";
+/// Coefficients that are packed at once.
+const BLOCK: usize = 256;
+
+/// The identity of a secret: the first 16 bytes of the SHA-256 of `"keywright key identity"` and the packed secret.
+///
+/// Keys and ciphertexts carry it beside their parameters, so that those of different owners are told apart. It
+/// tells whether two objects are of one secret, and whether a guess of a whole secret is right. A public key tells
+/// both as well.
+///
+/// One identity is that of a secret and of everything made with it: the secrets of its subrings, the same
+/// coefficients modulo other primes (master keys), keys to and from ephemeral secrets. Zero is no identity: of
+/// joint keys, and of what was written before there were identities.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct KeyIdentity(pub [u8; Self::BYTES]);
+
+impl KeyIdentity {
+    /// Bytes of an identity.
+    pub const BYTES: usize = 16;
+    /// Of a joint key, or not known.
+    pub const UNKNOWN: Self = Self([0; Self::BYTES]);
+
+    /// That of a secret in two bits a coefficient ([`pack_ternary`]). Every byte is hashed in the same time; what
+    /// the hash function kept of the secret is wiped.
+    pub fn of_packed(packed: &[u8]) -> Self {
+        Self::finish(Sha256::new().chain_update(DOMAIN).chain_update(packed))
+    }
+
+    /// That of ternary coefficients.
+    pub(crate) fn of_coefficients(coefficients: &[i64]) -> Self {
+        let mut hash = Sha256::new().chain_update(DOMAIN);
+        let mut packed = Zeroizing::new([0; BLOCK / 4]);
+        for part in coefficients.chunks(BLOCK) {
+            let packed = &mut packed[..part.len() / 4];
+            pack_ternary(part, packed);
+            hash.update(&*packed);
+        }
+        Self::finish(hash)
+    }
+
+    fn finish(hash: Sha256) -> Self {
+        let mut identity = Self::UNKNOWN;
+        identity.0.copy_from_slice(&hash.finalize()[..Self::BYTES]);
+        identity
+    }
+
+    /// Whether it is one.
+    pub fn is_known(&self) -> bool {
+        *self != Self::UNKNOWN
+    }
+
+    /// This one, or the other where this is not known.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        if self.is_known() { self } else { other }
+    }
+
+    /// The identity of what two objects make together: the one that is known.
+    ///
+    /// # Errors
+    /// [`RlweError::KeyMismatch`] if both are known and differ; `left` and `right` name the objects.
+    pub fn join(self, other: Self, left: &'static str, right: &'static str) -> Result<Self, RlweError> {
+        if self.is_known() && other.is_known() && self != other {
+            return Err(RlweError::KeyMismatch { left, right, left_key: self, right_key: other });
+        }
+        Ok(self.or(other))
+    }
+}
+
+impl fmt::Display for KeyIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.is_known() {
+            return f.write_str("unknown");
+        }
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for KeyIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyIdentity({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ternary::packed_ternary_len;
+    use alloc::string::ToString;
+    use alloc::vec;
+
+    /// SHA-256 of the text and 256 bytes `0x7c` (coefficients 0, -1, -1, 1), by Python's hashlib.
+    #[test]
+    fn an_identity_is_the_digest_of_the_packed_secret() {
+        let coefficients: vec::Vec<i64> = [0, -1, -1, 1].into_iter().cycle().take(1024).collect();
+        let mut packed = vec![0; packed_ternary_len(1024)];
+        pack_ternary(&coefficients, &mut packed);
+        assert_eq!(packed, [0x7c; 256]);
+        let identity = KeyIdentity::of_packed(&packed);
+        assert_eq!(identity.to_string(), "c4a49bb247dc342a9b1da38365f66973");
+        assert_eq!(KeyIdentity::of_coefficients(&coefficients), identity);
+    }
+
+    #[test]
+    fn only_known_identities_differ() {
+        let [a, b] = [1, 2].map(|byte| KeyIdentity([byte; 16]));
+        let unknown = KeyIdentity::UNKNOWN;
+        assert_eq!(a.join(a, "a", "a"), Ok(a));
+        assert_eq!(a.join(unknown, "a", "b"), Ok(a));
+        assert_eq!(unknown.join(b, "a", "b"), Ok(b));
+        assert_eq!(unknown.join(unknown, "a", "b"), Ok(unknown));
+        let error = RlweError::KeyMismatch { left: "a", right: "b", left_key: a, right_key: b };
+        assert_eq!(a.join(b, "a", "b"), Err(error));
+    }
+}
