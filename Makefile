@@ -29,11 +29,15 @@ WEB_SOURCES := $(wildcard web/client/*.json web/client/src/*.ts web/demo/*.* web
 PAGES := $(wildcard README.md docs/*.md)
 EXTRAS := check federated plot serve sklearn
 
+# No longer than on one thread, under valgrind.
+CT_WATCHED := RAYON_NUM_THREADS=1 valgrind --quiet --error-exitcode=1 --suppressions=crates/constant-time/public.supp \
+  target/release/keywright-constant-time
+
 export PYO3_PYTHON := $(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help cortex-m4 cortex-m4-full cortex-m4-phases cortex-a7 demo build test rust-programs rust-test python-test check format-check lint types deny bare docs fuzz mutants bench fmt lock advisories clean \
+.PHONY: help cortex-m4 cortex-m4-full cortex-m4-phases cortex-a7 demo build test rust-programs rust-test python-test check format-check lint types deny bare docs fuzz ct-test mutants bench fmt lock advisories clean \
   hw-test hw-full hw-syn hw-lint web web-demo web-test web-bench
 .DELETE_ON_ERROR:
 
@@ -93,6 +97,16 @@ docs: build ## Build the Rust documentation and run every snippet of README.md a
 
 fuzz: ## Run the fuzz targets for a minute in all, on stable Rust
 	cargo run --locked --bin keywright-fuzz -- --seconds 60
+
+# Without a branch on a secret bit, which the program makes on purpose, valgrind would see nothing.
+ct-test: ## Run what touches secrets under valgrind, to which they are undefined (skipped where it is missing)
+	@if ! command -v valgrind > /dev/null; then echo "SKIPPED ct-test: there is no valgrind"; \
+	elif test "$$(uname -m)" != x86_64; then echo "SKIPPED ct-test: it is for x86_64"; \
+	else \
+	  cargo build --locked --release -p keywright-constant-time || exit 1; \
+	  if $(CT_WATCHED) leak 2> /dev/null; then echo "valgrind sees no branch on a secret bit"; exit 1; fi; \
+	  for backend in portable avx2; do KEYWRIGHT_BACKEND=$$backend $(CT_WATCHED) || exit 1; done; \
+	fi
 
 mutants: build ## Plant faults in the Python package, one at a time, and require that a test sees each
 	$(BIN)/python scripts/mutants.py

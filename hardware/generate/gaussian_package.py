@@ -1,4 +1,4 @@
-"""rtl/gaussian_pkg.sv: the cumulative table of the errors, computed with 60 digits by vectors/gaussian.py."""
+"""rtl/gaussian_pkg.sv: the cumulative table of the errors, made by vectors/gaussian.py."""
 
 from output import definition, finish
 
@@ -18,9 +18,9 @@ endpackage
 
 def main() -> None:
     """Writes or checks the package."""
-    gaussian = definition("gaussian")
-    entries = ",\n".join(f"    63'd{entry}" for entry in reversed(gaussian.cumulative()))
-    finish("rtl/gaussian_pkg.sv", TEXT.format(bound=gaussian.BOUND, entries=entries))
+    table = definition("gaussian").cumulative("3.19", 63)
+    entries = ",\n".join(f"    63'd{entry}" for entry in reversed(table))
+    finish("rtl/gaussian_pkg.sv", TEXT.format(bound=len(table), entries=entries))
 
 
 if __name__ == "__main__":

@@ -276,6 +276,24 @@ class NoiseError(KeywrightError, ArithmeticError):
     budget: float | None = None
 
 
+class FloodingError(KeywrightError, ArithmeticError):
+    """A decryption that cannot be handed out: noise would leave nothing of the values, or no query is left.
+
+    Attributes:
+        queries: decryptions that the flooding is for.
+        bits: its statistical bits; None where all queries are spent.
+        lost_bits: bits of precision that it costs.
+        error_bound: bound on the error that it leaves.
+        limit: what that would have to be below: the values' bound, or what the modulus has room for.
+    """
+
+    queries: int
+    bits: int | None = None
+    lost_bits: float | None = None
+    error_bound: float | None = None
+    limit: float | None = None
+
+
 class MixedParametersError(KeywrightError, ValueError):
     """Objects of different parameters in one operation, or a file of other parameters.
 

@@ -13,6 +13,7 @@ from keywright._core import (
     Ciphertext,
     Decryptor,
     Evaluator,
+    Flooding,
     LinearTransform,
 )
 from keywright.errors import PackingError
@@ -181,9 +182,9 @@ class Encrypted:
         of values that are at most 1 apart, where they are not too close: see `sign`."""
         return ((self - other).sign(bits) + 1) / 2
 
-    def decrypt(self, decryptor: Decryptor) -> "NDArray[np.float64]":
-        """The values of the slots."""
-        return decryptor.decrypt(self.ciphertext)
+    def decrypt(self, decryptor: Decryptor, flooding: Flooding | None = None) -> "NDArray[np.float64]":
+        """The values of the slots, with noise for whoever they are handed to where `flooding` is given."""
+        return decryptor.decrypt(self.ciphertext, flooding)
 
     def __lshift__(self, steps: int) -> Self:
         """Slots moved to the left: ``numpy.roll(slots, -steps)``."""

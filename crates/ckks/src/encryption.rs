@@ -8,9 +8,9 @@ use keywright_rlwe::{
 use num_complex::Complex64;
 use zeroize::Zeroize;
 
-use crate::encoder::centred;
+use crate::encoder::{WORD_LIMIT, centred};
 use crate::plaintext::Message;
-use crate::{Ciphertext, CkksError, CkksParameters, ErrorEstimate, Packing};
+use crate::{Ciphertext, CkksError, CkksParameters, ErrorEstimate, Flooding, Packing};
 
 /// Encrypts under a public key.
 pub struct Encryptor<'k> {
@@ -194,11 +194,12 @@ impl<'k> Decryptor<'k> {
         })
     }
 
-    /// The decrypted coefficients, centred, not yet divided by the scale.
+    /// The decrypted coefficients with the noise added to those that are decoded, centred, not yet divided by the scale. Without noise there
+    /// is none to add.
     ///
     /// Only as many primes are decrypted as the scale needs with [`HEADROOM_BITS`] to spare; if a coefficient turns out
     /// to be larger, all of them are.
-    fn coefficients(&self, ciphertext: &Ciphertext) -> Result<Vec<f64>, CkksError> {
+    fn coefficients(&self, ciphertext: &Ciphertext, noise: &[i64]) -> Result<Vec<f64>, CkksError> {
         let rlwe = self.parameters.rlwe();
         rlwe.ring_like(ciphertext.parameters.rlwe(), "the decryptor", "the ciphertext")?;
         let secret = self.secret.ring_like(ciphertext.parameters.rlwe())?;
@@ -206,21 +207,31 @@ impl<'k> Decryptor<'k> {
         let all = ciphertext.level() + 1;
         let wanted = ciphertext.scale.log2() + HEADROOM_BITS + DETECTION_BITS;
         let enough = (1..=all).find(|&k| rlwe.log2_q(k - 1) >= wanted).unwrap_or(all);
-        let mut first = Self::decrypt_with(secret, ciphertext, enough);
+        let mut first = Self::decrypt_with(secret, ciphertext, enough, noise);
         if enough == all {
-            return require_allowed(ciphertext, first);
+            return require_allowed(ciphertext, first, noise);
         }
         let limit = (rlwe.log2_q(enough - 1) - DETECTION_BITS).exp2();
         if first.iter().all(|c| c.abs() < limit) {
-            return require_allowed(ciphertext, first);
+            return require_allowed(ciphertext, first, noise);
         }
         first.zeroize();
-        require_allowed(ciphertext, Self::decrypt_with(secret, ciphertext, all))
+        require_allowed(ciphertext, Self::decrypt_with(secret, ciphertext, all, noise), noise)
     }
 
-    fn decrypt_with(secret: &SecretKey, ciphertext: &Ciphertext, limbs: usize) -> Vec<f64> {
+    fn decrypt_with(secret: &SecretKey, ciphertext: &Ciphertext, limbs: usize, noise: &[i64]) -> Vec<f64> {
         let mut poly = decrypt(secret, &ciphertext.rlwe, limbs);
-        let moduli = &secret.parameters().ring().moduli()[..limbs];
+        let ring = secret.parameters().ring();
+        let moduli = &ring.moduli()[..limbs];
+        if !noise.is_empty() {
+            // Before they become floating-point numbers, which are rounded as the exact sum is.
+            let mut residues = Buffer::unspecified(ring.n());
+            for (m, limb) in moduli.iter().zip(poly.limbs_mut()) {
+                ciphertext.parameters.embedding().residues_of_words(noise, WORD_LIMIT, m, &mut residues);
+                ring.backend().add_assign(m, limb, &residues);
+            }
+            residues.zeroize();
+        }
         let values = centred(moduli, &poly.limbs().collect::<Vec<_>>());
         // With the ciphertext the exact message and error give the secret away.
         poly.zeroize();
@@ -233,11 +244,30 @@ impl<'k> Decryptor<'k> {
     /// [`CkksError::Rlwe`] for foreign parameters and a ciphertext of another key, [`CkksError::Overflow`],
     /// [`CkksError::PackingMismatch`] if the values are in coefficients.
     pub fn decrypt(&self, ciphertext: &Ciphertext) -> Result<Vec<Complex64>, CkksError> {
+        self.slots(ciphertext, &[])
+    }
+
+    /// Decrypts complex values that may be handed out: with noise that hides the error of the ciphertext. [`Flooding::error_bound`] says how far off
+    /// they are.
+    ///
+    /// # Errors
+    /// As [`Self::decrypt`]; [`CkksError::FloodingTooLarge`], [`CkksError::FloodingSpent`]; [`CkksError::Rlwe`] for a generator of given entropy in
+    /// a forked child.
+    pub fn decrypt_flooded(
+        &self,
+        ciphertext: &Ciphertext,
+        flooding: &Flooding,
+        rng: &mut SecretRng,
+    ) -> Result<Vec<Complex64>, CkksError> {
+        self.slots(ciphertext, &flooding.draw(ciphertext, rng)?)
+    }
+
+    fn slots(&self, ciphertext: &Ciphertext, noise: &[i64]) -> Result<Vec<Complex64>, CkksError> {
         let Packing::Slots { log_slots } = ciphertext.packing else {
             let right = Packing::Slots { log_slots: self.parameters.max_log_slots() };
             return Err(CkksError::PackingMismatch { left: ciphertext.packing, right });
         };
-        let mut coefficients = self.coefficients(ciphertext)?;
+        let mut coefficients = self.coefficients(ciphertext, noise)?;
         let n = 1usize << log_slots;
         let gap = coefficients.len() / (2 * n);
         let mut slots: Vec<Complex64> = (0..n)
@@ -253,10 +283,28 @@ impl<'k> Decryptor<'k> {
     /// # Errors
     /// [`CkksError::Rlwe`] for foreign parameters and a ciphertext of another key; [`CkksError::Overflow`].
     pub fn decrypt_real(&self, ciphertext: &Ciphertext) -> Result<Vec<f64>, CkksError> {
+        self.real(ciphertext, &[])
+    }
+
+    /// Decrypts real values that may be handed out, as [`Self::decrypt_flooded`].
+    ///
+    /// # Errors
+    /// As [`Self::decrypt_flooded`], for any packing.
+    pub fn decrypt_real_flooded(
+        &self,
+        ciphertext: &Ciphertext,
+        flooding: &Flooding,
+        rng: &mut SecretRng,
+    ) -> Result<Vec<f64>, CkksError> {
+        self.real(ciphertext, &flooding.draw(ciphertext, rng)?)
+    }
+
+    fn real(&self, ciphertext: &Ciphertext, noise: &[i64]) -> Result<Vec<f64>, CkksError> {
         match ciphertext.packing {
-            Packing::Slots { .. } => Ok(self.decrypt(ciphertext)?.into_iter().map(|v| v.re).collect()),
+            Packing::Slots { .. } => Ok(self.slots(ciphertext, noise)?.into_iter().map(|v| v.re).collect()),
             Packing::Coefficients => {
-                Ok(self.coefficients(ciphertext)?.into_iter().map(|c| c / ciphertext.scale).collect())
+                let coefficients = self.coefficients(ciphertext, noise)?;
+                Ok(coefficients.into_iter().map(|c| c / ciphertext.scale).collect())
             }
         }
     }
@@ -267,16 +315,22 @@ impl<'k> Decryptor<'k> {
 /// `(15/16)^m`, less than `2^-95` for 1,024.
 const LOG_SHARE: f64 = -0.093_109;
 
-/// Refuses a decryption that has a coefficient above twice what its ciphertext's estimate allows, or near half the
-/// modulus. An estimate is exact to roundings far below a factor of two.
-fn require_allowed(ciphertext: &Ciphertext, mut coefficients: Vec<f64>) -> Result<Vec<f64>, CkksError> {
+/// Refuses a decryption that has a coefficient above twice what its ciphertext's estimate allows and the noise that was
+/// added, or near half the modulus. An estimate is exact to roundings far below a factor of two.
+fn require_allowed(
+    ciphertext: &Ciphertext,
+    mut coefficients: Vec<f64>,
+    noise: &[i64],
+) -> Result<Vec<f64>, CkksError> {
     let gap = match ciphertext.packing {
         Packing::Slots { log_slots } => coefficients.len() >> (log_slots + 1),
         Packing::Coefficients => 1,
     };
     let largest = coefficients.iter().step_by(gap).fold(0.0, |largest: f64, c| largest.max(c.abs()));
     let half = ciphertext.parameters.rlwe().log2_q(ciphertext.level()) - 1.0;
-    let (log_value, log_limit) = (largest.log2(), (half + LOG_SHARE).min(ciphertext.log2_largest() + 1.0));
+    let added = noise.iter().fold(0, |most: u64, n| most.max(n.unsigned_abs())) as f64;
+    let allowed = ((ciphertext.log2_largest() + 1.0).exp2() + added).log2();
+    let (log_value, log_limit) = (largest.log2(), (half + LOG_SHARE).min(allowed));
     if log_value > log_limit {
         coefficients.zeroize();
         return Err(CkksError::Overflow { log_value, log_limit });

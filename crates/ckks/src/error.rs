@@ -76,6 +76,43 @@ pub enum CkksError {
     /// A factor that is not a finite number.
     #[error("the constant {0} is not a finite number")]
     NotFinite(f64),
+    /// A number of bits or of queries that noise flooding cannot be for.
+    #[error("flooding for {value} {what} is outside 1 to {max}")]
+    FloodingRange {
+        /// "bits" or "queries".
+        what: &'static str,
+        /// How many.
+        value: u64,
+        /// Most there can be.
+        max: u64,
+    },
+    /// Noise that would leave nothing of the values.
+    #[error(
+        "flooding for {bits} bits and {queries} queries takes {lost:.1} bits of precision and leaves an error of up to {error:.3e}, where \
+         {what} {limit:.3e}; ask for fewer bits or queries, decrypt fewer slots, or use a larger scale"
+    )]
+    FloodingTooLarge {
+        /// Statistical bits asked for.
+        bits: u32,
+        /// Queries asked for.
+        queries: u64,
+        /// Bits of precision that it costs.
+        lost: f64,
+        /// Bound on the error that it leaves.
+        error: f64,
+        /// What has the limit, in words.
+        what: &'static str,
+        /// What the error would have to be below.
+        limit: f64,
+    },
+    /// More decryptions than were announced.
+    #[error(
+        "all {queries} decryptions that the flooding is for are made; further ones need a new secret, or larger noise from the first on"
+    )]
+    FloodingSpent {
+        /// How many there were.
+        queries: u64,
+    },
     /// A number of summands that is not a power of two.
     #[error("{0} slots cannot be summed by doubling; use a power of two, with zeros in the slots left over")]
     NotPowerOfTwo(usize),

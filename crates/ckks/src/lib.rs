@@ -9,6 +9,7 @@ pub mod encoder;
 mod encryption;
 mod error;
 mod evaluator;
+mod flooding;
 mod parameters;
 mod plaintext;
 
@@ -16,6 +17,7 @@ pub use ciphertext::{Ciphertext, ErrorEstimate, Packing};
 pub use encryption::{Decryptor, Encryptor, SeededCiphertext};
 pub use error::CkksError;
 pub use evaluator::{Evaluator, SCALE_TOLERANCE};
+pub use flooding::{Flooding, MAX_FLOODING_BITS, MAX_FLOODING_QUERIES};
 pub use keywright_rlwe::noise::PRODUCT_TAIL;
 pub use num_complex::Complex64;
 pub use parameters::{CkksLiteral, CkksParameters, PRESETS, Preset, preset};

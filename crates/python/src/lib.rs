@@ -65,6 +65,8 @@ mod _core {
     #[pymodule_export]
     use crate::ckks::evaluator::PyEvaluator;
     #[pymodule_export]
+    use crate::ckks::flooding::PyFlooding;
+    #[pymodule_export]
     use crate::ckks::seeded_ciphertext::PySeededCiphertext;
     #[pymodule_export]
     use crate::inspect::{contains_secret, inspect};

@@ -20,6 +20,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("keys", type=Path, metavar="FOLDER", help="client folder of keywright keygen")
     parser.add_argument("--input", type=Path, required=True, help="folder of keywright run")
     parser.add_argument("--out", type=Path, help="file of the results (.npy), (count, *output_shape)")
+    parser.add_argument(
+        "--flooding",
+        type=int,
+        nargs=2,
+        metavar=("BITS", "QUERIES"),
+        help="add the noise with which results may be handed out: so many statistical bits over so many "
+        "ciphertexts that will ever be decrypted for others with these keys",
+    )
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
@@ -27,14 +35,19 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     require_files(options.keys, (PARAMETERS, PROGRAM, SECRET_KEY), "client folder of keywright keygen")
     client = load_client(options.keys)
     program = client.program
+    flooding = None if options.flooding is None else kw.Flooding(*options.flooding)
     rows: list[dict[str, Value]] = []
     results = []
     batches = find_ciphertexts(options.input, program.output_layout.ciphertexts, program.batch)
     with terminal.progress("decrypted samples", sum(batch.count for batch in batches)) as advance:
         for batch in batches:
             ciphertexts = [kw.Ciphertext.load(path, client.parameters) for path in batch.paths]
-            bound = max(ciphertext.error_bound for ciphertext in ciphertexts) * program.output_scale
-            outputs = client.decrypt_batch(ciphertexts, batch.count)
+            if flooding is None:
+                bound = max(ciphertext.error_bound for ciphertext in ciphertexts)
+            else:
+                bound = max(map(flooding.error_bound, ciphertexts))
+            bound *= program.output_scale
+            outputs = client.decrypt_batch(ciphertexts, batch.count, flooding)
             shown_bound = bound if np.isfinite(bound) else None
             rows += [row | {"error_bound": shown_bound} for row in predictions(program, outputs, batch.first)]
             results += list(outputs)
@@ -49,6 +62,11 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         "inputs; there is no bound where the largest values that inputs could give do not fit the modulus; "
         "keywright infer --explain predicts what they will be"
     )
+    if flooding is not None:
+        terminal.note(
+            f"these were {flooding.queries - flooding.remaining} of {flooding.queries} queries; all that are "
+            "made with these keys count, and none may be handed out without flooding"
+        )
 
 
 def prediction_columns(program: Program) -> list[Column]:

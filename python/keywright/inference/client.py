@@ -13,6 +13,7 @@ from keywright._core import (
     Ciphertext,
     Decryptor,
     Encryptor,
+    Flooding,
     KeyGenerator,
     Parameters,
     PublicKey,
@@ -130,17 +131,24 @@ class InferenceClient:
         objects = [bytes(ct.to_bytes()) for batch in batches for ct in self.encrypt_batch(batch)]
         return Message(None if single else len(values), objects).to_bytes()
 
-    def decrypt(self, message: bytes) -> NDArray[np.float64]:
+    def decrypt(self, message: bytes, flooding: Flooding | None = None) -> NDArray[np.float64]:
         """The outputs of the samples in a server's answer: (count, *output_shape), or output_shape where a
         sample without an axis of samples was encrypted.
 
+        Args:
+            flooding: adds noise for whoever the outputs are handed to; every ciphertext of the answer is one
+                of its queries.
+
         Raises:
             MessageError: these bytes are no answer of this program.
+            FloodingError: the noise would leave nothing of the outputs, or no query is left.
             KeysMissingError: the client has no secret.
         """
         program, read = self.program, Message.from_bytes(message)
         outputs = [
-            self.decrypt_batch([Ciphertext.from_bytes(data, self.parameters) for data in objects], count)
+            self.decrypt_batch(
+                [Ciphertext.from_bytes(data, self.parameters) for data in objects], count, flooding
+            )
             for count, objects in read.batches(program.batch, program.output_layout.ciphertexts)
         ]
         if not outputs:
@@ -159,9 +167,11 @@ class InferenceClient:
             return encrypt_sample_seeded(self.program, self._decryptor, batch)
         return encrypt_sample(self.program, self._encryptor, batch)
 
-    def decrypt_batch(self, ciphertexts: Sequence[Ciphertext], count: int) -> NDArray[np.float64]:
-        """The outputs of so many samples, (count, *output_shape)."""
-        return decrypt_result(self.program, self._decryptor, ciphertexts, count)
+    def decrypt_batch(
+        self, ciphertexts: Sequence[Ciphertext], count: int, flooding: Flooding | None = None
+    ) -> NDArray[np.float64]:
+        """The outputs of so many samples, (count, *output_shape); flooding as of `decrypt`."""
+        return decrypt_result(self.program, self._decryptor, ciphertexts, count, flooding)
 
     def save(self, folder: str | Path) -> None:
         """Make a folder for this client, with its secret, that `load_client` reads. It stays with its owner.

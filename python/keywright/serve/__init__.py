@@ -13,6 +13,7 @@ from .model import Model, ModelRunner
 from .pages import load_page
 from .remote import RemoteModel, Session
 from .service import Service
+from .spot_checks import SpotChecks
 from .workers import Workers
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ __all__ = [
     "Server",
     "Service",
     "Session",
+    "SpotChecks",
     "Workers",
     "application",
     "load_page",

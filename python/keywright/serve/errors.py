@@ -25,7 +25,7 @@ class ServeError(KeywrightError):
     code: ClassVar[str] = "failed"
     status: ClassVar[HTTPStatus] = HTTPStatus.INTERNAL_SERVER_ERROR
 
-    def __init__(self, message: str, **details: str | int) -> None:
+    def __init__(self, message: str, **details: str | float) -> None:
         super().__init__(message, **details)
         self.details = details
 
@@ -260,6 +260,19 @@ class InvalidReplyError(ServeError, ValueError):
     """A server that answers garbage, or less than it announced."""
 
     code = "invalid_reply"
+
+
+class WrongAnswerError(ServeError, ValueError):
+    """An answer that was checked and is wrong: see `keywright.serve.SpotChecks`.
+
+    Attributes:
+        difference: by how much an output is off.
+        tolerance: what was allowed.
+    """
+
+    code = "wrong_answer"
+    difference: float = 0.0
+    tolerance: float = 0.0
 
 
 REFUSALS: dict[str, type[ServeError]] = {

@@ -39,6 +39,7 @@ from keywright.errors import (
 )
 from keywright.nn import OutOfRangeError, Program
 from keywright.nn.compiled.storage import digest
+from keywright.nn.run.checking import run_clear
 from keywright.nn.run.guard import guard
 
 from . import framing
@@ -57,6 +58,7 @@ from .errors import (
     refusal,
 )
 from .manifest import MAX_BYTES, Manifest
+from .spot_checks import Request, SpotChecks, answers
 
 MAX_JSON = 1 << 20
 PIECE_BYTES = 4 << 20
@@ -89,6 +91,7 @@ class RemoteModel:
 
     Attributes:
         manifest: what the model takes and gives.
+        program: of the model, None where the client does not have it.
     """
 
     def __init__(
@@ -103,14 +106,14 @@ class RemoteModel:
             raise UnreachableError(f"{url!r} is no address of a server; it begins with http:// or https://")
         self._connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self._host, self._port, self._base = parts.hostname, parts.port, parts.path.rstrip("/")
-        self._pinned, self._program = pinned, program
+        self._pinned, self.program = pinned, program
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         self.refresh()
 
     def refresh(self) -> None:
         """Ask for the manifest again, as after another version of the model has taken its place; errors as
         above."""
-        pinned, program = self._pinned, self._program
+        pinned, program = self._pinned, self.program
         path = "/v1/model" if pinned is None else f"/v1/models/{pinned}"
         data = self.request("GET", path, limit=MAX_BYTES)
         self.manifest = Manifest.read(data)
@@ -146,14 +149,14 @@ class RemoteModel:
             raise BadRequestError(f"the model takes samples of shape {shape}, got {values.shape}")
         if not np.isfinite(values).all():
             raise BadRequestError("the samples hold values that are not finite")
-        known = self._program is not None and manifest.packing == "slots"
+        known = self.program is not None and manifest.packing == "slots"
         if manifest.input_range is not None and not (force or known):
             low, high = manifest.input_range
             worst = values.flat[np.maximum(low - values, values - high).argmax()]
             if not low <= worst <= high:
                 raise OutOfRangeError("the model's input", float(worst), low, high)
-        if self._program is not None and not force:
-            guard(self._program, values)
+        if self.program is not None and not force:
+            guard(self.program, values)
         return values
 
     def session(self, secret: SecretKey | None = None) -> "Session":
@@ -317,7 +320,12 @@ class Session:
         path.unlink()
 
     def infer(
-        self, samples: ArrayLike, progress: Progress | None = None, *, force: bool = False
+        self,
+        samples: ArrayLike,
+        progress: Progress | None = None,
+        *,
+        force: bool = False,
+        checks: SpotChecks | None = None,
     ) -> NDArray[np.float64]:
         """The model's result for samples, computed on ciphertexts. As many as the model takes at a time are
         one request. After a connection that breaks, where the server is busy, or after its restart, a request
@@ -329,6 +337,8 @@ class Session:
             samples: one, of the shape of ``manifest.input``, or any number of them, (count, *shape).
             progress: called with steps that are done and steps in all.
             force: whether samples may leave the ranges of the model; see `RemoteModel.check`.
+            checks: of a server that may answer garbage: some answers are compared with what the program
+                gives in the clear, or, without the program, with the answers to the same samples again.
 
         Returns:
             Of the shape of ``manifest.output``, or (count, *shape).
@@ -336,20 +346,26 @@ class Session:
         Raises:
             BadRequestError, OutOfRangeError: as of `RemoteModel.check`.
             InvalidReplyError: the server's ciphertexts cannot be read.
+            WrongAnswerError: an answer that was checked is wrong.
+            ParameterError: more checks than requests.
             ServeError: what the server refuses.
         """
         shape, size = self.manifest.input.shape, self.manifest.input.batch
         values = self.remote.check(samples, force=force)
         many = values.reshape(-1, *shape)
-        batches = [many[first : first + size] for first in range(0, len(many), size)]
-        results = []
-        for number, batch in enumerate(batches):
+        requests = [np.arange(first, min(first + size, len(many))) for first in range(0, len(many), size)]
+        program = self.remote.program
+        sent = len(requests) + (checks.count if checks is not None and program is None else 0)
 
-            def advance(done: int, total: int, before: int = number) -> None:
+        def send(place: int, request: Request) -> NDArray[np.float64]:
+            def advance(done: int, total: int) -> None:
                 if progress is not None:
-                    progress(before * total + done, len(batches) * total)
+                    progress(place * total + done, sent * total)
 
-            results.append(self._infer_batch(batch, advance))
+            return self._infer_batch(many[request], advance)
+
+        clear = None if program is None else lambda request: run_clear(program, many[request])
+        results = answers(requests, send, checks, clear)
         result: NDArray[np.float64] = np.concatenate(results)
         return result[0] if values.shape == shape else result
 

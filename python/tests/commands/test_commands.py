@@ -22,7 +22,7 @@ from keywright.cli import main
 from keywright.inference import SecretFileWarning, load_client
 from keywright.inference.compiling import compile_model
 from keywright.serve import Model
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from tests.commands.conftest import COUNT, DATA
 from tests.commands.printed import fails, lines, process
 
@@ -71,9 +71,46 @@ def test_public_keys_encrypt_too(
     assert kw.inspect(next(sent.iterdir()))["kind"] == "a CKKS ciphertext"
     assert main(["run", str(keys / "server"), "--input", str(sent), "--out", str(answer)]) == 0
     capsys.readouterr()
-    assert main(["decrypt", str(keys / "client"), "--input", str(answer), "--json"]) == 0
+    decrypt = ["decrypt", str(keys / "client"), "--input", str(answer)]
+    assert main([*decrypt, "--json"]) == 0
     labels = np.load(folder / "labels.npy").tolist()
     assert [row["prediction"] for row in lines(capsys)] == labels
+    # The bound of this network is for inputs that never come: noise of its size leaves nothing.
+    assert main([*decrypt, "--flooding", "1", str(len(labels))]) == 2
+    assert "leaves an error of up to" in capsys.readouterr().err
+
+
+def test_results_to_be_handed_out_have_noise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    weights = np.random.default_rng(1).uniform(-1, 1, (4, 2)).astype(np.float32)
+    samples = np.random.default_rng(2).uniform(-1, 1, (3, 4))
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "dense",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["count", 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["count", 2])],
+        [numpy_helper.from_array(weights, "w")],
+    )
+    model, images, keys = tmp_path / "dense.onnx", tmp_path / "samples.npy", tmp_path / "keys"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), model)
+    np.save(images, samples)
+    sent, answer, client = tmp_path / "sent", tmp_path / "answer", str(keys / "client")
+    assert main(["keygen", str(model), "--out", str(keys)]) == 0
+    assert main(["encrypt", client, "--input", str(images), "--out", str(sent)]) == 0
+    assert main(["run", str(keys / "server"), "--input", str(sent), "--out", str(answer)]) == 0
+    capsys.readouterr()
+    decrypt, outputs = ["decrypt", client, "--input", str(answer)], tmp_path / "outputs.npy"
+    assert main([*decrypt, "--flooding", "10", "100", "--out", str(outputs), "--json"]) == 0
+    bounds = [row["error_bound"] for row in lines(capsys)]
+    errors = np.abs(np.load(outputs) - samples @ weights).max(1)
+    assert (errors < bounds).all()
+    # Nine deviations of the noise are the bound, far above that of the ciphertext.
+    assert errors.max() > max(bounds) / 100
+    assert main([*decrypt, "--json"]) == 0
+    assert all(row["error_bound"] < min(bounds) / 1000 for row in lines(capsys))
+    assert main([*decrypt, "--flooding", "4", "2"]) == 2
+    assert "all 2 decryptions" in capsys.readouterr().err
+    assert main([*decrypt, "--flooding", "0", "2"]) == 2
+    assert "outside 1 to 64" in capsys.readouterr().err
 
 
 def test_keys_of_two_clients_are_told_apart(

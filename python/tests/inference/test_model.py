@@ -121,6 +121,13 @@ def test_a_model_in_a_folder_has_a_client_and_a_server(
     one = client.decrypt(server.run(client.encrypt(typical[0])))
     assert one.shape == (3,)
     assert np.abs(one - clear[0]).max() <= worst
+    # Two ciphertexts, two queries; noise of one bit is more than none.
+    flooding = kw.Flooding(bits=1, queries=2)
+    flooded = client.decrypt(answer, flooding)
+    assert flooding.remaining == 0
+    assert worst < np.abs(flooded - clear).max() < 1e6 * worst
+    with pytest.raises(kw.FloodingError, match="are made"):
+        client.decrypt(answer, flooding)
     with pytest.raises(inference.FolderError, match="exists"):
         model.save(tmp_path / "model")
 

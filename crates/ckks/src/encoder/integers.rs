@@ -12,7 +12,7 @@ use super::{Embedding, EncoderError};
 /// `1.5 * 2^52`: adding and subtracting it rounds a number below `2^51` to the nearest integer, ties to even.
 pub(super) const ROUNDER: f64 = 6_755_399_441_055_744.0;
 /// Below this all coefficients are words.
-const WORD_LIMIT: f64 = (1u64 << 62) as f64;
+pub(crate) const WORD_LIMIT: f64 = (1u64 << 62) as f64;
 /// From this width on a quotient estimate in `f64` is exact enough, see [`reduce_signed`].
 const QUOTIENT_BITS: u32 = 20;
 

@@ -36,4 +36,5 @@ mod tests;
 pub use embedding::{Embedding, twiddles};
 pub use error::EncoderError;
 pub use integers::Integers;
+pub(crate) use integers::WORD_LIMIT;
 pub use mixed_radix::centred;

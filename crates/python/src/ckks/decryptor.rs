@@ -1,9 +1,11 @@
-use keywright_ckks::{CkksParameters, Complex64, Decryptor, Packing};
+use keywright_ckks::{CkksParameters, Complex64, Decryptor, Flooding, Packing};
+use keywright_ring::sampling::SecretRng;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
 use crate::array::{Numbers, log_slots};
 use crate::ckks::ciphertext::PyCiphertext;
+use crate::ckks::flooding::PyFlooding;
 use crate::ckks::seeded_ciphertext::PySeededCiphertext;
 use crate::errors::Failure;
 use crate::keys::secret_key::PySecretKey;
@@ -13,12 +15,11 @@ use crate::threads::compute;
 
 /// Decrypts with the secret, and encrypts with it: half the bytes of a public-key encryption.
 ///
-/// What it decrypts contains the error of the ciphertext, which depends on the secret: do not hand it to those who know
-/// the ciphertext and its message (IND-CPA-D, see SECURITY.md).
+/// What it decrypts contains the error of the ciphertext, which depends on the secret: without flooding do not hand
+/// it to those who know the ciphertext and its message (IND-CPA-D, see SECURITY.md).
 ///
-/// Args:
-///     secret: the secret key.
-///     entropy: 32 bytes that decide the randomness of encryptions, for tests only.
+/// Args: secret: the secret key. entropy: 32 bytes that decide the randomness of encryptions and of flooding, for
+/// tests only.
 #[pyclass(name = "Decryptor", module = "keywright", frozen)]
 pub(crate) struct PyDecryptor {
     secret: Py<PySecretKey>,
@@ -37,36 +38,62 @@ impl PyDecryptor {
 
     /// The real parts of the slots, or the coefficients, as float64: `ciphertext.slots` or N of them.
     ///
+    /// Args:
+    ///     flooding: adds the noise with which the values may be handed out; `Flooding.error_bound` says how far off
+    ///         they are. Every call is one of its queries.
+    ///
     /// Raises:
     ///     MixedParametersError: the ciphertext belongs to other parameters.
     ///     KeyMismatchError: it was made with another key.
     ///     MessageOverflowError: its values are larger than it allows.
+    ///     FloodingError: the noise would leave nothing of the values, or no query is left.
+    #[pyo3(signature = (ciphertext, flooding=None))]
     fn decrypt<'py>(
         &self,
         py: Python<'py>,
         ciphertext: &PyCiphertext,
+        flooding: Option<&PyFlooding>,
     ) -> Result<Bound<'py, PyArray1<f64>>, Failure> {
         let secret = self.secret.get();
         let parameters = secret.parameters.ckks()?;
-        let values = compute(py, || Decryptor::new(parameters, &secret.key)?.decrypt_real(&ciphertext.0))?;
+        let flooding = self.flooded(flooding)?;
+        let values = compute(py, || {
+            let decryptor = Decryptor::new(parameters, &secret.key)?;
+            match flooding {
+                None => decryptor.decrypt_real(&ciphertext.0),
+                Some((flooding, mut rng)) => {
+                    decryptor.decrypt_real_flooded(&ciphertext.0, flooding, &mut rng)
+                }
+            }
+        })?;
         Ok(values.into_pyarray(py))
     }
 
-    /// The slots as complex128.
+    /// The slots as complex128; arguments as of `decrypt`.
     ///
     /// Raises:
     ///     MixedParametersError: the ciphertext belongs to other parameters.
     ///     KeyMismatchError: it was made with another key.
     ///     MessageOverflowError: its values are larger than it allows.
     ///     PackingError: its values are in coefficients.
+    ///     FloodingError: as of `decrypt`.
+    #[pyo3(signature = (ciphertext, flooding=None))]
     fn decrypt_complex<'py>(
         &self,
         py: Python<'py>,
         ciphertext: &PyCiphertext,
+        flooding: Option<&PyFlooding>,
     ) -> Result<Bound<'py, PyArray1<Complex64>>, Failure> {
         let secret = self.secret.get();
         let parameters = secret.parameters.ckks()?;
-        let values = compute(py, || Decryptor::new(parameters, &secret.key)?.decrypt(&ciphertext.0))?;
+        let flooding = self.flooded(flooding)?;
+        let values = compute(py, || {
+            let decryptor = Decryptor::new(parameters, &secret.key)?;
+            match flooding {
+                None => decryptor.decrypt(&ciphertext.0),
+                Some((flooding, mut rng)) => decryptor.decrypt_flooded(&ciphertext.0, flooding, &mut rng),
+            }
+        })?;
         Ok(values.into_pyarray(py))
     }
 
@@ -99,6 +126,14 @@ impl PyDecryptor {
 }
 
 impl PyDecryptor {
+    /// The flooding with a generator for one decryption.
+    fn flooded<'f>(
+        &self,
+        flooding: Option<&'f PyFlooding>,
+    ) -> Result<Option<(&'f Flooding, SecretRng)>, Failure> {
+        flooding.map(|flooding| Ok((&flooding.0, self.rng.split()?))).transpose()
+    }
+
     fn run(
         &self,
         py: Python<'_>,

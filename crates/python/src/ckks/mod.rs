@@ -4,5 +4,6 @@ pub(crate) mod ciphertext;
 pub(crate) mod decryptor;
 pub(crate) mod encryptor;
 pub(crate) mod evaluator;
+pub(crate) mod flooding;
 pub(crate) mod plaintext;
 pub(crate) mod seeded_ciphertext;

@@ -131,6 +131,19 @@ pub(super) fn ckks<'py>(py: Python<'py>, error: &CkksError) -> PyResult<Describe
             described!(py, "MessageOverflowError", log_value = log_value, log_limit = log_limit)
         }
         CkksError::NotFinite(value) => described!(py, "EncodeError", value = value),
+        CkksError::FloodingRange { what, value, max } => {
+            described!(py, "ParameterError", what = *what, value = value, minimum = 1, maximum = max)
+        }
+        CkksError::FloodingTooLarge { bits, queries, lost, error, limit, .. } => described!(
+            py,
+            "FloodingError",
+            bits = bits,
+            queries = queries,
+            lost_bits = lost,
+            error_bound = error,
+            limit = limit
+        ),
+        CkksError::FloodingSpent { queries } => described!(py, "FloodingError", queries = queries),
         CkksError::NotPowerOfTwo(count) => {
             described!(py, "ParameterError", what = "number of slots", value = count)
         }

@@ -14,6 +14,7 @@ from keywright._core import (
     Decryptor,
     Encryptor,
     Evaluator,
+    Flooding,
     SeededCiphertext,
     polynomial_depth,
 )
@@ -65,19 +66,25 @@ def encrypt_sample_seeded(
 
 
 def decrypt_result(
-    program: CompiledNetwork, decryptor: Decryptor, outputs: "Sequence[Value]", count: int | None = None
+    program: CompiledNetwork,
+    decryptor: Decryptor,
+    outputs: "Sequence[Value]",
+    count: int | None = None,
+    flooding: Flooding | None = None,
 ) -> Vector:
     """The result in the ciphertexts that a program returned.
 
     Args:
+        flooding: adds noise for whoever the result is handed to; every ciphertext is one of its queries.
         count: how many samples were encrypted: the result has shape (count, *output_shape). None: one, of
             shape ``output_shape``.
 
     Raises:
         InvalidSamplesError: another number of ciphertexts, of slots or of samples than the program returns.
+        FloodingError: the noise would leave nothing of the result, or no query is left.
         FormatError: the ciphertexts state a scale with which numbers are not finite.
     """
-    rows = np.asarray([decryptor.decrypt(as_ciphertext(output)) for output in outputs])
+    rows = np.asarray([decryptor.decrypt(as_ciphertext(output), flooding) for output in outputs])
     if not np.isfinite(rows).all():
         raise FormatError(
             "the answer decrypts to numbers that are not finite: its scale is none that the program gives",

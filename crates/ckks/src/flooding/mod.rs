@@ -1,0 +1,152 @@
+//! Decryptions that may be handed out: Gaussian noise that hides the error of a ciphertext.
+//!
+//! `docs/handing-out.md` states what is proved and proves it.
+
+mod wide_gaussian;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use keywright_ring::sampling::SecretRng;
+use keywright_rlwe::noise::{PRODUCT_TAIL, TAIL};
+use wide_gaussian::WideGaussian;
+use zeroize::Zeroizing;
+
+use crate::{Ciphertext, CkksError, Packing};
+
+/// Most statistical bits that flooding can be asked for.
+pub const MAX_FLOODING_BITS: u32 = 64;
+/// Most decryptions that one [`Flooding`] can be made for.
+pub const MAX_FLOODING_QUERIES: u64 = 1 << 32;
+/// `-log2` of the probability with which the error of a ciphertext is above [`PRODUCT_TAIL`] deviations.
+const TAIL_BITS: f64 = 40.0;
+/// By so many bits the error is above what flooding assumes less often than `2^-bits`.
+const MARGIN_BITS: f64 = 5.0;
+
+/// How decryptions under one secret are flooded before they are handed out, and how many may still be.
+///
+/// Noise is a discrete Gaussian of deviation `sigma = sqrt(12 queries) 2^(bits/2) E` on every coefficient that is
+/// decoded, before it is decoded, with `E` a bound on the Euclidean norm of their errors (Li, Micciancio, Schultz
+/// and Sorrell, CRYPTO 2022). Then the divergence of what all queries show from what they would show without the
+/// errors is at most `2^-bits / 24`: whoever sees them finds the secret with a probability of at most `2^-bits`
+/// where he could not do so without them, and tells one from the other with an advantage of at most `2^-(bits/2 +
+/// 2)`.
+#[derive(Debug)]
+pub struct Flooding {
+    bits: u32,
+    queries: u64,
+    spent: AtomicU64,
+}
+
+impl Flooding {
+    /// Flooding for that many statistical bits over all of so many decryptions. It belongs to one secret, whose
+    /// every decryption that leaves its owner counts.
+    ///
+    /// # Errors
+    /// [`CkksError::FloodingRange`] unless `bits` is in `1..=`[`MAX_FLOODING_BITS`] and `queries` in
+    /// `1..=`[`MAX_FLOODING_QUERIES`].
+    pub fn new(bits: u32, queries: u64) -> Result<Self, CkksError> {
+        let checked = |what, value, max| {
+            if (1..=max).contains(&value) {
+                Ok(())
+            } else {
+                Err(CkksError::FloodingRange { what, value, max })
+            }
+        };
+        checked("bits", bits.into(), MAX_FLOODING_BITS.into())?;
+        checked("queries", queries, MAX_FLOODING_QUERIES)?;
+        Ok(Self { bits, queries, spent: AtomicU64::new(0) })
+    }
+
+    /// Statistical bits.
+    pub fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    /// Decryptions that it was made for.
+    pub fn queries(&self) -> u64 {
+        self.queries
+    }
+
+    /// Decryptions that are left of them.
+    pub fn remaining(&self) -> u64 {
+        self.queries - self.spent.load(Ordering::Relaxed)
+    }
+
+    /// Bound on the error of all values of a flooded decryption of this ciphertext, in units of the message, except
+    /// with probability below `2^-40`: its own bound and [`TAIL`] deviations of the noise.
+    ///
+    /// # Errors
+    /// [`CkksError::FloodingTooLarge`] if that is no less than the values may be, or the noise is too large for the
+    /// modulus.
+    pub fn error_bound(&self, ciphertext: &Ciphertext) -> Result<f64, CkksError> {
+        Ok(self.plan(ciphertext)?.1)
+    }
+
+    /// The noise for a ciphertext, and the bound on the error that it leaves.
+    fn plan(&self, ciphertext: &Ciphertext) -> Result<(WideGaussian, f64), CkksError> {
+        let own = ciphertext.estimate.bound();
+        let wanted = self.deviation(ciphertext);
+        let noise = WideGaussian::at_least(wanted);
+        let deviation = noise.as_ref().map_or(wanted, WideGaussian::deviation);
+        let error = own + TAIL * ciphertext.deviation_of(deviation * deviation);
+        let refused = |what, limit| CkksError::FloodingTooLarge {
+            bits: self.bits,
+            queries: self.queries,
+            lost: (error / own).log2(),
+            error,
+            what,
+            limit,
+        };
+        // What fits twice over wraps nowhere, as far as the message does not.
+        let room = (ciphertext.parameters.rlwe().log2_q(ciphertext.level()) - 2.0).exp2();
+        let (Some(noise), true) = (noise, TAIL * deviation < room) else {
+            return Err(refused("the modulus has room for", room / ciphertext.scale));
+        };
+        let magnitude = ciphertext.estimate.magnitude;
+        if error < magnitude { Ok((noise, error)) } else { Err(refused("the values are at most", magnitude)) }
+    }
+
+    /// Deviation of the noise of a coefficient.
+    fn deviation(&self, ciphertext: &Ciphertext) -> f64 {
+        let count = decoded(ciphertext) as f64;
+        // 2 t K_1(2 t) falls by e^-2 where t grows by one.
+        let missing = f64::from(self.bits) + (self.queries as f64).log2() + MARGIN_BITS - TAIL_BITS;
+        let tail = PRODUCT_TAIL + missing.max(0.0) * std::f64::consts::LN_2 / 2.0;
+        let largest = ciphertext.scale * tail * ciphertext.estimate.deviation;
+        let norm = match ciphertext.packing {
+            // The squared norm of coefficients is the mean square of the slots.
+            Packing::Slots { .. } => largest,
+            Packing::Coefficients => largest * count.sqrt(),
+        };
+        // The exact message is rounded to integers.
+        let norm = norm + count.sqrt() / 2.0;
+        (12.0 * self.queries as f64).sqrt() * (f64::from(self.bits) / 2.0).exp2() * norm
+    }
+
+    /// The noise of one decryption, which counts: a number for each coefficient that is decoded.
+    pub(crate) fn draw(
+        &self,
+        ciphertext: &Ciphertext,
+        rng: &mut SecretRng,
+    ) -> Result<Zeroizing<Vec<i64>>, CkksError> {
+        let (gaussian, _) = self.plan(ciphertext)?;
+        rng.begin().map_err(keywright_rlwe::RlweError::from)?;
+        self.spent
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |spent| {
+                (spent < self.queries).then_some(spent + 1)
+            })
+            .map_err(|_| CkksError::FloodingSpent { queries: self.queries })?;
+        let mut noise = Zeroizing::new(vec![0; decoded(ciphertext)]);
+        gaussian.sample(rng, &mut noise);
+        rng.require_operation().map_err(keywright_rlwe::RlweError::from)?;
+        Ok(noise)
+    }
+}
+
+/// Coefficients that are decoded: every one whose index is a multiple of `N` divided by this.
+fn decoded(ciphertext: &Ciphertext) -> usize {
+    match ciphertext.packing {
+        Packing::Slots { log_slots } => 2 << log_slots,
+        Packing::Coefficients => ciphertext.parameters.rlwe().n(),
+    }
+}

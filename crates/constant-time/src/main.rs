@@ -1,0 +1,186 @@
+//! `make ct-test`: every way in which secrets are made and used, on memory that valgrind's memcheck takes for
+//! undefined.
+//!
+//! The entropy of generators is secret, and with it all that is drawn: secret keys, errors, masks, flooding. What
+//! becomes public on the way is named in `public.supp`, function by function, each with its reason. What is public
+//! at the end, a ciphertext or a key, is declared so here before it is used.
+//!
+//! Not covered: encoding and decoding, which compute with floating-point numbers (SECURITY.md), and AVX-512, which
+//! valgrind does not know. The back end is the one of `KEYWRIGHT_BACKEND`.
+
+mod memory;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use keywright_ckks::encoder::Embedding;
+use keywright_ckks::{CkksLiteral, CkksParameters, Decryptor, Encryptor, Flooding, Packing};
+use keywright_client::{
+    Client, ClientError, ClientLiteral, ClientParameters, EngineChoice, Entropy, Form, Layout,
+};
+use keywright_ring::sampling::{SecretRng, gaussian, sparse_ternary, ternary};
+use keywright_ring::{backend, rotation_element};
+use keywright_rlwe::{
+    KeyElement, KeyGenerator, KeySpec, PublicKey, RlweCiphertext, SecretDistribution, SecretKey, Security,
+    decrypt, encrypt_zero, encrypt_zero_symmetric,
+};
+use zeroize::Zeroizing;
+
+use memory::{is_watched, make_public, make_secret};
+
+const LOG_N: u32 = 10;
+/// Bits of a message's coefficients.
+const MESSAGE: f64 = (1u64 << 40) as f64;
+
+/// A generator of which everything is secret.
+fn secret_rng(byte: u8) -> SecretRng {
+    let entropy = Zeroizing::new([byte; 32]);
+    make_secret(&*entropy);
+    SecretRng::from_entropy(&entropy)
+}
+
+fn publish(ciphertext: &RlweCiphertext) {
+    ciphertext.polys.iter().for_each(|poly| make_public(poly.words()));
+}
+
+fn parameters() -> Result<CkksParameters, Box<dyn Error>> {
+    // Primes of every kind that back ends tell apart: below 2^50, and up to 2^60.
+    let mut literal = CkksLiteral::from_bits(LOG_N, &[60, 45, 45], &[50, 50], 40.0)?;
+    literal.rlwe.security = Security::InsecureForExperiments;
+    Ok(CkksParameters::new(literal)?)
+}
+
+fn sampling() -> Result<(), Box<dyn Error>> {
+    let (mut rng, mut out) = (secret_rng(1), vec![0; 1000]);
+    gaussian(&mut rng, &mut out);
+    ternary(&mut rng, &mut out);
+    sparse_ternary(&mut rng, 100, &mut out)?;
+    Ok(())
+}
+
+/// The secret, a public key, and keys of every kind.
+fn key_generation(parameters: &CkksParameters, secret: &SecretKey) -> Result<PublicKey, Box<dyn Error>> {
+    let rlwe = parameters.rlwe();
+    let mut generator = KeyGenerator::new(secret, secret_rng(3));
+    for element in [KeyElement::Relinearization, KeyElement::Galois(rotation_element(LOG_N, 3))] {
+        generator.switching_key(&KeySpec::new(rlwe, element, rlwe.max_level(), 2, true))?;
+    }
+    let key = generator.public_key();
+    make_public(key.a().words());
+    make_public(key.b().words());
+    Ok(key)
+}
+
+/// Of a secret message, with the public key and with the secret; then decryption, to coefficients.
+fn encryption(
+    parameters: &CkksParameters,
+    secret: &SecretKey,
+    key: &PublicKey,
+) -> Result<(), Box<dyn Error>> {
+    let (rlwe, embedding) = (parameters.rlwe(), parameters.embedding());
+    let message: Vec<i64> = (0..rlwe.n() as i64).map(|i| i * 0x1234_5678 - (1 << 38)).collect();
+    make_secret(&message);
+    let add = |embedding: &Embedding, i: usize, limb: &mut [u64]| {
+        let mut residues = vec![0; limb.len()];
+        embedding.residues_of_words(&message, MESSAGE, rlwe.modulus(i), &mut residues);
+        rlwe.ring().backend().add_assign(rlwe.modulus(i), limb, &residues);
+    };
+    let add_message = |i: usize, limb: &mut [u64]| add(embedding, i, limb);
+    let mut rng = secret_rng(4);
+    let ciphertext = encrypt_zero(key, rlwe.max_level(), &mut rng, Some(&add_message))?;
+    publish(&ciphertext);
+    drop(decrypt(secret, &ciphertext, 2));
+    let seeded = encrypt_zero_symmetric(secret, rlwe.max_level(), &mut rng, Some(&add_message))?;
+    let ciphertext = seeded.expand(rlwe);
+    publish(&ciphertext);
+    drop(decrypt(secret, &ciphertext, 2));
+    Ok(())
+}
+
+/// Up to the floating-point numbers, and with those: what flooding draws is integer.
+fn flooding(parameters: &CkksParameters, secret: &SecretKey, key: &PublicKey) -> Result<(), Box<dyn Error>> {
+    let ciphertext = Encryptor::new(parameters, key, SecretRng::from_entropy(&[5; 32].into()))?
+        .encrypt_real(&[1.0, -0.5], Packing::Slots { log_slots: 2 }, 1)?;
+    publish(&ciphertext.rlwe);
+    let flooding = Flooding::new(10, 10)?;
+    Decryptor::new(parameters, secret)?.decrypt_flooded(&ciphertext, &flooding, &mut secret_rng(6))?;
+    Ok(())
+}
+
+/// The client without an operating system, on the integer arithmetic of its own.
+fn thin_client() -> Result<(), Box<dyn Error>> {
+    struct Secret;
+    impl Entropy for Secret {
+        fn fill(&mut self, out: &mut [u8]) -> Result<(), ClientError> {
+            secret_rng(7).fill_bytes(out);
+            Ok(())
+        }
+
+        fn generator(&mut self) -> Result<SecretRng, ClientError> {
+            Ok(secret_rng(8))
+        }
+    }
+    let mut identity = [0; 20];
+    identity[..4].copy_from_slice(&[LOG_N as u8, 1, 0, 1]);
+    for layout in [Layout::Coefficients, Layout::Slots { log_slots: LOG_N - 1, complex: false }] {
+        let parameters = ClientParameters::new(ClientLiteral {
+            log_n: LOG_N,
+            modulus: 1_073_479_681,
+            secret: SecretDistribution::Ternary,
+            scale: 1 << 20,
+            fraction_bits: 8,
+            max: 1 << 8,
+            layout,
+            identity,
+            entry_identity: identity,
+            estimate: [1f64, 2.0, 3.0].map(f64::to_bits),
+        })?;
+        for choice in [EngineChoice::Ring, EngineChoice::ShiftAdd, EngineChoice::Montgomery] {
+            let mut client = Client::generate(&parameters, &mut Secret)?.with_engine(choice)?;
+            let (numbers, mut sent) = ([100i16, -200, 256], Vec::new());
+            make_secret(&numbers);
+            client.public_key(&mut sent)?;
+            client.encrypt(&numbers[..], Form::default(), &mut sent)?;
+        }
+    }
+    Ok(())
+}
+
+/// A branch on a secret bit: valgrind has to see it, or it sees nothing.
+fn leak() -> u32 {
+    let mut rng = secret_rng(9);
+    if rng.next_word() & 1 == 0 { 1 } else { std::hint::black_box(rng.next_word() as u32) | 2 }
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
+    let parameters = parameters()?;
+    println!("{}: sampling", backend::default()?.kind().name());
+    sampling()?;
+    println!("keys");
+    let secret = SecretKey::sample(parameters.rlwe(), &mut secret_rng(2))?;
+    let key = key_generation(&parameters, &secret)?;
+    println!("encryption and decryption");
+    encryption(&parameters, &secret, &key)?;
+    println!("flooding");
+    flooding(&parameters, &secret, &key)?;
+    println!("the thin client");
+    thin_client()
+}
+
+fn main() -> ExitCode {
+    if !is_watched() {
+        eprintln!("keywright-constant-time says nothing outside of valgrind; run make ct-test");
+        return ExitCode::FAILURE;
+    }
+    if std::env::args().nth(1).as_deref() == Some("leak") {
+        std::hint::black_box(leak());
+        return ExitCode::SUCCESS;
+    }
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}

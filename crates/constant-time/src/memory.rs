@@ -1,0 +1,54 @@
+//! Requests to valgrind's memcheck: memory that is undefined, bit by bit, and so is what is computed from it. A
+//! branch on it, or an address made of it, is an error.
+//!
+//! A request is a sequence of instructions that does nothing outside of valgrind (`valgrind.h`, "client requests").
+
+/// `VG_USERREQ__RUNNING_ON_VALGRIND`.
+const RUNNING_ON_VALGRIND: usize = 0x1001;
+/// `VG_USERREQ__MAKE_MEM_UNDEFINED` of memcheck.
+const MAKE_UNDEFINED: usize = (b'M' as usize) << 24 | (b'C' as usize) << 16 | 1;
+/// `VG_USERREQ__MAKE_MEM_DEFINED` of memcheck.
+const MAKE_DEFINED: usize = (b'M' as usize) << 24 | (b'C' as usize) << 16 | 2;
+
+#[cfg(target_arch = "x86_64")]
+fn request(code: usize, address: usize, bytes: usize) -> usize {
+    let arguments = [code, address, bytes, 0, 0, 0];
+    let mut result = 0usize;
+    // SAFETY: rotations of `rdi` by 128 in all and an exchange of `rbx` with itself change nothing. Valgrind reads
+    // the arguments and writes `rdx`; what it does to its own record of memory changes no value.
+    unsafe {
+        std::arch::asm!(
+            "rol rdi, 3",
+            "rol rdi, 13",
+            "rol rdi, 61",
+            "rol rdi, 51",
+            "xchg rbx, rbx",
+            in("rax") &raw const arguments,
+            inout("rdx") result,
+            options(nostack),
+        );
+    }
+    std::hint::black_box(&arguments);
+    std::mem::take(&mut result)
+}
+
+/// Without the machine code of other processors there is no valgrind here.
+#[cfg(not(target_arch = "x86_64"))]
+fn request(_code: usize, _address: usize, _bytes: usize) -> usize {
+    0
+}
+
+/// Whether valgrind runs this program.
+pub(crate) fn is_watched() -> bool {
+    request(RUNNING_ON_VALGRIND, 0, 0) != 0
+}
+
+/// From now on these are secret.
+pub(crate) fn make_secret<T: Copy>(values: &[T]) {
+    request(MAKE_UNDEFINED, values.as_ptr().addr(), size_of_val(values));
+}
+
+/// From now on these are public.
+pub(crate) fn make_public<T: Copy>(values: &[T]) {
+    request(MAKE_DEFINED, values.as_ptr().addr(), size_of_val(values));
+}

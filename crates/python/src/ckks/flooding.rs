@@ -1,0 +1,62 @@
+use keywright_ckks::Flooding;
+use pyo3::prelude::*;
+
+use crate::ckks::ciphertext::PyCiphertext;
+use crate::errors::Failure;
+use crate::stored::not_pickled;
+
+/// How decryptions under one secret are flooded before they are handed out, and how many may still be.
+///
+/// Gaussian noise hides the error of a ciphertext, which depends on the secret. Whoever sees the ciphertexts and
+/// all flooded decryptions finds the secret with a probability of at most 2^-bits where he could not without them,
+/// and tells them from decryptions that never met the secret with an advantage of at most 2^-(bits/2 + 2). See
+/// docs/handing-out.md (Li, Micciancio, Schultz and Sorrell, CRYPTO 2022).
+///
+/// Make one for a secret and keep it: every decryption that leaves the owner counts, whatever process made it.
+///
+/// Args: bits: statistical bits over all queries, 1 to 64. queries: decryptions that will be handed out in all, of
+/// one ciphertext each, 1 to 2^32.
+///
+/// Raises: ParameterError: bits or queries are outside their range.
+#[pyclass(name = "Flooding", module = "keywright", frozen)]
+pub(crate) struct PyFlooding(pub(crate) Flooding);
+
+not_pickled!(PyFlooding);
+
+#[pymethods]
+impl PyFlooding {
+    #[new]
+    fn new(bits: u32, queries: u64) -> Result<Self, Failure> {
+        Ok(Self(Flooding::new(bits, queries)?))
+    }
+
+    /// Statistical bits over all queries.
+    #[getter]
+    fn bits(&self) -> u32 {
+        self.0.bits()
+    }
+
+    /// Decryptions that it was made for.
+    #[getter]
+    fn queries(&self) -> u64 {
+        self.0.queries()
+    }
+
+    /// Decryptions that are left of them.
+    #[getter]
+    fn remaining(&self) -> u64 {
+        self.0.remaining()
+    }
+
+    /// Bound on the absolute error of every value of a flooded decryption of this ciphertext; exceeded with
+    /// probability below 2^-40.
+    ///
+    /// Raises: FloodingError: that is as large as the values may be, or does not fit the modulus.
+    fn error_bound(&self, ciphertext: &PyCiphertext) -> Result<f64, Failure> {
+        Ok(self.0.error_bound(&ciphertext.0)?)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Flooding(bits={}, queries={}, remaining={})", self.bits(), self.queries(), self.remaining())
+    }
+}
