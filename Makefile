@@ -78,6 +78,7 @@ types: build $(HARDWARE_VENV)/.installed
 	$(BIN)/mypy benchmarks
 	MYPYPATH=$(HARDWARE_PYTHON) $(BIN)/mypy --python-executable $(HARDWARE_BIN)/python --exclude 'hardware/(build|\.venv)' hardware
 	MYPYPATH=python $(BIN)/stubtest keywright._core --mypy-config-file pyproject.toml
+	$(BIN)/python scripts/stub_docstrings.py --check
 
 deny: $(DENY)
 	$(DENY) --locked check --hide-inclusion-graph bans licenses sources

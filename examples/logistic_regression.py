@@ -165,7 +165,7 @@ class Trainer:
         wanted += [(step, top - 3) for step in along] + [(-step, top - 4) for step in along]
         rotations = [kw.KeySpec.rotation(parameters, step, level) for step, level in wanted]
         product = kw.KeySpec.relinearization(parameters, top)
-        return list(dict.fromkeys([*plan.required_keys(), product, *rotations]))
+        return list(dict.fromkeys([*plan.required_keys, product, *rotations]))
 
     def receive(self, upload: bytes) -> kw.Ciphertext:
         """A batch in slots, from what a thin client sent."""

@@ -96,7 +96,7 @@ def bootstrap(log_n: int | None, level: int) -> dict[str, Any]:
 
     plan = kw.BootstrapperPlan.preset(f"{PRESET}_real", slots=SLOTS, subrings=SUBRINGS, input_log_n=log_n)
     parameters, way = plan.parameters, [] if log_n is None else [15, 14]
-    specs = plan.required_keys()
+    specs = plan.required_keys
     for source, to in pairwise([16, *way]):
         ring = parameters.subring(to)
         specs += [*kw.KeySpec.ring_down(parameters, to, source=source), kw.KeySpec.rotation(ring, 1)]
@@ -130,7 +130,7 @@ def bootstrap(log_n: int | None, level: int) -> dict[str, Any]:
         "slots_to_coeffs_cpu_s": first,
         "slots_to_coeffs_key_bytes": sum(spec.bytes for spec in plan.stage_keys["slots_to_coeffs"]),
         "cpu_s": [seconds.cpu for _, seconds in whole],
-        "key_bytes": sum(spec.bytes for spec in plan.required_keys()),
+        "key_bytes": sum(spec.bytes for spec in plan.required_keys),
         "predicted_bits": plan.predicted_bits(1),
         "bits": bits,
     }

@@ -11,7 +11,7 @@ parameters, keys and ciphertexts:
 >>> evaluator = kw.Evaluator(parameters, generator.evaluation_keys(rotations=[1]))
 >>> x = evaluator(encryptor.encrypt([1.0, 2.0, 3.0, 4.0], slots=4))
 >>> y = x * x + 2 * (x << 1)
->>> kw.Decryptor(secret).decrypt(y.ciphertext).round(3).tolist()
+>>> kw.Decryptor(secret).decrypt(y).round(3).tolist()
 [5.0, 10.0, 17.0, 18.0]
 """
 
@@ -59,7 +59,6 @@ from keywright._core import (
     set_threads,
     threads,
 )
-from keywright.choosing_parameters import parameters_for_circuit
 from keywright.errors import (
     AggregationError,
     BackendError,
@@ -90,7 +89,6 @@ from keywright.errors import (
     ScaleError,
     SecurityError,
 )
-from keywright.matrices import matrix_transform
 from keywright.values import Encrypted, EncryptedIntegers
 
 if TYPE_CHECKING:
@@ -174,9 +172,7 @@ __all__ = [
     "key_set_head",
     "load_client",
     "load_server",
-    "matrix_transform",
     "nn",
-    "parameters_for_circuit",
     "presets",
     "read_key_set_head",
     "security",

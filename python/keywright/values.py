@@ -11,13 +11,10 @@ from keywright._core import (
     BfvCiphertext,
     BfvEvaluator,
     Ciphertext,
-    Decryptor,
     Evaluator,
-    Flooding,
     LinearTransform,
 )
 from keywright.errors import PackingError
-from keywright.matrices import matrix_transform
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -29,7 +26,8 @@ if TYPE_CHECKING:
 class Encrypted:
     """A ciphertext bound to an evaluator, for formulas; made by ``evaluator(ciphertext)``.
 
-    ``+ - *`` take another value, a ciphertext, or numbers on either side; ``/`` numbers; ``@`` a matrix;
+    ``+ - *`` take another value, a ciphertext, or numbers on either side; ``/`` numbers; ``@`` a matrix on
+    either side;
     ``**`` a positive integer; ``<<`` and ``>>`` rotate the slots. Products are relinearized and rescaled. A
     sum of different scales brings the operand of the higher level to the scale of the other, which costs it a
     level it has to spare: nothing is lost, and the sum has the level of the lower operand. Where no level is
@@ -119,19 +117,35 @@ class Encrypted:
             raise ZeroDivisionError("encrypted values cannot be divided by 0")
         return self * (1.0 / divisors)
 
-    def __matmul__(self, matrix: "ArrayLike | LinearTransform") -> Self:
+    def __matmul__(self, matrix: "ArrayLike") -> Self:
         """The product of the values, as a row of ``slots`` numbers, with a matrix of up to so many rows and
         columns; what it has no columns for is 0. One level.
 
+        Raises:
+            EncodeError: the matrix has another shape.
+            MissingKeyError: a rotation has no key.
+        """
+        if isinstance(matrix, LinearTransform):
+            raise TypeError(
+                "a LinearTransform multiplies from the left: transform @ x; for x @ M make it of M.T"
+            )
+        return self.__rmatmul__(np.transpose(matrix))
+
+    def __rmatmul__(self, matrix: "ArrayLike | LinearTransform") -> Self:
+        """The product of a matrix of up to ``slots`` rows and columns with the values, as a column; what it
+        has no rows for is 0. One level.
+
         Args:
-            matrix: real, or what `matrix_transform` made of it, which says the rotations that need keys.
+            matrix: real or complex, or a `LinearTransform`, which is encoded once and says the rotations that
+                need keys.
 
         Raises:
+            EncodeError: the matrix has another shape.
             MissingKeyError: a rotation has no key.
         """
         if not isinstance(matrix, LinearTransform):
-            level = self.ciphertext.level
-            matrix = matrix_transform(self.evaluator.parameters, matrix, self._slots, level)
+            parameters, level = self.evaluator.parameters, self.ciphertext.level
+            matrix = LinearTransform(parameters, matrix, self._slots, level)
         return self._with(self.evaluator.linear_transform(self.ciphertext, matrix))
 
     def dot(self, other: "Operand") -> Self:
@@ -181,10 +195,6 @@ class Encrypted:
         """1 where this value is larger than the other one, 0 where it is smaller, 1/2 where they are equal;
         of values that are at most 1 apart, where they are not too close: see `sign`."""
         return ((self - other).sign(bits) + 1) / 2
-
-    def decrypt(self, decryptor: Decryptor, flooding: Flooding | None = None) -> "NDArray[np.float64]":
-        """The values of the slots, with noise for whoever they are handed to where `flooding` is given."""
-        return decryptor.decrypt(self.ciphertext, flooding)
 
     def __lshift__(self, steps: int) -> Self:
         """Slots moved to the left: ``numpy.roll(slots, -steps)``."""

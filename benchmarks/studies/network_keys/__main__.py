@@ -141,7 +141,7 @@ def _of_lists(made: Mapping[str, Network]) -> dict[str, object]:
         "mp_special": f"{chain.p[0]:g}",
         "mp_weight": read("fhe_mp_cnn_resnet20")["params"]["hamming_weight"],
         "mp_keys": estimate["keys_incl_conjugation"],
-        "mp_two_hops": len(mp_cnn.workload.highest_levels()) - (estimate["keys_incl_conjugation"] - 1),
+        "mp_two_hops": len(mp_cnn.workload.highest_levels) - (estimate["keys_incl_conjugation"] - 1),
         "mp_gib": f"{estimate['all_keys_GiB']:.0f}",
         "mp_gb": f"{estimate['all_keys_bytes'] / GB:.0f}",
         "mp_digits": len(largest.digits),

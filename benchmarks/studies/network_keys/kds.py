@@ -115,7 +115,7 @@ def computed(model: CostModel, hops: int) -> tuple[str, dict[str, object]]:
         headings += [f"{name} ({column.rotations} / {column.powers} keys), GB", "s"]
     top, theirs = published_bytes(16, 30, 1), COUNTS["ResNet-20, all required, alpha 1"][1]
     require(top == 16 * 2**16 * 31 * 32 and KEY == 16 * 2**16 * 32 * 32, "theirs have 32 digits, not 31")
-    low = sum(level <= LOW for level in network(False).highest_levels().values())
+    low = sum(level <= LOW for level in network(False).highest_levels.values())
     require(2 * low > alone.rotations, f"most rotations are needed at level {LOW} or below")
     require(alone.rotations > theirs, "the list has more rotations than they have keys")
 
@@ -160,7 +160,7 @@ class Column:
         bootstrapping = {a for group in workload.groups if _bootstraps(group) for a in group.targets}
         group = AutomorphismGroup(16)
         powers = {group.rotation(sign << bit) for bit in range(15) for sign in (1, -1)}
-        self.rotations, self.powers = len(workload.highest_levels()), len(powers | bootstrapping)
+        self.rotations, self.powers = len(workload.highest_levels), len(powers | bootstrapping)
 
     def bytes_of(self, row: Row) -> int:
         """Bytes by the formula, both halves stored: for all levels of one key, or of one for each alpha."""

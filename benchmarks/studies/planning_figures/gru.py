@@ -118,7 +118,7 @@ def main() -> int:
     rows, _ = split(len(x), np.random.default_rng(SEED))
     program, workload = compiled(model, x[list(rows[:CALIBRATION])])
     with (record_folder(options.out, "planning") / "gru.jsonl").open("w") as out:
-        print(json.dumps({"levels": program.depth, "rotations": len(workload.highest_levels())}), file=out)
+        print(json.dumps({"levels": program.depth, "rotations": len(workload.highest_levels)}), file=out)
         for rows_of in (key_sets(workload, CostModel()), accuracy(program, model, options.data)):
             for row in rows_of:
                 print(json.dumps(row), file=out, flush=True)

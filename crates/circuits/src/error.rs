@@ -111,6 +111,18 @@ pub enum CircuitError {
         /// `log2` of the largest number.
         max: u32,
     },
+    /// A matrix that does not multiply the slots.
+    #[error(
+        "a matrix of {rows} x {columns} does not multiply {slots} slots; give one of 1 to {slots} rows and columns, or more slots"
+    )]
+    MatrixShape {
+        /// Its rows.
+        rows: usize,
+        /// Its columns.
+        columns: usize,
+        /// The number of slots.
+        slots: usize,
+    },
     /// A diagonal of the wrong length.
     #[error("diagonal {index} has {found} values; it needs one per slot: {expected}")]
     DiagonalLength {

@@ -116,6 +116,31 @@ pub enum CkksError {
     /// A number of summands that is not a power of two.
     #[error("{0} slots cannot be summed by doubling; use a power of two, with zeros in the slots left over")]
     NotPowerOfTwo(usize),
+    /// A number that no circuit has.
+    #[error("{what}={value}; {bounds}")]
+    Circuit {
+        /// Which number.
+        what: &'static str,
+        /// The number.
+        value: String,
+        /// What to give.
+        bounds: &'static str,
+    },
+    /// No ring is large enough for a circuit.
+    #[error(
+        "no ring of up to 2^17 has depth={depth}, precision={precision}, slots={slots} and magnitude={magnitude} at 128 bits \
+         of security; ask for less, or bootstrap"
+    )]
+    NoRing {
+        /// Levels.
+        depth: usize,
+        /// Bits after the point.
+        precision: u32,
+        /// Values in a ciphertext.
+        slots: usize,
+        /// Largest absolute value of a result.
+        magnitude: f64,
+    },
     /// No preset of that name.
     #[error("there is no preset `{name}`; there are {known}")]
     UnknownPreset {

@@ -5,6 +5,7 @@
 //! different scales, are errors.
 
 mod ciphertext;
+mod circuit;
 pub mod encoder;
 mod encryption;
 mod error;
@@ -14,6 +15,7 @@ mod parameters;
 mod plaintext;
 
 pub use ciphertext::{Ciphertext, ErrorEstimate, Packing};
+pub use circuit::Circuit;
 pub use encryption::{Decryptor, Encryptor, SeededCiphertext};
 pub use error::CkksError;
 pub use evaluator::{Evaluator, SCALE_TOLERANCE};

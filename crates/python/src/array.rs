@@ -129,6 +129,25 @@ pub(crate) fn real_rows(values: &Bound<'_, PyAny>, count: usize) -> Result<(Vec<
     }
 }
 
+/// The numbers of a matrix, row by row, and how many columns it has.
+///
+/// # Errors
+/// [`Refusal::Values`] for what is not a matrix of numbers.
+pub(crate) fn matrix_rows(values: &Bound<'_, PyAny>) -> Result<(Vec<Complex64>, usize), Failure> {
+    let found = Array::new(values)?;
+    let shape: Vec<usize> = found.array.getattr("shape")?.extract()?;
+    match (&shape[..], found.kind) {
+        (&[_, columns], 'b' | 'i' | 'u' | 'f' | 'c') => Ok((found.contiguous("complex128")?, columns)),
+        _ => {
+            let (shape, dtype) = (found.array.getattr("shape")?.str()?, found.dtype.str()?);
+            let reason = format!(
+                "values have shape {shape} and dtype {dtype}; pass a matrix of numbers, (rows, columns)"
+            );
+            Err(Refusal::Values(reason).into())
+        }
+    }
+}
+
 /// A vector or a scalar of integers.
 pub(crate) enum Integers {
     Vector(Vec<i64>),

@@ -1,9 +1,21 @@
-//! The right-hand side of an operation.
+//! What operations take: ciphertexts, bound to an evaluator or not, and numbers.
 
 use pyo3::PyClass;
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
+
+/// A ciphertext, or that of what operators return.
+///
+/// # Errors
+/// A `TypeError` for anything else.
+pub(crate) fn unbound<C: PyClass>(value: &Bound<'_, PyAny>) -> Result<Py<C>, Failure> {
+    let found = match value.getattr("ciphertext") {
+        Ok(bound) => bound.cast_into::<C>().map_err(PyErr::from)?,
+        Err(_) => value.cast::<C>().map_err(PyErr::from)?.clone(),
+    };
+    Ok(found.unbind())
+}
 
 /// A ciphertext, or numbers that are encoded to suit the left-hand side.
 pub(crate) enum Operand<C, N> {

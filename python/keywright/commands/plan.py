@@ -427,7 +427,7 @@ def _read_workload(path: Path) -> planning.Workload:
 
 def _counted(workload: planning.Workload) -> str:
     uses = sum(group.count * len(group.targets) for group in workload.groups)
-    return f"{uses:,} automorphisms of {len(workload.highest_levels())} kinds"
+    return f"{uses:,} automorphisms of {len(workload.highest_levels)} kinds"
 
 
 def _row(

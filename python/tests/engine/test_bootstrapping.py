@@ -118,7 +118,7 @@ def own(plan: kw.BootstrapperPlan) -> Bootstrapping:
     parameters = plan.parameters
     secret = kw.SecretKey.generate(parameters, ENTROPY)
     generator = kw.KeyGenerator(secret, ENTROPY)
-    keys = generator.evaluation_keys(specs=plan.required_keys(), relinearization=False)
+    keys = generator.evaluation_keys(specs=plan.required_keys, relinearization=False)
     evaluator = kw.Evaluator(parameters, keys)
     encryptor = kw.Encryptor(generator.public_key(), ENTROPY)
     return Bootstrapping(plan, secret, generator, keys, encryptor, evaluator, kw.Bootstrapper(plan))
@@ -143,7 +143,7 @@ def test_a_key_budget_is_kept_and_the_values_come_back() -> None:
     encryptor = kw.Encryptor(generator.public_key(), ENTROPY)
     values = np.exp(1j * np.arange(parameters.max_slots))
     for plan in plans:
-        keys = generator.evaluation_keys(specs=plan.required_keys(), relinearization=False)
+        keys = generator.evaluation_keys(specs=plan.required_keys, relinearization=False)
         kinds = {spec.kind for spec in plan.stage_keys["coeffs_to_slots"]}
         assert "sparse_to_dense" in kinds
         evaluator, bootstrapper = kw.Evaluator(parameters, keys), kw.Bootstrapper(plan)
@@ -315,7 +315,7 @@ def test_the_stages_are_the_whole(full: Bootstrapping) -> None:
 def test_one_bootstrapper_serves_two_owners_at_once(full: Bootstrapping) -> None:
     secret = kw.SecretKey.generate(full.parameters)
     generator = kw.KeyGenerator(secret)
-    keys = generator.evaluation_keys(specs=full.plan.required_keys(), relinearization=False)
+    keys = generator.evaluation_keys(specs=full.plan.required_keys, relinearization=False)
     values = full.fresh()
     theirs = kw.Encryptor(generator.public_key()).encrypt(-values, level=full.plan.input_level)
     with ThreadPoolExecutor() as threads:
@@ -340,7 +340,7 @@ def test_coefficients_of_a_client_enter_and_leave(full: Bootstrapping) -> None:
 
 
 def test_keys_are_known_before_they_are_made(full: Bootstrapping) -> None:
-    specs, by_stage = full.plan.required_keys(), full.plan.stage_keys
+    specs, by_stage = full.plan.required_keys, full.plan.stage_keys
     assert list(by_stage) == STAGES
     assert {spec.kind for spec in by_stage["mod_raise"]} == {"dense_to_sparse", "sparse_to_dense"}
     assert set(specs) == {spec for stage in by_stage.values() for spec in stage}
@@ -356,7 +356,7 @@ def test_keys_are_known_before_they_are_made(full: Bootstrapping) -> None:
 def test_key_generation_reports_and_stops(
     full: Bootstrapping, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    specs, generator = full.plan.required_keys(), full.generator
+    specs, generator = full.plan.required_keys, full.generator
     seen: list[tuple[int, int]] = []
     path = tmp_path_factory.mktemp("keys") / "keys.kw"
     # In any order: the two keys of the ephemeral secret find each other.
@@ -395,7 +395,7 @@ def test_presets() -> None:
         assert not parameters.insecure
         assert plan.levels_left >= 1
         assert 0 <= plan.input_level < plan.output_level < parameters.max_level
-        assert 0 < sum(plan.key_bytes.values()) == sum(spec.bytes for spec in plan.required_keys())
+        assert 0 < sum(plan.key_bytes.values()) == sum(spec.bytes for spec in plan.required_keys)
     with pytest.raises(kw.ParameterError, match=kw.bootstrap_presets()[0]):
         kw.BootstrapperPlan.preset("N16_slow")
 
@@ -403,9 +403,7 @@ def test_presets() -> None:
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_missing_key_is_named_with_stage_and_level(full: Bootstrapping, stage: str) -> None:
     absent = full.plan.stage_keys[stage][-1]
-    present = [
-        s for s in full.plan.required_keys() if element(s) != element(absent) or s.level < absent.level
-    ]
+    present = [s for s in full.plan.required_keys if element(s) != element(absent) or s.level < absent.level]
     if stage == "mod_raise":
         present = [spec for spec in present if spec.kind != "dense_to_sparse"]
     keys = full.generator.evaluation_keys(specs=present, relinearization=False)
@@ -596,7 +594,7 @@ def test_every_choice_of_digits_and_levels_comes_back(alpha: int | str, key_leve
     plan = small_plan(wide_parameters(), slots=8, alpha=alpha, key_levels=key_levels)
     secret = kw.SecretKey.generate(plan.parameters, entropy=ENTROPY)
     generator = kw.KeyGenerator(secret)
-    keys = generator.evaluation_keys(specs=plan.required_keys(), relinearization=False)
+    keys = generator.evaluation_keys(specs=plan.required_keys, relinearization=False)
     values = np.linspace(-1, 1, 8) + 1j * np.linspace(1, -1, 8)
     encrypted = kw.Encryptor(generator.public_key()).encrypt(values, slots=8, level=plan.input_level)
     out = kw.Bootstrapper(plan).bootstrap(kw.Evaluator(plan.parameters, keys), encrypted)

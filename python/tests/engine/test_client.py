@@ -308,7 +308,7 @@ def test_squares_come_back_through_a_bootstrapping() -> None:
     upload = client.encrypt(numbers, dropped=1)
 
     # The server: it gets the keys, the parameters and the upload.
-    specs = [*plan.required_keys(), kw.KeySpec.relinearization(parameters, 5)]
+    specs = [*plan.required_keys, kw.KeySpec.relinearization(parameters, 5)]
     stream, keys = client.key_stream(specs, client.session()), kw.EvaluationKeys(parameters)
     while True:
         file = io.BytesIO()

@@ -137,7 +137,7 @@ def test_a_polynomial(parameters: kw.Parameters, secret: kw.SecretKey, slots: in
         ciphertext = decryptor.encrypt(values, slots=slots).expand()
         result = decryptor.decrypt(evaluator.polynomial(ciphertext, coefficients, basis))
         squares.append((result - evaluate(decryptor.decrypt(ciphertext), coefficients)) ** 2)
-    within(float(np.mean(squares)), float(np.mean(gains**2)) * predicted(model.rescaling(), unit))
+    within(float(np.mean(squares)), float(np.mean(gains**2)) * predicted(model.rescaling, unit))
 
 
 def test_an_outline_has_no_keys(parameters: kw.Parameters, secret: kw.SecretKey) -> None:

@@ -105,7 +105,7 @@ def test_the_stages_of_a_bootstrap_hold_what_is_predicted(storage: str, values: 
         ephemeral_weight=32,
     )
     generator = kw.KeyGenerator(kw.SecretKey.generate(parameters))
-    keys = generator.evaluation_keys(specs=plan.required_keys(), relinearization=False)
+    keys = generator.evaluation_keys(specs=plan.required_keys, relinearization=False)
     evaluator, b = kw.Evaluator(parameters, keys), kw.Bootstrapper(plan, storage=storage)
     slots = np.random.default_rng(1).uniform(-1, 1, plan.slots)
     given = kw.Encryptor(generator.public_key()).encrypt(slots, level=plan.input_level)

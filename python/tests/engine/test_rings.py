@@ -231,7 +231,7 @@ def test_a_bootstrap_begins_in_a_small_ring() -> None:
     assert rings == {10}
     assert [spec.kind for spec in plan.stage_keys["mod_raise"]] == ["ring_up_to_sparse", "sparse_to_dense"]
     specs = [
-        *plan.required_keys(),
+        *plan.required_keys,
         *kw.KeySpec.ring_down(parameters, 11),
         *kw.KeySpec.ring_down(parameters, 10, source=11),
         kw.KeySpec.relinearization(parameters.subring(11)),

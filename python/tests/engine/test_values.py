@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import keywright as kw
 import numpy as np
@@ -30,7 +31,7 @@ class Pair:
     w: Vector
 
     def error(self, found: kw.Encrypted, expected: Vector | float) -> float:
-        return float(np.abs(found.decrypt(self.decryptor) - expected).max())
+        return float(np.abs(self.decryptor.decrypt(found) - expected).max())
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def pair() -> Pair:
     parameters = kw.Parameters.from_bits(11, [52, *[42] * 10], [60], 42, insecure=True)
     secret = kw.SecretKey.generate(parameters)
     generator, rng = kw.KeyGenerator(secret), np.random.default_rng(6)
-    rotations = kw.matrix_transform(parameters, MATRIX, SLOTS).rotations
+    rotations = kw.LinearTransform(parameters, MATRIX.T, SLOTS).rotations
     keys = generator.evaluation_keys(rotations=sorted({*rotations, *POWERS}))
     evaluator, encryptor = kw.Evaluator(parameters, keys), kw.Encryptor(generator.public_key())
     v, w = rng.uniform(-0.5, 0.5, (2, SLOTS))
@@ -69,14 +70,82 @@ def test_operators_of_vectors(pair: Pair, name: str) -> None:
 
 
 def test_a_matrix_is_encoded_once(pair: Pair) -> None:
-    transform = kw.matrix_transform(pair.parameters, MATRIX, SLOTS)
-    assert (pair.x @ transform).ciphertext.error_bound == (pair.x @ MATRIX).ciphertext.error_bound
+    transform = kw.LinearTransform(pair.parameters, MATRIX.T, SLOTS)
+    once, found = transform @ pair.x, pair.x @ MATRIX
+    assert once.ciphertext.error_bound == found.ciphertext.error_bound
+    assert (pair.decryptor.decrypt(once) == pair.decryptor.decrypt(found)).all()
     assert set(transform.rotations) <= set(range(1, SLOTS))
-    for shape in ((SLOTS + 1, 2), (2, SLOTS + 1), (3,), (0, 3)):
+    for shape in ((SLOTS + 1, 2), (2, SLOTS + 1), (0, 3), (3, 0)):
         with pytest.raises(kw.EncodeError, match="does not multiply 16 slots"):
             pair.x @ np.ones(shape)
+    for value in (np.ones(3), 2.0, np.array([["a"]])):
+        with pytest.raises(kw.EncodeError, match="pass a matrix of numbers"):
+            pair.x @ value
+    with pytest.raises(TypeError, match="multiplies from the left"):
+        pair.x @ transform  # type: ignore[operator]
     with pytest.raises(kw.MissingKeyError):
         kw.Evaluator(pair.parameters)(pair.x.ciphertext) @ MATRIX
+
+
+@pytest.mark.parametrize("complexity", [0, 1j])
+def test_a_matrix_is_that_of_its_diagonals(pair: Pair, complexity: complex) -> None:
+    matrix = MATRIX.T + complexity * MATRIX[::-1].T
+    square = np.zeros((SLOTS, SLOTS), complex)
+    square[:5, :12] = matrix
+    rows = np.arange(SLOTS)
+    diagonals = {r: square[rows, (rows + r) % SLOTS] for r in range(SLOTS)}
+    made = kw.LinearTransform(pair.parameters, matrix, SLOTS)
+    listed = kw.LinearTransform(pair.parameters, {r: d for r, d in diagonals.items() if d.any()}, SLOTS)
+    assert (made.rotations, made.bytes) == (listed.rotations, listed.bytes)
+    result = pair.x.evaluator.linear_transform(pair.x.ciphertext, made)
+    error = np.abs(pair.decryptor.decrypt_complex(result) - square @ pair.v)
+    assert error.max() <= result.error_bound
+
+
+def test_decryptors_take_what_operators_return(pair: Pair) -> None:
+    total = pair.x + pair.y
+    assert (pair.decryptor.decrypt(total) == pair.decryptor.decrypt(total.ciphertext)).all()
+    assert (pair.decryptor.decrypt_complex(total).real == pair.decryptor.decrypt(total)).all()
+    wrong: Any
+    for wrong in (3, None, pair.v, pair.parameters):
+        with pytest.raises(TypeError):
+            pair.decryptor.decrypt(wrong)
+
+
+def test_sparse_secrets_are_as_secure_as_their_bound() -> None:
+    sparse = kw.Parameters.from_bits(15, [60, 45, 45], [60], 45, secret_weight=192)
+    assert sparse.secret_distribution == "ternary of weight 192"
+    assert not sparse.insecure
+    assert sparse != kw.Parameters.from_bits(15, [60, 45, 45], [60], 45)
+    with pytest.raises(kw.SecurityError, match="weight 192"):
+        kw.Parameters.from_bits(15, [60] * 13, [60], 45, secret_weight=192)
+    kw.Parameters.from_bits(15, [60] * 13, [60], 45)
+    for log_n, weight in ((13, 192), (15, 31)):
+        with pytest.raises(kw.SecurityError):
+            kw.Parameters.from_bits(log_n, [40, 30], [40], 30, secret_weight=weight)
+    for weight in (0, 1 + (1 << 10)):
+        with pytest.raises(kw.ParameterError, match="Hamming weight"):
+            kw.Parameters.from_bits(10, [40], [40], 30, insecure=True, secret_weight=weight)
+
+
+def test_a_sparse_secret_decrypts() -> None:
+    weight, values = 8, np.arange(4.0)
+    parameters = kw.Parameters.from_bits(10, [50, 40], [50], 40, insecure=True, secret_weight=weight)
+    secret = kw.SecretKey.generate(parameters)
+    generator = kw.KeyGenerator(secret)
+    evaluator = kw.Evaluator(parameters, generator.evaluation_keys())
+    square = evaluator(kw.Encryptor(generator.public_key()).encrypt(values, slots=4)) ** 2
+    assert np.abs(kw.Decryptor(secret).decrypt(square) - values**2).max() <= square.ciphertext.error_bound
+    # Its error is smaller than of a dense one, which is what it is for.
+    dense = kw.Parameters.from_bits(10, [50, 40], [50], 40, insecure=True)
+    other = kw.KeyGenerator(kw.SecretKey.generate(dense))
+    square_of_dense = (
+        kw.Evaluator(dense, other.evaluation_keys())(
+            kw.Encryptor(other.public_key()).encrypt(values, slots=4)
+        )
+        ** 2
+    )
+    assert square.ciphertext.error_bound < square_of_dense.ciphertext.error_bound
 
 
 def test_what_cannot_be_divided(pair: Pair) -> None:
@@ -96,7 +165,7 @@ def test_comparisons_are_off_by_what_they_state(pair: Pair) -> None:
     sign = pair.x.sign(bits)
     assert sign.ciphertext.level == pair.x.ciphertext.level - composite.levels
     noise = sign.ciphertext.error_bound
-    assert np.abs(sign.decrypt(pair.decryptor) - np.sign(v))[far].max() <= composite.error + noise
+    assert np.abs(pair.decryptor.decrypt(sign) - np.sign(v))[far].max() <= composite.error + noise
     assert pair.error(sign, composite(v)) <= noise
     for found, expected in (
         (pair.x.abs(bits), np.abs(v)),
@@ -106,7 +175,7 @@ def test_comparisons_are_off_by_what_they_state(pair: Pair) -> None:
         assert pair.error(found, expected) <= 2 * bound + found.ciphertext.error_bound
     compared = pair.x.compare(pair.y, bits)
     apart = np.abs(v - w) > jump
-    errors = np.abs(compared.decrypt(pair.decryptor) - (v > w))
+    errors = np.abs(pair.decryptor.decrypt(compared) - (v > w))
     assert errors[apart].max() <= composite.error / 2 + compared.ciphertext.error_bound
     with pytest.raises(kw.KeywrightError, match="4 to 14 bits"):
         pair.x.sign(3)
@@ -116,7 +185,7 @@ def test_comparisons_are_off_by_what_they_state(pair: Pair) -> None:
     ("depth", "precision", "slots"), [(0, 10, 1), (1, 20, 64), (3, 20, 4096), (2, 30, 100), (9, 24, 8192)]
 )
 def test_parameters_from_what_a_circuit_needs(depth: int, precision: int, slots: int) -> None:
-    parameters = kw.parameters_for_circuit(depth=depth, precision=precision, slots=slots, magnitude=8.0)
+    parameters = kw.Parameters.for_circuit(depth=depth, precision=precision, slots=slots, magnitude=8.0)
     assert parameters.max_level == depth
     assert parameters.max_slots >= slots
     assert not parameters.insecure
@@ -137,13 +206,14 @@ def test_parameters_from_what_a_circuit_needs(depth: int, precision: int, slots:
 
 def test_circuits_without_parameters() -> None:
     for needs, part in (
-        ({"depth": -1}, "depth=-1; give at least 0"),
         ({"depth": 1, "precision": 0}, "precision=0"),
         ({"depth": 1, "slots": 0}, "slots=0"),
-        ({"depth": 1, "magnitude": 0.0}, "magnitude=0.0"),
+        ({"depth": 1, "magnitude": 0.0}, "magnitude=0;"),
         ({"depth": 1, "precision": 50}, "no ring"),
         ({"depth": 90, "precision": 20}, "no ring"),
+        ({"depth": 1 << 60}, "no ring"),
+        ({"depth": 1, "magnitude": math.nan}, "magnitude=NaN"),
         ({"depth": 1, "slots": 1 << 17}, "no ring"),
     ):
         with pytest.raises(kw.ParameterError, match=part):
-            kw.parameters_for_circuit(**needs)
+            kw.Parameters.for_circuit(**needs)

@@ -19,7 +19,7 @@ class EveryPlan:
         """With at most so many hops for a target."""
         self._workload, self._model, self._hops = workload, model, hops
         chain = workload.chain
-        automorphisms: list[Automorphism | None] = [*workload.highest_levels()]
+        automorphisms: list[Automorphism | None] = [*workload.highest_levels]
         if workload.relinearizations:
             automorphisms.append(None)
         self.keys = sorted(

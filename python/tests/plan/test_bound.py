@@ -76,7 +76,7 @@ def every_plan(opened: OpenWorkload, hops: int) -> Iterator[tuple[int, float]]:
     levels = sorted({group.level for group in every.groups})
     (relinearization,) = every.relinearizations
     found = [shape for level in levels for shape in shapes(every.chain, level)]
-    options = [[None, *(PlannedKey(a, shape) for shape in found)] for a in every.highest_levels()]
+    options = [[None, *(PlannedKey(a, shape) for shape in found)] for a in every.highest_levels]
     relinearized = [
         (shape.stored_bytes, relinearization.count * cost.alone)
         for shape in found

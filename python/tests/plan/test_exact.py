@@ -118,7 +118,7 @@ def test_an_incomplete_program_proves_nothing(seed: int, monkeypatch: pytest.Mon
     complete, restricted = Optimizer(workload, MODEL), Optimizer(workload, MODEL, every_level=False)
     assert complete.complete
     assert not restricted.complete
-    assert not Optimizer(workload, MODEL, ways=0).complete or len(workload.highest_levels()) == 1
+    assert not Optimizer(workload, MODEL, ways=0).complete or len(workload.highest_levels) == 1
     monkeypatch.setattr(planning, "EXACT_COLUMNS", restricted.columns)
     planner = Planner(workload, MODEL, max_hops=2)
     plan = planner.best(Budget(seconds=limit))

@@ -29,6 +29,34 @@ impl<'a> From<&'a BTreeMap<usize, Vec<Complex64>>> for Diagonals<'a> {
     }
 }
 
+/// The diagonals of a matrix, row by row, that are not 0; of one of zeros the first.
+///
+/// # Errors
+/// [`CircuitError::MatrixShape`] for more rows or columns than slots, or none.
+pub fn diagonals_of(
+    values: &[Complex64],
+    columns: usize,
+    slots: usize,
+) -> Result<BTreeMap<usize, Vec<Complex64>>, CircuitError> {
+    let rows = values.len().checked_div(columns).unwrap_or(0);
+    if rows == 0 || rows > slots || columns > slots {
+        return Err(CircuitError::MatrixShape { rows, columns, slots });
+    }
+    let zeros = || vec![Complex64::ZERO; slots];
+    let mut diagonals = BTreeMap::new();
+    for (i, row) in values.chunks_exact(columns).enumerate() {
+        for (j, &value) in row.iter().enumerate().filter(|(_, value)| **value != Complex64::ZERO) {
+            let diagonal: &mut Vec<Complex64> =
+                diagonals.entry((j + slots - i) % slots).or_insert_with(zeros);
+            diagonal[i] = value;
+        }
+    }
+    if diagonals.is_empty() {
+        diagonals.insert(0, zeros());
+    }
+    Ok(diagonals)
+}
+
 /// One diagonal, over its least period, a power of two.
 pub(super) enum Diagonal<'a> {
     Real(Cow<'a, [f64]>),

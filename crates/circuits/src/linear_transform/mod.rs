@@ -62,7 +62,7 @@ mod storage;
 mod tiers;
 mod transform;
 
-pub use diagonals::Diagonals;
+pub use diagonals::{Diagonals, diagonals_of};
 pub use evaluate::evaluate;
 pub use norms::Spread;
 pub use plan::{BsgsPlan, GiantSteps, SwitchShape, TransformCost};

@@ -7,6 +7,8 @@ use crate::bfv::plaintext;
 use crate::bfv::seeded_ciphertext::PyBfvSeededCiphertext;
 use crate::errors::Failure;
 use crate::keys::secret_key::PySecretKey;
+use crate::operand::unbound;
+use crate::parameters::keys::KeyParameters;
 use crate::randomness::Randomness;
 use crate::stored::opaque;
 use crate::threads::compute;
@@ -37,7 +39,16 @@ impl PyBfvDecryptor {
         Ok(Self { secret, rng: Randomness::new(entropy)? })
     }
 
+    /// The parameters of the secret.
+    #[getter]
+    fn parameters(&self) -> KeyParameters {
+        self.secret.get().parameters.clone()
+    }
+
     /// The N values as int64, centred: above -t/2 and at most t/2.
+    ///
+    /// Args:
+    ///     ciphertext: a ciphertext, or what operators returned.
     ///
     /// Raises:
     ///     NoiseError: the noise is too large to tell the values; or the ciphertext belongs to another key.
@@ -45,12 +56,14 @@ impl PyBfvDecryptor {
     fn decrypt<'py>(
         &self,
         py: Python<'py>,
-        ciphertext: &PyBfvCiphertext,
+        ciphertext: &Bound<'py, PyAny>,
     ) -> Result<Bound<'py, PyArray1<i64>>, Failure> {
+        let ciphertext = unbound::<PyBfvCiphertext>(ciphertext)?;
+        let ciphertext = &ciphertext.get().0;
         let secret = self.secret.get();
         let values = compute(py, || -> Result<_, Failure> {
             let decryptor = Decryptor::new(secret.parameters.bfv()?, &secret.key)?;
-            Ok(decryptor.decrypt(&ciphertext.0)?.decode())
+            Ok(decryptor.decrypt(ciphertext)?.decode())
         })?;
         Ok(values.into_pyarray(py))
     }
@@ -61,10 +74,12 @@ impl PyBfvDecryptor {
     ///
     /// Raises:
     ///     MixedParametersError: the ciphertext belongs to other parameters.
-    fn noise_budget(&self, py: Python<'_>, ciphertext: &PyBfvCiphertext) -> Result<f64, Failure> {
+    fn noise_budget(&self, py: Python<'_>, ciphertext: &Bound<'_, PyAny>) -> Result<f64, Failure> {
+        let ciphertext = unbound::<PyBfvCiphertext>(ciphertext)?;
+        let ciphertext = &ciphertext.get().0;
         let secret = self.secret.get();
         compute(py, || -> Result<_, Failure> {
-            Ok(Decryptor::new(secret.parameters.bfv()?, &secret.key)?.noise_budget(&ciphertext.0)?)
+            Ok(Decryptor::new(secret.parameters.bfv()?, &secret.key)?.noise_budget(ciphertext)?)
         })
     }
 

@@ -5,6 +5,7 @@ use crate::bfv::ciphertext::PyBfvCiphertext;
 use crate::bfv::plaintext;
 use crate::errors::Failure;
 use crate::keys::public_key::PyPublicKey;
+use crate::parameters::keys::KeyParameters;
 use crate::randomness::Randomness;
 use crate::stored::opaque;
 
@@ -31,6 +32,12 @@ impl PyBfvEncryptor {
     fn new(public_key: Py<PyPublicKey>, entropy: Option<[u8; 32]>) -> Result<Self, Failure> {
         public_key.get().parameters.bfv()?;
         Ok(Self { key: public_key, rng: Randomness::new(entropy)? })
+    }
+
+    /// The parameters of the key.
+    #[getter]
+    fn parameters(&self) -> KeyParameters {
+        self.key.get().parameters.clone()
     }
 
     /// Encrypts integers.

@@ -23,7 +23,7 @@ use crate::threads::compute;
 /// `slots_to_coeffs`, `mod_raise`, `coeffs_to_slots` and `eval_mod`, each of which can be used alone. All of them raise,
 /// before anything is computed and with the stage's name as `stage` and the level of its input as `stage_level`,
 ///
-///     MissingKeyError: a key of `plan.required_keys()` is missing.
+///     MissingKeyError: a key of `plan.required_keys` is missing.
 ///     KeyUseError: a key has other special primes than the matrices it is for.
 ///     LevelError: the ciphertext is below the stage's level.
 ///     ScaleError: its scale is more than a part in 128 from the one planned.
@@ -112,7 +112,7 @@ impl PyBootstrapper {
     /// The same values at the output level and the parameters' scale.
     ///
     /// Args:
-    ///     evaluator: with the keys of `plan.required_keys()`.
+    ///     evaluator: with the keys of `plan.required_keys`.
     ///     ciphertext: `plan.slots` slots of values whose parts are at most 1, at the input level or above. Its scale is that of the parameters or,
     ///         in the order "mod_raise_first", any up to `plan.coefficients_scale` at level 0, and any at levels above.
     ///

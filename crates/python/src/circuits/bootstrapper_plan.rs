@@ -405,6 +405,7 @@ impl PyBootstrapperPlan {
 
     /// Every key that bootstrapping uses, each once, at the level at which it is used: the `specs` of
     /// `KeyGenerator.evaluation_keys` or, if they are not to be in memory all at once, `save_evaluation_keys`.
+    #[getter]
     fn required_keys(&self) -> Vec<PyKeySpec> {
         self.plan.required_keys().into_iter().map(|spec| self.key(spec)).collect()
     }

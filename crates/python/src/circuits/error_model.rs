@@ -72,6 +72,7 @@ impl PyErrorModel {
     }
 
     /// Of a rescaling, at the scale after it. A relinearization before it adds nothing of that size: it is divided by the prime.
+    #[getter]
     fn rescaling(&self) -> Pair {
         pair(noise::division_parts(self.parameters.0.rlwe()))
     }

@@ -8,8 +8,9 @@ use keywright_circuits::linear_transform::{
 use keywright_ckks::Complex64;
 use keywright_rlwe::{KeyElement, KeySpec};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
-use crate::array::{Numbers, log_slots, real_rows};
+use crate::array::{Numbers, log_slots, matrix_rows, real_rows};
 use crate::circuits::plan_arguments::parse_storage;
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::ckks::evaluator::PyEvaluator;
@@ -20,15 +21,17 @@ use crate::parameters::keys::KeyParameters;
 use crate::stored::not_pickled;
 use crate::threads::compute;
 
-/// A matrix on the slots, given by its diagonals and encoded for one level; applied by `Evaluator.linear_transform`.
+/// A matrix on the slots, encoded for one level: `transform @ x`, or `Evaluator.linear_transform`, is the product with the
+/// column of the slots.
 ///
-/// Diagonal r of a matrix M over n slots is M[i, (i + r) mod n]. Baby-step giant-step with double hoisting (Bossuat et
+/// Diagonal r of a matrix M over n slots is M[i, (i + r) mod n]; those that are 0 take no time. Baby-step giant-step with double hoisting (Bossuat et
 /// al., Eurocrypt 2021, algorithm 6): r = i + j with the baby step i = r mod n1 and the giant step j. All its rotations
 /// are key switches over the same special primes, so its keys must have those of the transform: `key_specs` lists them.
 ///
 /// Args:
 ///     parameters: of the ciphertexts.
-///     diagonals: for each r, a vector of `slots` real or complex numbers.
+///     matrix: real or complex, of up to `slots` rows and columns: slots behind its columns are ignored, results behind its rows are
+///         0. Or a dict of its diagonals: for each r, a vector of `slots` numbers.
 ///     slots: a power of two up to N/2, the default.
 ///     level: of the ciphertexts it takes, the highest by default; the result is one lower.
 ///     n1: number of possible baby steps; by default the one of least work.
@@ -38,7 +41,7 @@ use crate::threads::compute;
 ///
 /// Raises:
 ///     LevelError: the level does not exist or is 0.
-///     EncodeError: a diagonal is not a vector of `slots` finite numbers, or has coefficients of 2^62 or more that are to be kept.
+///     EncodeError: a matrix of another shape, a diagonal that is not a vector of `slots` finite numbers, or one that has coefficients of 2^62 or more that are to be kept.
 ///     ParameterError: slots, n1 or a special prime is not legal, there are no diagonals, or a storage is not known.
 #[pyclass(name = "LinearTransform", module = "keywright", frozen)]
 pub(crate) struct PyLinearTransform {
@@ -51,11 +54,11 @@ not_pickled!(PyLinearTransform);
 #[pymethods]
 impl PyLinearTransform {
     #[new]
-    #[pyo3(signature = (parameters, diagonals, slots=None, level=None, n1=None, special=None, *, storage="encoded"))]
+    #[pyo3(signature = (parameters, matrix, slots=None, level=None, n1=None, special=None, *, storage="encoded"))]
     fn new(
         py: Python<'_>,
         parameters: &PyParameters,
-        diagonals: BTreeMap<usize, Bound<'_, PyAny>>,
+        matrix: &Bound<'_, PyAny>,
         slots: Option<usize>,
         level: Option<usize>,
         n1: Option<usize>,
@@ -63,6 +66,12 @@ impl PyLinearTransform {
         storage: &str,
     ) -> Result<Self, Failure> {
         let shape = Shape::new(parameters, slots, level, n1, special, storage)?;
+        if !matrix.is_instance_of::<PyDict>() {
+            let (values, columns) = matrix_rows(matrix)?;
+            let diagonals = linear_transform::diagonals_of(&values, columns, 1 << shape.log_slots)?;
+            return shape.make(py, parameters, Diagonals::Slots(&diagonals));
+        }
+        let diagonals: BTreeMap<usize, Bound<'_, PyAny>> = matrix.extract()?;
         let mut vectors = BTreeMap::new();
         for (r, values) in &diagonals {
             let vector = match Numbers::vector(values)? {

@@ -9,6 +9,8 @@ use crate::ckks::flooding::PyFlooding;
 use crate::ckks::seeded_ciphertext::PySeededCiphertext;
 use crate::errors::Failure;
 use crate::keys::secret_key::PySecretKey;
+use crate::operand::unbound;
+use crate::parameters::keys::KeyParameters;
 use crate::randomness::Randomness;
 use crate::stored::opaque;
 use crate::threads::compute;
@@ -36,9 +38,16 @@ impl PyDecryptor {
         Ok(Self { secret, rng: Randomness::new(entropy)? })
     }
 
+    /// The parameters of the secret.
+    #[getter]
+    fn parameters(&self) -> KeyParameters {
+        self.secret.get().parameters.clone()
+    }
+
     /// The real parts of the slots, or the coefficients, as float64: `ciphertext.slots` or N of them.
     ///
     /// Args:
+    ///     ciphertext: a ciphertext, or what operators returned.
     ///     flooding: adds the noise with which the values may be handed out; `Flooding.error_bound` says how far off
     ///         they are. Every call is one of its queries.
     ///
@@ -51,18 +60,20 @@ impl PyDecryptor {
     fn decrypt<'py>(
         &self,
         py: Python<'py>,
-        ciphertext: &PyCiphertext,
+        ciphertext: &Bound<'py, PyAny>,
         flooding: Option<&PyFlooding>,
     ) -> Result<Bound<'py, PyArray1<f64>>, Failure> {
+        let ciphertext = unbound::<PyCiphertext>(ciphertext)?;
+        let ciphertext = &ciphertext.get().0;
         let secret = self.secret.get();
         let parameters = secret.parameters.ckks()?;
         let flooding = self.flooded(flooding)?;
         let values = compute(py, || {
             let decryptor = Decryptor::new(parameters, &secret.key)?;
             match flooding {
-                None => decryptor.decrypt_real(&ciphertext.0),
+                None => decryptor.decrypt_real(ciphertext),
                 Some((flooding, mut rng)) => {
-                    decryptor.decrypt_real_flooded(&ciphertext.0, flooding, &mut rng)
+                    decryptor.decrypt_real_flooded(ciphertext, flooding, &mut rng)
                 }
             }
         })?;
@@ -81,17 +92,19 @@ impl PyDecryptor {
     fn decrypt_complex<'py>(
         &self,
         py: Python<'py>,
-        ciphertext: &PyCiphertext,
+        ciphertext: &Bound<'py, PyAny>,
         flooding: Option<&PyFlooding>,
     ) -> Result<Bound<'py, PyArray1<Complex64>>, Failure> {
+        let ciphertext = unbound::<PyCiphertext>(ciphertext)?;
+        let ciphertext = &ciphertext.get().0;
         let secret = self.secret.get();
         let parameters = secret.parameters.ckks()?;
         let flooding = self.flooded(flooding)?;
         let values = compute(py, || {
             let decryptor = Decryptor::new(parameters, &secret.key)?;
             match flooding {
-                None => decryptor.decrypt(&ciphertext.0),
-                Some((flooding, mut rng)) => decryptor.decrypt_flooded(&ciphertext.0, flooding, &mut rng),
+                None => decryptor.decrypt(ciphertext),
+                Some((flooding, mut rng)) => decryptor.decrypt_flooded(ciphertext, flooding, &mut rng),
             }
         })?;
         Ok(values.into_pyarray(py))

@@ -5,6 +5,7 @@ use crate::array::{Numbers, log_slots};
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::errors::Failure;
 use crate::keys::public_key::PyPublicKey;
+use crate::parameters::keys::KeyParameters;
 use crate::randomness::Randomness;
 use crate::stored::opaque;
 use crate::threads::compute;
@@ -28,6 +29,12 @@ impl PyEncryptor {
     #[pyo3(signature = (public_key, entropy=None))]
     fn new(public_key: Py<PyPublicKey>, entropy: Option<[u8; 32]>) -> Result<Self, Failure> {
         Ok(Self { key: public_key, rng: Randomness::new(entropy)? })
+    }
+
+    /// The parameters of the key.
+    #[getter]
+    fn parameters(&self) -> KeyParameters {
+        self.key.get().parameters.clone()
     }
 
     /// Encrypts a vector of real or complex numbers in slots.

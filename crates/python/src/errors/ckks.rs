@@ -87,6 +87,9 @@ pub(super) fn circuit<'py>(py: Python<'py>, error: &CircuitError) -> PyResult<De
         CircuitError::LogSlots { log_slots, max } => {
             described!(py, "ParameterError", what = "log_slots", value = log_slots, maximum = max)
         }
+        CircuitError::MatrixShape { rows, columns, slots } => {
+            described!(py, "EncodeError", count = rows.max(columns), bound = slots)
+        }
         CircuitError::DiagonalLength { index, found, expected } => {
             described!(py, "EncodeError", index = index, count = found, bound = expected)
         }
@@ -147,6 +150,10 @@ pub(super) fn ckks<'py>(py: Python<'py>, error: &CkksError) -> PyResult<Describe
         CkksError::NotPowerOfTwo(count) => {
             described!(py, "ParameterError", what = "number of slots", value = count)
         }
+        CkksError::Circuit { what, value, .. } => {
+            described!(py, "ParameterError", what = what, value = value)
+        }
+        CkksError::NoRing { depth, .. } => described!(py, "ParameterError", what = "depth", value = depth),
         CkksError::UnknownPreset { name, known } => {
             described!(py, "ParameterError", what = "preset", value = name, known = known)
         }

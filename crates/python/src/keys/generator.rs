@@ -87,6 +87,12 @@ impl PyKeyGenerator {
         Ok(Self { secret, rng: Randomness::new(entropy)? })
     }
 
+    /// The parameters of the secret.
+    #[getter(parameters)]
+    fn of_parameters(&self) -> KeyParameters {
+        self.parameters().clone()
+    }
+
     /// A public key, to be given to whoever encrypts.
     ///
     /// Args:

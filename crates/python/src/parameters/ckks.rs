@@ -1,4 +1,4 @@
-use keywright_ckks::{CkksLiteral, CkksParameters, PRESETS};
+use keywright_ckks::{Circuit, CkksLiteral, CkksParameters, PRESETS};
 use keywright_rlwe::{SecretDistribution, Security};
 use pyo3::prelude::*;
 
@@ -44,13 +44,15 @@ impl PyParameters {
     ///     p_bits: widths of the special primes, which only keys have.
     ///     log_scale: log2 of the factor by which fresh messages are scaled; near the widths of q_1, q_2, ...
     ///     insecure: allow moduli above the 128-bit bound, for experiments on data that need no protection.
+    ///     secret_weight: how many coefficients of the secret are not 0; about two thirds of them where not given. The bound is that of
+    ///         such secrets: there is one from degree 2^15 on, for weights of 192 or more.
     ///
     /// Raises:
-    ///     SecurityError: the ciphertext modulus is above the bound.
+    ///     SecurityError: the ciphertext modulus is above the bound, or there is none.
     ///     ParameterError: there are no such primes.
     ///     ScaleError: a value of 1 does not fit q_0.
     #[staticmethod]
-    #[pyo3(signature = (log_n, q_bits, p_bits, log_scale, insecure=false))]
+    #[pyo3(signature = (log_n, q_bits, p_bits, log_scale, insecure=false, *, secret_weight=None))]
     fn from_bits(
         py: Python<'_>,
         log_n: u32,
@@ -58,14 +60,41 @@ impl PyParameters {
         p_bits: Vec<u32>,
         log_scale: f64,
         insecure: bool,
+        secret_weight: Option<usize>,
     ) -> Result<Self, Failure> {
         py.detach(|| {
             let mut literal = CkksLiteral::from_bits(log_n, &q_bits, &p_bits, log_scale)?;
+            if let Some(weight) = secret_weight {
+                literal.rlwe.secret = SecretDistribution::Sparse { weight };
+            }
             if insecure {
                 literal.rlwe.security = Security::InsecureForExperiments;
             }
             Ok(Self(CkksParameters::new(literal)?))
         })
+    }
+
+    /// The parameters of the smallest ring that has so many levels, slots and bits at 128 bits of security.
+    ///
+    /// Args:
+    ///     depth: levels of the products, matrices and polynomials that follow each other.
+    ///     precision: bits after the point that an encryption has, in all slots at once except with probability below 2^-40; every
+    ///         operation adds up its operands' errors, and its own, which is smaller.
+    ///     slots: values in a ciphertext.
+    ///     magnitude: largest absolute value of a result.
+    ///
+    /// Raises:
+    ///     ParameterError: a number is out of its bounds, or no ring has so many levels of so many bits.
+    #[staticmethod]
+    #[pyo3(signature = (*, depth, precision=20, slots=1, magnitude=16.0))]
+    fn for_circuit(
+        py: Python<'_>,
+        depth: usize,
+        precision: u32,
+        slots: usize,
+        magnitude: f64,
+    ) -> Result<Self, Failure> {
+        py.detach(|| Ok(Self(CkksParameters::for_circuit(&Circuit { depth, precision, slots, magnitude })?)))
     }
 
     /// The same parameters with further subrings: smaller rings, to which ciphertexts of low levels can be switched.

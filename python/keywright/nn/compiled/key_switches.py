@@ -94,7 +94,7 @@ def list_key_switches(
                 for baby in transform.baby_steps(position):
                     if baby:
                         note(index, "rotation", baby, step.level + 1, f"c{operand}")
-            for giant in transform.giant_steps():
+            for giant in transform.giant_steps:
                 if giant:
                     note(index, "rotation", giant, step.level + 1, f"c{step.result}/{giant}")
     return tuple(found)

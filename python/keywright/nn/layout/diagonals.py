@@ -87,6 +87,7 @@ class DiagonalMatrix:
         """Rotations of one input, ascending; 0 needs no key."""
         return sorted({r % self.n1 for r in self.diagonals[operand]})
 
+    @property
     def giant_steps(self) -> list[int]:
         """Rotations of partial sums, ascending; 0 needs no key."""
         return sorted({r - r % self.n1 for diagonals in self.diagonals for r in diagonals})

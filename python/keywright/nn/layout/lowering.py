@@ -34,7 +34,7 @@ class LoweredLinear:
         transforms = [transform for _, transform in self.rows]
         babies = [t.baby_steps(k) for t in transforms for k in range(len(t.diagonals))]
         return LayerWork(
-            rotations=sum(int(np.count_nonzero(t.giant_steps())) + len(self.folds) for t in transforms),
+            rotations=sum(int(np.count_nonzero(t.giant_steps)) + len(self.folds) for t in transforms),
             hoisted=sum(int(np.count_nonzero(steps)) for steps in babies),
             diagonals=sum(len(diagonals) for t in transforms for diagonals in t.diagonals),
         )

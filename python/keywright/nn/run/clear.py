@@ -81,7 +81,7 @@ class ClearBackend:
         ]
         values = [dict(diagonals) for diagonals in transform.diagonals]  # made once, not for every step
         total = np.zeros(slots)
-        for giant in transform.giant_steps():
+        for giant in transform.giant_steps:
             partial = np.zeros(slots)
             for operand, diagonals in enumerate(values):
                 for r in sorted(diagonals):

@@ -123,7 +123,7 @@ class SimulatedBackend:
             np.polynomial.chebyshev.chebval if basis == "chebyshev" else np.polynomial.polynomial.polyval
         )
         values = np.asarray(evaluate(a.values, coefficients), np.float64)
-        noise.add_amplified(values, noise.model.rescaling(), np.interp(a.values[:, 1:], grid, gains))
+        noise.add_amplified(values, noise.model.rescaling, np.interp(a.values[:, 1:], grid, gains))
         return replace(a, values=values, level=a.level - polynomial_depth(polynomial.degree))
 
     def drop_level(self, ct: Value, level: int) -> Value:
@@ -159,5 +159,5 @@ class SimulatedBackend:
 
     def _rescaled(self, values: Vector, level: int, scale: float, ring: int) -> SimulatedCiphertext:
         noise = self._noise[ring]
-        noise.add(values, noise.model.rescaling(), scale)
+        noise.add(values, noise.model.rescaling, scale)
         return SimulatedCiphertext(values, level, scale, ring)

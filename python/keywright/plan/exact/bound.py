@@ -82,7 +82,7 @@ class LowerBound:
 
     def _count(self, workload: Workload, max_hops: int) -> float:
         """Bytes of the fewest keys at each level that can make what is needed there."""
-        levels = sorted(workload.highest_levels().values(), reverse=True)
+        levels = sorted(workload.highest_levels.values(), reverse=True)
         total, keys = self._fixed_bytes, 0
         for made, level in enumerate(levels, 1):
             while comb(keys + max_hops, max_hops) - 1 < made:

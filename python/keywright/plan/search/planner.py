@@ -69,7 +69,7 @@ class Planner:
         if not self.points and not self.published:
             raise InfeasibleBudgetError(self._loud())
         self._bound = LowerBound(self.open, model, max_hops=max_hops)
-        self._needed = self.open.every().highest_levels()
+        self._needed = self.open.every().highest_levels
 
     def seconds(self, plan: KeyPlan) -> float:
         """Predicted time of the whole workload with a plan: what budgets are of."""

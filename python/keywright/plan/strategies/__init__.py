@@ -85,11 +85,11 @@ class _Ark:
         half = group.slots // 2
         signed = {
             a: a.step - group.slots if a.step > half else a.step
-            for a in workload.highest_levels()
+            for a in workload.highest_levels
             if not a.conjugate
         }
         found = ark_keys(signed.values(), "time" if self.time else "memory").decompositions
-        out: dict[Automorphism, Sequence[Automorphism]] = {a: [a] for a in workload.highest_levels()}
+        out: dict[Automorphism, Sequence[Automorphism]] = {a: [a] for a in workload.highest_levels}
         for a, step in signed.items():
             out[a] = [group.rotation(value) for value in found[step]]
         return out

@@ -153,7 +153,7 @@ def _variants(plans: Sequence[BootstrapperPlan]) -> list[tuple[BootstrapperPlan,
 
 
 def _bytes(plan: BootstrapperPlan) -> int:
-    return sum(spec.bytes for spec in plan.required_keys())
+    return sum(spec.bytes for spec in plan.required_keys)
 
 
 def _fixed(plan: BootstrapperPlan) -> object:

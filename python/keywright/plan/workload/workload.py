@@ -237,6 +237,7 @@ class Workload:
         rings = ring_seconds(self.chain, self.ring_switches, model)
         return rings + sum(use.seconds(self.chain, model) for use in self.ephemeral)
 
+    @property
     def highest_levels(self) -> dict[Automorphism, int]:
         """Every automorphism with the highest level at which it is needed, sorted."""
         out: dict[Automorphism, int] = {}
