@@ -88,6 +88,8 @@ fn secret(bytes: &[u8]) -> bool {
     let Ok(packed) = read_secret(client_parameters(), bytes) else { return false };
     let mut written = Vec::new();
     write_secret(client_parameters(), packed, &mut written).expect("what loads can be written");
-    assert!(is_old(bytes) || written == bytes, "another encoding loads");
+    // Secrets of smaller rings may follow: they are another reader's.
+    let followed = written.len() < bytes.len();
+    assert!(is_old(bytes) || followed || written == bytes, "another encoding loads");
     true
 }

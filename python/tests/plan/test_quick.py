@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from keywright.plan.keys.budget import Budget, InfeasibleBudgetError
 from keywright.plan.search.quick import plan_jointly
-from keywright.plan.search.rings import divide_budget
+from keywright.plan.search.joint import divide_budget
 
 
 def frontier(points: list[tuple[int, int]]) -> list[tuple[Any, float]]:
