@@ -19,8 +19,8 @@ from keywright.plan.cost.calibration import Calibration, stored_calibration
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import smaller_rings
 from keywright.plan.keys.time_prediction import predict_plan
-from keywright.plan.search.quick import QuickPlanner, open_ring
 from keywright.plan.search.joint import divide_budget
+from keywright.plan.search.quick import QuickPlanner, open_ring
 from keywright.plan.workload.network import convert, convert_bootstrap, on_parameters, open_bootstraps
 
 from .helpers.arguments import add_batch_argument, add_preset_argument

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from keywright.plan.keys.budget import Budget, InfeasibleBudgetError
-from keywright.plan.search.quick import plan_jointly
 from keywright.plan.search.joint import divide_budget
+from keywright.plan.search.quick import plan_jointly
 
 
 def frontier(points: list[tuple[int, int]]) -> list[tuple[Any, float]]:
