@@ -200,8 +200,9 @@ def inspect(source: _Path | _Bytes) -> dict[str, Any]:
 
     Returns:
         A dict with `kind`, `format_version`, `bytes`, `log_n`, `q_count`, `p_count`, `insecure`, `fingerprint` (of the
-        parameters), `secret` (whether it must stay with its owner), and, by kind, `keys` (of a set, or master keys: element, level,
-        alpha, seeded, bytes each), `log_scale` or `plaintext_modulus`.
+        parameters), `key_identity` (of the secret that it belongs to; None of a joint key, of an object of no key,
+        and of files of format version 1), `secret` (whether it must stay with its owner), and, by kind, `keys` (of
+        a set, or master keys: element, level, alpha, seeded, bytes each), `log_scale` or `plaintext_modulus`.
 
     Raises:
         FormatError: they are not of Keywright, or their header is damaged.
@@ -568,9 +569,11 @@ class BfvCiphertext:
     def parameters(self) -> BfvParameters:
         """The parameters it belongs to."""
     @property
-    def key_identity(self) -> str | None: ...
+    def key_identity(self) -> str | None:
+        """The identity of the secret key that decrypts it, 32 hexadecimal digits; None if it is not known."""
     @property
-    def level(self) -> int: ...
+    def level(self) -> int:
+        """Number of times that `mod_switch` can still drop a prime."""
     @property
     def degree(self) -> int:
         """Degree in the secret: 1, or 2 after `multiply_lazy`."""
@@ -608,9 +611,11 @@ class BfvSeededCiphertext:
     def parameters(self) -> BfvParameters:
         """The parameters it belongs to."""
     @property
-    def key_identity(self) -> str | None: ...
+    def key_identity(self) -> str | None:
+        """The identity of the secret key that decrypts it, 32 hexadecimal digits; None if it is not known."""
     @property
-    def level(self) -> int: ...
+    def level(self) -> int:
+        """Number of times that `mod_switch` can drop a prime."""
     @property
     def packing(self) -> str:
         """ "slots" or "coefficients": where its values are."""
@@ -803,10 +808,15 @@ class SecretKey:
             RandomnessError: the operating system gives no randomness.
         """
     @property
-    def parameters(self) -> _KeyParameters: ...
+    def parameters(self) -> _KeyParameters:
+        """The parameters it belongs to."""
     @property
-    def key_identity(self) -> str: ...
-    def to_bytes(self) -> _Bytes: ...
+    def key_identity(self) -> str:
+        """What tells keys and ciphertexts of this secret from those of others: 32 hexadecimal digits, which say
+        nothing of it.
+        """
+    def to_bytes(self) -> _Bytes:
+        """The secret as bytes, unencrypted: keep them as you keep a password. Python does not wipe them."""
     @staticmethod
     def from_bytes(data: _Bytes, parameters: _KeyParameters) -> SecretKey:
         """A secret from the bytes of `to_bytes`.
@@ -825,10 +835,15 @@ class SecretKey:
 class PublicKey:
     """A key that anyone may have, to encrypt for the owner of the secret."""
     @property
-    def parameters(self) -> _KeyParameters: ...
+    def parameters(self) -> _KeyParameters:
+        """The parameters it belongs to."""
     @property
-    def key_identity(self) -> str | None: ...
-    def to_bytes(self) -> _Bytes: ...
+    def key_identity(self) -> str | None:
+        """What tells keys and ciphertexts of this secret from those of others: 32 hexadecimal digits; None if it is
+        not known.
+        """
+    def to_bytes(self) -> _Bytes:
+        """The key as bytes, to be read by `from_bytes`."""
     @staticmethod
     def from_bytes(data: _Bytes, parameters: _KeyParameters) -> PublicKey:
         """A key from the bytes of `to_bytes`.
@@ -1007,9 +1022,13 @@ class SwitchingKey:
     def parameters(self) -> _KeyParameters:
         """The parameters it belongs to."""
     @property
-    def key_identity(self) -> str | None: ...
+    def key_identity(self) -> str | None:
+        """What tells keys and ciphertexts of this secret from those of others: 32 hexadecimal digits; None if it is
+        not known.
+        """
     @property
-    def spec(self) -> KeySpec: ...
+    def spec(self) -> KeySpec:
+        """What it switches, at which level, with which digits."""
     @property
     def bytes(self) -> int:
         """Bytes in memory; a seeded key has half of an unseeded one."""
@@ -1131,10 +1150,20 @@ class EvaluationKeys:
             KeySpecError: there are two keys to or from an ephemeral secret of one weight.
         """
     @property
-    def parameters(self) -> _KeyParameters: ...
+    def parameters(self) -> _KeyParameters:
+        """The parameters of its keys."""
     @property
-    def key_identity(self) -> str | None: ...
-    def add(self, key: SwitchingKey) -> None: ...
+    def key_identity(self) -> str | None:
+        """What tells keys and ciphertexts of this secret from those of others: 32 hexadecimal digits; None if it is
+        not known.
+        """
+    def add(self, key: SwitchingKey) -> None:
+        """Adds a key; operations that run already go on without it.
+
+        Raises:
+            KeyMismatchError: the key was made with another secret than the others.
+            MixedParametersError: the key belongs to other parameters.
+        """
     @property
     def bytes(self) -> int:
         """Bytes of all keys, in memory or not."""
@@ -1646,9 +1675,11 @@ class Ciphertext:
     def parameters(self) -> Parameters:
         """The parameters it belongs to."""
     @property
-    def key_identity(self) -> str | None: ...
+    def key_identity(self) -> str | None:
+        """The identity of the secret key that decrypts it, 32 hexadecimal digits; None if it is not known."""
     @property
-    def log_n(self) -> int: ...
+    def log_n(self) -> int:
+        """log2 of the degree of its ring."""
     @property
     def n(self) -> int:
         """Degree of its ring."""
@@ -1675,7 +1706,10 @@ class Ciphertext:
         """Bytes of its residues in memory."""
     @property
     def error_bound(self) -> float:
-        """Bound on the absolute error of every value, derived without decrypting; exceeded with probability below 2^-40."""
+        """Bound on the absolute error of every value, derived without decrypting; exceeded with probability below
+        2^-40. Infinite if values as large as `magnitude_bound` do not fit the modulus, where they may have
+        overflowed.
+        """
     @property
     def magnitude_bound(self) -> float:
         """Bound on the absolute value of every value, derived without decrypting."""
@@ -1707,9 +1741,11 @@ class SeededCiphertext:
     def parameters(self) -> Parameters:
         """The parameters it belongs to."""
     @property
-    def key_identity(self) -> str | None: ...
+    def key_identity(self) -> str | None:
+        """The identity of the secret key that decrypts it, 32 hexadecimal digits; None if it is not known."""
     @property
-    def log_n(self) -> int: ...
+    def log_n(self) -> int:
+        """log2 of the degree of its ring."""
     @property
     def level(self) -> int:
         """Number of rescalings it admits."""
@@ -1980,22 +2016,44 @@ class ChemDistinguisher:
 class Decryptor:
     """Decrypts with the secret, and encrypts with it: half the bytes of a public-key encryption.
 
-    What it decrypts contains the error of the ciphertext, which depends on the secret: do not hand it to those who know
-    the ciphertext and its message (IND-CPA-D, see SECURITY.md).
+    What it decrypts contains the error of the ciphertext, which depends on the secret: without flooding do not hand
+    it to those who know the ciphertext and its message (IND-CPA-D, see SECURITY.md).
 
-    Args:
-        secret: the secret key.
-        entropy: 32 bytes that decide the randomness of encryptions, for tests only.
+    Args: secret: the secret key. entropy: 32 bytes that decide the randomness of encryptions and of flooding, for
+    tests only.
     """
     def __new__(cls, secret: SecretKey, entropy: _Bytes | None = None) -> Self: ...
     @property
-    def parameters(self) -> Parameters: ...
+    def parameters(self) -> Parameters:
+        """The parameters of the secret."""
     def decrypt(
         self, ciphertext: Ciphertext | Encrypted, flooding: Flooding | None = None
-    ) -> NDArray[np.float64]: ...
+    ) -> NDArray[np.float64]:
+        """The real parts of the slots, or the coefficients, as float64: `ciphertext.slots` or N of them.
+
+        Args:
+            ciphertext: a ciphertext, or what operators returned.
+            flooding: adds the noise with which the values may be handed out; `Flooding.error_bound` says how far off
+                they are. Every call is one of its queries.
+
+        Raises:
+            MixedParametersError: the ciphertext belongs to other parameters.
+            KeyMismatchError: it was made with another key.
+            MessageOverflowError: its values are larger than it allows.
+            FloodingError: the noise would leave nothing of the values, or no query is left.
+        """
     def decrypt_complex(
         self, ciphertext: Ciphertext | Encrypted, flooding: Flooding | None = None
-    ) -> NDArray[np.complex128]: ...
+    ) -> NDArray[np.complex128]:
+        """The slots as complex128; arguments as of `decrypt`.
+
+        Raises:
+            MixedParametersError: the ciphertext belongs to other parameters.
+            KeyMismatchError: it was made with another key.
+            MessageOverflowError: its values are larger than it allows.
+            PackingError: its values are in coefficients.
+            FloodingError: as of `decrypt`.
+        """
     def encrypt(
         self,
         values: ArrayLike,
@@ -2011,14 +2069,36 @@ class Decryptor:
 
 @final
 class Flooding:
+    """How decryptions under one secret are flooded before they are handed out, and how many may still be.
+
+    Gaussian noise hides the error of a ciphertext, which depends on the secret. Whoever sees the ciphertexts and
+    all flooded decryptions finds the secret with a probability of at most 2^-bits where he could not without them,
+    and tells them from decryptions that never met the secret with an advantage of at most 2^-(bits/2 + 2). See
+    docs/handing-out.md (Li, Micciancio, Schultz and Sorrell, CRYPTO 2022).
+
+    Make one for a secret and keep it: every decryption that leaves the owner counts, whatever process made it.
+
+    Args: bits: statistical bits over all queries, 1 to 64. queries: decryptions that will be handed out in all, of
+    one ciphertext each, 1 to 2^32.
+
+    Raises: ParameterError: bits or queries are outside their range.
+    """
     def __new__(cls, bits: int, queries: int) -> Self: ...
     @property
-    def bits(self) -> int: ...
+    def bits(self) -> int:
+        """Statistical bits over all queries."""
     @property
-    def queries(self) -> int: ...
+    def queries(self) -> int:
+        """Decryptions that it was made for."""
     @property
-    def remaining(self) -> int: ...
-    def error_bound(self, ciphertext: Ciphertext) -> float: ...
+    def remaining(self) -> int:
+        """Decryptions that are left of them."""
+    def error_bound(self, ciphertext: Ciphertext) -> float:
+        """Bound on the absolute error of every value of a flooded decryption of this ciphertext; exceeded with
+        probability below 2^-40.
+
+        Raises: FloodingError: that is as large as the values may be, or does not fit the modulus.
+        """
 
 @final
 class Evaluator:

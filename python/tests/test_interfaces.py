@@ -12,7 +12,7 @@ import keywright as kw
 import pytest
 
 ROOMS = ("keywright", "keywright.nn", "keywright.serve", "keywright.inference", "keywright.plan")
-SERVERS = {"Server", "Service"}
+SERVERS = {"Server", "Service", "Workers"}
 """Their methods are what a server does, and the requests that it answers."""
 
 PROPERTIES = (property, functools.cached_property, types.GetSetDescriptorType)
@@ -41,6 +41,7 @@ ACTS = {
     "fastest": "searches",
     "frontier": "searches",
     "mean": "evaluates",
+    "refresh": "asks a server",
     "seen": "asks a server",
     "sum": "evaluates",
 }
