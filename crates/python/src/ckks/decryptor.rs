@@ -72,9 +72,7 @@ impl PyDecryptor {
             let decryptor = Decryptor::new(parameters, &secret.key)?;
             match flooding {
                 None => decryptor.decrypt_real(ciphertext),
-                Some((flooding, mut rng)) => {
-                    decryptor.decrypt_real_flooded(ciphertext, flooding, &mut rng)
-                }
+                Some((flooding, mut rng)) => decryptor.decrypt_real_flooded(ciphertext, flooding, &mut rng),
             }
         })?;
         Ok(values.into_pyarray(py))
