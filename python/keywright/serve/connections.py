@@ -9,7 +9,7 @@ import asyncio
 import time
 from typing import Any
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 MAX_CONNECTIONS = 512
@@ -36,7 +36,17 @@ class Connection(H11Protocol):
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
             self._waits_since = None
             scope[CONNECTION] = self
-            await answer(scope, receive, send)
+            cycle: RequestResponseCycle = self.cycle
+
+            async def rest() -> Message:
+                message = await receive()
+                if message["type"] == "http.disconnect" and cycle.body:
+                    # What came before the connection broke counts.
+                    message = {"type": "http.request", "body": bytes(cycle.body), "more_body": True}
+                    cycle.body.clear()
+                return message
+
+            await answer(scope, rest, send)
 
         self.app = app
 
