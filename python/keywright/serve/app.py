@@ -31,8 +31,8 @@ BUFFER_BYTES = 1 << 20
 EXPIRE_EVERY_S = 1.0
 
 SETTLE_S = 1.0
-"""How long a question how much has come waits for a piece that is being written: of one whose connection
-broke all that came shall count."""
+"""How long a question how much has come, or the next piece, waits for a piece that is being written: of one
+whose connection broke all that came shall count."""
 
 ROUTES = (
     ("/health", "GET", "health"),
@@ -152,10 +152,14 @@ class Routes:
     async def keys(self, request: Request) -> Response:
         """``GET /v1/keys/ID``."""
         name, tenant = _name(request, "keys"), self._tenant(request)
+        await self._settle(name, tenant)
+        return answer(self._service.keys(name, tenant))
+
+    async def _settle(self, name: str, tenant: str) -> None:
+        """Wait a little for a piece that is being written."""
         deadline = anyio.current_time() + SETTLE_S
         while not self._service.settled(name, tenant) and anyio.current_time() < deadline:
             await anyio.sleep(SETTLE_S / 20)
-        return answer(self._service.keys(name, tenant))
 
     async def receive_keys(self, request: Request) -> Response:
         """``PUT /v1/keys/ID?offset=N``: written as it comes, at most `BUFFER_BYTES` in memory."""
@@ -164,6 +168,7 @@ class Routes:
             raise BadRequestError("?offset= says at which byte the piece begins")
         length = _announced(request, MAX_PIECE)
         name, tenant = _name(request, "keys"), self._tenant(request)
+        await self._settle(name, tenant)
         begin = partial(self._service.begin_piece, name, int(offset), length, tenant)
         piece, buffer = await run_sync(begin), bytearray()
         try:
