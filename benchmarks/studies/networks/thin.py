@@ -117,7 +117,7 @@ def served(
     """The process that serves a model, and what it says when it does."""
     command = ["serve", str(folder), "--port", "0", "--memory", options.memory, "--json"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "keywright", "--threads", str(options.threads), *command],
+        [sys.executable, "-m", "keywright", *command, "--threads", str(options.threads)],
         cwd=HERE,
         env={**os.environ, "RAYON_NUM_THREADS": str(options.threads)},
         stdout=subprocess.PIPE,
@@ -164,7 +164,7 @@ def measure(options: argparse.Namespace, path: Path, console: Console) -> list[d
                 session.upload_keys()
                 sent, received = remote.take()
                 run |= {"keys_s": time.perf_counter() - start, "key_bytes": sent, "manifest_bytes": received}
-                run |= {"predicted_peak_bytes": said["predicted_peak_bytes"], "memory": said["memory"]}
+                run |= {"predicted_peak_bytes": said["predicted_peak_bytes"], "memory": said["memory"][0]}
                 run |= {"commit": machine.commit(), "load": os.getloadavg()[0]}
                 lines.append(take({"run": run}, raw))
                 for place, number in enumerate(missing):

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from keywright.serve import Server
 
 
+UPLOADS_BYTES = 64 << 20
+"""What uploads take of the process that listens, beside what it has at first."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
@@ -80,7 +84,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     models = [Model.load(folder) for folder in options.folders]
     page = {} if options.page is None else load_page(options.page)
     with terminal.progress("planning memory", None):
-        budget = memory_budget(options) // (options.workers * len(models))
+        own = resident_bytes() + UPLOADS_BYTES
+        budget = max(0, memory_budget(options) - own) // (options.workers * len(models))
         plans = [model.plan_process(budget, resident_bytes()) for model in models]
     with _state(options.state) as state:
         for model, planned in zip(models, plans, strict=True):
@@ -111,7 +116,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         with server, _signals(server):
             if terminal.json:
                 memory = {
-                    "predicted_peak_bytes": options.workers * sum(plan.memory.total for plan in plans),
+                    "predicted_peak_bytes": own + options.workers * sum(plan.memory.total for plan in plans),
                     "memory": [plan.memory.parts() for plan in plans],
                 }
                 hashes = [model.manifest.hash for model in models]

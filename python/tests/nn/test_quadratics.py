@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
 import onnx
 import pytest
 from keywright import nn
-from keywright.nn.graph.graph import Add, Graph, Input, Linear, Multiply, Shift
+from keywright.nn.graph.graph import Add, Graph, Input, Linear, Multiply, Polynomial, Shift
 from keywright.nn.graph.quadratics import complete_squares
 from keywright.nn.graph.simplify import simplify
 from keywright.nn.graph.sparse import SparseMatrix
@@ -49,6 +50,30 @@ def test_a_square_is_completed(seed: int) -> None:
         expected = graph.evaluate(x)[graph.output]
         # Vertices are below 50 here, so squares are below 2600 and each is rounded once or twice.
         assert np.abs(done.evaluate(x)[done.output] - expected).max() <= 2600 * 8 * 2**-52
+
+
+def test_a_square_of_equal_coefficients_is_completed() -> None:
+    graph = Graph()
+    x = graph.add(Input((SIZE,)))
+    graph.output = graph.add(Add((SIZE,), (graph.add(Multiply((SIZE,), (x, x))), x)))
+    done = complete_squares(graph)
+    assert kinds(done) == ["Input", "Shift", "Multiply", "Linear"]
+    values = np.linspace(-1, 1, SIZE)
+    assert np.abs(done.evaluate(values)[done.output] - values * (values + 1)).max() <= 2**-50
+
+
+def test_what_is_no_quadratic_takes_no_memory_for_each_element() -> None:
+    """A model of a few bytes can have hundreds of values of millions of elements."""
+    graph, shape = Graph(), (1 << 22,)
+    value = graph.add(Input(shape))
+    for _ in range(100):
+        value = graph.add(Polynomial(shape, (value,), np.array([0.0, 0.0, 0.0, 1.0])))
+    graph.output = value
+    tracemalloc.start()
+    complete_squares(graph)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8 * shape[0]
 
 
 @pytest.mark.parametrize("c2", [np.zeros(SIZE), np.r_[0.0, np.ones(SIZE - 1)], np.full(SIZE, 1e-9)])

@@ -1,6 +1,7 @@
 """Quadratic functions written out as in c2 * x * x + c1 * x + c0 become one square: one level instead of two,
 and one value for the layers behind instead of x and its square."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ MAX_VERTEX = 1e6
 
 @dataclass(frozen=True, eq=False)
 class _Quadratic:
-    """c0 + c1 * x + c2 * x^2 of the value ``base``, with a coefficient for each element."""
+    """c0 + c1 * x + c2 * x^2 of the value ``base``, with a coefficient for each element, or one for all."""
 
     base: int
     c0: Vector
@@ -35,8 +36,7 @@ def complete_squares(graph: Graph) -> Graph:
     for number, node in graph.nodes.items():
         form = _form(node, forms)
         if form is None:
-            size = int(np.prod(node.shape, dtype=np.int64))
-            form = _Quadratic(number, np.zeros(size), np.ones(size), np.zeros(size))
+            form = _Quadratic(number, np.zeros(()), np.ones(()), np.zeros(()))
         elif isinstance(node, Add) and form.square and form.c1.any() and (form.c2 != 0).all():
             vertex = form.c1 / (2 * form.c2)
             if np.abs(vertex).max() <= MAX_VERTEX:
@@ -51,10 +51,13 @@ def _label(graph: Graph, node: Add) -> str:
 
 
 def _completed(graph: Graph, node: Add, form: _Quadratic, vertex: Vector, label: str) -> Linear:
-    shifted = graph.add(Shift(node.shape, (form.base,), vertex))
+    def each(coefficient: Vector) -> Vector:
+        return np.broadcast_to(coefficient, math.prod(node.shape)).copy()
+
+    shifted = graph.add(Shift(node.shape, (form.base,), each(vertex)))
     square = graph.add(Multiply(node.shape, (shifted, shifted), label))
-    rest = form.c0 - form.c2 * vertex**2
-    return Linear(node.shape, (square,), (SparseMatrix.diagonal(form.c2),), rest, label=label)
+    rest = each(form.c0 - form.c2 * vertex**2)
+    return Linear(node.shape, (square,), (SparseMatrix.diagonal(each(form.c2)),), rest, label=label)
 
 
 def _form(node: Node, forms: dict[int, _Quadratic]) -> _Quadratic | None:
