@@ -20,7 +20,7 @@ from files import finish
 from gaussian import cumulative
 from ntt import primitive_root
 
-TABLE = cumulative()
+TABLE = cumulative("3.19", 63)
 MAGIC = b"\x89KWRT\r\n\x1a"
 PUBLIC_KEY, ENCRYPTION = 3 << 40, 4 << 40
 SHIFT_ADD_30, SHIFT_ADD_60 = (1 << 30) - (1 << 18) + 1, (1 << 60) - (1 << 18) + 1
