@@ -15,6 +15,9 @@ const DESCRIPTOR: usize = 44;
 const PARAMETERS: u16 = 0x0001;
 const CKKS_PARAMETERS: u16 = 0x0101;
 const BFV_PARAMETERS: u16 = 0x0201;
+/// A secret: its descriptor is the identity of the key, which follows from the body.
+const SECRET: u16 = 0x8001;
+const KEY_IDENTITY: usize = 16;
 /// Inputs are kept below this, so that a run stays fast.
 const LONGEST: usize = 1 << 18;
 
@@ -44,6 +47,7 @@ fn reseal_frame(object: &mut [u8]) {
     let last = object.len() - 4;
     let end = DESCRIPTOR.saturating_add(descriptor_len(object)).min(last - 4);
     identify(object, end);
+    identify_key(object, end, last);
     let mut checksum = crc32fast::Hasher::new();
     checksum.update(&object[..end]);
     object[end..end + 4].copy_from_slice(&checksum.clone().finalize().to_le_bytes());
@@ -69,6 +73,15 @@ fn identify(object: &mut [u8], end: usize) {
 }
 
 /// Where one mutation strikes: anywhere, in the header, in the descriptor, or in the body.
+/// A secret is of its own key: writes the identity anew.
+fn identify_key(object: &mut [u8], end: usize, last: usize) {
+    let kind = u16::from_le_bytes([object[KIND], object[KIND + 1]]);
+    if kind == SECRET && end == DESCRIPTOR + KEY_IDENTITY {
+        let found = Sha256::new_with_prefix("keywright key identity").chain_update(&object[end + 4..last]);
+        object[DESCRIPTOR..end].copy_from_slice(&found.finalize()[..KEY_IDENTITY]);
+    }
+}
+
 fn place(object: &[u8], random: &mut Random) -> usize {
     let end = (DESCRIPTOR + descriptor_len(object)).min(object.len());
     match random.below(8) {

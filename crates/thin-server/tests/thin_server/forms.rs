@@ -76,7 +76,7 @@ fn a_few_numbers_take_a_few_hundred_bytes() {
     let mut client = Client::generate(&thin, &mut entropy(1)).unwrap();
     let mut bytes = Vec::new();
     client.encrypt(&[1i64, 2, 3][..], Form::Compact([0, 0]), &mut bytes).unwrap();
-    assert_eq!(bytes.len(), 44 + 63 + 8 + 32 * 60 / 8);
+    assert_eq!(bytes.len(), 44 + 79 + 8 + 32 * 60 / 8);
 }
 
 #[test]
