@@ -80,7 +80,7 @@ FAULTS = (
         "serve/upload_store.py",
         "limit = time.monotonic() - self.expiry",
         "limit = time.time() - self.expiry",
-        ("serve/test_service.py", "step_of_the_clock"),
+        ("serve/test_key_sets.py", "step_of_the_clock"),
     ),
     Fault(
         "serve/jobs.py",

@@ -49,7 +49,8 @@ impl Directory {
     pub(crate) fn require_lengths(&self, parameters: &Parameters) -> Result<(), WireError> {
         for entry in &self.entries {
             let expected = key_len(&entry.spec, parameters)?;
-            if entry.bytes != expected && entry.bytes + KeyIdentity::BYTES as u64 != expected {
+            let first = entry.bytes.checked_add(KeyIdentity::BYTES as u64);
+            if entry.bytes != expected && first != Some(expected) {
                 return Err(WireError::Length { what: "a key of the set", found: entry.bytes, expected });
             }
         }
