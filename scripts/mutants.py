@@ -90,9 +90,9 @@ FAULTS = (
     ),
     Fault(
         "serve/remote.py",
-        "            except UnknownJobError:",
-        "            except WrongOffsetError:",
-        ("serve/test_remote.py", "after_a_restart or evaluation_that_nobody or lost_are_made"),
+        "            except UnknownKeysError:\n                self._drop_keys()",
+        "            except WrongOffsetError:\n                self._drop_keys()",
+        ("serve/test_remote.py", "server_lost_are_made"),
     ),
     Fault(
         "federated/strategy.py",
