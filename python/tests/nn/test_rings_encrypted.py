@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import keywright as kw
 import numpy as np
@@ -24,22 +23,11 @@ from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.ring.chain_sources import chain_of
 from numpy.typing import NDArray
 from tests.nn.test_bootstrapped_network import residual_network
+from tests.serve.network import ENTRY
 
 Build = Callable[..., onnx.ModelProto]
 ENTROPY = bytes(range(32))
 SUBRINGS = ((11, 6, None), (10, 4, None))
-
-
-BOOTSTRAP: dict[str, Any] = {
-    "slots_to_coeffs": 2,
-    "coeffs_to_slots": 2,
-    "log_ratio": 5,
-    "cosine_degree": 62,
-    "double_angles": 1,
-    "arcsine_degree": 7,
-    "values": "real",
-}
-"""For `ring_parameters`."""
 
 
 def ring_parameters() -> kw.Parameters:
@@ -51,7 +39,7 @@ def ring_parameters() -> kw.Parameters:
 
 def ring_plan() -> kw.BootstrapperPlan:
     """A bootstrap of 512 slots that begins in the ring of degree 2^10."""
-    return kw.BootstrapperPlan(ring_parameters(), **BOOTSTRAP, slots=512, input_log_n=10)
+    return kw.BootstrapperPlan(ring_parameters(), **ENTRY, slots=512, input_log_n=10)
 
 
 def rings_of(plan: kw.BootstrapperPlan) -> tuple[Ring, ...]:

@@ -15,16 +15,17 @@ from keywright.serve.errors import ModelFolderError
 from keywright.serve.model import Model, ModelRunner
 from tests.nn.conftest import build_model
 from tests.nn.test_bootstrapped_network import residual_network
-from tests.nn.test_rings_encrypted import BOOTSTRAP, ring_parameters, rings_of
+from tests.nn.test_rings_encrypted import ring_parameters, rings_of
+from tests.serve import network
 
 PRESET = "N16_QP1732_L9_S45_real"
-ENTRY = {**BOOTSTRAP, "slots": 256}
+ENTRY = {**network.ENTRY, "slots": 256}
 
 
 @pytest.fixture(scope="module")
 def model() -> Model:
     parameters = ring_parameters()
-    own = kw.BootstrapperPlan(parameters, **BOOTSTRAP, slots=512, input_log_n=10)
+    own = kw.BootstrapperPlan(parameters, **network.ENTRY, slots=512, input_log_n=10)
     samples = np.random.default_rng(8).uniform(-1, 1, (6, 2, 8, 8))
     target = nn.Target(
         slots=own.slots,
