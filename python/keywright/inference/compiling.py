@@ -298,7 +298,7 @@ def _compile_deep_thin(
     )
     program = nn.compile(model, target)
     plans = bootstrap_plans(program)
-    literal = deep_literal(deep_entry(program, shipped.plan, preset))
+    literal = deep_literal(deep_entry(program))
     entry = entry_plan(program, plans, plans[0].parameters, literal)
     return Model(name, program, plans[0].parameters, plans, entry, literal, labels)
 

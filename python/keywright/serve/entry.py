@@ -18,18 +18,12 @@ from .errors import ModelFolderError
 Literal = Mapping[str, Any]
 
 
-def deep_entry(program: nn.Program, preset: BootstrapperPlan, name: str) -> nn.Bootstrap:
-    """How ciphertexts enter a program that bootstraps with a preset: as they are bootstrapped in it, in the
-    largest ring, in as many slots as its inputs and outputs need.
-
-    Args:
-        program: the program.
-        preset: the bootstrapping as it is shipped.
-        name: of the preset.
-    """
-    own = program.bootstraps[0] if program.bootstraps else nn.Bootstrap.of(preset)
+def deep_entry(program: nn.Program) -> nn.Bootstrap:
+    """How ciphertexts enter a program that bootstraps: as they are bootstrapped in it, in the largest ring, in
+    as many slots as its inputs and outputs need."""
+    own = program.bootstraps[0]
     slots = max(own.slots, program.input_layout.period, program.output_layout.period)
-    return nn.Bootstrap(slots, own.input_level, own.output_level, preset=name)
+    return nn.Bootstrap(slots, own.input_level, own.output_level, preset=own.preset)
 
 
 def deep_literal(entry: nn.Bootstrap) -> dict[str, Any]:

@@ -81,6 +81,6 @@ def test_an_entry_holds_inputs_and_outputs(model: Model) -> None:
     small = kw.BootstrapperPlan(model.parameters, **{**ENTRY, "slots": 64})
     with pytest.raises(ModelFolderError, match="512 slots"):
         dataclasses.replace(model, entry=small)
-    chosen = deep_entry(model.program, kw.BootstrapperPlan.preset(PRESET), PRESET)
+    chosen = deep_entry(model.program)
     assert chosen.slots >= model.program.input_layout.period
     assert deep_literal(chosen)["output_level"] == model.program.bootstraps[0].output_level
