@@ -19,8 +19,8 @@ Literal = Mapping[str, Any]
 
 
 def deep_entry(program: nn.Program) -> nn.Bootstrap:
-    """How ciphertexts enter a program that bootstraps: as they are bootstrapped in it, in the largest ring, in
-    as many slots as its inputs and outputs need."""
+    """How ciphertexts enter a program that bootstraps: as they are bootstrapped in it, in the largest ring,
+    in as many slots as its inputs and outputs need."""
     own = program.bootstraps[0]
     slots = max(own.slots, program.input_layout.period, program.output_layout.period)
     return nn.Bootstrap(slots, own.input_level, own.output_level, preset=own.preset)
