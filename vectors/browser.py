@@ -49,7 +49,7 @@ def mac(key: bytes, *parts: bytes) -> bytes:
 
 
 def frame(kind: int, identity: bytes, descriptor: bytes, body: bytes) -> bytes:
-    """An object of docs/format.md."""
+    """An object of docs/reference/format.md."""
     head = MAGIC + struct.pack("<HH", 2, kind) + identity
     head += struct.pack("<IQ", len(descriptor), len(body)) + descriptor
     both = [zlib.crc32(head), zlib.crc32(head + body)]

@@ -119,7 +119,7 @@ def identity(packed: bytes) -> bytes:
 
 
 def frame(kind: int, log_n: int, descriptor: bytes, body: bytes) -> bytes:
-    """An object of docs/format.md; the fingerprint of its parameters is made up."""
+    """An object of docs/reference/format.md; the fingerprint of its parameters is made up."""
     head = MAGIC + (2).to_bytes(2, "little") + kind.to_bytes(2, "little")
     head += bytes([log_n, 1, 0, 1]) + bytes([0xA5] * 16)
     head += len(descriptor).to_bytes(4, "little") + len(body).to_bytes(8, "little") + descriptor

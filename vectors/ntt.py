@@ -1,4 +1,4 @@
-"""Evaluations of polynomials in the order of docs/conventions.md, each by Horner's rule.
+"""Evaluations of polynomials in the order of docs/reference/conventions.md, each by Horner's rule.
 
 The polynomial's coefficients are SplitMix64 from the prime as state, reduced. Each line: log2(N), prime, the
 root psi, then pairs of an index and the value at psi^(2 brv(index) + 1).

@@ -52,7 +52,7 @@ def test_ten_models_of_four_frameworks() -> None:
 
 @pytest.mark.parametrize("record", ["2026-11-23-models", "2026-11-23-tenseal"])
 def test_the_page_has_the_lines_of_the_record(record: str) -> None:
-    page = (HERE.parent / "docs" / "models.md").read_text().splitlines()
+    page = (HERE.parent / "docs" / "reproduction" / "models.md").read_text().splitlines()
     table = (HERE / "record" / record / "table.md").read_text().splitlines()
     lines = [line for line in table if line.startswith("|")]
     assert len(lines) >= 12

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use crate::random::Random;
 
 const MAGIC: &[u8] = b"\x89KWRT\r\n\x1a";
-/// Offsets of the frame, as in `docs/format.md`.
+/// Offsets of the frame, as in `docs/reference/format.md`.
 const KIND: usize = 10;
 const SUMMARY: usize = 12;
 const DESCRIPTOR_LEN: usize = 32;

@@ -1,7 +1,7 @@
 """Keywright: private inference on encrypted data, with RNS-CKKS and keys that are planned.
 
-`keywright.compile` takes a model, everything else is behind it: see docs/quickstart.md. Below it are
-parameters, keys and ciphertexts:
+`keywright.compile` takes a model, everything else is behind it: see docs/tutorials/quickstart.md. Below it
+are parameters, keys and ciphertexts:
 
 >>> import keywright as kw
 >>> parameters = kw.Parameters.preset("N13_QP214_S38")

@@ -1823,7 +1823,7 @@ class _PoolMetrics(TypedDict):
 @final
 class EncryptionPool(Generic[_Encrypted]):
     """Encryptions of zero made ahead, in background threads, each used for one message: what is left of an encryption when
-    the message is known is an addition. As secure as encrypting directly; see docs/cached-encryption.md.
+    the message is known is an addition. As secure as encrypting directly; see docs/explanation/cached-encryption.md.
 
     Entries are one-time masks of their messages: a file of them is encrypted, and must not be on a disk that is cloned or rolled back.
     A forked process cannot use its parent's pool.
@@ -2074,7 +2074,7 @@ class Flooding:
     Gaussian noise hides the error of a ciphertext, which depends on the secret. Whoever sees the ciphertexts and
     all flooded decryptions finds the secret with a probability of at most 2^-bits where he could not without them,
     and tells them from decryptions that never met the secret with an advantage of at most 2^-(bits/2 + 2). See
-    docs/handing-out.md (Li, Micciancio, Schultz and Sorrell, CRYPTO 2022).
+    docs/explanation/handing-out.md (Li, Micciancio, Schultz and Sorrell, CRYPTO 2022).
 
     Make one for a secret and keep it: every decryption that leaves the owner counts, whatever process made it.
 
@@ -2473,7 +2473,7 @@ class BootstrapperPlan:
     def key_bytes(self) -> dict[str, int]:
         """Bytes of the keys of each stage, in their order; a key of several stages counts for the first."""
     def predicted_bits(self, vectors: int = 1) -> tuple[float, float] | None:
-        """The precision to expect of what bootstrapping adds to the input's values, of parts uniform in [-1, 1]: `docs/bootstrapping.md` derives it.
+        """The precision to expect of what bootstrapping adds to the input's values, of parts uniform in [-1, 1]: `docs/explanation/bootstrapping.md` derives it.
 
         Args:
             vectors: how many vectors under one secret the worst part is looked for in.

@@ -2,7 +2,7 @@
 
 `ChemEncryptor` is Protocol 1 of Zhao, "Chem: Efficient Secure Aggregation with Cached Homomorphic Encryption
 in Federated Machine Learning Systems". `ChemDistinguisher` tells its ciphertexts apart without any key.
-docs/cached-encryption.md says why. Use `keywright.EncryptionPool`.
+docs/explanation/cached-encryption.md says why. Use `keywright.EncryptionPool`.
 
 Wheels do not have the scheme. The development build has it.
 

@@ -1,4 +1,4 @@
-"""Reads keys and ciphertexts from docs/format.md alone and computes their errors with the secret.
+"""Reads keys and ciphertexts from docs/reference/format.md alone and computes their errors with the secret.
 
 Primes are below 2^32: NumPy multiplies residues without overflow.
 """
@@ -84,7 +84,7 @@ def automorphism(polynomial: Signed, element: int) -> Signed:
 
 
 def uniform(seed: bytes, stream: int, digit: int, limb: int, q: int, n: int) -> Words:
-    """The expander of docs/format.md."""
+    """The expander of docs/reference/format.md."""
     out, missing = np.zeros(n, np.uint64), np.ones(n, bool)
     attempt, mask = 0, (1 << q.bit_length()) - 1
     while missing.any():

@@ -1,4 +1,4 @@
-"""What is a property and what is a method: alike in all public classes (docs/conventions.md)."""
+"""What is a property and what is a method: alike in all public classes (docs/reference/conventions.md)."""
 
 from __future__ import annotations
 

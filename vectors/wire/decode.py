@@ -1,4 +1,4 @@
-"""Read every file of v1/ and v2/ from the description in docs/format.md, compare contents with definitions.
+"""Read every file of v1/ and v2/ from docs/reference/format.md alone, compare contents with definitions.
 
 Standard library only, nothing of Keywright. The definition of the contents is in README.md beside this file.
 """

@@ -1,4 +1,4 @@
-/** Parameters of thin clients, written from docs/format.md (kind 0106), and the built module. */
+/** Parameters of thin clients, written from docs/reference/format.md (kind 0106), and the built module. */
 
 import { readFile } from "node:fs/promises";
 import { crc32 } from "node:zlib";

@@ -89,7 +89,7 @@ fn extreme_values_fill_the_modulus_without_overflow() {
     }
 }
 
-/// The decryption equation by schoolbook multiplication, with the expander of `docs/format.md`.
+/// The decryption equation by schoolbook multiplication, with the expander of `docs/reference/format.md`.
 #[test]
 fn a_ciphertext_is_what_the_documentation_says() {
     use sha2::{Digest, Sha256};

@@ -3,7 +3,7 @@
 //! [`BfvParameters`] hold everything precomputed; [`Ciphertext`]s carry a derived [`NoiseEstimate`]; an [`Evaluator`] borrows the
 //! keys it may use. Results are exact or an error: an operation whose estimate says that the result may not decrypt is refused,
 //! and so is the decryption of a ciphertext whose noise is too large. The maths, with invariants and noise, is in
-//! `docs/bfv.md`; ciphertexts multiply as in Kim, Polyakov and Zucca (ePrint 2021/204), on Halevi, Polyakov and Shoup
+//! `docs/explanation/bfv.md`; ciphertexts multiply as in Kim, Polyakov and Zucca (ePrint 2021/204), on Halevi, Polyakov and Shoup
 //! (ePrint 2018/117).
 #![forbid(unsafe_code)]
 

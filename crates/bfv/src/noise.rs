@@ -19,7 +19,7 @@ pub const SPARE_BITS: u32 = 1;
 ///   is up to `d! (d + 1)!` times what independent factors have (moments of complex normal variables).
 ///
 /// Deviations of dependent errors are added, not their squares, so that the estimate is an upper bound whatever the
-/// dependencies are. `docs/bfv.md` derives each rule.
+/// dependencies are. `docs/explanation/bfv.md` derives each rule.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NoiseEstimate {
     /// `log2` of the deviation, without the factor of the order.

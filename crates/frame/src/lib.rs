@@ -1,4 +1,4 @@
-//! The byte format of `docs/format.md`, as far as more than one crate writes or reads it.
+//! The byte format of `docs/reference/format.md`, as far as more than one crate writes or reads it.
 //!
 //! `keywright-wire` streams every object of the library through readers and writers of `std`. `keywright-client`
 //! writes a few of them to a sink, piece by piece, and reads them from slices, on a microcontroller too. Both take

@@ -5,7 +5,7 @@
 //! is known is one addition. A pool knows no scheme: messages are added by [`ckks`] and [`bfv`].
 //!
 //! The pool is as secure as the encryption that it makes ahead, because its outputs are the outputs of that encryption;
-//! `docs/cached-encryption.md` has the proof. An entry is the one-time mask of its message: who reads entries in
+//! `docs/explanation/cached-encryption.md` has the proof. An entry is the one-time mask of its message: who reads entries in
 //! memory or in an opened [`PoolFile`] reads the messages that are encrypted with them.
 //!
 //! The feature `insecure`, off by default, adds the module of that name: a published alternative that reuses its encryptions of

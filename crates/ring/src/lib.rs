@@ -2,7 +2,7 @@
 //!
 //! Polynomials of `Z_Q[X]/(X^N + 1)` are kept as residues modulo word-sized primes (RNS), one contiguous *limb* per
 //! prime. The heavy kernels exist in several [`Backend`]s that give the same bits; one is chosen at run time.
-//! Conventions (order of the NTT, Galois elements, widths) are those of `docs/conventions.md`.
+//! Conventions (order of the NTT, Galois elements, widths) are those of `docs/reference/conventions.md`.
 #![no_std]
 
 extern crate alloc;

@@ -1,7 +1,7 @@
 //! What a server does for thin clients (`keywright-client`): parameters to hand out, ciphertexts in, answers out.
 //! It has no use for a secret, and reads none.
 //!
-//! `docs/clients.md` has the steps between: raising the modulus, the program, and slots to coefficients.
+//! `docs/how-to/clients.md` has the steps between: raising the modulus, the program, and slots to coefficients.
 #![forbid(unsafe_code)]
 
 mod answer;

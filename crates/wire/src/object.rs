@@ -151,7 +151,7 @@ fn read_whole<T: Record>(
 /// Objects that may leave their owner.
 ///
 /// An object is written for, and read against, a context: the [`keywright_rlwe::Parameters`] it belongs to (`()` for
-/// parameters themselves). The format is described in `docs/format.md`.
+/// parameters themselves). The format is described in `docs/reference/format.md`.
 pub trait Wire: Record {
     /// Bytes of the whole object.
     ///

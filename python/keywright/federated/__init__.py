@@ -2,7 +2,7 @@
 
 `Encoding` declares bounds and precision, `SumKey` is the secret that the clients share. For Flower (``pip
 install keywright[federated]``): `EncryptionMod` in the ClientApp, `EncryptedFedAvg` in the ServerApp, or
-`ThresholdMod` and `ThresholdFedAvg` for clients that share no key. See docs/federated.md.
+`ThresholdMod` and `ThresholdFedAvg` for clients that share no key. See docs/how-to/federated.md.
 """
 
 from importlib import import_module

@@ -24,7 +24,8 @@ class Encoding:
 
     Attributes:
         bound: largest absolute value of a model value.
-        bits: bits of an integer with its sign, 2 to 40. Training amplifies rounding: see docs/federated.md.
+        bits: bits of an integer with its sign, 2 to 40. Training amplifies rounding: see
+            docs/how-to/federated.md.
         max_clients: most clients of one round. Room for more than declared is used if the modulus has it
             (`capacity`).
         max_weight: largest number of samples of one client.

@@ -40,8 +40,8 @@ class ThresholdFedAvg(FilteringFedAvg):
     ``threshold`` of the clients that were asked to train in it; one that vanishes is replaced by another, at
     the cost of one more exchange, as long as enough are left and at most `ThresholdParameters.MAX_SETS`
     times. The result is the plain average: the server and everybody it tells learn it. While all keep to the
-    protocol, no single update is learnt unless ``threshold`` clients collude. docs/threshold.md says what one
-    that does not can do.
+    protocol, no single update is learnt unless ``threshold`` clients collude.
+    docs/explanation/threshold.md says what one that does not can do.
 
     Args:
         encoding: the declaration that clients and server share.

@@ -5,8 +5,8 @@
 >>> found.cheapest, round(found.bits)
 ('bdd', 128)
 
-Costs are those of the literature, in dimension and modulus alone; docs/security-estimates.md says which,
-what they are compared with, and what an estimate is not.
+Costs are those of the literature, in dimension and modulus alone; docs/reference/security-estimates.md says
+which, what they are compared with, and what an estimate is not.
 """
 
 from .estimates import ATTACKS, Estimate, estimate, largest_modulus

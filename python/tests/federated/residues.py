@@ -1,5 +1,5 @@
-"""A second reader of threshold objects, written from docs/format.md and docs/conventions.md: their residues,
-the transform, and numbers modulo Q."""
+"""A second reader of threshold objects, written from docs/reference/format.md and
+docs/reference/conventions.md: their residues, the transform, and numbers modulo Q."""
 
 import hashlib
 import math
@@ -36,7 +36,7 @@ def largest_primes(log_n: int, bits: int) -> Iterable[int]:
 
 
 class Transform:
-    """Evaluations modulo a prime in the order of docs/conventions.md.
+    """Evaluations modulo a prime in the order of docs/reference/conventions.md.
 
     Args:
         log_n: log2 of the ring degree.

@@ -186,7 +186,7 @@ def test_every_key_of_a_plan_is_needed() -> None:
 
 
 def passed_for(own: kw.SwitchingKey, other: kw.SwitchingKey) -> kw.SwitchingKey:
-    """A key of another owner in whose bytes the identity is this owner's: see docs/format.md."""
+    """A key of another owner in whose bytes the identity is this owner's: see docs/reference/format.md."""
     frame, identity = 44, 16
     forged = bytearray(other.to_bytes())
     forged[frame : frame + identity] = own.to_bytes()[frame : frame + identity]

@@ -16,7 +16,7 @@
 //! `lambda_T u` for one `u = f(j) c_1` and known `lambda_T`: a hidden-number problem. As `lambda_T` are numbers of any size modulo `Q`, a lattice of
 //! a few dimensions gives `u` and with it the share, whatever the smudging. The masks come from keys that each two parties share and from the
 //! question itself ([`Question`]), so the answers of `T` are a fresh additive sharing of `S c_1`, and an answer beside which one of an honest
-//! party of `T` is missing is uniform. `docs/threshold.md` has the proof.
+//! party of `T` is missing is uniform. `docs/explanation/threshold.md` has the proof.
 //!
 //! *Dropouts.* An update that does not arrive is not added. A party that vanishes before it decrypts costs one more exchange with
 //! another set of `t`, all of whom answer anew; at most [`MAX_SETS`] sets are answered for a sum. Only the set-up needs all `n`.

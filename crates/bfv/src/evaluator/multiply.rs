@@ -26,7 +26,7 @@ impl Evaluator<'_> {
     }
 
     /// `a b` of degree 2, not relinearized, so that sums of products need one key switch in all (Kim, Polyakov and Zucca,
-    /// ePrint 2021/204; `docs/bfv.md` has the maths).
+    /// ePrint 2021/204; `docs/explanation/bfv.md` has the maths).
     ///
     /// # Errors
     /// [`BfvError::Degree`], [`BfvError::LevelMismatch`], [`BfvError::PackingMismatch`], [`BfvError::NoiseExhausted`], mixed

@@ -19,7 +19,7 @@ fn squares(party: &Party, n: usize) -> usize {
 
 #[test]
 fn presets_are_secure_and_as_deep_as_documented() {
-    // The depths that docs/bfv.md lists.
+    // The depths that docs/explanation/bfv.md lists.
     let depths = [1, 4, 9, 19];
     let mut seen = Vec::new();
     for p in &PRESETS {

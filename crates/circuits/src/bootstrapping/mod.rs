@@ -19,7 +19,7 @@
 //! [`BootstrapperPlan`] is plain data: the level, scale and baby and giant steps of every transform, and every key
 //! that is needed, each with the digits and level that a [`KeyDesign`] gives it. It is there before any key is
 //! made. [`BOOTSTRAP_PRESETS`] are parameters with a plan that fits them. How to choose others, and what becomes of
-//! errors, is in `docs/bootstrapping.md`.
+//! errors, is in `docs/explanation/bootstrapping.md`.
 //!
 //! Folders, each built on those before it: `keys/` digits and levels of keys; `transforms/` the factors of the
 //! Fourier transform; `mod_one/` the approximation of the reduction modulo 1; `stages/` the four stages;

@@ -1,6 +1,6 @@
 //! Decryptions that may be handed out: Gaussian noise that hides the error of a ciphertext.
 //!
-//! `docs/handing-out.md` states what is proved and proves it.
+//! `docs/explanation/handing-out.md` states what is proved and proves it.
 
 mod wide_gaussian;
 

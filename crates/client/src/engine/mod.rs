@@ -42,7 +42,7 @@ pub(crate) fn residue(q: u64, value: i64) -> u64 {
 }
 
 /// Arithmetic of one ring modulo one prime. All residues are canonical, the order of evaluations is that of
-/// `docs/conventions.md`, so that every engine gives the same words.
+/// `docs/reference/conventions.md`, so that every engine gives the same words.
 pub trait Engine: Send + Sync {
     /// Holds a residue.
     type Word: Word;

@@ -1,4 +1,4 @@
-//! Ciphertexts in coefficient form, short of what their reader can do without: kind `0105` of `docs/format.md`.
+//! Ciphertexts in coefficient form, short of what their reader can do without: kind `0105` of `docs/reference/format.md`.
 //!
 //! # Fewer coefficients
 //! Whoever wants `n` coefficients of `c_0 + c_1 s` needs `n` coefficients of `c_0`, at the places of the [`Layout`], and all of `c_1`. Of a ciphertext made with

@@ -20,7 +20,7 @@ use crate::{ClientError, ClientParameters, Layout, Numbers, Sink, Word};
 /// How a ciphertext is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Form {
-    /// Whole, in evaluation form: kinds `0103` and, made with the secret, `0104` of `docs/format.md`.
+    /// Whole, in evaluation form: kinds `0103` and, made with the secret, `0104` of `docs/reference/format.md`.
     #[default]
     Evaluations,
     /// In [`crate::CompactForm`], without so many low bits of the coefficients of each half: kind `0105`. Made with the secret, the second half is a

@@ -1,4 +1,4 @@
-//! Objects of `docs/format.md`: written to a sink as they are made, read from slices.
+//! Objects of `docs/reference/format.md`: written to a sink as they are made, read from slices.
 
 pub(crate) mod compact_form;
 mod decrypt;

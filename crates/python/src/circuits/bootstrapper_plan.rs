@@ -458,7 +458,7 @@ impl PyBootstrapperPlan {
         self.plan.fixed_keys().into_iter().map(|spec| self.key(spec)).collect()
     }
 
-    /// The precision to expect of what bootstrapping adds to the input's values, of parts uniform in [-1, 1]: `docs/bootstrapping.md` derives it.
+    /// The precision to expect of what bootstrapping adds to the input's values, of parts uniform in [-1, 1]: `docs/explanation/bootstrapping.md` derives it.
     ///
     /// Args:
     ///     vectors: how many vectors under one secret the worst part is looked for in.

@@ -10,7 +10,7 @@ use crate::stored::not_pickled;
 /// Gaussian noise hides the error of a ciphertext, which depends on the secret. Whoever sees the ciphertexts and
 /// all flooded decryptions finds the secret with a probability of at most 2^-bits where he could not without them,
 /// and tells them from decryptions that never met the secret with an advantage of at most 2^-(bits/2 + 2). See
-/// docs/handing-out.md (Li, Micciancio, Schultz and Sorrell, CRYPTO 2022).
+/// docs/explanation/handing-out.md (Li, Micciancio, Schultz and Sorrell, CRYPTO 2022).
 ///
 /// Make one for a secret and keep it: every decryption that leaves the owner counts, whatever process made it.
 ///

@@ -45,7 +45,7 @@ enum Key {
 }
 
 /// Encryptions of zero made ahead, in background threads, each used for one message: what is left of an encryption when
-/// the message is known is an addition. As secure as encrypting directly; see docs/cached-encryption.md.
+/// the message is known is an addition. As secure as encrypting directly; see docs/explanation/cached-encryption.md.
 ///
 /// Entries are one-time masks of their messages: a file of them is encrypted, and must not be on a disk that is cloned or rolled back.
 /// A forked process cannot use its parent's pool.

@@ -10,7 +10,7 @@ use keywright_rlwe::{
 };
 use keywright_wire::{FORMAT_VERSION, Kind, Wire, WireError, WireSecret, inspect};
 
-/// Offsets of the header's fields, as in `docs/format.md`.
+/// Offsets of the header's fields, as in `docs/reference/format.md`.
 const VERSION: usize = 8;
 const KIND: usize = 10;
 const LOG_N: usize = 12;

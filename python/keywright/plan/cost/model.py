@@ -3,8 +3,8 @@
 The engine counts the work (`keywright._core.PrimeWidths`; crates/rlwe/src/switch/work.rs has the formulas).
 Here counts become units of a polynomial of 2^16 coefficients, and units become seconds by the weights of a
 machine. Rotations of one ciphertext share the decomposition; baby and giant steps of a linear transform do
-not divide as others do (docs/planning.md). Primes of at most 50 bits and wider ones have weights of their
-own: the former have faster arithmetic.
+not divide as others do (docs/explanation/planning.md). Primes of at most 50 bits and wider ones have weights
+of their own: the former have faster arithmetic.
 
 What workloads compute beside key switches is in `operations`.
 """
@@ -95,8 +95,8 @@ TYPICAL_WEIGHTS = Weights(
 """Weights of everything, about those of one core with AVX-512: what times are predicted with where no machine
 was measured, and what fitted weights are held to.
 
-2.48 GB of seeded keys take 9.3 s (docs/bootstrapping.md); a limb is read from a file that the system has in
-memory at 2 GB a second."""
+2.48 GB of seeded keys take 9.3 s (docs/explanation/bootstrapping.md); a limb is read from a file that the
+system has in memory at 2 GB a second."""
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
 """Keys that the server derives: which master keys the client sends, and what that saves and takes.
 
 A master key is a key over a chain of its own: the special primes, the ciphertext primes, and extra primes
-that it divides by (docs/derived-keys.md). So its sizes and times are those of any key of that chain. A
-derivation is, for every row of the derived key, one key switch over the chain; keys that are derived from one
-key share its decompositions. Which key is derived from which, how many decompositions that takes and what it
-adds to errors the engine says: `keywright._core.DerivationTree`, `PrimeWidths.derivation_noise`.
+that it divides by (docs/explanation/derived-keys.md). So its sizes and times are those of any key of that
+chain. A derivation is, for every row of the derived key, one key switch over the chain; keys that are derived
+from one key share its decompositions. Which key is derived from which, how many decompositions that takes and
+what it adds to errors the engine says: `keywright._core.DerivationTree`, `PrimeWidths.derivation_noise`.
 """
 
 from collections import Counter, defaultdict

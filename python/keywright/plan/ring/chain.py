@@ -2,7 +2,7 @@
 
 A key of level L has rows for runs of at most alpha primes of q_0..q_L, its digits, over q_0..q_L and its
 special primes. The engine says what its digits are and how many bytes it takes
-(`keywright._core.PrimeWidths`; docs/key-switching.md, "KeySpec").
+(`keywright._core.PrimeWidths`; docs/explanation/key-switching.md, "KeySpec").
 """
 
 from collections.abc import Iterable, Iterator
