@@ -33,6 +33,10 @@ class KeyCache(Generic[Value]):
     def __contains__(self, name: str) -> bool:
         return name in self._entries
 
+    def sizes(self) -> dict[str, int]:
+        """Bytes of what is here, by name."""
+        return {name: entry.size for name, entry in self._entries.items()}
+
     def get(self, name: str) -> Value | None:
         """What has a name, which is thereby used."""
         entry = self._entries.get(name)

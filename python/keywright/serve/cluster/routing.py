@@ -1,0 +1,200 @@
+"""Which replica evaluates a job: the one that would end it first, with the loading of its keys.
+
+A router sees every replica from afar: it knows what it sent there and did not get back, and it follows the
+keys that are there by the rule that the replica itself obeys (`KeyCache`). A replica says now and then what
+it has, and that is believed. A job then goes where
+
+    seconds of the queue + seconds to load the keys, if they are not there
+
+are fewest: a replica that has the keys gets it, unless its queue costs more than loading would. Keys that
+many ask for thereby come to be on several replicas, and those of one client stay on one. Of equals the one
+goes first that has the keys, then one that has room for them, then the one of the smallest hash of keys and
+replica (rendezvous hashing, Thaler and Ravishankar 1998), so that routers that know nothing of each other
+agree.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..key_cache import KeyCache
+
+WEIGHT = 0.2
+"""Of the newest of measured seconds in their mean."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a router has to know of a job.
+
+    Attributes:
+        keys: name of the key set.
+        key_bytes: its bytes.
+        model: name of the model.
+    """
+
+    keys: str
+    key_bytes: int
+    model: str
+
+
+@dataclass
+class Costs:
+    """Seconds that things take, as they are measured.
+
+    Attributes:
+        load_s_per_byte: to have keys in memory that were not.
+        evaluation_s: of a model of which nothing is known.
+    """
+
+    load_s_per_byte: float = 5e-9
+    evaluation_s: float = 0.1
+    _evaluations: dict[str, float] = field(default_factory=dict)
+    _loads: int = 0
+
+    def load(self, size: int) -> float:
+        """Seconds to load so many bytes."""
+        return size * self.load_s_per_byte
+
+    def evaluation(self, model: str) -> float:
+        """Seconds of an evaluation."""
+        return self._evaluations.get(model, self.evaluation_s)
+
+    def loaded(self, size: int, seconds: float) -> None:
+        """Learn what loading took."""
+        weight = WEIGHT if self._loads else 1.0
+        self._loads += 1
+        self.load_s_per_byte += weight * (seconds / max(1, size) - self.load_s_per_byte)
+
+    def evaluated(self, model: str, seconds: float) -> None:
+        """Learn what an evaluation took."""
+        before = self._evaluations.get(model, seconds)
+        self._evaluations[model] = before + WEIGHT * (seconds - before)
+
+
+@dataclass
+class _Sent:
+    task: Task
+    seconds: float
+
+
+class Replica:
+    """A replica as a router sees it.
+
+    Args:
+        budget: bytes of keys that it holds at most.
+    """
+
+    def __init__(self, budget: int) -> None:
+        self._keys: KeyCache[int] = KeyCache(budget)
+        self._sent: dict[str, _Sent] = {}
+        self._since = 0.0
+
+    @property
+    def outstanding(self) -> int:
+        """Jobs that were sent and have not ended."""
+        return len(self._sent)
+
+    def has(self, keys: str) -> bool:
+        """Whether keys are there, or on their way."""
+        return keys in self._keys
+
+    def crowding(self, task: Task) -> int:
+        """Bytes that must go before the keys of a job are there."""
+        return 0 if self.has(task.keys) else max(0, self._keys.size + task.key_bytes - self._keys.budget)
+
+    def queue(self, now: float) -> float:
+        """Seconds until what was sent has ended, as far as is known: the first of it began when the one
+        before ended."""
+        if not self._sent:
+            return 0.0
+        first = next(iter(self._sent.values())).seconds
+        return sum(sent.seconds for sent in self._sent.values()) - min(first, max(0.0, now - self._since))
+
+    def send(self, ticket: str, task: Task, costs: Costs, now: float) -> None:
+        """Note that a job is on its way."""
+        seconds, load = costs.evaluation(task.model), costs.load(task.key_bytes)
+        if self._keys.get(task.keys) is None:
+            seconds += load
+            self._keys.make_room(task.key_bytes)
+            self._keys.put(task.keys, task.key_bytes, task.key_bytes, load)
+        if not self._sent:
+            self._since = now
+        self._sent[ticket] = _Sent(task, seconds)
+
+    def end(self, ticket: str, now: float) -> None:
+        """Note that a job ended, however it did."""
+        if self._sent.pop(ticket, None) is not None:
+            self._since = now
+
+    def believe(self, resident: Mapping[str, int], costs: Costs) -> None:
+        """Take what the replica says it has for what is there, with what is on its way.
+
+        Args:
+            resident: bytes by name.
+            costs: what loading costs.
+        """
+        coming = {sent.task.keys: sent.task.key_bytes for sent in self._sent.values()}
+        there = {**resident, **coming}
+        for name in self._keys.sizes().keys() - there.keys():
+            self._keys.forget(name)
+        for name, size in there.items():
+            if name not in self._keys:
+                self._keys.put(name, size, size, costs.load(size))
+
+
+class Router:
+    """The replicas, and who gets a job.
+
+    Args:
+        costs: what is known of seconds at first.
+    """
+
+    def __init__(self, costs: Costs | None = None) -> None:
+        self.costs = costs or Costs()
+        self.replicas: dict[str, Replica] = {}
+
+    def add(self, name: str, budget: int) -> None:
+        """A replica has come."""
+        self.replicas.setdefault(name, Replica(budget))
+
+    def remove(self, name: str) -> list[str]:
+        """A replica has gone. Returns the tickets of the jobs that it had."""
+        gone = self.replicas.pop(name, None)
+        return [] if gone is None else list(gone._sent)
+
+    def order(self, task: Task, now: float) -> list[str]:
+        """The replicas, the best one for a job first.
+
+        Args:
+            task: the job.
+            now: seconds of any clock that goes on.
+        """
+        return sorted(self.replicas, key=lambda name: self._cost(name, task, now))
+
+    def choose(self, task: Task, now: float) -> str:
+        """The best replica for a job; `LookupError` if there is none."""
+        if not self.replicas:
+            raise LookupError("there is no replica")
+        return min(self.replicas, key=lambda name: self._cost(name, task, now))
+
+    def send(self, name: str, ticket: str, task: Task, now: float) -> None:
+        """Note that a job goes to a replica, under a ticket that no other one has."""
+        self.replicas[name].send(ticket, task, self.costs, now)
+
+    def end(self, name: str, ticket: str, now: float) -> None:
+        """Note that a job ended, however it did; nothing if the replica has gone."""
+        if name in self.replicas:
+            self.replicas[name].end(ticket, now)
+
+    def believe(self, name: str, resident: Mapping[str, int]) -> None:
+        """Take what a replica says of its keys for what is there."""
+        if name in self.replicas:
+            self.replicas[name].believe(resident, self.costs)
+
+    def _cost(self, name: str, task: Task, now: float) -> tuple[float, bool, int, bytes]:
+        replica = self.replicas[name]
+        there = replica.has(task.keys)
+        seconds = replica.queue(now) + (0.0 if there else self.costs.load(task.key_bytes))
+        digest = hashlib.blake2b(f"{task.keys} {name}".encode(), digest_size=8).digest()
+        return seconds, not there, replica.crowding(task), digest
