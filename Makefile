@@ -26,7 +26,7 @@ WASM_FLAGS := -C target-feature=+simd128 -C link-arg=--max-memory=$(WASM_MEMORY)
 WASM_FEATURES := --enable-simd --enable-bulk-memory --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals \
   --enable-reference-types --enable-multivalue
 WEB_SOURCES := $(wildcard web/client/*.json web/client/src/*.ts web/demo/*.* web/demo/src/*.ts)
-PAGES := README.md $(wildcard docs/*.md docs/tutorials/*.md docs/how-to/*.md docs/reference/*.md docs/explanation/*.md) docs/reproduction/models.md
+PAGES := README.md $(wildcard docs/*.md docs/tutorials/*.md docs/how-to/*.md docs/reference/*.md docs/explanation/*.md) docs/reproduction/models.md docs/reproduction/peers.md
 EXTRAS := check federated plot serve sklearn
 
 # No longer than on one thread, under valgrind.
@@ -92,8 +92,9 @@ bare:
 	  done; \
 	done
 
-docs: build ## Build the Rust documentation and run every snippet of README.md and docs/
+docs: build ## Build the site of the documentation into target/site/html, check its links and run every snippet
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --workspace --features keywright-pool/insecure
+	$(BIN)/python scripts/build_site.py --rustdoc target/doc
 	$(BIN)/python scripts/run_snippets.py $(PAGES)
 
 fuzz: ## Run the fuzz targets for a minute in all, on stable Rust
