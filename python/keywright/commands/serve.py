@@ -1,16 +1,19 @@
 """Serve compiled models to clients that keep their secret: manifests, keys, evaluations, over HTTP.
 
-It listens on the loopback, where nobody else can ask, unless --host says otherwise. Nothing here encrypts or
-authenticates a connection: put it behind a server that does before others can reach it. Keys of clients are
-kept under --state until they are deleted or not used for --expiry seconds; an upload that was interrupted
-goes on where it was, and what was accepted is evaluated, also after this process was killed.
+It listens on the loopback, where nobody else can ask, unless --host says otherwise. Before others can reach
+it, give it a certificate or put it behind a proxy that has one, and say who may ask: --accounts, or
+--oidc-issuer. Keys of clients are kept under --state until they are deleted or not used for --expiry seconds;
+an upload that was interrupted goes on where it was, and what was accepted is evaluated, also after this
+process was killed. SIGTERM and ctrl-C end it after the evaluations that run (--drain), a second one at once;
+SIGHUP renews the certificate.
 """
 
 import argparse
 import signal
+import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -19,8 +22,9 @@ from typing import TYPE_CHECKING
 from keywright._terminal import Terminal
 from keywright._units import format_bytes, format_seconds
 from keywright.plan.memory.machine import resident_bytes
-from keywright.serve import Model, Service, Workers, load_page
+from keywright.serve import Model, Service, Workers, load_page, logs
 from keywright.serve.accounts import Accounts
+from keywright.serve.errors import CertificateError
 
 from .helpers.errors import CommandError
 from .helpers.memory import add_memory_argument, memory_budget
@@ -28,6 +32,8 @@ from .helpers.memory import add_memory_argument, memory_budget
 if TYPE_CHECKING:
     from keywright.serve import Server
 
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 UPLOADS_BYTES = 64 << 20
 """What uploads take of the process that listens, beside what it has at first."""
@@ -52,6 +58,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--accounts", type=Path, help="file of tenants and digests of their API keys; anybody may ask without"
+    )
+    parser.add_argument(
+        "--oidc-issuer", metavar="URL", help="take bearer tokens of this OpenID Connect issuer"
+    )
+    parser.add_argument("--oidc-audience", metavar="NAME", help="name of this server in such tokens")
+    parser.add_argument(
+        "--oidc-claim", metavar="CLAIM", default="sub", help="the claim that names the tenant (default sub)"
+    )
+    parser.add_argument(
+        "--admin",
+        metavar="TENANT",
+        action="append",
+        default=[],
+        help="a tenant who may see /admin; without accounts it is for the loopback",
+    )
+    parser.add_argument("--certificate", type=Path, metavar="FILE", help="certificate chain, PEM: speak TLS")
+    parser.add_argument("--certificate-key", type=Path, metavar="FILE", help="its private key, PEM")
+    parser.add_argument(
+        "--proxy",
+        metavar="ADDRESS",
+        action="append",
+        default=[],
+        help="address or network of a proxy whose X-Forwarded-For and -Proto are believed",
+    )
+    parser.add_argument(
+        "--log-format", choices=("text", "json"), default="text", help="lines for people, or JSON lines"
+    )
+    parser.add_argument(
+        "--drain",
+        type=float,
+        default=30.0,
+        help="seconds that evaluations have when the server ends; others are left to the next (default 30)",
     )
     parser.add_argument("--page", type=Path, help="folder of a page to serve with the model")
     parser.add_argument("--clients", type=int, default=16, help="key sets kept at most (default 16)")
@@ -80,7 +118,15 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         raise CommandError(f"--expiry {options.expiry}: a number of seconds above 0 is needed")
     if options.workers < 1:
         raise CommandError(f"--workers {options.workers}: at least 1 is needed")
-    accounts = None if options.accounts is None else Accounts.load(options.accounts)
+    if not 0.0 <= options.drain < float("inf"):
+        raise CommandError(f"--drain {options.drain}: a number of seconds from 0 on is needed")
+    if (options.certificate is None) != (options.certificate_key is None):
+        raise CommandError("--certificate and --certificate-key go together")
+    certificate = None if options.certificate is None else (options.certificate, options.certificate_key)
+    accounts = _accounts(options)
+    if options.log_format == "json":
+        logs.log_json()
+    event = terminal.note if options.log_format == "text" else logs.log_event
     models = [Model.load(folder) for folder in options.folders]
     page = {} if options.page is None else load_page(options.page)
     with terminal.progress("planning memory", None):
@@ -89,15 +135,15 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         plans = [model.plan_process(budget, resident_bytes()) for model in models]
     with _state(options.state) as state:
         for model, planned in zip(models, plans, strict=True):
-            terminal.note(f"{model.name}: {model.parameters!r}")
-            terminal.note(f"at most {planned.memory.describe()}; {planned.explain()}")
+            event(f"{model.name}: {model.parameters!r}")
+            event(f"at most {planned.memory.describe()}; {planned.explain()}")
         workers = Workers(options.workers)
         service = Service(
             models,
             state,
             capacity=options.clients,
             expiry=options.expiry,
-            on_event=terminal.note,
+            on_event=event,
             workers=workers,
             budget=budget,
             accounts=accounts,
@@ -111,9 +157,18 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             terminal.note(f"{method} {path} {status}, {sizes}, {format_seconds(seconds)}")
 
         server = Server(
-            service, host=options.host, port=options.port, page=page, names=names, on_request=told
+            service,
+            host=options.host,
+            port=options.port,
+            page=page,
+            names=names,
+            on_request=told if options.log_format == "text" else logs.log_request,
+            certificate=certificate,
+            proxies=options.proxy,
         )
-        with server, _signals(server):
+        if options.host not in LOOPBACK and certificate is None and not options.proxy:
+            event(f"nothing encrypts connections to {options.host}: see --certificate and --proxy")
+        with server, _signals(server, service, options.drain, event):
             if terminal.json:
                 memory = {
                     "predicted_peak_bytes": own + options.workers * sum(plan.memory.total for plan in plans),
@@ -122,7 +177,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
                 hashes = [model.manifest.hash for model in models]
                 terminal.record({"url": server.url, "model": hashes[0], "models": hashes, **memory})
             for model in models:
-                terminal.note(
+                event(
                     f"{server.url} serves {model.name}, {format_bytes(model.manifest.key_bytes)} of keys per "
                     f"client, model {model.manifest.hash}"
                 )
@@ -140,14 +195,49 @@ def _state(folder: Path | None) -> Iterator[Path]:
         yield Path(temporary)
 
 
+def _accounts(options: argparse.Namespace) -> Accounts | None:
+    """Who may ask; None for anybody."""
+    if (options.oidc_issuer is None) != (options.oidc_audience is None):
+        raise CommandError("--oidc-issuer and --oidc-audience go together")
+    if options.accounts is None and options.oidc_issuer is None:
+        if options.admin:
+            raise CommandError("--admin names a tenant: give --accounts or --oidc-issuer, too")
+        return None
+    issuer = None
+    if options.oidc_issuer is not None:
+        # Here, as PyJWT and what it needs are for those who have an issuer.
+        from keywright.serve.oidc import Issuer
+
+        issuer = Issuer(options.oidc_issuer, options.oidc_audience, options.oidc_claim)
+    return Accounts.load(options.accounts, issuer, options.admin)
+
+
 @contextmanager
-def _signals(server: "Server") -> Iterator[None]:
-    """End `serve_forever` at ctrl-C and SIGTERM, after the requests that run."""
+def _signals(
+    server: "Server", service: Service, limit: float, event: Callable[[str], object]
+) -> Iterator[None]:
+    """End `serve_forever` at ctrl-C and SIGTERM, after the evaluations that run or after so many seconds, and
+    at the second one at once; renew the certificate at SIGHUP."""
+    ending = threading.Event()
+
+    def end(limit: float) -> None:
+        service.drain(limit)
+        server.shutdown()
 
     def stop(number: int, frame: FrameType | None) -> None:
-        threading.Thread(target=server.shutdown, daemon=True).start()
+        threading.Thread(target=end, args=(0.0 if ending.is_set() else limit,), daemon=True).start()
+        ending.set()
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    def renew(number: int, frame: FrameType | None) -> None:
+        try:
+            server.renew()
+        except CertificateError as error:
+            event(f"the certificate stays as it was: {error}")
+
+    handlers = {signal.SIGINT: stop, signal.SIGTERM: stop}
+    if sys.platform != "win32":
+        handlers[signal.SIGHUP] = renew
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield
     finally:

@@ -1,20 +1,22 @@
-"""Who asks: tenants with static API keys, of which the server knows the digests.
+"""Who asks: tenants with static API keys, of which the server knows the digests, or with tokens of an issuer.
 
-A file has them: ``{"format": "keywright-accounts-1", "tenants": {NAME: [SHA-256 of a key, ...]}}``.
+A file has the digests: ``{"format": "keywright-accounts-1", "tenants": {NAME: [SHA-256 of a key, ...]}}``.
 A key has 256 random bits, so that its digest needs neither salt nor many rounds. ``python -m
 keywright.serve.accounts FILE NAME`` makes one, writes its digest into the file and prints it, once.
 """
 
+import base64
 import hashlib
 import json
 import os
 import re
 import secrets
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, Protocol
 
-from .errors import AccountsFileError, UnauthorizedError
+from .errors import AccountsFileError, ForbiddenError, UnauthorizedError
 
 FORMAT = "keywright-accounts-1"
 MAX_BYTES = 1 << 20
@@ -26,17 +28,32 @@ NOBODY = ""
 """The tenant where there are no accounts: whoever knows an identifier is entitled to it."""
 
 
+class Tokens(Protocol):
+    """Whoever says whose a token is, see `keywright.serve.oidc.Issuer`."""
+
+    def tenant(self, token: str, /) -> str:
+        """Whose a token is."""
+
+
 class Accounts:
-    """Tenants by the digests of their keys.
+    """Tenants by the digests of their keys, and those of an issuer.
 
     Args:
         tenants: digests, SHA-256 in hexadecimal, by name.
+        issuer: asked for whatever is not one of these keys.
+        admins: the tenants who may see the operator's page.
 
     Raises:
         AccountsFileError: a name or a digest is none, or two tenants have one key.
     """
 
-    def __init__(self, tenants: Mapping[str, Sequence[str]]) -> None:
+    def __init__(
+        self,
+        tenants: Mapping[str, Sequence[str]],
+        issuer: Tokens | None = None,
+        admins: Iterable[str] = (),
+    ) -> None:
+        self._issuer, self._admins = issuer, frozenset(admins)
         self._tenants: dict[str, str] = {}
         for name, digests in tenants.items():
             if not NAME.fullmatch(name):
@@ -47,24 +64,51 @@ class Accounts:
                 self._tenants[digest] = name
 
     @staticmethod
-    def load(path: Path) -> "Accounts":
-        """Those of a file.
+    def load(path: Path | None, issuer: Tokens | None = None, admins: Iterable[str] = ()) -> "Accounts":
+        """Those of a file, if there is one, and of an issuer.
 
         Raises:
             AccountsFileError: it is none.
         """
-        return Accounts(_read(path))
+        return Accounts({} if path is None else _tenants(_read(path), path), issuer, admins)
 
     def tenant(self, authorization: str | None) -> str:
-        """Whose key a request has, in its header ``Authorization: Bearer KEY``.
+        """Whose key or token a request has, in its header ``Authorization: Bearer KEY``. It may take as long
+        as an issuer takes to answer.
 
         Raises:
             UnauthorizedError: nobody's.
+            IssuerUnreachableError: it is of an issuer that does not answer.
         """
         scheme, _, key = (authorization or "").partition(" ")
-        name = self._tenants.get(_digest(key.strip())) if scheme.lower() == "bearer" else None
-        if name is None:
+        key = key.strip()
+        name = self._tenants.get(_digest(key)) if scheme.lower() == "bearer" else None
+        if name is not None:
+            return name
+        if self._issuer is None or scheme.lower() != "bearer" or not key:
             raise UnauthorizedError("send an API key of this server: Authorization: Bearer KEY")
+        return self._issuer.tenant(key)
+
+    def admin(self, authorization: str | None) -> str:
+        """The tenant of a request who may see the operator's page. A browser may send the key or the token as
+        the password of ``Authorization: Basic``, with any name.
+
+        Raises:
+            ForbiddenError: another tenant.
+            UnauthorizedError, IssuerUnreachableError: as of `tenant`.
+        """
+        scheme, _, rest = (authorization or "").partition(" ")
+        if scheme.lower() == "basic":
+            try:
+                password = base64.b64decode(rest.strip(), validate=True).decode().partition(":")[2]
+            except ValueError:
+                password = ""
+            authorization = f"Bearer {password}"
+        name = self.tenant(authorization)
+        if name not in self._admins:
+            raise ForbiddenError(
+                "this page is for the operator; start the server with --admin NAME for others"
+            )
         return name
 
 
@@ -74,24 +118,35 @@ def add(path: Path, name: str) -> str:
     Raises:
         AccountsFileError: the file is none, or the name.
     """
-    tenants = _read(path) if path.exists() else {}
+    entry = _read(path) if path.exists() else {"format": FORMAT}
+    tenants = _tenants(entry, path) if path.exists() else {}
     key = PREFIX + secrets.token_urlsafe(32)
     tenants.setdefault(name, []).append(_digest(key))
     Accounts(tenants)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(json.dumps({"format": FORMAT, "tenants": tenants}, indent=1) + "\n")
+    temporary.write_text(json.dumps({**entry, "tenants": tenants}, indent=1) + "\n")
     temporary.replace(path)
     return key
 
 
-def _read(path: Path) -> dict[str, list[str]]:
+def _read(path: Path) -> dict[str, Any]:
+    """The object of a file; `_tenants` looks at what is in it."""
     entry: object = None
     if path.is_file() and path.stat().st_size <= MAX_BYTES:
         try:
             entry = json.loads(path.read_bytes())
         except (ValueError, RecursionError):
             entry = None
-    tenants = entry.get("tenants") if isinstance(entry, dict) and entry.get("format") == FORMAT else None
+    return entry if isinstance(entry, dict) else {}
+
+
+def _tenants(entry: Mapping[str, Any], path: Path) -> dict[str, list[str]]:
+    """The digests of a file by tenant.
+
+    Raises:
+        AccountsFileError: it lists none.
+    """
+    tenants = entry.get("tenants") if entry.get("format") == FORMAT else None
     found = tenants.values() if isinstance(tenants, dict) else [None]
     if not all(isinstance(digests, list) and all(isinstance(x, str) for x in digests) for digests in found):
         raise AccountsFileError(

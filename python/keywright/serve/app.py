@@ -107,10 +107,13 @@ class Routes:
     def __init__(self, service: Service, page: Page) -> None:
         self._service, self._page = service, page
 
-    def _tenant(self, request: Request) -> str:
+    async def _tenant(self, request: Request) -> str:
         """Who asks."""
         accounts = self._service.accounts
-        return NOBODY if accounts is None else accounts.tenant(request.headers.get("authorization"))
+        if accounts is None:
+            return NOBODY
+        # An issuer may have to be asked for its keys.
+        return await run_sync(accounts.tenant, request.headers.get("authorization"))
 
     async def health(self, request: Request) -> Response:
         """``GET /health``."""
@@ -142,16 +145,16 @@ class Routes:
 
     async def create_keys(self, request: Request) -> Response:
         """``POST /v1/keys``."""
-        tenant, entry = self._tenant(request), _parse(await _body(request, MAX_JSON))
+        tenant, entry = await self._tenant(request), _parse(await _body(request, MAX_JSON))
         return answer(await run_sync(self._service.create_keys, entry, tenant), HTTPStatus.CREATED)
 
     async def key_sets(self, request: Request) -> Response:
         """``GET /v1/keys``."""
-        return answer(self._service.key_sets(self._tenant(request)))
+        return answer(self._service.key_sets(await self._tenant(request)))
 
     async def keys(self, request: Request) -> Response:
         """``GET /v1/keys/ID``."""
-        name, tenant = _name(request, "keys"), self._tenant(request)
+        name, tenant = _name(request, "keys"), await self._tenant(request)
         await self._settle(name, tenant)
         return answer(self._service.keys(name, tenant))
 
@@ -167,7 +170,7 @@ class Routes:
         if not (offset.isascii() and offset.isdigit() and len(offset) < 16):
             raise BadRequestError("?offset= says at which byte the piece begins")
         length = _announced(request, MAX_PIECE)
-        name, tenant = _name(request, "keys"), self._tenant(request)
+        name, tenant = _name(request, "keys"), await self._tenant(request)
         await self._settle(name, tenant)
         begin = partial(self._service.begin_piece, name, int(offset), length, tenant)
         piece, buffer = await run_sync(begin), bytearray()
@@ -190,16 +193,16 @@ class Routes:
         """``DELETE /v1/keys/ID``, or ``POST /v1/keys/ID/delete`` as a page sends that closes."""
         _announced(request, 0)
         return answer(
-            await run_sync(self._service.delete_keys, _name(request, "keys"), self._tenant(request))
+            await run_sync(self._service.delete_keys, _name(request, "keys"), await self._tenant(request))
         )
 
     async def seen(self, request: Request) -> Response:
         """``GET /v1/keys/ID/seen``."""
-        return answer(self._service.seen(_name(request, "keys"), self._tenant(request)))
+        return answer(self._service.seen(_name(request, "keys"), await self._tenant(request)))
 
     async def submit(self, request: Request) -> Response:
         """``POST /v1/keys/ID/jobs?model=HASH&priority=N``."""
-        tenant = self._tenant(request)
+        tenant = await self._tenant(request)
         message = await _body(request, self._service.request_bytes())
         model, priority = request.query_params.get("model"), request.query_params.get("priority", "0")
         if len(priority) != 1 or priority not in digits:
@@ -209,16 +212,18 @@ class Routes:
 
     async def job(self, request: Request) -> Response:
         """``GET /v1/jobs/JOB``."""
-        return answer(self._service.job(_name(request, "job"), self._tenant(request)))
+        return answer(self._service.job(_name(request, "job"), await self._tenant(request)))
 
     async def cancel(self, request: Request) -> Response:
         """``DELETE /v1/jobs/JOB``."""
         _announced(request, 0)
-        return answer(await run_sync(self._service.cancel, _name(request, "job"), self._tenant(request)))
+        return answer(
+            await run_sync(self._service.cancel, _name(request, "job"), await self._tenant(request))
+        )
 
     async def result(self, request: Request) -> Response:
         """``GET /v1/jobs/JOB/result``."""
-        data = await run_sync(self._service.result, _name(request, "job"), self._tenant(request))
+        data = await run_sync(self._service.result, _name(request, "job"), await self._tenant(request))
         return Response(data, media_type="application/octet-stream")
 
     async def page(self, request: Request) -> Response:

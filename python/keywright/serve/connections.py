@@ -71,6 +71,9 @@ class Connection(H11Protocol):
     def eof_received(self) -> bool | None:  # type: ignore[override]
         """Answer whoever has sent a whole request and sends no more."""
         cycle: RequestResponseCycle | None = self.cycle
+        if self.transport.get_extra_info("sslcontext") is not None:
+            # TLS has no half of a connection to keep.
+            return None
         return cycle is not None and not cycle.response_complete and not cycle.more_body
 
     def on_response_complete(self) -> None:

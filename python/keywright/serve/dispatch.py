@@ -1,15 +1,19 @@
 """Brings jobs to workers: one thread a worker."""
 
 import threading
+import time
 from collections.abc import Callable
 from traceback import format_exception
 
 from .errors import EvaluationFailedError, ServeError, UnforeseenError
 from .jobs import Job, Jobs
+from .logs import on_behalf
 from .workers import Worker, WorkerEndedError, Workers
 
 ATTEMPTS = 3
 """How often an evaluation is begun whose worker ended."""
+
+KILL_EVERY_S = 0.1
 
 Work = Callable[[Worker, Job], float]
 """Have a job done; the seconds that it took."""
@@ -37,6 +41,7 @@ class Dispatcher:
         self._jobs, self._workers, self._work = jobs, workers, work
         self._end, self._event = on_end, on_event
         self._running: dict[str, Worker] = {}
+        self._given_up = False
         self._threads = [
             threading.Thread(target=self._run, name="keywright-jobs", daemon=True)
             for _ in range(workers.count)
@@ -50,16 +55,29 @@ class Dispatcher:
         if worker is not None:
             worker.cancel(job.identifier)
 
-    def close(self) -> None:
-        """End after the jobs that run."""
+    def close(self, limit: float | None = None) -> None:
+        """Begin no more jobs, and end after those that run.
+
+        Args:
+            limit: seconds after which those that still run are given up, for the next process.
+        """
         self._jobs.close()
+        deadline = None if limit is None else time.monotonic() + limit
         for thread in self._threads:
-            thread.join()
+            thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
+        self._given_up = True
+        # A job that began its worker's order meanwhile would be found by the next round.
+        while any(thread.is_alive() for thread in self._threads):
+            for worker in list(self._running.values()):
+                worker.kill()
+            for thread in self._threads:
+                thread.join(KILL_EVERY_S)
 
     def _run(self) -> None:
         while (job := self._jobs.take()) is not None:
             try:
-                self._do(job)
+                with on_behalf(job.request):
+                    self._do(job)
             except Exception as error:  # noqa: BLE001 - a disk that is full ends no thread
                 self._event(f"an evaluation could not be noted: {error!r}")
 
@@ -71,6 +89,10 @@ class Dispatcher:
             try:
                 seconds = self._work(worker, job)
             except WorkerEndedError as ended:
+                if self._given_up:
+                    self._event("an evaluation that ran is left to the next process")
+                    self._jobs.give_up(job)
+                    return
                 self._event(f"{ended}, attempt {job.attempts} of {ATTEMPTS}")
                 if job.attempts < ATTEMPTS:
                     self._jobs.again(job)

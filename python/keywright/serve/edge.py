@@ -13,11 +13,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .connections import CONNECTION
-from .errors import BadRequestError, NoSuchPathError, ServeError, WrongHostError
+from .errors import BadRequestError, NoSuchPathError, ServeError, UnauthorizedError, WrongHostError
+from .logs import identify, on_behalf, request_identifier
 from .metrics import Metrics
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE"})
+REQUEST_HEADER = b"x-request-id"
 LINGER_S = 2.0
 LINGER_BYTES = 8 << 20
 
@@ -43,7 +45,9 @@ class Problem(JSONResponse):
     media_type = "application/problem+json"
 
     def __init__(self, error: ServeError) -> None:
-        super().__init__(error.to_json(), error.status)
+        headers = {"www-authenticate": "Bearer"} if isinstance(error, UnauthorizedError) else None
+        instance = f"urn:keywright:request:{request_identifier()}"
+        super().__init__({**error.to_json(), "instance": instance}, error.status, headers)
 
 
 class Edge:
@@ -76,6 +80,11 @@ class Edge:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        sent = next((value for name, value in scope["headers"] if name == REQUEST_HEADER), b"")
+        with on_behalf(identify(sent.decode("latin-1"))):
+            await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange, start = Exchange(scope, receive, send), time.perf_counter()
         try:
             headers = _headers(scope)
@@ -154,7 +163,11 @@ class Exchange:
         sending, would miss the answer."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message["headers"] = [*message.get("headers", ()), *ENCODED]
+            own = list(message.get("headers", ()))
+            # A page with a policy of its own has the stricter one.
+            named = {name.lower() for name, _ in own}
+            message["headers"] = [*own, *(header for header in ENCODED if header[0] not in named)]
+            message["headers"].append((REQUEST_HEADER, request_identifier().encode()))
             if self._unread:
                 message["headers"].append((b"connection", b"close"))
             if self._connection is not None:

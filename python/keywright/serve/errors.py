@@ -84,10 +84,36 @@ class UnauthorizedError(ServeError):
     status = HTTPStatus.UNAUTHORIZED
 
 
+class ForbiddenError(ServeError):
+    """A request of somebody who is known, for what is not theirs to see: the operator's page."""
+
+    code = "forbidden"
+    status = HTTPStatus.FORBIDDEN
+
+
+class IssuerUnreachableError(ServeError):
+    """The issuer whose tokens a server takes does not say with which keys it signs; ask again later."""
+
+    code = "issuer_unreachable"
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+
+
 class AccountsFileError(ServeError, ValueError):
     """A file of accounts that is none."""
 
     code = "accounts_file"
+
+
+class IssuerError(ServeError, ValueError):
+    """An issuer of tokens that cannot be one: an address that nothing protects, or an empty name."""
+
+    code = "issuer"
+
+
+class CertificateError(ServeError, ValueError):
+    """Files of a certificate and its key that cannot be read, or that do not belong together."""
+
+    code = "certificate"
 
 
 class TooLargeError(ServeError, ValueError):
@@ -282,6 +308,8 @@ REFUSALS: dict[str, type[ServeError]] = {
         NoSuchPathError,
         WrongHostError,
         UnauthorizedError,
+        ForbiddenError,
+        IssuerUnreachableError,
         TooLargeError,
         SecretRefusedError,
         InvalidObjectError,

@@ -43,6 +43,7 @@ class Job:
         touched: when it ended or was fetched, in seconds of a clock that nobody sets.
         fetched: whether its answer was.
         tenant: whose it is.
+        request: identifier of the request that asked for it, for logs; empty after a restart.
     """
 
     identifier: str
@@ -58,6 +59,7 @@ class Job:
     touched: float = 0.0
     fetched: bool = False
     tenant: str = ""
+    request: str = ""
 
     @property
     def client(self) -> str:
@@ -190,6 +192,14 @@ class Jobs:
                 job.state = "waiting"
                 self._queues.setdefault(job.client, []).insert(0, job)
                 self._turn.notify()
+
+    def give_up(self, job: Job) -> None:
+        """Leave a job that runs to the next process, as if it had not begun."""
+        with self._turn:
+            if job.identifier in self._jobs:
+                job.state, job.attempts = "waiting", job.attempts - 1
+                self._queues.setdefault(job.client, []).insert(0, job)
+                self._database.set_job(job.identifier, state="waiting", attempts=job.attempts)
 
     def end(self, job: Job, seconds: float = 0.0, error: ServeError | None = None) -> bool:
         """Note how a job ended; its message goes. Returns False if nobody waits for it any more."""

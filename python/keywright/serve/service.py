@@ -19,6 +19,7 @@ from .database import Database
 from .dispatch import Dispatcher
 from .errors import BadRequestError, BusyError, OtherModelError, UnauthorizedError, UnknownKeysError
 from .jobs import MAX_PRIORITY, Job, Jobs
+from .logs import request_identifier
 from .metrics import Metrics
 from .model import Model
 from .state_folder import StateFolder
@@ -159,7 +160,9 @@ class Service:
         Raises:
             BadRequestError: it is something else.
             RetiredError, OtherModelError: the model is not served any more, or never was.
+            BusyError: the server is about to end.
         """
+        self._require_staying()
         found = request.get("model")
         if not isinstance(found, str) or set(request) != {"model"}:
             raise BadRequestError('the request is {"model": HASH}, HASH being that of the manifest')
@@ -236,8 +239,9 @@ class Service:
             RetiredError, OtherModelError: the model is not served any more, or not with these keys.
             SecretRefusedError: there is a secret key in the message.
             BadRequestError, InvalidObjectError: it is not the ciphertexts that the model takes.
-            BusyError: too many evaluations wait.
+            BusyError: too many evaluations wait, or the server is about to end.
         """
+        self._require_staying()
         uploaded = self.store.get(identifier, tenant)
         name = uploaded.model if model is None else model
         wanted, configuration = self.catalog.model(name), self.catalog.of(name).identifier
@@ -257,6 +261,7 @@ class Service:
             wanted.read_input(data)
             self._saw(identifier, Sight.of("received", data))
         job = self.jobs.add(identifier, name, wanted.steps, message, priority, tenant)
+        job.request = request_identifier()
         self._event(f"{len(message)} bytes to evaluate")
         return job.to_json()
 
@@ -281,12 +286,15 @@ class Service:
         Raises:
             BusyError: not any more, or not now.
         """
-        if self.draining:
-            raise BusyError("this server is about to end")
+        self._require_staying()
         waiting, _ = self.jobs.counts()
         if waiting >= self.jobs.waiting:
             raise BusyError(f"{waiting} evaluations wait")
         return {"ready": True}
+
+    def _require_staying(self) -> None:
+        if self.draining:
+            raise BusyError("this server is about to end; ask again soon")
 
     def request_bytes(self) -> int:
         """Bytes of the longest message that a model takes."""
@@ -350,6 +358,14 @@ class Service:
             for worker in [stack.enter_context(self._workers.one()) for _ in range(self._workers.count)]:
                 for name in self.catalog.models:
                     worker.order(do="load", **self._load(name))
+
+    def drain(self, limit: float) -> None:
+        """Say that the server is not ready, take no keys to begin with and no evaluations, and wait for those
+        that run; answers can be fetched meanwhile, and keys that were begun be sent. What still runs after so
+        many seconds is given up, and done by the next process, as are those that wait."""
+        self.draining = True
+        self._event("this server is about to end: evaluations are not taken any more")
+        self._dispatcher.close(limit)
 
     def close(self) -> None:
         """End after the evaluations that run, and leave the folder to others; the next process has those done

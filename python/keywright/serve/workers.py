@@ -91,6 +91,12 @@ class Worker:
         with contextlib.suppress(OSError):
             self._write({"do": "cancel", "job": job})
 
+    def kill(self) -> None:
+        """End the process, whatever it does; whoever waits for it is told that it ended."""
+        process = self._process
+        if process is not None:
+            process.kill()
+
     def close(self) -> None:
         """End the process."""
         if self._process is not None:

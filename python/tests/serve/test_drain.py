@@ -1,0 +1,160 @@
+"""How a server ends: it says so, takes nothing new, and leaves no evaluation behind that it accepted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from keywright.nn.run.checking import run_clear
+from keywright.serve import Model, RemoteModel, Server, Service, Workers, framing
+from keywright.serve.errors import BusyError
+from keywright.serve.jobs import Job
+from keywright.serve.workers import Worker, WorkerEndedError
+from tests.serve.network import WORKERS, listening
+from tests.serve.test_http import ask, wait
+
+Sample = np.ndarray[Any, np.dtype[np.float64]]
+
+
+class SlowService(Service):
+    """Its evaluations wait for `go`, and end as those of a worker that was killed if it is."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        self.go, self.begun = threading.Event(), threading.Event()
+        super().__init__(*arguments, **named)
+
+    def _work(self, worker: Worker, job: Job) -> float:
+        self.begun.set()
+        killed: list[bool] = []
+        worker.kill = lambda: killed.append(True)  # type: ignore[method-assign]
+        while not self.go.is_set():
+            if killed:
+                del worker.kill
+                raise WorkerEndedError("it was killed")
+            time.sleep(0.01)
+        del worker.kill
+        return super()._work(worker, job)
+
+
+def test_evaluations_that_run_end_and_others_are_not_taken(
+    thin: Model, tmp_path: Path, sample: Sample
+) -> None:
+    service = SlowService(thin, tmp_path, workers=WORKERS)
+    with listening(service) as server, RemoteModel(server.url).session() as session:
+        session.upload_keys()
+        keys = f"/v1/keys/{session._identifier}"
+        message = framing.join(session._encrypt(sample[None]))
+        first, second = (session.remote.send("POST", f"{keys}/jobs", message) for _ in range(2))
+        assert service.begun.wait(20)
+        draining = threading.Thread(target=service.drain, args=(60.0,))
+        draining.start()
+        wait(lambda: service.draining)
+        assert ask(server, "GET", "/ready")[0] == 503
+        assert ask(server, "GET", "/health")[0] == 200
+        for path, body in (
+            (f"{keys}/jobs", message),
+            ("/v1/keys", json.dumps({"model": thin.manifest.hash}).encode()),
+        ):
+            with pytest.raises(BusyError, match="about to end"):
+                session.remote.send("POST", path, body)
+        service.go.set()
+        draining.join(60)
+        assert not draining.is_alive()
+        # The answer of the one that ran is to be had, the other one waits for the next process.
+        states = [session.remote.ask("GET", f"/v1/jobs/{job['job']}")["state"] for job in (first, second)]
+        assert states == ["done", "waiting"]
+        answer = session.remote.request("GET", f"/v1/jobs/{first['job']}/result", limit=1 << 20)
+        assert np.abs(session._decrypt(answer, 1)[0] - run_clear(thin.program, sample)).max() < 1e-3
+    service.close()
+
+
+def test_what_takes_too_long_is_left_to_the_next_process(thin: Model, tmp_path: Path, sample: Sample) -> None:
+    events: list[str] = []
+    service = SlowService(thin, tmp_path, workers=WORKERS, on_event=events.append)
+    with listening(service) as server:
+        session = RemoteModel(server.url).session()
+        session.upload_keys()
+        message = framing.join(session._encrypt(sample[None]))
+        job = str(session.remote.send("POST", f"/v1/keys/{session._identifier}/jobs", message)["job"])
+        assert service.begun.wait(20)
+        start = time.monotonic()
+        service.drain(0.2)
+        assert 0.2 <= time.monotonic() - start < 10
+        assert any("left to the next" in event for event in events)
+        assert session.remote.ask("GET", f"/v1/jobs/{job}")["state"] == "waiting"
+    service.close()
+    # Being given up is no attempt: it may be as often as servers end.
+    after = Service(thin, tmp_path, workers=WORKERS)
+    found = after.jobs.get(job)
+    with listening(after) as server:
+        session.remote = RemoteModel(server.url)
+        wait(lambda: found.state == "done")
+        assert found.attempts == 1
+        answer = session.remote.request("GET", f"/v1/jobs/{job}/result", limit=1 << 20)
+        assert np.abs(session._decrypt(answer, 1)[0] - run_clear(thin.program, sample)).max() < 1e-3
+        session.close()
+    after.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes end there without signals")
+@pytest.mark.parametrize("again", [False, True])
+def test_a_process_ends_at_sigterm_and_at_once_at_the_second(
+    thin: Model, tmp_path: Path, again: bool
+) -> None:
+    """It tells what happens in JSON lines, and exits with 0."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    thin.save(folder)
+    arguments = ["serve", str(folder), "--port", "0", "--log-format", "json", "--json", "--drain", "60"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "keywright", *arguments, "--state", str(tmp_path / "state")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        entry: Mapping[str, Any] = json.loads(process.stdout.readline())
+        RemoteModel(entry["url"])
+        process.send_signal(signal.SIGTERM)
+        if again:
+            process.send_signal(signal.SIGTERM)
+        told = [json.loads(line) for line in process.stderr.read().splitlines()]
+        assert process.wait(30) == 0
+    assert any("about to end" in line["message"] for line in told)
+    assert any(line.get("path") == "/v1/model" and line["status"] == 200 for line in told)
+
+
+def test_a_worker_is_ended_from_another_thread() -> None:
+    workers = Workers()
+    worker = workers.all[0]
+    worker.kill()
+    worker.order(do="forget")
+    pid = worker.pid
+    assert pid is not None
+    worker.kill()
+    wait(lambda: worker.pid is None)
+    # The next order has another process.
+    worker.order(do="forget")
+    assert worker.pid not in (None, pid)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    workers.close()
+
+
+def test_a_server_that_is_shut_down_says_so(service: Service) -> None:
+    with listening(service) as server:
+        assert isinstance(server, Server)
+        assert service.readiness() == {"ready": True}
+    assert service.draining
+    service.draining = False

@@ -1,0 +1,162 @@
+"""Connections that are encrypted, with a certificate that these tests make, and proxies that are believed."""
+
+from __future__ import annotations
+
+import datetime as dt
+import http.client
+import ipaddress
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from keywright.nn.run.checking import run_clear
+from keywright.serve import Model, RemoteModel, Server, Service
+from keywright.serve.errors import BadRequestError, CertificateError, UnreachableError
+from starlette.types import Receive, Scope, Send
+from tests.serve.test_http import ask
+
+
+def make_certificate(folder: Path, name: str) -> tuple[Path, Path]:
+    """A certificate of the loopback, signed by itself, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    now = dt.datetime.now(dt.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(hours=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    paths = folder / f"{name}.pem", folder / f"{name}.key"
+    paths[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    paths[1].write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+    )
+    return paths
+
+
+@contextmanager
+def running(server: Server) -> Iterator[Server]:
+    with server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def shown(server: Server, version: ssl.TLSVersion | None = None) -> bytes:
+    """The certificate that a server shows."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if version is not None:
+        context.minimum_version = context.maximum_version = version
+    with (
+        socket.create_connection(server.server_address, timeout=20) as plain,
+        context.wrap_socket(plain) as encrypted,
+    ):
+        found = encrypted.getpeercert(binary_form=True)
+        assert found is not None
+        return found
+
+
+def test_a_client_infers_over_tls_and_trusts_no_other_certificate(
+    thin: Model,
+    service: Service,
+    tmp_path: Path,
+    sample: np.ndarray[Any, np.dtype[np.float64]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, other = make_certificate(tmp_path, "first"), make_certificate(tmp_path, "other")
+    with running(Server(service, certificate=first)) as server:
+        assert server.url == f"https://127.0.0.1:{server.server_address[1]}"
+        for trusted in (None, other[0]):
+            if trusted is not None:
+                monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
+            with pytest.raises(UnreachableError, match="certificate"):
+                RemoteModel(server.url)
+        monkeypatch.setenv("SSL_CERT_FILE", str(first[0]))
+        with RemoteModel(server.url).session() as session:
+            assert np.abs(session.infer(sample) - run_clear(thin.program, sample)).max() < 1e-3
+        # Who speaks plain HTTP gets no answer, and the server goes on.
+        plain = http.client.HTTPConnection(*server.server_address, timeout=20)
+        plain.request("GET", "/health")
+        with pytest.raises((OSError, http.client.HTTPException)):
+            plain.getresponse()
+        plain.close()
+        with (
+            pytest.raises((ssl.SSLError, ConnectionError)),
+            pytest.warns(DeprecationWarning, match="TLSv1_1"),
+        ):
+            shown(server, ssl.TLSVersion.TLSv1_1)
+        assert shown(server, ssl.TLSVersion.TLSv1_2) == shown(server, ssl.TLSVersion.TLSv1_3)
+
+
+def test_a_certificate_is_renewed_and_one_that_is_none_is_not_taken(service: Service, tmp_path: Path) -> None:
+    first, other = make_certificate(tmp_path, "first"), make_certificate(tmp_path, "other")
+    with running(Server(service, certificate=first)) as server:
+        before = shown(server)
+        own = [path.read_bytes() for path in first]
+        for spoiled in (b"", own[0][:100], own[1], other[0].read_bytes()):
+            first[0].write_bytes(spoiled)
+            with pytest.raises(CertificateError):
+                server.renew()
+            assert shown(server) == before
+        for path, new in zip(first, other, strict=True):
+            path.write_bytes(new.read_bytes())
+        server.renew()
+        assert shown(server) == ssl.PEM_cert_to_DER_cert(other[0].read_text()) != before
+    first[1].write_bytes(own[1])
+    for pair in (first, (tmp_path / "missing", other[1])):
+        with pytest.raises(CertificateError):
+            Server(service, certificate=pair)
+
+
+def test_only_stated_proxies_say_who_asks(service: Service) -> None:
+    """What proxies add is believed of stated addresses only, and of these what they added themselves."""
+    forwarded = {"X-Forwarded-For": "127.0.0.1, 203.0.113.7", "X-Forwarded-Proto": "https"}
+    for proxies, client, scheme in (
+        ((), "127.0.0.1", "http"),
+        (("10.0.0.0/8",), "127.0.0.1", "http"),
+        (("127.0.0.1",), "203.0.113.7", "https"),
+        (("127.0.0.0/8", "203.0.113.0/24"), "127.0.0.1", "https"),
+    ):
+        seen: list[tuple[str, str]] = []
+        with running(Server(service, proxies=proxies)) as server:
+            inner = server.app._app
+
+            async def look(
+                scope: Scope, receive: Receive, send: Send, seen: list[Any] = seen, inner: Any = inner
+            ) -> None:
+                if scope["type"] == "http":
+                    seen.append((scope["client"][0], scope["scheme"]))
+                await inner(scope, receive, send)
+
+            server.app._app = look
+            assert ask(server, "GET", "/health", headers=forwarded)[0] == 200
+        assert seen == [(client, scheme)]
+    for wrong in ("*", "", "proxy.example", "10.0.0.1/8"):
+        with pytest.raises(BadRequestError):
+            Server(service, proxies=(wrong,))
