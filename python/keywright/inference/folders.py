@@ -35,7 +35,7 @@ def require_files(folder: Path, names: Sequence[str], origin: str) -> None:
     if missing == [PROGRAM]:
         raise FolderError(
             f"{folder} holds keys without a model, which are used from Python "
-            '(docs/explanation/planning.md, "Without a model"); for a model name the '
+            '(docs/tutorials/planning.md, "Without a model"); for a model name the '
             f"{origin}"
         )
     if missing:
