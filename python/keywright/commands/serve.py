@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -127,9 +127,13 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     if options.log_format == "json":
         logs.log_json()
     event = terminal.note if options.log_format == "text" else logs.log_event
+
+    def progress(what: str) -> AbstractContextManager[object]:
+        return terminal.progress(what, None) if options.log_format == "text" else nullcontext()
+
     models = [Model.load(folder) for folder in options.folders]
     page = {} if options.page is None else load_page(options.page)
-    with terminal.progress("planning memory", None):
+    with progress("planning memory"):
         own = resident_bytes() + UPLOADS_BYTES
         budget = max(0, memory_budget(options) - own) // (options.workers * len(models))
         plans = [model.plan_process(budget, resident_bytes()) for model in models]
@@ -148,7 +152,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             budget=budget,
             accounts=accounts,
         )
-        with terminal.progress("encoding", None):
+        with progress("encoding"):
             service.prepare()
         names = frozenset(name.lower() for name in options.name)
 

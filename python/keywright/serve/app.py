@@ -16,8 +16,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from .accounts import NOBODY
-from .edge import Edge, OnRequest, Problem, answer, refused
-from .errors import BadRequestError, NoSuchPathError, ServeError, TooLargeError
+from .admin import CHALLENGE, admin_page, require_operator
+from .edge import LOOPBACK, Edge, OnRequest, Problem, answer, refused
+from .errors import BadRequestError, NoSuchPathError, ServeError, TooLargeError, UnauthorizedError
 from .pages import Page
 from .service import Service
 
@@ -38,6 +39,7 @@ ROUTES = (
     ("/health", "GET", "health"),
     ("/ready", "GET", "ready"),
     ("/metrics", "GET", "metrics"),
+    ("/admin", "GET", "admin"),
     ("/v1/model", "GET", "manifest"),
     ("/v1/models", "GET", "models"),
     ("/v1/models/{model}", "GET", "manifest_of"),
@@ -126,6 +128,15 @@ class Routes:
     async def metrics(self, request: Request) -> Response:
         """``GET /metrics``."""
         return Response(self._service.measure(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def admin(self, request: Request) -> Response:
+        """``GET /admin``: a browser asks its user for a key where it is refused."""
+        try:
+            await run_sync(require_operator, request, self._service.accounts, LOOPBACK)
+        except UnauthorizedError as error:
+            self._service.metrics.count("refusals_total", code=error.code)
+            return Problem(error, CHALLENGE)
+        return admin_page(await run_sync(self._service.overview))
 
     async def manifest(self, request: Request) -> Response:
         """``GET /v1/model``."""

@@ -44,8 +44,9 @@ class Problem(JSONResponse):
 
     media_type = "application/problem+json"
 
-    def __init__(self, error: ServeError) -> None:
-        headers = {"www-authenticate": "Bearer"} if isinstance(error, UnauthorizedError) else None
+    def __init__(self, error: ServeError, headers: Mapping[str, str] | None = None) -> None:
+        if headers is None and isinstance(error, UnauthorizedError):
+            headers = {"www-authenticate": "Bearer"}
         instance = f"urn:keywright:request:{request_identifier()}"
         super().__init__({**error.to_json(), "instance": instance}, error.status, headers)
 

@@ -6,7 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -44,6 +44,7 @@ class Job:
         fetched: whether its answer was.
         tenant: whose it is.
         request: identifier of the request that asked for it, for logs; empty after a restart.
+        asked: when this process had it first, by the clock of `touched`.
     """
 
     identifier: str
@@ -60,6 +61,7 @@ class Job:
     fetched: bool = False
     tenant: str = ""
     request: str = ""
+    asked: float = field(default_factory=time.monotonic)
 
     @property
     def client(self) -> str:
@@ -255,6 +257,11 @@ class Jobs:
                 for path in (self.message(job.identifier), self.answer(job.identifier)):
                     path.unlink(missing_ok=True)
                 self._database.delete_job(job.identifier)
+
+    def all(self) -> list[Job]:
+        """The jobs of all clients."""
+        with self._turn:
+            return list(self._jobs.values())
 
     def of(self, owner: str) -> list[Job]:
         """The jobs of a client."""

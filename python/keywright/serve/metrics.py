@@ -1,59 +1,92 @@
-"""What a service counts, in the text form that Prometheus reads. Nothing of it says who a client is."""
+"""What a service counts, for Prometheus. Nothing of it says who a client is."""
 
-import threading
-from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from .errors import ServerMissingError
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
 
 PREFIX = "keywright_"
 
-HELP = {
-    "requests_total": "Requests, by method and status.",
-    "request_seconds_total": "Seconds of requests, by method.",
-    "received_bytes_total": "Bytes of requests' bodies.",
-    "sent_bytes_total": "Bytes of answers' bodies.",
-    "refusals_total": "Refusals, by code.",
-    "evaluations_total": "Evaluations that ended, by outcome: done, or a code.",
-    "evaluation_seconds_total": "Seconds of evaluations that ended well.",
-    "worker_deaths_total": "Workers that ended in the middle of an evaluation.",
-    "key_loads_total": "Keys of evaluations, by where they were: memory or disk.",
-    "key_evictions_total": "Key sets that made room in memory.",
-    "waiting": "Evaluations that wait.",
-    "running": "Evaluations that run.",
-    "key_sets": "Key sets, by whether they are complete.",
-    "key_bytes": "Bytes of key sets on the disk.",
-}
-"""Names, without `PREFIX`; those that end in ``_total`` only grow, the others are gauges."""
+STAGES_S = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+"""Ends of the buckets of stages, in seconds."""
 
-Labels = tuple[tuple[str, str], ...]
+
+class Family(NamedTuple):
+    """A name's kind, what it means, and its labels."""
+
+    kind: Literal["counter", "gauge", "histogram"]
+    text: str
+    labels: tuple[str, ...] = ()
+
+
+FAMILIES = {
+    "requests_total": Family("counter", "Requests, by method and status.", ("method", "status")),
+    "request_seconds_total": Family("counter", "Seconds of requests, by method.", ("method",)),
+    "received_bytes_total": Family("counter", "Bytes of requests' bodies."),
+    "sent_bytes_total": Family("counter", "Bytes of answers' bodies."),
+    "refusals_total": Family("counter", "Refusals, by code.", ("code",)),
+    "evaluations_total": Family("counter", "Evaluations that ended: done, or a code.", ("outcome",)),
+    "evaluation_seconds_total": Family("counter", "Seconds of evaluations that ended well."),
+    "stage_seconds": Family(
+        "histogram", "Seconds of evaluations by stage: wait, keys (loading them), evaluate.", ("stage",)
+    ),
+    "worker_deaths_total": Family("counter", "Workers that ended in the middle of an evaluation."),
+    "key_loads_total": Family(
+        "counter", "Keys of evaluations, by where they were: memory or disk.", ("place",)
+    ),
+    "key_evictions_total": Family("counter", "Key sets that made room in memory."),
+    "waiting": Family("gauge", "Evaluations that wait."),
+    "running": Family("gauge", "Evaluations that run."),
+    "key_sets": Family("gauge", "Key sets, by whether they are complete.", ("ready",)),
+    "key_bytes": Family("gauge", "Bytes of key sets on the disk, likewise.", ("ready",)),
+}
+"""All names, without `PREFIX`. Those that end in ``_total`` only grow."""
 
 
 class Metrics:
-    """Numbers by name and labels."""
+    """Numbers by name and labels.
+
+    Raises:
+        ServerMissingError: the library of Prometheus is not installed.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._values: defaultdict[str, dict[Labels, float]] = defaultdict(dict)
+        try:
+            import prometheus_client
+        except ModuleNotFoundError as error:
+            raise ServerMissingError(str(error.name)) from error
+        kinds = {
+            "counter": prometheus_client.Counter,
+            "gauge": prometheus_client.Gauge,
+            "histogram": prometheus_client.Histogram,
+        }
+        self._registry: CollectorRegistry = prometheus_client.CollectorRegistry()
+        self._values: dict[str, Any] = {}
+        for name, family in FAMILIES.items():
+            buckets = {"buckets": STAGES_S} if family.kind == "histogram" else {}
+            self._values[name] = kinds[family.kind](
+                PREFIX + name, family.text, family.labels, registry=self._registry, **buckets
+            )
 
     def count(self, name: str, by: float = 1, **labels: str) -> None:
         """Add to a number."""
-        with self._lock:
-            values, key = self._values[name], tuple(sorted(labels.items()))
-            values[key] = values.get(key, 0) + by
+        self._of(name, labels).inc(by)
 
     def set(self, name: str, value: float, **labels: str) -> None:
         """State a number."""
-        with self._lock:
-            self._values[name][tuple(sorted(labels.items()))] = value
+        self._of(name, labels).set(value)
+
+    def observe(self, name: str, value: float, **labels: str) -> None:
+        """Add to a distribution."""
+        self._of(name, labels).observe(value)
+
+    def _of(self, name: str, labels: dict[str, str]) -> Any:
+        return self._values[name].labels(**labels) if labels else self._values[name]
 
     def render(self) -> str:
-        """All of them, in the text format 0.0.4. Labels are codes and methods: nothing needs an escape."""
-        lines = []
-        with self._lock:
-            for name, text in HELP.items():
-                kind = "counter" if name.endswith("_total") else "gauge"
-                lines += [f"# HELP {PREFIX}{name} {text}", f"# TYPE {PREFIX}{name} {kind}"]
-                for labels, value in self._values.get(name, {}).items():
-                    shown = ",".join(f'{label}="{what}"' for label, what in labels)
-                    lines.append(
-                        f"{PREFIX}{name}{{{shown}}} {value:.17g}" if shown else f"{PREFIX}{name} {value:.17g}"
-                    )
-        return "\n".join(lines) + "\n"
+        """All of them, in the text format 0.0.4."""
+        from prometheus_client import generate_latest
+
+        return generate_latest(self._registry).decode()

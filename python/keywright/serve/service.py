@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -17,11 +17,19 @@ from .accounts import NOBODY, Accounts
 from .configurations import Catalog
 from .database import Database
 from .dispatch import Dispatcher
-from .errors import BadRequestError, BusyError, OtherModelError, UnauthorizedError, UnknownKeysError
+from .errors import (
+    BadRequestError,
+    BusyError,
+    OtherModelError,
+    ServeError,
+    UnauthorizedError,
+    UnknownKeysError,
+)
 from .jobs import MAX_PRIORITY, Job, Jobs
 from .logs import request_identifier
 from .metrics import Metrics
 from .model import Model
+from .overview import ModelLine, Overview, oldest_wait, tenant_lines, this_machine
 from .state_folder import StateFolder
 from .upload_store import Piece, SecretScanner, UploadedKeys, UploadStore
 from .workers import Worker, WorkerEndedError, Workers
@@ -91,7 +99,8 @@ class Service:
         accounts: Accounts | None = None,
     ) -> None:
         self.metrics, self.draining = Metrics(), False
-        self._state = StateFolder(state)
+        self._state, self._began = StateFolder(state), time.monotonic()
+        self._prepared = self._awake = False
         self._database = Database(state)
         self._event = on_event or (lambda line: None)
         self._own_workers = Workers() if workers is None else None
@@ -167,6 +176,7 @@ class Service:
         if not isinstance(found, str) or set(request) != {"model"}:
             raise BadRequestError('the request is {"model": HASH}, HASH being that of the manifest')
         made = self.store.create(self.catalog.model(found).manifest.hash, tenant)
+        self._wake()
         self._event("a client begins to upload keys")
         return self._describe(made)
 
@@ -276,6 +286,29 @@ class Service:
             self.metrics.set("key_bytes", size, ready=name)
         return self.metrics.render()
 
+    def overview(self) -> Overview:
+        """What an operator sees."""
+        jobs = self.jobs.all()
+        sets = [(uploaded.tenant, uploaded.ready, uploaded.received) for uploaded in self.store.all()]
+        having = Counter(uploaded.configuration.identifier for uploaded in self.store.complete())
+        waiting, running = self.jobs.counts()
+        return Overview(
+            time.monotonic() - self._began,
+            self.draining,
+            waiting,
+            self.jobs.waiting,
+            running,
+            oldest_wait(jobs),
+            [
+                ModelLine(
+                    model.name, name, model.manifest.key_bytes, having[self.catalog.of(name).identifier]
+                )
+                for name, model in self.catalog.models.items()
+            ],
+            tenant_lines(sets, jobs),
+            [this_machine(self._state.folder, self._workers)],
+        )
+
     def health(self) -> dict[str, object]:
         """That requests are answered."""
         return {"alive": True}
@@ -347,13 +380,32 @@ class Service:
             self._forget(identifier)
             self._event("keys that were not used any more are deleted")
         self.jobs.expire(self._expiry)
+        # Only workers that were prepared are known to be this service's alone, and how to wake them.
+        if self._prepared and self._awake and not len(self.store) and not any(self.jobs.counts()):
+            self._awake = False
+            self._workers.rest()
+
+    def _wake(self) -> None:
+        """Have workers that rest be ready by the time that keys have come."""
+        if self._prepared and not self._awake:
+            self._awake = True
+            threading.Thread(target=self._prepare_again, name="keywright-wake", daemon=True).start()
+
+    def _prepare_again(self) -> None:
+        try:
+            self.prepare()
+        except (ServeError, OSError) as error:
+            # Whoever asks for an evaluation is told the same.
+            self._event(f"the workers could not be prepared: {error}")
 
     def prepare(self) -> None:
-        """Have all models in the memory of all workers before anybody asks for them.
+        """Have all models in the memory of all workers before anybody asks for them. They stay there as long
+        as there are keys, or evaluations, of anybody; then the workers end until keys come again.
 
         Raises:
             ServeError: one cannot be used.
         """
+        self._prepared = self._awake = True
         with ExitStack() as stack:
             for worker in [stack.enter_context(self._workers.one()) for _ in range(self._workers.count)]:
                 for name in self.catalog.models:
@@ -394,7 +446,7 @@ class Service:
 
     def _work(self, worker: Worker, job: Job) -> float:
         """Have a job done; errors as of `Worker.order`."""
-        uploaded = self.store.get(job.owner, job.tenant)
+        uploaded, begun = self.store.get(job.owner, job.tenant), time.monotonic()
 
         def step(done: int) -> None:
             job.done = done
@@ -417,6 +469,9 @@ class Service:
         except WorkerEndedError:
             self.metrics.count("worker_deaths_total")
             raise
+        stages = {"wait": begun - job.asked, "keys": end["loading"], "evaluate": end["seconds"]}
+        for stage, seconds in stages.items():
+            self.metrics.observe("stage_seconds", seconds, stage=stage)
         self.metrics.count("key_loads_total", place="memory" if end["hit"] else "disk")
         self.metrics.count("key_evictions_total", end["evicted"])
         # Before it is said to be done: whoever then asks what was sent is told.

@@ -302,6 +302,11 @@ class UploadStore:
             elif len(others) >= self.capacity:
                 raise BusyError(f"{self.capacity} key sets are in use; ask again later")
 
+    def all(self) -> list[UploadedKeys]:
+        """The sets of all tenants."""
+        with self._lock:
+            return list(self._sets.values())
+
     def of(self, tenant: str) -> list[UploadedKeys]:
         """The sets of a tenant."""
         with self._lock:

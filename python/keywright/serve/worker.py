@@ -95,6 +95,7 @@ class Engine:
         message = Path(order["message"]).read_bytes()
         inputs = [model.read_input(data) for data in framing.split(message, model.manifest.input.ciphertexts)]
         hit, self._evicted = order["keys"] in self._cache, 0
+        begun = time.perf_counter()
         keys = self._keys(order, model.parameters)
         done, start = 0, time.perf_counter()
 
@@ -108,7 +109,7 @@ class Engine:
         answer = framing.join([model.write_output(result) for result in runner.run(keys, inputs, step)])
         seconds = time.perf_counter() - start
         write_whole(Path(order["answer"]), answer)
-        return {"seconds": seconds, "hit": hit, "evicted": self._evicted}
+        return {"seconds": seconds, "hit": hit, "evicted": self._evicted, "loading": start - begun}
 
     def do_forget(self, order: Order) -> dict[str, object]:
         """Nothing but what every order does: let go of unwanted keys."""

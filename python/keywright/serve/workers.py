@@ -158,6 +158,19 @@ class Workers:
             worker.forget()
             self._idle.put(worker)
 
+    def rest(self) -> None:
+        """End the processes that have nothing to do; they begin again when they are needed."""
+        idle = []
+        with contextlib.suppress(queue.Empty):
+            while True:
+                idle.append(self._idle.get_nowait())
+        for worker in idle:
+            worker.close()
+            self._idle.put(worker)
+        if self._checking.acquire(blocking=False):
+            self._checker.close()
+            self._checking.release()
+
     def check(self, path: Path, parameters: Parameters) -> str:
         """SHA-256 of a key set that was read and found usable.
 

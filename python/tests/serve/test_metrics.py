@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +10,22 @@ import numpy as np
 import pytest
 from keywright.serve import Model, RemoteModel, Server, Service
 from keywright.serve.errors import BusyError, UnknownKeysError
-from keywright.serve.metrics import HELP, PREFIX, Metrics
+from keywright.serve.metrics import FAMILIES, PREFIX, STAGES_S, Metrics
+from prometheus_client.parser import text_string_to_metric_families
 from tests.serve.network import WORKERS, listening
 from tests.serve.test_http import ask
 
-SAMPLE = re.compile(r"([a-z_]+)(?:\{((?:[a-z_]+=\"[A-Za-z0-9_]*\",?)*)\})? ([0-9.e+-]+)")
-
 
 def read(text: str) -> dict[str, float]:
-    """Values by name and labels; every line is one, or says what a name is."""
-    found, typed = {}, set()
-    for line in text.splitlines():
-        if line.startswith("# TYPE "):
-            typed.add(line.split()[2])
-        elif not line.startswith("# HELP "):
-            sample = SAMPLE.fullmatch(line)
-            assert sample is not None, line
-            assert sample[1] in typed, line
-            found[line.rpartition(" ")[0].removeprefix(PREFIX)] = float(sample[3])
+    """Values by name and labels, without what says when a number began."""
+    found = {}
+    for family in text_string_to_metric_families(text):
+        assert family.name.startswith(PREFIX)
+        for sample in family.samples:
+            labels = ",".join(f'{name}="{value}"' for name, value in sample.labels.items())
+            name = sample.name.removeprefix(PREFIX)
+            if not name.endswith("_created"):
+                found[f"{name}{{{labels}}}" if labels else name] = sample.value
     return found
 
 
@@ -46,13 +43,23 @@ def test_numbers_are_written_as_they_are() -> None:
     metrics.count("received_bytes_total", (1 << 53) - 1)
     metrics.set("waiting", 3)
     metrics.set("waiting", 1)
-    found = read(metrics.render())
+    for seconds in (0.002, 0.003, 500):
+        metrics.observe("stage_seconds", seconds, stage="wait")
+    found = {name: value for name, value in read(metrics.render()).items() if value}
+    buckets = {f'stage_seconds_bucket{{le="{end}",stage="wait"}}': 2 for end in STAGES_S[1:]}
     assert found == {
         'requests_total{method="GET",status="200"}': 3,
         "received_bytes_total": 2**53 - 1,
         "waiting": 1,
+        'stage_seconds_bucket{le="+Inf",stage="wait"}': 3,
+        'stage_seconds_count{stage="wait"}': 3,
+        'stage_seconds_sum{stage="wait"}': 500.005,
+        **buckets,
     }
-    assert metrics.render().count("# HELP") == len(HELP)
+    for name, family in FAMILIES.items():
+        assert f"# HELP {PREFIX}{name} {family.text}" in metrics.render()
+    with pytest.raises(ValueError, match="label"):
+        metrics.count("requests_total", user="alice")
 
 
 def test_what_happens_is_counted(
@@ -75,6 +82,9 @@ def test_what_happens_is_counted(
         assert 0 < found["evaluation_seconds_total"] < 60
         loads = [found[f'key_loads_total{{place="{place}"}}'] for place in ("disk", "memory")]
         assert loads == [1, 1]
+        for stage in ("wait", "keys", "evaluate"):
+            assert found[f'stage_seconds_count{{stage="{stage}"}}'] == 2
+            assert 0 < found[f'stage_seconds_sum{{stage="{stage}"}}'] < 60
         # The first question was asked before there were keys.
         assert found['refusals_total{code="unknown_keys"}'] == 2
         assert found['refusals_total{code="wrong_host"}'] == 1

@@ -1,0 +1,211 @@
+"""The operator's page: who sees it, and what is on it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from keywright.serve import Model, RemoteModel, Server, Service, Workers, framing
+from keywright.serve.accounts import Accounts, add
+from keywright.serve.admin import STYLE, render
+from keywright.serve.jobs import Job
+from keywright.serve.overview import MachineLine, ModelLine, Overview, TenantLine, oldest_wait, tenant_lines
+from tests.serve.network import WORKERS, listening
+from tests.serve.test_accounts import bearer
+from tests.serve.test_http import ask, raw, wait
+from tests.serve.test_tls import running
+
+Sample = np.ndarray[Any, np.dtype[np.float64]]
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, and rows of cells."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.rows: list[list[str]] = []
+        self._open = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attributes)))
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+            self._open = True
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("td", "th"):
+            self._open = False
+
+    def handle_data(self, data: str) -> None:
+        if self._open:
+            self.rows[-1][-1] += data
+
+    def row(self, first: str) -> list[str]:
+        (found,) = [row for row in self.rows if row[0] == first]
+        return found
+
+
+def basic(password: str) -> dict[str, str]:
+    return {"Authorization": "Basic " + base64.b64encode(f"any:{password}".encode()).decode()}
+
+
+def test_without_accounts_it_is_for_this_machine(server: Server) -> None:
+    status, page, headers = ask(server, "GET", "/admin")
+    assert status == 200
+    assert headers["content-type"] == "text/html; charset=utf-8"
+    for name in ("X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"):
+        assert ask(server, "GET", "/admin", headers={name: "127.0.0.1"})[0] == 403
+    port = server.server_address[1]
+    for host in ("localhost", f"localhost:{port}", f"127.0.0.1:{port}"):
+        assert ask(server, "GET", "/admin", headers={"Host": host})[0] == 200
+    server.app.names |= {"keywright.example"}
+    assert ask(server, "GET", "/health", headers={"Host": "keywright.example"})[0] == 200
+    assert ask(server, "GET", "/admin", headers={"Host": "keywright.example"})[0] == 403
+    assert b"<!doctype html>" in page
+    assert b" 200 " in raw(server, b"GET /admin HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+
+
+def test_a_proxy_that_is_believed_asks_for_others(service: Service) -> None:
+    with running(Server(service, proxies=["127.0.0.1"])) as server:
+        assert ask(server, "GET", "/admin", headers={"X-Forwarded-For": "203.0.113.7"})[0] == 403
+        assert ask(server, "GET", "/admin")[0] == 200
+
+
+def test_with_accounts_it_is_for_admins(thin: Model, tmp_path: Path) -> None:
+    path = tmp_path / "accounts.json"
+    operator, tenant = add(path, "operator"), add(path, "tenant")
+    accounts = Accounts.load(path, admins=["operator"])
+    service = Service(thin, tmp_path / "state", workers=WORKERS, accounts=accounts)
+    with listening(service) as server:
+        for headers in (bearer(operator), basic(operator)):
+            assert ask(server, "GET", "/admin", headers=headers)[0] == 200
+        for headers in (bearer(tenant), basic(tenant)):
+            status, reply, _ = ask(server, "GET", "/admin", headers=headers)
+            assert (status, reply["error"]["type"]) == (403, "forbidden")
+        for headers in ({}, bearer("x"), basic("x"), basic(""), {"Authorization": "Basic ="}):
+            status, reply, answered = ask(server, "GET", "/admin", headers=headers)
+            assert (status, reply["error"]["type"]) == (401, "unauthorized")
+            assert answered["www-authenticate"].startswith('Basic realm="')
+        # Elsewhere a password is none.
+        assert ask(server, "GET", "/v1/keys", headers=basic(operator))[0] == 401
+    service.close()
+
+
+def test_the_page_shows_what_there_is_and_nothing_that_entitles(
+    thin: Model, tmp_path: Path, sample: Sample
+) -> None:
+    path = tmp_path / "accounts.json"
+    operator, tenant = add(path, "operator"), add(path, "clinic")
+    accounts = Accounts.load(path, admins=["operator"])
+    service = Service(thin, tmp_path / "state", workers=WORKERS, accounts=accounts)
+    with listening(service) as server, RemoteModel(server.url, key=tenant).session() as session:
+        empty = Page(ask(server, "GET", "/admin", headers=bearer(operator))[1].decode())
+        assert empty.row(thin.name)[-1] == "0"
+        assert not any(row[0] == "clinic" for row in empty.rows)
+        session.infer(sample)
+        message = framing.join(session._encrypt(sample[None]))
+        job = session.remote.send("POST", f"/v1/keys/{session._identifier}/jobs", message)
+        text = ask(server, "GET", "/admin", headers=bearer(operator))[1].decode()
+        page = Page(text)
+        assert page.row(thin.name)[1] == thin.manifest.hash
+        assert page.row(thin.name)[-1] == "1"
+        assert page.row("clinic")[2:4] == ["1", "0"]
+        assert page.row("evaluations that wait")[1].endswith(f"of at most {service.jobs.waiting}")
+        (machine,) = service.overview().machines
+        assert machine.workers == 1
+        assert 20 << 20 < machine.resident_bytes < 4 << 30
+        for secret in (operator, tenant, str(session._identifier), str(job["job"])):
+            assert secret not in text
+            assert hashlib.sha256(secret.encode()).hexdigest() not in text
+    service.close()
+
+
+def test_nothing_comes_from_elsewhere_and_only_its_own_style_applies(server: Server) -> None:
+    _, page, headers = ask(server, "GET", "/admin")
+    policy = headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+    assert f"'sha256-{digest}'" in policy
+    style = re.search(r"<style>(.*?)</style>", page.decode(), re.DOTALL)
+    assert style is not None
+    assert style[1] == STYLE
+    assert "url(" not in STYLE
+    assert "@import" not in STYLE
+    tags = Page(page.decode()).tags
+    assert {tag for tag, _ in tags}.isdisjoint({"script", "link", "img", "iframe", "form", "object"})
+    for _, attributes in tags:
+        assert "src" not in attributes
+        assert "style" not in attributes
+        assert attributes.get("href") in (None, "/metrics")
+
+
+def test_whatever_is_shown_is_escaped() -> None:
+    evil = "<script>\"&'</script>"
+    machine = MachineLine(evil, 2, 0.5, 1 << 30, 1 << 30, 1, 1 << 20)
+    overview = Overview(
+        100.0,
+        True,
+        1,
+        256,
+        0,
+        90000.0,
+        [ModelLine(evil, evil, 1 << 20, 3)],
+        [TenantLine(evil, 1, 2, 3, 4, 5), TenantLine("", 0, 0, 0, 0, 0)],
+        [machine],
+    )
+    text = render(overview)
+    assert "<script" not in text
+    page = Page(text)
+    assert sum(cell == evil for row in page.rows for cell in row) == 4
+    assert page.row("state")[1].startswith("about to end")
+    assert page.row("up for")[1] == "1 min 40 s"
+    assert page.row("the oldest of them")[1] == "1 d 1 h"
+    assert page.row("without an account")[2:] == ["0", "0", "0", "0"]
+
+
+def test_tenants_are_counted_apart() -> None:
+    jobs = [Job("j", "k", "m", 0, 1, tenant=tenant) for tenant in ("a", "a", "c")]
+    jobs[0].state = "running"
+    lines = tenant_lines([("a", True, 5), ("a", False, 3), ("b", True, 10)], jobs)
+    assert lines == [
+        TenantLine("b", 1, 0, 10, 0, 0),
+        TenantLine("a", 1, 1, 8, 1, 1),
+        TenantLine("c", 0, 0, 0, 1, 0),
+    ]
+    jobs[1].asked = time.monotonic() - 50
+    assert oldest_wait(jobs) == pytest.approx(50, abs=5)
+    assert oldest_wait([]) == 0
+
+
+def test_workers_rest_while_nobody_has_keys(thin: Model, tmp_path: Path, sample: Sample) -> None:
+    """The processes of a server that nobody uses end, and are there again when keys have come."""
+    workers = Workers()
+    service = Service(thin, tmp_path, workers=workers)
+    service.prepare()
+    (worker,) = workers.all
+    before = worker.pid
+    assert before is not None
+    with listening(service) as server:
+        wait(lambda: worker.pid is None)
+        with RemoteModel(server.url).session() as session:
+            session.upload_keys()
+            wait(lambda: worker.pid is not None)
+            awake = worker.pid
+            time.sleep(2.5)
+            assert worker.pid == awake != before
+            session.infer(sample)
+            assert worker.pid == awake
+        wait(lambda: worker.pid is None)
+    service.close()
+    workers.close()
