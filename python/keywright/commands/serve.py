@@ -57,6 +57,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--workers", type=int, default=1, help="processes that evaluate, each on all threads (default 1)"
     )
     parser.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help="have replicas on this Ray cluster evaluate, which see the folder --state; local starts one here",
+    )
+    parser.add_argument(
+        "--replicas",
+        metavar="LEAST[:MOST]",
+        default="1",
+        help="with --ray: how many, as many as are needed between these (default 1)",
+    )
+    parser.add_argument(
+        "--replica-cpus", type=int, default=1, help="with --ray: processors of each replica (default 1)"
+    )
+    parser.add_argument(
         "--accounts", type=Path, help="file of tenants and digests of their API keys; anybody may ask without"
     )
     parser.add_argument(
@@ -118,6 +132,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         raise CommandError(f"--expiry {options.expiry}: a number of seconds above 0 is needed")
     if options.workers < 1:
         raise CommandError(f"--workers {options.workers}: at least 1 is needed")
+    processes, start = _workers(options)
     if not 0.0 <= options.drain < float("inf"):
         raise CommandError(f"--drain {options.drain}: a number of seconds from 0 on is needed")
     if (options.certificate is None) != (options.certificate_key is None):
@@ -135,13 +150,13 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     page = {} if options.page is None else load_page(options.page)
     with progress("planning memory"):
         own = resident_bytes() + UPLOADS_BYTES
-        budget = max(0, memory_budget(options) - own) // (options.workers * len(models))
+        budget = max(0, memory_budget(options) - own) // (processes * len(models))
         plans = [model.plan_process(budget, resident_bytes()) for model in models]
     with _state(options.state) as state:
         for model, planned in zip(models, plans, strict=True):
             event(f"{model.name}: {model.parameters!r}")
             event(f"at most {planned.memory.describe()}; {planned.explain()}")
-        workers = Workers(options.workers)
+        workers = start(state)
         service = Service(
             models,
             state,
@@ -175,7 +190,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         with server, _signals(server, service, options.drain, event):
             if terminal.json:
                 memory = {
-                    "predicted_peak_bytes": own + options.workers * sum(plan.memory.total for plan in plans),
+                    "predicted_peak_bytes": own + processes * sum(plan.memory.total for plan in plans),
                     "memory": [plan.memory.parts() for plan in plans],
                 }
                 hashes = [model.manifest.hash for model in models]
@@ -188,6 +203,29 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             server.serve_forever()
         service.close()
         workers.close()
+
+
+def _workers(options: argparse.Namespace) -> tuple[int, Callable[[Path], Workers]]:
+    """How many processes evaluate within --memory, and what starts them for a folder of state."""
+    if options.ray is None:
+        return options.workers, lambda state: Workers(options.workers)
+    least, _, most = options.replicas.partition(":")
+    numbers = [least, most or least]
+    if not all(number.isascii() and number.isdigit() and len(number) < 7 for number in numbers) or not (
+        1 <= int(numbers[0]) <= int(numbers[1])
+    ):
+        raise CommandError(f"--replicas {options.replicas}: LEAST or LEAST:MOST is needed, 1 or more")
+    if options.replica_cpus < 1:
+        raise CommandError(f"--replica-cpus {options.replica_cpus}: at least 1 is needed")
+    if options.state is None:
+        raise CommandError("--ray needs --state: a folder that all machines have under that name")
+    # Here, so that nothing else needs Ray.
+    from keywright.serve.cluster import RayWorkers, Replicas
+
+    replicas = Replicas(int(numbers[0]), int(numbers[1]), options.replica_cpus)
+    # On other machines --memory is that of a replica.
+    processes = replicas.most if options.ray == "local" else 1
+    return processes, lambda state: RayWorkers(options.ray, state, replicas)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from traceback import format_exception
 from .errors import EvaluationFailedError, ServeError, UnforeseenError
 from .jobs import Job, Jobs
 from .logs import on_behalf
-from .workers import Worker, WorkerEndedError, Workers
+from .workers import NotBegunError, Worker, WorkerEndedError, Workers
 
 ATTEMPTS = 3
 """How often an evaluation is begun whose worker ended."""
@@ -92,6 +92,10 @@ class Dispatcher:
                 if self._given_up:
                     self._event("an evaluation that ran is left to the next process")
                     self._jobs.give_up(job)
+                    return
+                if isinstance(ended, NotBegunError):
+                    self._event(f"{ended}; the evaluation waits again")
+                    self._jobs.again(job, begun=False)
                     return
                 self._event(f"{ended}, attempt {job.attempts} of {ATTEMPTS}")
                 if job.attempts < ATTEMPTS:

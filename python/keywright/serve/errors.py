@@ -242,8 +242,8 @@ class ServerMissingError(ServeError, ImportError):
 
     code = "server_missing"
 
-    def __init__(self, package: str) -> None:
-        super().__init__(f"{package} is not installed; install it with: pip install 'keywright[serve]'")
+    def __init__(self, package: str, extra: str = "serve") -> None:
+        super().__init__(f"{package} is not installed; install it with: pip install 'keywright[{extra}]'")
 
 
 class CancelledError(ServeError):

@@ -187,11 +187,11 @@ class Jobs:
             self._database.set_job(job.identifier, state="running", attempts=job.attempts)
             return job
 
-    def again(self, job: Job) -> None:
-        """Have a job wait again whose worker ended."""
+    def again(self, job: Job, *, begun: bool = True) -> None:
+        """Have a job wait again whose worker ended. That is no attempt if it had not ``begun``."""
         with self._turn:
             if job.identifier in self._jobs:
-                job.state = "waiting"
+                job.state, job.attempts = "waiting", job.attempts - (not begun)
                 self._queues.setdefault(job.client, []).insert(0, job)
                 self._turn.notify()
 

@@ -4,7 +4,6 @@ import threading
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +19,7 @@ from .dispatch import Dispatcher
 from .errors import (
     BadRequestError,
     BusyError,
+    EvaluationFailedError,
     OtherModelError,
     ServeError,
     UnauthorizedError,
@@ -406,10 +406,7 @@ class Service:
             ServeError: one cannot be used.
         """
         self._prepared = self._awake = True
-        with ExitStack() as stack:
-            for worker in [stack.enter_context(self._workers.one()) for _ in range(self._workers.count)]:
-                for name in self.catalog.models:
-                    worker.order(do="load", **self._load(name))
+        self._workers.prepare([self._load(name) for name in self.catalog.models])
 
     def drain(self, limit: float) -> None:
         """Say that the server is not ready, take no keys to begin with and no evaluations, and wait for those
@@ -458,12 +455,17 @@ class Service:
                 job=job.identifier,
                 **self._load(self.catalog.model(job.model).manifest.hash),
                 keys=job.owner,
+                bytes=uploaded.configuration.key_bytes,
                 path=str(uploaded.path),
                 digest=uploaded.digest,
                 message=str(self.jobs.message(job.identifier)),
                 answer=str(self.jobs.answer(job.identifier)),
             )
-        except UnknownKeysError:
+        except UnknownKeysError as error:
+            if self.store.intact(uploaded):
+                raise EvaluationFailedError(
+                    "a worker cannot read keys that are here; is the folder of state shared with its machine?"
+                ) from error
             self.store.delete(uploaded)
             raise
         except WorkerEndedError:
@@ -473,7 +475,7 @@ class Service:
         for stage, seconds in stages.items():
             self.metrics.observe("stage_seconds", seconds, stage=stage)
         self.metrics.count("key_loads_total", place="memory" if end["hit"] else "disk")
-        self.metrics.count("key_evictions_total", end["evicted"])
+        self.metrics.count("key_evictions_total", len(end["evicted"]))
         # Before it is said to be done: whoever then asks what was sent is told.
         self._saw_answer(job)
         return float(end["seconds"])

@@ -31,7 +31,7 @@ from .errors import (
     UnknownKeysError,
     WrongOffsetError,
 )
-from .worker import write_whole
+from .worker import digest_of, write_whole
 from .workers import WorkerEndedError, Workers
 
 PART, WHOLE, DESCRIPTION = "keys.part", "keys.kw", "set.json"
@@ -413,6 +413,13 @@ class UploadStore:
         uploaded.describe()
         (uploaded.folder / PART).replace(uploaded.path)
         uploaded.ready = True
+
+    def intact(self, uploaded: UploadedKeys) -> bool:
+        """Whether the bytes of a set that is ready are still those that were checked."""
+        try:
+            return digest_of(uploaded.path) == uploaded.digest
+        except FileNotFoundError:
+            return False
 
     def require_ready(self, uploaded: UploadedKeys) -> None:
         """Refuse a set that is not complete.

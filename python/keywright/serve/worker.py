@@ -8,8 +8,8 @@ gets its name when it is whole.
 | order | answers |
 |---|---|
 | ``check`` path, parameters | ``end``: digest of a key set that is whole and can be used |
-| ``load`` model | ``end`` |
-| ``evaluate`` model, keys, message, answer | ``step`` often; ``end``: seconds, where keys were |
+| ``load`` model | ``end``: bytes of keys that it keeps at most |
+| ``evaluate`` model, keys, message, answer | ``step`` often; ``end``: seconds, where keys were, which went |
 | ``forget`` | ``end`` |
 | ``cancel`` | none: the evaluation that runs ends with ``refused`` |
 """
@@ -19,6 +19,7 @@ import hashlib
 import json
 import os
 import queue
+import socket
 import sys
 import threading
 import time
@@ -48,7 +49,7 @@ class Engine:
         self._cache: KeyCache[EvaluationKeys] = KeyCache(0)
         self.cancelled: str | None = None
         self._resident = resident_bytes()
-        self._evicted = 0
+        self._evicted: list[str] = []
 
     def say(self, **answer: object) -> None:
         """Write an answer."""
@@ -86,7 +87,7 @@ class Engine:
     def do_load(self, order: Order) -> dict[str, object]:
         """Have a model in memory before anybody asks for it."""
         self._runner(order)
-        return {}
+        return {"budget": self._cache.budget}
 
     def do_evaluate(self, order: Order) -> dict[str, object]:
         """Evaluate a model on the ciphertexts of a file."""
@@ -94,7 +95,7 @@ class Engine:
         model = runner.model
         message = Path(order["message"]).read_bytes()
         inputs = [model.read_input(data) for data in framing.split(message, model.manifest.input.ciphertexts)]
-        hit, self._evicted = order["keys"] in self._cache, 0
+        hit, self._evicted = order["keys"] in self._cache, []
         begun = time.perf_counter()
         keys = self._keys(order, model.parameters)
         done, start = 0, time.perf_counter()
@@ -108,7 +109,8 @@ class Engine:
 
         answer = framing.join([model.write_output(result) for result in runner.run(keys, inputs, step)])
         seconds = time.perf_counter() - start
-        write_whole(Path(order["answer"]), answer)
+        # Another one may write it too, where the service that asked for it was killed and asked again.
+        write_whole(Path(order["answer"]), answer, f".{socket.gethostname()}-{os.getpid()}")
         return {"seconds": seconds, "hit": hit, "evicted": self._evicted, "loading": start - begun}
 
     def do_forget(self, order: Order) -> dict[str, object]:
@@ -138,11 +140,11 @@ class Engine:
             start = time.perf_counter()
             try:
                 size = path.stat().st_size
-                self._evicted = len(self._cache.make_room(size))
+                self._evicted = self._cache.make_room(size)
                 if digest_of(path) != order["digest"]:
                     raise UnknownKeysError("the stored keys are damaged; upload them again")
                 keys = EvaluationKeys.load(path, parameters)
-            except (KeywrightError, OSError) as error:
+            except (KeywrightError, FileNotFoundError) as error:
                 raise UnknownKeysError("the stored keys cannot be read; upload them again") from error
             self._cache.put(name, keys, size, time.perf_counter() - start)
         return keys
@@ -154,9 +156,15 @@ def digest_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file that is either there and whole, or not there."""
-    temporary = path.with_suffix(path.suffix + ".part")
+def write_whole(path: Path, data: bytes, mark: str = "") -> None:
+    """Write a file that is either there and whole, or not there.
+
+    Args:
+        path: the file.
+        data: what is in it.
+        mark: in the name that it has before it is whole: who writes, where several processes may.
+    """
+    temporary = path.with_suffix(f"{path.suffix}{mark}.part")
     with temporary.open("wb") as file:
         file.write(data)
         file.flush()

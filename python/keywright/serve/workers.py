@@ -7,8 +7,8 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,29 @@ class WorkerEndedError(ServeError):
     """A worker ended, or was killed, in the middle of an order."""
 
     code = "worker_ended"
+
+
+class NotBegunError(WorkerEndedError):
+    """Whoever was to follow an order ended before it began: it counts as no attempt."""
+
+    code = "not_begun"
+
+
+def understand(answer: Mapping[str, Any], on_step: OnStep | None = None) -> dict[str, Any] | None:
+    """What a worker says: the end of an order, or None if it goes on.
+
+    Raises:
+        ServeError: what it refuses, as its class.
+    """
+    if "refused" in answer:
+        error = refusal(0, {"error": answer["refused"]})
+        if "unforeseen" in answer:
+            raise UnforeseenError(str(error), answer["unforeseen"])
+        raise error
+    if "step" in answer and on_step is not None:
+        on_step(int(answer["step"]))
+    end: dict[str, Any] | None = answer.get("end")
+    return end
 
 
 class Worker:
@@ -59,17 +82,9 @@ class Worker:
         try:
             self._write({**order, "unwanted": unwanted})
             for line in process.stdout:
-                answer = json.loads(line)
-                if "end" in answer:
-                    end: dict[str, Any] = answer["end"]
+                end = understand(json.loads(line), on_step)
+                if end is not None:
                     return end
-                if "refused" in answer:
-                    error = refusal(0, {"error": answer["refused"]})
-                    if "unforeseen" in answer:
-                        raise UnforeseenError(str(error), answer["unforeseen"])
-                    raise error
-                if on_step is not None:
-                    on_step(int(answer["step"]))
         except (OSError, ValueError) as error:
             if isinstance(error, ServeError):
                 raise
@@ -145,6 +160,20 @@ class Workers:
         finally:
             worker.forget()
             self._idle.put(worker)
+
+    def prepare(self, models: Sequence[Mapping[str, Any]]) -> None:
+        """Have models in the memory of all workers before anybody asks for them.
+
+        Args:
+            models: what a worker needs to know of each.
+
+        Raises:
+            ServeError: one cannot be used.
+        """
+        with ExitStack() as stack:
+            for worker in [stack.enter_context(self.one()) for _ in range(self.count)]:
+                for model in models:
+                    worker.order(do="load", **model)
 
     def forget(self, keys: str) -> None:
         """Have no worker keep keys in memory: now, or after the evaluation that runs."""

@@ -1,1 +1,25 @@
 """A service on many machines (``keywright[cluster]``): who gets a job, and replicas on Ray Serve."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ServerMissingError
+from .routing import Costs, Router, Task
+
+if TYPE_CHECKING:
+    from .deployment import Replicas, deployment
+    from .ray_workers import RayWorkers
+
+__all__ = ["Costs", "RayWorkers", "Replicas", "Router", "Task", "deployment"]
+
+_NEEDS_RAY = {"RayWorkers": "ray_workers", "Replicas": "deployment", "deployment": "deployment"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs Ray when it is first used."""
+    if name in _NEEDS_RAY:
+        try:
+            return getattr(import_module(f"{__name__}.{_NEEDS_RAY[name]}"), name)
+        except ModuleNotFoundError as error:
+            raise ServerMissingError(str(error.name), "cluster") from error
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

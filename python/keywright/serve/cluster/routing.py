@@ -16,6 +16,7 @@ agree.
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..key_cache import KeyCache
 
@@ -59,6 +60,17 @@ class Costs:
     def evaluation(self, model: str) -> float:
         """Seconds of an evaluation."""
         return self._evaluations.get(model, self.evaluation_s)
+
+    def to_json(self) -> dict[str, Any]:
+        """What was measured, for another's `learn`."""
+        return {"evaluations": dict(self._evaluations), "load": self.load_s_per_byte if self._loads else None}
+
+    def learn(self, measured: Mapping[str, Any]) -> None:
+        """Learn what somebody else measured."""
+        for model, seconds in measured["evaluations"].items():
+            self.evaluated(model, seconds)
+        if measured["load"] is not None:
+            self.loaded(1, measured["load"])
 
     def loaded(self, size: int, seconds: float) -> None:
         """Learn what loading took."""

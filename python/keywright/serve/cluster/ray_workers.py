@@ -1,0 +1,153 @@
+"""Replicas on Ray as the workers of a service: its dispatcher has them do jobs, and jobs stay on the disk.
+
+Clients talk to the service alone. What goes through Ray are orders and answers of some hundred bytes: names
+of files in the folder of state, which every machine has under the same path. A replica that dies is started
+anew by Ray; the job that it ran is begun again elsewhere, and those that waited there have lost nothing.
+"""
+
+import contextlib
+import hashlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray import serve
+from ray.exceptions import RayActorError, RayError
+from ray.serve.exceptions import RayServeException
+from ray.serve.handle import DeploymentHandle
+from ray.serve.schema import ApplicationStatus
+
+from ..errors import ServeError
+from ..workers import NotBegunError, OnStep, Worker, WorkerEndedError, Workers, understand
+from .deployment import QUEUE, Replicas, deployment, fingerprint
+from .replica import ENDED
+
+BACK_OFF_S = 0.5
+"""How long a job waits whose replica was gone before it began."""
+
+BROADCAST_S = 10.0
+"""How long all replicas have to note something."""
+
+
+class RayWorkers(Workers):
+    """The replicas of a service.
+
+    Args:
+        address: of a Ray cluster, as `ray.init` takes it; ``"local"`` starts one on this machine.
+        state: folder of the service's state, which gives the application its name: replicas stay, with their
+            keys, when the service is killed and starts again.
+        replicas: how many.
+    """
+
+    def __init__(self, address: str, state: Path, replicas: Replicas) -> None:
+        super().__init__(0)
+        self.count = replicas.most * QUEUE
+        self._replicas, self._handle = replicas, None
+        self._prefix = f"keywright-{hashlib.sha256(str(state.resolve()).encode()).hexdigest()[:12]}-"
+        local = {"num_cpus": replicas.most * replicas.cpus, "include_dashboard": False}
+        options = local if address == "local" else {}
+        ray.init(address, log_to_driver=False, configure_logging=False, **options)
+
+    @property
+    def handle(self) -> DeploymentHandle:
+        """Of the deployment.
+
+        Raises:
+            ServeError: there are no replicas before `prepare`.
+        """
+        if self._handle is None:
+            raise ServeError("the replicas are not there yet; call prepare first")
+        return self._handle
+
+    @contextmanager
+    def one(self) -> Iterator[Worker]:
+        """Whoever the router chooses."""
+        yield RemoteWorker(self.handle)
+
+    def prepare(self, models: Sequence[Mapping[str, Any]]) -> None:
+        """Start the replicas, each of which loads all models, or find those of an earlier process.
+
+        Raises:
+            ServeError: they do not start.
+        """
+        name = self._prefix + fingerprint(models, self._replicas)
+        serve.start(proxy_location="Disabled")
+        try:
+            there = self._applications()
+            if there.pop(name, None) == ApplicationStatus.RUNNING:
+                self._handle = serve.get_app_handle(name)
+            else:
+                made = deployment(models, self._replicas)
+                self._handle = serve.run(made, name=name, route_prefix=None)
+            for other in there:
+                serve.delete(other)
+        except (RayError, RuntimeError) as error:
+            raise ServeError(f"the replicas did not start: {error}") from error
+
+    def _applications(self) -> dict[str, str]:
+        """Those of this service, and how they are."""
+        found = serve.status().applications.items()
+        return {name: each.status for name, each in found if name.startswith(self._prefix)}
+
+    def forget(self, keys: str) -> None:
+        """Have no replica keep keys in memory. One that does not hear of it keeps what nobody can use."""
+        _tell_all(self._handle, "forget", keys)
+
+    def close(self) -> None:
+        """End the replicas, and a cluster that was started here."""
+        super().close()
+        with contextlib.suppress(RayError, RayServeException):
+            for name in self._applications():
+                serve.delete(name)
+        ray.shutdown()
+
+
+class RemoteWorker(Worker):
+    """A replica that the router chooses when there is an order."""
+
+    def __init__(self, handle: DeploymentHandle) -> None:
+        super().__init__()
+        self._handle = handle
+        self._answers: Any = None
+
+    def order(self, on_step: OnStep | None = None, **order: object) -> dict[str, Any]:
+        """Have an order obeyed; errors as of `Worker.order`.
+
+        Raises:
+            NotBegunError: the replica ended before it began.
+        """
+        begun = False
+        try:
+            self._answers = self._handle.options(stream=True).evaluate.remote(order)
+            for answer in self._answers:
+                begun = True
+                if ENDED in answer:
+                    break
+                end = understand(answer, on_step)
+                if end is not None:
+                    return end
+        except (RayActorError, RayServeException) as error:
+            if not begun:
+                time.sleep(BACK_OFF_S)
+                raise NotBegunError("a replica ended before it began") from error
+        except RayError as error:
+            raise WorkerEndedError(f"a replica could not evaluate it: {type(error).__name__}") from error
+        raise WorkerEndedError("the replica that evaluated it has ended")
+
+    def cancel(self, job: str) -> None:
+        """Have an evaluation end soon, if it runs."""
+        _tell_all(self._handle, "cancel", job)
+
+    def kill(self) -> None:
+        """Wait for it no more."""
+        if self._answers is not None:
+            self._answers.cancel()
+
+
+def _tell_all(handle: DeploymentHandle | None, method: str, what: str) -> None:
+    if handle is not None:
+        with contextlib.suppress(RayError, RayServeException, TimeoutError):
+            handle.broadcast(method, what).results(timeout_s=BROADCAST_S, return_exceptions=True)

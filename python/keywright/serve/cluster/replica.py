@@ -1,0 +1,124 @@
+"""A replica: an actor of Ray Serve with a worker, which holds keys and evaluates one order at a time."""
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any
+
+from ..errors import CancelledError, ServeError, UnforeseenError
+from ..workers import Worker, WorkerEndedError
+from .routing import Costs
+
+Order = Mapping[str, Any]
+Answer = dict[str, Any]
+
+ENDED = "ended"
+"""Member of the answer that says that the worker ended in the middle of the order."""
+
+
+class Replica:
+    """The deployment's class.
+
+    Args:
+        models: what a worker needs to know of each model that is served.
+        threads: of the engine.
+    """
+
+    def __init__(self, models: Sequence[Order], threads: int) -> None:
+        os.environ["RAYON_NUM_THREADS"] = str(threads)
+        self._models, self._worker, self._turn = models, Worker(), asyncio.Lock()
+        self._budget = 0
+        self._resident: dict[str, int] = {}
+        self._costs = Costs()
+        self._running, self._cancelled = "", set[str]()
+        self._load()
+
+    def record_replica_metadata(self) -> Answer:
+        """What does not change: bytes of keys that are held at most, for the router; machine and process."""
+        return {"budget": self._budget, "host": socket.gethostname(), "pid": os.getpid()}
+
+    def record_routing_stats(self) -> Answer:
+        """What is here, and what things take, for the router."""
+        return {"resident": dict(self._resident), "costs": self._costs.to_json()}
+
+    async def check_health(self) -> None:
+        """Nothing: an actor that answers is well, and its worker starts again by itself."""
+
+    async def evaluate(self, order: Order) -> AsyncIterator[Answer]:
+        """Follow an order ``evaluate``: the answers of the worker, after an empty one when it begins."""
+        loop, said = asyncio.get_running_loop(), asyncio.Queue[Answer]()
+        job, ended = str(order["job"]), False
+
+        def say(answer: Answer) -> None:
+            loop.call_soon_threadsafe(said.put_nowait, answer)
+
+        async with self._turn:
+            if job in self._cancelled:
+                self._cancelled.discard(job)
+                yield _refused(CancelledError("nobody waits for this evaluation any more"))
+                return
+            yield {}
+            self._running = job
+            working = asyncio.ensure_future(asyncio.to_thread(self._work, order, say))
+            try:
+                while True:
+                    answer = await said.get()
+                    ended = "step" not in answer
+                    yield answer
+                    if ended:
+                        return
+            finally:
+                # Whoever asked may have gone in the middle.
+                if not ended:
+                    self._worker.cancel(job)
+                await asyncio.shield(working)
+                self._running = ""
+
+    async def cancel(self, job: str) -> None:
+        """Have an evaluation end soon, or not begin."""
+        if self._running == job:
+            self._worker.cancel(job)
+        elif self._turn.locked():
+            self._cancelled.add(job)
+        else:
+            self._cancelled.clear()
+
+    async def forget(self, keys: str) -> None:
+        """Let go of keys: now, or after the evaluation that runs."""
+        self._resident.pop(keys, None)
+        self._worker.unwant(keys)
+        async with self._turn:
+            await asyncio.to_thread(self._worker.forget)
+
+    def _load(self) -> None:
+        for model in self._models:
+            self._budget = int(self._worker.order(do="load", **model)["budget"])
+
+    def _work(self, order: Order, say: Callable[[Answer], None]) -> None:
+        """Have an order followed by the worker; what it says at the end is said."""
+        keys, size = str(order["keys"]), int(order["bytes"])
+        try:
+            end = self._worker.order(lambda step: say({"step": step}), **{**order, "do": "evaluate"})
+        except WorkerEndedError as error:
+            self._resident.clear()
+            say({ENDED: str(error)})
+        except UnforeseenError as error:
+            say(_refused(error) | {"unforeseen": error.unforeseen})
+        except ServeError as error:
+            say(_refused(error))
+        except Exception as error:  # noqa: BLE001 - whatever it is, who asked gets an answer
+            say(_refused(UnforeseenError("the evaluation failed", repr(error))) | {"unforeseen": repr(error)})
+        else:
+            for name in end["evicted"]:
+                self._resident.pop(name, None)
+            if size <= self._budget:
+                self._resident[keys] = size
+            if not end["hit"]:
+                self._costs.loaded(size, end["loading"])
+            self._costs.evaluated(str(order["model"]), end["seconds"])
+            say({"end": end})
+
+
+def _refused(error: ServeError) -> Answer:
+    return {"refused": error.reason()["error"]}

@@ -1,0 +1,128 @@
+"""Replicas on a real Ray cluster, started here: where jobs go, and what is lost when a replica is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from keywright.nn.run.checking import run_clear
+from keywright.serve import Model, RemoteModel, Server, Service
+from tests.serve.network import INPUTS, listening
+
+if TYPE_CHECKING:
+    from keywright.serve.cluster import RayWorkers
+
+pytestmark = [
+    pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install 'keywright[cluster]'"),
+    pytest.mark.filterwarnings("ignore"),  # of Ray itself, when it is imported, too
+]
+
+Sample = np.ndarray[Any, np.dtype[np.float64]]
+REPLICAS, CLIENTS = 2, 4
+
+
+@pytest.fixture(scope="module")
+def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayWorkers]:
+    with pytest.MonkeyPatch.context() as patched:
+        # No token of the tests among those of the user.
+        patched.setenv("RAY_AUTH_MODE", "disabled")
+        from keywright.serve.cluster import RayWorkers, Replicas
+
+        workers = RayWorkers("local", tmp_path_factory.mktemp("name"), Replicas(REPLICAS, REPLICAS, 1))
+        yield workers
+        workers.close()
+
+
+@pytest.fixture(scope="module")
+def service(full: Model, workers: RayWorkers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    service = Service(full, tmp_path_factory.mktemp("state"), capacity=16, workers=workers)
+    service.prepare()
+    yield service
+    service.close()
+
+
+@pytest.fixture(scope="module")
+def server(service: Service) -> Iterator[Server]:
+    with listening(service) as server:
+        yield server
+
+
+def loads(service: Service) -> dict[str, float]:
+    """Evaluations by where their keys were."""
+    lines = [line for line in service.measure().splitlines() if line.startswith("keywright_key_loads_total{")]
+    return {line.split('"')[1]: float(line.split()[-1]) for line in lines}
+
+
+def said(workers: RayWorkers, method: str) -> list[dict[str, Any]]:
+    """What every replica answers."""
+    answers: list[dict[str, Any]] = workers.handle.broadcast(method).results(timeout_s=30)
+    return answers
+
+
+def sample(seed: int) -> Sample:
+    return np.random.default_rng(seed).uniform(-1, 1, INPUTS)
+
+
+def test_keys_stay_where_they_are(server: Server, service: Service, full: Model) -> None:
+    before = loads(service)
+    sessions = [RemoteModel(server.url).session() for _ in range(CLIENTS)]
+    for number in range(3 * CLIENTS):
+        values = sessions[number % CLIENTS].infer(sample(number))
+        assert np.abs(values - run_clear(full.program, sample(number))).max() < 1e-3
+    after = loads(service)
+    # A client whose evaluations follow each other stays with the replica that has its keys.
+    assert after["disk"] - before.get("disk", 0) == CLIENTS
+    assert after["memory"] - before.get("memory", 0) == 2 * CLIENTS
+    for session in sessions:
+        session.close()
+
+
+def test_a_replica_that_is_killed_loses_no_job(server: Server, full: Model, workers: RayWorkers) -> None:
+    stop, right = threading.Event(), [0] * CLIENTS
+
+    def ask(client: int) -> None:
+        with RemoteModel(server.url).session() as session:
+            while not stop.is_set():
+                seed = 100 * client + right[client]
+                values = session.infer(sample(seed))
+                assert np.abs(values - run_clear(full.program, sample(seed))).max() < 1e-3
+                right[client] += 1
+
+    threads = [threading.Thread(target=ask, args=(client,)) for client in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    wait_for(lambda: min(right) >= 1)
+    for _ in range(2):
+        before = list(right)
+        os.kill(said(workers, "record_replica_metadata")[0]["pid"], signal.SIGKILL)
+        wait_for(lambda before=before: all(now > then for now, then in zip(right, before, strict=True)))
+    stop.set()
+    for thread in threads:
+        thread.join(60.0)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def wait_for(condition: Any, limit: float = 60.0) -> None:
+    deadline = time.monotonic() + limit
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_keys_that_are_deleted_are_let_go_everywhere(
+    server: Server, service: Service, workers: RayWorkers
+) -> None:
+    with RemoteModel(server.url).session() as session:
+        session.infer(sample(1))
+        identifier = max(service.store.complete(), key=lambda keys: keys.used).identifier
+        assert any(identifier in stats["resident"] for stats in said(workers, "record_routing_stats"))
+        service.delete_keys(identifier)
+    for stats in said(workers, "record_routing_stats"):
+        assert identifier not in stats["resident"]
