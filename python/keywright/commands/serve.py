@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ray",
         metavar="ADDRESS",
-        help="have replicas on this Ray cluster evaluate, which see the folder --state; local starts one here",
+        help="have replicas on this Ray cluster evaluate, which see --state; local starts a cluster",
     )
     parser.add_argument(
         "--replicas",

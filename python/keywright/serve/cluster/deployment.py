@@ -9,7 +9,7 @@ from typing import Any
 from ray import serve
 from ray.serve.config import AutoscalingConfig, RequestRouterConfig
 
-import keywright
+from keywright._core import __version__
 
 from .replica import Replica
 
@@ -43,7 +43,7 @@ class Replicas:
 
 def fingerprint(models: Sequence[Mapping[str, Any]], replicas: Replicas) -> str:
     """What is the same for replicas that can take each other's place."""
-    described = [keywright.__version__, astuple(replicas), [dict(model) for model in models]]
+    described = [__version__, astuple(replicas), [dict(model) for model in models]]
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:12]
 
 

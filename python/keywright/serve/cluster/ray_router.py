@@ -13,7 +13,7 @@ from ray.serve.request_router import PendingRequest, ReplicaID, RequestRouter, R
 from .routing import Router, Task
 
 
-class KeyAwareRouter(RequestRouter):
+class KeyAwareRouter(RequestRouter):  # type: ignore[misc]
     """Ranks replicas for an order by when they would end it."""
 
     def initialize_state(self, **kwargs: Any) -> None:

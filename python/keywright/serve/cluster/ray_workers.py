@@ -45,7 +45,8 @@ class RayWorkers(Workers):
     def __init__(self, address: str, state: Path, replicas: Replicas) -> None:
         super().__init__(0)
         self.count = replicas.most * QUEUE
-        self._replicas, self._handle = replicas, None
+        self._replicas = replicas
+        self._handle: DeploymentHandle | None = None
         self._prefix = f"keywright-{hashlib.sha256(str(state.resolve()).encode()).hexdigest()[:12]}-"
         local = {"num_cpus": replicas.most * replicas.cpus, "include_dashboard": False}
         options = local if address == "local" else {}
