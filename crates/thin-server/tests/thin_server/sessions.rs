@@ -31,7 +31,7 @@ fn sized(bytes: &[u8]) -> Vec<u8> {
     [&words(&[bytes.len() as u64])[..], bytes].concat()
 }
 
-/// The generators of a session, by the definition of docs/how-to/clients.md.
+/// The generators of a session, by the definition of docs/reference/format.md.
 pub(crate) struct Session([u8; 32]);
 
 impl Session {
