@@ -8,6 +8,9 @@ use zeroize::Zeroizing;
 use crate::errors::Failure;
 use crate::key_stream::KeyStream;
 
+/// Most bytes of the secret's transforms while keys are made: for every prime of a ring of degree 2^16 with 48 primes, and less than half of what the module may have.
+const KEPT_BYTES: usize = 24 << 20;
+
 /// The owner of a secret: encrypts numbers, decrypts answers, makes the keys that a server asks for.
 #[wasm_bindgen]
 pub struct Client {
@@ -50,10 +53,9 @@ impl Client {
         let reader = KeySetReader::new(head, &parameters)?;
         let specs: Vec<KeySpec> = reader.entries().iter().map(|entry| entry.spec.clone()).collect();
         let session = self.client.session()?;
-        Ok(KeyStream::new(keywright_client::KeySetStream::new(
-            self.client.keys(&parameters, &specs, &session)?,
-            head,
-        )?))
+        let mut keys = self.client.keys(&parameters, &specs, &session)?;
+        keys.keep(KEPT_BYTES);
+        Ok(KeyStream::new(keywright_client::KeySetStream::new(keys, head)?))
     }
 }
 

@@ -44,7 +44,8 @@ from keywright.plan.keys.key_plan import KeyPlan
 from keywright.plan.memory.diagonals import Storage
 from keywright.plan.memory.planner import Process, plan_process
 from keywright.plan.memory.process import ProcessPlan
-from keywright.plan.search.quick import fastest_within, plan_candidates, plan_network
+from keywright.plan.search.planner import DEFAULT_HOPS
+from keywright.plan.search.quick import HOPS, SLOWER, fastest_within, plan_candidates, plan_network
 from keywright.plan.workload.network_protocol import NetworkLike
 
 from .entered import EnteredNetwork
@@ -68,6 +69,10 @@ ANSWER_BOUND = 2.0**-8
 
 UPLOAD_SCALE_TOLERANCE = 1 / 128
 """What a bootstrapping allows between the scale of its input and the one planned."""
+
+THIN_SLOWER = 1.15
+"""By how much an evaluation for thin clients may be slower than with the fastest keys: such a client makes and
+sends every byte of them before its first answer, and rotations by several hops take half the bytes."""
 
 HEADER_BYTES = 8192
 """More than a ciphertext has beside its residues."""
@@ -147,8 +152,20 @@ class Model:
             PlanMismatchError: `key_plan` is for something else.
         """
         if self.key_plan is None:
-            return plan_network(self.network, self.parameters, self.bootstraps, name=self.name)
+            return plan_network(
+                self.network,
+                self.parameters,
+                self.bootstraps,
+                name=self.name,
+                max_hops=self.max_hops,
+                slower=SLOWER if self.entry is None else THIN_SLOWER,
+            )
         return PlanExecution(self.key_plan, self.parameters, self.network, self.bootstraps)
+
+    @property
+    def max_hops(self) -> int:
+        """Most key switches for a rotation."""
+        return HOPS if self.entry is None else DEFAULT_HOPS
 
     def with_keys_within(self, most: int) -> "Model":
         """The same with the fastest keys that take at most so many bytes of a server's memory.
@@ -157,7 +174,14 @@ class Model:
             MemoryBudgetError: no keys are as small.
         """
         model = stored_model() or CostModel()
-        found = plan_candidates(self.network, self.parameters, self.bootstraps, model=model, name=self.name)
+        found = plan_candidates(
+            self.network,
+            self.parameters,
+            self.bootstraps,
+            model=model,
+            name=self.name,
+            max_hops=self.max_hops,
+        )
         return replace(self, key_plan=fastest_within(found, most).plan)
 
     def plan_process(self, budget: int, resident_bytes: int) -> ProcessPlan:

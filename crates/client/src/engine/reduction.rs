@@ -1,43 +1,58 @@
-//! Multiplication modulo one prime in one word, without a table of quotients.
+//! Multiplication modulo one prime in one word.
 //!
 //! [`Montgomery`] serves every odd modulus of its width. [`ShiftAdd30`] and [`ShiftAdd60`] serve `2^30 - 2^18 + 1` and
-//! `2^60 - 2^18 + 1`, both 1 modulo `2^18`, by shifts and additions. Results are residues, so the same whichever computes.
+//! `2^60 - 2^18 + 1`, both 1 modulo `2^18`, by shifts and additions. [`Shoup`] serves what is below `2^58` with five products of
+//! 64 bits and none of 128, which in WebAssembly and on machines of 32 bits are calls of a function. Results are residues, so the
+//! same whichever computes.
 //!
 //! # Ranges
-//! Let `q < 2^30` in a word of 32 bits (`R = 2^32`), or `q < 2^61` in one of 64 (`R = 2^64`), so `4q <= R` in both.
-//! [`Reduction::mul_lazy`] takes `a < 4q` and a prepared factor `w < q` and gives less than `2q`.
+//! Let `b` be [`Reduction::LAZY`] times `q`. [`Reduction::mul_lazy`] takes `a < 2b` and a prepared factor `w < q` and gives less
+//! than `b`. For all but [`Shoup`] `b = 2q`, `q < 2^30` in a word of 32 bits (`R = 2^32`) or `q < 2^61` in one of 64
+//! (`R = 2^64`), so `4q <= R`.
 //!
 //! * Montgomery: `w = c R mod q`; with `k = -a w q^-1 mod R`, `(a w + k q) / R < (4 q^2 + R q) / R <= 2q`.
 //! * Shift and add: `2^B = 2^K - 1 (mod q)` folds `x = h 2^B + l` to `l + h 2^K - h`, which is not negative and below
 //!   `2^B + h 2^K`. For `B = 60, K = 18`: `a w < 2^122`, then below `2^80 + 2^60`, then below `2^60 + 2^39 < 2q`. For
 //!   `B = 30, K = 18`: `a w < 2^62`, then below `2^50 + 2^30`, below `2^39`, below `2^30 + 2^27 < 2q`.
+//! * Shoup: `b = 4q`, `a < 8q < 2^61`. The high word of a product of two words, as three products of halves whose low words are
+//!   dropped one by one, is less than 3 below the product over `2^64`, and not above it. So `w'`, made of `w` and
+//!   `floor(2^128 / q)`, is less than `3 + w / 2^64 < 4` below `w 2^64 / q`, and the quotient of `a w`, made of `a` and `w'`, less
+//!   than `3 + 4 a / 2^64 < 4` below `a w / q`: what is left is below `4q`.
 
 use crate::Word;
 
-/// Arithmetic modulo one prime on words below `4q`, see the module.
+/// Arithmetic modulo one prime on words below `2b`, see the module.
 pub trait Reduction: Copy + Send + Sync {
     /// Holds a residue.
     type Word: Word;
+    /// Holds a residue as a second factor.
+    type Factor: Copy + Send + Sync;
+    /// `b / q`.
+    const LAZY: u64;
+    /// Bits of the largest modulus.
+    const BITS: u32;
 
     /// The arithmetic of a modulus; `None` if it is not one that this reduction serves.
     fn new(modulus: u64) -> Option<Self>;
     /// A canonical residue as a second factor.
-    fn prepare(&self, value: Self::Word) -> Self::Word;
-    /// `a` times a prepared factor, below `2q`.
-    fn mul_lazy(&self, a: Self::Word, factor: Self::Word) -> Self::Word;
-    /// Below `4q` to below `2q`.
+    fn prepare(&self, value: Self::Word) -> Self::Factor;
+    /// The product of two prepared factors.
+    fn compose(&self, one: Self::Factor, other: Self::Factor) -> Self::Factor;
+    /// `a` times a prepared factor, below `b`.
+    fn mul_lazy(&self, a: Self::Word, factor: Self::Factor) -> Self::Word;
+    /// Below `2b` to below `b`.
     fn halve(&self, a: Self::Word) -> Self::Word;
-    /// Below `2q` to canonical.
+    /// Below `b` to canonical.
     fn canonical(&self, a: Self::Word) -> Self::Word;
-    /// `a + b`, below `4q` for operands below `2q`.
-    fn sum(&self, a: Self::Word, b: Self::Word) -> Self::Word;
-    /// `a - b + 2q`, below `4q` for operands below `2q`.
-    fn difference(&self, a: Self::Word, b: Self::Word) -> Self::Word;
+    /// The sum, below `2b` for operands below `b`.
+    fn sum(&self, one: Self::Word, other: Self::Word) -> Self::Word;
+    /// The difference and `b`, below `2b` for operands below `b`.
+    fn difference(&self, one: Self::Word, other: Self::Word) -> Self::Word;
 
     /// The forward transform in a way that this machine does better than layer after layer, if there is one: whether it was done. `factor(i)` is factor
     /// `i` of the transform, prepared.
     #[inline(always)]
-    fn forward(&self, _limb: &mut [Self::Word], _factor: impl Fn(usize) -> Self::Word) -> bool {
+    fn forward(&self, _limb: &mut [Self::Word], _factor: impl Fn(usize) -> Self::Factor) -> bool {
         false
     }
 
@@ -66,9 +81,31 @@ pub struct ShiftAdd30;
 #[derive(Debug, Clone, Copy)]
 pub struct ShiftAdd60;
 
-/// The operations that are the same for every reduction with words of type `$word` and modulus `$q`.
+/// Five products of 64 bits: the quotient by the modulus, less than 4 too small, and what is left.
+#[derive(Debug, Clone, Copy)]
+pub struct Shoup {
+    modulus: u64,
+    /// `floor(2^128 / q)`, its high and its low word.
+    reciprocal: [u64; 2],
+}
+
+/// A factor with about `2^64` times its quotient by the modulus.
+#[derive(Debug, Clone, Copy)]
+pub struct ShoupQuotient {
+    value: u64,
+    quotient: u64,
+}
+
+/// The operations that are the same for every reduction with words of type `$word` that are their own factors, and modulus `$q`.
 macro_rules! additive {
     ($word:ty, |$self:ident| $q:expr) => {
+        const LAZY: u64 = 2;
+
+        #[inline(always)]
+        fn compose(&$self, one: $word, other: $word) -> $word {
+            $self.canonical($self.mul_lazy(one, other))
+        }
+
         #[inline(always)]
         fn halve(&$self, a: $word) -> $word {
             debug_assert!(a < 4 * $q);
@@ -99,9 +136,11 @@ macro_rules! montgomery {
     ($word:ty, $wide:ty, $max_bits:expr $(, $own:item)?) => {
         impl Reduction for Montgomery<$word> {
             type Word = $word;
+            type Factor = $word;
+            const BITS: u32 = $max_bits;
 
             fn new(modulus: u64) -> Option<Self> {
-                if modulus < 3 || modulus % 2 == 0 || modulus >> $max_bits != 0 {
+                if modulus < 3 || modulus % 2 == 0 || modulus >> Self::BITS != 0 {
                     return None;
                 }
                 let q = modulus as $word;
@@ -166,6 +205,8 @@ impl ShiftAdd30 {
 
 impl Reduction for ShiftAdd30 {
     type Word = u32;
+    type Factor = u32;
+    const BITS: u32 = 30;
 
     fn new(modulus: u64) -> Option<Self> {
         (modulus == Self::MODULUS).then_some(Self)
@@ -197,6 +238,8 @@ impl ShiftAdd60 {
 
 impl Reduction for ShiftAdd60 {
     type Word = u64;
+    type Factor = u64;
+    const BITS: u32 = 60;
 
     fn new(modulus: u64) -> Option<Self> {
         (modulus == Self::MODULUS).then_some(Self)
@@ -222,6 +265,76 @@ impl Reduction for ShiftAdd60 {
     additive!(u64, |self| Self::MODULUS);
 }
 
+impl Shoup {
+    /// The high word of `a b`, or up to two less.
+    #[inline(always)]
+    fn high(a: u64, b: u64) -> u64 {
+        const LOW: u64 = u32::MAX as u64;
+        let (a1, a0, b1, b0) = (a >> 32, a & LOW, b >> 32, b & LOW);
+        a1 * b1 + ((a1 * b0) >> 32) + ((a0 * b1) >> 32)
+    }
+}
+
+impl Reduction for Shoup {
+    type Word = u64;
+    type Factor = ShoupQuotient;
+    const LAZY: u64 = 4;
+    const BITS: u32 = 58;
+
+    fn new(modulus: u64) -> Option<Self> {
+        if modulus < 3 || modulus.is_multiple_of(2) || modulus >> Self::BITS != 0 {
+            return None;
+        }
+        // It does not divide 2^128, so floor((2^128 - 1) / q) is the same.
+        let reciprocal = u128::MAX / u128::from(modulus);
+        Some(Self { modulus, reciprocal: [(reciprocal >> 64) as u64, reciprocal as u64] })
+    }
+
+    #[inline(always)]
+    fn prepare(&self, value: u64) -> ShoupQuotient {
+        debug_assert!(value < self.modulus);
+        let quotient = value * self.reciprocal[0] + Self::high(value, self.reciprocal[1]);
+        ShoupQuotient { value, quotient }
+    }
+
+    #[inline(always)]
+    fn compose(&self, one: ShoupQuotient, other: ShoupQuotient) -> ShoupQuotient {
+        self.prepare(self.canonical(self.mul_lazy(one.value, other)))
+    }
+
+    #[inline(always)]
+    fn mul_lazy(&self, a: u64, factor: ShoupQuotient) -> u64 {
+        debug_assert!(a < 8 * self.modulus);
+        let quotient = Self::high(a, factor.quotient);
+        a.wrapping_mul(factor.value).wrapping_sub(quotient.wrapping_mul(self.modulus))
+    }
+
+    #[inline(always)]
+    fn halve(&self, a: u64) -> u64 {
+        debug_assert!(a < 8 * self.modulus);
+        a.min(a.wrapping_sub(4 * self.modulus))
+    }
+
+    #[inline(always)]
+    fn canonical(&self, a: u64) -> u64 {
+        debug_assert!(a < 4 * self.modulus);
+        let a = a.min(a.wrapping_sub(2 * self.modulus));
+        a.min(a.wrapping_sub(self.modulus))
+    }
+
+    #[inline(always)]
+    fn sum(&self, one: u64, other: u64) -> u64 {
+        debug_assert!(one.max(other) < 4 * self.modulus);
+        one + other
+    }
+
+    #[inline(always)]
+    fn difference(&self, one: u64, other: u64) -> u64 {
+        debug_assert!(one.max(other) < 4 * self.modulus);
+        one + 4 * self.modulus - other
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,17 +346,18 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             Some((state >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15))
         });
-        [0, 1, 2, q / 2, q - 1, q, 2 * q - 1, 2 * q, 4 * q - 1].into_iter().chain(random.take(300))
+        let edges = [0, 1, 2, q / 2, q - 1, q, 2 * q - 1, 2 * q, 4 * q - 1, 4 * q, 8 * q - 1];
+        edges.into_iter().chain(random.take(300))
     }
 
     fn agrees_with_division<R: Reduction>(q: u64) {
         let r = R::new(q).unwrap();
-        for a in samples(q).map(|x| x % (4 * q)) {
+        for a in samples(q).map(|x| x % (2 * R::LAZY * q)) {
             for b in samples(q).map(|x| x % q) {
                 let wanted = (u128::from(a) * u128::from(b) % u128::from(q)) as u64;
                 let factor = r.prepare(R::Word::from_u64(b));
                 let lazy = r.mul_lazy(R::Word::from_u64(a), factor);
-                assert!(lazy.to_u64() < 2 * q, "{a} * {b} mod {q} gives {lazy:?}");
+                assert!(lazy.to_u64() < R::LAZY * q, "{a} * {b} mod {q} gives {}", lazy.to_u64());
                 assert_eq!(r.canonical(lazy).to_u64(), wanted, "{a} * {b} mod {q}");
             }
         }
@@ -257,6 +371,11 @@ mod tests {
         for q in [3, 257, ShiftAdd30::MODULUS, (1 << 50) - 27, ShiftAdd60::MODULUS, (1 << 61) - 1] {
             agrees_with_division::<Montgomery<u64>>(q);
         }
+        for q in
+            [3, 5, 257, (1 << 30) - 35, ShiftAdd30::MODULUS, (1 << 50) - 27, (1 << 57) + 1, (1 << 58) - 1]
+        {
+            agrees_with_division::<Shoup>(q);
+        }
         agrees_with_division::<ShiftAdd30>(ShiftAdd30::MODULUS);
         agrees_with_division::<ShiftAdd60>(ShiftAdd60::MODULUS);
     }
@@ -268,5 +387,6 @@ mod tests {
         assert!(Montgomery::<u64>::new(1 << 40).is_none());
         assert!(ShiftAdd30::new(ShiftAdd60::MODULUS).is_none());
         assert!(ShiftAdd60::new(ShiftAdd60::MODULUS + 2).is_none());
+        assert!([1, 4, 1 << 58 | 1].iter().all(|&q| Shoup::new(q).is_none()));
     }
 }

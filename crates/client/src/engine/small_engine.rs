@@ -7,9 +7,10 @@
 //! beside `N log2(N) / 2` butterflies.
 //!
 //! # Ranges
-//! Forward (Cooley-Tukey): words below `4q` in and between layers; the first operand is brought below `2q`, the second
-//! times a factor is below `2q`, so that sum and difference are below `4q`. Inverse (Gentleman-Sande): words below `2q` between
-//! layers; the sum, below `4q`, is brought below `2q`, the difference, below `4q`, times a factor is below `2q`.
+//! With the reduction's `b` ([`crate::reduction`]): Forward (Cooley-Tukey): words below `2b` in and between layers; the first
+//! operand is brought below `b`, the second times a factor is below `b`, so that sum and difference are below `2b`. Inverse
+//! (Gentleman-Sande): words below `b` between layers; the sum, below `2b`, is brought below `b`, the difference, below `2b`,
+//! times a factor is below `b`.
 
 use keywright_frame::packing::Residue;
 use keywright_ring::primes::{is_prime, primitive_root};
@@ -26,20 +27,21 @@ const HIGH: usize = 1 << (MAX_LOG_N - LOW_BITS);
 
 /// `base^brv(i)` for every `i` of `log_n` bits, from two tables.
 #[derive(Clone)]
-struct Twiddles<W> {
-    low: [W; LOW],
-    high: [W; HIGH],
+struct Twiddles<F> {
+    low: [F; LOW],
+    high: [F; HIGH],
 }
 
-impl<W: Word> Twiddles<W> {
-    fn new<R: Reduction<Word = W>>(r: &R, modulus: &Modulus, log_n: u32, base: u64) -> Self {
+impl<F: Copy> Twiddles<F> {
+    fn new<R: Reduction<Factor = F>>(r: &R, modulus: &Modulus, log_n: u32, base: u64) -> Self {
         let high_bits = log_n - LOW_BITS;
-        let mut tables = Self { low: [W::default(); LOW], high: [W::default(); HIGH] };
-        let fill = |table: &mut [W], bits: u32, base: u64| {
+        let one = r.prepare(R::Word::from_u64(1));
+        let mut tables = Self { low: [one; LOW], high: [one; HIGH] };
+        let fill = |table: &mut [F], bits: u32, base: u64| {
             let mut power = 1;
             for i in 0..1usize << bits {
                 let place = i.reverse_bits() >> (usize::BITS - bits);
-                table[place] = r.prepare(W::from_u64(power));
+                table[place] = r.prepare(R::Word::from_u64(power));
                 power = modulus.mul(power, base);
             }
         };
@@ -50,8 +52,8 @@ impl<W: Word> Twiddles<W> {
 
     /// Factor `i`, prepared.
     #[inline(always)]
-    fn at<R: Reduction<Word = W>>(&self, r: &R, i: usize) -> W {
-        r.canonical(r.mul_lazy(self.high[i >> LOW_BITS], self.low[i % LOW]))
+    fn at<R: Reduction<Factor = F>>(&self, r: &R, i: usize) -> F {
+        r.compose(self.high[i >> LOW_BITS], self.low[i % LOW])
     }
 }
 
@@ -61,10 +63,10 @@ pub struct SmallEngine<R: Reduction> {
     log_n: u32,
     modulus: Modulus,
     reduction: R,
-    forward: Twiddles<R::Word>,
-    inverse: Twiddles<R::Word>,
+    forward: Twiddles<R::Factor>,
+    inverse: Twiddles<R::Factor>,
     /// `N^-1`, prepared.
-    scale: R::Word,
+    scale: R::Factor,
 }
 
 impl<R: Reduction> SmallEngine<R> {
@@ -86,7 +88,7 @@ impl<R: Reduction> SmallEngine<R> {
             what: "modulus of this reduction",
             value: modulus,
             min: 3,
-            max: (1 << (8 * size_of::<R::Word>() as u64 - 2)) - 1,
+            max: (1 << R::BITS) - 1,
         })?;
         Ok(Self {
             log_n,
@@ -96,6 +98,16 @@ impl<R: Reduction> SmallEngine<R> {
             scale: reduction.prepare(R::Word::from_u64(m.inv(1 << log_n))),
             modulus: m,
         })
+    }
+}
+
+impl<R: Reduction> SmallEngine<R> {
+    /// `acc += a w` for a canonical `w`.
+    pub(crate) fn mul_add_constant(&self, acc: &mut [R::Word], a: &[R::Word], w: R::Word) {
+        let (r, w) = (&self.reduction, self.reduction.prepare(w));
+        for (acc, &a) in acc.iter_mut().zip(a) {
+            *acc = r.canonical(r.halve(r.sum(*acc, r.mul_lazy(a, w))));
+        }
     }
 }
 
@@ -153,7 +165,7 @@ impl<R: Reduction> Engine for SmallEngine<R> {
             blocks /= 2;
         }
         // The last layer, with N^-1 in both factors.
-        let w = r.canonical(r.mul_lazy(self.inverse.at(r, 1), self.scale));
+        let w = r.compose(self.inverse.at(r, 1), self.scale);
         let (low, high) = limb.split_at_mut(n / 2);
         for (x, y) in low.iter_mut().zip(high) {
             let (a, b) = (*x, *y);

@@ -52,6 +52,11 @@ impl KeySetStream {
         })
     }
 
+    /// As [`KeyStream::keep`].
+    pub fn keep(&mut self, bytes: usize) {
+        self.keys.keep(bytes);
+    }
+
     /// Bytes of the whole set.
     pub fn bytes(&self) -> u64 {
         self.starts[self.keys.count()] + CHECKSUM_BYTES as u64

@@ -1,7 +1,8 @@
 //! Switching keys made limb by limb and sent as they are made: a few polynomials of memory, whatever the keys.
 //!
 //! Every key is an object of its own, seeded: its `b_j = -a_j t + e_j + P g_j s'` over all of its primes, digit by digit ([`keywright_rlwe::plan`]). A limb needs the
-//! transforms of its error and of the secrets modulo its prime, which are made anew for each limb, with [`SmallEngine`], instead of being kept.
+//! transforms of its error and of the secrets modulo its prime, which are made anew for each limb, with [`SmallEngine`]. Where there is memory, those of the secret are kept
+//! ([`KeyStream::keep`]).
 //!
 //! # Interrupted
 //! All randomness comes from a *session* of 32 secret bytes. Who stores it beside its secret goes on after the last key
@@ -22,10 +23,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use keywright_frame::packing::{pack_ternary, packed_len, packed_ternary_len, unpack_ternary};
+use keywright_frame::packing::{pack_ternary, packed_len, packed_ternary_len};
 use keywright_frame::{CHECKSUM_BYTES, Fields, IdentityBytes, KeyDescriptor, Kind};
 use keywright_ring::sampling::{SecretRng, gaussian, sparse_ternary};
-use keywright_ring::{Automorphism, Modulus, Process, Seed, galois_inverse};
+use keywright_ring::{Automorphism, Process, Seed};
 use keywright_rlwe::{KeyElement, KeyIdentity, KeySpec, Parameters, RlweError, stream_id};
 use zeroize::Zeroizing;
 
@@ -34,8 +35,9 @@ use crate::engine::{BLOCK, Engine, values};
 use crate::error::{frame_error, in_range, require_len};
 use crate::keys::key::{secret_bytes, sub_uniform};
 use crate::keys::randomness_derivation::RandomnessDerivation;
+use crate::keys::secrets::{Kept, Secrets, automorphism, require_one_ring};
 use crate::objects::{ObjectWriter, ShortFields, Unfinished, keyed_len};
-use crate::reduction::Montgomery;
+use crate::reduction::{Montgomery, Reduction, Shoup};
 use crate::{ClientError, ClientParameters, Sink};
 
 /// How far a stream is.
@@ -66,6 +68,7 @@ pub struct KeyStream {
     total: u64,
     making: Option<Making>,
     memory: Memory,
+    kept: Kept,
 }
 
 /// A key of which the first limbs were written.
@@ -76,6 +79,7 @@ struct Making {
     process: Process,
     seed: Seed,
     object: Unfinished,
+    automorphism: Option<Automorphism>,
     /// Of the row that is being made: sampled row by row.
     errors: Zeroizing<Vec<i8>>,
     limbs: usize,
@@ -133,9 +137,16 @@ impl KeyStream {
             total: 0,
             making: None,
             memory: Memory { limb: words(), target: words(), scratch: words() },
+            kept: Kept::default(),
         };
         stream.total = (0..specs.len()).map(|i| stream.key_bytes(i)).sum();
         Ok(stream)
+    }
+
+    /// Keeps transforms of the secret, `8 N` bytes for each prime, in at most so many bytes: a limb then takes one transform
+    /// instead of two. They are wiped when the stream is dropped.
+    pub fn keep(&mut self, bytes: usize) {
+        self.kept.most = bytes / (8 * self.parameters.n());
     }
 
     /// Number of keys.
@@ -251,8 +262,10 @@ impl KeyStream {
         let fields = fields.as_slice();
         let object = ObjectWriter::start(sink, Kind::SwitchingKey, identity, key_identity, fields, body)?;
         self.written += keyed_len(fields.len(), 0) as u64 - CHECKSUM_BYTES as u64;
+        let object = object.pause();
+        let automorphism = automorphism(self.parameters.log_n(), self.specs[key].element)?;
         let errors = Zeroizing::new(Vec::new());
-        Ok(Making { key, rng, process, seed, object: object.pause(), errors, limbs: 0 })
+        Ok(Making { key, rng, process, seed, object, automorphism, errors, limbs: 0 })
     }
 
     /// The generator of a key whose first rows have their errors.
@@ -276,124 +289,61 @@ impl KeyStream {
     }
 
     /// Writes a limb of a key; `None` if that was its last one.
-    fn write_limb(&mut self, mut making: Making, sink: &mut dyn Sink) -> Result<Option<Making>, ClientError> {
-        let Self { parameters, secret, sampled, memory: Memory { limb, target, scratch }, .. } = self;
+    fn write_limb(&mut self, making: Making, sink: &mut dyn Sink) -> Result<Option<Making>, ClientError> {
+        let log_n = self.parameters.log_n();
+        let (prime, _) = self.place(&making);
+        let q = self.parameters.modulus(prime).value();
+        if q >> Shoup::BITS == 0 {
+            self.write_limb_with(&SmallEngine::<Shoup>::new(log_n, q)?, making, sink)
+        } else {
+            self.write_limb_with(&SmallEngine::<Montgomery<u64>>::new(log_n, q)?, making, sink)
+        }
+    }
+
+    /// The prime of the next limb of a key, and its row.
+    fn place(&self, making: &Making) -> (usize, usize) {
+        let spec = &self.specs[making.key];
+        let count = spec.primes().count();
+        (spec.primes().nth(making.limbs % count).unwrap_or_default(), making.limbs / count)
+    }
+
+    fn write_limb_with<R: Reduction<Word = u64>>(
+        &mut self,
+        engine: &SmallEngine<R>,
+        mut making: Making,
+        sink: &mut dyn Sink,
+    ) -> Result<Option<Making>, ClientError> {
+        let (prime, row) = self.place(&making);
+        let Self { parameters, secret, sampled, kept, memory: Memory { limb, target, scratch }, .. } = self;
         let (spec, digits) = (&self.specs[making.key], &self.digits[making.key]);
-        let primes: Vec<usize> = spec.primes().collect();
-        let (row, prime) = (making.limbs / primes.len(), primes[making.limbs % primes.len()]);
-        if making.limbs.is_multiple_of(primes.len()) {
+        let count = spec.primes().count();
+        if making.limbs.is_multiple_of(count) {
             making.errors = errors(&mut making.rng, limb.len());
         }
         let secrets = Secrets::new(parameters.log_n(), spec.element, secret, sampled)?;
-        let engine =
-            SmallEngine::<Montgomery<u64>>::new(parameters.log_n(), parameters.modulus(prime).value())?;
+        let automorphism = making.automorphism.as_ref();
+        let kept = kept.of(engine, prime, secret);
         let m = *engine.modulus();
-        lift_bytes(&engine, &making.errors, limb);
+        lift_bytes(engine, &making.errors, limb);
         engine.forward(limb);
-        secrets.target(&engine, target, scratch);
-        sub_uniform(&engine, &making.seed, stream_id(spec.element, row, prime), 0, target, limb);
+        secrets.target(engine, kept, automorphism, target, scratch);
+        sub_uniform(engine, &making.seed, stream_id(spec.element, row, prime), 0, target, limb);
         if digits[row].contains(&prime) {
             // P s' at the primes of the digit.
-            secrets.source(&engine, scratch);
-            let product = m.shoup(parameters.product(&spec.special, &m));
-            for (b, &s) in limb.iter_mut().zip(scratch.iter()) {
-                *b = m.add(*b, m.mul_shoup(s, product));
-            }
+            secrets.source(engine, kept, scratch);
+            engine.mul_add_constant(limb, scratch, parameters.product(&spec.special, &m));
         }
         making.limbs += 1;
         let mut object = making.object.resume(sink);
         object.residues(m.bits(), limb)?;
         self.written += packed_len(limb.len(), m.bits()) as u64;
-        if making.limbs == digits.len() * primes.len() {
+        if making.limbs == digits.len() * count {
             object.finish()?;
             self.written += CHECKSUM_BYTES as u64;
             return Ok(None);
         }
         Ok(Some(Making { object: object.pause(), ..making }))
     }
-}
-
-/// The secrets that one key is made of, packed.
-struct Secrets<'s> {
-    /// `t(X^g)` is the secret switched to, for the inverse of the key's Galois element.
-    target: &'s [u8],
-    automorphism: Option<Automorphism>,
-    /// The secret switched from.
-    source: &'s [u8],
-    squared: bool,
-}
-
-/// Refuses a key of another ring, or from one: a thin client has the secret of one.
-fn require_one_ring(spec: &KeySpec, log_n: u32) -> Result<(), ClientError> {
-    if spec.subring.is_some() || spec.element.source_ring().is_some() {
-        return Err(between_rings(spec.element, spec.subring.unwrap_or(log_n)));
-    }
-    Ok(())
-}
-
-fn between_rings(element: KeyElement, log_n: u32) -> ClientError {
-    let reason = "a thin client has no secrets of subrings; make these keys with the full library";
-    RlweError::RingSwitch { element, log_n, reason }.into()
-}
-
-impl<'s> Secrets<'s> {
-    /// Of a key; `sampled` has the ephemeral ones by weight.
-    fn new(
-        log_n: u32,
-        element: KeyElement,
-        dense: &'s [u8],
-        sampled: &'s BTreeMap<usize, Zeroizing<Vec<u8>>>,
-    ) -> Result<Self, ClientError> {
-        // Sampled before it is asked for.
-        let ephemeral = || {
-            let weight = element.ephemeral_weight();
-            weight.and_then(|weight| sampled.get(&weight)).map_or(&[][..], |packed| packed)
-        };
-        let inverse = |g| Ok::<_, ClientError>(Some(Automorphism::new(log_n, galois_inverse(log_n, g))?));
-        let plain = |target, source| Self { target, automorphism: None, source, squared: false };
-        Ok(match element {
-            KeyElement::Galois(g) => Self { automorphism: inverse(g)?, ..plain(dense, dense) },
-            KeyElement::Relinearization => Self { squared: true, ..plain(dense, dense) },
-            KeyElement::DenseToSparse(_) => plain(ephemeral(), dense),
-            KeyElement::SparseToDense(_) => plain(dense, ephemeral()),
-            KeyElement::SparseToDenseGalois { galois, .. } => {
-                Self { automorphism: inverse(galois)?, ..plain(dense, ephemeral()) }
-            }
-            KeyElement::Secret(id) => return Err(RlweError::SourceSecret(id).into()),
-            // Refused before any key is made: see [`require_one_ring`].
-            KeyElement::RingDown { .. } | KeyElement::RingUp { .. } | KeyElement::RingUpToSparse { .. } => {
-                return Err(between_rings(element, log_n));
-            }
-        })
-    }
-
-    /// What is switched to, in evaluation form.
-    fn target<E: Engine<Word = u64>>(&self, engine: &E, out: &mut [u64], scratch: &mut [u64]) {
-        let Some(automorphism) = &self.automorphism else { return expand(engine, self.target, out) };
-        expand(engine, self.target, scratch);
-        for (i, word) in out.iter_mut().enumerate() {
-            *word = scratch[automorphism.source(i)];
-        }
-    }
-
-    /// What is switched from, in evaluation form.
-    fn source<E: Engine<Word = u64>>(&self, engine: &E, out: &mut [u64]) {
-        expand(engine, self.source, out);
-        if self.squared {
-            let m: &Modulus = engine.modulus();
-            out.iter_mut().for_each(|s| *s = m.mul(*s, *s));
-        }
-    }
-}
-
-fn expand<E: Engine<Word = u64>>(engine: &E, packed: &[u8], out: &mut [u64]) {
-    let mut coefficients = values();
-    for (packed, part) in packed.chunks(BLOCK / 4).zip(out.chunks_mut(BLOCK)) {
-        let coefficients = &mut coefficients[..part.len()];
-        unpack_ternary(packed, coefficients);
-        engine.lift(coefficients, part);
-    }
-    engine.forward(out);
 }
 
 /// One error polynomial: no error is above 29, so a byte each.

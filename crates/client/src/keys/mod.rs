@@ -4,6 +4,7 @@ pub(crate) mod key;
 mod key_set_stream;
 mod key_stream;
 mod randomness_derivation;
+mod secrets;
 
 pub use key::{
     Half, PublicKey, expand_secret, make_public_key, read_secret, sample_secret, secret_bytes,

@@ -1,7 +1,8 @@
 //! Every engine gives the words of `keywright-ring`.
 
-use keywright_client::reduction::{Montgomery, Reduction, ShiftAdd30, ShiftAdd60};
+use keywright_client::reduction::{Montgomery, Reduction, ShiftAdd30, ShiftAdd60, Shoup};
 use keywright_client::{Engine, Residue, RingEngine, SmallEngine};
+use keywright_ring::primes::is_prime;
 use keywright_ring::{Seed, StreamId};
 
 use crate::fixture::{Random, SHIFT_ADD_30, SHIFT_ADD_60, generic_primes};
@@ -57,6 +58,12 @@ fn same<R: Reduction>(log_n: u32, q: u64) {
     }
 }
 
+/// The largest prime below a power of two that every degree has a transform for.
+fn below(power: u64) -> u64 {
+    let step = 1 << 18;
+    (1..power / step).map(|k| power - k * step + 1).find(|&q| is_prime(q)).unwrap()
+}
+
 #[test]
 fn every_engine_gives_the_words_of_the_ring() {
     for log_n in [10, 11, 16, 17] {
@@ -69,6 +76,9 @@ fn every_engine_gives_the_words_of_the_ring() {
         same::<Montgomery<u32>>(log_n, narrow);
         same::<Montgomery<u64>>(log_n, middle);
         same::<Montgomery<u64>>(log_n, wide);
+        for q in [SHIFT_ADD_30, narrow, middle, below(1 << Shoup::BITS)] {
+            same::<Shoup>(log_n, q);
+        }
     }
 }
 
@@ -79,6 +89,7 @@ fn what_is_no_ring_is_refused() {
     assert!(SmallEngine::<Montgomery<u64>>::new(12, SHIFT_ADD_60 + 2).is_err());
     assert!(SmallEngine::<Montgomery<u32>>::new(12, SHIFT_ADD_60).is_err());
     assert!(SmallEngine::<ShiftAdd30>::new(12, SHIFT_ADD_60).is_err());
+    assert!(SmallEngine::<Shoup>::new(12, SHIFT_ADD_60).is_err());
     // A prime that is not 1 modulo 2N.
     assert!(SmallEngine::<Montgomery<u64>>::new(12, (1 << 61) - 1).is_err());
 }

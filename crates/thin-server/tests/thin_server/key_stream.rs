@@ -78,6 +78,12 @@ fn a_stream_goes_on_where_it_was_cut() {
     for bytes in &whole {
         SwitchingKey::from_bytes(bytes, rlwe).unwrap();
     }
+    // Whatever is kept of the secret: nothing of it, a few primes, all.
+    for primes in [0, 3, 100] {
+        let mut stream = client.keys(rlwe, &specs, &session()).unwrap();
+        stream.keep(8 * rlwe.n() * primes + 7);
+        assert!(all(&mut stream) == whole, "{primes} transforms kept");
+    }
     for cut in [1, specs.len() / 2, specs.len() - 1, specs.len()] {
         let mut stream = client.keys(rlwe, &specs, &session()).unwrap();
         stream.skip_to(cut).unwrap();

@@ -48,16 +48,19 @@ class QuickPlanner:
         plans: of some points of the frontier, from the fewest bytes up to the fastest; at least one.
     """
 
-    def __init__(self, workload: Workload | OpenWorkload, model: CostModel) -> None:
+    def __init__(
+        self, workload: Workload | OpenWorkload, model: CostModel, *, max_hops: int = HOPS
+    ) -> None:
         """Search the frontier.
 
         Args:
             workload: what is planned. Points that are noisier than its error budget are left out, unless all
                 are: then there is one, the least noisy.
             model: predicts times.
+            max_hops: most key switches for an automorphism.
         """
         opened = OpenWorkload.of(workload)
-        search = Recombination(opened, model, max_hops=HOPS)
+        search = Recombination(opened, model, max_hops=max_hops)
         points = search.begin()
         most = opened.workload.noise_bits
         quiet = [point for point in points if most is None or point.noise_bits <= most]
@@ -79,9 +82,9 @@ class QuickPlanner:
         return _fewest(self.timed)
 
 
-def _fewest(timed: Sequence[tuple[Plans, float]]) -> Plans:
-    """The first that is at most `SLOWER` times as slow as the fastest."""
-    limit = SLOWER * min(seconds for _, seconds in timed)
+def _fewest(timed: Sequence[tuple[Plans, float]], slower: float = SLOWER) -> Plans:
+    """The first that is at most `slower` times as slow as the fastest."""
+    limit = slower * min(seconds for _, seconds in timed)
     return next(plans for plans, seconds in timed if seconds <= limit)
 
 
@@ -175,6 +178,8 @@ def plan_network(
     *,
     model: CostModel | None = None,
     name: str = "network",
+    max_hops: int = HOPS,
+    slower: float = SLOWER,
 ) -> PlanExecution:
     """The keys of a network, planned: the fewest bytes of those that are about as fast as any found.
 
@@ -184,9 +189,11 @@ def plan_network(
         bootstraps: plans of its bootstraps, in order.
         model: predicts times; with built-in weights where not given.
         name: what to call the program.
+        max_hops: most key switches for an automorphism.
+        slower: by how much it may be slower than the fastest.
     """
-    found = _plan_rings(network, parameters, bootstraps, model or CostModel(), name)
-    return _execution(_fewest(found), network, parameters, bootstraps)
+    found = _plan_rings(network, parameters, bootstraps, model or CostModel(), name, max_hops)
+    return _execution(_fewest(found, slower), network, parameters, bootstraps)
 
 
 def plan_candidates(
@@ -196,10 +203,11 @@ def plan_candidates(
     *,
     model: CostModel | None = None,
     name: str = "network",
+    max_hops: int = HOPS,
 ) -> list[PlanExecution]:
     """Plans of a network's keys, from the fewest bytes up to the fastest; arguments as of `plan_network`.
     Those of several rings are planned together."""
-    found = _plan_rings(network, parameters, bootstraps, model or CostModel(), name)
+    found = _plan_rings(network, parameters, bootstraps, model or CostModel(), name, max_hops)
     count = min(COMPARED, len(found))
     places = sorted({round(index * (len(found) - 1) / max(1, count - 1)) for index in range(count)})
     return [_execution(found[place][0], network, parameters, bootstraps) for place in places]
@@ -230,13 +238,14 @@ def _plan_rings(
     bootstraps: Sequence[BootstrapperPlan],
     model: CostModel,
     name: str,
+    max_hops: int,
 ) -> list[tuple[tuple[KeyPlan, ...], float]]:
     """Plans of the largest ring and of the smaller ones; see `plan_jointly`. What bootstraps do in a smaller
     ring is the same in all plans of the largest."""
-    largest = QuickPlanner(open_network(network, parameters, bootstraps, name), model)
+    largest = QuickPlanner(open_network(network, parameters, bootstraps, name), model, max_hops=max_hops)
     planned = as_planned(largest.plans[0].workload, bootstraps)
     smaller = (
-        QuickPlanner(open_ring(network, parameters, planned, name, ring), model)
+        QuickPlanner(open_ring(network, parameters, planned, name, ring), model, max_hops=max_hops)
         for ring in smaller_rings(network)
     )
     return plan_jointly([ring.timed for ring in (largest, *smaller)])
