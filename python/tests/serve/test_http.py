@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import socket
+import statistics
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -59,6 +60,19 @@ def wait(until: Callable[[], bool]) -> None:
     while not until():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def test_answers_wait_for_no_acknowledgement(server: Server) -> None:
+    """A client acknowledges the head of an answer after 40 ms, and its body is not held back until then."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=20)
+    times = []
+    for _ in range(41):
+        start = time.perf_counter()
+        connection.request("GET", "/health")
+        assert connection.getresponse().read()
+        times.append(time.perf_counter() - start)
+    connection.close()
+    assert statistics.median(times) < 0.03
 
 
 def test_the_manifest_and_the_page_are_there(server: Server, thin: Model) -> None:
