@@ -71,8 +71,8 @@ UPLOAD_SCALE_TOLERANCE = 1 / 128
 """What a bootstrapping allows between the scale of its input and the one planned."""
 
 THIN_SLOWER = 1.15
-"""By how much an evaluation for thin clients may be slower than with the fastest keys: such a client makes and
-sends every byte of them before its first answer, and rotations by several hops take half the bytes."""
+"""By how much an evaluation for thin clients may be slower than with the fastest keys: such a client makes
+and sends every byte of them before its first answer, and rotations by several hops take half the bytes."""
 
 HEADER_BYTES = 8192
 """More than a ciphertext has beside its residues."""

@@ -79,8 +79,8 @@ class Server:
         self._tls = tls
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._socket = socket.create_server((host, port), family=family, backlog=BACKLOG)
-        # Connections inherit it. asyncio sets it only on sockets that name their protocol, and without it every
-        # answer waits 40 ms for the client to acknowledge its head.
+        # Connections inherit it. asyncio sets it only on sockets that name their protocol, and without it
+        # every answer waits 40 ms for the client to acknowledge its head.
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.server_address: tuple[str, int] = self._socket.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host

@@ -48,9 +48,7 @@ class QuickPlanner:
         plans: of some points of the frontier, from the fewest bytes up to the fastest; at least one.
     """
 
-    def __init__(
-        self, workload: Workload | OpenWorkload, model: CostModel, *, max_hops: int = HOPS
-    ) -> None:
+    def __init__(self, workload: Workload | OpenWorkload, model: CostModel, *, max_hops: int = HOPS) -> None:
         """Search the frontier.
 
         Args:
