@@ -27,7 +27,7 @@ WASM_FEATURES := --enable-simd --enable-bulk-memory --enable-nontrapping-float-t
   --enable-reference-types --enable-multivalue
 WEB_SOURCES := $(wildcard web/client/*.json web/client/src/*.ts web/demo/*.* web/demo/src/*.ts)
 PAGES := README.md $(wildcard docs/*.md docs/tutorials/*.md docs/how-to/*.md docs/reference/*.md docs/explanation/*.md) docs/reproduction/models.md docs/reproduction/peers.md
-EXTRAS := check federated plot serve sklearn
+EXTRAS := check federated plot serve sklearn storage
 
 # No longer than on one thread, under valgrind.
 CT_WATCHED := RAYON_NUM_THREADS=1 valgrind --quiet --error-exitcode=1 --suppressions=crates/constant-time/public.supp \

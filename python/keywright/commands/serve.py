@@ -54,6 +54,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--state", type=Path, help="folder of the clients' keys and evaluations; a temporary one by default"
     )
     parser.add_argument(
+        "--objects",
+        metavar="s3://BUCKET/PREFIX",
+        help="object storage for keys and evaluations; AWS_* of the environment say where and whose",
+    )
+    parser.add_argument(
+        "--records",
+        metavar="postgresql://USER@HOST/NAME",
+        help="database for what is known of them; its password is PGPASSWORD of the environment",
+    )
+    parser.add_argument(
         "--workers", type=int, default=1, help="processes that evaluate, each on all threads (default 1)"
     )
     parser.add_argument(
@@ -166,6 +176,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             workers=workers,
             budget=budget,
             accounts=accounts,
+            objects=options.objects,
+            records=options.records,
         )
         with progress("encoding"):
             service.prepare()

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 from keywright._core import Parameters
 
-from .database import Database
 from .errors import ModelFolderError, OtherModelError, RetiredError
 from .model import Model
+from .storage import Records
 
 FORMAT = "keywright-configuration-1"
 
@@ -55,21 +55,21 @@ class Catalog:
     Args:
         models: what is served; the first is answered where none is named. Several of one name are versions,
             the newest first.
-        database: where those are noted that were served.
+        records: where those are noted that were served.
 
     Raises:
         ModelFolderError: there is none, or one is there twice.
     """
 
-    def __init__(self, models: Sequence[Model], database: Database) -> None:
+    def __init__(self, models: Sequence[Model], records: Records) -> None:
         self.models = {model.manifest.hash: model for model in models}
         if not models or len(self.models) < len(models):
             raise ModelFolderError("name at least one model to serve, and each of them once")
         self._of = {name: Configuration.of(model) for name, model in self.models.items()}
         self.configurations = {each.identifier: each for each in self._of.values()}
-        self._earlier = {entry["model"]: entry for entry in database.models()}
+        self._earlier = {str(entry["model"]): entry for entry in records.models()}
         for name, model in self.models.items():
-            database.note_model(name, model.name, self._of[name].identifier)
+            records.note_model(name, model.name, self._of[name].identifier)
 
     @property
     def first(self) -> Model:

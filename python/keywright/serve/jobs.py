@@ -5,14 +5,15 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from .database import Database, Row
 from .errors import REFUSALS, BusyError, NotDoneError, ServeError, UnknownJobError
-from .worker import write_whole
+from .storage import Row, Storage
+from .storage.objects import drawer
 
 State = Literal["waiting", "running", "done", "failed"]
 
@@ -80,54 +81,67 @@ class Job:
         return entry | ({} if self.error is None else self.error.reason())
 
 
+def _message(job: Job) -> str:
+    """The object with the ciphertexts of a job."""
+    return f"jobs/{drawer(job.tenant)}/{job.identifier}.message"
+
+
+def _answer(job: Job) -> str:
+    """The object with its answer."""
+    return f"jobs/{drawer(job.tenant)}/{job.identifier}.answer"
+
+
 class Jobs:
     """The jobs of a service. Each client with waiting jobs has a turn after every other one.
 
     Args:
-        folder: where messages and answers are.
-        database: where the rest is noted. Jobs of an earlier process that had not ended wait again.
+        storage: where messages, answers and the rest are. Jobs of an earlier process that had not ended wait
+            again.
         waiting: how many may wait, of all clients.
     """
 
-    def __init__(self, folder: Path, database: Database, waiting: int = 256) -> None:
-        self._folder, self._database, self.waiting = folder, database, waiting
-        folder.mkdir(exist_ok=True, mode=0o700)
+    def __init__(self, storage: Storage, waiting: int = 256) -> None:
+        self._objects, self._records, self.waiting = storage.objects, storage.records, waiting
         self._turn = threading.Condition()
         self._jobs: dict[str, Job] = {}
         self._queues: OrderedDict[str, list[Job]] = OrderedDict()
         self._number, self._ended = 0, False
-        for row in database.jobs():
-            self._recover(row)
-        known = {path.name for job in self._jobs for path in (self.message(job), self.answer(job))}
-        for path in folder.iterdir():
-            if path.name not in known:
-                path.unlink(missing_ok=True)
+        there = self._objects.sizes("jobs/")
+        for row in self._records.jobs():
+            self._recover(row, there)
+        known = {name for job in self._jobs.values() for name in (_message(job), _answer(job))}
+        self._objects.delete(name for name in there if name not in known)
 
-    def _recover(self, row: Row) -> None:
-        identifier, self._number = str(row["job"]), row["number"] + 1
-        numbers = {name: row[name] for name in ("priority", "total", "attempts", "seconds")}
-        job = Job(
-            identifier, row["owner"], row["model"], **numbers, touched=time.monotonic(), tenant=row["tenant"]
-        )
+    def _recover(self, row: Row, there: Container[str]) -> None:
+        identifier, self._number = str(row["job"]), int(str(row["number"])) + 1
+        priority, total, attempts = (int(str(row[name])) for name in ("priority", "total", "attempts"))
+        job = Job(identifier, str(row["owner"]), str(row["model"]), priority, total, attempts=attempts)
+        job.seconds, job.touched = float(str(row["seconds"])), time.monotonic()
+        job.tenant = str(row["tenant"])
         if row["state"] == "failed":
             code, _, text = str(row["error"]).partition(" ")
             job.state, job.error = "failed", REFUSALS.get(code, ServeError)(text)
-        elif self.answer(identifier).is_file():
+        elif _answer(job) in there:
             job.state, job.done = "done", job.total
-        elif self.message(identifier).is_file():
+        elif _message(job) in there:
             self._put(job)
         else:
-            self._database.delete_job(identifier)
+            self._records.delete_job(identifier)
             return
         self._jobs[identifier] = job
 
-    def message(self, identifier: str) -> Path:
-        """Where the ciphertexts of a job are."""
-        return self._folder / f"{identifier}.message"
+    def message(self, job: Job) -> AbstractContextManager[Path]:
+        """The ciphertexts of a job as a file, which stays within the context."""
+        return self._objects.file([_message(job)])
 
-    def answer(self, identifier: str) -> Path:
-        """Where its answer is, or will be."""
-        return self._folder / f"{identifier}.answer"
+    def answer(self, job: Job) -> Path:
+        """Where a worker writes its answer; `answered` takes it then."""
+        return self._objects.made(_answer(job))
+
+    def answered(self, job: Job) -> bytes:
+        """Take over the answer that a worker has written, and read it."""
+        self._objects.adopt(_answer(job))
+        return self._objects.read(_answer(job))
 
     def counts(self) -> tuple[int, int]:
         """How many jobs wait, and how many run."""
@@ -153,11 +167,11 @@ class Jobs:
                 if count >= most:
                     raise BusyError(f"{most} evaluations wait; ask again later")
             job = Job(secrets.token_hex(16), owner, model, priority, total, tenant=tenant)
-            write_whole(self.message(job.identifier), message)
-            row = {"job": job.identifier, "owner": owner, "model": model, "priority": priority}
+            self._objects.put(_message(job), message)
+            row: Row = {"job": job.identifier, "owner": owner, "model": model, "priority": priority}
             row["tenant"] = tenant
             row |= {"state": "waiting", "attempts": 0, "total": total, "seconds": 0.0, "number": self._number}
-            self._database.add_job(row)
+            self._records.add_job(row)
             self._number += 1
             self._jobs[job.identifier] = job
             self._put(job)
@@ -184,7 +198,7 @@ class Jobs:
             if waiting:
                 self._queues[owner] = waiting
             job.state, job.attempts, job.done = "running", job.attempts + 1, 0
-            self._database.set_job(job.identifier, state="running", attempts=job.attempts)
+            self._records.set_job(job.identifier, state="running", attempts=job.attempts)
             return job
 
     def again(self, job: Job, *, begun: bool = True) -> None:
@@ -201,19 +215,19 @@ class Jobs:
             if job.identifier in self._jobs:
                 job.state, job.attempts = "waiting", job.attempts - 1
                 self._queues.setdefault(job.client, []).insert(0, job)
-                self._database.set_job(job.identifier, state="waiting", attempts=job.attempts)
+                self._records.set_job(job.identifier, state="waiting", attempts=job.attempts)
 
     def end(self, job: Job, seconds: float = 0.0, error: ServeError | None = None) -> bool:
         """Note how a job ended; its message goes. Returns False if nobody waits for it any more."""
         with self._turn:
             if job.identifier not in self._jobs:
-                self.answer(job.identifier).unlink(missing_ok=True)
+                self._drop([_message(job), _answer(job)])
                 return False
             job.seconds, job.error, job.touched = seconds, error, time.monotonic()
             job.state = "done" if error is None else "failed"
             text = None if error is None else f"{error.code} {error}"
-            self._database.set_job(job.identifier, state=job.state, seconds=seconds, error=text)
-            self.message(job.identifier).unlink(missing_ok=True)
+            self._records.set_job(job.identifier, state=job.state, seconds=seconds, error=text)
+            self._drop([_message(job)])
             return True
 
     def get(self, identifier: str) -> Job:
@@ -240,7 +254,7 @@ class Jobs:
             raise job.error
         if job.state != "done":
             raise NotDoneError(f"{job.done} of {job.total} steps are done; ask again later")
-        answer = self.answer(identifier).read_bytes()
+        answer = self._objects.read(_answer(job))
         job.fetched, job.touched = True, time.monotonic()
         return answer
 
@@ -254,9 +268,13 @@ class Jobs:
                     self._queues[job.client].remove(job)
                     if not self._queues[job.client]:
                         del self._queues[job.client]
-                for path in (self.message(job.identifier), self.answer(job.identifier)):
-                    path.unlink(missing_ok=True)
-                self._database.delete_job(job.identifier)
+                self._drop([_message(job), _answer(job)])
+                self._records.delete_job(job.identifier)
+
+    def _drop(self, names: Sequence[str]) -> None:
+        for name in names:
+            self._objects.forget([name])
+        self._objects.delete(names)
 
     def all(self) -> list[Job]:
         """The jobs of all clients."""

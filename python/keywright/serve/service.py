@@ -14,7 +14,6 @@ from keywright._core import inspect
 from . import framing
 from .accounts import NOBODY, Accounts
 from .configurations import Catalog
-from .database import Database
 from .dispatch import Dispatcher
 from .errors import (
     BadRequestError,
@@ -30,8 +29,11 @@ from .logs import request_identifier
 from .metrics import Metrics
 from .model import Model
 from .overview import ModelLine, Overview, oldest_wait, tenant_lines, this_machine
+from .secret_scanner import SecretScanner
 from .state_folder import StateFolder
-from .upload_store import Piece, SecretScanner, UploadedKeys, UploadStore
+from .storage import open_storage
+from .upload_store import Piece, UploadStore
+from .uploaded import UploadedKeys
 from .workers import Worker, WorkerEndedError, Workers
 
 UNKNOWN = ""
@@ -80,9 +82,12 @@ class Service:
         workers: the processes that evaluate; one of its own if they are not given.
         budget: most bytes of a worker for each model; as much as it takes if it is not given.
         accounts: who may ask; anybody if they are not given.
+        objects: address of object storage; bytes are in the folder if it is not given. See `open_storage`.
+        records: address of a database; it is a file of the folder if it is not given.
 
     Raises:
-        StateFolderError: another process serves the folder, or it is something else.
+        StateFolderError: another process serves the folder or the database, or it is something else.
+        StorageMissingError: a package is missing that the storage needs.
         ModelFolderError: there is no model, or one is there twice.
     """
 
@@ -97,20 +102,24 @@ class Service:
         workers: Workers | None = None,
         budget: int | None = None,
         accounts: Accounts | None = None,
+        objects: str | None = None,
+        records: str | None = None,
     ) -> None:
         self.metrics, self.draining = Metrics(), False
         self._state, self._began = StateFolder(state), time.monotonic()
         self._prepared = self._awake = False
-        self._database = Database(state)
+        try:
+            self._storage = open_storage(state, objects, records)
+        except BaseException:
+            self._state.close()
+            raise
         self._event = on_event or (lambda line: None)
         self._own_workers = Workers() if workers is None else None
         self._workers = workers or self._own_workers or Workers()
         self._budget, self._expiry, self.accounts = budget, expiry, accounts
-        self.catalog = Catalog([models] if isinstance(models, Model) else models, self._database)
+        self.catalog = Catalog([models] if isinstance(models, Model) else models, self._storage.records)
         self._folders = {name: self._folder(state, model) for name, model in self.catalog.models.items()}
-        self.store = UploadStore(
-            state / "keys", self.catalog, self._workers, capacity=capacity, expiry=expiry
-        )
+        self.store = UploadStore(self._storage, self.catalog, self._workers, capacity=capacity, expiry=expiry)
         if self.store.retired():
             self._event(
                 f"{self.store.retired()} key sets are of configurations that are not served; they stay"
@@ -120,7 +129,7 @@ class Service:
         # What an earlier process left is here too.
         for uploaded in self.store.complete():
             self._saw_keys(uploaded)
-        self.jobs = Jobs(state / "jobs", self._database)
+        self.jobs = Jobs(self._storage)
         self._dispatcher = Dispatcher(self.jobs, self._workers, self._work, self._ended, self._event)
 
     @property
@@ -191,7 +200,7 @@ class Service:
 
     def settled(self, identifier: str, tenant: str = NOBODY) -> bool:
         """Whether no piece of a key set is being received; errors as of `keys`."""
-        return not self.store.get(identifier, tenant).lock.locked()
+        return not self.store.get(identifier, tenant).busy()
 
     def key_sets(self, tenant: str) -> dict[str, object]:
         """The key sets of a tenant.
@@ -203,9 +212,11 @@ class Service:
             raise UnauthorizedError("key sets are listed for tenants with an account")
         return {"keys": [self._describe(uploaded) for uploaded in self.store.of(tenant)]}
 
-    def begin_piece(self, identifier: str, offset: int, length: int, tenant: str = NOBODY) -> Piece:
+    def begin_piece(
+        self, identifier: str, offset: int, length: int, tenant: str = NOBODY, *, anywhere: bool = False
+    ) -> Piece:
         """Take a piece of a key set; errors as of `keys` and `UploadStore.begin`."""
-        return self.store.begin(self.store.get(identifier, tenant), offset, length)
+        return self.store.begin(self.store.get(identifier, tenant), offset, length, anywhere=anywhere)
 
     def end_piece(self, piece: Piece) -> dict[str, object]:
         """How much has come with a piece; errors as of `Piece.finish`."""
@@ -376,8 +387,8 @@ class Service:
     def expire(self) -> None:
         """Delete the keys of clients that have not been heard of for so long, and everything of them,
         and answers that nobody fetches."""
-        for identifier in self.store.expire():
-            self._forget(identifier)
+        for uploaded in self.store.expire():
+            self._forget(uploaded.identifier)
             self._event("keys that were not used any more are deleted")
         self.jobs.expire(self._expiry)
         # Only workers that were prepared are known to be this service's alone, and how to wake them.
@@ -422,7 +433,7 @@ class Service:
         self._dispatcher.close()
         if self._own_workers is not None:
             self._own_workers.close()
-        self._database.close()
+        self._storage.close()
         self._state.close()
 
     def _folder(self, state: Path, model: Model) -> Path:
@@ -442,32 +453,24 @@ class Service:
         return {"model": model, "folder": str(self._folders[model]), "budget": self._budget}
 
     def _work(self, worker: Worker, job: Job) -> float:
-        """Have a job done; errors as of `Worker.order`."""
+        """Have a job done; errors as of `Worker.order`. Of damaged keys another copy is fetched once."""
         uploaded, begun = self.store.get(job.owner, job.tenant), time.monotonic()
-
-        def step(done: int) -> None:
-            job.done = done
-
         try:
-            end = worker.order(
-                step,
-                do="evaluate",
-                job=job.identifier,
-                **self._load(self.catalog.model(job.model).manifest.hash),
-                keys=job.owner,
-                bytes=uploaded.configuration.key_bytes,
-                path=str(uploaded.path),
-                digest=uploaded.digest,
-                message=str(self.jobs.message(job.identifier)),
-                answer=str(self.jobs.answer(job.identifier)),
-            )
-        except UnknownKeysError as error:
+            try:
+                end = self._order(worker, job, uploaded)
+            except (UnknownKeysError, FileNotFoundError):
+                if not self.store.fetch_again(uploaded):
+                    raise
+                end = self._order(worker, job, uploaded)
+        except (UnknownKeysError, FileNotFoundError) as error:
             if self.store.intact(uploaded):
                 raise EvaluationFailedError(
                     "a worker cannot read keys that are here; is the folder of state shared with its machine?"
                 ) from error
             self.store.delete(uploaded)
-            raise
+            raise UnknownKeysError(
+                "the stored keys are damaged or cannot be read; upload them again"
+            ) from error
         except WorkerEndedError:
             self.metrics.count("worker_deaths_total")
             raise
@@ -479,6 +482,26 @@ class Service:
         # Before it is said to be done: whoever then asks what was sent is told.
         self._saw_answer(job)
         return float(end["seconds"])
+
+    def _order(self, worker: Worker, job: Job, uploaded: UploadedKeys) -> dict[str, Any]:
+        """Have a worker evaluate; errors as of `Worker.order`."""
+
+        def step(done: int) -> None:
+            job.done = done
+
+        with self.store.file(uploaded) as path, self.jobs.message(job) as message:
+            return worker.order(
+                step,
+                do="evaluate",
+                job=job.identifier,
+                **self._load(self.catalog.model(job.model).manifest.hash),
+                keys=job.owner,
+                bytes=uploaded.configuration.key_bytes,
+                path=str(path),
+                digest=uploaded.digest,
+                message=str(message),
+                answer=str(self.jobs.answer(job)),
+            )
 
     def _job(self, identifier: str, tenant: str) -> Job:
         """A job of a tenant; one of another is as unknown as one that never was."""
@@ -501,20 +524,19 @@ class Service:
             "received": uploaded.received,
             "bytes": uploaded.configuration.key_bytes,
             "ready": uploaded.ready,
+            "missing": [list(hole) for hole in uploaded.missing],
             "from": _moment(uploaded.made),
             "until": _moment(time.time() + left),
         }
 
     def _saw_keys(self, uploaded: UploadedKeys) -> None:
-        with uploaded.path.open("rb") as file:
-            file.seek(uploaded.received // 2)
-            sample = file.read(SAMPLE_BYTES).hex()
+        sample = self.store.sample(uploaded, uploaded.received // 2, SAMPLE_BYTES).hex()
         self._saw(
             uploaded.identifier, Sight("received", "a set of switching keys", uploaded.received, sample)
         )
 
     def _saw_answer(self, job: Job) -> None:
-        answer = self.jobs.answer(job.identifier).read_bytes()
+        answer = self.jobs.answered(job)
         if job in self.jobs.of(job.owner):
             for data in framing.split(answer, self.catalog.model(job.model).manifest.output.ciphertexts):
                 self._saw(job.owner, Sight.of("sent", data))

@@ -13,7 +13,7 @@ from pathlib import Path
 from .errors import StateFolderError
 
 FORM, LOCK = "state.json", "lock"
-FORMAT = "keywright-state-2"
+FORMAT = "keywright-state-3"
 MAX_FORM_BYTES = 4096
 
 if sys.platform == "win32":

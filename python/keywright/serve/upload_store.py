@@ -1,27 +1,23 @@
-"""Key sets of clients, on disk: uploads that can be interrupted and resumed, and that outlive the process.
+"""Key sets of clients: uploads that can be interrupted and resumed, and that outlive the process.
 
-Every set has a folder named after its identifier, 128 random bits, which are also what entitles to it:
-whoever knows them can use and delete it. ``set.json`` says which model and which configuration it is for,
-when it was begun, and the digest of a whole one; the bytes are in ``keys.part`` until all have come and been
-checked, then in ``keys.kw``. How many bytes have come is the size of the file, so a server that was killed
-goes on where it was; one that was killed while it checked a whole set asks for its last byte again.
+Every set has an identifier, 128 random bits, which where there are no accounts is also what entitles to it.
+A table says which model and which configuration it is for, whose it is, when it was begun, and the digest of
+a whole one. Its bytes are objects that are named after where they begin. How many bytes have come is what the
+objects hold, so a server that was killed goes on where it was; one that was killed while it checked a whole
+set asks for its last byte again.
 """
 
-import contextlib
-import json
-import os
 import re
 import secrets
-import shutil
 import threading
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from keywright._core import HEAD_BYTES, contains_secret
+from keywright._core import HEAD_BYTES
 
-from .configurations import Catalog, Configuration
+from .accounts import NOBODY
+from .configurations import Catalog
 from .errors import (
     BusyError,
     InvalidObjectError,
@@ -31,102 +27,33 @@ from .errors import (
     UnknownKeysError,
     WrongOffsetError,
 )
-from .worker import digest_of, write_whole
+from .secret_scanner import SecretScanner
+from .storage import Row, Storage
+from .uploaded import DIGITS, MAX_RUNS, UploadedKeys
+from .worker import digest_of
 from .workers import WorkerEndedError, Workers
-
-PART, WHOLE, DESCRIPTION = "keys.part", "keys.kw", "set.json"
-MAX_DESCRIPTION_BYTES = 4096
 
 MAX_EMPTY = 256
 """Sets without a byte; the one that has waited longest makes room for the next."""
 
-STALLED_S, MOVED_BYTES = 60.0, 1 << 16
-"""An upload that has not moved so many bytes for so long makes room where all places are taken."""
+OBJECT = re.compile(rf"keys/([0-9a-f]{{32}})/([0-9a-f]{{32}})/([0-9a-f]{{{DIGITS}}})")
 
-IDENTIFIER = re.compile(r"[0-9a-f]{32}")
-
-
-class SecretScanner:
-    """Looks for secret keys in bytes that come piece by piece."""
-
-    def __init__(self) -> None:
-        self._tail = b""
-
-    def look(self, piece: bytes) -> None:
-        """Look through the next piece.
-
-        Raises:
-            SecretRefusedError: a secret key begins in it, or began at the end of the one before.
-        """
-        if contains_secret(self._tail + piece):
-            raise SecretRefusedError(
-                "a secret key was sent; it was deleted here, but must be regarded as known: make a new one, "
-                "and send evaluation keys and ciphertexts only"
-            )
-        self._tail = (self._tail + piece)[-(HEAD_BYTES - 1) :]
-
-
-@dataclass
-class UploadedKeys:
-    """A key set, or as much of it as has come.
-
-    Attributes:
-        identifier: 32 hexadecimal digits.
-        folder: where it is.
-        model: hash of the model that it was made for.
-        configuration: whose keys they are.
-        made: when it was begun, in seconds since 1970.
-        received: bytes that have come.
-        ready: whether all have, and were checked.
-        used: when it was last used, in seconds of a clock that nobody sets.
-        digest: SHA-256 of a set that is ready.
-        tenant: whose it is.
-        moved: when `MOVED_BYTES` had come since the time before, by that clock.
-        lock: held by the upload that is under way.
-    """
-
-    identifier: str
-    folder: Path
-    model: str
-    configuration: Configuration
-    made: float
-    received: int
-    ready: bool
-    used: float
-    digest: str = ""
-    tenant: str = ""
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    moved: float = field(default_factory=time.monotonic)
-    _mark: int = 0
-
-    @property
-    def path(self) -> Path:
-        """Where the bytes are of a set that is ready."""
-        return self.folder / WHOLE
-
-    def describe(self) -> None:
-        """Write what is not in the bytes."""
-        entry = {"model": self.model, "configuration": self.configuration.identifier, "made": self.made}
-        write_whole(
-            self.folder / DESCRIPTION,
-            json.dumps(entry | {"digest": self.digest, "tenant": self.tenant}).encode(),
-        )
-
-    def move(self) -> None:
-        """Note that bytes have come."""
-        if self.received - self._mark >= MOVED_BYTES:
-            self.moved, self._mark = time.monotonic(), self.received
-
-    def stalled(self) -> bool:
-        """Whether it is incomplete and hardly moves: it makes room for others."""
-        return not self.ready and time.monotonic() - self.moved > STALLED_S
+SMALL = 8
+"""An object below this fraction of those of full size is lengthened, whatever comes next."""
 
 
 class Piece:
-    """A piece that is being received. What came of it before a connection broke stays."""
+    """A piece that is being received. What came of it before a connection broke stays.
 
-    def __init__(self, store: "UploadStore", uploaded: UploadedKeys) -> None:
-        self.uploaded, self._store = uploaded, store
+    Attributes:
+        uploaded: the set.
+        at: where its next bytes belong.
+        end: where it ends, if all of it comes.
+    """
+
+    def __init__(self, store: "UploadStore", uploaded: UploadedKeys, at: int, end: int) -> None:
+        self.uploaded, self.at, self.end = uploaded, at, end
+        self._store, self._range = store, (at, end)
         self._scanner: SecretScanner | None = None
 
     def append(self, data: bytes) -> None:
@@ -138,61 +65,72 @@ class Piece:
             UnknownKeysError: it was deleted meanwhile.
             OSError: a disk that is full, for one; what is on it counts.
         """
-        uploaded, part = self.uploaded, self.uploaded.folder / PART
+        uploaded = self.uploaded
         try:
-            with part.open("r+b") as file:
-                if self._scanner is None:
-                    self._scanner = SecretScanner()
-                    file.seek(max(0, uploaded.received - HEAD_BYTES + 1))
-                    self._scanner.look(file.read(HEAD_BYTES - 1))
-                self._scanner.look(data)
-                wanted = uploaded.configuration.key_set[uploaded.received :][: len(data)]
-                if data[: len(wanted)] != wanted:
-                    raise InvalidObjectError(
-                        "these are not the keys that the manifest asks for: their head differs"
-                    )
-                file.seek(uploaded.received)
-                file.write(data)
-                uploaded.received += len(data)
-            uploaded.move()
+            self._look(data)
         except (SecretRefusedError, InvalidObjectError):
             self._store.delete(uploaded)
             raise
+        begin = self._store.extended(uploaded, self.at)
+        size = uploaded.parts.get(begin, 0)
+        if uploaded.gone:
+            raise UnknownKeysError("these keys were deleted meanwhile")
+        try:
+            self._store.objects.append(uploaded.name(begin), size, data)
+        except FileNotFoundError:
+            raise UnknownKeysError("these keys were deleted meanwhile") from None
         except OSError:
-            try:
-                uploaded.received = min(uploaded.received, part.stat().st_size)
-            except FileNotFoundError:
-                raise UnknownKeysError("these keys were deleted meanwhile") from None
+            self.at = self._store.recount(uploaded, begin)
             raise
+        self.at += len(data)
+        uploaded.came(begin, size + len(data))
+        if self._store.dropped(uploaded, begin):
+            raise UnknownKeysError("these keys were deleted meanwhile")
+
+    def _look(self, data: bytes) -> None:
+        """Refuse what must not be in a set."""
+        uploaded = self.uploaded
+        if self._scanner is None:
+            self._scanner = SecretScanner()
+            self._scanner.look(self._store.tail(uploaded, self.at, HEAD_BYTES - 1))
+        self._scanner.look(data)
+        wanted = uploaded.configuration.key_set[self.at :][: len(data)]
+        if data[: len(wanted)] != wanted:
+            raise InvalidObjectError("these are not the keys that the manifest asks for: their head differs")
 
     def finish(self) -> bool:
         """End the piece. Returns whether the set is complete with it, and was checked.
 
         Raises:
             InvalidObjectError: the set cannot be used; it is deleted.
+            BusyError: the process that read it was killed; its last byte is to be sent again.
         """
         uploaded = self.uploaded
-        if uploaded.ready or uploaded.received < uploaded.configuration.key_bytes:
-            return False
-        with (uploaded.folder / PART).open("rb") as file:
-            os.fsync(file.fileno())
+        with uploaded.lock:
+            if uploaded.ready or uploaded.checking or not uploaded.whole:
+                return False
+            uploaded.checking = True
         try:
             self._store.check(uploaded)
-        except InvalidObjectError:
+        except (InvalidObjectError, SecretRefusedError):
             self._store.delete(uploaded)
             raise
+        finally:
+            uploaded.checking = False
         return True
 
     def close(self) -> None:
-        """Let another piece be received."""
-        self.uploaded.lock.release()
+        """Let another piece be received in its place."""
+        with self.uploaded.lock:
+            if self._range in self.uploaded.receiving:
+                self.uploaded.receiving.remove(self._range)
 
 
 class UploadStore:
     """The key sets of a service.
 
     Args:
-        folder: where they are kept.
+        storage: where they are kept.
         catalog: what is served. Sets of configurations that are not stay as they are.
         workers: who checks whole sets.
         capacity: how many sets with bytes there are at most.
@@ -200,16 +138,28 @@ class UploadStore:
     """
 
     def __init__(
-        self, folder: Path, catalog: Catalog, workers: Workers, *, capacity: int = 16, expiry: float = 3600.0
+        self,
+        storage: Storage,
+        catalog: Catalog,
+        workers: Workers,
+        *,
+        capacity: int = 16,
+        expiry: float = 3600.0,
     ) -> None:
-        self.folder, self.capacity, self.expiry = folder, capacity, expiry
+        self.objects, self._records = storage.objects, storage.records
+        self.capacity, self.expiry = capacity, expiry
         self._catalog, self._workers = catalog, workers
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._sets: dict[str, UploadedKeys] = {}
-        self._retired: dict[str, str] = {}
-        folder.mkdir(exist_ok=True, mode=0o700)
-        for path in sorted(folder.iterdir()):
-            self._recover(path)
+        self._retired: dict[str, tuple[str, str]] = {}
+        held: dict[str, dict[int, int]] = {}
+        for name, size in self.objects.sizes("keys/").items():
+            if (found := OBJECT.fullmatch(name)) is not None:
+                held.setdefault(name.rpartition("/")[0], {})[int(found[3], 16)] = size
+        for row in self._records.key_sets():
+            self._recover(row, held)
+        # What a process left that ended while it deleted a set.
+        self.objects.delete(f"{of}/{begin:0{DIGITS}x}" for of, parts in held.items() for begin in parts)
 
     def __len__(self) -> int:
         return len(self._sets)
@@ -222,69 +172,73 @@ class UploadStore:
     def counts(self, *, ready: bool) -> tuple[int, int]:
         """How many sets there are that are complete, or not, and their bytes."""
         with self._lock:
-            sizes = [uploaded.received for uploaded in self._sets.values() if uploaded.ready == ready]
+            sizes = [uploaded.stored for uploaded in self._sets.values() if uploaded.ready == ready]
             return len(sizes), sum(sizes)
 
     def retired(self) -> int:
         """How many sets are here whose configurations are not served."""
         return len(self._retired)
 
-    def _recover(self, path: Path) -> None:
+    def _recover(self, row: Row, held: dict[str, dict[int, int]]) -> None:
         """Take over a set that an earlier process left, as if it were used now, and delete one of a served
-        configuration that cannot be used. Whatever is no such set stays."""
-        if not IDENTIFIER.fullmatch(path.name) or not path.is_dir() or path.is_symlink():
-            return
-        if not {entry.name for entry in path.iterdir()} <= {PART, WHOLE, DESCRIPTION, DESCRIPTION + ".part"}:
-            return
-        # A process that ended while it made a set leaves one without a description.
-        if not (path / DESCRIPTION).exists():
-            shutil.rmtree(path, ignore_errors=True)
-            return
-        described = _described(path / DESCRIPTION)
-        if described is None:
-            return
-        configuration = self._catalog.configurations.get(described["configuration"])
+        configuration that cannot be used."""
+        identifier, tenant, asked = (str(row[name]) for name in ("key_set", "tenant", "configuration"))
+        made = float(str(row["made"]))
+        configuration = self._catalog.configurations.get(asked)
         if configuration is None:
-            self._retired[path.name] = described["configuration"]
+            self._retired[identifier] = (tenant, asked)
+            # Its objects are those of a name that only it has.
+            for of in [each for each in held if each.endswith("/" + identifier)]:
+                del held[of]
             return
-        ready, size = (path / WHOLE).is_file() and described["digest"] != "", -1
-        with contextlib.suppress(OSError):
-            size = (path / (WHOLE if ready else PART)).stat().st_size
-        total = configuration.key_bytes
-        if size == total if ready else 0 <= size <= total:
-            size -= size == total and not ready
-            self._sets[path.name] = UploadedKeys(
-                path.name,
-                path,
-                described["model"],
-                configuration,
-                float(described["made"]),
-                size,
-                ready,
-                time.monotonic(),
-                described["digest"],
-                described["tenant"],
-            )
-            return
-        shutil.rmtree(path, ignore_errors=True)
+        uploaded = UploadedKeys(identifier, str(row["model"]), configuration, made, tenant)
+        uploaded.parts = held.pop(uploaded.name(0).rpartition("/")[0], {})
+        uploaded.digest = str(row["digest"])
+        self._mend(uploaded)
+        uploaded.joints = set(uploaded.parts) - {0}
+        ends = [begin + size for begin, size in uploaded.parts.items()]
+        uploaded.ready = uploaded.digest != "" and uploaded.whole
+        self._sets[identifier] = uploaded
+        if max(ends, default=0) > configuration.key_bytes or (uploaded.digest and not uploaded.ready):
+            self._delete(uploaded)
+        elif uploaded.whole and not uploaded.ready:
+            self._lose_last_byte(uploaded)
 
-    def create(self, model: str, tenant: str = "") -> UploadedKeys:
+    def _mend(self, uploaded: UploadedKeys) -> None:
+        """Shorten objects that have the beginning of the next one, too: a process ended while it made one of
+        both."""
+        end, last = 0, 0
+        for begin, size in sorted(uploaded.parts.items()):
+            if begin + size <= end:
+                self.objects.delete([uploaded.name(begin)])
+                del uploaded.parts[begin]
+                continue
+            if begin < end:
+                uploaded.parts[last] = begin - last
+                self.objects.append(uploaded.name(last), begin - last, b"")
+            end, last = begin + size, begin
+
+    def create(self, model: str, tenant: str = NOBODY) -> UploadedKeys:
         """An empty set for a model, by its hash. It takes nobody's place until bytes come (`begin`), and
         makes room for newer ones."""
         with self._lock:
             self._expire()
-            empty = [s for s in self._sets.values() if s.received == 0 and not s.lock.locked()]
+            empty = [s for s in self._sets.values() if s.stored == 0 and not s.busy()]
             for uploaded in sorted(empty, key=lambda s: s.used)[: max(0, len(empty) - MAX_EMPTY + 1)]:
                 self._delete(uploaded)
-            identifier = secrets.token_hex(16)
-            folder = self.folder / identifier
-            folder.mkdir(mode=0o700)
-            (folder / PART).touch(mode=0o600)
-            configuration, now = self._catalog.of(model), time.monotonic()
-            made = UploadedKeys(identifier, folder, model, configuration, time.time(), 0, False, now)
-            made.tenant = tenant
-            made.describe()
-            self._sets[identifier] = made
+            configuration = self._catalog.of(model)
+            made = UploadedKeys(secrets.token_hex(16), model, configuration, time.time(), tenant)
+            self._records.add_key_set(
+                {
+                    "key_set": made.identifier,
+                    "tenant": tenant,
+                    "model": model,
+                    "configuration": configuration.identifier,
+                    "made": made.made,
+                    "digest": "",
+                }
+            )
+            self._sets[made.identifier] = made
             return made
 
     def _take_place(self, uploaded: UploadedKeys) -> None:
@@ -295,8 +249,8 @@ class UploadStore:
         """
         with self._lock:
             self._expire()
-            others = [s for s in self._sets.values() if s.received > 0 and s is not uploaded]
-            stalled = [s for s in others if s.stalled() and not s.lock.locked()]
+            others = [s for s in self._sets.values() if s.stored > 0 and s is not uploaded]
+            stalled = [s for s in others if s.stalled() and not s.busy()]
             if len(others) >= self.capacity and stalled:
                 self._delete(min(stalled, key=lambda s: s.moved))
             elif len(others) >= self.capacity:
@@ -312,17 +266,18 @@ class UploadStore:
         with self._lock:
             return [uploaded for uploaded in self._sets.values() if uploaded.tenant == tenant]
 
-    def get(self, identifier: str, tenant: str = "") -> UploadedKeys:
+    def get(self, identifier: str, tenant: str = NOBODY) -> UploadedKeys:
         """The set of an identifier. One of another tenant is as unknown as one that never was.
 
         Raises:
             UnknownKeysError: there is none.
             RetiredError: its configuration is not served any more.
         """
-        if identifier in self._retired:
-            self._catalog.configuration(self._retired[identifier])
         with self._lock:
             found = self._sets.get(identifier)
+            owner, configuration = self._retired.get(identifier, (None, ""))
+            if owner == tenant:
+                self._catalog.configuration(configuration)
             if found is None or found.tenant != tenant:
                 raise UnknownKeysError("no keys of that identifier are here (any more); upload them again")
             found.used = time.monotonic()
@@ -334,18 +289,18 @@ class UploadStore:
             if (found := self._sets.get(identifier)) is not None:
                 found.used = time.monotonic()
 
-    def expire(self) -> list[str]:
-        """Delete the sets that were not used for `expiry` seconds; their identifiers."""
+    def expire(self) -> list[UploadedKeys]:
+        """Delete the sets that were not used for `expiry` seconds; which they were."""
         with self._lock:
             return self._expire()
 
-    def _expire(self) -> list[str]:
+    def _expire(self) -> list[UploadedKeys]:
         limit = time.monotonic() - self.expiry
         # Of a set that is being received, the upload is its use.
-        old = [s for s in self._sets.values() if s.used < limit and not s.lock.locked()]
+        old = [s for s in self._sets.values() if s.used < limit and not s.busy()]
         for uploaded in old:
             self._delete(uploaded)
-        return [uploaded.identifier for uploaded in old]
+        return old
 
     def delete(self, uploaded: UploadedKeys) -> None:
         """Delete a set and its bytes."""
@@ -353,71 +308,160 @@ class UploadStore:
             self._delete(uploaded)
 
     def _delete(self, uploaded: UploadedKeys) -> None:
+        uploaded.gone = True
         self._sets.pop(uploaded.identifier, None)
         self._workers.forget(uploaded.identifier)
-        shutil.rmtree(uploaded.folder, ignore_errors=True)
+        names = uploaded.names
+        try:
+            self._records.delete_key_set(uploaded.identifier)
+        finally:
+            if names:
+                self.objects.forget(names)
+                self.objects.delete(names)
 
-    def begin(self, uploaded: UploadedKeys, offset: int, length: int) -> "Piece":
-        """A piece of a set, to be appended to it.
+    def begin(self, uploaded: UploadedKeys, offset: int, length: int, *, anywhere: bool = False) -> Piece:
+        """A piece of a set.
 
         Args:
             offset: where the piece begins.
             length: bytes of the piece.
+            anywhere: whether it may begin behind a hole; it follows what has come otherwise.
 
         Raises:
-            WrongOffsetError: the piece does not begin where the last one ended, or another one is being
-                received.
+            WrongOffsetError: the piece does not begin where the last one ended; or bytes are there already,
+                or are being received, where it belongs.
             TooLargeError: it would end behind the end of the set.
-            BusyError: it is the first piece, and there are as many sets as there may be.
+            BusyError: it is the first piece, and there are as many sets as there may be; or there are as many
+                holes.
         """
-        if not uploaded.lock.acquire(blocking=False):
-            raise WrongOffsetError(
-                "another piece of these keys is being received", found=offset, received=uploaded.received
-            )
-        try:
-            if uploaded.received == 0:
-                self._take_place(uploaded)
-            total = uploaded.configuration.key_bytes
-            if offset != uploaded.received:
+        if uploaded.stored == 0:
+            self._take_place(uploaded)
+        total, end = uploaded.configuration.key_bytes, offset + length
+        with uploaded.lock:
+            received = uploaded.received
+            if any((begin < end and offset < to) or begin == offset for begin, to in uploaded.receiving):
                 raise WrongOffsetError(
-                    f"the piece begins at byte {offset}, and {uploaded.received} have come",
+                    "another piece of these keys is being received", found=offset, received=received
+                )
+            if offset != received and not anywhere:
+                raise WrongOffsetError(
+                    f"the piece begins at byte {offset}, and {received} have come",
                     found=offset,
-                    received=uploaded.received,
+                    received=received,
                 )
-            if offset + length > total:
+            if end > total:
                 raise TooLargeError(
-                    f"the piece ends at byte {offset + length}, the keys at {total}",
-                    value=offset + length,
-                    maximum=total,
+                    f"the piece ends at byte {end}, the keys at {total}", value=end, maximum=total
                 )
-            return Piece(self, uploaded)
-        except BaseException:
-            uploaded.lock.release()
-            raise
+            room = next((to - offset for begin, to in uploaded.missing if begin <= offset < to), 0)
+            if length > room:
+                raise WrongOffsetError(
+                    f"bytes {offset} to {end} were announced, and some of them are here",
+                    found=offset,
+                    received=received,
+                )
+            if length and uploaded.before(offset) is None and offset > 0:
+                if len(uploaded.runs) + len(uploaded.receiving) >= MAX_RUNS:
+                    raise BusyError(
+                        f"{MAX_RUNS} parts of these keys are here with holes between them; fill some first"
+                    )
+                uploaded.joints.add(offset)
+            uploaded.receiving.append((offset, end))
+        return Piece(self, uploaded, offset, end)
+
+    def extended(self, uploaded: UploadedKeys, at: int) -> int:
+        """The object that bytes at a place belong to, by where it begins."""
+        with uploaded.lock:
+            begin = uploaded.before(at)
+            if begin is None or begin == at:
+                return at
+            return begin if uploaded.parts[begin] < self.objects.part_bytes // SMALL else at
+
+    def dropped(self, uploaded: UploadedKeys, begin: int) -> bool:
+        """Whether a set was deleted while bytes of it were written; then they go, too."""
+        if uploaded.gone:
+            self.objects.delete([uploaded.name(begin)])
+        return uploaded.gone
+
+    def recount(self, uploaded: UploadedKeys, begin: int) -> int:
+        """Look how many bytes an object has after writing failed. Returns where it ends."""
+        name = uploaded.name(begin)
+        found = self.objects.sizes(name).get(name, 0)
+        with uploaded.lock:
+            size = min(uploaded.parts.get(begin, 0), found)
+            if size:
+                uploaded.parts[begin] = size
+            else:
+                uploaded.parts.pop(begin, None)
+        if not size:
+            self.objects.delete([name])
+        return begin + size
+
+    def tail(self, uploaded: UploadedKeys, at: int, length: int) -> bytes:
+        """The bytes before a place, as many as are here without a hole, at most so many."""
+        found = b""
+        while len(found) < length and (begin := uploaded.before(at - len(found))) is not None:
+            end = at - len(found) - begin
+            start = max(0, end - (length - len(found)))
+            found = self.objects.read(uploaded.name(begin), start, end - start) + found
+        return found
+
+    def sample(self, uploaded: UploadedKeys, at: int, length: int) -> bytes:
+        """Bytes of a set from a place on, fewer where their object ends."""
+        begin = max((begin for begin in list(uploaded.parts) if begin <= at), default=0)
+        return self.objects.read(uploaded.name(begin), at - begin, length)
 
     def check(self, uploaded: UploadedKeys) -> None:
         """Have a whole set read, which checks every residue, checksum and security bound.
 
         Raises:
             InvalidObjectError: it cannot be used.
+            SecretRefusedError: there is a secret key where parts meet.
             BusyError: the process that read it was killed; its last byte is to be sent again.
         """
+        kept = self.objects.keep(uploaded.names)
+        if kept != uploaded.names:
+            with uploaded.lock:
+                uploaded.parts = {0: uploaded.configuration.key_bytes}
         try:
-            digest = self._workers.check(uploaded.folder / PART, uploaded.configuration.parameters)
+            with self.objects.file(kept) as path:
+                _look_at_joints(path, uploaded.joints)
+                digest = self._workers.check(path, uploaded.configuration.parameters)
         except WorkerEndedError as error:
-            uploaded.received -= 1
+            self._lose_last_byte(uploaded)
             raise BusyError(
                 "the process that checked the keys has ended; send the last byte again"
             ) from error
-        uploaded.digest = digest
-        uploaded.describe()
-        (uploaded.folder / PART).replace(uploaded.path)
-        uploaded.ready = True
+        self._records.set_digest(uploaded.identifier, digest)
+        uploaded.digest, uploaded.ready = digest, True
+
+    def _lose_last_byte(self, uploaded: UploadedKeys) -> None:
+        """Have a whole set lack its last byte: when that has come, the set is checked."""
+        last = max(uploaded.parts)
+        size = uploaded.parts[last] - 1
+        self.objects.forget(uploaded.names)
+        if size:
+            self.objects.append(uploaded.name(last), size, b"")
+            uploaded.parts[last] = size
+        else:
+            self.objects.delete([uploaded.name(last)])
+            del uploaded.parts[last]
+
+    def file(self, uploaded: UploadedKeys) -> AbstractContextManager[Path]:
+        """The bytes of a set that is ready as a file, which stays within the context. Whoever reads it
+        compares them with the set's digest."""
+        return self.objects.file(uploaded.names)
+
+    def fetch_again(self, uploaded: UploadedKeys) -> bool:
+        """Let go of a copy that is damaged. Returns whether there was one: the bytes themselves may be
+        whole."""
+        return self.objects.forget(uploaded.names)
 
     def intact(self, uploaded: UploadedKeys) -> bool:
         """Whether the bytes of a set that is ready are still those that were checked."""
         try:
-            return digest_of(uploaded.path) == uploaded.digest
+            with self.file(uploaded) as path:
+                return digest_of(path) == uploaded.digest
         except FileNotFoundError:
             return False
 
@@ -436,19 +480,9 @@ class UploadStore:
             )
 
 
-def _described(path: Path) -> dict[str, str] | None:
-    """What the description of a set says; None if it is none."""
-    entry: object = None
-    with contextlib.suppress(OSError, ValueError, RecursionError):
-        if path.stat().st_size <= MAX_DESCRIPTION_BYTES:
-            entry = json.loads(path.read_bytes())
-    if not isinstance(entry, Mapping):
-        return None
-    made = entry.get("made")
-    texts = [entry.get(name) for name in ("model", "configuration", "digest", "tenant")]
-    if not isinstance(made, float) or not all(isinstance(text, str) for text in texts):
-        return None
-    return {
-        "made": str(made),
-        **dict(zip(("model", "configuration", "digest", "tenant"), map(str, texts), strict=True)),
-    }
+def _look_at_joints(path: Path, joints: set[int]) -> None:
+    """Look for secret keys where parts meet that came apart."""
+    with path.open("rb") as file:
+        for joint in sorted(joints):
+            file.seek(max(0, joint - HEAD_BYTES + 1))
+            SecretScanner().look(file.read(2 * (HEAD_BYTES - 1)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from keywright.serve import Model, Server, Service
 from tests.serve.network import INPUTS, WORKERS, listening, make_full, make_thin
+from tests.serve.storage_servers import ENVIRONMENT, Place, Servers, own_place, servers
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -55,3 +57,26 @@ def key_file(thin: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
     secret = kw.SecretKey.generate(thin.parameters, bytes(range(32)))
     kw.KeyGenerator(secret).save_evaluation_keys(path, thin.specs)
     return path
+
+
+@pytest.fixture(scope="session")
+def storage_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    """A PostgreSQL and an S3 server of all tests."""
+    with servers(tmp_path_factory.mktemp("servers")) as found:
+        yield found
+
+
+NUMBERS = itertools.count()
+
+
+@pytest.fixture(params=["embedded", "servers"])
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    """Where a service keeps what outlives it: a folder, and then servers of S3 and PostgreSQL."""
+    place = Place(tmp_path)
+    if request.param == "servers":
+        found: Servers = request.getfixturevalue("storage_servers")
+        for name, value in {**ENVIRONMENT, "AWS_ENDPOINT_URL": found.endpoint}.items():
+            monkeypatch.setenv(name, value)
+        place = own_place(found, tmp_path, f"place-{next(NUMBERS)}")
+    yield place
+    place.close()

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 from keywright.serve import Workers
-from keywright.serve.database import Database
 from keywright.serve.dispatch import ATTEMPTS, Dispatcher
 from keywright.serve.errors import (
     BusyError,
@@ -23,18 +21,12 @@ from keywright.serve.jobs import EACH, FETCHED_S, Job, Jobs
 from keywright.serve.key_cache import KeyCache
 from keywright.serve.worker import write_whole
 from keywright.serve.workers import Worker, WorkerEndedError
+from tests.serve.storage_servers import Place
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    database = Database(tmp_path)
-    yield database
-    database.close()
-
-
-@pytest.fixture
-def jobs(tmp_path: Path, database: Database) -> Jobs:
-    return Jobs(tmp_path / "jobs", database)
+def jobs(place: Place) -> Jobs:
+    return Jobs(place.open())
 
 
 def add(jobs: Jobs, owner: str, priority: int = 0) -> Job:
@@ -47,8 +39,14 @@ def take(jobs: Jobs) -> Job:
     return job
 
 
-def done(jobs: Jobs, job: Job, answer: bytes = b"answer") -> None:
-    write_whole(jobs.answer(job.identifier), answer)
+def answer(jobs: Jobs, job: Job, data: bytes) -> None:
+    """As a worker and the service do."""
+    write_whole(jobs.answer(job), data)
+    assert jobs.answered(job) == data
+
+
+def done(jobs: Jobs, job: Job, data: bytes = b"answer") -> None:
+    answer(jobs, job, data)
     assert jobs.end(job, 1.5)
 
 
@@ -66,8 +64,8 @@ def test_every_client_has_its_turn(jobs: Jobs) -> None:
     assert [take(jobs).owner for _ in range(3)] == ["a", "d", "a"]
 
 
-def test_so_many_evaluations_wait_of_all_clients(tmp_path: Path, database: Database) -> None:
-    jobs = Jobs(tmp_path / "jobs", database, waiting=2)
+def test_so_many_evaluations_wait_of_all_clients(place: Place) -> None:
+    jobs = Jobs(place.open(), waiting=2)
     for owner in "ab":
         add(jobs, owner)
     with pytest.raises(BusyError, match="2 evaluations"):
@@ -85,7 +83,7 @@ def test_urgent_evaluations_overtake_those_of_their_client_alone(jobs: Jobs) -> 
     assert int(taken[2].identifier, 16) != int(taken[3].identifier, 16)
 
 
-def test_what_was_accepted_outlives_the_process(jobs: Jobs, tmp_path: Path, database: Database) -> None:
+def test_what_was_accepted_outlives_the_process(jobs: Jobs, place: Place) -> None:
     """Whatever state a job is in when the process is killed."""
     ready, failed, computed, running = (add(jobs, "a") for _ in range(4))
     for job in (ready, failed, computed, running):
@@ -93,11 +91,12 @@ def test_what_was_accepted_outlives_the_process(jobs: Jobs, tmp_path: Path, data
     done(jobs, ready)
     jobs.end(failed, 0.0, UnknownKeysError("gone"))
     # Its answer is whole, and that it ended was not noted any more.
-    write_whole(jobs.answer(computed.identifier), b"computed")
+    answer(jobs, computed, b"computed")
     waiting = add(jobs, "b", 5)
-    (tmp_path / "jobs" / "left.answer.part").write_bytes(b"half")
+    storage = place.open()
+    storage.objects.put("jobs/left.answer.part", b"half")
 
-    after = Jobs(tmp_path / "jobs", database)
+    after = Jobs(storage)
     assert after.fetch(ready.identifier) == b"answer"
     assert after.get(ready.identifier).seconds == 1.5
     assert after.fetch(computed.identifier) == b"computed"
@@ -106,18 +105,19 @@ def test_what_was_accepted_outlives_the_process(jobs: Jobs, tmp_path: Path, data
     found = [take(after), take(after)]
     assert [job.identifier for job in found] == [running.identifier, waiting.identifier]
     assert [(job.attempts, job.priority) for job in found] == [(2, 0), (1, 5)]
-    assert after.message(waiting.identifier).read_bytes() == b"b"
-    assert not (tmp_path / "jobs" / "left.answer.part").exists()
+    with after.message(waiting) as message:
+        assert message.read_bytes() == b"b"
+    assert "left.answer.part" not in place.held("jobs/")
 
 
-def test_answers_are_kept_until_they_are_fetched_or_expire(jobs: Jobs, tmp_path: Path) -> None:
+def test_answers_are_kept_until_they_are_fetched_or_expire(jobs: Jobs, place: Place) -> None:
     fetched, forgotten, waiting = (add(jobs, "a") for _ in range(3))
     for job in (fetched, forgotten):
         with pytest.raises(NotDoneError):
             jobs.fetch(job.identifier)
         done(jobs, take(jobs))
         # Nothing of the inputs is kept.
-        assert not jobs.message(job.identifier).exists()
+        assert f"{job.identifier}.message" not in place.held("jobs/")
     assert jobs.fetch(fetched.identifier) == b"answer"
     jobs.expire(3600)
     # The connection may have broken.
@@ -132,10 +132,10 @@ def test_answers_are_kept_until_they_are_fetched_or_expire(jobs: Jobs, tmp_path:
     jobs.expire(3600)
     with pytest.raises(UnknownJobError):
         jobs.get(forgotten.identifier)
-    assert [path.name for path in (tmp_path / "jobs").iterdir()] == [jobs.message(waiting.identifier).name]
+    assert place.held("jobs/") == {f"{waiting.identifier}.message"}
 
 
-def test_only_the_jobs_of_one_client_are_dropped(jobs: Jobs, tmp_path: Path) -> None:
+def test_only_the_jobs_of_one_client_are_dropped(jobs: Jobs, place: Place) -> None:
     before = [add(jobs, owner) for owner in "ab"]
     for _ in before:
         done(jobs, take(jobs))
@@ -149,10 +149,12 @@ def test_only_the_jobs_of_one_client_are_dropped(jobs: Jobs, tmp_path: Path) -> 
     assert jobs.fetch(before[1].identifier) == b"answer"
     assert take(jobs) is waiting[1]
     # What was computed of the one that ran is not kept.
-    write_whole(jobs.answer(running.identifier), b"late")
+    answer(jobs, running, b"late")
     assert not jobs.end(running)
-    kept = {jobs.answer(before[1].identifier), jobs.message(waiting[1].identifier)}
-    assert set((tmp_path / "jobs").iterdir()) == kept
+    assert place.held("jobs/") == {
+        f"{before[1].identifier}.answer",
+        f"{waiting[1].identifier}.message",
+    }
 
 
 class Events:
@@ -178,7 +180,7 @@ def test_a_job_whose_worker_ended_is_done_again_a_few_times(jobs: Jobs) -> None:
         if deaths.get(job.owner, 0) > 0:
             deaths[job.owner] -= 1
             raise WorkerEndedError("the process that evaluated it has ended")
-        write_whole(jobs.answer(job.identifier), job.owner.encode())
+        answer(jobs, job, job.owner.encode())
         return 0.5
 
     events = Events(jobs, work)
@@ -204,7 +206,7 @@ def test_nothing_that_is_raised_ends_the_service(jobs: Jobs) -> None:
     def work(worker: Worker, job: Job) -> float:
         if errors:
             raise errors.pop(0)
-        write_whole(jobs.answer(job.identifier), b"x")
+        answer(jobs, job, b"x")
         return 0.0
 
     events = Events(jobs, work)
@@ -222,13 +224,13 @@ def test_nothing_that_is_raised_ends_the_service(jobs: Jobs) -> None:
     assert any("of the service itself" in line for line in events.lines)
 
 
-def test_evaluations_that_wait_stay_at_the_end(jobs: Jobs, tmp_path: Path, database: Database) -> None:
+def test_evaluations_that_wait_stay_at_the_end(jobs: Jobs, place: Place) -> None:
     begun, go = threading.Event(), threading.Event()
 
     def slow(worker: Worker, job: Job) -> float:
         begun.set()
         go.wait(20)
-        write_whole(jobs.answer(job.identifier), b"x")
+        answer(jobs, job, b"x")
         return 0.0
 
     events = Events(jobs, slow)
@@ -239,7 +241,7 @@ def test_evaluations_that_wait_stay_at_the_end(jobs: Jobs, tmp_path: Path, datab
     events.dispatcher.close()
     assert first.state == "done"
     assert {job.state for job in rest} == {"waiting"}
-    after = Jobs(tmp_path / "jobs", database)
+    after = Jobs(place.open())
     assert [take(after).identifier for _ in rest] == [job.identifier for job in rest]
 
 

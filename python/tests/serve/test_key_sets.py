@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import errno
-import json
-import os
+import hashlib
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import keywright as kw
@@ -16,7 +14,6 @@ import pytest
 from keywright._core import HEAD_BYTES
 from keywright.serve import Model, upload_store
 from keywright.serve.configurations import Catalog, Configuration
-from keywright.serve.database import Database
 from keywright.serve.errors import (
     BusyError,
     InvalidObjectError,
@@ -29,24 +26,36 @@ from keywright.serve.errors import (
     UnknownKeysError,
     WrongOffsetError,
 )
+from keywright.serve.secret_scanner import SecretScanner
 from keywright.serve.state_folder import StateFolder
-from keywright.serve.upload_store import SecretScanner, UploadedKeys, UploadStore
+from keywright.serve.upload_store import UploadStore
+from keywright.serve.uploaded import STALLED_S, UploadedKeys
 from keywright.serve.workers import WorkerEndedError
 from tests.serve.network import WORKERS, make_thin
+from tests.serve.storage_servers import Place
 
 
 class Store(UploadStore):
-    """A store of its own folder and database."""
+    """A store of a process that has a place to itself."""
 
-    def __init__(self, folder: Path, *models: Model, capacity: int = 16, expiry: float = 3600.0) -> None:
-        database = Database(folder)
-        self.catalog, self.first = Catalog(models, database), models[0].manifest.hash
-        database.close()
-        super().__init__(folder / "keys", self.catalog, WORKERS, capacity=capacity, expiry=expiry)
+    def __init__(self, place: Place, *models: Model, capacity: int = 16, expiry: float = 3600.0) -> None:
+        storage = place.open()
+        self.catalog, self.first = Catalog(models, storage.records), models[0].manifest.hash
+        super().__init__(storage, self.catalog, WORKERS, capacity=capacity, expiry=expiry)
 
     def make(self) -> UploadedKeys:
         """An empty set of the first model."""
         return self.create(self.first)
+
+    def read(self, uploaded: UploadedKeys) -> bytes:
+        """All of a set."""
+        with self.file(uploaded) as path:
+            return path.read_bytes()
+
+    def is_there(self, uploaded: UploadedKeys) -> bool:
+        """Whether anything of a set is kept."""
+        rows = [row for row in self._records.key_sets() if row["key_set"] == uploaded.identifier]
+        return bool(rows) or any(uploaded.identifier in name for name in self.objects.sizes("keys/"))
 
 
 def receive(store: UploadStore, uploaded: UploadedKeys, offset: int, length: int, data: bytes) -> None:
@@ -60,15 +69,8 @@ def receive(store: UploadStore, uploaded: UploadedKeys, offset: int, length: int
         piece.close()
 
 
-def sets(folder: Path) -> Sequence[Path]:
-    """The folders of sets."""
-    return sorted((folder / "keys").iterdir())
-
-
-def test_an_upload_in_pieces_is_resumed_by_another_process(
-    thin: Model, key_file: Path, tmp_path: Path
-) -> None:
-    data, store = key_file.read_bytes(), Store(tmp_path, thin)
+def test_an_upload_in_pieces_is_resumed_by_another_process(thin: Model, key_file: Path, place: Place) -> None:
+    data, store = key_file.read_bytes(), Store(place, thin)
     assert len(data) == thin.manifest.key_bytes
     made = store.make()
     receive(store, made, 0, 1000, data[:1000])
@@ -83,28 +85,30 @@ def test_an_upload_in_pieces_is_resumed_by_another_process(
             receive(store, made, offset, 1, b"x")
         assert wrong.value.received == 3000
 
-    after = Store(tmp_path, thin)
+    after = Store(place, thin)
     found = after.get(made.identifier)
     assert found.received == 3000
     receive(after, found, 3000, len(data) - 3000, data[3000:])
     assert found.ready
-    assert found.path.read_bytes() == data
+    assert after.read(found) == data
 
-    again = Store(tmp_path, thin)
+    again = Store(place, thin)
     kept = again.get(made.identifier)
     assert (kept.ready, kept.digest, kept.made) == (True, found.digest, made.made)
     again.delete(kept)
     with pytest.raises(UnknownKeysError):
         again.get(made.identifier)
-    assert sets(tmp_path) == []
+    assert not again.is_there(kept)
+    assert place.held("keys/") == set()
 
 
 def test_a_process_that_ends_while_it_checks_asks_for_the_last_byte_again(
-    thin: Model, key_file: Path, tmp_path: Path
+    thin: Model, key_file: Path, place: Place
 ) -> None:
-    data, made = key_file.read_bytes(), Store(tmp_path, thin).make()
-    (made.folder / "keys.part").write_bytes(data)
-    after = Store(tmp_path, thin)
+    data, before = key_file.read_bytes(), Store(place, thin)
+    made = before.make()
+    before.objects.append(made.name(0), 0, data)
+    after = Store(place, thin)
     found = after.get(made.identifier)
     assert (found.received, found.ready) == (len(data) - 1, False)
     receive(after, found, len(data) - 1, 1, data[-1:])
@@ -112,9 +116,9 @@ def test_a_process_that_ends_while_it_checks_asks_for_the_last_byte_again(
 
 
 def test_a_checker_that_is_killed_asks_for_the_last_byte_again(
-    thin: Model, key_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    thin: Model, key_file: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data, store = key_file.read_bytes(), Store(tmp_path, thin)
+    data, store = key_file.read_bytes(), Store(place, thin)
     made = store.make()
 
     def killed(path: Path, parameters: kw.Parameters) -> str:
@@ -130,21 +134,23 @@ def test_a_checker_that_is_killed_asks_for_the_last_byte_again(
 
 
 def test_a_disk_that_is_full_loses_nothing_that_was_kept(
-    thin: Model, key_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    thin: Model, key_file: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data, store = key_file.read_bytes(), Store(tmp_path, thin)
+    data, store = key_file.read_bytes(), Store(place, thin)
     made = store.make()
     receive(store, made, 0, 5000, data[:5000])
     piece = store.begin(made, 5000, len(data) - 5000)
     piece.append(data[5000:20_000])
 
-    def full(path: Path, *arguments: object, **named: object) -> object:
+    cut = store.objects.append
+
+    def full(name: str, at: int, data: bytes) -> None:
         # As if what was written last never came to be on the disk.
-        os.truncate(path, 9000)
+        cut(name, 9000, b"")
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Path, "open", full)
+        patched.setattr(store.objects, "append", full)
         with pytest.raises(OSError, match="No space"):
             piece.append(data[20_000:])
     piece.close()
@@ -161,25 +167,27 @@ def test_a_configuration_is_the_keys_and_not_the_model(thin: Model, full: Model)
 
 
 def test_keys_of_a_model_that_is_not_served_stay_until_it_is(
-    thin: Model, full: Model, tmp_path: Path
+    thin: Model, full: Model, key_file: Path, place: Place
 ) -> None:
     """A second model started on one folder once deleted the first one's keys."""
-    made = Store(tmp_path, thin).make()
-    before = {path: path.read_bytes() for path in sorted(made.folder.rglob("*"))}
-    foreign = Store(tmp_path, full, expiry=1e-9)
+    first = Store(place, thin)
+    made = first.make()
+    receive(first, made, 0, 1000, key_file.read_bytes()[:1000])
+    before = first.objects.sizes("keys/")
+    foreign = Store(place, full, expiry=1e-9)
     foreign.expire()
     assert foreign.retired() == 1
     with pytest.raises(RetiredError) as retired:
         foreign.get(made.identifier)
     assert (retired.value.found, retired.value.successor) == (made.configuration.identifier, "")
-    assert {path: path.read_bytes() for path in sorted(made.folder.rglob("*"))} == before
-    assert Store(tmp_path, thin).get(made.identifier).received == 0
+    assert foreign.objects.sizes("keys/") == before
+    assert Store(place, thin).get(made.identifier).received == 1000
 
 
-def test_what_is_not_served_any_more_names_its_successor(thin: Model, full: Model, tmp_path: Path) -> None:
-    old = Store(tmp_path, thin)
+def test_what_is_not_served_any_more_names_its_successor(thin: Model, full: Model, place: Place) -> None:
+    old = Store(place, thin)
     new = Model(thin.name, full.program, full.parameters)
-    catalog = Store(tmp_path, new).catalog
+    catalog = Store(place, new).catalog
     configuration = old.catalog.of(thin.manifest.hash).identifier
     for ask, found in ((catalog.model, thin.manifest.hash), (catalog.configuration, configuration)):
         with pytest.raises(RetiredError) as retired:
@@ -219,39 +227,35 @@ def test_a_folder_of_state_is_served_by_one_process(tmp_path: Path) -> None:
         StateFolder(tmp_path)
 
 
-def test_whatever_is_no_set_stays(thin: Model, tmp_path: Path) -> None:
-    """Files and folders of somebody else; what a process left half made goes."""
-    store = Store(tmp_path, thin)
-    keys = tmp_path / "keys"
-    too_long = store.make()
-    (too_long.folder / "keys.part").write_bytes(bytes(thin.manifest.key_bytes + 1))
-    other, unreadable, begun = keys / ("b" * 32), keys / ("c" * 32), keys / ("d" * 32)
-    for folder in (other, unreadable, begun):
-        folder.mkdir()
-    (other / "letter.txt").write_text("kept")
-    (unreadable / "set.json").write_text("kept")
-    (keys / "notes.txt").write_text("kept")
-    assert len(Store(tmp_path, thin)) == 0
-    assert sets(tmp_path) == [other, unreadable, keys / "notes.txt"]
+def test_whatever_is_no_set_stays(thin: Model, place: Place) -> None:
+    """Objects of somebody else; what a process left half made or half deleted goes."""
+    store = Store(place, thin)
+    too_long, own = store.make(), store.make()
+    store.objects.append(too_long.name(0), 0, bytes(thin.manifest.key_bytes + 1))
+    store.objects.put("keys/letter.txt", b"kept")
+    store.objects.put(f"keys/{'b' * 32}/notes", b"kept")
+    store.objects.put(f"keys/{'a' * 32}/{'b' * 32}/{0:012x}", b"left by a process that deleted it")
+    after = Store(place, thin)
+    assert [after.get(own.identifier).received, len(after)] == [0, 1]
+    assert place.held("keys/") == {"letter.txt", "notes"}
 
 
 def test_a_step_of_the_clock_deletes_nothing(
-    thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    thin: Model, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = Store(tmp_path, thin, expiry=3600)
+    store = Store(place, thin, expiry=3600)
     made = store.make()
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + 7200)
     assert store.expire() == []
-    os.utime(made.folder, (now - 7200, now - 7200))
-    after = Store(tmp_path, thin, expiry=3600)
+    after = Store(place, thin, expiry=3600)
     assert after.expire() == []
     after.get(made.identifier).used -= 3601
-    assert after.expire() == [made.identifier]
+    assert [each.identifier for each in after.expire()] == [made.identifier]
 
 
-def test_keys_that_are_not_the_models_are_refused(thin: Model, key_file: Path, tmp_path: Path) -> None:
-    data, store = key_file.read_bytes(), Store(tmp_path, thin)
+def test_keys_that_are_not_the_models_are_refused(thin: Model, key_file: Path, place: Place) -> None:
+    data, store = key_file.read_bytes(), Store(place, thin)
     fewer = kw.key_set_head(thin.specs[1:])
     damaged = bytearray(data)
     damaged[len(data) // 2] ^= 1
@@ -268,11 +272,9 @@ def test_keys_that_are_not_the_models_are_refused(thin: Model, key_file: Path, t
     assert made.received == 0
 
 
-def test_anything_that_looks_like_a_secret_key_is_refused(
-    thin: Model, key_file: Path, tmp_path: Path
-) -> None:
+def test_anything_that_looks_like_a_secret_key_is_refused(thin: Model, key_file: Path, place: Place) -> None:
     secret = kw.SecretKey.generate(thin.parameters).to_bytes()
-    data, store = key_file.read_bytes(), Store(tmp_path, thin)
+    data, store = key_file.read_bytes(), Store(place, thin)
     start = data[:50_000]
     # Wherever it begins, and wherever the pieces are cut.
     for cut in range(1, HEAD_BYTES):
@@ -280,12 +282,12 @@ def test_anything_that_looks_like_a_secret_key_is_refused(
         receive(store, made, 0, len(start) + cut, start + secret[:cut])
         with pytest.raises(SecretRefusedError, match="make a new one"):
             receive(store, made, made.received, len(secret) - cut, secret[cut:])
-        assert not made.folder.exists()
+        assert not store.is_there(made)
     SecretScanner().look(data)
 
 
-def test_there_is_room_for_so_many_key_sets(thin: Model, key_file: Path, tmp_path: Path) -> None:
-    data, store = key_file.read_bytes(), Store(tmp_path, thin, capacity=2, expiry=3600)
+def test_there_is_room_for_so_many_key_sets(thin: Model, key_file: Path, place: Place) -> None:
+    data, store = key_file.read_bytes(), Store(place, thin, capacity=2, expiry=3600)
     first, second, third = (store.make() for _ in range(3))
     for made in (first, second):
         receive(store, made, 0, 1000, data[:1000])
@@ -299,36 +301,38 @@ def test_there_is_room_for_so_many_key_sets(thin: Model, key_file: Path, tmp_pat
         store.get(first.identifier)
     # One that hardly moves makes room.
     fourth = store.make()
-    second.moved -= upload_store.STALLED_S + 1
+    second.moved -= STALLED_S + 1
     receive(store, second, 1010, 10, data[1010:1020])
     receive(store, fourth, 0, 1000, data[:1000])
     with pytest.raises(UnknownKeysError):
         store.get(second.identifier)
     # One that is being received is in use, and so is one whose evaluation is asked for.
     third.used = fourth.used = fourth.used - 3601
-    with third.lock:
-        assert store.expire() == [fourth.identifier]
+    piece = store.begin(third, 1000, 10)
+    assert store.expire() == [fourth]
+    piece.close()
     third.used -= 3601
     store.touch(third.identifier)
     assert store.expire() == []
     third.used -= 3601
-    assert store.expire() == [third.identifier]
-    assert not third.folder.exists()
+    assert store.expire() == [third]
+    assert not store.is_there(third)
 
 
 def test_uploads_without_a_byte_keep_nobody_out(
-    thin: Model, key_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    thin: Model, key_file: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(upload_store, "MAX_EMPTY", 16)
-    data, store = key_file.read_bytes(), Store(tmp_path, thin, capacity=2)
+    data, store = key_file.read_bytes(), Store(place, thin, capacity=2)
     made = store.make()
     receive(store, made, 0, 10, data[:10])
     many = [store.make() for _ in range(40)]
     assert len(store) == 17
     for gone in many[:24]:
-        assert not gone.folder.exists()
+        assert not store.is_there(gone)
     receive(store, made, 10, len(data) - 10, data[10:])
     assert made.ready
     receive(store, many[-1], 0, len(data), data)
     assert many[-1].ready
-    assert json.loads((made.folder / "set.json").read_bytes())["digest"] == made.digest
+    digests = {row["key_set"]: row["digest"] for row in store._records.key_sets()}
+    assert digests[made.identifier] == made.digest == hashlib.sha256(data).hexdigest()

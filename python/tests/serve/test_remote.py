@@ -227,9 +227,10 @@ def test_keys_that_the_server_lost_are_made_anew(server: Server, service: Servic
             assert session._identifier is not None
             uploaded = service.store.get(session._identifier)
             # On the disk; the worker's copy is dropped with it.
-            data = bytearray(uploaded.path.read_bytes())
-            data[len(data) // 2] ^= 1
-            uploaded.path.write_bytes(data)
+            with service.store.file(uploaded) as path:
+                data = bytearray(path.read_bytes())
+                data[len(data) // 2] ^= 1
+                path.write_bytes(data)
             WORKERS.forget(uploaded.identifier)
         service.delete_keys(str(session._identifier))
         with pytest.raises(UnknownKeysError):

@@ -1,0 +1,147 @@
+"""What a service remembers beside bytes: models, key sets, jobs and what tenants have used.
+
+Statements are written once, for SQLite and PostgreSQL alike. The schema has a version; `MIGRATIONS` lead from
+each to the next, and a database of a later release is refused.
+"""
+
+import secrets
+from abc import ABC, abstractmethod
+
+from ..errors import StateFolderError
+
+Row = dict[str, object]
+
+MIGRATIONS: tuple[str, ...] = (
+    """
+    create table service (name text primary key, value text not null);
+    create table models (model text primary key, name text not null, configuration text not null);
+    create table key_sets (
+        key_set text primary key, tenant text not null, model text not null, configuration text not null,
+        made double precision not null, digest text not null);
+    create table jobs (
+        job text primary key, owner text not null, model text not null, priority bigint not null,
+        state text not null, attempts bigint not null, total bigint not null,
+        seconds double precision not null, error text, number bigint not null, tenant text not null);
+    create table used (
+        tenant text not null, day text not null, seconds double precision not null,
+        primary key (tenant, day))
+    """,
+)
+"""The statements of each version, from none to the first, and so on."""
+
+
+class Records(ABC):
+    """The tables of a service. What a call has written is there after the machine has failed.
+
+    Every call raises `OSError` where the database fails. ``?`` stands for a value in a statement.
+    """
+
+    @abstractmethod
+    def _do(self, statement: str, *values: object, again: bool = True) -> list[Row]:
+        """The rows of a statement. Where the connection broke it is run ``again``, unless twice is wrong."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let another process have the database."""
+
+    def migrate(self) -> None:
+        """Bring the schema to the version of this release.
+
+        Raises:
+            StateFolderError: a later release has written it.
+        """
+        self._do("create table if not exists schema_version (version bigint not null)")
+        rows = self._do("select version from schema_version")
+        version = int(str(rows[0]["version"])) if rows else 0
+        if version > len(MIGRATIONS):
+            raise StateFolderError(
+                f"the database is of version {version}, and this release knows {len(MIGRATIONS)}; "
+                "use the release that wrote it, or a later one"
+            )
+        for number, statements in enumerate(MIGRATIONS[version:], version + 1):
+            self._do("begin", again=False)
+            try:
+                for statement in statements.split(";"):
+                    self._do(statement, again=False)
+                self._do("delete from schema_version", again=False)
+                self._do("insert into schema_version values (?)", number, again=False)
+                self._do("commit", again=False)
+            except OSError:
+                self._do("rollback", again=False)
+                raise
+
+    def identity(self) -> str:
+        """A name of this database, made with it: 32 hexadecimal digits."""
+        self._do(
+            "insert into service values ('identity', ?) on conflict (name) do nothing", secrets.token_hex(16)
+        )
+        return str(self._do("select value from service where name = 'identity'")[0]["value"])
+
+    def models(self) -> list[Row]:
+        """Those that were noted."""
+        return self._do("select model, name, configuration from models")
+
+    def note_model(self, model: str, name: str, configuration: str) -> None:
+        """Note that a model is served."""
+        self._do(
+            "insert into models values (?, ?, ?) on conflict (model) do update set name = excluded.name, "
+            "configuration = excluded.configuration",
+            model,
+            name,
+            configuration,
+        )
+
+    def key_sets(self) -> list[Row]:
+        """All key sets, the oldest first."""
+        return self._do("select * from key_sets order by made, key_set")
+
+    def add_key_set(self, row: Row) -> None:
+        """Note a key set."""
+        self._add("key_sets", "key_set", row)
+
+    def set_digest(self, key_set: str, digest: str) -> None:
+        """Note that a key set is whole, and its SHA-256."""
+        self._do("update key_sets set digest = ? where key_set = ?", digest, key_set)
+
+    def delete_key_set(self, key_set: str) -> None:
+        """Forget a key set."""
+        self._do("delete from key_sets where key_set = ?", key_set)
+
+    def jobs(self) -> list[Row]:
+        """All jobs, in the order in which they came."""
+        return self._do("select * from jobs order by number")
+
+    def add_job(self, row: Row) -> None:
+        """Note a job."""
+        self._add("jobs", "job", row)
+
+    def set_job(self, job: str, **row: object) -> None:
+        """Change a job."""
+        changes = ", ".join(f"{name} = ?" for name in row)
+        self._do(f"update jobs set {changes} where job = ?", *row.values(), job)
+
+    def delete_job(self, job: str) -> None:
+        """Forget a job."""
+        self._do("delete from jobs where job = ?", job)
+
+    def use(self, tenant: str, day: str, seconds: float) -> None:
+        """Add processor seconds to what a tenant has used on a day."""
+        self._do(
+            "insert into used values (?, ?, ?) on conflict (tenant, day) "
+            "do update set seconds = used.seconds + excluded.seconds",
+            tenant,
+            day,
+            seconds,
+            again=False,
+        )
+
+    def used(self, day: str) -> dict[str, float]:
+        """Processor seconds of a day, by tenant."""
+        rows = self._do("select tenant, seconds from used where day = ?", day)
+        return {str(row["tenant"]): float(str(row["seconds"])) for row in rows}
+
+    def _add(self, table: str, key: str, row: Row) -> None:
+        names, marks = ", ".join(row), ", ".join("?" * len(row))
+        self._do(
+            f"insert into {table} ({names}) values ({marks}) on conflict ({key}) do nothing", *row.values()
+        )

@@ -1,0 +1,42 @@
+"""Records in a file, by SQLite."""
+
+import sqlite3
+import threading
+from pathlib import Path
+
+from .records import Records, Row
+
+NAME = "service.db"
+
+
+class SqliteRecords(Records):
+    """The database of a folder of state.
+
+    Args:
+        folder: where the file is, or is made.
+
+    Raises:
+        StateFolderError: it is of a later release.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._lock = threading.Lock()
+        self._connection = sqlite3.connect(folder / NAME, check_same_thread=False, isolation_level=None)
+        self._connection.row_factory = sqlite3.Row
+        try:
+            self._do("pragma synchronous = full")
+            self.migrate()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def _do(self, statement: str, *values: object, again: bool = True) -> list[Row]:
+        with self._lock:
+            try:
+                return [dict(row) for row in self._connection.execute(statement, values)]
+            except sqlite3.Error as error:
+                raise OSError(f"the database of the service: {error}") from error

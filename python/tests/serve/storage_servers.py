@@ -1,0 +1,186 @@
+"""A PostgreSQL and an S3 server, started for tests, and places of a service's storage in both ways."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from keywright.serve.storage import Storage, open_storage
+
+POSTGRESQL = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+"""Where Debian has its programs, which are in no folder of the usual ones."""
+
+ENVIRONMENT = {
+    "AWS_ACCESS_KEY_ID": "keywright",
+    "AWS_SECRET_ACCESS_KEY": "a secret of tests",
+    "AWS_REGION": "us-east-1",
+    "AWS_ALLOW_HTTP": "true",
+    "PGPASSWORD": "another secret of tests",
+}
+"""What the servers know, and whoever asks them."""
+
+
+@dataclass
+class Servers:
+    """Addresses of servers that run.
+
+    Attributes:
+        endpoint: of the S3 server.
+        database: address of a database of PostgreSQL, without its name.
+    """
+
+    endpoint: str
+    database: str
+
+
+@dataclass
+class Place:
+    """Where a service of a test keeps what outlives it. One process at a time has it open.
+
+    Attributes:
+        folder: of its state.
+        objects, records: addresses, None for the folder.
+    """
+
+    folder: Path
+    objects: str | None = None
+    records: str | None = None
+    _open: list[Storage] = field(default_factory=list)
+
+    def open(self) -> Storage:
+        """Open it, as a process does that comes after the one before."""
+        self.close()
+        self._open.append(open_storage(self.folder, self.objects, self.records))
+        return self._open[-1]
+
+    def held(self, prefix: str) -> set[str]:
+        """The last parts of the names of its objects."""
+        return {name.rpartition("/")[2] for name in self._open[-1].objects.sizes(prefix)}
+
+    def close(self) -> None:
+        """As at the end of a process."""
+        while self._open:
+            self._open.pop().close()
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def _await(port: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            assert process.poll() is None, "the server has ended"
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def _user() -> str | None:
+    """Who runs PostgreSQL, which root may not."""
+    if os.geteuid() != 0:
+        return None
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    return next((name for name in ("postgres", "nobody") if name in names), None)
+
+
+@contextmanager
+def postgresql(folder: Path) -> Iterator[str]:
+    """A server of PostgreSQL in an empty folder; its address without the name of a database."""
+    if not POSTGRESQL:
+        pytest.skip("there is no PostgreSQL: Debian has it in the package postgresql")
+    pytest.importorskip("pg8000", reason="pip install 'keywright[storage]'")
+    programs, user, data = POSTGRESQL[-1], _user(), folder / "data"
+    data.mkdir(mode=0o700)
+    if user is not None:
+        for path in (folder, data):
+            shutil.chown(path, user)
+        # Folders of tests are for their owner alone.
+        for path in folder.parents:
+            if path.stat().st_uid == os.geteuid() and str(path) != path.root and not path.stat().st_mode & 1:
+                path.chmod(path.stat().st_mode | 0o011)
+    secret = folder / "secret"
+    secret.write_text(ENVIRONMENT["PGPASSWORD"])
+    secret.chmod(0o644)
+    subprocess.run(
+        [
+            programs / "initdb",
+            "-D",
+            data,
+            "-U",
+            "keywright",
+            "-A",
+            "scram-sha-256",
+            "-N",
+            f"--pwfile={secret}",
+        ],
+        check=True,
+        capture_output=True,
+        user=user,
+        cwd="/",
+    )
+    port = free_port()
+    options = ["-D", str(data), "-p", str(port), "-h", "127.0.0.1", "-k", ""]
+    with subprocess.Popen(
+        [programs / "postgres", *options], stderr=subprocess.DEVNULL, user=user, cwd="/"
+    ) as process:
+        try:
+            _await(port, process)
+            yield f"postgresql://keywright@127.0.0.1:{port}"
+        finally:
+            process.send_signal(signal.SIGINT)
+
+
+@contextmanager
+def s3() -> Iterator[str]:
+    """An S3 server of moto, which keeps objects in memory; its address."""
+    for package in ("moto", "obstore"):
+        pytest.importorskip(package, reason="pip install 'keywright[storage]' 'moto[s3]' flask-cors")
+    port = free_port()
+    arguments = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    with subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            _await(port, process)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.kill()
+
+
+@contextmanager
+def servers(folder: Path) -> Iterator[Servers]:
+    """Both."""
+    with postgresql(folder) as database, s3() as endpoint:
+        yield Servers(endpoint, database)
+
+
+def own_place(found: Servers, folder: Path, name: str) -> Place:
+    """A bucket and a database of its own; the environment must have `ENVIRONMENT` and the endpoint."""
+    import pg8000.dbapi
+
+    request = urllib.request.Request(f"{found.endpoint}/{name}", method="PUT", data=b"")
+    urllib.request.urlopen(request, timeout=20).close()
+    host, _, port = found.database.rpartition("@")[2].partition(":")
+    connection = pg8000.dbapi.connect(
+        "keywright", host=host, port=int(port), database="postgres", password=ENVIRONMENT["PGPASSWORD"]
+    )
+    connection.autocommit = True
+    connection.cursor().execute(f'create database "{name}"')
+    connection.close()
+    return Place(folder, f"s3://{name}/service", f"{found.database}/{name}?sslmode=disable")

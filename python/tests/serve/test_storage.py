@@ -1,0 +1,298 @@
+"""Bytes and tables in a folder, and on servers of S3 and PostgreSQL: the same in both."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from keywright.nn.run.checking import run_clear
+from keywright.serve import Model, RemoteModel, Service
+from keywright.serve.errors import BusyError, StateFolderError, WrongOffsetError
+from keywright.serve.storage import objects as objects_module
+from keywright.serve.storage import open_storage, records
+from keywright.serve.storage.records import MIGRATIONS
+from keywright.serve.storage.sqlite import NAME
+from keywright.serve.uploaded import MAX_RUNS
+from tests.serve.network import WORKERS, listening
+from tests.serve.storage_servers import Place
+from tests.serve.test_key_sets import Store, receive
+
+Sample = np.ndarray[Any, np.dtype[np.float64]]
+NAMES = ("keys/a/b/000", "keys/a/b/111", "jobs/a/c.answer")
+
+
+def test_objects_are_written_lengthened_cut_and_read(place: Place) -> None:
+    store = place.open().objects
+    first, second, other = NAMES
+    store.append(first, 0, b"0123456789")
+    store.append(first, 4, b"abc")
+    assert store.read(first) == b"0123abc"
+    assert store.read(first, 2, 3) == b"23a"
+    assert store.read(first, 5, 100) == b"bc"
+    assert store.read(first, 7, 100) == b""
+    store.append(first, 6, b"")
+    store.put(other, b"whole")
+    store.put(other, b"anew")
+    store.append(second, 0, b"xy")
+    assert store.sizes("keys/a/") == {first: 6, second: 2}
+    assert store.sizes("keys/a/b/1") == {second: 2}
+    assert store.sizes("nothing/") == {}
+    kept = store.keep([first, second])
+    with store.file(kept) as path:
+        assert path.read_bytes() == b"0123abxy"
+    store.delete([*NAMES, "keys/none"])
+    assert store.sizes("keys/") == store.sizes("jobs/") == {}
+    for name in (first, "keys/none"):
+        with pytest.raises(FileNotFoundError):
+            store.read(name)
+
+
+def test_another_process_writes_an_object_as_a_file(place: Place) -> None:
+    store, name = place.open().objects, NAMES[2]
+    store.made(name).write_bytes(bytes(100_000))
+    store.adopt(name)
+    assert store.read(name) == bytes(100_000)
+    assert store.sizes("jobs/") == {name: 100_000}
+
+
+def test_names_say_nothing_of_a_tenant_and_lead_nowhere(tmp_path: Path) -> None:
+    for tenant in ("", "..", "clinic-a", "a/b", "\0", "https://issuer.example/|user"):
+        found = objects_module.drawer(tenant)
+        assert len(found) == 32
+        assert set(found) <= set("0123456789abcdef")
+    assert objects_module.drawer("a") != objects_module.drawer("b")
+
+
+def test_objects_of_another_database_are_left_alone(place: Place, tmp_path: Path) -> None:
+    """Two servers that name one bucket once would have deleted each other's keys as unknown."""
+    storage = place.open()
+    storage.objects.put(NAMES[0], b"kept")
+    other = tmp_path / "other"
+    other.mkdir()
+    stranger = Place(other, place.objects)
+    if place.objects is None:
+        place.close()
+        (tmp_path / NAME).rename(other / NAME)
+        stranger = Place(tmp_path)
+    with pytest.raises(StateFolderError, match="belong to another database"):
+        stranger.open()
+    if place.objects is not None:
+        assert storage.objects.read(NAMES[0]) == b"kept"
+
+
+def test_a_schema_goes_from_version_to_version(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = place.open().records
+    before.note_model("m", "name", "c")
+    name = before.identity()
+    with monkeypatch.context() as patched:
+        patched.setattr(records, "MIGRATIONS", (*MIGRATIONS, "create table spoons (n bigint); nonsense"))
+        with pytest.raises(OSError, match="nonsense"):
+            place.open()
+        # Nothing of a migration that failed is there.
+        spoons = "create table spoons (n bigint); insert into spoons values (7)"
+        patched.setattr(records, "MIGRATIONS", (*MIGRATIONS, spoons))
+        after = place.open().records
+        assert after._do("select n from spoons") == [{"n": 7}]
+        assert [row["model"] for row in after.models()] == ["m"]
+        assert after.identity() == name
+        assert place.open().records._do("select n from spoons") == [{"n": 7}]
+    with pytest.raises(StateFolderError, match="version 2"):
+        place.open()
+
+
+def test_seconds_of_a_day_add_up(place: Place) -> None:
+    found = place.open().records
+    for tenant, seconds in (("a", 1.5), ("b", 0.25), ("a", 2.25)):
+        found.use(tenant, "2026-11-23", seconds)
+    found.use("a", "2026-11-24", 1e-3)
+    assert found.used("2026-11-23") == {"a": 3.75, "b": 0.25}
+    assert place.open().records.used("2026-11-24") == {"a": 1e-3}
+
+
+def test_a_database_that_fails_is_an_error_of_the_system(tmp_path: Path) -> None:
+    storage = open_storage(tmp_path)
+    storage.close()
+    with pytest.raises(OSError, match="database"):
+        storage.records.models()
+    (tmp_path / NAME).write_bytes(b"no database" * 1000)
+    with pytest.raises(OSError, match="database"):
+        open_storage(tmp_path)
+    assert not issubclass(sqlite3.Error, OSError)
+
+
+@pytest.mark.parametrize(
+    ("objects", "records"),
+    [
+        ("s3://", None),
+        ("s3://key:secret@bucket", None),
+        ("http://bucket", None),
+        (None, "postgresql://host"),
+        (None, "postgresql://user:secret@host/name"),
+        (None, "postgresql://user@host/name?sslmode=prefer"),
+        (None, "mysql://user@host/name"),
+    ],
+)
+def test_addresses_that_are_none_are_refused_without_their_secrets(
+    tmp_path: Path, objects: str | None, records: str | None
+) -> None:
+    pytest.importorskip("obstore")
+    pytest.importorskip("pg8000")
+    with pytest.raises(StateFolderError) as refused:
+        open_storage(tmp_path, objects, records)
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("place", ["servers"], indirect=True)
+def test_a_database_is_served_by_one_process_and_connects_again(place: Place) -> None:
+    first = place.open()
+    with pytest.raises(StateFolderError, match="served by another process"):
+        open_storage(place.folder / "other", None, place.records)
+    first.records.note_model("m", "n", "c")
+    # As when the database is started anew, or a firewall forgets the connection.
+    first.records._connection._usock.close()  # type: ignore[attr-defined]
+    assert [row["model"] for row in first.records.models()] == ["m"]
+    with pytest.raises(StateFolderError, match="served by another process"):
+        open_storage(place.folder / "other", None, place.records)
+
+
+def test_parts_come_in_any_order_and_at_once(thin: Model, key_file: Path, place: Place) -> None:
+    data, store = key_file.read_bytes(), Store(place, thin)
+    made, size = store.make(), len(data) // 7 + 1
+    errors: list[Exception] = []
+
+    def send(begin: int) -> None:
+        try:
+            piece = store.begin(made, begin, min(size, len(data) - begin), anywhere=True)
+            try:
+                for at in range(begin, min(begin + size, len(data)), 1 << 16):
+                    piece.append(data[at : min(at + (1 << 16), begin + size)])
+                piece.finish()
+            finally:
+                piece.close()
+        except Exception as error:  # noqa: BLE001 - threads swallow them
+            errors.append(error)
+
+    threads = [threading.Thread(target=send, args=(begin,)) for begin in reversed(range(0, len(data), size))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert (made.received, made.missing, made.ready) == (len(data), [], True)
+    assert store.read(made) == data
+    assert made.digest == hashlib.sha256(data).hexdigest()
+    after = Store(place, thin)
+    assert after.read(after.get(made.identifier)) == data
+
+
+def test_holes_are_known_after_a_restart_and_nothing_is_sent_twice(
+    thin: Model, key_file: Path, place: Place
+) -> None:
+    data, store = key_file.read_bytes(), Store(place, thin)
+    made, end = store.make(), len(data)
+
+    def part(into: Store, begin: int, to: int) -> None:
+        piece = into.begin(into.get(made.identifier), begin, to - begin, anywhere=True)
+        try:
+            piece.append(data[begin:to])
+            piece.finish()
+        finally:
+            piece.close()
+
+    part(store, 5000, 9000)
+    part(store, end - 10, end)
+    assert (made.received, made.stored) == (0, 4010)
+    after = Store(place, thin)
+    found = after.get(made.identifier)
+    assert found.missing == [(0, 5000), (9000, end - 10)]
+    for begin, to in ((4999, 5001), (5000, 5001), (8999, 9001), (0, end)):
+        with pytest.raises(WrongOffsetError, match="some of them are here"):
+            after.begin(found, begin, to - begin, anywhere=True)
+    held = after.begin(found, 10_000, 1000, anywhere=True)
+    for begin, to in ((10_000, 10_001), (9000, 10_001), (10_999, 11_001)):
+        with pytest.raises(WrongOffsetError, match="another piece"):
+            after.begin(found, begin, to - begin, anywhere=True)
+    held.close()
+    part(after, 0, 5000)
+    assert found.received == 9000
+    part(after, 9000, end - 10)
+    assert found.ready
+    assert after.read(found) == data
+
+
+def test_so_many_holes_are_taken(thin: Model, key_file: Path, place: Place) -> None:
+    data, store = key_file.read_bytes(), Store(place, thin)
+    made = store.make()
+    for number in range(1, MAX_RUNS + 1):
+        piece = store.begin(made, 100 * number, 1, anywhere=True)
+        piece.append(data[100 * number : 100 * number + 1])
+        piece.close()
+    with pytest.raises(BusyError, match="holes"):
+        store.begin(made, 100 * number + 100, 1, anywhere=True)
+    receive(store, made, 0, 100, data[:100])
+
+
+def test_a_process_that_ends_while_it_joins_parts_loses_nothing(
+    thin: Model, key_file: Path, tmp_path: Path
+) -> None:
+    """Of the folder alone: there parts become one file."""
+    place, data = Place(tmp_path), key_file.read_bytes()
+    store = Store(place, thin)
+    made, half = store.make(), len(data) // 2
+    store.objects.append(made.name(half), 0, data[half:])
+    # The first one has got a third of the second one.
+    store.objects.append(made.name(0), 0, data[: half + half // 3])
+    after = Store(place, thin)
+    found = after.get(made.identifier)
+    assert (found.received, found.ready) == (len(data) - 1, False)
+    receive(after, found, len(data) - 1, 1, data[-1:])
+    assert after.read(found) == data
+    place.close()
+
+
+@pytest.mark.parametrize("place", ["servers"], indirect=True)
+def test_a_damaged_copy_is_fetched_again_and_damaged_objects_are_noticed(
+    thin: Model, key_file: Path, place: Place
+) -> None:
+    data, store = key_file.read_bytes(), Store(place, thin)
+    made = store.make()
+    receive(store, made, 0, len(data), data)
+    with store.file(made) as path:
+        path.write_bytes(b"damaged")
+    assert not store.intact(made)
+    assert store.fetch_again(made)
+    assert store.intact(made)
+    assert not any((place.folder / "keys").glob("**/*"))
+    store.objects.put(made.name(0), b"x" + data[1:])
+    assert store.fetch_again(made)
+    assert not store.intact(made)
+
+
+@pytest.mark.parametrize("place", ["servers"], indirect=True)
+def test_answers_are_right_with_servers_also_after_a_restart(
+    thin: Model, place: Place, sample: Sample
+) -> None:
+    expected = run_clear(thin.program, sample)
+    first = Service(thin, place.folder, workers=WORKERS, objects=place.objects, records=place.records)
+    with listening(first) as server:
+        session = RemoteModel(server.url).session()
+        assert np.abs(session.infer(sample) - expected).max() < 1e-3
+    first.close()
+    for name in ("keys", "jobs", NAME):
+        assert not (place.folder / name).exists()
+    after = Service(thin, place.folder, workers=WORKERS, objects=place.objects, records=place.records)
+    with listening(after) as server:
+        session.remote = RemoteModel(server.url)
+        before = after.store.complete()
+        assert np.abs(session.infer(sample) - expected).max() < 1e-3
+        # With the keys that were there.
+        assert after.store.complete() == before
+        assert len(before) == 1
+        session.close()
+        assert after.store.objects.sizes("keys/") == after.store.objects.sizes("jobs/") == {}
+    after.close()
