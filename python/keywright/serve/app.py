@@ -11,14 +11,21 @@ import anyio
 from anyio.to_thread import run_sync
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 
 from .accounts import NOBODY
 from .admin import CHALLENGE, admin_page, require_operator
 from .edge import LOOPBACK, Edge, OnRequest, Problem, answer, refused
-from .errors import BadRequestError, NoSuchPathError, ServeError, TooLargeError, UnauthorizedError
+from .errors import (
+    BadRequestError,
+    NoSuchMethodError,
+    NoSuchPathError,
+    ServeError,
+    TooLargeError,
+    UnauthorizedError,
+)
 from .pages import Page
 from .service import Service
 
@@ -83,16 +90,23 @@ def application(
             tasks.cancel_scope.cancel()
 
     def refuse(request: Request, error: Exception) -> Response:
-        known = refused(error)
+        known, headers = refused(error), getattr(error, "headers", None)
+        if isinstance(known, NoSuchMethodError) and not any(
+            route.matches(request.scope)[0] != Match.NONE for route in routes
+        ):
+            # Whatever path there is not could be one of the page, which is to be got.
+            known, headers = NoSuchPathError(str(refused(HTTPException(HTTPStatus.NOT_FOUND)))), None
         service.metrics.count("refusals_total", code=known.code)
-        return Problem(known)
+        return Problem(known, headers)
 
     calls = Routes(service, page or {})
     routes = [Route(path, getattr(calls, name), methods=[method]) for path, method, name in ROUTES]
     app = Starlette(
         routes=[*routes, Route("/{path:path}", calls.page, methods=["GET"])],
         lifespan=lifespan,
-        exception_handlers=dict.fromkeys((ServeError, HTTPException, OSError, Exception), refuse),
+        exception_handlers=dict.fromkeys(
+            (ServeError, HTTPException, ClientDisconnect, OSError, Exception), refuse
+        ),
     )
     return Edge(app, names, on_request, service.tell, service.metrics)
 

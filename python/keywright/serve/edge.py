@@ -13,7 +13,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .connections import CONNECTION
-from .errors import BadRequestError, NoSuchPathError, ServeError, UnauthorizedError, WrongHostError
+from .errors import (
+    BadRequestError,
+    NoSuchMethodError,
+    NoSuchPathError,
+    ServeError,
+    UnauthorizedError,
+    WrongHostError,
+)
 from .logs import identify, on_behalf, request_identifier
 from .metrics import Metrics
 
@@ -194,9 +201,16 @@ def refused(error: Exception) -> ServeError:
     if isinstance(error, ServeError):
         return error
     if isinstance(error, HTTPException):
-        if error.status_code in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
-            return NoSuchPathError("there is nothing to be had there in this way; the service is under /v1/")
+        if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            return NoSuchMethodError(
+                "nothing is to be had there in this way; the header Allow says which are"
+            )
+        if error.status_code == HTTPStatus.NOT_FOUND:
+            return NoSuchPathError("there is nothing here; the service is under /v1/")
         return BadRequestError("the request is not understood")
+    if isinstance(error, ClientDisconnect):
+        # Nobody reads it; it is counted.
+        return BadRequestError("the connection ended before the request did")
     if isinstance(error, OSError):
         # What the disk says; what has come is kept.
         return ServeError("the disk of the server failed; try again")

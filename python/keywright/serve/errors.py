@@ -59,10 +59,17 @@ class BadRequestError(ServeError, ValueError):
 
 
 class NoSuchPathError(BadRequestError):
-    """A path or a method that the service does not have."""
+    """A path that the service does not have."""
 
     code = "no_such_path"
     status = HTTPStatus.NOT_FOUND
+
+
+class NoSuchMethodError(BadRequestError):
+    """A method that a path does not have."""
+
+    code = "no_such_method"
+    status = HTTPStatus.METHOD_NOT_ALLOWED
 
 
 class WrongHostError(BadRequestError):
@@ -306,6 +313,7 @@ REFUSALS: dict[str, type[ServeError]] = {
     for kind in (
         BadRequestError,
         NoSuchPathError,
+        NoSuchMethodError,
         WrongHostError,
         UnauthorizedError,
         ForbiddenError,

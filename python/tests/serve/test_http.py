@@ -91,7 +91,9 @@ def test_the_manifest_and_the_page_are_there(server: Server, thin: Model) -> Non
         ("GET", "/v1/nothing", None, 404, "no_such_path"),
         ("GET", "/../pyproject.toml", None, 404, "no_such_path"),
         ("GET", "/%2e%2e/pyproject.toml", None, 404, "no_such_path"),
-        ("POST", "/v1/model", b"", 404, "no_such_path"),
+        ("POST", "/v1/model", b"", 405, "no_such_method"),
+        ("TRACE", "/v1/models", None, 405, "no_such_method"),
+        ("POST", "/v1/nothing", b"", 404, "no_such_path"),
         ("POST", "/v1/keys", b"", 400, "bad_request"),
         ("POST", "/v1/keys", b"[]", 400, "bad_request"),
         ("POST", "/v1/keys", b"[" * 4000, 400, "bad_request"),
@@ -112,8 +114,11 @@ def test_the_manifest_and_the_page_are_there(server: Server, thin: Model) -> Non
 def test_a_refusal_has_a_status_a_code_and_a_sentence(
     server: Server, method: str, path: str, body: bytes | None, status: int, code: str
 ) -> None:
-    found, reply, _ = ask(server, method, path, body)
+    found, reply, headers = ask(server, method, path, body)
     assert (found, reply["error"]["type"]) == (status, code)
+    assert set(filter(None, headers.get("allow", "").split(", "))) == (
+        {"GET", "HEAD"} if status == 405 else set()
+    )
     assert len(reply["error"]["message"]) > 10
 
 
@@ -350,3 +355,17 @@ def test_pages_are_read_once_and_whole(tmp_path: Path) -> None:
         file.truncate((16 << 20) + 1)
     with pytest.raises(BadRequestError, match="bytes of pages"):
         load_page(tmp_path)
+
+
+def test_a_request_that_breaks_off_is_no_error_of_the_server(thin: Model, tmp_path: Path) -> None:
+    events: list[str] = []
+    service = Service(thin, tmp_path, workers=WORKERS, on_event=events.append)
+    with listening(service) as server:
+        for path in (b"/v1/keys", b"/v1/keys/0/jobs"):
+            whole = b"POST " + path + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\nhalf"
+            with socket.create_connection(server.server_address, timeout=20) as connection:
+                connection.sendall(whole)
+        wait(lambda: 'requests_total{method="POST",status="400"} 2.0' in service.measure())
+        assert 'status="500"' not in service.measure()
+        assert events == []
+    service.close()
