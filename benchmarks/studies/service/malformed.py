@@ -198,7 +198,8 @@ def schemathesis(program: str, server: Process, requests: int) -> dict[str, Any]
 
 def garbage(server: Process, count: int) -> dict[str, int]:
     """Bytes that are hardly HTTP: what the first line of the answer says, by how often."""
-    rng, found = random.Random(1), {}
+    rng = random.Random(1)
+    found: dict[str, int] = {}
     whole = (
         b"PUT /v1/keys/%s?offset=0 HTTP/1.1\r\n" % (b"0" * 32)
         + HOST
