@@ -29,6 +29,9 @@ RUST = "rust"
 PROJECT = ("SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md")
 """Pages in the root of the repository that the site has under ``project``."""
 
+PICTURES = (".png", ".svg")
+"""Suffixes of files that the site gets a copy of, wherever they are."""
+
 LINK = re.compile(r"(?P<head>\]\()(?P<path>[^)\s#]+)(?P<anchor>#[^)\s]*)?(?P<tail>\))")
 ELSEWHERE = ("http:", "https:", "mailto:")
 
@@ -60,7 +63,7 @@ def on_site(path: Path) -> Path | None:
 
 
 def rewritten(text: str, page: Path, repository: str) -> str:
-    """The text of a page whose links to files that the site does not have lead to the forge."""
+    """The text of a page, with links to the forge for files that the site does not have. Copies pictures."""
     here = on_site(page)
     assert here is not None
 
@@ -69,6 +72,11 @@ def rewritten(text: str, page: Path, repository: str) -> str:
             return found[0]
         path = (page.parent / found["path"]).resolve()
         if there := on_site(path):
+            target = os.path.relpath(there, here.parent)
+        elif path.suffix in PICTURES and path.is_file():
+            there = PAGES / "pictures" / path.relative_to(ROOT)
+            there.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, there)
             target = os.path.relpath(there, here.parent)
         elif path.is_relative_to(ROOT) and path.exists():
             kind = "tree" if path.is_dir() else "blob"
