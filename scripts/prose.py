@@ -1,0 +1,129 @@
+"""Check the prose of the project's pages with few rules, those that a reader notices.
+
+    python scripts/prose.py [PAGE ...]
+
+Without pages, it checks all of `docs/` and the pages in the root. Code, tables, headings and links are not
+prose. The rules:
+
+* a line has at most `WIDTH` characters;
+* a sentence has at most `WORDS` words;
+* none of `PHRASES` occurs;
+* a list follows an empty line, or the site shows it as part of the paragraph above it.
+
+A finding is printed as ``page:line: what``. The exit status is 1 if there is any.
+"""
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+WIDTH = 120
+WORDS = 45
+
+PHRASES = {
+    r"\bfor want of\b": "say what is missing",
+    r"\bsays nothing (about|of)\b": "name what is left out",
+    r"\b(gives?|gave) (\w+ )?away\b": "use `reveal`",
+    r"\b(goes|go|went) past\b": "use `exceed`",
+    r"(?:^|[.;:] )who (keeps|has|wants|reads|makes|takes|needs|knows|may)\b": "name who: a client that ...",
+    r"\bwhoever\b": "use `anyone who`, or name who",
+    r"\bas (large|many|much|wide|long) as (it|they) (may|can) be\b": "state the bound",
+    r"\b(is|are) to be \w+ed\b": "use `must be`",
+    r"\ball the same\b": "use `still` or `nevertheless`",
+    r"\bin (its|the) midst\b": "use `during`",
+    r"\bcomes? to be\b": "use `becomes` or `why`",
+    r"\bdearer\b": "use `more expensive` or `slower`",
+    r"\btold apart\b": "use `distinguished`",
+    r"\bbeside (each|these|those|them)\b": "use `in addition` or `compared with`",
+    r"\bin the place of\b": "use `instead of`",
+    r"\bto be had\b": "use `available`",
+}
+"""Phrases that are not written, as regular expressions, with what to do."""
+
+FENCE = re.compile(r"^ *(`{3,})")
+ITEM = re.compile(r"^ *(?:[*-]|\d+\.) ")
+FIRST = re.compile(r"^ *(?:[*-]|1\.) ")
+CODE = re.compile(r"`[^`]*`")
+LINK = re.compile(r"\]\([^)]*\)")
+END = re.compile(r"(?<=[.!?:;])[)\"*]*\s+(?=[\[\"`(*]*[A-Z0-9`_\[])|(?<=[.!?;])[)\"*]*\s+")
+ABBREVIATION = re.compile(r"\b(e\.g|i\.e|etc|cf|vs|al|Fig|No)\.")
+
+
+def paragraphs(text: str) -> Iterator[tuple[int, str]]:
+    """Yield each paragraph and each item of a list, as one line, with the number of its first line."""
+    held: list[str] = []
+    start = 0
+    fence = ""
+    for number, line in enumerate([*text.splitlines(), ""], start=1):
+        mark = FENCE.match(line)
+        if fence:
+            fence = "" if mark and mark[1].startswith(fence) and line.strip() == mark[1] else fence
+            continue
+        if mark:
+            fence = mark[1]
+        beside = not line.strip() or bool(mark) or line.startswith(("|", "#", "!", "<", ":::", "    "))
+        if (beside or ITEM.match(line)) and held:
+            yield start, " ".join(held)
+            held = []
+        if not beside:
+            start = start if held else number
+            held.append(line.strip())
+
+
+def findings(text: str) -> list[tuple[int, str]]:
+    """Every place of a page that breaks a rule: the line, and what is wrong."""
+    found: list[tuple[int, str]] = []
+    above = ""
+    fence = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        mark = FENCE.match(line)
+        if fence:
+            fence = "" if mark and mark[1].startswith(fence) and line.strip() == mark[1] else fence
+            above = ""
+            continue
+        if mark:
+            fence = mark[1]
+            continue
+        plain = LINK.sub("]()", line)
+        if len(plain) > WIDTH and not line.startswith(("|", "#", "!", "<", "    ")):
+            found.append((number, f"the line has {len(line)} characters, at most {WIDTH}"))
+        if FIRST.match(line) and above.strip() and not ITEM.match(above) and not above.startswith(" "):
+            found.append((number, "a list needs an empty line above it"))
+        above = line
+    for number, paragraph in paragraphs(text):
+        plain = ABBREVIATION.sub(r"\1", LINK.sub("]", CODE.sub("code", paragraph)))
+        for sentence in END.split(plain):
+            words = len(sentence.split())
+            if words > WORDS:
+                found.append(
+                    (number, f"{words} words, at most {WORDS}: {' '.join(sentence.split()[:8])} ...")
+                )
+        for phrase, advice in PHRASES.items():
+            if match := re.search(phrase, plain, re.IGNORECASE):
+                found.append((number, f'"{match[0]}": {advice}'))
+    return sorted(found)
+
+
+def pages() -> list[Path]:
+    """The pages that are checked when none are named."""
+    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def main() -> int:
+    """Check the pages of the command line. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="prose.py", description="Check the prose of pages.")
+    parser.add_argument("pages", nargs="*", type=Path, help="default: the pages in the root and in docs/")
+    count = 0
+    for page in parser.parse_args().pages or pages():
+        for number, what in findings(page.read_text(encoding="utf-8")):
+            count += 1
+            shown = page.resolve()
+            print(f"{shown.relative_to(ROOT) if shown.is_relative_to(ROOT) else page}:{number}: {what}")
+    return 1 if count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

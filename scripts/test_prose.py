@@ -1,0 +1,72 @@
+"""The prose check finds what its rules name, and nothing in code, tables and links."""
+
+import prose
+import pytest
+
+
+def found(text: str) -> list[str]:
+    return [what for _, what in prose.findings(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        (f"{'word ' * 23}over.\n{'x' * 121}\n", "characters"),
+        (f"One {'word ' * prose.WORDS}more.\n", "words"),
+        ("The key leaves for want of room.\n", "for want of"),
+        ("A pool waits. Who wants none, asks.\n", "Who wants"),
+        ("The level is to be lowered.\n", "is to be lowered"),
+        ("Two ways:\n* one\n* two\n", "empty line"),
+        ("Steps:\n1. one\n", "empty line"),
+    ],
+)
+def test_each_rule_finds_something(text: str, part: str) -> None:
+    assert any(part in what for what in found(text))
+
+
+def test_the_phrase_of_every_rule_is_found() -> None:
+    samples = [
+        "for want of it",
+        "says nothing about it",
+        "gives it away",
+        "went past it",
+        "who keeps it",
+        "whoever it is",
+        "as large as it can be",
+        "is to be moved",
+        "all the same",
+        "in its midst",
+        "comes to be",
+        "dearer",
+        "told apart",
+        "beside those",
+        "in the place of it",
+        "to be had",
+    ]
+    assert len(samples) == len(prose.PHRASES)
+    for sample in samples:
+        assert len(found(f"Well; {sample}.\n")) == 1, sample
+
+
+def test_code_tables_links_and_headings_are_left_alone() -> None:
+    long = "y" * 200
+    text = f"# {long}\n\n| {long} |\n\n```python\n# dearer {long}\n```\n\n    {long} dearer\n\n"
+    text += f"See `dearer` [there](https://e.org/{long}).\n"
+    assert found(text) == []
+
+
+def test_lists_sentences_and_wrapped_numbers() -> None:
+    text = "Two ways:\n\n* one, which goes on\n  in a second line\n* two\n\nIt was 3 to\n4. Then it was 5.\n"
+    assert found(text) == []
+
+
+def test_a_sentence_may_have_as_many_words_as_the_rule_says() -> None:
+    words = ["word"] * prose.WORDS
+    assert found("\n".join(words) + ".\n") == []
+    assert len(found("\n".join([*words, "more"]) + ".\n")) == 1
+
+
+def test_a_finding_has_its_line() -> None:
+    assert prose.findings("Fine.\n\nThis is\ndearer.\n") == [
+        (3, '"dearer": use `more expensive` or `slower`')
+    ]
