@@ -171,8 +171,26 @@ def test_straight_pieces_compose() -> None:
     both = summed(inner, composed(PiecewiseLinear(3.0, -1.0), relu))
     assert isinstance(both, PiecewiseLinear)
     assert np.allclose(both(x), np.maximum(1 - 2 * x, 0) + 3 * np.maximum(x, 0) - 1)
-    assert not isinstance(composed(relu, relu), PiecewiseLinear)
-    assert np.allclose(composed(relu, relu)(x), np.maximum(x, 0))
+    twice = composed(relu, relu)
+    assert isinstance(twice, PiecewiseLinear)
+    assert len(twice.kinks) == 1
+    assert np.allclose(twice(x), np.maximum(x, 0))
+
+
+def test_any_straight_pieces_compose() -> None:
+    rng, x = np.random.default_rng(6), np.linspace(-9, 9, 1801)
+    for _ in range(200):
+        pieces = []
+        for _ in range(2):
+            places = np.sort(rng.choice(np.arange(-6, 7), rng.integers(0, 4), replace=False)).astype(float)
+            slopes = rng.integers(-2, 3, len(places) + 1).astype(float)
+            whole = PiecewiseLinear(float(slopes[0]), float(rng.integers(-3, 4)))
+            cornered = PiecewiseLinear.through(tuple(places), tuple(slopes), 1.0) if len(places) else whole
+            pieces.append(cornered)
+        outer, inner = pieces
+        both = composed(outer, inner)
+        assert np.allclose(both(x), outer(inner(x)), rtol=0, atol=1e-9)
+        assert isinstance(both, PiecewiseLinear) or not inner.kinks
 
 
 def test_ranges_cover_held_out_samples(build: Build) -> None:

@@ -156,6 +156,50 @@ def test_softmax_in_the_middle_is_refused(build: Build) -> None:
         nn.compile(build(nodes, (4,), WEIGHTS | {"v": np.eye(3, dtype=np.float32)}), TARGET)
 
 
+def softmax_in_parts(axis: int) -> list[onnx.NodeProto]:
+    """exp(h - max) / sum, as jax2onnx writes it."""
+    return [
+        node("MatMul", ["x", "w"], ["h"]),
+        node("ReduceMax", ["h"], ["most"], axes=[axis], keepdims=0),
+        node("Max", ["least", "most"], ["m"]),
+        node("Reshape", ["m", "shape"], ["wide"]),
+        node("Sub", ["h", "wide"], ["centred"]),
+        node("Exp", ["centred"], ["e"]),
+        node("ReduceSum", ["e", "axis"], ["total"], keepdims=0),
+        node("Reshape", ["total", "shape"], ["all"]),
+        node("Div", ["e", "all"], ["y"]),
+    ]
+
+
+def test_softmax_in_its_parts_takes_no_level(build: Build) -> None:
+    constants = WEIGHTS | {
+        "least": np.float32(-np.inf),
+        "shape": np.asarray([-1, 1]),
+        "axis": np.asarray([1]),
+    }
+    model = build(softmax_in_parts(1), (4,), constants)
+    program = nn.compile(model, nn.Target(slots=16, levels=1))
+    assert program.client_part is not None
+    assert program.client_part.operators == ("Softmax",)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    (expected,) = session.run(None, {"x": SAMPLES[:5]})
+    np.testing.assert_allclose(program.answers(run_clear(program, SAMPLES[:5]))["y"], expected, atol=2**-20)
+    # Sums over samples, spread over samples, are something else.
+    constants |= {"shape": np.asarray([1, -1]), "axis": np.asarray([0])}
+    with pytest.raises(nn.ModelRefusedError):
+        nn.compile(build(softmax_in_parts(0), (4,), constants), nn.Target(slots=16, levels=1))
+
+
+def test_the_result_of_a_logistic_model_is_its_logit(build: Build) -> None:
+    weights = WEIGHTS["w"][:, :1]
+    model = build([node("MatMul", ["x", "w"], ["h"]), node("Sigmoid", ["h"], ["y"])], (4,), {"w": weights})
+    program = nn.compile(model, nn.Target(slots=16, levels=1))
+    logits = run_clear(program, SAMPLES[:5])
+    np.testing.assert_allclose(logits, SAMPLES[:5] @ weights, atol=2**-20)
+    found = program.answers(logits)["y"]
+    np.testing.assert_allclose(found.ravel(), 1 / (1 + np.exp(-logits.ravel())), atol=2**-20)
+
+
 def test_trees_are_refused_with_what_to_use() -> None:
     tree = DecisionTreeClassifier(max_depth=2).fit(SAMPLES, THREE)
     with pytest.raises(nn.ModelRefusedError) as caught:

@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import pytest
 from keywright import nn
+from keywright.nn.run.checking import run_clear
 from onnx import helper
 
 node = helper.make_node
@@ -193,3 +194,41 @@ def test_weights_of_a_type_that_does_not_exist_are_refused(build: Build, kind: i
     found = reasons(model)
     assert any(isinstance(reason, nn.InvalidModelError) for reason in found)
     assert f"of type {kind}, which onnx does not know" in str(found[0])
+
+
+def test_a_loop_that_reads_encrypted_values(build: Build) -> None:
+    """It has no operand that is encrypted, and is no constant."""
+    body = helper.make_graph(
+        [node("Identity", ["go"], ["on"]), node("Add", ["x", "x"], ["twice"])],
+        "body",
+        [
+            helper.make_tensor_value_info("i", onnx.TensorProto.INT64, []),
+            helper.make_tensor_value_info("go", onnx.TensorProto.BOOL, []),
+        ],
+        [
+            helper.make_tensor_value_info("on", onnx.TensorProto.BOOL, []),
+            helper.make_tensor_value_info("twice", onnx.TensorProto.FLOAT, None),
+        ],
+    )
+    nodes = [node("Loop", ["three", ""], ["each"], "steps", body=body), node("Identity", ["each"], ["y"])]
+    (reason,) = reasons(build(nodes, (4,), {"three": np.asarray(3)}))
+    assert isinstance(reason, nn.UnsupportedOperatorError)
+    assert "'steps': operator Loop is not supported" in str(reason)
+    assert "unroll=True" in str(reason)
+
+
+def test_erfc_of_tensorflow_is_read(build: Build) -> None:
+    model = build([node("Erf", ["x"], ["e"]), node("Sub", ["one", "e"], ["y"])], (4,), {"one": np.float32(1)})
+    samples = np.random.default_rng(3).normal(size=(60, 4))
+    fit, target = (
+        nn.Fit(calibration=samples, activations={"erf": "chebyshev:15"}),
+        nn.Target(slots=16, levels=5),
+    )
+    expected = run_clear(nn.compile(model, target, fit), samples)
+    del model.graph.node[1]
+    model.graph.node[0].op_type = "Erfc"
+    model.graph.node[0].output[0] = "y"
+    with pytest.raises(onnx.checker.ValidationError):
+        onnx.checker.check_model(model)
+    found = run_clear(nn.compile(model, target, fit), samples)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2**-40)

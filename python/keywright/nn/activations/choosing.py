@@ -33,6 +33,9 @@ COARSEST, FINEST = 2, 15
 """Error targets are 2^-2 to 2^-15 of half a range, in steps of half a bit."""
 
 SMOOTH = [Method("chebyshev", degree) for degree in (2, 3, 5, 7, 11, 15, 23, 31, 63, 127)]
+POSITIVE = [*SMOOTH, *(Method("chebyshev", degree) for degree in (255, 511, 1023))]
+"""For functions of positive values alone, which are steep at the low end of a range that is widened by
+factors."""
 KINKED = [Method("chebyshev", degree) for degree in (2, 3, 5, 7, 11, 15, 23, 31, 63, 127, 255, 511, 1023)]
 KINKED += [Method("minimax", bits) for bits in range(7, 15)]
 
@@ -121,6 +124,7 @@ class _Search:
         self.fixed = {n: m for n, node in self.active.items() if (m := fit.method(node.operator, node.name))}
         self.free = [number for number in self.active if number not in self.fixed]
         self.smooth, self.kinked = sorted(SMOOTH, key=price), sorted(KINKED, key=price)
+        self.positive = sorted(POSITIVE, key=price)
         self.made: dict[tuple[int, Method], Approximation] = {}
 
     def candidates(self) -> Iterator[dict[int, Method]]:
@@ -141,9 +145,10 @@ class _Search:
 
     def _cheapest(self, number: int, share: float) -> Method:
         """The cheapest method whose error is at most a share of half the range, or else the finest."""
-        measured = self.ranges[number]
-        kinked = isinstance(self.active[number].function, PiecewiseLinear)
-        options = self.kinked if kinked else self.smooth
+        measured, node = self.ranges[number], self.active[number]
+        options = self.positive if node.positive else self.smooth
+        if isinstance(node.function, PiecewiseLinear):
+            options = self.kinked
         most = share * (measured.high - measured.low) / 2
         for method in options:
             if self._approximation(number, method).max_error <= most:

@@ -169,7 +169,7 @@ def _compose(graph: Graph, number: int, node: Activation, chosen: Approximation)
 
 
 def _is_quadratic(coefficients: Vector) -> bool:
-    _, linear, quadratic = np.polynomial.chebyshev.cheb2poly(coefficients)
+    linear, quadratic = coefficients[1], 2 * coefficients[2]
     return bool(abs(linear) < 2 * abs(quadratic) * MAX_CENTRE)
 
 

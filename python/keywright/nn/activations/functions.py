@@ -151,11 +151,14 @@ POSITIVE = {"Log", "Reciprocal", "Sqrt"}
 """Those that take positive values alone."""
 
 INSIDE = {
+    "GroupNormalization",
     "InstanceNormalization",
     "LayerNormalization",
+    "LpNormalization",
     "Max",
     "MaxPool",
     "Min",
+    "Normalizer",
     "PRelu",
     "ReduceMax",
     "ReduceMin",

@@ -12,6 +12,7 @@ from keywright.nn.compiled.client_part import ALLOWED, ELEMENTWISE, ONLY_HERE, C
 from .classical import standardised
 from .model_file import load_model
 from .operator_context import FLOATS
+from .written_out import with_softmax
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class _End:
 def load_parts(model: onnx.ModelProto | str | Path | bytes) -> tuple[onnx.ModelProto, ClientPart | None]:
     """A model in standard operators up to its scores, and what the client does with them; errors are those of
     `load_model`."""
-    return divide(standardised(load_model(model)))
+    return divide(with_softmax(standardised(load_model(model))))
 
 
 def divide(model: onnx.ModelProto) -> tuple[onnx.ModelProto, ClientPart | None]:

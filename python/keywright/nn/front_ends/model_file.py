@@ -9,6 +9,8 @@ import onnx
 from keywright.nn.errors import InvalidModelError
 from keywright.nn.limits import MAX_MODEL_BYTES, require_at_most
 
+from .written_out import with_erf
+
 Result = TypeVar("Result")
 
 
@@ -34,8 +36,9 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
         size += sum(_size_beside(path, name) for name in beside)
         require_at_most(f"the model {path.name!r} with its weights", "bytes", size, MAX_MODEL_BYTES)
         _parsed(lambda: onnx.external_data_helper.load_external_data_for_model(loaded, str(path.parent)))
-    _parsed(lambda: onnx.checker.check_model(loaded))
-    return loaded
+    standard = with_erf(loaded)
+    _parsed(lambda: onnx.checker.check_model(standard))
+    return standard
 
 
 def _parsed(read: Callable[[], Result]) -> Result:

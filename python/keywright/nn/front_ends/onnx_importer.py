@@ -23,17 +23,27 @@ from .operator_context import FLOATS, of_sample
 from .operators import OPERATORS, Constant, EncryptedValue, Operand, OperatorContext
 from .reference import Reference
 
+DOMAINS = ("", "ai.onnx", "ai.onnx.ml")
 AT_THE_END = "only at the end of a model it has a form: the client computes it after decryption"
 TREES = (
     "comparisons in trees have no encrypted form; fit an MLPClassifier, a LogisticRegression or an SVM of "
     "polynomial kernel"
 )
+LOOPS = (
+    "loops and branches have no encrypted form; write the steps out, in Keras by unroll=True of the layer, "
+    "or export RNN, GRU and LSTM as these operators"
+)
 ADVICE = {
     "ArgMax": AT_THE_END,
     "ArgMin": AT_THE_END,
+    "If": LOOPS,
+    "Loop": LOOPS,
+    "Scan": (
+        "loops, as those over the neighbours of a sample, have no encrypted form; fit an MLPClassifier, a "
+        "LogisticRegression or an SVM of polynomial kernel, or write the steps out"
+    ),
     "Attention": "products of two encrypted matrices have no encrypted form; use convolutions",
     "LogSoftmax": AT_THE_END,
-    "Normalizer": f"{AT_THE_END}; standardise the features instead",
     "Softmax": AT_THE_END,
     "TopK": AT_THE_END,
     "TreeEnsemble": TREES,
@@ -179,11 +189,13 @@ class _Importer:
             return
         sources = [self.values[source] if source else None for source in node.input]
         try:
+            if any(entry.HasField("g") for entry in node.attribute):  # it may read encrypted values
+                raise _unsupported(node, name)
             if all(isinstance(source, Constant) or source is None for source in sources):
                 self._fold(node, name, sources)
                 return
             context = OperatorContext(self.graph, node, name, sources, self.reference, self.batch)
-            handler = OPERATORS.get(node.op_type) if node.domain in ("", "ai.onnx") else None
+            handler = OPERATORS.get(node.op_type) if node.domain in DOMAINS else None
             if handler is None:
                 raise _unsupported(node, name)
             results = handler(context)

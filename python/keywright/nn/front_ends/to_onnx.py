@@ -99,10 +99,19 @@ def _from_scikit_learn(model: Any, sample: np.ndarray[Any, np.dtype[np.float32]]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            exported = skl2onnx.to_onnx(model, sample, target_opset={"": OPSET, "ai.onnx.ml": 3})
+            exported = skl2onnx.to_onnx(
+                model, sample, target_opset={"": OPSET, "ai.onnx.ml": 3}, options=_options(model)
+            )
     except Exception as error:
         raise _not_exported(model, "skl2onnx", error) from error
     return load_model(exported.SerializeToString())
+
+
+def _options(model: Any) -> dict[int, dict[str, object]]:
+    """No options for the steps of a pipeline: skl2onnx gives classifiers one of its own, which LinearSVC has
+    not."""
+    steps = [step for _, step in getattr(model, "steps", [])]
+    return {key: {} for step in steps for key in (id(step), *_options(step))}
 
 
 def _not_exported(model: object, exporter: str, error: Exception) -> ModelRefusedError:

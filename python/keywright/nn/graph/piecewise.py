@@ -1,5 +1,6 @@
 """Functions made of straight pieces: what affine maps, ReLU, |x| and clipping are, and stay when composed."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -31,6 +32,10 @@ class PiecewiseLinear:
             result = result + bend * np.abs(x - place)
         return result
 
+    def slope_at(self, x: float) -> float:
+        """The slope at a place that is no kink."""
+        return self.slope + sum(bend if x > place else -bend for place, bend in self.kinks)
+
     @staticmethod
     def through(places: tuple[float, ...], slopes: tuple[float, ...], value: float) -> "PiecewiseLinear":
         """The continuous function with these slopes, one more than places where they change, and this value
@@ -43,7 +48,7 @@ class PiecewiseLinear:
 
 
 def composed(outer: Function, inner: Function) -> Function:
-    """``outer`` of ``inner``: made of straight pieces where one is and the other is affine."""
+    """``outer`` of ``inner``: made of straight pieces where both are."""
     if isinstance(outer, PiecewiseLinear) and isinstance(inner, PiecewiseLinear):
         a, b = inner.slope, inner.offset
         if not inner.kinks and a:
@@ -52,7 +57,31 @@ def composed(outer: Function, inner: Function) -> Function:
         if not outer.kinks:
             kinks = [(place, outer.slope * bend) for place, bend in inner.kinks]
             return PiecewiseLinear(outer.slope * a, outer.slope * b + outer.offset, tuple(kinks))
+        if inner.kinks:
+            return _composed_pieces(outer, inner)
     return lambda x: outer(inner(x))
+
+
+def _composed_pieces(outer: PiecewiseLinear, inner: PiecewiseLinear) -> PiecewiseLinear:
+    """Kinks are where ``inner`` has some and where it passes one of ``outer``."""
+    corners = [place for place, _ in inner.kinks]
+    found = set(corners)
+    for low, high in pairwise([-math.inf, *corners, math.inf]):
+        inside = _inside(low, high)
+        value, slope = float(inner(np.asarray(inside))), inner.slope_at(inside)
+        crossings = (inside + (place - value) / slope for place, _ in outer.kinks if slope)
+        found.update(place for place in crossings if low < place < high)
+    places = tuple(sorted(found))
+    insides = [_inside(low, high) for low, high in pairwise([-math.inf, *places, math.inf])]
+    slopes = tuple(inner.slope_at(x) * outer.slope_at(float(inner(np.asarray(x)))) for x in insides)
+    return PiecewiseLinear.through(places, slopes, float(outer(inner(np.asarray(places[0])))))
+
+
+def _inside(low: float, high: float) -> float:
+    """A place between two, of which one may be infinite."""
+    if math.isinf(low):
+        return high - 1.0
+    return low + 1.0 if math.isinf(high) else (low + high) / 2
 
 
 def summed(left: Function, right: Function) -> Function:

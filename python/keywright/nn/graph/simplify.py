@@ -44,8 +44,9 @@ def simplify(graph: Graph) -> Graph:
 
 
 def _fuse_functions(graph: Graph) -> Graph:
-    """Products and compositions of elementwise functions of one value, such as x * sigmoid(x), become one
-    activation; not across values that something else reads where that would add activations."""
+    """Sums, products and compositions of elementwise functions of one value, such as x * sigmoid(x) or
+    x (1 + tanh(x + x^3)), become one activation; not across values that something else reads where that would
+    add activations."""
     options = [_fused(graph, across_shared).renumbered() for across_shared in (True, False)]
     return min(options, key=lambda g: sum(isinstance(node, Activation) for node in g.nodes.values()))
 
@@ -66,11 +67,15 @@ def _fused(graph: Graph, across_shared: bool) -> Graph:
 def _chain(
     node: Node, chains: dict[int, tuple[int, Function, Activation | None]]
 ) -> tuple[int, Function, Activation | None] | None:
-    """Base value, function of it, and the first activation inside, if a node is an elementwise function of
-    one value."""
+    """Base value, function of it, and the first activation inside, None for a polynomial, if a node is an
+    elementwise function of one value."""
     match node:
         case Activation(operands=(source,), function=outer):
             base, inner, first = chains[source]
+            if node.positive and _rises(inner):
+                return base, composed(outer, inner), node
+            if first is None and (node.positive or _kinked(outer, inner)):
+                return source, outer, node
             return base, composed(outer, inner), first or node
         case Linear(operands=(source,), matrices=(matrix,), bias=bias):
             factor = matrix.scalar()
@@ -86,13 +91,30 @@ def _chain(
         case Multiply(operands=(left, right)) | Add(operands=(left, right)):
             base, f, first = chains[left]
             other, g, second = chains[right]
-            if base != other or (first or second) is None:
+            if base != other:
                 return None
             if isinstance(node, Multiply):
-                return base, (lambda x: f(x) * g(x)), first or second
+                both = composed(np.square, f) if left == right else lambda x: f(x) * g(x)
+                return base, both, first or second
             return base, summed(f, g), first or second
         case _:
             return None
+
+
+def _rises(inner: Function) -> bool:
+    """Whether a function is for values above 0, affine and rising there: a factor, or max(x, 0) + c."""
+    if not isinstance(inner, PiecewiseLinear):
+        return False
+    if not inner.kinks:
+        return inner.slope > 0 and inner.offset == 0
+    bends = sum(bend for _, bend in inner.kinks)
+    flat = len(inner.kinks) == 1 and inner.kinks[0][0] == 0 and inner.slope == bends
+    return flat and bends > 0 and inner.offset >= 0
+
+
+def _kinked(outer: Function, inner: Function) -> bool:
+    """Whether straight pieces would be lost: those of ``outer`` behind a polynomial."""
+    return isinstance(outer, PiecewiseLinear) and not isinstance(inner, PiecewiseLinear)
 
 
 def _fold_shift(graph: Graph) -> bool:

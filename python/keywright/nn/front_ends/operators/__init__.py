@@ -5,14 +5,21 @@ from collections.abc import Callable
 from keywright.nn.activations.functions import ACTIVATIONS
 from keywright.nn.front_ends.operator_context import Constant, EncryptedValue, Operand, OperatorContext
 
-from .activations import COMPARISONS, activation, comparison, parametric_relu
+from .activations import COMPARISONS, activation, comparison, equal_to_itself, finite, parametric_relu
 from .arithmetic import add, choose, divide, multiply, negate, power, subtract, sum_of
 from .dense import gemm, matmul
 from .images.convolution import convolution, transposed_convolution
 from .images.pooling import average_pool
 from .maximum import extreme, max_pool, reduce_extreme
 from .moves import MOVES, cast, move, reshape, shape_of
-from .normalization import batch_normalization, instance_normalization, layer_normalization
+from .normalization import (
+    batch_normalization,
+    group_normalization,
+    instance_normalization,
+    layer_normalization,
+    lp_normalization,
+    normalizer,
+)
 from .recurrent import recurrent
 from .reductions import global_average_pool, reduce_mean, reduce_product, reduce_squares, reduce_sum
 
@@ -24,18 +31,24 @@ OPERATORS: dict[str, Callable[[OperatorContext], Operand | tuple[Operand, ...]]]
     "Conv": convolution,
     "ConvTranspose": transposed_convolution,
     "Div": divide,
+    "Equal": equal_to_itself,
     "Gemm": gemm,
     "GRU": recurrent,
     "GlobalAveragePool": global_average_pool,
+    "GroupNormalization": group_normalization,
     "InstanceNormalization": instance_normalization,
+    "IsInf": finite,
+    "IsNaN": finite,
     "LSTM": recurrent,
     "LayerNormalization": layer_normalization,
+    "LpNormalization": lp_normalization,
     "MatMul": matmul,
     "Max": extreme,
     "MaxPool": max_pool,
     "Mean": sum_of,
     "Min": extreme,
     "Mul": multiply,
+    "Normalizer": normalizer,
     "Neg": negate,
     "PRelu": parametric_relu,
     "Pow": power,

@@ -75,6 +75,21 @@ def comparison(context: OperatorContext) -> EncryptedValue:
     return context.function(source, step)
 
 
+def equal_to_itself(context: OperatorContext) -> Constant:
+    """Equal of a value and itself, as exporters ask whether it is a number: encrypted values are."""
+    first, second = context.operands
+    if not isinstance(first, EncryptedValue) or first != second:
+        raise context.refuse("operands", "two values", "one value twice")
+    return Constant(np.ones(first.shape, np.bool_))
+
+
+def finite(context: OperatorContext) -> Constant:
+    """IsNaN and IsInf: no encrypted value is."""
+    context.attribute("detect_negative", 1)
+    context.attribute("detect_positive", 1)
+    return Constant(np.zeros(context.encrypted(0).shape, np.bool_))
+
+
 def _function(context: OperatorContext) -> Function:
     match context.operator:
         case "Celu":

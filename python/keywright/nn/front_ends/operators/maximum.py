@@ -3,7 +3,7 @@ polynomial, or a composition of minimax ones, stands for the absolute value."""
 
 import numpy as np
 
-from keywright.nn.activations.functions import absolute
+from keywright.nn.activations.functions import absolute, clip
 from keywright.nn.front_ends.operator_context import Constant, EncryptedValue, OperatorContext
 from keywright.nn.graph.graph import Shape
 from keywright.nn.graph.sparse import Indices, SparseMatrix
@@ -41,6 +41,9 @@ def extreme(context: OperatorContext) -> EncryptedValue:
         if value
     ]
     shape = np.broadcast_shapes(*shapes)
+    clipped = _clipped(context)
+    if clipped is not None:
+        return context.expand(clipped, shape)
     size, sign = int(np.prod(shape, dtype=np.int64)), -1.0 if context.operator == "Min" else 1.0
     count = len(context.operands)
     bias, terms = np.zeros((count, size)), []
@@ -55,6 +58,19 @@ def extreme(context: OperatorContext) -> EncryptedValue:
     joined = context.total(terms, (1, count * size), bias)
     result = _largest(context, joined, np.arange(count * size).reshape(count, size), shape)
     return result if sign > 0 else context.scaled(result, sign)
+
+
+def _clipped(context: OperatorContext) -> EncryptedValue | None:
+    """The larger, or smaller, of one value and numbers, as a function of that value; None for anything
+    else."""
+    values = [value for value in context.operands if isinstance(value, EncryptedValue)]
+    constants = [value.array for value in context.operands if isinstance(value, Constant)]
+    numbers = np.concatenate([np.asarray(array, np.float64).ravel() for array in constants] or [np.zeros(0)])
+    if len(values) != 1 or any(array.size and np.ptp(array) for array in constants) or not numbers.size:
+        return None
+    largest = context.operator == "Max"
+    bound = float(numbers.max() if largest else numbers.min())
+    return context.function(values[0], clip(bound, np.inf) if largest else clip(-np.inf, bound))
 
 
 def reduce_extreme(context: OperatorContext) -> EncryptedValue:

@@ -27,6 +27,7 @@ MOVES: dict[str, tuple[int, ...]] = {
     "Identity": (0,),
     "Pad": (0,),
     "Resize": (0,),
+    "ReverseSequence": (0,),
     "Slice": (0,),
     "SpaceToDepth": (0,),
     "Split": (0,),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keywright.nn.activations.functions import inverse_root
+from keywright.nn.activations.functions import absolute, inverse_root, reciprocal
 from keywright.nn.front_ends.operator_context import EncryptedValue, OperatorContext
 from keywright.nn.graph.graph import Shift
 from keywright.nn.graph.sparse import SparseMatrix, Vector
@@ -45,6 +45,51 @@ def instance_normalization(context: OperatorContext) -> EncryptedValue:
     shape = (source.shape[1], *(1 for _ in source.shape[2:]))
     scale, bias = (context.required_constant(index).reshape(shape) for index in (1, 2))
     return _normalized(context, source, list(range(2, len(source.shape))), scale, bias)
+
+
+def group_normalization(context: OperatorContext) -> EncryptedValue:
+    """GroupNormalization: over the channels and pixels of each group."""
+    source, groups = context.encrypted(0), context.attribute("num_groups", 0)
+    context.attribute("stash_type", 1)
+    channels = source.shape[1] if len(source.shape) > 1 else 0
+    if groups < 1 or channels % groups:
+        raise context.refuse("num_groups", groups, f"a divisor of the {channels} channels")
+    parts = channels // groups
+    ones = (1,) * (len(source.shape) - 2)
+    given = context.required_constant(1), context.required_constant(2)
+    if any(value.shape != (channels,) for value in given):
+        raise context.refuse("scale or bias of shape", given[0].shape, f"({channels},)")
+    scale, bias = (value.reshape(groups, parts, *ones) for value in given)
+    apart = EncryptedValue(source.number, (source.shape[0], groups, parts, *source.shape[2:]))
+    result = _normalized(context, apart, list(range(2, len(apart.shape))), scale, bias)
+    return EncryptedValue(result.number, source.shape)
+
+
+def normalizer(context: OperatorContext) -> EncryptedValue:
+    """Normalizer, of scikit-learn: each sample over its norm."""
+    kind = context.attribute("norm", "MAX")
+    if kind not in ("L1", "L2"):
+        raise context.refuse("norm", kind, "L1 or L2: the largest of many values takes many levels")
+    return _over_norm(context, 1 if kind == "L1" else 2, len(context.encrypted(0).shape) - 1)
+
+
+def lp_normalization(context: OperatorContext) -> EncryptedValue:
+    """LpNormalization: values over their norm along an axis."""
+    p, axis = context.attribute("p", 2), context.attribute("axis", -1)
+    if p not in (1, 2):
+        raise context.refuse("p", p, "1 or 2")
+    return _over_norm(context, p, axis % len(context.encrypted(0).shape))
+
+
+def _over_norm(context: OperatorContext, p: int, axis: int) -> EncryptedValue:
+    """x over the sum of \\|x\\|^p to the power 1 / p, with a polynomial for its inverse on the sums that
+    calibration data have."""
+    source = context.encrypted(0)
+    powers = context.function(source, absolute) if p == 1 else context.product(source, source)
+    shape = tuple(1 if place == axis else size for place, size in enumerate(source.shape))
+    total = context.scaled(average(context, powers, [axis], shape), source.shape[axis])
+    inverse = context.function(total, reciprocal if p == 1 else inverse_root, positive=True)
+    return context.product(source, context.expand(inverse, source.shape))
 
 
 def _spread(context: OperatorContext, value: Vector | None, shape: tuple[int, ...]) -> Vector | None:

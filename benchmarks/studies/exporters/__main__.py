@@ -1,0 +1,223 @@
+"""What exporters write, read: `python -m studies.exporters`.
+
+The frameworks of `studies.models`, in their environments, export small models of one operator each in every
+opset that their exporters take. Every file is read, and its graph compared with the framework's own outputs;
+those of the oldest and the newest opset are compiled with the polynomials that are chosen by default, and the
+program is run in the clear. Writes results.json and table.md; what computes something else ends the run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from harness.console import Console
+from harness.folders import BUILD, HERE, record_folder, today
+from harness.table import markdown
+from harness.targets import Unavailable, environment
+
+from studies.exporters.watching import WrongError, watch
+from studies.exporters.writing.files import SAMPLES
+
+EXPORTERS = {
+    "torch": ("TorchScript", "dynamo"),
+    "keras": ("tf2onnx",),
+    "flax": ("jax2onnx",),
+    "sklearn": ("skl2onnx", "skl2onnx double"),
+}
+"""Of each framework."""
+
+IMPORTS = {"sklearn": "skl2onnx", "torch": "torch", "keras": "tf2onnx", "flax": "jax2onnx"}
+"""A module of each environment."""
+
+FIXTURES = (
+    "TorchScript-Conv1d-13",
+    "TorchScript-GELU_by_tanh-13",
+    "TorchScript-GRU-13",
+    "TorchScript-Gather-13",
+    "TorchScript-LSTM-13",
+    "TorchScript-LayerNorm-13",
+    "TorchScript-MaxPool-13",
+    "TorchScript-PReLU-13",
+    "TorchScript-Pad-13",
+    "dynamo-ArgMax-25",
+    "dynamo-Concat-25",
+    "dynamo-GELU-25",
+    "dynamo-GRU-25",
+    "dynamo-GroupNorm-25",
+    "dynamo-HardSwish-25",
+    "dynamo-LSTM-25",
+    "dynamo-Slice-25",
+    "dynamo-Softmax-25",
+    "dynamo-Split-25",
+    "dynamo-double-25",
+    "jax2onnx-GELU_by_tanh-21",
+    "jax2onnx-LayerNorm-25",
+    "jax2onnx-LogSoftmax-25",
+    "jax2onnx-ReLU6-21",
+    "jax2onnx-Softmax-21",
+    "jax2onnx-Softplus-21",
+    "skl2onnx_double-Normalizer,_l1-13",
+    "skl2onnx-DecisionTreeClassifier-13",
+    "skl2onnx-Normalizer,_l2-22",
+    "skl2onnx-SVC,_poly-13",
+    "tf2onnx-Clip-18",
+    "tf2onnx-GELU-18",
+    "tf2onnx-GRU-18",
+    "tf2onnx-GRU_unrolled-13",
+    "tf2onnx-LSTM-13",
+    "tf2onnx-LeakyReLU-13",
+    "tf2onnx-Transpose-18",
+)
+"""What the tests of the package read."""
+
+
+def export(framework: str, folder: Path, build: Path, console: Console) -> None:
+    """Have a framework write its files, unless they are there.
+
+    Raises:
+        SystemExit: the framework cannot be set up, or fails.
+    """
+    if all((folder / f"{exporter}.json").is_file() for exporter in EXPORTERS[framework]):
+        return
+    pins = HERE / "studies" / "models" / "frameworks" / f"{framework}.txt"
+    try:
+        python = environment(framework, IMPORTS[framework], Path(sys.executable), pins, build, console)
+    except Unavailable as unavailable:
+        raise SystemExit(f"{framework}: {unavailable}") from unavailable
+    console.status(f"{framework}: exporting")
+    command = [str(python), "-m", f"studies.exporters.writing.{framework}", str(folder)]
+    with (folder / f"{framework}.log").open("w") as log:
+        subprocess.run(command, cwd=HERE, check=True, stderr=log)
+
+
+def watched(exporter: str, folder: Path) -> dict[str, Any]:
+    """What became of every file of an exporter: its versions, and for each case the results by opset.
+
+    Raises:
+        SystemExit: a file is read as something else.
+    """
+    about = json.loads((folder / f"{exporter}.json").read_text())
+    opsets, cases = about["opsets"], {}
+    for case in about["cases"]:
+        stem = f"{exporter}-{case}".replace(" ", "_")
+        arrays, found = np.load(folder / f"{stem}.npz"), {}
+        for opset in opsets:
+            path, compiled = folder / f"{stem}-{opset}.onnx", opset in (opsets[0], opsets[-1])
+            if not path.is_file():
+                found[opset] = {"not_exported": about["not_exported"][f"{case}-{opset}"]}
+                continue
+            try:
+                result = watch(path, arrays["samples"], arrays["outputs"], SAMPLES, compiled=compiled)
+            except WrongError as error:
+                raise SystemExit(f"{path.name}: {error}") from error
+            found[opset] = result.to_json()
+        cases[case] = found
+    return {"versions": about["versions"], "opsets": opsets, "cases": cases}
+
+
+def cell(found: Mapping[int, Mapping[str, Any]] | None) -> str:
+    """Opsets that are read, with the levels and the change of a program; what else became of them."""
+    if found is None:
+        return ""
+    parts = []
+    read = [opset for opset, result in found.items() if "difference" in result]
+    if read:
+        compiled = [result for result in found.values() if "depth" in result]
+        depth, change = compiled[-1]["depth"], max(result["change"] for result in compiled)
+        parts.append(f"{_span(read)}: {depth} level{'s' * (depth > 1)}, {_share(change)}")
+    for what in ("refused", "not_exported"):
+        others = [opset for opset, result in found.items() if what in result]
+        parts += [f"{_span(others)} {what.replace('_', ' ')}"] if others else []
+    return "; ".join(parts)
+
+
+def _span(opsets: Sequence[int]) -> str:
+    return f"{opsets[0]} to {opsets[-1]}" if len(opsets) > 1 else str(opsets[0])
+
+
+def _share(change: float) -> str:
+    if change < 1e-4:
+        return "exact"
+    return "below 0.1%" if change < 1e-3 else f"{change:.1%}"
+
+
+def tables(results: Mapping[str, dict[str, Any]]) -> list[str]:
+    """A table of modules and one of estimators, versions, and why files were refused."""
+    lines = [f"Watched on {today()} with {_versions(results.values())}.", ""]
+    for title, chosen in (
+        ("operator", [name for name in results if not name.startswith("skl2onnx")]),
+        ("estimator", [name for name in results if name.startswith("skl2onnx")]),
+    ):
+        names = dict.fromkeys(case for exporter in chosen for case in results[exporter]["cases"])
+        rows = [[case, *(cell(results[e]["cases"].get(case)) for e in chosen)] for case in names]
+        lines += [*markdown([title, *chosen], rows, aligned=False), ""] if chosen else []
+    reasons: dict[str, list[str]] = {}
+    for exporter, found in results.items():
+        for case, results_of_case in found["cases"].items():
+            for result in results_of_case.values():
+                if "refused" in result:
+                    reasons.setdefault(_without_node(result["refused"]), []).append(f"{case} ({exporter})")
+    for reason, where in reasons.items():
+        lines.append(f"* {', '.join(dict.fromkeys(where))}: {reason}")
+    return lines
+
+
+def _versions(results: Iterable[dict[str, Any]]) -> str:
+    found = {name: text for result in results for name, text in result["versions"].items()}
+    return ", ".join(f"{name} {text}" for name, text in found.items())
+
+
+def _without_node(reasons: str) -> str:
+    """The first reason, of whatever node."""
+    first = reasons.partition("; node ")[0]
+    return first.partition("': ")[2] or first
+
+
+def keep(folder: Path, fixtures: Path) -> None:
+    """Copy what tests read, without what exporters say of themselves and of their sources."""
+    fixtures.mkdir(parents=True, exist_ok=True)
+    for name in FIXTURES:
+        model = onnx.load(folder / f"{name}.onnx")
+        graph = model.graph
+        values = (*graph.value_info, *graph.input, *graph.output, *graph.initializer)
+        for part in (model, graph, *graph.node, *values):
+            part.doc_string = ""
+            del part.metadata_props[:]
+        (fixtures / f"{name.replace(',', '')}.onnx").write_bytes(model.SerializeToString(deterministic=True))
+
+
+def main() -> None:
+    """Export, read, compare, write."""
+    parser = argparse.ArgumentParser(prog="python -m studies.exporters", description=__doc__)
+    parser.add_argument("--exported", type=Path, help="folder of exported files (default: .build/exporters)")
+    parser.add_argument("--fixtures", type=Path, help="folder for the files that the package's tests read")
+    parser.add_argument("--build", type=Path, default=BUILD, help="folder of the frameworks' environments")
+    parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-exporters)")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    console, build = Console(), options.build.resolve()
+    folder = (options.exported or options.build / "exporters").resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    for framework in EXPORTERS:
+        export(framework, folder, build, console)
+    results = {exporter: watched(exporter, folder) for pair in EXPORTERS.values() for exporter in pair}
+    record = record_folder(options.out, "exporters")
+    (record / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+    lines = tables(results)
+    (record / "table.md").write_text("\n".join(lines) + "\n")
+    print("\n".join(lines))
+    if options.fixtures is not None:
+        keep(folder, options.fixtures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""What the package makes of an exported file."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from keywright import nn
+from keywright.nn.front_ends.client_end import load_parts
+from keywright.nn.front_ends.onnx_importer import import_model
+from keywright.nn.graph.simplify import simplify
+from keywright.nn.run.checking import run_clear
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+TOLERANCE = 2e-5
+"""Of an output, as a share of the largest or of one: single precision rounds every operation."""
+
+FOLLOWS = 1 / 8
+"""Of an output of a program, with the polynomials that are chosen by default: twice what these are chosen
+for, since samples that they are chosen on are not all."""
+
+TARGET = nn.Target(slots=1024, levels=60)
+
+
+class WrongError(Exception):
+    """What was read or compiled computes something else."""
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What became of a file.
+
+    Attributes:
+        difference: largest, of the graph with exact functions and what the client does behind it, from the
+            framework's own outputs, as a share of the largest; 0 for equal labels. None where it was refused.
+        refused: why.
+        depth: levels of the program; None where it was not compiled.
+        change: largest, of a score of the program with polynomials from that of the graph, as a share of the
+            largest score.
+    """
+
+    difference: float | None = None
+    refused: str | None = None
+    depth: int | None = None
+    change: float | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """Without what is None."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+
+def watch(path: Path, samples: Array, outputs: Array, calibration: int, *, compiled: bool) -> Watched:
+    """Read a file, compare what it computes, and compile it.
+
+    Args:
+        outputs: the framework's own, of all samples.
+        calibration: so many of the samples, the first; the program is compared on them.
+
+    Raises:
+        WrongError: an output is another one.
+    """
+    model = onnx.load(path)
+    try:
+        difference, scores = _read(model, samples, outputs)
+        if not compiled:
+            return Watched(difference)
+        typical = samples[:calibration].astype(np.float64)
+        program = nn.compile(model, TARGET, nn.Fit(calibration=typical))
+    except nn.ModelRefusedError as refusal:
+        return Watched(refused="; ".join(str(reason) for reason in refusal.exceptions))
+    found = run_clear(program, typical).reshape(calibration, -1)
+    change = float(np.abs(found - scores[:calibration]).max()) / max(float(np.abs(scores).max()), 1.0)
+    if not change < FOLLOWS:
+        raise WrongError(f"{path.name}: the program is off by {change:.3g} of the largest output")
+    return Watched(difference, None, program.depth, change)
+
+
+def _read(model: onnx.ModelProto, samples: Array, outputs: Array) -> tuple[float, Array]:
+    """The largest difference, and the graph's scores."""
+    server, client = load_parts(model)
+    read = import_model(server)
+    if read.reasons:
+        raise nn.ModelRefusedError(read.reasons)
+    graph = simplify(read.graph)
+    scores = graph.evaluate(samples.reshape(len(samples), -1).astype(np.float64))[graph.output]
+    found: Array = scores
+    if client is not None:
+        found = next(iter(replace(client, shape=read.result_shape).run(scores).values()))
+    found = found.reshape(outputs.shape)
+    if outputs.dtype.kind in "iuU":
+        if not np.array_equal(found, outputs):
+            raise WrongError(f"{int((found != outputs).sum())} of {outputs.size} labels are others")
+        return 0.0, scores
+    difference = float(np.abs(found - outputs).max() / max(float(np.abs(outputs).max()), 1.0))
+    if not difference < TOLERANCE:
+        raise WrongError(f"outputs are off by {difference:.3g} of the largest")
+    return difference, scores

@@ -1,0 +1,1 @@
+"""What frameworks export, one file for each: run in their own environments."""
