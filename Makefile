@@ -37,7 +37,7 @@ export PYO3_PYTHON := $(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help cortex-m4 cortex-m4-full cortex-m4-phases cortex-a7 demo build test rust-programs rust-test python-test check format-check lint types deny bare docs fuzz ct-test mutants bench fmt lock advisories clean \
+.PHONY: help cortex-m4 cortex-m4-full cortex-m4-phases cortex-a7 demo build test rust-programs rust-test python-test check format-check lint types deny bare docs fuzz fuzz-hour ct-test mutants bench fmt lock advisories clean \
   hw-test hw-full hw-syn hw-lint web web-demo web-test web-bench
 .DELETE_ON_ERROR:
 
@@ -69,12 +69,12 @@ format-check: $(VENV)/.installed
 	$(BIN)/ruff format --check
 
 lint: $(VENV)/.installed
-	cargo clippy --locked --workspace --all-targets --features keywright-python/insecure -- -D warnings
+	cargo clippy --locked --workspace --all-targets --features keywright-python/insecure,keywright-fuzz/libfuzzer -- -D warnings
 	cargo clippy --locked -p keywright-python -- -D warnings
 	$(BIN)/ruff check
 
 types: build $(HARDWARE_VENV)/.installed
-	$(BIN)/mypy python scripts examples
+	$(BIN)/mypy python scripts examples fuzz
 	$(BIN)/mypy benchmarks
 	MYPYPATH=$(HARDWARE_PYTHON) $(BIN)/mypy --python-executable $(HARDWARE_BIN)/python --exclude 'hardware/(build|\.venv)' hardware
 	MYPYPATH=python $(BIN)/stubtest keywright._core --mypy-config-file pyproject.toml
@@ -97,8 +97,24 @@ docs: build ## Build the site of the documentation into target/site/html, check 
 	$(BIN)/python scripts/build_site.py --rustdoc target/doc
 	$(BIN)/python scripts/run_snippets.py $(PAGES)
 
-fuzz: ## Run the fuzz targets for a minute in all, on stable Rust
-	cargo run --locked --bin keywright-fuzz -- --seconds 60
+# libFuzzer's own flags of the compiler, on stable Rust. What is instrumented is for nothing else, so it has a folder of its own; with --target,
+# what runs while it is built is not. A C++ compiler makes libFuzzer.
+FUZZ_FLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+  -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares
+FUZZ_BUILD := target/fuzz
+FUZZ = program=; \
+  if ! command -v c++ > /dev/null; then echo "SKIPPED the byte formats: there is no C++ compiler"; else \
+    host=$$(rustc --print host-tuple) && \
+    RUSTFLAGS="$(FUZZ_FLAGS)" cargo build --locked --target $$host --target-dir $(FUZZ_BUILD) -p keywright-fuzz --features linked || exit 1; \
+    program="--program $(FUZZ_BUILD)/$$host/debug/keywright-fuzz"; \
+  fi; \
+  $(BIN)/python fuzz/run.py $$program
+
+fuzz: build ## Fuzz every reader, guided by coverage, for a minute in all
+	@$(FUZZ) --seconds 60
+
+fuzz-hour: build ## Fuzz for an hour, keep what reaches new code in fuzz/corpus, and write a record to OUT
+	@$(FUZZ) --seconds 3600 --rounds 6 --keep $(if $(OUT),--out $(OUT))
 
 # Without a branch on a secret bit, which the program makes on purpose, valgrind would see nothing.
 ct-test: ## Run what touches secrets under valgrind, to which they are undefined (skipped where it is missing)

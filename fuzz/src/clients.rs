@@ -2,22 +2,33 @@
 
 use std::sync::OnceLock;
 
+use keywright_ckks::{CkksLiteral, CkksParameters};
 use keywright_client::{
-    Answer, Client, ClientError, ClientParameters, Encryptor, Form, Layout, PublicKey, SmallEngine,
-    expand_secret, read_secret, reduction::Montgomery, write_secret,
+    Answer, Client, ClientError, ClientParameters, Encryptor, Form, KeyIdentity, Layout, PublicKey,
+    SmallEngine, expand_secret, read_secret, reduction::Montgomery, write_secret,
 };
+use keywright_ring::sampling::SecretRng;
+use keywright_rlwe::{ParametersLiteral, SecretKey, Security};
 use keywright_thin_server as server;
+use keywright_wire::WireSecret;
 
-use crate::targets::{Target, context, is_old};
+use crate::Target;
+use crate::targets::{context, is_old};
 
-/// All targets.
-pub const TARGETS: [(&str, Target); 5] = [
+/// Readers of clients, and of a server for them.
+pub(crate) const TARGETS: [(&str, Target); 5] = [
     ("client_parameters", parameters),
     ("client_answer", answer),
     ("client_upload", upload),
     ("client_public_key", public_key),
     ("client_secret", secret),
 ];
+
+/// Makes what the targets share.
+pub(crate) fn prepare() {
+    client_parameters();
+    rings();
+}
 
 fn client_parameters() -> &'static ClientParameters {
     static CONTEXT: OnceLock<ClientParameters> = OnceLock::new();
@@ -40,7 +51,16 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let thin = client_parameters();
     let numbers: Vec<i64> = (0..thin.capacity() as i64).map(|i| 1000 * i).collect();
     let mut client = Client::generate(thin, &mut entropy(1)).expect("the parameters are a client's");
-    let mut seeds = vec![Vec::new(), Vec::new(), client.secret_bytes().expect("it is written").to_vec()];
+    let (full, ring) = rings();
+    let alone = Client::generate(ring, &mut entropy(3)).expect("the parameters are a client's");
+    let rng = &mut SecretRng::from_entropy(&[4; 32].into());
+    let both = SecretKey::sample(full.rlwe(), rng).expect("the parameters have a secret");
+    let mut seeds = vec![
+        Vec::new(),
+        Vec::new(),
+        alone.secret_bytes().expect("it is written").to_vec(),
+        both.to_secret_bytes(full.rlwe()).expect("it is written").to_vec(),
+    ];
     thin.write_to(&mut seeds[0]).expect("it is written");
     client.public_key(&mut seeds[1]).expect("it is written");
     let mut sender = Encryptor::new(thin, &seeds[1], &mut entropy(2)).expect("the key is a key");
@@ -84,12 +104,35 @@ fn public_key(bytes: &[u8]) -> bool {
     PublicKey::<u64>::read(client_parameters(), bytes).is_ok()
 }
 
+/// Parameters with a smaller ring, whose secret follows in a client's file; a client has the file, and a use for the first secret.
+fn rings() -> &'static (CkksParameters, ClientParameters) {
+    static CONTEXT: OnceLock<(CkksParameters, ClientParameters)> = OnceLock::new();
+    CONTEXT.get_or_init(|| {
+        let bits = ParametersLiteral::from_bits(11, &[50, 40], &[61]).expect("the primes exist");
+        let rlwe = ParametersLiteral { security: Security::InsecureForExperiments, ..bits };
+        let literal = CkksLiteral { rlwe: rlwe.with_subrings(&[(10, 0, None)]), log_scale: 37.5 };
+        let parameters = CkksParameters::new(literal).expect("the parameters are some");
+        let layout = Layout::Slots { log_slots: 5, complex: true };
+        let thin = server::parameters_at(&parameters, 1 << 40, 20, layout).expect("they are a client's");
+        (parameters, thin)
+    })
+}
+
+/// A client's secret file, by a client and by the full library. A client does not know which smaller rings there are: it takes the
+/// file of any.
 fn secret(bytes: &[u8]) -> bool {
-    let Ok(packed) = read_secret(client_parameters(), bytes) else { return false };
-    let mut written = Vec::new();
-    write_secret(client_parameters(), packed, &mut written).expect("what loads can be written");
-    // Secrets of smaller rings may follow: they are another reader's.
-    let followed = written.len() < bytes.len();
-    assert!(is_old(bytes) || followed || written == bytes, "another encoding loads");
+    let (full, thin) = rings();
+    let whole = SecretKey::from_secret_bytes(bytes, full.rlwe()).ok();
+    let Ok(packed) = read_secret(thin, bytes) else {
+        assert!(whole.is_none(), "the full library takes what a client refuses");
+        return false;
+    };
+    let smaller = bytes.len() - {
+        let mut written = Vec::new();
+        write_secret(thin, packed, &mut written).expect("what loads can be written");
+        assert!(is_old(bytes) || written.len() < bytes.len() || written == bytes, "another encoding loads");
+        written.len() - if is_old(bytes) { KeyIdentity::BYTES } else { 0 }
+    };
+    assert_eq!(whole.is_some(), smaller == packed.len() / 2, "the full library refuses what a client takes");
     true
 }

@@ -1,4 +1,8 @@
 //! Mutations that know the frame of an object, so that most inputs get past the checksums.
+//!
+//! What changes bytes is libFuzzer; here it is told where, and what follows from it is written anew: lengths, identities, checksums.
+
+use std::ops::Range;
 
 use sha2::{Digest, Sha256};
 
@@ -11,6 +15,8 @@ const SUMMARY: usize = 12;
 const DESCRIPTOR_LEN: usize = 32;
 const BODY_LEN: usize = 36;
 const DESCRIPTOR: usize = 44;
+const CHECKSUM: usize = 4;
+const SHORTEST: usize = DESCRIPTOR + 2 * CHECKSUM;
 /// Kinds whose fingerprint follows from their own descriptor.
 const PARAMETERS: u16 = 0x0001;
 const CKKS_PARAMETERS: u16 = 0x0101;
@@ -18,40 +24,111 @@ const BFV_PARAMETERS: u16 = 0x0201;
 /// A secret: its descriptor is the identity of the key, which follows from the body.
 const SECRET: u16 = 0x8001;
 const KEY_IDENTITY: usize = 16;
-/// Inputs are kept below this, so that a run stays fast.
-const LONGEST: usize = 1 << 18;
+/// Most bytes that one mutation puts in.
+const ROOM: usize = 64;
 
-fn descriptor_len(object: &[u8]) -> usize {
-    u32::from_le_bytes(object[DESCRIPTOR_LEN..BODY_LEN].try_into().unwrap_or_default()) as usize
+/// libFuzzer's mutation: of the first `size` bytes, which become at most `max_size`. Returns how many there are.
+pub type Change = fn(data: &mut [u8], size: usize, max_size: usize) -> usize;
+
+/// Mutates an object of `size` bytes in a buffer of at least `max_size`, and says how many it has. Nine out of ten have correct
+/// checksums.
+pub fn mutate(data: &mut [u8], size: usize, max_size: usize, seed: u32, change: Change) -> usize {
+    let mut random = Random(seed.into());
+    let mut object = data[..size].to_vec();
+    strike(&mut object, &mut random, change);
+    object.truncate(max_size);
+    if random.below(10) != 0 {
+        reseal(&mut object);
+    }
+    data[..object.len()].copy_from_slice(&object);
+    object.len()
+}
+
+/// Changes the whole, the header, the descriptor, the body, or an object within the body in the same way.
+fn strike(object: &mut Vec<u8>, random: &mut Random, change: Change) {
+    let Some([end, last]) = parts(object) else {
+        let len = object.len();
+        return splice(object, 0..len, change);
+    };
+    match random.below(10) {
+        0 => splice(object, 0..object.len(), change),
+        1 | 2 => {
+            // It stays as long as it is.
+            let _ = change(&mut object[..DESCRIPTOR], DESCRIPTOR, DESCRIPTOR);
+        }
+        3..=5 => splice_adjusted(object, DESCRIPTOR..end, random, change),
+        6 | 7 => splice_adjusted(object, end + CHECKSUM..last, random, change),
+        _ => {
+            let inner = objects_within(object, end + CHECKSUM..last);
+            let Some(range) = inner.get(random.below(inner.len())).cloned() else {
+                return splice_adjusted(object, DESCRIPTOR..end, random, change);
+            };
+            let (old, mut part) = (object.len(), object[range.clone()].to_vec());
+            strike(&mut part, random, change);
+            object.splice(range, part);
+            adjust(object, old, BODY_LEN);
+        }
+    }
+}
+
+fn splice(object: &mut Vec<u8>, range: Range<usize>, change: Change) {
+    let len = range.len();
+    let mut part = object[range.clone()].to_vec();
+    part.resize(len + ROOM, 0);
+    let changed = change(&mut part, len, len + ROOM);
+    object.splice(range, part[..changed].iter().copied());
+}
+
+/// Three times out of four the frame states the new length.
+fn splice_adjusted(object: &mut Vec<u8>, range: Range<usize>, random: &mut Random, change: Change) {
+    let (old, field) = (object.len(), if range.start == DESCRIPTOR { DESCRIPTOR_LEN } else { BODY_LEN });
+    splice(object, range, change);
+    if random.below(4) != 0 {
+        adjust(object, old, field);
+    }
+}
+
+/// Adds to a length of the frame by how much the object has become longer.
+fn adjust(object: &mut [u8], old: usize, field: usize) {
+    let width = if field == DESCRIPTOR_LEN { 4 } else { 8 };
+    let mut stated = [0; 8];
+    stated[..width].copy_from_slice(&object[field..field + width]);
+    let grown = (object.len() as u64).wrapping_sub(old as u64);
+    let stated = u64::from_le_bytes(stated).wrapping_add(grown).to_le_bytes();
+    object[field..field + width].copy_from_slice(&stated[..width]);
+}
+
+/// Where the descriptor and the body end, by the stated length of the descriptor and that of the object; None if it is too short for a frame.
+fn parts(object: &[u8]) -> Option<[usize; 2]> {
+    let last = object.len().checked_sub(CHECKSUM).filter(|_| object.len() >= SHORTEST)?;
+    let stated = u32::from_le_bytes(object[DESCRIPTOR_LEN..BODY_LEN].try_into().ok()?) as usize;
+    Some([DESCRIPTOR.saturating_add(stated).min(last - CHECKSUM), last])
+}
+
+/// Objects in a range, each up to the next.
+fn objects_within(object: &[u8], range: Range<usize>) -> Vec<Range<usize>> {
+    let starts: Vec<usize> = range.clone().filter(|&at| object[at..range.end].starts_with(MAGIC)).collect();
+    let ends = starts.iter().skip(1).copied().chain([range.end]);
+    starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect()
 }
 
 /// Writes the checksums of an object anew, those of the objects inside it first.
 pub fn reseal(object: &mut [u8]) {
-    if object.len() < DESCRIPTOR + 8 {
-        return;
-    }
-    let last = object.len() - 4;
-    let end = DESCRIPTOR.saturating_add(descriptor_len(object)).min(last - 4);
-    let inner: Vec<usize> = (end + 4..last).filter(|&at| object[at..last].starts_with(MAGIC)).collect();
-    for (k, &start) in inner.iter().enumerate() {
-        let stop = inner.get(k + 1).copied().unwrap_or(last);
-        reseal_frame(&mut object[start..stop]);
+    let Some([end, last]) = parts(object) else { return };
+    for range in objects_within(object, end + CHECKSUM..last) {
+        reseal_frame(&mut object[range]);
     }
     reseal_frame(object);
 }
 
 fn reseal_frame(object: &mut [u8]) {
-    if object.len() < DESCRIPTOR + 8 {
-        return;
-    }
-    let last = object.len() - 4;
-    let end = DESCRIPTOR.saturating_add(descriptor_len(object)).min(last - 4);
+    let Some([end, last]) = parts(object) else { return };
     identify(object, end);
     identify_key(object, end, last);
     let mut checksum = crc32fast::Hasher::new();
     checksum.update(&object[..end]);
-    object[end..end + 4].copy_from_slice(&checksum.clone().finalize().to_le_bytes());
-    checksum.update(&object[end + 4..last]);
+    object[end..end + CHECKSUM].copy_from_slice(&checksum.clone().finalize().to_le_bytes());
+    checksum.update(&object[end + CHECKSUM..last]);
     object[last..].copy_from_slice(&checksum.finalize().to_le_bytes());
 }
 
@@ -66,124 +143,67 @@ fn identify(object: &mut [u8], end: usize) {
         return;
     }
     let fields = &object[encoding];
-    let summary = [fields[0], fields[6], fields[7], fields[1]];
+    let summary = [fields[0], fields[6], fields[7], fields[1] & 1];
     let digest = Sha256::new().chain_update(b"keywright parameters").chain_update(fields).finalize();
-    overwrite(object, SUMMARY, &summary);
-    overwrite(object, SUMMARY + 4, &digest[..16]);
+    object[SUMMARY..SUMMARY + 4].copy_from_slice(&summary);
+    object[SUMMARY + 4..SUMMARY + 20].copy_from_slice(&digest[..16]);
 }
 
-/// Where one mutation strikes: anywhere, in the header, in the descriptor, or in the body.
-/// A secret is of its own key: writes the identity anew.
+/// A secret is of its own key: writes the identity anew. Where secrets of smaller rings follow it, its own is the largest power of two.
 fn identify_key(object: &mut [u8], end: usize, last: usize) {
     let kind = u16::from_le_bytes([object[KIND], object[KIND + 1]]);
-    if kind == SECRET && end == DESCRIPTOR + KEY_IDENTITY {
-        let found = Sha256::new_with_prefix("keywright key identity").chain_update(&object[end + 4..last]);
+    let body = end + CHECKSUM..last;
+    if kind == SECRET && end == DESCRIPTOR + KEY_IDENTITY && !body.is_empty() {
+        let own = body.start..body.start + (1 << body.len().ilog2());
+        let found = Sha256::new_with_prefix("keywright key identity").chain_update(&object[own]);
         object[DESCRIPTOR..end].copy_from_slice(&found.finalize()[..KEY_IDENTITY]);
     }
 }
 
-fn place(object: &[u8], random: &mut Random) -> usize {
-    let end = (DESCRIPTOR + descriptor_len(object)).min(object.len());
-    match random.below(8) {
-        0 => random.below(object.len()),
-        1 => random.below(DESCRIPTOR),
-        2..=5 if end > DESCRIPTOR => DESCRIPTOR + random.below(end - DESCRIPTOR),
-        _ => end + random.below(object.len() - end),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn overwrite(object: &mut [u8], at: usize, bytes: &[u8]) {
-    for (target, source) in object.iter_mut().skip(at).zip(bytes) {
-        *target = *source;
+    fn golden(name: &str) -> Vec<u8> {
+        std::fs::read(crate::root().join("../vectors/wire/v2").join(name)).unwrap()
     }
-}
 
-/// One mutation. `other` is another object to take parts from.
-fn step(object: &mut Vec<u8>, other: &[u8], random: &mut Random) {
-    if object.len() < DESCRIPTOR + 8 {
-        object.extend_from_slice(other);
-        return;
+    /// One byte more at the end, as libFuzzer may decide.
+    fn longer(data: &mut [u8], size: usize, max_size: usize) -> usize {
+        let new = (size + 1).min(max_size);
+        data[new - 1] = 7;
+        new
     }
-    let at = place(object, random);
-    match random.below(13) {
-        0..=2 => {
-            if let Some(byte) = object.get_mut(at) {
-                *byte ^= 1 << random.below(8);
+
+    #[test]
+    fn what_is_sealed_is_sealed_again_as_it_was() {
+        for name in ["parameters.kw", "secret_key.kw", "key_set.kw", "bfv_parameters.kw"] {
+            let object = golden(name);
+            let mut sealed = object.clone();
+            reseal(&mut sealed);
+            assert_eq!(sealed, object, "{name}");
+        }
+    }
+
+    #[test]
+    fn lengths_and_checksums_follow_what_is_put_in() {
+        let object = golden("public_key.kw");
+        let [end, last] = parts(&object).unwrap();
+        let mut longer_ones = [0; 2];
+        for seed in 0..200 {
+            let mut data = object.clone();
+            data.resize(object.len() + ROOM, 0);
+            let size = mutate(&mut data, object.len(), object.len() + ROOM, seed, longer);
+            data.truncate(size);
+            let mut sealed = data.clone();
+            reseal(&mut sealed);
+            if sealed == data && size == object.len() + 1 {
+                let [new_end, new_last] = parts(&data).unwrap();
+                longer_ones[0] += usize::from([new_end, new_last] == [end + 1, last + 1]);
+                let body = u64::from_le_bytes(data[BODY_LEN..DESCRIPTOR].try_into().unwrap());
+                longer_ones[1] += usize::from(body == (last - end - CHECKSUM + 1) as u64);
             }
         }
-        3 => overwrite(object, at, &[random.interesting() as u8]),
-        4 => {
-            let width = 1 << random.below(4);
-            overwrite(object, at, &random.interesting().to_le_bytes()[..width]);
-        }
-        5 => overwrite(object, BODY_LEN, &random.interesting().to_le_bytes()),
-        6 => {
-            let near = descriptor_len(object).wrapping_add(random.below(9)).wrapping_sub(4) as u32;
-            let len = if random.below(2) == 0 { near } else { random.interesting() as u32 };
-            overwrite(object, DESCRIPTOR_LEN, &len.to_le_bytes());
-        }
-        7 => overwrite(object, KIND, &other[KIND..KIND + 2]),
-        8 => object.truncate(random.below(object.len())),
-        9 => {
-            // Bytes cut out or put in, with the lengths adjusted to them or not.
-            let at = at.min(object.len());
-            let count = random.below(40).min(object.len() - at);
-            let in_descriptor = (DESCRIPTOR..DESCRIPTOR + descriptor_len(object)).contains(&at);
-            let old = object.len();
-            if random.below(2) == 0 {
-                object.drain(at..at + count);
-            } else {
-                let bytes: Vec<u8> = (0..count).map(|_| random.word() as u8).collect();
-                object.splice(at..at, bytes);
-            }
-            if random.below(4) != 0 && at >= DESCRIPTOR {
-                adjust(object, old, in_descriptor);
-            }
-        }
-        10 => {
-            let from = place(other, random);
-            let count = random.below(64).min(other.len() - from);
-            overwrite(object, at, &other[from..from + count]);
-        }
-        11 => {
-            let run = vec![if random.below(2) == 0 { 0xFF } else { 0 }; random.below(64)];
-            overwrite(object, at, &run);
-        }
-        _ => {
-            // A header with the body of another object.
-            let end = (DESCRIPTOR + descriptor_len(object)).min(object.len());
-            let other_end = (DESCRIPTOR + descriptor_len(other)).min(other.len());
-            object.truncate(end);
-            object.extend_from_slice(&other[other_end..]);
-        }
+        assert!(longer_ones.iter().all(|&count| count > 10), "{longer_ones:?}");
     }
-    object.truncate(LONGEST);
-}
-
-/// Corrects the length of the descriptor or the body for bytes put in or cut out.
-fn adjust(object: &mut [u8], old: usize, in_descriptor: bool) {
-    let (new, old) = (object.len() as u64, old as u64);
-    if object.len() < DESCRIPTOR {
-        return;
-    }
-    if in_descriptor {
-        let len = (descriptor_len(object) as u64).wrapping_add(new).wrapping_sub(old) as u32;
-        overwrite(object, DESCRIPTOR_LEN, &len.to_le_bytes());
-    } else {
-        let len = u64::from_le_bytes(object[BODY_LEN..DESCRIPTOR].try_into().unwrap_or_default());
-        overwrite(object, BODY_LEN, &len.wrapping_add(new).wrapping_sub(old).to_le_bytes());
-    }
-}
-
-/// A mutated copy of one of the seeds. Nine out of ten have correct checksums.
-pub fn mutate(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
-    let mut object = seeds[random.below(seeds.len())].clone();
-    let other = &seeds[random.below(seeds.len())];
-    for _ in 0..=random.below(3) {
-        step(&mut object, other, random);
-    }
-    if random.below(10) != 0 {
-        reseal(&mut object);
-    }
-    object
 }

@@ -15,7 +15,6 @@ use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::SecretKey;
 use sha2::{Digest, Sha256};
 
-use crate::random::Random;
 use crate::targets;
 
 /// Of the header, as in `crates/pool/src/file/data.rs`: magic, identifier, two fingerprints, three numbers.
@@ -26,7 +25,6 @@ const RECORD: usize = 32;
 const IDENTITY: std::ops::Range<usize> = 8..16;
 /// Where the slots begin, and the second record.
 const PAGE: usize = 4096;
-const SWITCHES: usize = FIELDS + 2 * RECORD;
 const FILE_KEY: [u8; 32] = [7; 32];
 
 fn rng(byte: u8) -> SecretRng {
@@ -40,11 +38,9 @@ fn secret() -> &'static SecretKey {
     })
 }
 
-/// A folder of this process, in memory where the system has one.
+/// A folder of this process.
 fn folder() -> PathBuf {
-    let memory = PathBuf::from("/dev/shm");
-    let parent = if memory.is_dir() { memory } else { std::env::temp_dir() };
-    parent.join(format!("keywright-fuzz-{}", process::id()))
+    std::env::temp_dir().join(format!("keywright-fuzz-{}", process::id()))
 }
 
 fn options() -> PoolFileOptions {
@@ -68,10 +64,16 @@ pub fn clean() {
     let _ = fs::remove_dir_all(folder());
 }
 
+/// Makes the folder of the files.
+pub(crate) fn prepare() {
+    secret();
+    fs::create_dir_all(folder().join("register")).expect("a temporary folder can be made");
+}
+
 /// A file with two entries.
 pub fn seeds() -> Vec<Vec<u8>> {
     clean();
-    fs::create_dir_all(folder()).expect("a temporary folder can be made");
+    prepare();
     let mut file = PoolFile::open(&options(), secret(), 0, rng(2)).expect("there is no such file yet");
     let zeros: Vec<_> =
         (0..2).map(|_| secret().encrypt_zero(0, &mut rng(3)).expect("level 0 exists")).collect();
@@ -84,40 +86,17 @@ pub fn seeds() -> Vec<Vec<u8>> {
     input.append(&mut records);
     input.push(0);
     input.extend_from_slice(&data[PAGE..]);
+    clean();
     vec![input]
 }
 
-/// A mutated copy: mostly of the fields, so that slots stay readable.
-pub fn mutate(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
-    let mut input = seeds[random.below(seeds.len())].clone();
-    for _ in 0..=random.below(3) {
-        let fields = random.below(4) != 0;
-        let at = random.below(if fields { SWITCHES + 1 } else { input.len() });
-        let word = random.interesting().to_le_bytes();
-        match random.below(5) {
-            0 => input[at] ^= 1 << random.below(8),
-            1 => input[at] = word[0],
-            2 => input.truncate((SWITCHES + 1).max(input.len() - random.below(80))),
-            3 => input.extend(vec![0; random.below(80)]),
-            // A whole number: those of the header lie at its end, those of records are aligned to their start.
-            _ => {
-                let places = [FIELDS - 16, FIELDS - 8].into_iter().chain((FIELDS..SWITCHES).step_by(8));
-                let at = places.clone().nth(random.below(places.count())).unwrap_or(FIELDS);
-                input[at..at + 8].copy_from_slice(&word);
-            }
-        }
-    }
-    input
-}
-
 /// Writes the files of an input and uses them; says whether they opened.
-pub fn target(input: &[u8]) -> bool {
+pub(crate) fn target(input: &[u8]) -> bool {
     let Some((fields, rest)) = input.split_at_checked(FIELDS) else { return false };
     let Some((records, rest)) = rest.split_at_checked(2 * RECORD) else { return false };
     let Some((switches, slots)) = rest.split_first() else { return false };
     let (id, options) = (&fields[ID], options());
     let register = folder().join("register");
-    fs::create_dir_all(&register).expect("a temporary folder can be made");
     let spoil = |bit: u8, mut bytes: Vec<u8>| {
         bytes[0] ^= switches >> bit & 1;
         bytes

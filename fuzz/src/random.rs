@@ -15,17 +15,4 @@ impl Random {
     pub fn below(&mut self, bound: usize) -> usize {
         (self.word() % bound.max(1) as u64) as usize
     }
-
-    /// Numbers at which readers break.
-    pub fn interesting(&mut self) -> u64 {
-        let power = 1u64 << self.below(64);
-        match self.below(6) {
-            0 => self.below(8) as u64,
-            1 => power,
-            2 => power.wrapping_sub(1),
-            3 => u64::MAX - self.below(64) as u64,
-            4 => power | self.below(256) as u64,
-            _ => self.word(),
-        }
-    }
 }

@@ -1,7 +1,6 @@
 //! What is fuzzed: every reader, as a function of bytes.
 //!
-//! A target says whether it accepted its input. It panics if an accepted input is not written back as it was: there is one
-//! encoding of every object.
+//! A target panics if an accepted input is not written back as it was: there is one encoding of every object.
 
 use std::io::Cursor;
 use std::sync::OnceLock;
@@ -19,11 +18,10 @@ use keywright_wire::{
     FORMAT_VERSION, KeySetFile, KeySetReader, KeySetWriter, MAGIC, Wire, WireSecret, inspect,
 };
 
-/// A reader under test.
-pub type Target = fn(&[u8]) -> bool;
+use crate::Target;
 
-/// All targets.
-pub const TARGETS: [(&str, Target); 22] = [
+/// Readers of `keywright-wire`.
+pub(crate) const TARGETS: [(&str, Target); 22] = [
     ("inspect", inspect_object),
     ("parameters", parameters),
     ("public_key", rlwe::<PublicKey>),
@@ -49,7 +47,7 @@ pub const TARGETS: [(&str, Target); 22] = [
 ];
 
 /// The parameters of `vectors/wire`.
-pub fn context() -> &'static CkksParameters {
+pub(crate) fn context() -> &'static CkksParameters {
     static CONTEXT: OnceLock<CkksParameters> = OnceLock::new();
     CONTEXT.get_or_init(|| {
         let bits = ParametersLiteral::from_bits(10, &[50, 40, 61], &[61]).expect("the primes exist");
@@ -60,7 +58,7 @@ pub fn context() -> &'static CkksParameters {
 }
 
 /// The same for BFV.
-pub fn bfv_context() -> &'static BfvParameters {
+pub(crate) fn bfv_context() -> &'static BfvParameters {
     static CONTEXT: OnceLock<BfvParameters> = OnceLock::new();
     CONTEXT.get_or_init(|| {
         let rlwe = context().rlwe().literal().clone();

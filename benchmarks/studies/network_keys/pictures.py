@@ -21,16 +21,15 @@ Shares = tuple[float, float, float]
 
 def draw_figure_7(planned: Mapping[tuple[str, str], Planned], path: Path) -> None:
     """Keys, bytes and time of one layer, by encoding and whose keys they are."""
-    figure = new_figure(11, 4.6)
-    figure.suptitle("ARK (Chan et al. 2024), figure 7, redrawn: the rotation keys of one layer")
+    figure = new_figure(11, 4.2)
     panels = figure.subplots(1, 3)
     names = list(planned)
     printed = {(layer.encoding, layer.whose): layer for layer in FIGURE_7}
     own = {encoding: (encoding, "ConvFHE") for encoding, _ in names}
     for axes, title, attribute in (
         (panels[0], "rotation keys", "keys"),
-        (panels[1], "bytes of keys, GB", "gigabytes"),
-        (panels[2], "time / ConvFHE's", "milliseconds"),
+        (panels[1], "GB", "gigabytes"),
+        (panels[2], "time, of ConvFHE's", "milliseconds"),
     ):
         for place, name in enumerate(names):
             base = own[name[0]] if attribute == "milliseconds" else None
@@ -47,7 +46,7 @@ def draw_figure_7(planned: Mapping[tuple[str, str], Planned], path: Path) -> Non
         axes.margins(y=0.18)
         for at, word in ((0, "slots"), (first, "coefficients")):
             axes.text(at - 0.42, 0.97, word, transform=axes.get_xaxis_transform(), va="top", fontsize="small")
-    _legend(figure, (("paper, measured", PAPER[1]), ("here, predicted", OURS[0]), ("optimal, predicted", OURS[2])))
+    _legend(figure, (("paper", PAPER[1]), ("here", OURS[0]), ("optimal", OURS[2])))
     _save(figure, path)
 
 
@@ -66,8 +65,7 @@ def draw_figure_8(
     paper: Mapping[tuple[str, str], Sequence[Shares]], ours: Mapping[str, Mapping[str, Shares]], path: Path
 ) -> None:
     """Memory saved, time added and key generation saved, in percent of ConvFHE's, by setting."""
-    figure = new_figure(11, 9.4)
-    figure.suptitle("ARK (Chan et al. 2024), figure 8, redrawn: changes from ConvFHE's keys, by network")
+    figure = new_figure(11, 9)
     bars = [
         (f"paper, {short}, {case}", colour, name, index)
         for (name, short, index, case), colour in zip(

@@ -3,14 +3,18 @@
 use keywright_frame::packing::{pack_ternary, packed_len, packed_ternary_len, unpack, unpack_ternary};
 use keywright_frame::{FieldReader, Kind};
 use keywright_ring::sampling::{SecretRng, gaussian, sparse_ternary, ternary};
-use keywright_ring::{Seed, StreamId};
-use keywright_rlwe::{ENCRYPTION_STREAM, KeyIdentity, PUBLIC_KEY_STREAM, RlweError, SecretDistribution};
+use keywright_ring::{MIN_LOG_N, Seed, StreamId};
+use keywright_rlwe::{
+    ENCRYPTION_STREAM, KeyIdentity, MAX_SUBRINGS, PUBLIC_KEY_STREAM, RlweError, SecretDistribution,
+};
 use zeroize::Zeroizing;
 
 use crate::engine::{BLOCK, CHUNK, Engine, values};
 use crate::error::require_len;
 use crate::objects::{Object, ObjectWriter, unpack_canonical};
 use crate::{ClientError, ClientParameters, Sink, Word};
+
+const WHAT: &str = "the secret key";
 
 /// Bytes of a packed secret: two bits a coefficient.
 pub const fn secret_bytes(log_n: u32) -> usize {
@@ -82,23 +86,34 @@ pub fn write_secret(
     object.finish()
 }
 
-/// The packed secret of such an object: a part of `bytes`. Secrets of smaller rings, which follow it where the server's parameters
-/// have some, are left: they fill less than it does.
+/// The packed secret of such an object: a part of `bytes`. Secrets of smaller rings follow it where the server's parameters have some.
+/// A client has no use for them, and refuses what are none.
 ///
 /// # Errors
 /// [`ClientError::Format`], [`ClientError::Checksum`], [`ClientError::ForeignParameters`]; [`ClientError::Range`] for a Hamming weight that
 /// no sampled secret has; [`ClientError::Rlwe`] for the identity of another secret.
 pub fn read_secret<'b>(parameters: &ClientParameters, bytes: &'b [u8]) -> Result<&'b [u8], ClientError> {
-    const WHAT: &str = "the secret key";
     let object = Object::read(WHAT, bytes)?;
     let len = secret_bytes(parameters.log_n());
     let with_smaller = object.body.len().clamp(len, 2 * len - 1);
     object.require(Kind::SecretKey, &parameters.literal().identity, with_smaller)?;
     object.fields().finish()?;
+    let (own, smaller) = object.body.split_at(len);
+    check_secret(own, parameters.literal().secret)?;
+    check_smaller(smaller)?;
+    let (left_key, right_key) = (object.key, KeyIdentity::of_packed(own));
+    if object.has_key() && left_key != right_key {
+        let (left, right) = ("the header of the secret", "the secret");
+        return Err(RlweError::KeyMismatch { left, right, left_key, right_key }.into());
+    }
+    Ok(own)
+}
+
+/// Whether it is ternary, and of a weight that its distribution has. Its length is that of a ring. Nothing branches on a coefficient.
+fn check_secret(packed: &[u8], secret: SecretDistribution) -> Result<(), ClientError> {
     let mut coefficients = values();
     let (mut invalid, mut weight) = (0, 0);
-    let own = &object.body[..len];
-    for part in own.chunks(BLOCK / 4) {
+    for part in packed.chunks(BLOCK / 4) {
         let coefficients = &mut coefficients[..4 * part.len()];
         invalid += unpack_ternary(part, coefficients);
         weight += coefficients.iter().map(|c| c.unsigned_abs()).sum::<u64>();
@@ -106,15 +121,24 @@ pub fn read_secret<'b>(parameters: &ClientParameters, bytes: &'b [u8]) -> Result
     if invalid > 0 {
         return Err(ClientError::Format { what: WHAT, problem: "coefficients that are not ternary" });
     }
-    let weights = parameters.literal().secret.weights(parameters.n());
+    let weights = secret.weights(4 * packed.len());
     let (min, max) = (*weights.start() as u64, *weights.end() as u64);
-    crate::error::in_range("nonzero coefficients of a secret", weight, min, max)?;
-    let (left_key, right_key) = (object.key, KeyIdentity::of_packed(own));
-    if object.has_key() && left_key != right_key {
-        let (left, right) = ("the header of the secret", "the secret");
-        return Err(RlweError::KeyMismatch { left, right, left_key, right_key }.into());
+    crate::error::in_range("nonzero coefficients of a secret", weight, min, max)
+}
+
+/// Secrets of smaller rings, from the largest down. Each ring is smaller than the one before and its degree a power of two, so that the
+/// bits of their length are the rings.
+fn check_smaller(mut packed: &[u8]) -> Result<(), ClientError> {
+    let rings = packed.len().count_ones() as usize;
+    if !packed.len().is_multiple_of(secret_bytes(MIN_LOG_N)) || rings > MAX_SUBRINGS {
+        return Err(ClientError::Format { what: WHAT, problem: "a length that no rings have together" });
     }
-    Ok(own)
+    while !packed.is_empty() {
+        let (ring, rest) = packed.split_at(1 << packed.len().ilog2());
+        check_secret(ring, SecretDistribution::Ternary)?;
+        packed = rest;
+    }
+    Ok(())
 }
 
 /// One half of a public key, in evaluation form.

@@ -1,7 +1,9 @@
+use keywright_ckks::{CkksLiteral, CkksParameters};
 use keywright_client::{
     Answer, Client, ClientError, ClientLiteral, ClientParameters, Encryptor, Form, Layout, SinkError,
 };
-use keywright_rlwe::{RlweError, SecretDistribution, SecretKey};
+use keywright_ring::sampling::SecretRng;
+use keywright_rlwe::{ParametersLiteral, RlweError, SecretDistribution, SecretKey, Security};
 use keywright_thin_server::{self as server, ServerError};
 use keywright_wire::WireSecret;
 
@@ -171,4 +173,42 @@ fn parameters_that_protect_nobody_are_refused() {
         assert!(matches!(refused(&change), ClientError::Range { .. } | ClientError::Ring(_)));
     }
     let _ = entry_of(&parameters, 8);
+}
+
+#[test]
+fn secrets_of_smaller_rings_are_read_to_the_end() {
+    let bits = ParametersLiteral::from_bits(11, &[50, 40], &[61]).unwrap();
+    let rlwe = ParametersLiteral { security: Security::InsecureForExperiments, ..bits };
+    let rlwe = rlwe.with_subrings(&[(10, 0, None)]);
+    let parameters = CkksParameters::new(CkksLiteral { rlwe, log_scale: 37.5 }).unwrap();
+    let layout = Layout::Slots { log_slots: 5, complex: true };
+    let thin = server::parameters_at(&parameters, 1 << 40, 20, layout).unwrap();
+    let both = SecretKey::sample(parameters.rlwe(), &mut SecretRng::from_entropy(&[4; 32].into())).unwrap();
+    let bytes = both.to_secret_bytes(parameters.rlwe()).unwrap().to_vec();
+    let read = |bytes: &[u8]| Client::from_secret_bytes(&thin, bytes, &mut entropy(2));
+    assert_eq!(read(&bytes).unwrap().key(), both.identity());
+
+    // The body has 512 bytes of the ring of the parameters and 256 of the smaller one; checksums are those of what is there.
+    let (start, own) = (44 + 16 + 4, 512);
+    assert_eq!(bytes.len(), start + own + 256 + 4);
+    let with = |smaller: &[u8]| {
+        let mut object = bytes[..start + own].to_vec();
+        object.extend_from_slice(smaller);
+        let body = (own + smaller.len()) as u64;
+        object[36..44].copy_from_slice(&body.to_le_bytes());
+        let sum = crc32fast::hash(&object[..start - 4]);
+        object[start - 4..start].copy_from_slice(&sum.to_le_bytes());
+        let sum = crc32fast::hash(&[&object[..start - 4], &object[start..]].concat());
+        object.extend_from_slice(&sum.to_le_bytes());
+        object
+    };
+    let smaller = &bytes[start + own..start + own + 256];
+    assert_eq!(with(smaller), bytes);
+    assert!(read(&with(&[])).is_ok(), "a client of a server without smaller rings has no more");
+    let mut foreign = smaller.to_vec();
+    foreign[255] = 0b10 << 6;
+    for hostile in [&foreign[..], &smaller[..128], &smaller[..255], &[smaller, &[0]].concat()] {
+        assert!(matches!(read(&with(hostile)), Err(ClientError::Format { .. })), "{} bytes", hostile.len());
+    }
+    assert!(matches!(read(&with(&[0; 256])), Err(ClientError::Range { .. })), "no sampled secret is zero");
 }

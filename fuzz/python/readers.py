@@ -1,0 +1,246 @@
+"""What is fuzzed in Python: every reader of the package, as a function of bytes that may be anything.
+
+A reader returns whether it accepted its input. It may raise errors of Keywright. Faults are anything else
+that leaves it, a file that it opens elsewhere, and an accepted input that is another when it is written back.
+"""
+
+import io
+import os
+import resource
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+from keywright import nn
+from keywright._arrays import read_array
+from keywright.commands.helpers.errors import CommandError
+from keywright.commands.helpers.inputs import load_image
+from keywright.errors import KeywrightError
+from keywright.federated.array_layout import ArrayLayout
+from keywright.inference.messages import Message
+from keywright.nn.compiled import storage
+from keywright.nn.front_ends.model_file import sample_shape
+from keywright.plan import Workload
+from keywright.plan.cost.calibration import Calibration
+from keywright.plan.keys import plan_file
+from keywright.serve.accounts import Accounts
+from keywright.serve.manifest import Manifest
+from mutations import Mutation, mutate_json, mutate_onnx, mutate_plain, mutate_png, mutate_zip
+
+REFUSALS = (KeywrightError, CommandError)
+"""What may leave a reader."""
+MEMORY = 2 << 30
+"""Bytes by which an input may make the process grow: the largest image, as float64 and before, has 1 GiB."""
+MAX_NUMBERS = 1 << 16
+LARGEST = 1 << 15
+"""Values of a tensor that is made to use what was read."""
+
+
+class FaultError(Exception):
+    """A reader did what it must not."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A reader under test.
+
+    Attributes:
+        read: says whether it accepts.
+        mutate: makes another input of one, so that most get past checksums.
+        longest: bytes of the inputs that are tried.
+    """
+
+    read: Callable[[bytes], bool]
+    mutate: Mutation = mutate_plain
+    longest: int = 1 << 14
+
+    def run(self, data: bytes) -> bool:
+        """Whether an input is accepted.
+
+        Raises:
+            FaultError: what should not happen did, or an error of another class.
+        """
+        try:
+            with nothing_else_opened():
+                return self.read(data)
+        except REFUSALS as error:
+            if not str(error):
+                raise FaultError(f"{type(error).__name__} without a message") from error
+            return False
+
+
+TEMPORARY = tempfile.gettempdir()
+READABLE = (TEMPORARY, *sysconfig.get_paths().values(), *filter(None, sys.path))
+WATCHED = ("open", "subprocess.Popen", "socket.connect", "pickle.find_class")
+_watching = False
+
+
+def _watch(event: str, arguments: tuple[object, ...]) -> None:
+    if not _watching or event not in WATCHED:
+        return
+    if event == "open":
+        path, mode = str(arguments[0]), arguments[1]
+        # Modules are loaded when they are needed first.
+        read = mode in ("r", "rb", None) and path.startswith(READABLE)
+        if isinstance(arguments[0], int) or read or path.startswith(TEMPORARY):
+            return
+    raise FaultError(f"{event} of {arguments[:2]!r:.200}")
+
+
+sys.addaudithook(_watch)
+
+
+@contextmanager
+def nothing_else_opened() -> Iterator[None]:
+    """Files outside of the temporary folder, other than the interpreter's, are not opened in this block."""
+    global _watching
+    _watching = True
+    try:
+        yield
+    finally:
+        _watching = False
+
+
+def limit_memory() -> None:
+    """From here on the process may grow by `MEMORY`: beyond there is `MemoryError`, which is a fault."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    size = pages * os.sysconf("SC_PAGE_SIZE") + MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (size, size))
+
+
+def require(condition: bool, what: str) -> None:
+    """Raise `FaultError` where something is not so."""
+    if not condition:
+        raise FaultError(what)
+
+
+@contextmanager
+def file_of(data: bytes, suffix: str) -> Iterator[Path]:
+    """A file with these bytes."""
+    path = Path(TEMPORARY) / f"keywright-fuzz-{os.getpid()}{suffix}"
+    path.write_bytes(data)
+    try:
+        yield path
+    finally:
+        path.unlink()
+
+
+def _program(data: bytes) -> bool:
+    with file_of(data, ".kwp") as path:
+        program = nn.Program.load(path)
+        program.save(path)
+        again = nn.Program.load(path)
+    require(storage.digest(again) == storage.digest(program), "a program is another when it was saved")
+    require(again.key_switches == program.key_switches, "a program has other key switches when it was saved")
+    return True
+
+
+def _manifest(data: bytes) -> bool:
+    manifest = Manifest.read(data)
+    require(manifest.encoded == data, "a manifest has two encodings")
+    for places in (manifest.input, manifest.output):
+        taken = len(places.start) * places.repeat * places.batch
+        if max(taken, places.ciphertexts * places.size) < LARGEST:
+            sample = np.arange(1.0, len(places.start) + 1).reshape(1, *places.shape)
+            packed = places.pack(sample)
+            # A server may say that values are at one place: its model is useless then.
+            apart = np.count_nonzero(packed) == taken
+            require(not apart or np.array_equal(places.unpack(packed, 1), sample), "values move")
+    if len(manifest.output.start) < LARGEST:
+        manifest.answers(np.zeros((1, *manifest.output.shape)))
+    return True
+
+
+def _plan(data: bytes) -> bool:
+    plan = plan_file.from_json(data.decode(errors="replace"))
+    require(plan_file.from_json(plan_file.to_json(plan)) == plan, "a plan is another when it was written")
+    return True
+
+
+def _workload(data: bytes) -> bool:
+    workload = Workload.from_json(data.decode(errors="replace"))
+    require(Workload.from_json(workload.to_json()) == workload, "a workload is another when it was written")
+    return True
+
+
+def _calibration(data: bytes) -> bool:
+    found = Calibration.from_json(data.decode(errors="replace"))
+    require(Calibration.from_json(found.to_json()) == found, "a calibration is another when it was written")
+    return True
+
+
+def _array(data: bytes) -> bool:
+    array = read_array(data, MAX_NUMBERS)
+    numpys = np.load(io.BytesIO(data), allow_pickle=False)
+    same = array.shape == numpys.shape and np.array_equal(array, numpys, equal_nan=array.dtype.kind == "f")
+    require(same, "numpy reads another array")
+    return True
+
+
+def _image(data: bytes) -> bool:
+    with file_of(data, ".png") as path:
+        pixels = load_image(path)
+    require(pixels.ndim == 3 and len(pixels) in (1, 3), f"an image of shape {pixels.shape}")
+    require(bool(((pixels >= 0) & (pixels <= 1)).all()), "pixels outside of [0, 1]")
+    return True
+
+
+def _model(data: bytes) -> bool:
+    target = nn.Target(slots=64, levels=16)
+    try:
+        nn.compile(data, target, max_plaintext_bytes=1 << 24)
+        return True
+    except nn.ModelRefusedError as refused:
+        if not all(isinstance(reason, nn.CalibrationMissingError) for reason in refused.exceptions):
+            raise
+    shape = sample_shape(onnx.load_model_from_string(data))
+    sizes = [size for size in shape if isinstance(size, int)]
+    require(len(sizes) == len(shape), "a shape that is not known was accepted")
+    if np.prod(sizes, dtype=float) > 256:
+        return True
+    samples = np.random.default_rng(1).normal(size=(4, *sizes))
+    nn.compile(data, target, nn.Fit(calibration=samples), max_plaintext_bytes=1 << 24)
+    return True
+
+
+def _message(data: bytes) -> bool:
+    message = Message.from_bytes(data)
+    require(message.to_bytes() == data, "a message has two encodings")
+    return True
+
+
+def _layout(data: bytes) -> bool:
+    layout = ArrayLayout.from_bytes(data)
+    require(ArrayLayout.from_bytes(layout.to_bytes()) == layout, "a layout is another when it was written")
+    if layout.count <= LARGEST:
+        arrays = layout.unflatten(np.arange(float(layout.count)))
+        require(tuple(map(str, arrays)) == tuple(name for name, _, _ in layout.entries), "arrays are missing")
+    return True
+
+
+def _accounts(data: bytes) -> bool:
+    with file_of(data, ".json") as path:
+        Accounts.load(path)
+    return True
+
+
+READERS = {
+    "program": Reader(_program, mutate_zip),
+    "manifest": Reader(_manifest, mutate_json),
+    "plan": Reader(_plan, mutate_json),
+    "workload": Reader(_workload, mutate_json),
+    "calibration": Reader(_calibration, mutate_json),
+    "array": Reader(_array, longest=1 << 10),
+    "image": Reader(_image, mutate_png, 1 << 12),
+    "onnx_model": Reader(_model, mutate_onnx, 1 << 13),
+    "message": Reader(_message, longest=1 << 10),
+    "array_layout": Reader(_layout, mutate_json, 1 << 12),
+    "accounts": Reader(_accounts, mutate_json, 1 << 12),
+}
+"""By the name of their folder of `fuzz/corpus`."""

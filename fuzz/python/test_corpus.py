@@ -1,0 +1,90 @@
+"""What is stored: every input of `fuzz/corpus` and `fuzz/crashes` through its reader, without atheris."""
+
+import contextlib
+import io
+import json
+import random
+import struct
+import zipfile
+import zlib
+from pathlib import Path
+
+import pytest
+from keywright.errors import KeywrightError
+from mutations import PNG, mutate_json, mutate_png, mutate_zip
+from readers import READERS, FaultError, Reader
+
+FUZZ = Path(__file__).parents[1]
+DRAW = random.Random(1)
+
+
+def stored(name: str) -> list[Path]:
+    return sorted(path for kind in ("corpus", "crashes") for path in (FUZZ / kind / name).glob("*"))
+
+
+def change(data: bytes, most: int) -> bytes:
+    """A byte in the place of another, or one more: what libFuzzer does, in small."""
+    place = DRAW.randrange(len(data) + 1)
+    return (data[:place] + bytes([DRAW.randrange(256)]) + data[place + DRAW.randrange(2) :])[:most]
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("name", READERS)
+def test_what_is_stored_is_read_or_refused(name: str) -> None:
+    accepted = 0
+    for path in stored(name):
+        try:
+            accepted += READERS[name].run(path.read_bytes())
+        except Exception as error:
+            raise AssertionError(f"{path}: {error!r}") from error
+    assert accepted > 0
+
+
+def test_files_elsewhere_and_refusals_without_words_are_faults() -> None:
+    def silent(_: bytes) -> bool:
+        raise KeywrightError("")
+
+    def read(path: str, mode: str) -> Reader:
+        return Reader(lambda _: Path(path).open(mode) is not None)
+
+    for reader, word in (
+        (read("/etc/hostname", "rb"), "open"),
+        (read(str(FUZZ / "run.py"), "r+b"), "open"),
+        (Reader(silent), "without a message"),
+    ):
+        with pytest.raises(FaultError, match=word):
+            reader.run(b"")
+    with (FUZZ / "run.py").open("rb"):
+        assert not Reader(lambda _: False).run(b"")
+
+
+def test_mutations_keep_what_readers_check_first() -> None:
+    """Of an archive and of JSON in more than half of the inputs, of an image's chunks in some."""
+    program = (FUZZ / "corpus" / "program" / "seed-sigmoid").read_bytes()
+    image = (FUZZ / "corpus" / "image" / "seed-rgb").read_bytes()
+    plan = (FUZZ / "corpus" / "plan" / "seed-direct").read_bytes()
+    whole, chunks, parsed, different = 0, 0, 0, set()
+    for seed in range(200):
+        archive = mutate_zip(program, 1 << 14, seed, change)
+        different.add(archive)
+        with (
+            contextlib.suppress(zipfile.BadZipFile, zlib.error),
+            zipfile.ZipFile(io.BytesIO(archive)) as opened,
+        ):
+            whole += opened.testzip() is None
+        with contextlib.suppress(ValueError):
+            parsed += isinstance(json.loads(mutate_json(plan, 1 << 14, seed, change)), dict)
+        chunks += _checksums(mutate_png(image, 1 << 12, seed, change))
+    assert min(whole, parsed) > 100
+    assert len(different) > 150
+    assert chunks > 20
+
+
+def _checksums(image: bytes) -> bool:
+    place, right = len(PNG), image.startswith(PNG)
+    while right and place + 12 <= len(image):
+        (length,) = struct.unpack_from(">I", image, place)
+        chunk = image[place + 4 : place + 8 + length]
+        right = image[place + 8 + length : place + 12 + length] == struct.pack(">I", zlib.crc32(chunk))
+        place += 12 + length
+    return right
