@@ -9,6 +9,7 @@ from keywright.plan.ring.galois import AutomorphismGroup
 from keywright.plan.workload.factors import factor_alternatives
 from keywright.plan.workload.open_workload import Alternative, Choice, OpenWorkload
 from keywright.plan.workload.workload import Group, Relinearizations, Workload, make_group
+from published.convfhe import BOUND
 
 INDEPENDENT = ("channel_sum", "place", "replicate", "select", "sum", "fc")
 """Sites whose rotations are of different ciphertexts: running sums, or one product each. The shifts of a
@@ -54,7 +55,7 @@ def convert_open(data: Mapping[str, Any], special: tuple[float, ...] | None = No
             prime and a secret of weight 192.
     """
     q = (51, *[46] * 16, *[51] * 14)
-    chain = Chain(int(data["params"]["logN"]), q, (51,), 1553) if special is None else Chain(16, q, special)
+    chain = Chain(int(data["params"]["logN"]), q, (51,), BOUND) if special is None else Chain(16, q, special)
     group = AutomorphismGroup(chain.log_n)
     out: list[Group] = []
     places: dict[str, list[int]] = {}

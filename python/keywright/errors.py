@@ -151,7 +151,7 @@ class DerivationError(KeywrightError, LookupError):
 
 
 class KeyUseError(KeywrightError, ValueError):
-    """A key cannot be used as asked, or the keys of a linear transform have other special primes than it.
+    """A key cannot be used as asked, or the keys of a bootstrapping have other special primes than its matrices.
 
     Attributes:
         level: level asked for.
@@ -159,7 +159,7 @@ class KeyUseError(KeywrightError, ValueError):
         key_level: highest level that the key serves.
         alpha: its primes per digit.
         coalesce: rows per digit asked for.
-        special: special primes of the transform.
+        special: special primes of the matrix.
         found: the keys that do not fit it, in words.
     """
 

@@ -30,10 +30,8 @@ impl PlainModulus {
         let (mid1, mid2) = (x0 * r1, x1 * r0);
         let carry = (((x0 * r0) >> 64) + (mid1 as u64 as u128) + (mid2 as u64 as u128)) >> 64;
         let quotient = (x1 * r1).wrapping_add(mid1 >> 64).wrapping_add(mid2 >> 64).wrapping_add(carry);
-        let r = (x as u64).wrapping_sub((quotient as u64).wrapping_mul(self.value));
-        // The mask is all ones where r < t.
-        let below = ((r < self.value) as u64).wrapping_neg();
-        r.wrapping_sub(self.value & !below)
+        let r = (x as u64).wrapping_sub((quotient as u64).wrapping_mul(self.value)).wrapping_sub(self.value);
+        r.wrapping_add(self.value & ((r as i64 >> 63) as u64))
     }
 
     /// `a b mod t`.
@@ -51,8 +49,8 @@ impl PlainModulus {
     /// The representative of a residue in `(-t/2, t/2]`.
     #[inline]
     pub(crate) const fn centred(self, residue: u64) -> i64 {
-        let above = ((residue > self.value / 2) as u64).wrapping_neg();
-        residue as i64 - (self.value & above) as i64
+        let above = (self.value / 2).wrapping_sub(residue) as i64 >> 63;
+        residue as i64 - (self.value as i64 & above)
     }
 
     /// The inverse of a unit, by the extended Euclidean algorithm. For public constants: variable time.

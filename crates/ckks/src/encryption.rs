@@ -212,7 +212,7 @@ impl<'k> Decryptor<'k> {
             return require_allowed(ciphertext, first, noise);
         }
         let limit = (rlwe.log2_q(enough - 1) - DETECTION_BITS).exp2();
-        if first.iter().all(|c| c.abs() < limit) {
+        if largest(first.iter()) < limit {
             return require_allowed(ciphertext, first, noise);
         }
         first.zeroize();
@@ -326,16 +326,22 @@ fn require_allowed(
         Packing::Slots { log_slots } => coefficients.len() >> (log_slots + 1),
         Packing::Coefficients => 1,
     };
-    let largest = coefficients.iter().step_by(gap).fold(0.0, |largest: f64, c| largest.max(c.abs()));
+    let largest = largest(coefficients.iter().step_by(gap));
     let half = ciphertext.parameters.rlwe().log2_q(ciphertext.level()) - 1.0;
     let added = noise.iter().fold(0, |most: u64, n| most.max(n.unsigned_abs())) as f64;
-    let allowed = ((ciphertext.log2_largest() + 1.0).exp2() + added).log2();
-    let (log_value, log_limit) = (largest.log2(), (half + LOG_SHARE).min(allowed));
-    if log_value > log_limit {
-        coefficients.zeroize();
-        return Err(CkksError::Overflow { log_value, log_limit });
+    let allowed = (ciphertext.log2_largest() + 1.0).exp2() + added;
+    // Logarithms look their argument up in a table: only what is refused has one.
+    if largest < (half + LOG_SHARE).exp2() && largest < allowed {
+        return Ok(coefficients);
     }
-    Ok(coefficients)
+    coefficients.zeroize();
+    let log_limit = (half + LOG_SHARE).min(allowed.log2());
+    Err(CkksError::Overflow { log_value: largest.log2(), log_limit })
+}
+
+/// The largest absolute value: all are looked at.
+fn largest<'c>(coefficients: impl Iterator<Item = &'c f64>) -> f64 {
+    coefficients.fold(0.0, |largest: f64, c| largest.max(c.abs()))
 }
 
 impl fmt::Debug for Encryptor<'_> {

@@ -13,17 +13,17 @@ mod memory;
 use std::error::Error;
 use std::process::ExitCode;
 
+use keywright_bfv::{BfvLiteral, BfvParameters};
 use keywright_ckks::encoder::Embedding;
 use keywright_ckks::{CkksLiteral, CkksParameters, Decryptor, Encryptor, Flooding, Packing};
-use keywright_client::{
-    Client, ClientError, ClientLiteral, ClientParameters, EngineChoice, Entropy, Form, Layout,
-};
+use keywright_client::{Client, ClientError, EngineChoice, Entropy, Form, Layout};
 use keywright_ring::sampling::{SecretRng, gaussian, sparse_ternary, ternary};
 use keywright_ring::{backend, rotation_element};
 use keywright_rlwe::{
-    KeyElement, KeyGenerator, KeySpec, PublicKey, RlweCiphertext, SecretDistribution, SecretKey, Security,
-    decrypt, encrypt_zero, encrypt_zero_symmetric,
+    KeyElement, KeyGenerator, KeySpec, PublicKey, RlweCiphertext, SecretKey, Security, decrypt, encrypt_zero,
+    encrypt_zero_symmetric,
 };
+use keywright_thin_server as server;
 use zeroize::Zeroizing;
 
 use memory::{is_watched, make_public, make_secret};
@@ -120,28 +120,54 @@ fn thin_client() -> Result<(), Box<dyn Error>> {
             Ok(secret_rng(8))
         }
     }
-    let mut identity = [0; 20];
-    identity[..4].copy_from_slice(&[LOG_N as u8, 1, 0, 1]);
+    // The first prime is one that all engines serve.
+    let mut literal = CkksLiteral::from_bits(LOG_N, &[30, 45], &[50], 20.0)?;
+    literal.rlwe.q[0] = (1 << 30) - (1 << 18) + 1;
+    literal.rlwe.security = Security::InsecureForExperiments;
+    let full = CkksParameters::new(literal)?;
     for layout in [Layout::Coefficients, Layout::Slots { log_slots: LOG_N - 1, complex: false }] {
-        let parameters = ClientParameters::new(ClientLiteral {
-            log_n: LOG_N,
-            modulus: 1_073_479_681,
-            secret: SecretDistribution::Ternary,
-            scale: 1 << 20,
-            fraction_bits: 8,
-            max: 1 << 8,
-            layout,
-            identity,
-            entry_identity: identity,
-            estimate: [1f64, 2.0, 3.0].map(f64::to_bits),
-        })?;
+        let parameters = server::parameters_at(&full, 1 << 20, 8, layout)?;
         for choice in [EngineChoice::Ring, EngineChoice::ShiftAdd, EngineChoice::Montgomery] {
             let mut client = Client::generate(&parameters, &mut Secret)?.with_engine(choice)?;
-            let (numbers, mut sent) = ([100i16, -200, 256], Vec::new());
+            let (numbers, mut key, mut sent) = ([100i16, -200, 256], Vec::new(), Vec::new());
             make_secret(&numbers);
-            client.public_key(&mut sent)?;
+            client.public_key(&mut key)?;
             client.encrypt(&numbers[..], Form::default(), &mut sent)?;
+            make_public(&sent);
+            let ciphertext = server::read_upload(&sent, &full, &parameters)?;
+            let mut answer = Vec::new();
+            server::write_answer(&ciphertext, layout, [4, 2], &mut answer)?;
+            let mut read = [0; 3];
+            client.decrypt(&answer, &mut read)?;
+            make_public(&read);
+            if read.iter().zip([100, -200, 256]).any(|(read, sent)| (read - sent).abs() > 1) {
+                return Err(format!("{choice:?} read {read:?}").into());
+            }
         }
+    }
+    Ok(())
+}
+
+/// Exact arithmetic: encoding, encryption with both keys, decryption.
+fn bfv() -> Result<(), Box<dyn Error>> {
+    let mut literal = BfvLiteral::from_bits(LOG_N, &[50, 45], &[50], 12289)?;
+    literal.rlwe.security = Security::InsecureForExperiments;
+    let parameters = BfvParameters::new(literal)?;
+    let secret = SecretKey::sample(parameters.rlwe(), &mut secret_rng(10))?;
+    let public = KeyGenerator::new(&secret, secret_rng(11)).public_key();
+    make_public(public.a().words());
+    make_public(public.b().words());
+    let values: Vec<i64> = (0..1 << LOG_N).map(|i| i * 11 - 6000).collect();
+    make_secret(&values);
+    let plaintext = parameters.encode(&values, parameters.default_packing())?;
+    let decryptor = keywright_bfv::Decryptor::new(&parameters, &secret)?;
+    let level = parameters.max_level();
+    let with_public =
+        keywright_bfv::Encryptor::new(&parameters, &public, secret_rng(12))?.encrypt(&plaintext, level)?;
+    let seeded = decryptor.encrypt(&plaintext, level, &mut secret_rng(13))?.expand();
+    for ciphertext in [with_public, seeded] {
+        publish(&ciphertext.rlwe);
+        decryptor.decrypt(&ciphertext)?;
     }
     Ok(())
 }
@@ -164,7 +190,9 @@ fn run() -> Result<(), Box<dyn Error>> {
     println!("flooding");
     flooding(&parameters, &secret, &key)?;
     println!("the thin client");
-    thin_client()
+    thin_client()?;
+    println!("exact integers");
+    bfv()
 }
 
 fn main() -> ExitCode {

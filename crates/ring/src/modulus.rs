@@ -58,24 +58,34 @@ impl Modulus {
         self.value >> NARROW_BITS == 0
     }
 
+    /// `x mod q` for `x < 2q`, without a branch.
+    #[inline(always)]
+    const fn reduce_once(&self, x: u64) -> u64 {
+        self.raise_once(x.wrapping_sub(self.value))
+    }
+
+    /// `x mod q` for `-q <= x < q` in two's complement, without a branch.
+    #[inline(always)]
+    const fn raise_once(&self, x: u64) -> u64 {
+        x.wrapping_add(self.value & ((x as i64 >> 63) as u64))
+    }
+
     /// `a + b mod q` for canonical operands.
     #[inline(always)]
     pub const fn add(&self, a: u64, b: u64) -> u64 {
-        let s = a + b;
-        if s >= self.value { s - self.value } else { s }
+        self.reduce_once(a + b)
     }
 
     /// `a - b mod q` for canonical operands.
     #[inline(always)]
     pub const fn sub(&self, a: u64, b: u64) -> u64 {
-        let d = a.wrapping_sub(b);
-        if a < b { d.wrapping_add(self.value) } else { d }
+        self.raise_once(a.wrapping_sub(b))
     }
 
     /// `-a mod q` for a canonical operand.
     #[inline(always)]
     pub const fn neg(&self, a: u64) -> u64 {
-        if a == 0 { 0 } else { self.value - a }
+        self.raise_once(a.wrapping_neg())
     }
 
     /// Any 128-bit value modulo q (Barrett).
@@ -91,7 +101,7 @@ impl Modulus {
         let carry = (low + (mid1 as u64 as u128) + (mid2 as u64 as u128)) >> 64;
         let quotient = (x1 * r1).wrapping_add(mid1 >> 64).wrapping_add(mid2 >> 64).wrapping_add(carry);
         let r = (x as u64).wrapping_sub((quotient as u64).wrapping_mul(self.value));
-        if r >= self.value { r - self.value } else { r }
+        self.reduce_once(r)
     }
 
     /// Any word modulo q.
@@ -99,7 +109,7 @@ impl Modulus {
     pub const fn reduce(&self, x: u64) -> u64 {
         let quotient = ((x as u128 * self.ratio[1] as u128) >> 64) as u64;
         let r = x.wrapping_sub(quotient.wrapping_mul(self.value));
-        if r >= self.value { r - self.value } else { r }
+        self.reduce_once(r)
     }
 
     /// A signed integer modulo q. Not constant-time in the modulus, constant-time in the value.
@@ -154,13 +164,14 @@ impl Modulus {
     #[inline(always)]
     pub const fn mul_shoup(&self, a: u64, w: ShoupFactor) -> u64 {
         let r = self.mul_shoup_lazy(a, w);
-        if r >= self.value { r - self.value } else { r }
+        self.reduce_once(r)
     }
 
     /// The representative of a canonical residue in `(-q/2, q/2]`.
     #[inline(always)]
     pub const fn centered(&self, a: u64) -> i64 {
-        if a > self.value / 2 { a as i64 - self.value as i64 } else { a as i64 }
+        let above = (self.value / 2).wrapping_sub(a) as i64 >> 63;
+        a as i64 - (self.value as i64 & above)
     }
 }
 

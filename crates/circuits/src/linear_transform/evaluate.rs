@@ -14,19 +14,20 @@ use crate::CircuitError;
 /// `sum_t M_t v_t`: each ciphertext with its transform. The giant steps and the division at the end are those of one
 /// transform. The result is one level below the transforms', at the scale of the inputs.
 ///
+/// A rotation whose keys have other special primes than the transforms is a whole key switch: right, and slower.
+///
 /// Ciphertexts above the level of the transforms are taken at that level. One input is a plain matrix-vector product;
 /// several are a block row.
 ///
 /// # Errors
-/// Before anything is computed: [`CircuitError::Empty`], [`CircuitError::Mismatch`], [`CircuitError::SpecialPrimes`], and,
-/// as [`CircuitError::Ckks`], a missing key, [`CkksError::PackingMismatch`], [`CkksError::ScaleMismatch`],
+/// Before anything is computed: [`CircuitError::Empty`], [`CircuitError::Mismatch`], and, as [`CircuitError::Ckks`], a missing key, [`CkksError::PackingMismatch`], [`CkksError::ScaleMismatch`],
 /// [`CkksError::Degree`], mixed parameters or keys, and a ciphertext below the transforms' level.
 pub fn evaluate(
     evaluator: &Evaluator<'_>,
     inputs: &[(&LinearTransform, &Ciphertext)],
 ) -> Result<Ciphertext, CircuitError> {
     let Some(&(first, _)) = inputs.first() else { return Err(CircuitError::Empty("the list of inputs")) };
-    let mut finder = KeyFinder::new(evaluator, first.level(), first.special());
+    let finder = KeyFinder { evaluator, level: first.level(), special: first.special() };
     let (mut prepared, mut key) = (Vec::with_capacity(inputs.len()), KeyIdentity::UNKNOWN);
     for &(transform, ciphertext) in inputs {
         check(evaluator, inputs[0], (transform, ciphertext))?;
@@ -50,7 +51,6 @@ pub fn evaluate(
         GiantSteps::Chain { step } => vec![step],
     };
     let rotations = finder.giants(&steps)?;
-    finder.finish()?;
 
     for input in &mut prepared {
         input.hop(evaluator)?;

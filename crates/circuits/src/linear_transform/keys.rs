@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use keywright_ckks::Evaluator;
 use keywright_ring::{Evaluation, Poly, rotation_element};
-use keywright_rlwe::{KeyElement, ServedHop};
+use keywright_rlwe::{EvaluationKeys, KeyElement, KeyUse, ServedHop};
 
 use super::BsgsPlan;
 use super::rotation::{Rotation, raised_element};
@@ -32,48 +32,50 @@ pub(super) fn path(mut hops: Vec<ServedHop>, element: u64) -> Vec<Rotation> {
     out
 }
 
-/// Finds keys for rotations at one level that all remove the same primes.
+/// Finds keys for the rotations of a transform at one level. A key fits if its switch removes the transform's special primes:
+/// the result then stays over them. A rotation whose keys do not fit is a whole key switch.
 pub(super) struct KeyFinder<'e, 'k> {
     pub(super) evaluator: &'e Evaluator<'k>,
     pub(super) level: usize,
     pub(super) special: &'e [usize],
-    /// Rotations whose keys have other special primes.
-    unfit: Vec<String>,
 }
 
-impl<'e, 'k> KeyFinder<'e, 'k> {
-    pub(super) fn new(evaluator: &'e Evaluator<'k>, level: usize, special: &'e [usize]) -> Self {
-        Self { evaluator, level, special, unfit: Vec::new() }
-    }
-
-    /// The tiers of baby steps: those of the transform's plan, each rotation with the cheapest fitting key, or what
-    /// the routes of the keys make of them. The halves of all are those given, until [`super::tiers::Input::hop`].
-    /// Rotations whose keys do not fit are noted for [`Self::finish`].
+impl KeyFinder<'_, '_> {
+    /// The tiers of baby steps: those of the transform's plan and one for each rotation whose keys do not fit, or what the routes
+    /// of the keys make of them. The halves of all are those given, until [`super::tiers::Input::hop`].
     ///
     /// # Errors
     /// [`keywright_rlwe::RlweError::MissingKey`] for the first rotation without any key,
     /// [`keywright_rlwe::RlweError::NotPlanned`].
     pub(super) fn tiers<'a>(
-        &mut self,
+        &self,
         plan: &BsgsPlan,
         halves: &[Cow<'a, Poly<Evaluation>>; 2],
     ) -> Result<Vec<Tier<'a>>, CircuitError> {
         if self.evaluator.keys().routes().is_some() {
             return self.routed(plan, halves);
         }
-        let mut tiers = Vec::with_capacity(plan.hops() + 1);
+        let tier = |made, baby, babies| Tier { made, baby, halves: halves.clone(), babies };
+        let (mut tiers, mut unfit) = (Vec::with_capacity(plan.hops() + 1), Vec::new());
         for hop in 0..=plan.hops() {
             let base = hop * plan.tier;
             let made = match hop {
                 0 => None,
-                _ => self.rotations(&[plan.tier])?.pop().map(|(_, rotation)| (hop - 1, rotation)),
+                _ => Some((hop - 1, self.rotation(plan.tier)?)),
             };
-            let steps: Vec<usize> = plan.babies_of(hop).map(|step| step % plan.tier).collect();
-            let place = |step: usize| plan.babies.partition_point(|&other| other < base + step);
-            let babies = self.rotations(&steps)?.into_iter().map(|(step, found)| (place(step), found));
-            let baby = plan.babies.binary_search(&base).ok();
-            tiers.push(Tier { made, baby, halves: halves.clone(), babies: babies.collect() });
+            let mut babies = Vec::new();
+            for step in plan.babies_of(hop).map(|step| step % plan.tier).filter(|&step| step != 0) {
+                let place = plan.babies.partition_point(|&other| other < base + step);
+                let rotation = self.rotation(step)?;
+                if self.fits(&rotation) {
+                    babies.push((place, rotation));
+                } else {
+                    unfit.push(tier(Some((hop, rotation)), Some(place), Vec::new()));
+                }
+            }
+            tiers.push(tier(made, plan.babies.binary_search(&base).ok(), babies));
         }
+        tiers.append(&mut unfit);
         Ok(tiers)
     }
 
@@ -98,7 +100,7 @@ impl<'e, 'k> KeyFinder<'e, 'k> {
         let (mut tiers, mut of) = (vec![tier(None, 1)], BTreeMap::from([(1, 0)]));
         for hop in hops {
             let (child, from) = (hop.child, of.get(&hop.parent).copied().unwrap_or(0));
-            let fits = hop.found.plan.mod_down.removed == self.special;
+            let fits = removes(&hop.found, self.special);
             if parents.contains(&child) || !fits {
                 of.insert(child, tiers.len());
                 tiers.push(tier(Some((from, hop.into())), child));
@@ -113,81 +115,77 @@ impl<'e, 'k> KeyFinder<'e, 'k> {
     ///
     /// # Errors
     /// As [`Self::tiers`].
-    pub(super) fn giants(&mut self, steps: &[usize]) -> Result<Vec<Giant>, CircuitError> {
-        if self.evaluator.keys().routes().is_none() {
-            let found = self.rotations(steps)?.into_iter();
-            return Ok(found.map(|(_, last)| Giant { hops: Vec::new(), last: Some(last) }).collect());
-        }
+    pub(super) fn giants(&self, steps: &[usize]) -> Result<Vec<Giant>, CircuitError> {
         let log_n = self.evaluator.parameters().rlwe().log_n();
+        let routed = self.evaluator.keys().routes().is_some();
         let steps = steps.iter().filter(|&&step| step != 0);
-        steps.map(|&step| self.giant(rotation_element(log_n, step as i64))).collect()
+        steps
+            .map(|&step| match routed {
+                true => self.giant(rotation_element(log_n, step as i64)),
+                false => Ok(self.split(vec![self.rotation(step)?])),
+            })
+            .collect()
     }
 
     fn giant(&self, element: u64) -> Result<Giant, CircuitError> {
         let hops = self.evaluator.keys().serve(&[element], self.level, self.special)?;
-        let mut hops: Vec<Rotation> = path(hops, element);
-        let last = hops.pop_if(|last| last.found.plan.mod_down.removed == self.special);
-        Ok(Giant { hops, last })
+        Ok(self.split(path(hops, element)))
     }
 
-    /// The cheapest fitting key of each rotation but 0, with its steps. Rotations whose keys do not fit are noted
-    /// for [`Self::finish`].
-    fn rotations(&mut self, steps: &[usize]) -> Result<Vec<(usize, Rotation)>, CircuitError> {
-        let steps: Vec<usize> = steps.iter().copied().filter(|&steps| steps != 0).collect();
-        self.find(&steps, |_, g| KeyElement::Galois(g))
+    fn split(&self, mut hops: Vec<Rotation>) -> Giant {
+        let last = hops.pop_if(|last| self.fits(last));
+        Giant { hops, last }
     }
 
-    /// The same for keys from an ephemeral secret of that weight; rotation 0 has a key as well.
+    fn fits(&self, rotation: &Rotation) -> bool {
+        removes(&rotation.found, self.special)
+    }
+
+    /// The cheapest way to rotate by steps other than 0: of those that fit, if there is one.
+    fn rotation(&self, steps: usize) -> Result<Rotation, CircuitError> {
+        let (rlwe, keys) = (self.evaluator.parameters().rlwe(), self.evaluator.keys());
+        let g = rotation_element(rlwe.log_n(), steps as i64);
+        let element = KeyElement::Galois(g);
+        let fit = cheapest(keys, element, self.level, self.special);
+        // Reports a rotation without any key, with its neighbours.
+        let found = fit.map_or_else(|| keys.best(element, self.level, false), Ok)?;
+        Ok(Rotation { found, automorphism: rlwe.automorphism(g)? })
+    }
+
+    /// The rotations by steps, 0 among them, with fitting keys from an ephemeral secret of that weight.
     ///
     /// # Errors
-    /// As [`Self::tiers`].
-    pub(super) fn raised(
-        &mut self,
-        steps: &[usize],
-        weight: usize,
-    ) -> Result<Vec<(usize, Rotation)>, CircuitError> {
-        self.find(steps, |steps, g| raised_element(steps, g, weight))
-    }
-
-    fn find(
-        &mut self,
-        steps: &[usize],
-        element: impl Fn(usize, u64) -> KeyElement,
-    ) -> Result<Vec<(usize, Rotation)>, CircuitError> {
+    /// [`keywright_rlwe::RlweError::MissingKey`] for the first rotation without any key; [`CircuitError::SpecialPrimes`]
+    /// naming every rotation that has keys, but none that fits.
+    pub(super) fn raised(&self, steps: &[usize], weight: usize) -> Result<Vec<Rotation>, CircuitError> {
         let (rlwe, keys) = (self.evaluator.parameters().rlwe(), self.evaluator.keys());
-        let mut out = Vec::with_capacity(steps.len());
+        let (mut out, mut unfit) = (Vec::with_capacity(steps.len()), Vec::new());
         for &steps in steps {
             let g = rotation_element(rlwe.log_n(), steps as i64);
-            let element = element(steps, g);
-            // Reports a rotation without any key, with its neighbours.
+            let element = raised_element(steps, g, weight);
             keys.best(element, self.level, false)?;
-            let (fit, unfit): (Vec<_>, Vec<_>) = keys
-                .uses(element, self.level, false)
-                .partition(|found| found.plan.mod_down.removed == self.special);
-            match fit.into_iter().min_by_key(|found| found.rank) {
-                Some(found) => out.push((steps, Rotation { found, automorphism: rlwe.automorphism(g)? })),
-                None => {
-                    let lists: Vec<String> =
-                        unfit.iter().map(|found| format!("{:?}", found.plan.mod_down.removed)).collect();
-                    self.unfit.push(format!("rotation by {steps} over {}", lists.join(" or ")));
-                }
+            if let Some(found) = cheapest(keys, element, self.level, self.special) {
+                out.push(Rotation { found, automorphism: rlwe.automorphism(g)? });
+            } else {
+                let uses = keys.uses(element, self.level, false);
+                let lists: Vec<String> =
+                    uses.map(|found| format!("{:?}", found.plan.mod_down.removed)).collect();
+                unfit.push(format!("rotation by {steps} over {}", lists.join(" or ")));
             }
         }
-        Ok(out)
-    }
-
-    /// Refuses to go on if a rotation has keys, but none that fits.
-    ///
-    /// # Errors
-    /// [`CircuitError::SpecialPrimes`] naming every such rotation.
-    pub(super) fn finish(self) -> Result<(), CircuitError> {
-        if self.unfit.is_empty() {
-            return Ok(());
+        if unfit.is_empty() {
+            return Ok(out);
         }
-        Err(CircuitError::SpecialPrimes {
-            encoded: self.special.to_vec(),
-            level: self.level,
-            found: self.unfit.join(", "),
-        })
+        let (encoded, found) = (self.special.to_vec(), unfit.join(", "));
+        Err(CircuitError::SpecialPrimes { encoded, level: self.level, found })
     }
+}
+
+fn removes(found: &KeyUse, special: &[usize]) -> bool {
+    found.plan.mod_down.removed == special
+}
+
+/// The use of least rank of those that remove the special primes.
+fn cheapest(keys: &EvaluationKeys, element: KeyElement, level: usize, special: &[usize]) -> Option<KeyUse> {
+    keys.uses(element, level, false).filter(|found| removes(found, special)).min_by_key(|found| found.rank)
 }

@@ -24,7 +24,7 @@ impl SwitchErrors {
     /// Of transforms with these plans, at a level and over these special primes, with the keys of an evaluator.
     ///
     /// # Errors
-    /// [`CircuitError::Empty`] without plans, and as [`super::evaluate`] for keys that are missing or do not fit.
+    /// [`CircuitError::Empty`] without plans, and as [`super::evaluate`] for keys that are missing.
     pub fn new(
         evaluator: &Evaluator<'_>,
         plans: &[BsgsPlan],
@@ -34,7 +34,7 @@ impl SwitchErrors {
         let Some(first) = plans.first() else { return Err(CircuitError::Empty("the list of inputs")) };
         let rlwe = evaluator.parameters().rlwe();
         rlwe.require_level(level)?;
-        let mut finder = KeyFinder::new(evaluator, level, special);
+        let finder = KeyFinder { evaluator, level, special };
         let nothing = || Cow::Owned(Poly::unspecified(rlwe.n(), 0));
         let mut inputs = Vec::with_capacity(plans.len());
         for plan in plans {
@@ -46,7 +46,6 @@ impl SwitchErrors {
             GiantSteps::Chain { step } => (vec![step], giants.last().map_or(0, |last| last / step)),
         };
         let rotations = finder.giants(&steps)?;
-        finder.finish()?;
 
         let babies =
             inputs.iter().zip(plans).map(|(tiers, plan)| of_babies(evaluator, tiers, plan)).collect();

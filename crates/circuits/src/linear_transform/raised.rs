@@ -40,10 +40,7 @@ pub(crate) fn evaluate_raised(
     ciphertext: &Ciphertext,
 ) -> Result<Ciphertext, CircuitError> {
     let (rlwe, level, plan) = (evaluator.parameters().rlwe(), transform.level(), transform.plan());
-    let mut finder = KeyFinder::new(evaluator, level, transform.special());
-    let babies: Vec<Rotation> =
-        finder.raised(&plan.babies, weight)?.into_iter().map(|(_, found)| found).collect();
-    finder.finish()?;
+    let babies = KeyFinder { evaluator, level, special: transform.special() }.raised(&plan.babies, weight)?;
     let (step, giant) = match plan.giant_steps {
         GiantSteps::Chain { step } => {
             let g = rotation_element(rlwe.log_n(), step as i64);

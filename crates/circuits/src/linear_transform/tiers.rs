@@ -68,7 +68,8 @@ impl Input<'_> {
             .map(|tier| tier.made.as_ref().map_or(0.0, |(_, hop)| hop.variance(rlwe)))
             .map(|variance| ciphertext.deviation_of(variance))
             .collect();
-        if !routed {
+        // Rotations whose keys do not fit are tiers that the plan does not know.
+        if !routed && self.tiers.len() == transform.plan().hops() + 1 {
             let [within, hops] = transform.switch_growth();
             let hop = hopped.last().copied().unwrap_or(0.0);
             return within * ciphertext.deviation_of(switched) + hops * hop;
