@@ -78,6 +78,10 @@ def read_array(data: bytes | memoryview, max_numbers: int) -> NDArray[Any]:
     return array if kind.isnative else array.astype(kind.newbyteorder("="))
 
 
+PIECE = 1 << 16
+"""Bytes that are read at a time of what a file has beyond its size."""
+
+
 def read_file(path: str | Path, max_bytes: int) -> bytes:
     """The bytes of a file that is one: a pipe or a device may never end.
 
@@ -88,7 +92,10 @@ def read_file(path: str | Path, max_bytes: int) -> bytes:
     require_file(path)
     with Path(path).open("rb") as file:
         size = os.fstat(file.fileno()).st_size
-        data = file.read(max_bytes + 1) if size <= max_bytes else b""
+        data = b""
+        # Room for what it says it has, not for what is allowed: a file that grows meanwhile is read in pieces.
+        while size <= max_bytes and len(data) <= max_bytes and (more := file.read(max(size - len(data), PIECE))):
+            data = data + more if data else more
     if size > max_bytes or len(data) > max_bytes:
         raise FormatError(
             f"{path} has {max(size, len(data))} bytes; at most {max_bytes} are read",

@@ -61,7 +61,7 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     try:
         with _threads(options.threads):
             options.run(options, terminal)
-    except (CommandError, KeywrightError, OSError) as error:
+    except (CommandError, KeywrightError, OSError, MemoryError) as error:
         terminal.error(failure(error, options.names))
         return FAILED
     return 0

@@ -47,6 +47,9 @@ def failure(error: Exception, options: Collection[str] = ()) -> Failure:
         named = [str(name) for name in (error.filename, error.filename2) if name is not None]
         text = f"{' to '.join(named)}: {error.strerror}" if named else str(error)
         return Failure(type(error).__name__, text, error=error)
+    if type(error) is MemoryError and not str(error):
+        text = "memory ran out"
+        return Failure("MemoryError", text, "end other programs, or raise the limit of this one", error=error)
     text = in_options(" ".join(str(error).split("\n")), options) or type(error).__name__
     # The texts of the package say what to do behind their last semicolon: see `keywright.errors`.
     what, _, advice = text.rpartition("; ")
