@@ -26,6 +26,10 @@ mod sums;
 mod thin_client;
 mod threads;
 
+/// What runs out of memory is the work, not the process.
+#[global_allocator]
+static ALLOCATOR: keywright_ring::Reserve = keywright_ring::Reserve;
+
 /// Keywright's compiled engine. Import it as `keywright`.
 #[pyo3::pymodule(gil_used = false)]
 mod _core {

@@ -5,7 +5,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use keywright_ring::{OutOfMemory, PerProcess};
+use keywright_ring::{OutOfMemory, PerProcess, Reserve};
 use keywright_rlwe::MAX_THREADS;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -62,6 +62,7 @@ fn guarded<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<T, Failure>
 where
     Failure: From<E>,
 {
+    Reserve::keep().map_err(Failure::Memory)?;
     // What the work leaves half-made is dropped with it; locks that it held count as released.
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(result) => Ok(result?),

@@ -79,6 +79,13 @@ impl Buffer {
 
     fn allocate(length: usize) -> Self {
         let layout = layout(length);
+        #[cfg(feature = "std")]
+        if crate::reserve::is_spent() {
+            cache::trim();
+            if crate::Reserve::keep().is_err() {
+                out_of_memory(layout);
+            }
+        }
         // SAFETY: the layout has non-zero size (at least 8 bytes).
         let mut raw = unsafe { alloc(layout) };
         if raw.is_null() {

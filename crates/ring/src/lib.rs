@@ -22,6 +22,8 @@ pub mod modulus;
 pub mod poly;
 pub mod primes;
 mod process;
+#[cfg(feature = "std")]
+mod reserve;
 mod ring;
 pub mod sampling;
 
@@ -39,4 +41,6 @@ pub use modulus::{Modulus, NARROW_BITS, ShoupFactor};
 pub use poly::{Coefficient, Domain, Evaluation, Poly, Scaled};
 pub use primes::ntt_primes;
 pub use process::Process;
+#[cfg(feature = "std")]
+pub use reserve::Reserve;
 pub use ring::{MAX_LOG_N, MIN_LOG_N, Ring};
