@@ -132,6 +132,8 @@ mod _core {
     #[pymodule_init]
     fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
         keywright_ring::return_large_blocks();
+        // Without a reserve the first computation is refused; what a process does before it needs none.
+        let _ = keywright_ring::Reserve::keep();
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -128,3 +129,31 @@ def test_a_run_keeps_to_a_budget_with_the_same_results(folder: Path, tmp_path: P
         assert main(["decrypt", *client]) == 0
         scores.append(np.load(tmp_path / f"{name}.npy"))
     assert np.array_equal(*scores)
+
+
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]) << 20,) * 2)
+from keywright.cli import main
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are enforced by Linux")
+def test_no_limit_of_memory_ends_a_command_without_a_word(folder: Path, tmp_path: Path) -> None:
+    """From too little for numpy to what is enough, in steps of 50 MB."""
+    arguments = ["infer", folder / "digits.onnx", "--input", folder / "images.npy", "--range", 0, 1, "--threads", 2]
+    done = []
+    for limit in range(400, 2000, 50):
+        command = [sys.executable, "-c", LIMITED, str(limit), *map(str, arguments)]
+        environment = {**os.environ, "TMPDIR": str(tmp_path), "OPENBLAS_NUM_THREADS": "1"}
+        done.append(subprocess.run(command, capture_output=True, text=True, env=environment, check=False))
+        assert not list(tmp_path.iterdir())
+        if done[-1].returncode == 0:
+            break
+    *refused, enough = done
+    assert enough.returncode == 0
+    assert refused
+    for limited in refused:
+        assert limited.returncode == 2, limited.stderr
+        assert limited.stderr.splitlines()[-2].startswith("error: "), limited.stderr

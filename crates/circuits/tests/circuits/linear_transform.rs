@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::fixture::{Owner, Values};
 use keywright_circuits::CircuitError;
-use keywright_circuits::linear_transform::{self, BsgsPlan, LinearTransform, Storage, SwitchErrors, evaluate};
+use keywright_circuits::linear_transform::{
+    self, BsgsPlan, LinearTransform, Storage, SwitchErrors, evaluate,
+};
 use keywright_ckks::{CkksError, CkksParameters, Complex64, Evaluator};
 use keywright_rlwe::{EvaluationKeys, RlweError};
 use proptest::prelude::*;
@@ -135,7 +137,8 @@ fn keys_of_any_special_primes_serve() {
     let expected = product(&diagonals, &v);
     let changes: [fn(BsgsPlan) -> BsgsPlan; 3] =
         [|plan| plan, |plan| plan.tiered(2).unwrap(), |plan| plan.chained().tiered(2).unwrap()];
-    for (level, special) in [(1, vec![5]), (1, vec![5, 6, 7]), (2, vec![6, 7]), (3, vec![5, 6]), (4, vec![7])] {
+    for (level, special) in [(1, vec![5]), (1, vec![5, 6, 7]), (2, vec![6, 7]), (3, vec![5, 6]), (4, vec![7])]
+    {
         for (change, every) in changes.iter().flat_map(|change| [(change, 1), (change, 2)]) {
             let steps = |indices, slots| Ok(change(BsgsPlan::new(indices, slots, 4)?));
             let transform = LinearTransform::with_steps(
