@@ -12,8 +12,9 @@ from keywright.plan.strategies.policy import largest_alpha
 from keywright.plan.workload.workload import Group, Workload, make_group
 
 BOUND = 1553
-"""Bits of the largest modulus at a secret of weight 192 and N = 2^16 that the published chains keep to. `keywright security`
-estimates 122 bits of security for it; keys made here are held to 1474 (docs/reference/parameters.md)."""
+"""Bits of the largest modulus at a secret of weight 192 and N = 2^16 that the published chains keep to.
+`keywright security` estimates 122 bits of security for it; keys made here are held to 1474
+(docs/reference/parameters.md)."""
 
 
 def convert(data: Mapping[str, Any], setting: str) -> Workload:

@@ -9,6 +9,7 @@ from keywright.plan.ring.galois import AutomorphismGroup
 from keywright.plan.workload.factors import factor_alternatives
 from keywright.plan.workload.open_workload import Alternative, Choice, OpenWorkload
 from keywright.plan.workload.workload import Group, Relinearizations, Workload, make_group
+
 from published.convfhe import BOUND
 
 INDEPENDENT = ("channel_sum", "place", "replicate", "select", "sum", "fc")

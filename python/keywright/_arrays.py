@@ -93,8 +93,11 @@ def read_file(path: str | Path, max_bytes: int) -> bytes:
     with Path(path).open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         data = b""
-        # Room for what it says it has, not for what is allowed: a file that grows meanwhile is read in pieces.
-        while size <= max_bytes and len(data) <= max_bytes and (more := file.read(max(size - len(data), PIECE))):
+        # Room for what it says it has, not for what is allowed. A file that grows is read in pieces.
+        while size <= max_bytes and len(data) <= max_bytes:
+            more = file.read(max(size - len(data), PIECE))
+            if not more:
+                break
             data = data + more if data else more
     if size > max_bytes or len(data) > max_bytes:
         raise FormatError(

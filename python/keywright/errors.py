@@ -151,7 +151,7 @@ class DerivationError(KeywrightError, LookupError):
 
 
 class KeyUseError(KeywrightError, ValueError):
-    """A key cannot be used as asked, or the keys of a bootstrapping have other special primes than its matrices.
+    """A key cannot be used as asked, or keys of a bootstrapping have other special primes than its matrices.
 
     Attributes:
         level: level asked for.

@@ -142,7 +142,8 @@ sys.exit(main(sys.argv[2:]))
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are enforced by Linux")
 def test_no_limit_of_memory_ends_a_command_without_a_word(folder: Path, tmp_path: Path) -> None:
     """From too little for numpy to what is enough, in steps of 50 MB."""
-    arguments = ["infer", folder / "digits.onnx", "--input", folder / "images.npy", "--range", 0, 1, "--threads", 2]
+    model, images = folder / "digits.onnx", folder / "images.npy"
+    arguments = ["infer", model, "--input", images, "--range", 0, 1, "--threads", 2]
     done = []
     for limit in range(400, 2000, 50):
         command = [sys.executable, "-c", LIMITED, str(limit), *map(str, arguments)]

@@ -128,9 +128,9 @@ def test_inner_sum_of_all_slots(small: Party) -> None:
 
 
 @pytest.mark.parametrize("level", [1, 2, 3, 4, 5])
-def test_default_keys_serve_default_transforms_at_every_level(level: int) -> None:
+def test_default_keys_serve_default_transforms_at_every_level(small: Party, level: int) -> None:
     parameters = kw.Parameters.from_bits(11, [60, 45, 45, 45, 45, 45], [60, 60, 60], 45, insecure=True)
-    party, n = Party.make(parameters, tuple(range(1, 16))), 16
+    party, n = type(small).make(parameters, tuple(range(1, 16))), 16
     rng = np.random.default_rng(level)
     matrix, vector = rng.uniform(-1, 1, (n, n)), rng.uniform(-1, 1, n)
     transform = kw.LinearTransform(parameters, matrix, slots=n, level=level)
