@@ -7,10 +7,27 @@
 //! [`recycled_bytes`] of it, what has been idle longest is freed. The contents of a recycled buffer are
 //! unspecified but initialised; holders of secrets wipe theirs before they drop them ([`zeroize::Zeroize`]).
 
-use alloc::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use alloc::alloc::{Layout, handle_alloc_error};
+#[cfg(not(feature = "std"))]
+use alloc::alloc::{alloc, dealloc};
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 use zeroize::Zeroize;
+
+/// Buffers are the system's: [`crate::Reserve`] is for what cannot report that there is no memory.
+#[cfg(feature = "std")]
+unsafe fn alloc(layout: Layout) -> *mut u8 {
+    use std::alloc::{GlobalAlloc, System};
+    // SAFETY: the caller's promise, that the layout has a size.
+    unsafe { System.alloc(layout) }
+}
+
+#[cfg(feature = "std")]
+unsafe fn dealloc(pointer: *mut u8, layout: Layout) {
+    use std::alloc::{GlobalAlloc, System};
+    // SAFETY: the caller's promise, that `alloc` made it with the layout.
+    unsafe { System.dealloc(pointer, layout) };
+}
 
 const CACHE_LINE: usize = 64;
 const HUGE_PAGE: usize = 2 << 20;
@@ -80,11 +97,9 @@ impl Buffer {
     fn allocate(length: usize) -> Self {
         let layout = layout(length);
         #[cfg(feature = "std")]
-        if crate::reserve::is_spent() {
+        if crate::reserve::is_low() {
             cache::trim();
-            if crate::Reserve::keep().is_err() {
-                out_of_memory(layout);
-            }
+            out_of_memory(layout);
         }
         // SAFETY: the layout has non-zero size (at least 8 bytes).
         let mut raw = unsafe { alloc(layout) };

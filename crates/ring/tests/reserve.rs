@@ -19,8 +19,7 @@ fn fill(bytes: usize) {
     // In lists, which allocate no more at once than a piece.
     let (mut pieces, mut buffers) = (LinkedList::new(), LinkedList::new());
     loop {
-        // Without a heap that can grow, the library of C takes a page for each.
-        for _ in 0..(1 << 20) / bytes.max(4096) {
+        for _ in 0..(1 << 20) / bytes {
             pieces.push_back(black_box(vec![1u8; bytes]));
         }
         buffers.push_back(Buffer::unspecified(1 << 12));
@@ -31,7 +30,7 @@ fn fill(bytes: usize) {
 fn run_out(bytes: usize) {
     let mapped = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: u64 = mapped.split(' ').next().unwrap().parse().unwrap();
-    let limit = libc::rlimit { rlim_cur: pages * 4096 + (160 << 20), rlim_max: libc::RLIM_INFINITY };
+    let limit = libc::rlimit { rlim_cur: pages * 4096 + (192 << 20), rlim_max: libc::RLIM_INFINITY };
     // SAFETY: the call reads the limit alone.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
     for _ in 0..3 {

@@ -64,6 +64,12 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     except (CommandError, KeywrightError, OSError, MemoryError) as error:
         terminal.error(failure(error, options.names))
         return FAILED
+    except RuntimeError as error:
+        # Python has no class of its own for a thread without memory for its stack.
+        if "start new thread" not in str(error):
+            raise
+        terminal.error(failure(MemoryError(), options.names))
+        return FAILED
     return 0
 
 
