@@ -333,7 +333,12 @@ def main() -> None:
     options = parser.parse_args()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    command = ["python", "-m", "studies.service.malformed", *(a for a in sys.argv[1:] if "/" not in a)]
+    command = [
+        "python",
+        "-m",
+        "studies.service.malformed",
+        *("PATH" if "/" in part else part for part in sys.argv[1:]),
+    ]
     record: dict[str, Any] = {"command": " ".join(command), "quiet": options.quiet}
     record["machine"] = describe()
     with tempfile.TemporaryDirectory() as name:

@@ -226,13 +226,16 @@ class Routes:
         return answer(self._service.seen(_name(request, "keys"), await self._tenant(request)))
 
     async def submit(self, request: Request) -> Response:
-        """``POST /v1/keys/ID/jobs?model=HASH&priority=N``."""
+        """``POST /v1/keys/ID/jobs?model=HASH&priority=N&first=N&samples=N``."""
         tenant = await self._tenant(request)
         message = await _body(request, self._service.request_bytes())
         model, priority = request.query_params.get("model"), request.query_params.get("priority", "0")
         if len(priority) != 1 or priority not in digits:
             raise BadRequestError("?priority= is a digit")
-        call = partial(self._service.submit, _name(request, "keys"), message, model, int(priority), tenant)
+        places = _places(request)
+        call = partial(
+            self._service.submit, _name(request, "keys"), message, model, int(priority), tenant, places
+        )
         return answer(await run_sync(call), HTTPStatus.ACCEPTED)
 
     async def job(self, request: Request) -> Response:
@@ -261,6 +264,17 @@ class Routes:
 
 def _name(request: Request, what: str) -> str:
     return str(request.path_params[what])
+
+
+def _places(request: Request) -> range | None:
+    """Those of samples, as ``?first=`` and ``?samples=`` say."""
+    texts = [request.query_params.get(name) for name in ("first", "samples")]
+    if texts == [None, None]:
+        return None
+    if not all(text is not None and text.isascii() and text.isdigit() and len(text) < 7 for text in texts):
+        raise BadRequestError("?first= and ?samples= go together, and are numbers")
+    first, samples = (int(text or 0) for text in texts)
+    return range(first, first + samples)
 
 
 def _announced(request: Request, maximum: int) -> int:

@@ -114,5 +114,9 @@ class Dispatcher:
                 )
             finally:
                 del self._running[job.identifier]
-        if self._jobs.end(job, seconds, error):
+        if error is not None and job.others:
+            # Which of them is the cause is found by each for itself.
+            self._event(f"evaluations that were joined failed, and are done one by one: {error}")
+            self._jobs.alone(job)
+        elif self._jobs.end(job, seconds, error):
             self._end(job)

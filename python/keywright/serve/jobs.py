@@ -46,6 +46,8 @@ class Job:
         tenant: whose it is.
         request: identifier of the request that asked for it, for logs; empty after a restart.
         asked: when this process had it first, by the clock of `touched`.
+        places: of samples, those that it has; None if it leaves none to others.
+        others: evaluated with it, their samples at other places.
     """
 
     identifier: str
@@ -63,11 +65,26 @@ class Job:
     tenant: str = ""
     request: str = ""
     asked: float = field(default_factory=time.monotonic)
+    places: range | None = None
+    others: list["Job"] = field(default_factory=list)
 
     @property
     def client(self) -> str:
         """Whose turn is its: the tenant's, or of whoever has the keys where there are no accounts."""
         return self.tenant or self.owner
+
+    def joins(self, other: "Job") -> bool:
+        """Whether another one can be evaluated with it and those that are."""
+        if other.places is None or (other.owner, other.model) != (self.owner, self.model):
+            return False
+        return all(
+            job.places is not None and _apart(job.places, other.places) for job in (self, *self.others)
+        )
+
+    def advance(self, done: int) -> None:
+        """Note how many steps are done."""
+        for job in (self, *self.others):
+            job.done = done
 
     def to_json(self) -> dict[str, object]:
         """What a client is told."""
@@ -79,6 +96,10 @@ class Job:
             "seconds": round(self.seconds, 3),
         }
         return entry | ({} if self.error is None else self.error.reason())
+
+
+def _apart(one: range, other: range) -> bool:
+    return one.stop <= other.start or other.stop <= one.start
 
 
 def _message(job: Job) -> str:
@@ -139,9 +160,13 @@ class Jobs:
         return self._objects.made(_answer(job))
 
     def answered(self, job: Job) -> bytes:
-        """Take over the answer that a worker has written, and read it."""
+        """Take over the answer that a worker has written, also for those that were evaluated with it, and
+        read it."""
         self._objects.adopt(_answer(job))
-        return self._objects.read(_answer(job))
+        answer = self._objects.read(_answer(job))
+        for other in job.others:
+            self._objects.put(_answer(other), answer)
+        return answer
 
     def counts(self) -> tuple[int, int]:
         """How many jobs wait, and how many run."""
@@ -152,9 +177,17 @@ class Jobs:
         return sum(map(len, self._queues.values()))
 
     def add(
-        self, owner: str, model: str, total: int, message: bytes, priority: int = 0, tenant: str = ""
+        self,
+        owner: str,
+        model: str,
+        total: int,
+        message: bytes,
+        priority: int = 0,
+        tenant: str = "",
+        places: range | None = None,
     ) -> Job:
-        """Accept a job: it is on the disk when this returns.
+        """Accept a job: it is on the disk when this returns. Its places are not: after a restart it is
+        evaluated alone.
 
         Raises:
             BusyError: as many wait as may, of all clients or of this one.
@@ -166,7 +199,7 @@ class Jobs:
             ):
                 if count >= most:
                     raise BusyError(f"{most} evaluations wait; ask again later")
-            job = Job(secrets.token_hex(16), owner, model, priority, total, tenant=tenant)
+            job = Job(secrets.token_hex(16), owner, model, priority, total, tenant=tenant, places=places)
             self._objects.put(_message(job), message)
             row: Row = {"job": job.identifier, "owner": owner, "model": model, "priority": priority}
             row["tenant"] = tenant
@@ -185,7 +218,8 @@ class Jobs:
         waiting.insert(place, job)
 
     def take(self) -> Job | None:
-        """The job whose turn it is, which then runs; waits for one. None after `close`."""
+        """The job whose turn it is, which then runs, with those of its client that can be evaluated with it;
+        waits for one. None after `close`."""
         with self._turn:
             while not self._queues and not self._ended:
                 self._turn.wait()
@@ -193,32 +227,55 @@ class Jobs:
                 return None
             owner, waiting = next(iter(self._queues.items()))
             job = waiting.pop(0)
+            for other in list(waiting):
+                if job.joins(other):
+                    waiting.remove(other)
+                    job.others.append(other)
             # Its client comes after all the others.
             del self._queues[owner]
             if waiting:
                 self._queues[owner] = waiting
-            job.state, job.attempts, job.done = "running", job.attempts + 1, 0
-            self._records.set_job(job.identifier, state="running", attempts=job.attempts)
+            for each in (job, *job.others):
+                each.state, each.attempts, each.done = "running", each.attempts + 1, 0
+                self._records.set_job(each.identifier, state="running", attempts=each.attempts)
             return job
 
     def again(self, job: Job, *, begun: bool = True) -> None:
         """Have a job wait again whose worker ended. That is no attempt if it had not ``begun``."""
         with self._turn:
-            if job.identifier in self._jobs:
-                job.state, job.attempts = "waiting", job.attempts - (not begun)
-                self._queues.setdefault(job.client, []).insert(0, job)
+            for each in self._parted(job):
+                each.state, each.attempts = "waiting", each.attempts - (not begun)
+                self._queues.setdefault(each.client, []).insert(0, each)
                 self._turn.notify()
+
+    def _parted(self, job: Job) -> list[Job]:
+        """A job and those that were evaluated with it, the last first, as far as anybody waits for them."""
+        group, job.others = [job, *job.others], []
+        return [each for each in reversed(group) if each.identifier in self._jobs]
+
+    def alone(self, job: Job) -> None:
+        """Have jobs wait again that cannot be evaluated together: each is then evaluated alone."""
+        with self._turn:
+            for each in (job, *job.others):
+                each.places = None
+        self.again(job, begun=False)
 
     def give_up(self, job: Job) -> None:
         """Leave a job that runs to the next process, as if it had not begun."""
         with self._turn:
-            if job.identifier in self._jobs:
-                job.state, job.attempts = "waiting", job.attempts - 1
-                self._queues.setdefault(job.client, []).insert(0, job)
-                self._records.set_job(job.identifier, state="waiting", attempts=job.attempts)
+            for each in self._parted(job):
+                each.state, each.attempts = "waiting", each.attempts - 1
+                self._queues.setdefault(each.client, []).insert(0, each)
+                self._records.set_job(each.identifier, state="waiting", attempts=each.attempts)
 
     def end(self, job: Job, seconds: float = 0.0, error: ServeError | None = None) -> bool:
-        """Note how a job ended; its message goes. Returns False if nobody waits for it any more."""
+        """Note how a job ended, and those that were evaluated with it; their messages go. Returns False if
+        nobody waits for any of them any more."""
+        others, job.others = job.others, []
+        ended = [self._end(each, seconds, error) for each in (job, *others)]
+        return any(ended)
+
+    def _end(self, job: Job, seconds: float, error: ServeError | None) -> bool:
         with self._turn:
             if job.identifier not in self._jobs:
                 self._drop([_message(job), _answer(job)])

@@ -59,18 +59,24 @@ class Places:
     repeat: int
     stride: int
 
-    def pack(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Tensors of 1 to ``batch`` samples, (count, *shape), as (ciphertexts, size); zero where nothing
-        is."""
+    def pack(self, values: NDArray[np.float64], first: int | None = None) -> NDArray[np.float64]:
+        """Tensors of 1 to ``batch`` samples, (count, *shape), as (ciphertexts, size); zero where nothing is.
+
+        Args:
+            first: of the places of samples, where these begin: the others are left to other requests. Where
+                it is not given, samples are repeated in all places.
+        """
         packed = np.zeros(self.ciphertexts * self.size)
-        sample = np.arange(self.batch)[:, None, None]
-        places = sample + np.asarray(self.start)[:, None] + np.arange(self.repeat) * self.stride
-        packed[places] = values.reshape(len(values), -1, 1)[np.arange(self.batch) % len(values)]
+        taken = np.arange(self.batch) if first is None else first + np.arange(len(values))
+        places = taken[:, None, None] + np.asarray(self.start)[:, None]
+        places = places + np.arange(self.repeat) * self.stride
+        packed[places] = values.reshape(len(values), -1, 1)[np.arange(len(taken)) % len(values)]
         return packed.reshape(self.ciphertexts, self.size)
 
-    def unpack(self, packed: NDArray[np.float64], count: int) -> NDArray[np.float64]:
-        """The tensors of so many samples, (count, *shape), in (ciphertexts, size) numbers."""
-        places = np.arange(count)[:, None] + np.asarray(self.start)
+    def unpack(self, packed: NDArray[np.float64], count: int, first: int = 0) -> NDArray[np.float64]:
+        """The tensors of so many samples from the first on, (count, *shape), in (ciphertexts, size)
+        numbers."""
+        places = first + np.arange(count)[:, None] + np.asarray(self.start)
         values: NDArray[np.float64] = packed.reshape(-1)[places].reshape(count, *self.shape)
         return values
 

@@ -28,6 +28,7 @@ FAMILIES = {
     "sent_bytes_total": Family("counter", "Bytes of answers' bodies."),
     "refusals_total": Family("counter", "Refusals, by code.", ("code",)),
     "evaluations_total": Family("counter", "Evaluations that ended: done, or a code.", ("outcome",)),
+    "joined_total": Family("counter", "Requests that were evaluated together with an earlier one."),
     "evaluation_seconds_total": Family("counter", "Seconds of evaluations that ended well."),
     "stage_seconds": Family(
         "histogram", "Seconds of evaluations by stage: wait, keys (loading them), evaluate.", ("stage",)

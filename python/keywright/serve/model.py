@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ from keywright.nn.compiled.storage import digest
 from keywright.nn.layout.layout import Layout
 from keywright.nn.presets import preset_plans
 from keywright.nn.run.encrypted import EncryptedBackend
+from keywright.nn.run.guard import guard
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.cost.model import CostModel
 from keywright.plan.keys import plan_file
@@ -48,6 +49,7 @@ from keywright.plan.search.planner import DEFAULT_HOPS
 from keywright.plan.search.quick import HOPS, SLOWER, fastest_within, plan_candidates, plan_network
 from keywright.plan.workload.network_protocol import NetworkLike
 
+from . import framing
 from .entered import EnteredNetwork
 from .entry import entry_plan
 from .errors import EvaluationFailedError, InvalidObjectError, ModelFolderError
@@ -266,6 +268,33 @@ class Model:
         """Bytes that the ciphertexts of a batch of samples have at most."""
         level = self.manifest.input_level
         return self.manifest.input.ciphertexts * (2 * self.parameters.n * 8 * (level + 1) + HEADER_BYTES)
+
+    @cached_property
+    def joins(self) -> bool:
+        """Whether requests of one client can be evaluated together, each with samples at places of its own:
+        several samples share ciphertexts, and zeros, which a request has at the places of others, are an
+        input that the model is for."""
+        shape = self.manifest.input.shape
+        low, high = self.input_range or (-np.inf, np.inf)
+        if self.manifest.input.batch == 1 or not low <= 0.0 <= high:
+            return False
+        try:
+            guard(self.program, np.zeros((1, *shape)))
+        except nn.OutOfRangeError:
+            return False
+        return True
+
+    def read_inputs(self, messages: Sequence[bytes]) -> list[Ciphertext]:
+        """The ciphertexts of a message, or the sums of those of several, whose samples are at different
+        places (`joins`).
+
+        Raises:
+            BadRequestError, InvalidObjectError: as of `framing.split` and `read_input`.
+        """
+        count = self.manifest.input.ciphertexts
+        rows = [[self.read_input(data) for data in framing.split(message, count)] for message in messages]
+        add = Evaluator(self.parameters).add
+        return [reduce(add, column) for column in zip(*rows, strict=True)]
 
     @property
     def steps(self) -> int:

@@ -10,6 +10,7 @@ import contextlib
 import http.client
 import json
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -91,6 +92,7 @@ class RemoteModel:
 
     Attributes:
         manifest: what the model takes and gives.
+        joins: whether requests of fewer samples than share ciphertexts are evaluated together there.
         program: of the model, None where the client does not have it.
     """
 
@@ -123,12 +125,22 @@ class RemoteModel:
                 found=self.manifest.hash,
                 expected=pinned,
             )
+        self.joins = self.manifest.input.batch > 1 and self._says_joins()
         if program is not None and digest(program) != self.manifest.program:
             raise OtherModelError(
                 f"the server has the program {self.manifest.program}, and {digest(program)} is given",
                 found=self.manifest.program,
                 expected=digest(program),
             )
+
+    def _says_joins(self) -> bool:
+        """Whether the server says so; one of an earlier release says nothing."""
+        with contextlib.suppress(ServeError):
+            models = self.ask("GET", "/v1/models").get("models")
+            for entry in models if isinstance(models, list) else ():
+                if isinstance(entry, dict) and entry.get("model") == self.manifest.hash:
+                    return entry.get("joins") is True
+        return False
 
     def check(self, samples: ArrayLike, *, force: bool = False) -> NDArray[np.float64]:
         """Samples as the model takes them, before keys are made for them. With the program they are run
@@ -220,6 +232,7 @@ class Session:
     def __init__(self, remote: RemoteModel, secret: SecretKey | None = None) -> None:
         self.remote = remote
         self._identifier: str | None = None
+        self._placing, self._next_place = threading.Lock(), 0
         self._take(secret)
         self._folder = tempfile.TemporaryDirectory(prefix="keywright.")
 
@@ -371,10 +384,11 @@ class Session:
 
     def _infer_batch(self, batch: NDArray[np.float64], progress: Progress) -> NDArray[np.float64]:
         """The result of samples that share ciphertexts."""
-        message = framing.join(self._encrypt(batch))
+        places = self._places(len(batch))
+        message = framing.join(self._encrypt(batch, places))
         for _ in range(RETRIES):
             try:
-                return self._decrypt(self._evaluated(message, progress), len(batch))
+                return self._decrypt(self._evaluated(message, progress, places), len(batch), places)
             except UnknownJobError:
                 # A server that was started again without its state has forgotten what it was asked.
                 continue
@@ -385,10 +399,22 @@ class Session:
                 self.remote.check(batch)
             if self._identifier is None:
                 self.upload_keys()
-            message = framing.join(self._encrypt(batch))
-        return self._decrypt(self._evaluated(message, progress), len(batch))
+            places = self._places(len(batch))
+            message = framing.join(self._encrypt(batch, places))
+        return self._decrypt(self._evaluated(message, progress, places), len(batch), places)
 
-    def _evaluated(self, message: bytes, progress: Progress) -> bytes:
+    def _places(self, count: int) -> range | None:
+        """Places of so many samples: after those of the request before, so that the two can be evaluated
+        together. None for all, where the server joins none or there is nobody to leave any to."""
+        size = self.manifest.input.batch
+        if not self.remote.joins or count >= size:
+            return None
+        with self._placing:
+            first = self._next_place if self._next_place + count <= size else 0
+            self._next_place = first + count
+        return range(first, first + count)
+
+    def _evaluated(self, message: bytes, progress: Progress, own: range | None = None) -> bytes:
         """The server's answer to a message.
 
         Raises:
@@ -396,6 +422,8 @@ class Session:
         """
         keys = f"/v1/keys/{self._identifier}"
         path = f"{keys}/jobs?model={self.manifest.hash}"
+        if own is not None:
+            path += f"&first={own.start}&samples={len(own)}"
         job = _persist(lambda: self.remote.send("POST", path, message))
         identifier = _text(job, "job")
         while job.get("state") in ("waiting", "running"):
@@ -423,16 +451,16 @@ class Session:
         entry = self.remote.ask("GET", f"/v1/keys/{self._identifier}")
         return _count(entry, "received", self.manifest.key_bytes)
 
-    def _encrypt(self, batch: NDArray[np.float64]) -> list[bytes]:
+    def _encrypt(self, batch: NDArray[np.float64], places: range | None = None) -> list[bytes]:
         manifest = self.manifest
-        rows = manifest.input.pack(batch) / manifest.divisor
+        rows = manifest.input.pack(batch, None if places is None else places.start) / manifest.divisor
         if self._client is None:
             size, level = manifest.input.size, manifest.input_level
             return [self._decryptor.encrypt(row, size, level).to_bytes() for row in rows]
         one = 2.0**self._client.parameters.fraction_bits
         return [self._client.encrypt(np.rint(row * one).astype(np.int64), dropped=0) for row in rows]
 
-    def _decrypt(self, message: bytes, count: int) -> NDArray[np.float64]:
+    def _decrypt(self, message: bytes, count: int, own: range | None = None) -> NDArray[np.float64]:
         places = self.manifest.output
         try:
             rows = np.asarray([self._numbers(data) for data in framing.split(message, places.ciphertexts)])
@@ -451,7 +479,7 @@ class Session:
             )
         if not np.isfinite(rows).all():
             raise InvalidReplyError("the answer of the server decrypts to numbers that are not finite")
-        return places.unpack(rows, count) * self.manifest.factor
+        return places.unpack(rows, count, 0 if own is None else own.start) * self.manifest.factor
 
     def _numbers(self, data: bytes) -> NDArray[np.float64]:
         if self._client is None:

@@ -4,6 +4,7 @@ import threading
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -118,6 +119,7 @@ class Service:
         self._workers = workers or self._own_workers or Workers()
         self._budget, self._expiry, self.accounts = budget, expiry, accounts
         self.catalog = Catalog([models] if isinstance(models, Model) else models, self._storage.records)
+        self._joins = {name: model.joins for name, model in self.catalog.models.items()}
         self._folders = {name: self._folder(state, model) for name, model in self.catalog.models.items()}
         self.store = UploadStore(self._storage, self.catalog, self._workers, capacity=capacity, expiry=expiry)
         if self.store.retired():
@@ -154,6 +156,7 @@ class Service:
                     "name": model.name,
                     "configuration": self.catalog.of(name).identifier,
                     "bytes": model.manifest.key_bytes,
+                    "joins": self._joins[name],
                 }
                 for name, model in self.catalog.models.items()
             ]
@@ -245,6 +248,7 @@ class Service:
         model: str | None = None,
         priority: int = 0,
         tenant: str = NOBODY,
+        places: range | None = None,
     ) -> dict[str, object]:
         """Accept the evaluation of one batch of samples.
 
@@ -254,6 +258,9 @@ class Service:
             model: hash of one of the keys' configuration; the one that they were made for if it is not given.
             priority: 0 to 9; of one client's evaluations larger ones come first.
             tenant: who asks.
+            places: of samples, those that the message has, zeros being at the others (`Places.pack`): it is
+                evaluated with others of the client that wait and have other places. Its answer is at its
+                places. None if it has all places.
 
         Raises:
             UnknownKeysError, KeysIncompleteError: there are no such keys, or not all of them.
@@ -275,13 +282,19 @@ class Service:
             )
         if not 0 <= priority <= MAX_PRIORITY:
             raise BadRequestError(f"?priority= is 0 to {MAX_PRIORITY}, got {priority}")
+        batch = wanted.manifest.input.batch
+        if places is not None and not (self._joins[name] and 0 <= places.start < places.stop <= batch):
+            raise BadRequestError(
+                f"?first={places.start}&samples={len(places)}: the model has places for {batch} samples"
+                + ("" if self._joins[name] else ", and leaves none of them to others")
+            )
         SecretScanner().look(message)
         objects = framing.split(message, wanted.manifest.input.ciphertexts)
         self.store.require_ready(uploaded)
         for data in objects:
             wanted.read_input(data)
             self._saw(identifier, Sight.of("received", data))
-        job = self.jobs.add(identifier, name, wanted.steps, message, priority, tenant)
+        job = self.jobs.add(identifier, name, wanted.steps, message, priority, tenant, places)
         job.request = request_identifier()
         self._event(f"{len(message)} bytes to evaluate")
         return job.to_json()
@@ -474,9 +487,11 @@ class Service:
         except WorkerEndedError:
             self.metrics.count("worker_deaths_total")
             raise
-        stages = {"wait": begun - job.asked, "keys": end["loading"], "evaluate": end["seconds"]}
-        for stage, seconds in stages.items():
+        for each in (job, *job.others):
+            self.metrics.observe("stage_seconds", begun - each.asked, stage="wait")
+        for stage, seconds in (("keys", end["loading"]), ("evaluate", end["seconds"])):
             self.metrics.observe("stage_seconds", seconds, stage=stage)
+        self.metrics.count("joined_total", len(job.others))
         self.metrics.count("key_loads_total", place="memory" if end["hit"] else "disk")
         self.metrics.count("key_evictions_total", len(end["evicted"]))
         # Before it is said to be done: whoever then asks what was sent is told.
@@ -486,12 +501,11 @@ class Service:
     def _order(self, worker: Worker, job: Job, uploaded: UploadedKeys) -> dict[str, Any]:
         """Have a worker evaluate; errors as of `Worker.order`."""
 
-        def step(done: int) -> None:
-            job.done = done
-
-        with self.store.file(uploaded) as path, self.jobs.message(job) as message:
+        with ExitStack() as stack:
+            path = stack.enter_context(self.store.file(uploaded))
+            messages = [stack.enter_context(self.jobs.message(each)) for each in (job, *job.others)]
             return worker.order(
-                step,
+                job.advance,
                 do="evaluate",
                 job=job.identifier,
                 **self._load(self.catalog.model(job.model).manifest.hash),
@@ -499,7 +513,7 @@ class Service:
                 bytes=uploaded.configuration.key_bytes,
                 path=str(path),
                 digest=uploaded.digest,
-                message=str(message),
+                messages=[str(message) for message in messages],
                 answer=str(self.jobs.answer(job)),
             )
 

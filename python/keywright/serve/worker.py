@@ -9,7 +9,7 @@ gets its name when it is whole.
 |---|---|
 | ``check`` path, parameters | ``end``: digest of a key set that is whole and can be used |
 | ``load`` model | ``end``: bytes of keys that it keeps at most |
-| ``evaluate`` model, keys, message, answer | ``step`` often; ``end``: seconds, where keys were, which went |
+| ``evaluate`` model, keys, messages, answer | ``step`` often; ``end``: seconds, where keys were, which went |
 | ``forget`` | ``end`` |
 | ``cancel`` | none: the evaluation that runs ends with ``refused`` |
 """
@@ -90,11 +90,10 @@ class Engine:
         return {"budget": self._cache.budget}
 
     def do_evaluate(self, order: Order) -> dict[str, object]:
-        """Evaluate a model on the ciphertexts of a file."""
+        """Evaluate a model on the ciphertexts of a file, or on the sums of those of several."""
         runner = self._runner(order)
         model = runner.model
-        message = Path(order["message"]).read_bytes()
-        inputs = [model.read_input(data) for data in framing.split(message, model.manifest.input.ciphertexts)]
+        inputs = model.read_inputs([Path(path).read_bytes() for path in order["messages"]])
         hit, self._evicted = order["keys"] in self._cache, []
         begun = time.perf_counter()
         keys = self._keys(order, model.parameters)

@@ -1,0 +1,182 @@
+"""Requests of one client that wait together are evaluated together, where samples share ciphertexts."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from keywright.nn.run.checking import run_clear
+from keywright.serve import Model, RemoteModel, Service
+from keywright.serve.errors import BadRequestError, EvaluationFailedError
+from keywright.serve.jobs import Job
+from keywright.serve.metrics import PREFIX
+from keywright.serve.workers import Worker, WorkerEndedError
+from tests.serve.network import INPUTS, WORKERS, listening, make_full, make_thin
+from tests.serve.test_http import ask, wait
+from tests.serve.test_metrics import measured
+
+BATCH = 4
+
+
+class HeldService(Service):
+    """Its first evaluation waits for `go`, so that others wait meanwhile."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        self.go = threading.Event()
+        self.groups: list[int] = []
+        self.fail: Callable[[Job], None] = lambda job: None
+        super().__init__(*arguments, **named)
+
+    def _work(self, worker: Worker, job: Job) -> float:
+        self.groups.append(1 + len(job.others))
+        assert self.go.wait(60)
+        self.fail(job)
+        return super()._work(worker, job)
+
+
+def inferred(
+    service: HeldService, url: str, samples: np.ndarray[Any, Any], sizes: list[int]
+) -> list[np.ndarray[Any, np.dtype[np.float64]]]:
+    """Results of a client that asks at once for parts of the samples, while another evaluation runs."""
+    with RemoteModel(url).session() as session:
+        session.upload_keys()
+        results: dict[int, np.ndarray[Any, np.dtype[np.float64]]] = {}
+        threads, first = [], 0
+
+        def infer(number: int, part: np.ndarray[Any, Any]) -> None:
+            results[number] = session.infer(part)
+
+        for number, size in enumerate(sizes):
+            thread = threading.Thread(target=infer, args=(number, samples[first : first + size]))
+            thread.start()
+            threads.append(thread)
+            first += size
+            # In the order of their numbers.
+            wait(lambda: bool(service.groups) and sum(service.jobs.counts()) == len(threads))
+        service.go.set()
+        for thread in threads:
+            thread.join(60)
+        return [results[number] for number in range(len(sizes))]
+
+
+@pytest.mark.parametrize("make", [make_full, make_thin])
+def test_requests_that_wait_are_one_evaluation(make: Callable[..., Model], tmp_path: Path) -> None:
+    """Each gets its own samples' answers, with the error that it has alone, and there is one evaluation for
+    all that fit beside each other."""
+    model = make(batch=BATCH)
+    samples = np.random.default_rng(0).uniform(-1, 1, (9, INPUTS))
+    service = HeldService(model, tmp_path, workers=WORKERS)
+    with listening(service) as server:
+        assert ask(server, "GET", "/v1/models")[1]["models"][0]["joins"] is True
+        # The first runs. Of the others 1, 2 and 1 fit beside each other, 3 and 1 do.
+        sizes = [1, 1, 2, 1, 3, 1]
+        results = inferred(service, server.url, samples, sizes)
+        expected = run_clear(model.program, samples)
+        assert np.abs(np.concatenate(results) - expected).max() < 1e-3
+        # Places: 0 | 1, 2-3 | 0 | 1-3 | 0
+        assert service.groups[0] == 1
+        assert sum(service.groups) == len(sizes)
+        assert len(service.groups) < len(sizes)
+        assert measured(server)["joined_total"] == len(sizes) - len(service.groups)
+        assert measured(server)['evaluations_total{outcome="done"}'] == len(service.groups)
+        assert PREFIX + "joined_total" in service.measure()
+    service.close()
+
+
+def test_others_fill_what_a_request_leaves(tmp_path: Path) -> None:
+    model = make_full(batch=BATCH)
+    samples = np.random.default_rng(1).uniform(-1, 1, (5, INPUTS))
+    service = HeldService(model, tmp_path, workers=WORKERS)
+    with listening(service) as server:
+        results = inferred(service, server.url, samples, [1] * 5)
+        assert np.abs(np.concatenate(results) - run_clear(model.program, samples)).max() < 1e-3
+        assert service.groups == [1, 4]
+    service.close()
+
+
+def test_what_fails_together_is_done_one_by_one(tmp_path: Path) -> None:
+    """One that cannot be evaluated takes none with it; nor does a worker that ends."""
+    model = make_full(batch=BATCH)
+    samples = np.random.default_rng(2).uniform(-1, 1, (4, INPUTS))
+    service = HeldService(model, tmp_path, workers=WORKERS)
+    failures: list[Exception] = [EvaluationFailedError("planted"), WorkerEndedError("planted")]
+
+    def fail(job: Job) -> None:
+        if job.others and failures:
+            raise failures.pop(0)
+
+    service.fail = fail
+    with listening(service) as server:
+        results = inferred(service, server.url, samples, [1] * 4)
+        assert np.abs(np.concatenate(results) - run_clear(model.program, samples)).max() < 1e-3
+        assert service.groups == [1, 3, 1, 1, 1]
+        assert len(failures) == 1
+    service.close()
+
+
+def test_a_worker_that_ends_leaves_them_all_to_the_next(tmp_path: Path) -> None:
+    model = make_full(batch=BATCH)
+    samples = np.random.default_rng(3).uniform(-1, 1, (4, INPUTS))
+    service = HeldService(model, tmp_path, workers=WORKERS)
+    ended: list[int] = []
+
+    def fail(job: Job) -> None:
+        if job.others and not ended:
+            ended.append(1)
+            raise WorkerEndedError("planted")
+
+    service.fail = fail
+    with listening(service) as server:
+        results = inferred(service, server.url, samples, [1] * 4)
+        assert np.abs(np.concatenate(results) - run_clear(model.program, samples)).max() < 1e-3
+        assert service.groups == [1, 3, 3]
+    service.close()
+
+
+def test_only_what_is_apart_joins() -> None:
+    def job(first: int, count: int, owner: str = "a", model: str = "m") -> Job:
+        return Job("j", owner, model, 0, 1, places=range(first, first + count))
+
+    leader = job(0, 1)
+    assert leader.joins(job(1, 3))
+    for other in (job(0, 1), job(0, 4), job(1, 1, owner="b"), job(1, 1, model="n"), Job("j", "a", "m", 0, 1)):
+        assert not leader.joins(other)
+    assert not Job("j", "a", "m", 0, 1).joins(job(1, 1))
+    leader.others.append(job(2, 2))
+    assert leader.joins(job(1, 1))
+    assert not leader.joins(job(1, 2))
+    leader.advance(7)
+    assert [leader.done, leader.others[0].done] == [7, 7]
+
+
+def test_places_that_a_model_does_not_have_are_refused(thin: Model, tmp_path: Path) -> None:
+    batched = make_full(batch=BATCH)
+    service = Service([batched, thin], tmp_path, workers=WORKERS)
+    with listening(service) as server, RemoteModel(server.url).session() as session:
+        assert session.remote.joins
+        assert [entry["joins"] for entry in ask(server, "GET", "/v1/models")[1]["models"]] == [True, False]
+        session.upload_keys()
+        path = f"/v1/keys/{session._identifier}/jobs?model={batched.manifest.hash}"
+        for query in (
+            "first=0",
+            "samples=1",
+            "first=-1&samples=1",
+            "first=x&samples=1",
+            "first=9999999&samples=1",
+        ):
+            with pytest.raises(BadRequestError, match="first"):
+                session.remote.send("POST", f"{path}&{query}", b"")
+        for query in ("first=0&samples=0", "first=4&samples=1", "first=0&samples=5"):
+            with pytest.raises(BadRequestError, match="places for 4"):
+                session.remote.send("POST", f"{path}&{query}", b"")
+        with RemoteModel(server.url, pinned=thin.manifest.hash).session() as alone:
+            assert not alone.remote.joins
+            alone.upload_keys()
+            path = f"/v1/keys/{alone._identifier}/jobs?model={thin.manifest.hash}"
+            with pytest.raises(BadRequestError, match="leaves none"):
+                alone.remote.send("POST", f"{path}&first=0&samples=1", b"")
+    service.close()
