@@ -14,7 +14,7 @@ from pathlib import Path
 
 import keywright as kw
 from harness.console import Console
-from harness.folders import record_folder, today
+from harness.folders import record_folder
 from harness.plot import or_say
 from harness.programs import build, output
 from harness.table import heading
@@ -104,9 +104,10 @@ def write(folder: Path, tables: Tables, points: Points, options: argparse.Namesp
     (folder / "kds.md").write_text("\n".join(text))
     print("\n".join(text))
     with or_say("no picture was written"):
-        plot.draw(tables, f"{title}, {today()}", folder / "kds.png")
+        ring = f"N = 2^{tables.log_n}, one thread"
+        plot.draw(tables, f"KDS (Joo et al. 2025), redrawn: {ring}", folder / "kds.png")
         if points:
-            figure_5 = f"multiplication with relinearization, 2^{tables.log_n}"
+            figure_5 = f"KDS (Joo et al. 2025), figure 5, redrawn: {ring}"
             relinearization.draw(points, figure_5, folder / "relinearization.png")
         plan = kw.BootstrapperPlan.preset(rotations.PRESET)
         rotations.draw(plan, f"rotation keys of {rotations.PRESET}", folder / "rotations.png")

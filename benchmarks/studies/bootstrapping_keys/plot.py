@@ -19,16 +19,16 @@ def draw(tables: Tables, title: str, path: Path) -> None:
     Raises:
         ImportError: matplotlib is not installed.
     """
-    figure = new_figure(14, 4.5)
+    figure = new_figure(14, 4.8)
     latency, sweep, memory = figure.subplots(1, 3)
     for index, name in enumerate(NAMES):
         found = {depth: tables.four(depth)[index] for depth in tables.depths()}
         points = [(depth, one.seconds) for depth, one in found.items() if one is not None]
         line(latency, points, name)
-    latency.set(xlabel="multiplications between bootstraps", ylabel="seconds", title="figures 4, 8")
+    latency.set(xlabel="levels left", ylabel="seconds of a bootstrap", title="Figures 4 and 8: time")
     chosen = [tables.timed(depth, "most", "maximum") for depth in tables.depths()]
-    line(sweep, [(int(one.alpha), one.seconds) for one in chosen if one is not None], "static, largest depth")
-    sweep.set(xlabel="alpha", ylabel="seconds", title="figure 7")
+    line(sweep, [(int(one.alpha), one.seconds) for one in chosen if one is not None], "static, most levels")
+    sweep.set(xlabel="alpha: primes of a digit", ylabel="seconds of a bootstrap", title="Figure 7: time")
     aware = [(depth, row.level_aware) for depth, row in paper.TABLE_5.items() if row.level_aware]
     line(memory, [(depth, row.alpha_1) for depth, row in paper.TABLE_5.items()], "paper, alpha = 1")
     line(memory, aware, "paper, dynamic + level-aware")
@@ -40,7 +40,7 @@ def draw(tables: Tables, title: str, path: Path) -> None:
         planned = {depth: tables.planned(depth, special, alpha, levels) for depth in paper.TABLE_5}
         points = [(depth, one.raw[key] / paper.GB) for depth, one in planned.items() if one is not None]
         line(memory, points, label)
-    memory.set(xlabel="multiplications between bootstraps", ylabel="GB", title="table 5")
+    memory.set(xlabel="levels left", ylabel="GB of rotation keys", title="Table 5: paper and here")
     memory.set_yscale("log")
     # Room for the legend below the lines.
     memory.set_ylim(bottom=memory.get_ylim()[0] / 8)

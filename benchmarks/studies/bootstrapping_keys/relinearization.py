@@ -154,7 +154,7 @@ def draw(points: Points, title: str, path: Path) -> None:
     series(axes, picks, "dynamic, by count of transforms", MISSING)
     one_key = [(level, at(points, level, coalescing=True).get(ONE_KEY)) for level in levels(points)]
     series(axes, one_key, f"one key of alpha = {ONE_KEY}, coarser digits below", "--")
-    axes.set(xlabel="level", ylabel="milliseconds", ylim=(0, None), title=title)
+    axes.set(xlabel="level", ylabel="ms of a product with relinearization", ylim=(0, None), title=title)
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
     figure.savefig(path, dpi=120)
