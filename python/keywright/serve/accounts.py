@@ -2,7 +2,7 @@
 
 A file has the digests: ``{"format": "keywright-accounts-1", "tenants": {NAME: [SHA-256 of a key, ...]}}``.
 A key has 256 random bits, so that its digest needs neither salt nor many rounds. ``python -m
-keywright.serve.accounts FILE NAME`` makes one, writes its digest into the file and prints it, once.
+keywright.serve.new_key FILE NAME`` makes one, writes its digest into the file and prints it, once.
 """
 
 import base64
@@ -11,7 +11,6 @@ import json
 import os
 import re
 import secrets
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -150,14 +149,10 @@ def _tenants(entry: Mapping[str, Any], path: Path) -> dict[str, list[str]]:
     found = tenants.values() if isinstance(tenants, dict) else [None]
     if not all(isinstance(digests, list) and all(isinstance(x, str) for x in digests) for digests in found):
         raise AccountsFileError(
-            f"{path} lists no accounts; make it with python -m keywright.serve.accounts {path} NAME"
+            f"{path} lists no accounts; make it with python -m keywright.serve.new_key {path} NAME"
         )
     return dict(tenants or {})
 
 
 def _digest(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
-
-
-if __name__ == "__main__":
-    sys.stdout.write(add(Path(sys.argv[1]), sys.argv[2]) + "\n")

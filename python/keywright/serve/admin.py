@@ -98,11 +98,11 @@ def render(overview: Overview) -> str:
             (
                 line.name,
                 str(line.processors),
-                f"{line.load:.2f}",
-                format_bytes(line.free_memory),
-                format_bytes(line.free_disk),
-                str(line.workers),
-                format_bytes(line.resident_bytes),
+                "" if line.load is None else f"{line.load:.2f}",
+                _bytes(line.free_memory),
+                _bytes(line.free_disk),
+                "" if line.workers is None else str(line.workers),
+                _bytes(line.resident_bytes),
             )
             for line in overview.machines
         ),
@@ -126,6 +126,10 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], empty: str = "Th
         return f"<p>{escape(empty)}</p>"
     head = "".join(f"<th scope=col>{escape(cell)}</th>" for cell in heads)
     return f"<div class=wide><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+
+
+def _bytes(count: int | None) -> str:
+    return "" if count is None else format_bytes(count)
 
 
 def _span(seconds: float) -> str:

@@ -41,16 +41,17 @@ class TenantLine:
 
 @dataclass(frozen=True)
 class MachineLine:
-    """A machine; its processors and how many of them are busy on the average of a minute; memory that is free
-    and the disk of the state; processes that evaluate, and memory of all of the service's processes."""
+    """A machine and its processors. What is known of the one that answers alone: how many processors are busy
+    on the average of a minute, memory that is free and the disk of the state, processes that evaluate, and
+    memory of all of the service's processes."""
 
     name: str
     processors: int
-    load: float
-    free_memory: int
-    free_disk: int
-    workers: int
-    resident_bytes: int
+    load: float | None = None
+    free_memory: int | None = None
+    free_disk: int | None = None
+    workers: int | None = None
+    resident_bytes: int | None = None
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from .jobs import MAX_PRIORITY, Job, Jobs
 from .logs import request_identifier
 from .metrics import Metrics
 from .model import Model
-from .overview import ModelLine, Overview, oldest_wait, tenant_lines, this_machine
+from .overview import MachineLine, ModelLine, Overview, oldest_wait, tenant_lines, this_machine
 from .secret_scanner import SecretScanner
 from .state_folder import StateFolder
 from .storage import open_storage
@@ -330,7 +330,10 @@ class Service:
                 for name, model in self.catalog.models.items()
             ],
             tenant_lines(sets, jobs),
-            [this_machine(self._state.folder, self._workers)],
+            [
+                this_machine(self._state.folder, self._workers),
+                *(MachineLine(name, processors) for name, processors in self._workers.machines()),
+            ],
         )
 
     def health(self) -> dict[str, object]:

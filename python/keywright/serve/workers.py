@@ -187,6 +187,10 @@ class Workers:
             worker.forget()
             self._idle.put(worker)
 
+    def machines(self) -> list[tuple[str, int]]:
+        """Machines that evaluate, beside the one of the service: name and processors."""
+        return []
+
     def rest(self) -> None:
         """End the processes that have nothing to do; they begin again when they are needed."""
         idle = []

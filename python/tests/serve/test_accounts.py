@@ -28,8 +28,13 @@ def bearer(key: str) -> dict[str, str]:
 
 def test_a_key_is_somebodys_and_the_file_has_no_key(tmp_path: Path) -> None:
     path = tmp_path / "accounts.json"
-    command = [sys.executable, "-m", "keywright.serve.accounts", str(path), "a"]
-    first = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    command = [sys.executable, "-m", "keywright.serve.new_key", str(path)]
+    run = subprocess.run([*command, "a"], capture_output=True, text=True, check=True)
+    first = run.stdout.strip()
+    assert run.stderr == ""
+    refused = subprocess.run([*command, "a b"], capture_output=True, text=True, check=False)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "no name of a tenant" in refused.stderr
     keys = {first: "a", add(path, "b"): "b", add(path, "a"): "a"}
     accounts = Accounts.load(path)
     for key, name in keys.items():

@@ -124,6 +124,7 @@ def test_the_page_shows_what_there_is_and_nothing_that_entitles(
         assert page.row("evaluations that wait")[1].endswith(f"of at most {service.jobs.waiting}")
         (machine,) = service.overview().machines
         assert machine.workers == 1
+        assert machine.resident_bytes is not None
         assert 20 << 20 < machine.resident_bytes < 4 << 30
         for secret in (operator, tenant, str(session._identifier), str(job["job"])):
             assert secret not in text
@@ -153,6 +154,7 @@ def test_nothing_comes_from_elsewhere_and_only_its_own_style_applies(server: Ser
 def test_whatever_is_shown_is_escaped() -> None:
     evil = "<script>\"&'</script>"
     machine = MachineLine(evil, 2, 0.5, 1 << 30, 1 << 30, 1, 1 << 20)
+    other = MachineLine("node", 64)
     overview = Overview(
         100.0,
         True,
@@ -162,12 +164,13 @@ def test_whatever_is_shown_is_escaped() -> None:
         90000.0,
         [ModelLine(evil, evil, 1 << 20, 3)],
         [TenantLine(evil, 1, 2, 3, 4, 5), TenantLine("", 0, 0, 0, 0, 0)],
-        [machine],
+        [machine, other],
     )
     text = render(overview)
     assert "<script" not in text
     page = Page(text)
     assert sum(cell == evil for row in page.rows for cell in row) == 4
+    assert page.row("node") == ["node", "64", "", "", "", "", ""]
     assert page.row("state")[1].startswith("about to end")
     assert page.row("up for")[1] == "1 min 40 s"
     assert page.row("the oldest of them")[1] == "1 d 1 h"

@@ -93,6 +93,11 @@ class RayWorkers(Workers):
         found = serve.status().applications.items()
         return {name: each.status for name, each in found if name.startswith(self._prefix)}
 
+    def machines(self) -> list[tuple[str, int]]:
+        """Those of the cluster."""
+        alive = [node for node in ray.nodes() if node["Alive"]]
+        return [(str(node["NodeManagerHostname"]), int(node["Resources"].get("CPU", 0))) for node in alive]
+
     def forget(self, keys: str) -> None:
         """Have no replica keep keys in memory. One that does not hear of it keeps what nobody can use."""
         _tell_all(self._handle, "forget", keys)

@@ -126,3 +126,10 @@ def test_keys_that_are_deleted_are_let_go_everywhere(
         service.delete_keys(identifier)
     for stats in said(workers, "record_routing_stats"):
         assert identifier not in stats["resident"]
+
+
+def test_the_operator_sees_the_machines_of_the_cluster(service: Service) -> None:
+    own, node = service.overview().machines
+    assert own.workers == 0
+    assert node.processors >= 1
+    assert node.workers is None

@@ -1,0 +1,28 @@
+"""Makes an API key of a tenant: ``python -m keywright.serve.new_key FILE NAME``.
+
+Its digest is written into the file of accounts, which is made if it is missing; the key is printed, once.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from .accounts import add
+from .errors import AccountsFileError
+
+
+def main() -> None:
+    """Make a key."""
+    parser = argparse.ArgumentParser(prog="python -m keywright.serve.new_key", description=__doc__)
+    parser.add_argument("file", type=Path, help="of accounts; made if it is missing")
+    parser.add_argument("name", help="of the tenant")
+    options = parser.parse_args()
+    try:
+        key = add(options.file, options.name)
+    except AccountsFileError as error:
+        parser.error(str(error))
+    sys.stdout.write(f"{key}\n")
+
+
+if __name__ == "__main__":
+    main()
