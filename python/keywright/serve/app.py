@@ -113,7 +113,10 @@ def application(
 
 async def _expire(service: Service) -> None:
     while True:
-        await run_sync(service.expire)
+        try:
+            await run_sync(service.expire)
+        except OSError as error:
+            service.tell(f"what has expired stays for now: {error}")
         await anyio.sleep(EXPIRE_EVERY_S)
 
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from traceback import format_exception
 
-from .errors import EvaluationFailedError, ServeError, UnforeseenError
+from .errors import DiskError, EvaluationFailedError, ServeError, UnforeseenError
 from .jobs import Job, Jobs
 from .logs import on_behalf
 from .workers import NotBegunError, Worker, WorkerEndedError, Workers
@@ -14,6 +14,9 @@ ATTEMPTS = 3
 """How often an evaluation is begun whose worker ended."""
 
 KILL_EVERY_S = 0.1
+
+DISK_S = 1.0
+"""How long nothing is begun after the disk failed."""
 
 Work = Callable[[Worker, Job], float]
 """Have a job done; the seconds that it took."""
@@ -77,11 +80,13 @@ class Dispatcher:
         while (job := self._jobs.take()) is not None:
             try:
                 with on_behalf(job.request):
-                    self._do(job)
+                    if not self._do(job):
+                        time.sleep(DISK_S)
             except Exception as error:  # noqa: BLE001 - a disk that is full ends no thread
                 self._event(f"an evaluation could not be noted: {error!r}")
 
-    def _do(self, job: Job) -> None:
+    def _do(self, job: Job) -> bool:
+        """Have a job done. Returns False if the disk failed: the job waits again."""
         error: ServeError | None = None
         seconds = 0.0
         with self._workers.one() as worker:
@@ -92,19 +97,23 @@ class Dispatcher:
                 if self._given_up:
                     self._event("an evaluation that ran is left to the next process")
                     self._jobs.give_up(job)
-                    return
+                    return True
                 if isinstance(ended, NotBegunError):
                     self._event(f"{ended}; the evaluation waits again")
                     self._jobs.again(job, begun=False)
-                    return
+                    return True
                 self._event(f"{ended}, attempt {job.attempts} of {ATTEMPTS}")
                 if job.attempts < ATTEMPTS:
                     self._jobs.again(job)
-                    return
+                    return True
                 error = EvaluationFailedError(f"{ended}, {ATTEMPTS} times")
             except UnforeseenError as unforeseen:
                 self._event(unforeseen.unforeseen)
                 error = ServeError(str(unforeseen))
+            except (DiskError, OSError) as failed:
+                self._event(f"{failed}; the evaluation waits again")
+                self._jobs.again(job, begun=False)
+                return False
             except ServeError as refused:
                 error = refused
             except Exception as other:  # noqa: BLE001 - whatever it is, the client gets an answer
@@ -120,3 +129,4 @@ class Dispatcher:
             self._jobs.alone(job)
         elif self._jobs.end(job, seconds, error):
             self._end(job)
+        return True

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from .connections import CONNECTION
 from .errors import (
     BadRequestError,
+    DiskError,
     NoSuchMethodError,
     NoSuchPathError,
     ServeError,
@@ -213,7 +214,7 @@ def refused(error: Exception) -> ServeError:
         return BadRequestError("the connection ended before the request did")
     if isinstance(error, OSError):
         # What the disk says; what has come is kept.
-        return ServeError("the disk of the server failed; try again")
+        return DiskError("the disk of the server failed, or is full; try again later")
     return ServeError("the request failed for a reason that nobody foresaw; the server has it")
 
 

@@ -253,6 +253,13 @@ class ServerMissingError(ServeError, ImportError):
         super().__init__(f"{package} is not installed; install it with: pip install 'keywright[{extra}]'")
 
 
+class DiskError(ServeError):
+    """The disk of the server is full, or fails. What was accepted is kept, and done when there is room."""
+
+    code = "disk"
+    status = HTTPStatus.INSUFFICIENT_STORAGE
+
+
 class CancelledError(ServeError):
     """An evaluation that nobody waits for any more."""
 

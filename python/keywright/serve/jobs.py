@@ -204,7 +204,11 @@ class Jobs:
             row: Row = {"job": job.identifier, "owner": owner, "model": model, "priority": priority}
             row["tenant"] = tenant
             row |= {"state": "waiting", "attempts": 0, "total": total, "seconds": 0.0, "number": self._number}
-            self._records.add_job(row)
+            try:
+                self._records.add_job(row)
+            except OSError:
+                self._drop([_message(job)])
+                raise
             self._number += 1
             self._jobs[job.identifier] = job
             self._put(job)
@@ -237,7 +241,9 @@ class Jobs:
                 self._queues[owner] = waiting
             for each in (job, *job.others):
                 each.state, each.attempts, each.done = "running", each.attempts + 1, 0
-                self._records.set_job(each.identifier, state="running", attempts=each.attempts)
+                # Where the disk is full, a process that is killed now forgets that it began.
+                with contextlib.suppress(OSError):
+                    self._records.set_job(each.identifier, state="running", attempts=each.attempts)
             return job
 
     def again(self, job: Job, *, begun: bool = True) -> None:
@@ -283,8 +289,10 @@ class Jobs:
             job.seconds, job.error, job.touched = seconds, error, time.monotonic()
             job.state = "done" if error is None else "failed"
             text = None if error is None else f"{error.code} {error}"
-            self._records.set_job(job.identifier, state=job.state, seconds=seconds, error=text)
-            self._drop([_message(job)])
+            # Where the disk is full, the answer says that it is done, and the message that it is to be done.
+            with contextlib.suppress(OSError):
+                self._records.set_job(job.identifier, state=job.state, seconds=seconds, error=text)
+                self._drop([_message(job)])
             return True
 
     def get(self, identifier: str) -> Job:

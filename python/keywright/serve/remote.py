@@ -47,6 +47,7 @@ from . import framing
 from .errors import (
     BadRequestError,
     BusyError,
+    DiskError,
     InvalidReplyError,
     ManifestError,
     OtherModelError,
@@ -490,7 +491,7 @@ class Session:
 def _persist(request: Callable[[], Answer]) -> Answer:
     """Make a request again that did not come through, or that the server had no room for."""
     for failures in range(RETRIES):
-        with contextlib.suppress(UnreachableError, BusyError):
+        with contextlib.suppress(UnreachableError, BusyError, DiskError):
             return request()
         time.sleep(POLL_S * 2**failures)
     return request()

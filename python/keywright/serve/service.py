@@ -534,12 +534,14 @@ class Service:
 
     def _describe(self, uploaded: UploadedKeys) -> dict[str, object]:
         left = self._expiry - (time.monotonic() - uploaded.used)
+        total = uploaded.configuration.key_bytes
         return {
             "keys": uploaded.identifier,
             "model": uploaded.model,
             "configuration": uploaded.configuration.identifier,
-            "received": uploaded.received,
-            "bytes": uploaded.configuration.key_bytes,
+            # The last byte has come when the set was checked: until then it may be asked for again.
+            "received": min(uploaded.received, total - (not uploaded.ready)),
+            "bytes": total,
             "ready": uploaded.ready,
             "missing": [list(hole) for hole in uploaded.missing],
             "from": _moment(uploaded.made),

@@ -23,6 +23,7 @@ from .errors import (
     InvalidObjectError,
     KeysIncompleteError,
     SecretRefusedError,
+    ServeError,
     TooLargeError,
     UnknownKeysError,
     WrongOffsetError,
@@ -115,6 +116,9 @@ class Piece:
         except (InvalidObjectError, SecretRefusedError):
             self._store.delete(uploaded)
             raise
+        except (OSError, ServeError):
+            self._store.lose_last_byte(uploaded)
+            raise
         finally:
             uploaded.checking = False
         return True
@@ -202,7 +206,7 @@ class UploadStore:
         if max(ends, default=0) > configuration.key_bytes or (uploaded.digest and not uploaded.ready):
             self._delete(uploaded)
         elif uploaded.whole and not uploaded.ready:
-            self._lose_last_byte(uploaded)
+            self.lose_last_byte(uploaded)
 
     def _mend(self, uploaded: UploadedKeys) -> None:
         """Shorten objects that have the beginning of the next one, too: a process ended while it made one of
@@ -419,7 +423,11 @@ class UploadStore:
             SecretRefusedError: there is a secret key where parts meet.
             BusyError: the process that read it was killed; its last byte is to be sent again.
         """
-        kept = self.objects.keep(uploaded.names)
+        try:
+            kept = self.objects.keep(uploaded.names)
+        except OSError:
+            self._recollect(uploaded)
+            raise
         if kept != uploaded.names:
             with uploaded.lock:
                 uploaded.parts = {0: uploaded.configuration.key_bytes}
@@ -428,15 +436,23 @@ class UploadStore:
                 _look_at_joints(path, uploaded.joints)
                 digest = self._workers.check(path, uploaded.configuration.parameters)
         except WorkerEndedError as error:
-            self._lose_last_byte(uploaded)
             raise BusyError(
                 "the process that checked the keys has ended; send the last byte again"
             ) from error
         self._records.set_digest(uploaded.identifier, digest)
         uploaded.digest, uploaded.ready = digest, True
 
-    def _lose_last_byte(self, uploaded: UploadedKeys) -> None:
-        """Have a whole set lack its last byte: when that has come, the set is checked."""
+    def _recollect(self, uploaded: UploadedKeys) -> None:
+        """Look what is here of a set whose objects could not be made one."""
+        found = self.objects.sizes(uploaded.name(0)[:-DIGITS])
+        with uploaded.lock:
+            uploaded.parts = {int(name[-DIGITS:], 16): size for name, size in found.items()}
+            self._mend(uploaded)
+
+    def lose_last_byte(self, uploaded: UploadedKeys) -> None:
+        """Have a set that is whole lack its last byte: when that has come, the set is checked."""
+        if not uploaded.whole:
+            return
         last = max(uploaded.parts)
         size = uploaded.parts[last] - 1
         self.objects.forget(uploaded.names)

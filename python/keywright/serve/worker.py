@@ -33,7 +33,14 @@ from keywright.errors import KeywrightError
 from keywright.plan.memory.machine import resident_bytes
 
 from . import framing
-from .errors import CancelledError, InvalidObjectError, ModelFolderError, ServeError, UnknownKeysError
+from .errors import (
+    CancelledError,
+    DiskError,
+    InvalidObjectError,
+    ModelFolderError,
+    ServeError,
+    UnknownKeysError,
+)
 from .key_cache import KeyCache
 from .model import Model, ModelRunner
 
@@ -64,7 +71,9 @@ class Engine:
             end = getattr(self, f"do_{order['do']}")(order)
         except ServeError as error:
             self.say(refused=error.reason()["error"])
-        except (KeywrightError, OSError, MemoryError) as error:
+        except OSError as error:
+            self.say(refused=DiskError(f"the disk failed in an evaluation: {error}").reason()["error"])
+        except (KeywrightError, MemoryError) as error:
             self.say(refused=ServeError(f"the evaluation failed: {error}").reason()["error"])
         except Exception as error:  # noqa: BLE001 - whatever it is, the process goes on
             reason = ServeError("the evaluation failed for a reason that nobody foresaw; the server has it")
@@ -164,11 +173,16 @@ def write_whole(path: Path, data: bytes, mark: str = "") -> None:
         mark: in the name that it has before it is whole: who writes, where several processes may.
     """
     temporary = path.with_suffix(f"{path.suffix}{mark}.part")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        # On a disk that is full, half a file takes the place of something.
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def main() -> None:

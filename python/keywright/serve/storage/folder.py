@@ -32,11 +32,16 @@ class FolderObjects:
         """Write a whole object."""
         path = self._folder / name
         temporary = path.with_name(path.name + PENDING)
-        with self._create(temporary) as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        try:
+            with self._create(temporary) as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except OSError:
+            # On a disk that is full, half a file takes the place of something.
+            temporary.unlink(missing_ok=True)
+            raise
         _settle(path.parent)
 
     def append(self, name: str, at: int, data: bytes) -> None:

@@ -1,0 +1,55 @@
+"""What the study serves: linear layers in a small ring of 128 bits, whose keys are small and made fast."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import keywright as kw
+import numpy as np
+import onnx
+from keywright import nn
+from keywright.serve import Model
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+INPUTS = 784
+
+LOG_N, Q_BITS, SPECIAL_BITS, SCALE_BITS = 13, (40, 30), (40,), 30
+"""log QP = 110, of at most 214 for 128 bits in this ring."""
+
+Vector = NDArray[np.float64]
+
+
+def weights(outputs: int, seed: int) -> Vector:
+    """The layer of a seed."""
+    return np.random.default_rng(seed).uniform(-1, 1, (INPUTS, outputs)) / INPUTS
+
+
+def served_model(name: str, outputs: int, seed: int) -> Model:
+    """A model of one layer. Those of as many outputs take the same keys."""
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    graph = helper.make_graph(
+        nodes,
+        name,
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", INPUTS])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(weights(outputs, seed).astype(np.float32), "w")],
+    )
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    parameters = kw.Parameters.from_bits(LOG_N, list(Q_BITS), list(SPECIAL_BITS), SCALE_BITS)
+    program = nn.compile(onnx.shape_inference.infer_shapes(proto), nn.Target(slots=2048, levels=1))
+    return Model(name, program, parameters)
+
+
+def save(folder: Path, outputs: Sequence[int], count: int) -> list[Path]:
+    """Folders of ``count`` models of each number of outputs, made where they are missing."""
+    made = []
+    for size in outputs:
+        for seed in range(count):
+            path = folder / f"linear-{size}-{seed}"
+            if not path.is_dir():
+                path.mkdir(parents=True)
+                served_model(path.name, size, seed).save(path)
+            made.append(path)
+    return made

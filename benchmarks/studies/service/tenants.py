@@ -1,0 +1,144 @@
+"""A tenant of the service, who hides nothing: no request is repeated, and every answer is compared.
+
+`RemoteModel` recovers by itself; here what a server loses is to be seen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import keywright as kw
+import numpy as np
+from keywright.serve import Manifest, framing
+from numpy.typing import NDArray
+
+PIECE = 1 << 20
+TIMEOUT_S = 60.0
+
+Vector = NDArray[np.float64]
+
+
+class RefusedError(Exception):
+    """The server said no.
+
+    Attributes:
+        status: HTTP status.
+        code: of the refusal.
+    """
+
+    def __init__(self, status: int, body: bytes) -> None:
+        try:
+            reason = json.loads(body)["error"]
+            self.code, sentence = str(reason["type"]), str(reason["message"])
+        except (ValueError, LookupError, TypeError):
+            self.code, sentence = "", body[:200].decode("latin-1")
+        super().__init__(f"{status} {self.code}: {sentence}")
+        self.status = status
+
+
+class Connection:
+    """A connection that is kept, and opened when it is needed."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
+
+    def request(self, method: str, path: str, body: bytes | None = None) -> bytes:
+        """The body of an answer.
+
+        Raises:
+            RefusedError: its status is not 2xx.
+            OSError, http.client.HTTPException: there is none.
+        """
+        try:
+            self._connection.request(method, path, body, {"Content-Type": "application/octet-stream"})
+            response = self._connection.getresponse()
+            data = response.read()
+        except BaseException:
+            self._connection.close()
+            raise
+        if not 200 <= response.status < 300:
+            raise RefusedError(response.status, data)
+        return data
+
+    def ask(self, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
+        """The same, of JSON."""
+        entry: dict[str, Any] = json.loads(self.request(method, path, body))
+        return entry
+
+    def close(self) -> None:
+        """Close it."""
+        self._connection.close()
+
+
+@dataclass
+class Question:
+    """A message of a tenant, with what the answer decrypts to."""
+
+    message: bytes
+    expected: Vector
+
+
+class Tenant:
+    """A secret, from a seed; its keys as a file, and questions.
+
+    Args:
+        number: of the tenant.
+        manifest: of a model.
+    """
+
+    def __init__(self, number: int, manifest: Manifest) -> None:
+        self.number, self.manifest = number, manifest
+        self._parameters = kw.Parameters.from_bytes(manifest.parameters)
+        seed = hashlib.sha256(f"keywright load {number}".encode()).digest()
+        self._secret = kw.SecretKey.generate(self._parameters, seed)
+        self._decryptor = kw.Decryptor(self._secret)
+        self._random = np.random.default_rng(number)
+
+    def save_keys(self, path: Path) -> None:
+        """Write the keys that the manifest asks for."""
+        specs = kw.read_key_set_head(self.manifest.key_set, self._parameters)
+        kw.KeyGenerator(self._secret).save_evaluation_keys(path, specs)
+
+    def question(self, layer: Vector) -> Question:
+        """A random sample, encrypted, and the layer's answer to it."""
+        entry, manifest = self.manifest.input, self.manifest
+        sample = self._random.uniform(-1, 1, entry.shape)
+        rows = entry.pack(sample[np.newaxis]) / manifest.divisor
+        objects = [self._decryptor.encrypt(row, entry.size, manifest.input_level).to_bytes() for row in rows]
+        return Question(framing.join(objects), sample.ravel() @ layer)
+
+    def error(self, question: Question, answer: bytes) -> float:
+        """The largest difference between an answer and what was expected."""
+        places = self.manifest.output
+        objects = framing.split(answer, places.ciphertexts)
+        rows = [self._decryptor.decrypt(kw.Ciphertext.from_bytes(data, self._parameters)) for data in objects]
+        values = places.unpack(np.asarray(rows), 1) * self.manifest.factor
+        return float(np.abs(values.ravel() - question.expected).max())
+
+
+def upload(connection: Connection, manifest: Manifest, keys: bytes) -> str:
+    """Send a key set to a server that answers. Returns its identifier there."""
+    made = connection.ask("POST", "/v1/keys", json.dumps({"model": manifest.hash}).encode())
+    identifier = str(made["keys"])
+    for start in range(0, len(keys), PIECE):
+        connection.request("PUT", f"/v1/keys/{identifier}?offset={start}", keys[start : start + PIECE])
+    return identifier
+
+
+def evaluate(
+    connection: Connection, keys: str, question: Question, model: str, poll_s: float = 0.005
+) -> bytes:
+    """The answer to a question, of a server that answers."""
+    job = connection.ask("POST", f"/v1/keys/{keys}/jobs?model={model}", question.message)
+    while job["state"] in ("waiting", "running"):
+        time.sleep(poll_s)
+        job = connection.ask("GET", f"/v1/jobs/{job['job']}")
+    return connection.request("GET", f"/v1/jobs/{job['job']}/result")
