@@ -129,7 +129,7 @@ class Victim:
     def again(self, tally: Tally) -> None:
         """Start it until it runs: on a full disk it may not."""
         while True:
-            self.process.wait()
+            self._end()
             self.process = self._start()
             if self.up:
                 return
@@ -139,7 +139,12 @@ class Victim:
     def close(self) -> None:
         """End it."""
         self.process.terminate()
+        self._end()
+
+    def _end(self) -> None:
         self.process.wait(60.0)
+        if self.process.stdout is not None:
+            self.process.stdout.close()
 
 
 class Asker(threading.Thread):
@@ -170,6 +175,9 @@ class Asker(threading.Thread):
             self._live()
         except Exception as error:  # noqa: BLE001 - whatever it is, it is told
             self._tally.fault(f"a tenant: {error!r}")
+        finally:
+            if self._connection is not None:
+                self._connection.close()
 
     def _live(self) -> None:
         while not self.stop.is_set():
@@ -253,11 +261,11 @@ class Asker(threading.Thread):
                 self._tally.fault(f"accepted job {job}: {error}")
                 return True
             if answer is not None:
-                error = self._tenant.error(question, answer)
-                self._tally.error(error)
+                difference = self._tenant.error(question, answer)
+                self._tally.error(difference)
                 self._tally.count("jobs answered")
-                if not error < BOUND:
-                    self._tally.fault(f"the answer of job {job} differs by {error}")
+                if not difference < BOUND:
+                    self._tally.fault(f"the answer of job {job} differs by {difference}")
                 return True
         self._tally.fault(f"accepted job {job} did not end in time")
         return False

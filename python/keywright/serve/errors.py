@@ -338,6 +338,7 @@ REFUSALS: dict[str, type[ServeError]] = {
         BusyError,
         EvaluationFailedError,
         CancelledError,
+        DiskError,
     )
 }
 """What a server can say, by code."""

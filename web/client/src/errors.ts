@@ -40,6 +40,7 @@ export type Code =
   | "keys_incomplete"
   | "not_done"
   | "busy"
+  | "disk"
   | "evaluation_failed"
   | "failed";
 

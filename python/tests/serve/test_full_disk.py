@@ -1,0 +1,161 @@
+"""A disk that is full, or a database that fails: what was accepted is done when there is room again."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import keywright as kw
+import numpy as np
+import pytest
+from keywright.nn.run.checking import run_clear
+from keywright.serve import Model, Service, app, framing
+from keywright.serve.errors import DiskError
+from keywright.serve.workers import understand
+from tests.serve.network import WORKERS, listening
+
+FULL = OSError(28, "No space left on device")
+
+
+class Disk:
+    """Refuses what is written as long as it is full."""
+
+    def __init__(self) -> None:
+        self.full = False
+
+    def guard(self, method: Any) -> Any:
+        """A method that writes."""
+
+        def guarded(*arguments: Any, **named: Any) -> Any:
+            if self.full:
+                raise FULL
+            return method(*arguments, **named)
+
+        return guarded
+
+
+@pytest.fixture
+def disk() -> Disk:
+    return Disk()
+
+
+@pytest.fixture
+def service(thin: Model, tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    service = Service(thin, tmp_path, workers=WORKERS)
+    for owner, names in (
+        (service.jobs._records, ("add_job", "set_job", "set_digest")),
+        (service.jobs._objects, ("put", "keep")),
+    ):
+        for name in names:
+            monkeypatch.setattr(owner, name, disk.guard(getattr(owner, name)))
+    yield service
+    disk.full = False
+    service.close()
+
+
+def upload(service: Service, key_file: Path) -> str:
+    """All of a key set but its last byte."""
+    identifier = str(service.create_keys({"model": service.model.manifest.hash})["keys"])
+    data = key_file.read_bytes()[:-1]
+    piece = service.begin_piece(identifier, 0, len(data))
+    piece.append(data)
+    service.end_piece(piece)
+    piece.close()
+    return identifier
+
+
+def finish(service: Service, identifier: str, key_file: Path) -> dict[str, Any]:
+    """Send the last byte."""
+    data = key_file.read_bytes()
+    piece = service.begin_piece(identifier, len(data) - 1, 1)
+    try:
+        piece.append(data[-1:])
+        return dict(service.end_piece(piece))
+    finally:
+        piece.close()
+
+
+def test_a_set_that_could_not_be_finished_is_finished_with_its_last_byte(
+    service: Service, key_file: Path, disk: Disk
+) -> None:
+    identifier = upload(service, key_file)
+    disk.full = True
+    for _ in range(2):
+        with pytest.raises(OSError, match="No space left"):
+            finish(service, identifier, key_file)
+        assert service.keys(identifier)["received"] == len(key_file.read_bytes()) - 1
+    disk.full = False
+    assert finish(service, identifier, key_file)["ready"] is True
+
+
+def test_jobs_are_refused_or_done(
+    service: Service, thin: Model, key_file: Path, disk: Disk, sample: np.ndarray[Any, np.dtype[np.float64]]
+) -> None:
+    identifier = upload(service, key_file)
+    finish(service, identifier, key_file)
+    secret = kw.SecretKey.generate(thin.parameters, bytes(range(32)))
+    client = kw.Client.from_secret_bytes(
+        secret.to_bytes(), kw.ClientParameters.from_bytes(thin.manifest.client)
+    )
+    one = 2.0**client.parameters.fraction_bits
+    rows = thin.manifest.input.pack(sample[np.newaxis]) / thin.manifest.divisor
+    message = framing.join([client.encrypt(np.rint(row * one).astype(np.int64), dropped=0) for row in rows])
+
+    disk.full = True
+    with pytest.raises(OSError, match="No space left"):
+        service.submit(identifier, message)
+    assert service.jobs.counts() == (0, 0)
+    disk.full = False
+
+    # The worker says twice that it cannot write; the database says nothing about the job all the while.
+    real = service._work
+    refusals: list[Any] = []
+
+    def work(worker: Any, job: Any) -> float:
+        if len(refusals) < 2:
+            refusals.append(job)
+            raise DiskError("full")
+        return real(worker, job)
+
+    service._dispatcher._work = work
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("keywright.serve.dispatch.DISK_S", 0.05)
+        job = str(service.submit(identifier, message)["job"])
+        disk.full = True
+        deadline = time.monotonic() + 60.0
+        while service.job(job)["state"] != "done":
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+    assert len(refusals) == 2
+    assert refusals[0].attempts == 1
+    objects = framing.split(service.result(job), thin.manifest.output.ciphertexts)
+    values = thin.manifest.output.unpack(np.asarray([client.decrypt(data) for data in objects]) / one, 1)
+    difference = values[0] * thin.manifest.factor - run_clear(thin.program, sample)
+    assert np.abs(difference).max() < 1e-3
+
+
+def test_what_a_worker_says_of_its_disk_is_understood() -> None:
+    with pytest.raises(DiskError, match="No space left"):
+        understand({"refused": DiskError(str(FULL)).reason()["error"]})
+
+
+def test_what_expires_on_a_full_disk_ends_no_server(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    again = threading.Event()
+
+    def expire() -> None:
+        if told:
+            again.set()
+        raise FULL
+
+    monkeypatch.setattr(app, "EXPIRE_EVERY_S", 0.01)
+    monkeypatch.setattr(service, "expire", expire)
+    monkeypatch.setattr(service, "tell", told.append)
+    with listening(service):
+        assert again.wait(10.0)
+    assert "No space left" in told[0]
