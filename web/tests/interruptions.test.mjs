@@ -179,6 +179,47 @@ test("a server that forgot the keys between two questions gets new ones", WAIT, 
   await end(child, "SIGTERM");
 });
 
+test("keys that expired between two questions are made anew", WAIT, async () => {
+  const [child, address] = await made.place.serve(made.model, "--expiry", "2");
+  const page = await open(made.browser);
+  const seen = watch(page);
+  let keys = "";
+  page.on("request", (request) => request.method() === "PUT" && (keys = request.url().split("?")[0]));
+  await asked(page, address, 0);
+  assert.equal(await answer(page), "0");
+  // A question whether they are there is a use of them: one after they have gone.
+  await new Promise((resolve) => setTimeout(resolve, 5000));
+  assert.equal((await fetch(keys)).status, 404);
+  await page.click("#clear");
+  await draw(page, digits[7]);
+  await page.click("#ask");
+  assert.equal(await answer(page), "7");
+  assert.equal(seen.sets, 2);
+  assert.deepEqual(page.problems, []);
+  await page.context().close();
+  await end(child, "SIGTERM");
+});
+
+test("a model that is served no more is followed to its next version", WAIT, async () => {
+  const state = ["--state", join(made.place.folder, "versions")];
+  let [child, address] = await made.place.serve(made.model, ...state);
+  const page = await open(made.browser);
+  const refusals = [];
+  page.on("response", (response) => response.status() === 410 && refusals.push(response.url()));
+  await asked(page, address, 0);
+  assert.equal(await answer(page), "0");
+  await end(child, "SIGTERM");
+  [child] = await made.place.serve(await made.place.compile("words"), ...state, "--port", new URL(address).port);
+  await page.click("#clear");
+  await draw(page, digits[7]);
+  await page.click("#ask");
+  assert.equal(await answer(page), "seven");
+  assert.equal(refusals.length > 0, true);
+  assert.deepEqual(page.problems, []);
+  await page.context().close();
+  await end(child, "SIGTERM");
+});
+
 test("two tabs at once each get their own answer", WAIT, async () => {
   const [child, address] = await made.place.serve(made.model);
   // Of one browser, as two tabs of a person are.

@@ -1,6 +1,7 @@
-"""`small_model.py FOLDER digits|colours`: models for a small ring without security, for quick tests.
+"""`small_model.py FOLDER digits|words|colours`: models for a small ring without security, for quick tests.
 
-The shipped digits, or a network that says which of red, green and blue a picture of 8 x 8 has most of.
+The shipped digits, a version of them that says words, or a network that says which of red, green and blue a
+picture of 8 x 8 has most of.
 """
 
 import sys
@@ -29,7 +30,11 @@ ENTRY: dict[str, Any] = {
 }
 
 
-COLOURS = ("red", "green", "blue")
+LABELS = {
+    "digits": tuple("0123456789"),
+    "words": ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"),
+    "colours": ("red", "green", "blue"),
+}
 
 
 def colours() -> bytes:
@@ -56,9 +61,8 @@ def main() -> None:
     parameters = kw.Parameters.from_bits(10, Q_BITS, [50, 50, 50], 38, insecure=True)
     plan = kw.BootstrapperPlan(parameters, **ENTRY)
     folder, kind = Path(sys.argv[1]), sys.argv[2]
-    digits = kind == "digits"
-    model = (files("keywright") / "data" / "digits.onnx").read_bytes() if digits else colours()
-    labels = tuple("0123456789") if digits else COLOURS
+    name = "colours" if kind == "colours" else "digits"
+    model = colours() if name == "colours" else (files("keywright") / "data/digits.onnx").read_bytes()
     program = nn.compile(
         model,
         nn.Target(
@@ -66,7 +70,7 @@ def main() -> None:
         ),
     )
     folder.mkdir(parents=True)
-    Model(kind, program, parameters, (), plan, ENTRY, labels).save(folder)
+    Model(name, program, parameters, (), plan, ENTRY, LABELS[kind]).save(folder)
 
 
 if __name__ == "__main__":

@@ -16,21 +16,12 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
-#include "keywright_client.h"
+#include "common.h"
 
 #define MOST_PLACES (1 << 20)
-#define MOST_BYTES (64 << 20)
 #define MOST_SHIFT 30
-
-typedef struct {
-    uint8_t *bytes;
-    size_t length;
-} buffer;
 
 typedef struct {
     long ciphertexts, size, repeat, stride, count;
@@ -43,65 +34,6 @@ typedef struct {
     places input, output;
     char (*labels)[208];
 } model;
-
-static void fail(const char *what, const char *why) {
-    fprintf(stderr, "classify: %s: %s\n", what, why);
-    exit(1);
-}
-
-static void check(int code) {
-    if (code != KW_OK) fail("the client refused", kw_last_error());
-}
-
-static void *allocate(size_t count, size_t size) {
-    void *memory = calloc(count ? count : 1, size);
-    if (memory == NULL) fail("memory", "there is none left");
-    return memory;
-}
-
-static int append(void *context, const uint8_t *bytes, size_t length) {
-    buffer *b = context;
-    uint8_t *larger = realloc(b->bytes, b->length + length);
-    if (larger == NULL) return 1;
-    memcpy(larger + b->length, bytes, length);
-    b->bytes = larger;
-    b->length += length;
-    return 0;
-}
-
-static int to_file(void *context, const uint8_t *bytes, size_t length) {
-    return fwrite(bytes, 1, length, context) != length;
-}
-
-static void wipe(uint8_t *bytes, size_t length) {
-    volatile uint8_t *at = bytes;
-    while (length-- > 0) *at++ = 0;
-}
-
-static FILE *open_file(const char *path, const char *mode) {
-    FILE *file = fopen(path, mode);
-    if (file == NULL) fail(path, "cannot be opened");
-    return file;
-}
-
-static void close_file(FILE *file, const char *path) {
-    if (fclose(file) != 0) fail(path, "cannot be written");
-}
-
-static buffer read_file(const char *path) {
-    FILE *file = open_file(path, "rb");
-    buffer all = {0};
-    uint8_t piece[65536];
-    size_t length;
-    while ((length = fread(piece, 1, sizeof piece, file)) > 0) {
-        if (all.length + length > MOST_BYTES) fail(path, "is longer than anything that is expected");
-        if (append(&all, piece, length) != 0) fail("memory", "there is none left");
-    }
-    if (ferror(file)) fail(path, "cannot be read");
-    wipe(piece, sizeof piece);
-    fclose(file);
-    return all;
-}
 
 static long number(FILE *file, const char *what, long low, long high) {
     long value;
@@ -120,12 +52,6 @@ static places read_places(FILE *file) {
     long last = p.ciphertexts * p.size - 1 - (p.repeat - 1) * p.stride;
     for (long i = 0; i < p.count; i++) p.start[i] = number(file, "a start of places.txt", 0, last);
     return p;
-}
-
-static char *join(const char *folder, const char *name) {
-    char *path = allocate(strlen(folder) + strlen(name) + 2, 1);
-    sprintf(path, "%s/%s", folder, name);
-    return path;
 }
 
 static model read_model(const char *folder) {

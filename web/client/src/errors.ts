@@ -34,6 +34,8 @@ export type Code =
   | "too_large"
   | "secret_refused"
   | "invalid_object"
+  /** A model that is served no more: `details.successor` is the hash of the next one, empty if there is none. */
+  | "retired"
   | "unknown_keys"
   | "unknown_job"
   | "wrong_offset"

@@ -354,11 +354,15 @@ async function cancel(): Promise<null> {
 
 async function close(): Promise<null> {
   const name = keys ?? upload?.identifier;
-  if (name !== undefined) await server.json("DELETE", `/v1/keys/${name}`);
-  reply({ id: -1, kind: "keys", address: null });
-  drop();
-  release(client);
-  [client, keys] = [null, null];
+  try {
+    if (name !== undefined) await server.json("DELETE", `/v1/keys/${name}`);
+  } finally {
+    // Also where the server does not hear of it, or has forgotten them.
+    reply({ id: -1, kind: "keys", address: null });
+    drop();
+    release(client);
+    [client, keys] = [null, null];
+  }
   return null;
 }
 

@@ -123,15 +123,15 @@ async function prepared(): Promise<KeyReport> {
 }
 
 async function inferred(values: readonly number[]): Promise<Answer> {
-  // What the model is not for is said before a key is made.
-  await session.check(values);
   for (let renewed = false; ; renewed = true) {
-    if (keys === null) {
-      last = null;
-      keys = await prepared();
-      await report(keys);
-    }
     try {
+      // What the model is not for is said before a key is made.
+      await session.check(values);
+      if (keys === null) {
+        last = null;
+        keys = await prepared();
+        await report(keys);
+      }
       const text = `The server computes on the encrypted ${drawing.thing}.`;
       const start = performance.now();
       tell(text, 0, 1, "The tab encrypts.");
@@ -140,9 +140,12 @@ async function inferred(values: readonly number[]): Promise<Answer> {
         tell(text, done, total, done === 0 ? "It waits for its turn." : `Step ${done} of ${total}, ${milliseconds(performance.now() - start)}`),
       );
     } catch (error) {
-      // A server that was started anew, or has deleted what was not used, gets new keys.
-      if (renewed || !(error instanceof ClientError && error.code === "unknown_keys")) throw error;
+      // A server that was started anew, or has deleted what was not used, gets new keys; one that has another version of the model by now is asked for that one.
+      const code = error instanceof ClientError ? error.code : "";
+      if (renewed || (code !== "unknown_keys" && code !== "retired")) throw error;
       keys = null;
+      if (code === "retired") await connect();
+      if (model === null) throw error;
     }
   }
 }
@@ -158,7 +161,7 @@ async function failed(error: unknown): Promise<void> {
   const again = code === "unreachable" || code === "busy" ? " What it has is kept: press the button to go on." : "";
   fail((error instanceof Error ? error.message : String(error)) + again);
   element("error").dataset["code"] = code;
-  if (["unknown_keys", "memory", "internal", "other_model"].includes(code)) {
+  if (["unknown_keys", "retired", "memory", "internal", "other_model"].includes(code)) {
     keys = null;
     await session.close().catch(() => undefined);
     session = begin();

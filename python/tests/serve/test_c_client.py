@@ -1,0 +1,151 @@
+"""The client in C, over sockets: what a server forgets it makes anew, by itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from keywright.nn.run.checking import run_clear
+from keywright.plan import plan_network
+from keywright.serve import Model, Server, Service
+from tests.serve import network
+from tests.serve.network import WORKERS, listening, make_thin
+
+ROOT = Path(__file__).parents[3]
+CAPI = ROOT / "crates" / "capi"
+LIBRARY = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "deps" / "libkeywright_capi.a"
+LIBRARIES = ("libcurl", "libcjson")
+
+Sample = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def flags() -> list[str] | None:
+    """How libcurl and cJSON are linked; None where one is missing."""
+    if (tool := shutil.which("pkg-config")) is None:
+        return None
+    found = subprocess.run(
+        [tool, "--cflags", "--libs", *LIBRARIES], capture_output=True, text=True, check=False
+    )
+    return found.stdout.split() if found.returncode == 0 else None
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """crates/capi/examples/ask.c."""
+    if not LIBRARY.is_file():
+        pytest.skip("cargo test makes the library of the C client")
+    linked = flags()
+    if linked is None:
+        pytest.skip("the client in C needs Debian's libcurl4-openssl-dev, libcjson-dev and pkg-config")
+    path = tmp_path_factory.mktemp("c") / "ask"
+    command = [os.environ.get("CC", "cc"), "-std=c11", "-Wall", "-Wextra", "-Werror", "-O1"]
+    command += ["-I", str(CAPI / "include"), str(CAPI / "examples" / "ask.c"), str(LIBRARY)]
+    subprocess.run([*command, *linked, "-lpthread", "-ldl", "-lm", "-o", str(path)], check=True)
+    return path
+
+
+class Owner:
+    """A person with a folder of their own."""
+
+    def __init__(self, program: Path, folder: Path, sample: Sample) -> None:
+        self._program, self.folder = program, folder
+        self.sample = folder.with_suffix(".txt")
+        self.sample.write_text(" ".join(map(repr, sample.tolist())))
+
+    def ask(self, server: Server) -> subprocess.CompletedProcess[str]:
+        """What the program says."""
+        command = [str(self._program), server.url, str(self.folder), str(self.sample)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+
+    def scores(self, server: Server) -> Sample:
+        """Of the sample."""
+        done = self.ask(server)
+        assert done.returncode == 0, done.stderr
+        lines = [line.split(" ") for line in done.stdout.splitlines()]
+        assert [line[1] for line in lines] == ["a", "b", "c", "d"]
+        return np.array([float(line[0]) for line in lines])
+
+    def file(self, name: str) -> bytes:
+        """What is kept."""
+        return (self.folder / name).read_bytes()
+
+    @property
+    def keys(self) -> str:
+        """The identifier of the keys."""
+        return self.file("session").decode().splitlines()[2].rstrip(".")
+
+
+@pytest.fixture
+def owner(program: Path, tmp_path: Path, sample: Sample) -> Owner:
+    return Owner(program, tmp_path / "owner", sample)
+
+
+def close(scores: Sample, model: Model, sample: Sample) -> bool:
+    return bool(np.abs(scores - run_clear(model.program, sample)).max() < 1e-3)
+
+
+def test_keys_that_were_deleted_or_expired_are_sent_again(
+    owner: Owner, service: Service, server: Server, sample: Sample
+) -> None:
+    assert close(owner.scores(server), service.model, sample)
+    first, secret = owner.keys, owner.file("secret")
+    assert (owner.folder / "secret").stat().st_mode & 0o077 == 0
+    assert close(owner.scores(server), service.model, sample)
+    assert owner.keys == first
+    service.delete_keys(first)
+    assert close(owner.scores(server), service.model, sample)
+    second = owner.keys
+    assert second != first
+    service.store.get(second).used -= 2 * service.store.expiry
+    service.expire()
+    done = owner.ask(server)
+    assert done.returncode == 0
+    assert "upload them again" in done.stderr
+    assert owner.keys not in (first, second)
+    assert owner.file("secret") == secret
+
+
+def test_a_model_is_followed_to_its_next_version(
+    owner: Owner, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the keys where they fit, with other keys of the secret, and with a new secret."""
+    old, same = make_thin(), make_thin(seed=4)
+    execution = plan_network(same.network, same.parameters, same.bootstraps, name="small", max_hops=1)
+    other = replace(same, key_plan=execution.plan, labels=("a", "b", "c", "d"))
+    assert other.manifest.key_set != same.manifest.key_set
+    monkeypatch.setattr(network, "Q_BITS", [*network.Q_BITS[:-1], 49])
+    foreign = make_thin(seed=5)
+    found, state, port = [], tmp_path / "state", 0
+    state.mkdir()
+    for model in (old, same, other, foreign):
+        service = Service(model, state, workers=WORKERS)
+        with listening(service, port) as server:
+            port = server.server_address[1]
+            assert close(owner.scores(server), model, sample)
+            found.append((owner.keys, owner.file("secret")))
+        service.close()
+    assert found[0] == found[1]
+    assert found[1][0] != found[2][0]
+    assert found[1][1] == found[2][1]
+    assert found[2][1] != found[3][1]
+
+
+def test_what_the_model_is_not_for_is_refused_before_there_are_keys(
+    owner: Owner, service: Service, server: Server
+) -> None:
+    for text, why in (
+        ("1 2 3", "fewer numbers"),
+        ("0 " * 17, "more numbers"),
+        ("0 " * 15 + "1e9", "takes -1 to 1"),
+    ):
+        owner.sample.write_text(text)
+        done = owner.ask(server)
+        assert done.returncode == 1
+        assert why in done.stderr
+        assert not owner.folder.joinpath("secret").exists()

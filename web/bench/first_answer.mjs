@@ -1,0 +1,74 @@
+/**
+ * `node web/bench/first_answer.mjs MODEL`: seconds from the button to the first answer, keys and all, in Chromium beside `keywright serve` on the same machine.
+ *
+ * Every run is a new browser, a new server and new keys, and its answer is compared with the example that was asked about. `--runs N`, `--out FILE` for the record.
+ */
+
+import { writeFile } from "node:fs/promises";
+import { cpus, loadavg } from "node:os";
+import { parseArgs } from "node:util";
+import { workplace } from "../tests/harness.mjs";
+import { bareBrowser } from "./bare_browser.mjs";
+
+const { values: options, positionals } = parseArgs({
+  options: { runs: { type: "string", default: "3" }, out: { type: "string" } },
+  allowPositionals: true,
+});
+const [model] = positionals;
+if (model === undefined) throw new Error("which model? a folder that keywright compile made of the digits");
+const EXAMPLE = "7";
+const READY = "document.getElementById('model')?.textContent.includes('boosted deflation') ?? false";
+const ASK = `(async () => {
+  const example = document.getElementById("example");
+  example.value = "${EXAMPLE}";
+  example.dispatchEvent(new Event("change", { bubbles: true }));
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  const start = performance.now();
+  const ended = new Promise((resolve, reject) => {
+    const look = () => {
+      const [status, error] = ["status", "error"].map((id) => document.getElementById(id));
+      if (status.textContent.endsWith("decrypted in this tab.")) resolve(performance.now() - start);
+      else if (!error.hidden) reject(new Error(error.textContent));
+      else return;
+      observer.disconnect();
+    };
+    const observer = new MutationObserver(look);
+    observer.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
+  });
+  document.getElementById("ask").click();
+  const total = await ended;
+  const cells = [...document.querySelectorAll("#time tr")].map((row) => [row.cells[0].textContent, row.cells[1].textContent]);
+  return { total, label: document.getElementById("label").textContent, parts: Object.fromEntries(cells) };
+})()`;
+
+/** Seconds of "1.2 s" or "12 ms". */
+const seconds = (text) => Number.parseFloat(text) / (text.endsWith(" ms") ? 1000 : 1);
+
+async function once() {
+  const place = await workplace();
+  try {
+    const [, url] = await place.serve(model);
+    const { key_bytes: bytes } = await (await fetch(`${url}/v1/model`)).json();
+    const browser = await bareBrowser();
+    const page = await browser.open(url);
+    while (!(await page.evaluate(READY))) await new Promise((resolve) => setTimeout(resolve, 100));
+    const { total, label, parts } = await page.evaluate(ASK);
+    await browser.close();
+    if (label !== EXAMPLE) throw new Error(`the answer is ${label}, the example a ${EXAMPLE}`);
+    const each = Object.fromEntries(Object.entries(parts).map(([what, text]) => [what, seconds(text)]));
+    return { browser: browser.version, key_bytes: bytes, total: total / 1000, parts: each };
+  } finally {
+    await place.remove();
+  }
+}
+
+const runs = [];
+const before = loadavg()[0];
+for (let run = 0; run < Number(options.runs); run++) {
+  runs.push(await once());
+  console.log(JSON.stringify(runs.at(-1)));
+}
+if (options.out !== undefined) {
+  const record = { date: new Date().toISOString().slice(0, 10), processor: cpus()[0].model, cores: cpus().length, load: before, runs };
+  await writeFile(options.out, `${JSON.stringify(record, null, 2)}\n`);
+}
