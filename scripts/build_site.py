@@ -32,6 +32,9 @@ PROJECT = ("SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md")
 PICTURES = (".png", ".svg")
 """Suffixes of files that the site gets a copy of, wherever they are."""
 
+SHOWN_FILE = re.compile(r"^```console\n\$ cat \S+\.md\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+"""A block that shows a file of Markdown that a snippet wrote: on the site the text itself, as a table."""
+
 LINK = re.compile(r"(?P<head>\]\()(?P<path>[^)\s#]+)(?P<anchor>#[^)\s]*)?(?P<tail>\))")
 ELSEWHERE = ("http:", "https:", "mailto:")
 
@@ -63,7 +66,11 @@ def on_site(path: Path) -> Path | None:
 
 
 def rewritten(text: str, page: Path, repository: str) -> str:
-    """The text of a page, with links to the forge for files that the site does not have. Copies pictures."""
+    """The text of a page for the site. Copies pictures that are not in `docs/`.
+
+    Links to files that the site does not have lead to the forge. Files of Markdown that snippets show become
+    parts of the page.
+    """
     here = on_site(page)
     assert here is not None
 
@@ -85,7 +92,7 @@ def rewritten(text: str, page: Path, repository: str) -> str:
             target = found["path"]  # of the site alone; the check of the built pages says if it is not there
         return f"{found['head']}{target}{found['anchor'] or ''}{found['tail']}"
 
-    return LINK.sub(link, text)
+    return LINK.sub(link, SHOWN_FILE.sub(lambda block: block["text"], text))
 
 
 def copy_sources() -> str:

@@ -80,3 +80,9 @@ def test_broken_links_of_built_pages_are_found(tmp_path: Path, monkeypatch: pyte
     found = build_site.broken([page], "/base/", rust=False)
     assert found == [f"index.html: {link}" for link in ("other/#there", "/base/none/", "gone.svg")]
     assert "index.html: rust/a.html" in build_site.broken([page], "/base/", rust=True)
+
+
+def test_a_file_that_a_snippet_shows_becomes_a_part_of_the_page() -> None:
+    text = "Before.\n\n```console\n$ cat table.md\n| a |\n|---|\n| b |\n```\n\n```console\n$ ls\nx\n```\n"
+    made = build_site.rewritten(text, DOCS / "index.md", "https://forge/r")
+    assert made == "Before.\n\n| a |\n|---|\n| b |\n\n\n```console\n$ ls\nx\n```\n"
