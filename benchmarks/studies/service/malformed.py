@@ -127,6 +127,8 @@ class Process:
         self.process.terminate()
         status = self.process.wait(120)
         self.log.close()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
         return status
 
 
