@@ -2,8 +2,8 @@
 
     python scripts/prose.py [PAGE ...]
 
-Without pages, it checks all of `docs/` and the pages in the root. Code, tables, headings and links are not
-prose. The rules:
+Without pages, it checks all of `docs/`, the pages in the root and those of `BESIDE`. Code, tables, headings and
+links are not prose. The rules:
 
 * a line has at most `WIDTH` characters;
 * a sentence has at most `WORDS` words;
@@ -42,6 +42,9 @@ PHRASES = {
     r"\bto be had\b": "use `available`",
 }
 """Phrases that are not written, as regular expressions, with what to do."""
+
+BESIDE = ("benchmarks/*.md", "examples/*.md", "hardware/*.md", "vectors/*.md", "web/client/*.md")
+"""Pages that are in neither place."""
 
 FENCE = re.compile(r"^ *(`{3,})")
 ITEM = re.compile(r"^ *(?:[*-]|\d+\.) ")
@@ -109,13 +112,13 @@ def findings(text: str) -> list[tuple[int, str]]:
 
 def pages() -> list[Path]:
     """The pages that are checked when none are named."""
-    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+    return [page for pattern in ("*.md", "docs/**/*.md", *BESIDE) for page in sorted(ROOT.glob(pattern))]
 
 
 def main() -> int:
     """Check the pages of the command line. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="prose.py", description="Check the prose of pages.")
-    parser.add_argument("pages", nargs="*", type=Path, help="default: the pages in the root and in docs/")
+    parser.add_argument("pages", nargs="*", type=Path, help="default: those of the project")
     count = 0
     for page in parser.parse_args().pages or pages():
         for number, what in findings(page.read_text(encoding="utf-8")):
