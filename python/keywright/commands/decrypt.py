@@ -1,6 +1,7 @@
 """Decrypt the results of a program: the end of the client's work."""
 
 import argparse
+import math
 from pathlib import Path
 
 import numpy as np
@@ -72,17 +73,18 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
 def prediction_columns(program: Program) -> list[Column]:
     """Columns of `predictions`."""
     named = () if program.client_part is None else program.client_part.names
+    several = math.prod(program.output_shape) > 1
     return [
         Column("sample", "sample", "number"),
-        Column("prediction", "prediction", "number"),
+        *([Column("prediction", "prediction", "number")] if several else []),
         Column("value", "its output", "number"),
         *(Column(name, name) for name in named),
     ]
 
 
 def predictions(program: Program, outputs: NDArray[np.float64], first: int = 0) -> list[dict[str, Value]]:
-    """A row for each sample: the index of its largest output, that output, and what the model itself makes of
-    them.
+    """A row for each sample: the index of its largest output where there are several, that output, and what
+    the model itself makes of them.
 
     Args:
         outputs: (count, *output_shape).
@@ -91,7 +93,9 @@ def predictions(program: Program, outputs: NDArray[np.float64], first: int = 0) 
     answers, rows = program.answers(outputs), []
     for number, output in enumerate(outputs):
         best = int(output.argmax())
-        row: dict[str, Value] = {"sample": first + number, "prediction": best}
+        row: dict[str, Value] = {"sample": first + number}
+        if output.size > 1:
+            row["prediction"] = best
         row["value"] = float(output.ravel()[best])
         for name, values in answers.items():
             value = values[number].tolist()

@@ -20,6 +20,7 @@ from .errors import (
     CalibrationMissingError,
     InvalidSamplesError,
     ModelRefusedError,
+    NoLabelsError,
     RefusalError,
     UnknownActivationError,
 )
@@ -123,7 +124,10 @@ def put_polynomials(read: ReadModel, fit: Fit, depth: int | None) -> Approximate
         InvalidSamplesError: calibration data of the wrong shape or not finite.
     """
     graph = read.graph
-    run = run_exact(graph, _samples(graph, fit.calibration))
+    signed = read.client_part is not None and read.client_part.takes_signs
+    run = replace(run_exact(graph, _samples(graph, fit.calibration)), signed=signed)
+    if fit.accuracy is not None and run.outputs.shape[1] == 1 and not signed:
+        raise ModelRefusedError([NoLabelsError()])
     try:
         chosen = choose(graph, run, fit, price, depth)
     except RefusalError as reason:

@@ -54,7 +54,7 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
         ModelRefusedError: with every reason found: `UnsupportedOperatorError`, `UnsupportedAttributeError`,
             `DynamicShapeError`, `InvalidModelError`, `TooLargeError`, `TooDeepError`, `TooWideError`,
             `CalibrationMissingError`, `CannotPlaceError`, `RangesMissingError`, `MethodError`,
-            `UnknownActivationError`, `AccuracyError`.
+            `UnknownActivationError`, `AccuracyError`, `NoLabelsError`.
         InvalidSamplesError: calibration data of the wrong shape or not finite.
     """
     if costs is None:

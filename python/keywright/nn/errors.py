@@ -241,6 +241,16 @@ class AccuracyError(RefusalError):
         self.agreement, self.change, self.levels = agreement, change, levels
 
 
+class NoLabelsError(RefusalError):
+    """An accuracy was asked for of a model that has one output and makes no label of it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the model has one output and makes no label of it, so no predictions can be equal; ask for the "
+            "most by which that output may change (error=)"
+        )
+
+
 class ModelRefusedError(ExceptionGroup[RefusalError], NnError):
     """The model cannot be compiled. Its ``exceptions`` are all the reasons; `except*` selects among them."""
 

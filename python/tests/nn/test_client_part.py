@@ -2,6 +2,7 @@
 
 import base64
 import json
+import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +20,7 @@ from skl2onnx import to_onnx
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neural_network import MLPClassifier
+from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, LinearSVC
@@ -198,6 +199,40 @@ def test_the_result_of_a_logistic_model_is_its_logit(build: Build) -> None:
     np.testing.assert_allclose(logits, SAMPLES[:5] @ weights, atol=2**-20)
     found = program.answers(logits)["y"]
     np.testing.assert_allclose(found.ravel(), 1 / (1 + np.exp(-logits.ravel())), atol=2**-20)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_two_classes_of_one_score_keep_their_labels() -> None:
+    """Its sign is the prediction, which polynomials are chosen to keep, and which is what is reported."""
+    rng = np.random.default_rng(8)
+    samples = rng.normal(size=(300, 6)).astype(np.float32)
+    labels = np.where(np.abs(samples[:, 0]) + samples[:, 1] > 1, "yes", "no")
+    estimator = MLPClassifier((8,), max_iter=300, random_state=1).fit(samples, labels)
+    model = nn.to_onnx(estimator, samples)
+    coarse = nn.Fit(calibration=samples, activations={"relu": "chebyshev:2"})
+    shares = []
+    for fit in (coarse, nn.Fit(calibration=samples, accuracy=1.0)):
+        program = nn.compile(model, TARGET, fit)
+        checked = program.check(samples, model)
+        assert checked.outputs.shape == (300, 1)
+        found = program.answers(checked.outputs)["output_label"].ravel()
+        shares.append(float((found == estimator.predict(samples)).mean()))
+        assert checked.agreement == shares[-1]
+        assert program.fit_report is not None
+        held_out = np.arange(300) % 5 == 4
+        assert program.fit_report.agreement == (found == estimator.predict(samples))[held_out].mean()
+    assert shares[0] < 1.0
+    assert shares[1] == 1.0
+
+
+def test_an_accuracy_of_values_is_refused() -> None:
+    network = MLPRegressor(hidden_layer_sizes=(4,), max_iter=10, random_state=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        network.fit(SAMPLES, SAMPLES[:, 0])
+    with pytest.raises(nn.ModelRefusedError, match=r"makes no label of it, .* \(error=\)") as caught:
+        nn.compile(nn.to_onnx(network, SAMPLES), TARGET, nn.Fit(calibration=SAMPLES, accuracy=0.9))
+    assert isinstance(caught.value.exceptions[0], nn.NoLabelsError)
 
 
 def test_trees_are_refused_with_what_to_use() -> None:

@@ -62,7 +62,8 @@ class Wanted:
     Attributes:
         accuracy: least share of equal predictions.
         error: most by which an output may change.
-        undecided: predictions whose two best outputs are closer may change.
+        undecided: predictions whose two best outputs are closer, or whose single one is closer to 0, may
+            change.
     """
 
     accuracy: float
@@ -109,7 +110,7 @@ def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price, depth: int | Non
             return tried
     assert best is not None
     if required:
-        changes, equal = _compare(_outputs(best.graph, run.samples), run.outputs)
+        changes, equal = _compare(_outputs(best.graph, run.samples), run.outputs, run)
         share = None if equal is None else float(equal.mean())
         raise AccuracyError(fit.accuracy, fit.error, share, float(changes.max()), best.graph.depth())
     return best
@@ -165,11 +166,20 @@ def _outputs(graph: Graph, samples: Vector) -> Vector:
     return np.concatenate([values[graph.output] for _, values in graph.runs(samples)])
 
 
-def _compare(outputs: Vector, exact: Vector) -> tuple[Vector, NDArray[np.bool_] | None]:
-    """Changes of outputs, (samples, outputs), and which predictions are equal; None for one output."""
+def _compare(outputs: Vector, exact: Vector, run: ExactRun) -> tuple[Vector, NDArray[np.bool_] | None]:
+    """Changes of outputs, (samples, outputs), and which predictions are equal; None where there are none."""
     with np.errstate(over="ignore", invalid="ignore"):
         changes = np.nan_to_num(np.abs(outputs - exact), nan=LARGEST, posinf=LARGEST)
-    return changes, None if exact.shape[1] == 1 else outputs.argmax(1) == exact.argmax(1)
+    found, wanted = run.predictions(outputs), run.predictions(exact)
+    return changes, None if found is None or wanted is None else found == wanted
+
+
+def _margins(outputs: Vector) -> Vector:
+    """How far apart the two best outputs are; how far a single one is from 0."""
+    if outputs.shape[1] == 1:
+        return np.asarray(np.abs(outputs[:, 0]), np.float64)
+    second, best = np.partition(outputs, -2, axis=1)[:, -2:].T
+    return np.asarray(best - second, np.float64)
 
 
 def _follows(graph: Graph, run: ExactRun, wanted: Wanted) -> bool:
@@ -177,10 +187,9 @@ def _follows(graph: Graph, run: ExactRun, wanted: Wanted) -> bool:
     missed, allowed = 0, int((1 - wanted.accuracy) * len(run.samples) + 1e-9)
     for chunk, values in graph.runs(run.samples):
         exact = run.outputs[chunk]
-        changes, equal = _compare(values[graph.output], exact)
+        changes, equal = _compare(values[graph.output], exact, run)
         if equal is not None:
-            second, best = np.partition(exact, -2, axis=1)[:, -2:].T
-            missed += int((~equal & (best - second > wanted.undecided)).sum())
+            missed += int((~equal & (_margins(exact) > wanted.undecided)).sum())
         if missed > allowed or changes.max() > wanted.error:
             return False
     return True
@@ -198,7 +207,8 @@ def report(
     changes = np.zeros((1, 1))
     same: NDArray[np.bool_] | None = np.ones(1, np.bool_)
     if fitted:
-        changes, same = _compare(_outputs(graph, run.samples[compared]) * scale, run.outputs[compared])
+        outputs = _outputs(graph, run.samples[compared]) * scale
+        changes, same = _compare(outputs, run.outputs[compared], run)
     ranges = run.ranges(fit.margin).values()
     escaped = np.any([measured.escaped for measured in ranges], axis=0) if ranges else np.zeros(1, bool)
     return FitReport(

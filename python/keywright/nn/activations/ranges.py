@@ -51,6 +51,7 @@ class ExactRun:
         lows, highs: of what enters each activation, for each sample.
         values: what enters each activation for samples that are not held out, or some of it.
         positive: activations that are for values above 0 alone, whose ranges are widened by factors.
+        signed: whether a single output's sign is the model's prediction.
     """
 
     samples: Vector
@@ -60,6 +61,12 @@ class ExactRun:
     highs: dict[int, Vector]
     values: dict[int, Vector]
     positive: frozenset[int] = frozenset()
+    signed: bool = False
+
+    def predictions(self, outputs: Vector) -> NDArray[np.int64] | None:
+        """Of outputs, (count, n): the numbers of the largest, or signs; None where a single output is a
+        value."""
+        return predictions(outputs, signed=self.signed)
 
     @property
     def compared(self) -> NDArray[np.bool_]:
@@ -104,6 +111,13 @@ class ExactRun:
             low = min(low, float(lows.min()) - widening)
             high = max(high, float(highs.max()) + widening)
         return low, high, escaped
+
+
+def predictions(outputs: Vector, *, signed: bool) -> NDArray[np.int64] | None:
+    """What `ExactRun.predictions` gives."""
+    if outputs.shape[1] == 1:
+        return np.asarray(outputs[:, 0] > 0, np.int64) if signed else None
+    return np.asarray(outputs.argmax(1), np.int64)
 
 
 def hold_out(count: int) -> NDArray[np.bool_]:

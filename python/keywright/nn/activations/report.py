@@ -44,8 +44,8 @@ class FitReport:
             widened by the margin, before the range was widened further for them.
         largest_change, mean_change: of the absolute differences of all outputs.
         largest_output: largest absolute output of the model, to compare these with.
-        agreement: share of samples with equal predictions, the index of the largest output; None for one
-            output.
+        agreement: share of samples with equal predictions, the index of the largest output, or the sign of a
+            single one of which the client makes a label; None for another single output.
     """
 
     activations: tuple[FittedActivation, ...]

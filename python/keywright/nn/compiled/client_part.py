@@ -114,6 +114,10 @@ ALLOWED = (
 """Operators whose results are no larger than the product of their operands' sizes."""
 
 
+OF_A_SIGN = frozenset(["Binarizer", "LinearClassifier", "Sigmoid", "Sign", "SVMClassifier"])
+"""Operators that make one of two labels of one score."""
+
+
 @dataclass(frozen=True, eq=False)
 class ClientPart:
     """The end of a model, from the scores that a program returns to the model's own outputs.
@@ -178,6 +182,11 @@ class ClientPart:
     def names(self) -> tuple[str, ...]:
         """Of the model's outputs."""
         return tuple(output.name for output in self._model.graph.output)
+
+    @property
+    def takes_signs(self) -> bool:
+        """Whether the sign of a single score is a prediction, one of two labels."""
+        return not OF_A_SIGN.isdisjoint(self.operators)
 
     @property
     def operators(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 from numpy.typing import ArrayLike
 
+from keywright.nn.activations.ranges import predictions
 from keywright.nn.compiled.network import CompiledNetwork
 from keywright.nn.errors import OnnxruntimeMissingError
 from keywright.nn.front_ends.client_end import load_parts
@@ -23,7 +24,8 @@ class CheckReport:
     Attributes:
         samples: how many were compared.
         max_abs_error: largest absolute difference of any output value.
-        agreement: share of samples with the same largest output.
+        agreement: share of samples with the same largest output, or with the same sign of a single one of
+            which the client makes a label; 1 for another single output.
         outputs: the program's outputs, (samples, *output_shape).
         expected: the model's, before what the client does with them.
     """
@@ -105,5 +107,7 @@ def check(
     outputs = np.concatenate([_run_batch(program, batch) for batch in program.batches(inputs)])
     expected = run_onnxruntime(load_parts(model)[0], inputs).reshape(outputs.shape)
     flat, reference = outputs.reshape(len(inputs), -1), expected.reshape(len(inputs), -1)
-    agreement = float((flat.argmax(1) == reference.argmax(1)).mean())
+    signed = program.client_part is not None and program.client_part.takes_signs
+    found, wanted = predictions(flat, signed=signed), predictions(reference, signed=signed)
+    agreement = 1.0 if found is None or wanted is None else float((found == wanted).mean())
     return CheckReport(len(inputs), float(np.abs(flat - reference).max()), agreement, outputs, expected)
