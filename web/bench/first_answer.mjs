@@ -1,17 +1,19 @@
 /**
  * `node web/bench/first_answer.mjs MODEL`: seconds from the button to the first answer, keys and all, in Chromium beside `keywright serve` on the same machine.
  *
- * Every run is a new browser, a new server and new keys, and its answer is compared with the example that was asked about. `--runs N`, `--out FILE` for the record.
+ * Every run is a new browser, a new server and new keys, and its answer is compared with the example that was asked about. `--runs N`; `--out FILE` adds the runs to a record, `--note TEXT` says
+ * there in what state the machine was.
  */
 
-import { writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
 import { cpus, loadavg } from "node:os";
 import { parseArgs } from "node:util";
 import { workplace } from "../tests/harness.mjs";
 import { bareBrowser } from "./bare_browser.mjs";
 
 const { values: options, positionals } = parseArgs({
-  options: { runs: { type: "string", default: "3" }, out: { type: "string" } },
+  options: { runs: { type: "string", default: "3" }, out: { type: "string" }, note: { type: "string" } },
   allowPositionals: true,
 });
 const [model] = positionals;
@@ -62,13 +64,11 @@ async function once() {
   }
 }
 
-const runs = [];
-const before = loadavg()[0];
+const record = { processor: cpus()[0].model, cores: cpus().length, runs: [] };
+if (options.out !== undefined && existsSync(options.out)) record.runs = JSON.parse(await readFile(options.out, "utf8")).runs;
 for (let run = 0; run < Number(options.runs); run++) {
-  runs.push(await once());
-  console.log(JSON.stringify(runs.at(-1)));
+  const state = { at: new Date().toISOString(), load: loadavg()[0], ...(options.note === undefined ? {} : { note: options.note }) };
+  record.runs.push({ ...state, ...(await once()) });
+  console.log(JSON.stringify(record.runs.at(-1)));
 }
-if (options.out !== undefined) {
-  const record = { date: new Date().toISOString().slice(0, 10), processor: cpus()[0].model, cores: cpus().length, load: before, runs };
-  await writeFile(options.out, `${JSON.stringify(record, null, 2)}\n`);
-}
+if (options.out !== undefined) await writeFile(options.out, `${JSON.stringify(record, null, 2)}\n`);

@@ -17,7 +17,7 @@ const [client, parameters, head] = JSON.parse(
   python(
     `import json, sys, keywright as kw
 plan = kw.BootstrapperPlan.preset(sys.argv[1])
-head = kw.key_set_head(plan.required_keys())
+head = kw.key_set_head(plan.required_keys)
 print(json.dumps([data.hex() for data in (plan.client_parameters(24).to_bytes(), plan.parameters.to_bytes(), head)]))`,
     positionals[0] ?? "N16_QP1732_L9_S45_real",
   ),

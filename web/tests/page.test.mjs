@@ -366,7 +366,14 @@ for (const [name, options] of [
     // A network and a server that are slow enough to be looked at.
     let slow = true;
     const later = () => new Promise((resolve) => setTimeout(resolve, slow ? 400 : 0));
-    await page.context().route("**/v1/keys/**", async (route) => (await later(), route.continue()));
+    // The fourth piece of the keys waits until the time that is left was read.
+    let [pieces, read] = [0, () => {}];
+    const held = new Promise((resolve) => (read = resolve));
+    await page.context().route("**/v1/keys/**", async (route) => {
+      await later();
+      if (route.request().method() === "PUT" && ++pieces === 4) await held;
+      return route.continue();
+    });
     await page.context().route("**/v1/jobs/*", async (route) => (await later(), route.continue()));
     await ready(page);
     await page.keyboard.press("Tab");
@@ -376,6 +383,7 @@ for (const [name, options] of [
     await page.waitForFunction(() => document.getElementById("amount").textContent.includes("s to go"));
     // As it is seen, without scrolling: where the answer will be.
     await step("2-keys", false);
+    read();
     const seen = await page.locator("#amount").evaluate((node) => node.getBoundingClientRect().bottom <= innerHeight);
     assert.ok(seen, "what happens is below the fold");
     await page.waitForFunction(() => document.getElementById("status").textContent.startsWith("The server computes"));
