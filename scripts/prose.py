@@ -2,8 +2,8 @@
 
     python scripts/prose.py [PAGE ...]
 
-Without pages, it checks all of `docs/`, the pages in the root and those of `BESIDE`. Code, tables, headings and
-links are not prose. The rules:
+Without pages, it checks all of `docs/`, the pages in the root and those of `BESIDE`. Code, tables, headings
+and links are not prose. The rules:
 
 * a line has at most `WIDTH` characters;
 * a sentence has at most `WORDS` words;
