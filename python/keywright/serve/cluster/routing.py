@@ -100,7 +100,7 @@ class Replica:
     def __init__(self, budget: int) -> None:
         self._keys: KeyCache[int] = KeyCache(budget)
         self._sent: dict[str, _Sent] = {}
-        self._since = 0.0
+        self._total, self._since = 0.0, 0.0
 
     @property
     def outstanding(self) -> int:
@@ -121,7 +121,7 @@ class Replica:
         if not self._sent:
             return 0.0
         first = next(iter(self._sent.values())).seconds
-        return sum(sent.seconds for sent in self._sent.values()) - min(first, max(0.0, now - self._since))
+        return self._total - min(first, max(0.0, now - self._since))
 
     def send(self, ticket: str, task: Task, costs: Costs, now: float) -> None:
         """Note that a job is on its way."""
@@ -133,11 +133,14 @@ class Replica:
         if not self._sent:
             self._since = now
         self._sent[ticket] = _Sent(task, seconds)
+        self._total += seconds
 
     def end(self, ticket: str, now: float) -> None:
         """Note that a job ended, however it did."""
-        if self._sent.pop(ticket, None) is not None:
+        gone = self._sent.pop(ticket, None)
+        if gone is not None:
             self._since = now
+            self._total = self._total - gone.seconds if self._sent else 0.0
 
     def believe(self, resident: Mapping[str, int], costs: Costs) -> None:
         """Take what the replica says it has for what is there, with what is on its way.
@@ -182,13 +185,19 @@ class Router:
             task: the job.
             now: seconds of any clock that goes on.
         """
-        return sorted(self.replicas, key=lambda name: self._cost(name, task, now))
+        return sorted(
+            self.replicas, key=lambda name: (self._seconds(name, task, now), *self._rank(name, task))
+        )
 
     def choose(self, task: Task, now: float) -> str:
         """The best replica for a job; `LookupError` if there is none."""
         if not self.replicas:
             raise LookupError("there is no replica")
-        return min(self.replicas, key=lambda name: self._cost(name, task, now))
+        seconds = {name: self._seconds(name, task, now) for name in self.replicas}
+        least = min(seconds.values())
+        return min(
+            (name for name in seconds if seconds[name] == least), key=lambda name: self._rank(name, task)
+        )
 
     def send(self, name: str, ticket: str, task: Task, now: float) -> None:
         """Note that a job goes to a replica, under a ticket that no other one has."""
@@ -204,9 +213,13 @@ class Router:
         if name in self.replicas:
             self.replicas[name].believe(resident, self.costs)
 
-    def _cost(self, name: str, task: Task, now: float) -> tuple[float, bool, int, bytes]:
+    def _seconds(self, name: str, task: Task, now: float) -> float:
+        """Until a replica would begin to evaluate a job."""
         replica = self.replicas[name]
-        there = replica.has(task.keys)
-        seconds = replica.queue(now) + (0.0 if there else self.costs.load(task.key_bytes))
+        return replica.queue(now) + (0.0 if replica.has(task.keys) else self.costs.load(task.key_bytes))
+
+    def _rank(self, name: str, task: Task) -> tuple[bool, int, bytes]:
+        """The place of a replica among those that would begin at the same time."""
+        replica = self.replicas[name]
         digest = hashlib.blake2b(f"{task.keys} {name}".encode(), digest_size=8).digest()
-        return seconds, not there, replica.crowding(task), digest
+        return not replica.has(task.keys), replica.crowding(task), digest
