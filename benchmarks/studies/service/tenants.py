@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import http.client
 import json
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -133,12 +132,9 @@ def upload(connection: Connection, manifest: Manifest, keys: bytes) -> str:
     return identifier
 
 
-def evaluate(
-    connection: Connection, keys: str, question: Question, model: str, poll_s: float = 0.005
-) -> bytes:
+def evaluate(connection: Connection, keys: str, question: Question, model: str) -> bytes:
     """The answer to a question, of a server that answers."""
     job = connection.ask("POST", f"/v1/keys/{keys}/jobs?model={model}", question.message)
     while job["state"] in ("waiting", "running"):
-        time.sleep(poll_s)
-        job = connection.ask("GET", f"/v1/jobs/{job['job']}")
+        job = connection.ask("GET", f"/v1/jobs/{job['job']}?wait=30")
     return connection.request("GET", f"/v1/jobs/{job['job']}/result")

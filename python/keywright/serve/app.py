@@ -1,8 +1,9 @@
 """The service as an ASGI application: which path is which call; ``openapi.json`` describes it."""
 
+import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from http import HTTPStatus
 from string import digits
@@ -37,6 +38,9 @@ BUFFER_BYTES = 1 << 20
 """Bytes of a piece that are in memory before they are written."""
 
 EXPIRE_EVERY_S = 1.0
+
+MAX_WAIT_S, MAX_WAITING = 30, 128
+"""How long a request waits for the end of an evaluation, and how many do."""
 
 SETTLE_S = 1.0
 """How long a question how much has come, or the next piece, waits for a piece that is being written: of one
@@ -120,11 +124,41 @@ async def _expire(service: Service) -> None:
         await anyio.sleep(EXPIRE_EVERY_S)
 
 
+class Ends:
+    """Requests that wait until an evaluation has ended, at most `MAX_WAITING`: those beyond do not wait."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, list[tuple[asyncio.AbstractEventLoop, asyncio.Event]]] = {}
+        self._count = 0
+
+    @contextmanager
+    def of(self, job: str) -> Iterator[asyncio.Event]:
+        """What is set when a job ends."""
+        mine = (asyncio.get_running_loop(), asyncio.Event())
+        if self._count >= MAX_WAITING:
+            mine[1].set()
+        self._waiting.setdefault(job, []).append(mine)
+        self._count += 1
+        try:
+            yield mine[1]
+        finally:
+            self._count -= 1
+            self._waiting[job].remove(mine)
+            if not self._waiting[job]:
+                del self._waiting[job]
+
+    def tell(self, job: str) -> None:
+        """A job has ended; called by any thread."""
+        for loop, event in tuple(self._waiting.get(job, ())):
+            loop.call_soon_threadsafe(event.set)
+
+
 class Routes:
     """One method a route."""
 
     def __init__(self, service: Service, page: Page) -> None:
-        self._service, self._page = service, page
+        self._service, self._page, self._ends = service, page, Ends()
+        service.jobs.on_end = self._ends.tell
 
     async def _tenant(self, request: Request) -> str:
         """Who asks."""
@@ -242,8 +276,19 @@ class Routes:
         return answer(await run_sync(call), HTTPStatus.ACCEPTED)
 
     async def job(self, request: Request) -> Response:
-        """``GET /v1/jobs/JOB``."""
-        return answer(self._service.job(_name(request, "job"), await self._tenant(request)))
+        """``GET /v1/jobs/JOB?wait=SECONDS``."""
+        name, tenant = _name(request, "job"), await self._tenant(request)
+        wait = request.query_params.get("wait", "0")
+        if not (wait.isascii() and wait.isdigit() and len(wait) < 3 and int(wait) <= MAX_WAIT_S):
+            raise BadRequestError(f"?wait= is 0 to {MAX_WAIT_S} seconds, got {wait[:8]!r}")
+        entry = self._service.job(name, tenant)
+        if int(wait) and entry["state"] in ("waiting", "running"):
+            with self._ends.of(name) as ended, anyio.move_on_after(int(wait)):
+                # It may have ended before anybody listened.
+                if self._service.job(name, tenant)["state"] in ("waiting", "running"):
+                    await ended.wait()
+            entry = self._service.job(name, tenant)
+        return answer(entry)
 
     async def cancel(self, request: Request) -> Response:
         """``DELETE /v1/jobs/JOB``."""

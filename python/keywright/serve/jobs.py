@@ -5,7 +5,7 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -127,6 +127,7 @@ class Jobs:
         self._jobs: dict[str, Job] = {}
         self._queues: OrderedDict[str, list[Job]] = OrderedDict()
         self._number, self._ended = 0, False
+        self.on_end: Callable[[str], object] = lambda identifier: None
         there = self._objects.sizes("jobs/")
         for row in self._records.jobs():
             self._recover(row, there)
@@ -279,6 +280,8 @@ class Jobs:
         nobody waits for any of them any more."""
         others, job.others = job.others, []
         ended = [self._end(each, seconds, error) for each in (job, *others)]
+        for each in (job, *others):
+            self.on_end(each.identifier)
         return any(ended)
 
     def _end(self, job: Job, seconds: float, error: ServeError | None) -> bool:

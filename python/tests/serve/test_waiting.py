@@ -1,0 +1,68 @@
+"""Requests that wait for the end of an evaluation."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+import pytest
+from keywright.serve import RemoteModel, Server, Service, app
+from keywright.serve.app import MAX_WAIT_S, Ends
+from keywright.serve.errors import BadRequestError
+from keywright.serve.jobs import Job
+
+
+def test_an_answer_comes_when_the_evaluation_ends_or_the_time_is_over(
+    server: Server, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote, job = RemoteModel(server.url), Job("ab" * 16, "owner", "model", 0, 3)
+    monkeypatch.setattr(service, "job", lambda identifier, tenant: job.to_json())
+    start = time.monotonic()
+    assert remote.ask("GET", f"/v1/jobs/{job.identifier}?wait=1")["state"] == "waiting"
+    assert 1.0 <= time.monotonic() - start < 10.0
+
+    def end() -> None:
+        job.state = "done"
+        service.jobs.on_end(job.identifier)
+
+    timer = threading.Timer(0.3, end)
+    timer.start()
+    start = time.monotonic()
+    assert remote.ask("GET", f"/v1/jobs/{job.identifier}?wait=30")["state"] == "done"
+    assert 0.2 <= time.monotonic() - start < 10.0
+    timer.join()
+
+
+@pytest.mark.parametrize("wait", ["-1", "31", "x", "", "1.5", "³"])
+def test_no_other_times_are_waited(server: Server, wait: str) -> None:
+    with pytest.raises(BadRequestError, match=f"0 to {MAX_WAIT_S}"):
+        RemoteModel(server.url).ask("GET", f"/v1/jobs/{'ab' * 16}?wait={wait.replace('³', '%C2%B3')}")
+
+
+def test_an_evaluation_that_ends_tells_who_waits(service: Service) -> None:
+    told: list[str] = []
+    before, service.jobs.on_end = service.jobs.on_end, told.append
+    job = service.jobs.add("owner", "model-that-nobody-has", 3, b"message")
+    deadline = time.monotonic() + 30.0
+    while not told and time.monotonic() < deadline:
+        time.sleep(0.01)
+    service.jobs.on_end = before
+    assert told == [job.identifier]
+    service.jobs.delete([job])
+
+
+def test_only_so_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "MAX_WAITING", 1)
+    ends = Ends()
+
+    async def listen() -> tuple[bool, bool, bool]:
+        with ends.of("a") as first, ends.of("a") as second:
+            before = first.is_set(), second.is_set()
+            ends.tell("a")
+            await asyncio.wait_for(first.wait(), 5.0)
+            return (*before, first.is_set())
+
+    assert asyncio.run(listen()) == (False, True, True)
+    assert not ends._waiting
+    ends.tell("a")
