@@ -13,7 +13,7 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +33,20 @@ class Kind:
         title: what it is, and of which data.
         exporter: who wrote the ONNX file.
         classes: whether accuracy is the share of right labels; R² where not.
+        activations: of `keywright.compile`.
     """
 
     title: str
     exporter: str
     classes: bool = True
+    activations: dict[str, str] = field(default_factory=dict)
 
 
 MODELS = {
     "sklearn-logistic": Kind("logistic regression 64-10, digits", "skl2onnx"),
-    "sklearn-perceptron": Kind("perceptron 30-32-16-2, ReLU, breast cancer", "skl2onnx"),
+    "sklearn-perceptron": Kind(
+        "perceptron 30-32-16-2, ReLU, breast cancer", "skl2onnx", activations={"relu": "chebyshev:31"}
+    ),
     "sklearn-svm": Kind("support vectors, radial kernel, diabetes", "skl2onnx", classes=False),
     "torch-convolutional": Kind("two convolutions, ReLU, digits", "torch, dynamo"),
     "torch-mnist": Kind("perceptron 784-64-10, SiLU, MNIST", "torch, TorchScript"),

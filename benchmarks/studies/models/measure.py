@@ -51,6 +51,7 @@ def measure(folder: Path, name: str, setting: dict[str, Any]) -> dict[str, Any]:
         kw.compile,
         folder / f"{name}.onnx",
         arrays["calibration"],
+        activations=setting["activations"],
         samples=len(tests),
     )
     report = compiled.report.lines
