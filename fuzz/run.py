@@ -7,8 +7,8 @@ Every target gets the same share of the seconds. It begins from `fuzz/corpus`, a
 `fuzz/crashes`, where tests find it, and the exit status is 1. `--program` is the instrumented
 `keywright-fuzz`, which `make fuzz` builds; without it only the package is fuzzed. In rounds, every target
 has its turn several times.
-`--out` writes a record after each round, `--keep` puts the least of the inputs that reach what all reach into
-`fuzz/corpus`.
+`--out` writes a record after each round, or adds to the one that is there; `--keep` puts the fewest of the
+inputs that reach what all reach into `fuzz/corpus`.
 """
 
 import argparse
@@ -209,7 +209,9 @@ def main() -> int:
     chosen = [
         target for target in targets(options.program) if not options.only or target.name in options.only
     ]
-    outcomes = {target.name: Outcome(target.language) for target in chosen}
+    outcomes = read_record(options.out)
+    for target in chosen:
+        outcomes.setdefault(target.name, Outcome(target.language))
     for _ in range(options.rounds):
         for target in chosen:
             target.fuzz(options.seconds / options.rounds / len(chosen), outcomes[target.name])
@@ -227,6 +229,13 @@ def main() -> int:
     failures = [failure for outcome in outcomes.values() for failure in outcome.failures]
     print("no failure" if not failures else "failures: " + " ".join(failures))
     return int(bool(failures))
+
+
+def read_record(path: Path | None) -> dict[str, Outcome]:
+    """What an earlier run wrote."""
+    if path is None or not path.is_file():
+        return {}
+    return {name: Outcome(**entry) for name, entry in json.loads(path.read_text())["targets"].items()}
 
 
 def write_record(path: Path, outcomes: dict[str, Outcome]) -> None:

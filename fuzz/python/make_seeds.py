@@ -7,6 +7,7 @@ They go into `fuzz/corpus`; what fuzzing adds there stays.
 
 import io
 import json
+import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -31,9 +32,11 @@ from keywright.plan import (
     make_group,
 )
 from keywright.plan.keys import plan_file
+from keywright.serve.model import DESCRIPTION
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
+from readers import MODEL_FOLDER
 from tests.serve.network import make_full, make_thin
 
 ROOT = Path(__file__).parents[2]
@@ -274,6 +277,17 @@ def images() -> dict[str, bytes]:
     return found
 
 
+def description() -> bytes:
+    """Of a model for thin clients, whose other files are put beside the readers."""
+    with tempfile.TemporaryDirectory() as folder:
+        make_thin().save(Path(folder))
+        MODEL_FOLDER.mkdir(exist_ok=True)
+        for path in Path(folder).iterdir():
+            if path.name != DESCRIPTION:
+                shutil.copyfile(path, MODEL_FOLDER / path.name)
+        return (Path(folder) / DESCRIPTION).read_bytes()
+
+
 def seeds() -> dict[str, dict[str, bytes]]:
     """By reader and name."""
     layout = ArrayLayout.of(
@@ -283,6 +297,7 @@ def seeds() -> dict[str, dict[str, bytes]]:
     return {
         "program": {name: stored(program.save) for name, program in programs().items()},
         "manifest": {"thin": make_thin().manifest.encoded, "full": make_full(2).manifest.encoded},
+        "model_description": {"thin": description()},
         "plan": plans(),
         "workload": {"everything": workload().to_json().encode()},
         "calibration": {"few": calibration()},

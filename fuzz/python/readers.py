@@ -7,6 +7,7 @@ that leaves it, a file that it opens elsewhere, and an accepted input that is an
 import io
 import os
 import resource
+import shutil
 import sys
 import sysconfig
 import tempfile
@@ -31,12 +32,15 @@ from keywright.plan.cost.calibration import Calibration
 from keywright.plan.keys import plan_file
 from keywright.serve.accounts import Accounts
 from keywright.serve.manifest import Manifest
+from keywright.serve.model import DESCRIPTION, Model
 from mutations import Mutation, mutate_json, mutate_onnx, mutate_plain, mutate_png, mutate_zip
 
 REFUSALS = (KeywrightError, CommandError)
 """What may leave a reader."""
 MEMORY = 2 << 30
 """Bytes by which an input may make the process grow: the largest image, as float64 and before, has 1 GiB."""
+MODEL_FOLDER = Path(__file__).with_name("model_folder")
+"""Of a small model for thin clients, without its description."""
 MAX_NUMBERS = 1 << 16
 LARGEST = 1 << 15
 """Values of a tensor that is made to use what was read."""
@@ -76,7 +80,7 @@ class Reader:
 
 
 TEMPORARY = tempfile.gettempdir()
-READABLE = (TEMPORARY, *sysconfig.get_paths().values(), *filter(None, sys.path))
+READABLE = (TEMPORARY, str(MODEL_FOLDER), *sysconfig.get_paths().values(), *filter(None, sys.path))
 WATCHED = ("open", "subprocess.Popen", "socket.connect", "pickle.find_class")
 _watching = False
 
@@ -230,9 +234,21 @@ def _accounts(data: bytes) -> bool:
     return True
 
 
+def _description(data: bytes) -> bool:
+    """`model.json`, beside the other files of a model's folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        for path in MODEL_FOLDER.iterdir():
+            shutil.copyfile(path, Path(folder) / path.name)
+        (Path(folder) / DESCRIPTION).write_bytes(data)
+        model = Model.load(Path(folder))
+        require(model.manifest.encoded == Manifest.read(model.manifest.encoded).encoded, "another manifest")
+    return True
+
+
 READERS = {
     "program": Reader(_program, mutate_zip),
     "manifest": Reader(_manifest, mutate_json),
+    "model_description": Reader(_description, mutate_json, 1 << 12),
     "plan": Reader(_plan, mutate_json),
     "workload": Reader(_workload, mutate_json),
     "calibration": Reader(_calibration, mutate_json),

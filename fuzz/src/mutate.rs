@@ -112,8 +112,27 @@ fn objects_within(object: &[u8], range: Range<usize>) -> Vec<Range<usize>> {
     starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect()
 }
 
-/// Writes the checksums of an object anew, those of the objects inside it first.
-pub fn reseal(object: &mut [u8]) {
+/// Writes the checksums of an object anew, or those of objects one after another.
+pub fn reseal(mut objects: &mut [u8]) {
+    loop {
+        let end =
+            stated_len(objects).filter(|&len| objects.get(len..).is_some_and(|rest| rest.starts_with(MAGIC)));
+        let Some(end) = end else { return reseal_nested(objects) };
+        let (first, rest) = objects.split_at_mut(end);
+        reseal_nested(first);
+        objects = rest;
+    }
+}
+
+/// Of an object, by the lengths in its header.
+fn stated_len(object: &[u8]) -> Option<usize> {
+    let descriptor = u32::from_le_bytes(object.get(DESCRIPTOR_LEN..BODY_LEN)?.try_into().ok()?) as usize;
+    let body = u64::from_le_bytes(object.get(BODY_LEN..DESCRIPTOR)?.try_into().ok()?);
+    (DESCRIPTOR + descriptor + 2 * CHECKSUM).checked_add(usize::try_from(body).ok()?)
+}
+
+/// The objects inside of it first.
+fn reseal_nested(object: &mut [u8]) {
     let Some([end, last]) = parts(object) else { return };
     for range in objects_within(object, end + CHECKSUM..last) {
         reseal_frame(&mut object[range]);
@@ -182,6 +201,9 @@ mod tests {
             let mut sealed = object.clone();
             reseal(&mut sealed);
             assert_eq!(sealed, object, "{name}");
+            let mut two = [&object[..], &object].concat();
+            reseal(&mut two);
+            assert_eq!(two, [&object[..], &object].concat(), "{name} twice");
         }
     }
 

@@ -16,12 +16,13 @@ use keywright_rlwe::{
 };
 use keywright_wire::{
     FORMAT_VERSION, KeySetFile, KeySetReader, KeySetWriter, MAGIC, Wire, WireSecret, inspect,
+    sequence_from_bytes, sequence_to_bytes,
 };
 
 use crate::Target;
 
 /// Readers of `keywright-wire`.
-pub(crate) const TARGETS: [(&str, Target); 22] = [
+pub(crate) const TARGETS: [(&str, Target); 23] = [
     ("inspect", inspect_object),
     ("parameters", parameters),
     ("public_key", rlwe::<PublicKey>),
@@ -32,6 +33,7 @@ pub(crate) const TARGETS: [(&str, Target); 22] = [
     ("master_keys", master_keys),
     ("rlwe_ciphertext", rlwe::<RlweCiphertext>),
     ("rlwe_ciphertext_seeded", rlwe::<SeededRlweCiphertext>),
+    ("sequence", sequence),
     ("polynomial_coefficients", rlwe::<Poly<Coefficient>>),
     ("polynomial_evaluations", rlwe::<Poly<Evaluation>>),
     ("secret_key", secret_key),
@@ -88,6 +90,17 @@ fn round_trip<T: Wire>(bytes: &[u8], context: &T::Context) -> bool {
 
 fn rlwe<T: Wire<Context = Parameters>>(bytes: &[u8]) -> bool {
     round_trip::<T>(bytes, context().rlwe())
+}
+
+/// As the vectors of threshold sums: at most three objects, one after another.
+fn sequence(bytes: &[u8]) -> bool {
+    let parameters = context().rlwe();
+    let Ok(objects) = sequence_from_bytes::<RlweCiphertext>(bytes, parameters, 3) else { return false };
+    assert!((1..=3).contains(&objects.len()), "{} objects", objects.len());
+    let written = sequence_to_bytes(&objects, parameters).expect("what loads can be written");
+    let old = bytes.windows(MAGIC.len() + 2).any(|at| at.starts_with(&MAGIC) && is_old(at));
+    assert!(old || written == bytes, "another encoding loads");
+    true
 }
 
 fn ckks<T: Wire<Context = CkksParameters>>(bytes: &[u8]) -> bool {

@@ -54,7 +54,7 @@ def entry_plan(
             plan = _shipped(program, plans, str(literal["preset"]))
         else:
             plan = _deep(program, plans, **literal)
-    except (TypeError, nn.InvalidBootstrapError, KeywrightError) as error:
+    except (TypeError, OverflowError, nn.InvalidBootstrapError, KeywrightError) as error:
         raise ModelFolderError(f"these are not the numbers of a bootstrapping: {error}") from error
     if plan.parameters != parameters:
         raise ModelFolderError(f"the parameters are not those of preset {literal['preset']}")
