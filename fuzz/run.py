@@ -117,6 +117,7 @@ class Target:
         options = [
             f"-max_total_time={max(round(seconds), 1)}",
             f"-timeout={PER_INPUT * STOPPED}",
+            f"-report_slow_units={PER_INPUT * STOPPED}",
             f"-rss_limit_mb={MEMORY_MIB}",
             f"-artifact_prefix={crashes}/",
         ]

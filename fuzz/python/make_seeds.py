@@ -74,6 +74,16 @@ def model_of(
     return onnx.shape_inference.infer_shapes(helper.make_model(graph, opset_imports=opsets, ir_version=8))
 
 
+def beside() -> onnx.ModelProto:
+    """With weights in a file, which is refused."""
+    model = model_of([helper.make_node("MatMul", ["x", "w"], ["y"])], (4,), {"w": weights(4, 3)})
+    (tensor,) = model.graph.initializer
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="weights")
+    return model
+
+
 def models() -> dict[str, onnx.ModelProto]:
     """One of every family of operators."""
     node, image = helper.make_node, (2, 4, 4)
@@ -172,6 +182,20 @@ def models() -> dict[str, onnx.ModelProto]:
             {"w": weights(4, 3)},
             TensorProto.INT64,
         ),
+        "erfc": model_of([node("Erfc", ["x"], ["y"])], (4,), result=["batch", 4]),
+        "written_out": model_of(
+            [
+                node("MatMul", ["x", "w"], ["h"]),
+                node("ReduceMax", ["h"], ["m"], axes=[1]),
+                node("Sub", ["h", "m"], ["d"]),
+                node("Exp", ["d"], ["e"]),
+                node("ReduceSum", ["e", "axis"], ["s"]),
+                node("Div", ["e", "s"], ["y"]),
+            ],
+            (4,),
+            {"w": weights(4, 3), "axis": ints(1)},
+        ),
+        "beside": beside(),
         "classical": model_of(
             [
                 node("Scaler", ["x"], ["s"], domain="ai.onnx.ml", offset=[0.0] * 4, scale=[1.0] * 4),

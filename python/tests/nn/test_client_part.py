@@ -313,3 +313,24 @@ def test_a_part_that_grows_is_stopped() -> None:
     growing = ClientPart(part(nodes), (1, 3))
     with pytest.raises(nn.ProgramFormatError, match="too large operands"):
         growing.run(np.ones((1, 3)))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "word"),
+    [
+        ([node("Neg", ["h"], ["x"])], "KeyError"),
+        ([node("Add", ["h", "nothing"], ["y"])], "Add of the client's part"),
+        ([node("TopK", ["h"], ["y"])], "TopK of the client's part|cannot be run"),
+        ([node("Neg", ["h"], ["y"], domain="ai.onnx.ml")], "cannot be run"),
+    ],
+)
+def test_parts_that_cannot_be_run(nodes: list[onnx.NodeProto], word: str) -> None:
+    with pytest.raises(nn.ProgramFormatError, match=word):
+        ClientPart(part(nodes), (1, 3)).run(SAMPLES[:2, :3])
+
+
+def test_a_constant_of_no_known_type_cannot_be_run() -> None:
+    model = onnx.load_model_from_string(part([node("Add", ["h", "c"], ["y"])], c=np.zeros(3, np.float32)))
+    model.graph.initializer[0].data_type = 99
+    with pytest.raises(nn.ProgramFormatError, match="cannot be run: KeyError"):
+        ClientPart(model.SerializeToString(), (1, 3)).run(SAMPLES[:2, :3])

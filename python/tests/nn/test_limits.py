@@ -11,6 +11,7 @@ import onnx
 import pytest
 from keywright import nn
 from keywright.nn import limits
+from keywright.nn.compiled.client_part import ClientPart
 from keywright.nn.front_ends.model_file import load_model
 from onnx import TensorProto, helper, numpy_helper
 
@@ -191,3 +192,60 @@ def test_dense_weights_are_counted_before_they_are_written_out(
     (reason,) = caught.value.exceptions
     assert isinstance(reason, nn.TooLargeError)
     assert (reason.size, reason.allowed) == (64 * 64, 64 * 64 - 1)
+
+
+def _with_weights_in_a_file(build: Build, name: str) -> onnx.ModelProto:
+    model = build([helper.make_node("Add", ["x", "w"], ["y"])], (4,), {"w": np.ones(4, np.float32)})
+    (tensor,) = model.graph.initializer
+    tensor.ClearField("raw_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value=name)
+    return model
+
+
+def test_files_of_a_model_that_is_none_are_not_looked_for(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the program was started may be a file of that name, and the model from somebody else."""
+    monkeypatch.chdir(tmp_path)
+    np.ones(4, np.float32).tofile("weights")
+    model, target = _with_weights_in_a_file(build, "weights"), nn.Target(slots=4, levels=1)
+    for given in (model, model.SerializeToString()):
+        with pytest.raises(nn.ModelRefusedError, match="'weights' beside the model; give the model's path"):
+            nn.compile(given, target)
+    with pytest.raises(nn.ProgramFormatError, match="'weights' beside the model"):
+        ClientPart(model.SerializeToString(), (1, 4))
+    Path("model.onnx").write_bytes(model.SerializeToString())
+    assert nn.compile("model.onnx", target).input_shape == (4,)
+
+
+def test_files_that_attributes_name_are_counted(build: Build, tmp_path: Path) -> None:
+    model = _with_weights_in_a_file(build, "weights")
+    (tensor,) = model.graph.initializer
+    model.graph.node.insert(0, helper.make_node("Constant", [], ["w"], value=tensor))
+    del model.graph.initializer[:]
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    with (tmp_path / "weights").open("wb") as file:
+        file.truncate(limits.MAX_MODEL_BYTES)
+    with pytest.raises(nn.ModelRefusedError, match="with its weights"):
+        nn.compile(path, nn.Target(slots=4, levels=1))
+
+
+def test_a_constant_of_no_known_type(build: Build) -> None:
+    """Where what an exporter wrote out is looked for, too."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["h"]),
+        helper.make_node("ReduceMax", ["h"], ["r"], axes=[1]),
+        helper.make_node("Max", ["r", "c"], ["m"]),
+        helper.make_node("Sub", ["h", "m"], ["d"]),
+        helper.make_node("Exp", ["d"], ["e"]),
+        helper.make_node("ReduceSum", ["e", "axis"], ["s"]),
+        helper.make_node("Div", ["e", "s"], ["y"]),
+    ]
+    constants = {"c": np.float32(-np.inf), "axis": np.asarray([1])}
+    model = build(nodes, (4,), constants | {"w": np.eye(4, dtype=np.float32)})
+    assert nn.compile(model, nn.Target(slots=4, levels=1)).client_part is not None
+    model.graph.initializer[0].data_type = 99
+    with pytest.raises(nn.ModelRefusedError, match="'c' are of type 99"):
+        nn.compile(model, nn.Target(slots=4, levels=1))

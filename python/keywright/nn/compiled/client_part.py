@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from onnx.reference import ReferenceEvaluator
 
 from keywright._reading import whole
-from keywright.nn.errors import ProgramFormatError
+from keywright.nn.errors import InvalidModelError, ProgramFormatError
+from keywright.nn.front_ends.stored_tensors import require_inside
 from keywright.nn.graph.graph import Shape
 
 MAX_BYTES = 1 << 20
@@ -138,6 +139,10 @@ class ClientPart:
             raise ProgramFormatError(
                 f"the client's part of a model has {len(self.data)} bytes, at most {MAX_BYTES} are read"
             )
+        try:
+            require_inside(self._model)
+        except InvalidModelError as error:
+            raise ProgramFormatError(f"the client's part of a model cannot be read: {error}") from error
         nodes = self._model.graph.node
         if len(nodes) > MAX_NODES:
             raise ProgramFormatError(f"the client's part has {len(nodes)} nodes, at most {MAX_NODES} are run")
@@ -216,14 +221,21 @@ class ClientPart:
         Raises:
             ProgramFormatError: a step cannot be run, or its operands are too large.
         """
-        rows = [self._run_one(row) for row in np.asarray(scores, np.float64)]
-        return {name: np.stack([row[name] for row in rows]) for name in self.names}
+        try:
+            rows = [self._run_one(row) for row in np.asarray(scores, np.float64)]
+            return {name: np.stack([row[name] for row in rows]) for name in self.names}
+        except ProgramFormatError:
+            raise
+        except Exception as error:
+            raise ProgramFormatError(f"the client's part cannot be run: {error!r}") from error
+
+    @cached_property
+    def _constants(self) -> Mapping[str, NDArray[Any]]:
+        return {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in self._model.graph.initializer}
 
     def _run_one(self, scores: NDArray[np.float64]) -> Mapping[str, NDArray[Any]]:
         graph = self._model.graph
-        values: dict[str, NDArray[Any]] = {
-            tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer
-        }
+        values = dict(self._constants)
         double = graph.input[0].type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
         kind = np.float64 if double else np.float32
         values[graph.input[0].name] = scores.reshape(self.shape).astype(kind)

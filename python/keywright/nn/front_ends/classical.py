@@ -10,6 +10,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
+from .stored_tensors import array_of
+
 DOMAIN = "ai.onnx.ml"
 LEAST_OPSET = 13
 """For models that import no standard operators."""
@@ -78,7 +80,7 @@ class _Rewriter:
         values, chosen = node.input
         if values in self.constants or chosen not in self.constants:
             return False
-        index = numpy_helper.to_array(self.constants[chosen]).ravel()
+        index = array_of(self.constants[chosen]).ravel()
         name = f"{node.output[0]}/index"
         self.graph.initializer.append(numpy_helper.from_array(index, name))
         self._add("Gather", [values, name], node.output[0], node.name, axis=-1)

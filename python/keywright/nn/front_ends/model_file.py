@@ -9,6 +9,7 @@ import onnx
 from keywright.nn.errors import InvalidModelError
 from keywright.nn.limits import MAX_MODEL_BYTES, require_at_most
 
+from .stored_tensors import external_file, require_inside, stored_tensors
 from .written_out import with_erf
 
 Result = TypeVar("Result")
@@ -18,7 +19,8 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
     """The model as a protobuf object, from a path, its bytes, or itself; checked by onnx.
 
     Raises:
-        InvalidModelError: not an ONNX model, or one that contradicts the standard.
+        InvalidModelError: not an ONNX model, one that contradicts the standard, or one that is no file and
+            has weights in files.
         TooLargeError: the model, or the weights in files beside it, have too many bytes; nothing was read.
         FileNotFoundError: there is no such file.
     """
@@ -32,11 +34,12 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
         size = path.stat().st_size
         require_at_most(f"the model {path.name!r}", "bytes", size, MAX_MODEL_BYTES)
         loaded = _parsed(lambda: onnx.load(path, load_external_data=False))
-        beside = {name for tensor in loaded.graph.initializer if (name := _external_file(tensor))}
+        beside = {name for tensor in stored_tensors(loaded) if (name := external_file(tensor))}
         size += sum(_size_beside(path, name) for name in beside)
         require_at_most(f"the model {path.name!r} with its weights", "bytes", size, MAX_MODEL_BYTES)
         _parsed(lambda: onnx.external_data_helper.load_external_data_for_model(loaded, str(path.parent)))
-    standard = with_erf(loaded)
+    require_inside(loaded)
+    standard = _parsed(lambda: with_erf(loaded))
     _parsed(lambda: onnx.checker.check_model(standard))
     return standard
 
@@ -47,13 +50,6 @@ def _parsed(read: Callable[[], Result]) -> Result:
         return read()
     except Exception as error:
         raise InvalidModelError(f"not a valid ONNX model: {error}") from error
-
-
-def _external_file(tensor: onnx.TensorProto) -> str | None:
-    """The file beside the model that holds a tensor, if one does."""
-    if tensor.data_location != onnx.TensorProto.EXTERNAL:
-        return None
-    return next((entry.value for entry in tensor.external_data if entry.key == "location"), None)
 
 
 def _size_beside(path: Path, name: str) -> int:

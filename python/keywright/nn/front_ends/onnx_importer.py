@@ -17,11 +17,12 @@ from keywright.nn.errors import (
 )
 from keywright.nn.graph.graph import Graph, Input, Linear, Shape
 from keywright.nn.graph.sparse import SparseMatrix
-from keywright.nn.limits import MAX_ELEMENTS, require_elements, shown_shape
+from keywright.nn.limits import MAX_ELEMENTS, require_elements
 
 from .operator_context import FLOATS, of_sample
 from .operators import OPERATORS, Constant, EncryptedValue, Operand, OperatorContext
 from .reference import Reference
+from .stored_tensors import array_of
 
 DOMAINS = ("", "ai.onnx", "ai.onnx.ml")
 AT_THE_END = "only at the end of a model it has a form: the client computes it after decryption"
@@ -101,17 +102,8 @@ class _Importer:
         body = self.model.graph
         for tensor in body.initializer:
             try:
-                self._constant(tensor.name, np.asarray(onnx.numpy_helper.to_array(tensor)))
-            except LookupError:
-                reason = InvalidModelError(
-                    f"weights {tensor.name!r} are of type {tensor.data_type}, which onnx does not know"
-                )
-                self.reasons.append(reason)
-            except (ValueError, TypeError, MemoryError) as error:
-                shape = shown_shape(list(tensor.dims))
-                reason = InvalidModelError(
-                    f"weights {tensor.name!r} do not have their shape {shape}: {error}"
-                )
+                self._constant(tensor.name, array_of(tensor))
+            except InvalidModelError as reason:
                 self.reasons.append(reason)
         inputs = [value for value in body.input if value.name not in self.values]
         if len(inputs) != 1:

@@ -6,6 +6,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from .stored_tensors import array_of
+
 PASSING = ("Expand", "Identity", "Reshape", "Squeeze", "Unsqueeze")
 """Operators between a reduction and what it is broadcast to."""
 
@@ -109,12 +111,12 @@ class _Finder:
         """Whether a node is max(x, -inf)."""
         if node.op_type != "Max" or len(node.input) != 2:
             return False
-        given = [numpy_helper.to_array(self.constants[n]) for n in node.input if n in self.constants]
+        given = [array_of(self.constants[n]) for n in node.input if n in self.constants]
         return len(given) == 1 and bool(np.isneginf(given[0]).all())
 
     def _axes(self, node: onnx.NodeProto) -> list[int]:
         if len(node.input) > 1 and node.input[1] in self.constants:
-            return [int(axis) for axis in numpy_helper.to_array(self.constants[node.input[1]]).ravel()]
+            return [int(axis) for axis in array_of(self.constants[node.input[1]]).ravel()]
         return next((list(entry.ints) for entry in node.attribute if entry.name == "axes"), [])
 
 
