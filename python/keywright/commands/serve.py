@@ -5,7 +5,7 @@ it, give it a certificate or put it behind a proxy that has one, and say who may
 --oidc-issuer. Keys of clients are kept under --state until they are deleted or not used for --expiry seconds;
 an upload that was interrupted goes on where it was, and what was accepted is evaluated, also after this
 process was killed. SIGTERM and ctrl-C end it after the evaluations that run (--drain), a second one at once;
-SIGHUP renews the certificate.
+SIGHUP has the certificate and the accounts read again.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from keywright._units import format_bytes, format_seconds
 from keywright.plan.memory.machine import resident_bytes
 from keywright.serve import Model, Service, Workers, load_page, logs
 from keywright.serve.accounts import Accounts
-from keywright.serve.errors import CertificateError
+from keywright.serve.errors import AccountsFileError, CertificateError
 
 from .helpers.errors import CommandError
 from .helpers.memory import add_memory_argument, memory_budget
@@ -199,7 +199,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         )
         if options.host not in LOOPBACK and certificate is None and not options.proxy:
             event(f"nothing encrypts connections to {options.host}: see --certificate and --proxy")
-        with server, _signals(server, service, options.drain, event):
+        with server, _signals(server, service, options, event):
             if terminal.json:
                 memory = {
                     "predicted_peak_bytes": own + processes * sum(plan.memory.total for plan in plans),
@@ -268,10 +268,10 @@ def _accounts(options: argparse.Namespace) -> Accounts | None:
 
 @contextmanager
 def _signals(
-    server: "Server", service: Service, limit: float, event: Callable[[str], object]
+    server: "Server", service: Service, options: argparse.Namespace, event: Callable[[str], object]
 ) -> Iterator[None]:
     """End `serve_forever` at ctrl-C and SIGTERM, after the evaluations that run or after so many seconds, and
-    at the second one at once; renew the certificate at SIGHUP."""
+    at the second one at once; read the certificate and the accounts again at SIGHUP."""
     ending = threading.Event()
 
     def end(limit: float) -> None:
@@ -279,14 +279,16 @@ def _signals(
         server.shutdown()
 
     def stop(number: int, frame: FrameType | None) -> None:
-        threading.Thread(target=end, args=(0.0 if ending.is_set() else limit,), daemon=True).start()
+        threading.Thread(target=end, args=(0.0 if ending.is_set() else options.drain,), daemon=True).start()
         ending.set()
 
     def renew(number: int, frame: FrameType | None) -> None:
         try:
             server.renew()
-        except CertificateError as error:
-            event(f"the certificate stays as it was: {error}")
+            service.accounts = _accounts(options)
+            event("the certificate and the accounts are read again")
+        except (CertificateError, AccountsFileError) as error:
+            event(f"what was read before stays: {error}")
 
     handlers = {signal.SIGINT: stop, signal.SIGTERM: stop}
     if sys.platform != "win32":

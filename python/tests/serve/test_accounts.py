@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -131,3 +132,54 @@ def test_tenants_have_nothing_of_each_other(thin: Model, tmp_path: Path, sample:
         session.close()
     after.close()
     assert os.listdir(tmp_path / "state" / "keys") == []  # noqa: PTH208
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal there")
+def test_accounts_are_read_again_at_a_signal(thin: Model, tmp_path: Path) -> None:
+    """A key that was taken out is nobody's then; a file that is none changes nothing."""
+    path, folder = tmp_path / "accounts.json", tmp_path / "model"
+    folder.mkdir()
+    thin.save(folder)
+    old = add(path, "a")
+    arguments = [
+        "serve",
+        str(folder),
+        "--port",
+        "0",
+        "--json",
+        "--log-format",
+        "json",
+        "--accounts",
+        str(path),
+    ]
+    with subprocess.Popen(
+        [sys.executable, "-m", "keywright", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        url = json.loads(process.stdout.readline())["url"]
+        remote = RemoteModel(url, key=old)
+        assert remote.ask("GET", "/v1/keys") == {"keys": []}
+
+        def signalled(what: str) -> None:
+            assert process.stderr is not None
+            process.send_signal(signal.SIGHUP)
+            while what not in process.stderr.readline():
+                assert process.poll() is None
+
+        path.rename(tmp_path / "before")
+        path.write_text("{}")
+        signalled("stays")
+        assert remote.ask("GET", "/v1/keys") == {"keys": []}
+        path.unlink()
+        new = add(path, "a")
+        signalled("read again")
+        with pytest.raises(UnauthorizedError):
+            remote.ask("GET", "/v1/keys")
+        assert RemoteModel(url, key=new).ask("GET", "/v1/keys") == {"keys": []}
+        process.terminate()
+        process.stderr.read()
+        assert process.wait(30) == 0
