@@ -345,7 +345,8 @@ class Session:
         one request. After a connection that breaks, where the server is busy, or after its restart, a request
         is made again: at worst its samples are evaluated several times. Keys that the server does not have
         any more are made anew; where another version has taken the model's place and none is pinned, that
-        one is asked.
+        one is asked. Several threads may ask at once when keys were uploaded: their requests are evaluated
+        together where the model packs several samples.
 
         Args:
             samples: one, of the shape of ``manifest.input``, or any number of them, (count, *shape).
