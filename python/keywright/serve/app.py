@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from http import HTTPStatus
@@ -16,26 +16,27 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
 
+from . import resumable
 from .accounts import NOBODY
 from .admin import CHALLENGE, admin_page, require_operator
 from .edge import LOOPBACK, Edge, OnRequest, Problem, answer, refused
 from .errors import (
     BadRequestError,
+    MismatchingOffsetError,
     NoSuchMethodError,
     NoSuchPathError,
     ServeError,
     TooLargeError,
     UnauthorizedError,
+    WrongOffsetError,
 )
 from .pages import Page
 from .service import Service
+from .upload_store import Piece
 
 MAX_JSON = 4096
 MAX_PIECE = 8 << 20
-"""Bytes of the longest piece of an upload."""
-
-BUFFER_BYTES = 1 << 20
-"""Bytes of a piece that are in memory before they are written."""
+"""Bytes of the longest piece of an upload by ``PUT``."""
 
 EXPIRE_EVERY_S = 1.0
 
@@ -57,8 +58,12 @@ ROUTES = (
     ("/v1/configurations/{configuration}", "GET", "configuration"),
     ("/v1/keys", "POST", "create_keys"),
     ("/v1/keys", "GET", "key_sets"),
+    ("/v1/keys", "OPTIONS", "upload_limits"),
+    ("/v1/keys/{keys}", "HEAD", "upload_state"),
     ("/v1/keys/{keys}", "GET", "keys"),
     ("/v1/keys/{keys}", "PUT", "receive_keys"),
+    ("/v1/keys/{keys}", "PATCH", "append_keys"),
+    ("/v1/keys/{keys}/parts", "PUT", "receive_part"),
     ("/v1/keys/{keys}", "DELETE", "delete_keys"),
     ("/v1/keys/{keys}/delete", "POST", "delete_keys"),
     ("/v1/keys/{keys}/seen", "GET", "seen"),
@@ -206,7 +211,10 @@ class Routes:
         return answer(self._service.configuration(_name(request, "configuration")))
 
     async def create_keys(self, request: Request) -> Response:
-        """``POST /v1/keys``."""
+        """``POST /v1/keys``; with ``Upload-Complete`` and ``?model=HASH`` an upload begins with its bytes."""
+        complete = resumable.boolean(request.headers, resumable.COMPLETE)
+        if complete is not None:
+            return await self._create_upload(request, complete)
         tenant, entry = await self._tenant(request), _parse(await _body(request, MAX_JSON))
         return answer(await run_sync(self._service.create_keys, entry, tenant), HTTPStatus.CREATED)
 
@@ -218,7 +226,7 @@ class Routes:
         """``GET /v1/keys/ID``."""
         name, tenant = _name(request, "keys"), await self._tenant(request)
         await self._settle(name, tenant)
-        return answer(self._service.keys(name, tenant))
+        return resumable.answer(self._service.keys(name, tenant), self._service.key_lifetime())
 
     async def _settle(self, name: str, tenant: str) -> None:
         """Wait a little for a piece that is being written."""
@@ -227,29 +235,85 @@ class Routes:
             await anyio.sleep(SETTLE_S / 20)
 
     async def receive_keys(self, request: Request) -> Response:
-        """``PUT /v1/keys/ID?offset=N``: written as it comes, at most `BUFFER_BYTES` in memory."""
-        offset = request.query_params.get("offset", "")
-        if not (offset.isascii() and offset.isdigit() and len(offset) < 16):
-            raise BadRequestError("?offset= says at which byte the piece begins")
-        length = _announced(request, MAX_PIECE)
+        """``PUT /v1/keys/ID?offset=N``."""
+        offset, length = _offset(request), _announced(request, MAX_PIECE)
         name, tenant = _name(request, "keys"), await self._tenant(request)
         await self._settle(name, tenant)
-        begin = partial(self._service.begin_piece, name, int(offset), length, tenant)
-        piece, buffer = await run_sync(begin), bytearray()
+        begin = partial(self._service.begin_piece, name, offset, length, tenant)
+        return answer(await self._receive(request, begin))
+
+    async def receive_part(self, request: Request) -> Response:
+        """``PUT /v1/keys/ID/parts?offset=N``: anywhere, and several at once."""
+        offset, length = _offset(request), _announced(request, MAX_PIECE)
+        name, tenant = _name(request, "keys"), await self._tenant(request)
+        begin = partial(self._service.begin_piece, name, offset, length, tenant, anywhere=True)
+        return answer(await self._receive(request, begin))
+
+    async def _receive(self, request: Request, begin: Callable[[], Piece]) -> dict[str, object]:
+        """Write a piece as it comes; what the storage likes best to have at once is in memory."""
+        piece, buffer, most = await run_sync(begin), bytearray(), self._service.store.objects.buffer_bytes
         try:
             try:
                 async for data in request.stream():
                     buffer += data
-                    if len(buffer) >= BUFFER_BYTES:
+                    if len(buffer) >= most:
                         await run_sync(piece.append, bytes(buffer))
                         buffer.clear()
             finally:
                 with anyio.CancelScope(shield=True):
                     if buffer:
                         await run_sync(piece.append, bytes(buffer))
-            return answer(await run_sync(self._service.end_piece, piece))
+            return await run_sync(self._service.end_piece, piece)
         finally:
             piece.close()
+
+    async def upload_limits(self, request: Request) -> Response:
+        """``OPTIONS /v1/keys``: that uploads can be resumed, and how long they may be."""
+        limit = resumable.limit(self._service.longest_keys(), self._service.key_lifetime())
+        return Response(status_code=HTTPStatus.NO_CONTENT, headers={resumable.LIMIT: limit})
+
+    async def upload_state(self, request: Request) -> Response:
+        """``HEAD /v1/keys/ID``: whoever asks where to go on has given up what came before."""
+        name, tenant = _name(request, "keys"), await self._tenant(request)
+        await run_sync(self._service.interrupt, name, tenant)
+        return resumable.answer(self._service.keys(name, tenant), self._service.key_lifetime())
+
+    async def append_keys(self, request: Request) -> Response:
+        """``PATCH /v1/keys/ID``: the next bytes."""
+        resumable.require_partial(request.headers)
+        offset = resumable.integer(request.headers, resumable.OFFSET)
+        if offset is None:
+            raise BadRequestError("Upload-Offset says at which byte the content begins")
+        name, tenant = _name(request, "keys"), await self._tenant(request)
+        await run_sync(self._service.interrupt, name, tenant)
+        return await self._append(request, self._service.keys(name, tenant), offset, tenant)
+
+    async def _create_upload(self, request: Request, complete: bool) -> Response:
+        """An upload that begins with its first bytes, if there are any."""
+        tenant = await self._tenant(request)
+        model = request.query_params.get("model", self._service.model.manifest.hash)
+        resumable.require_length(request.headers, 0, self._service.bytes_of_keys(model), complete=complete)
+        entry = await run_sync(self._service.create_keys, {"model": model}, tenant)
+        return await self._append(request, entry, 0, tenant, HTTPStatus.CREATED)
+
+    async def _append(
+        self,
+        request: Request,
+        entry: Mapping[str, object],
+        offset: int,
+        tenant: str,
+        status: HTTPStatus = HTTPStatus.OK,
+    ) -> Response:
+        """Append what a request has to an upload, as the draft has it answered."""
+        complete = resumable.boolean(request.headers, resumable.COMPLETE) or False
+        total = int(str(entry["bytes"]))
+        try:
+            length = resumable.require_length(request.headers, offset, total, complete=complete)
+            begin = partial(self._service.begin_piece, str(entry["keys"]), offset, length, tenant)
+            found = await self._receive(request, begin)
+        except WrongOffsetError as error:
+            raise MismatchingOffsetError(str(error), **error.details) from error
+        return resumable.answer(found, self._service.key_lifetime(), status)
 
     async def delete_keys(self, request: Request) -> Response:
         """``DELETE /v1/keys/ID``, or ``POST /v1/keys/ID/delete`` as a page sends that closes."""
@@ -323,6 +387,14 @@ def _places(request: Request) -> range | None:
         raise BadRequestError("?first= and ?samples= go together, and are numbers")
     first, samples = (int(text or 0) for text in texts)
     return range(first, first + samples)
+
+
+def _offset(request: Request) -> int:
+    """Where a piece begins."""
+    offset = request.query_params.get("offset", "")
+    if not (offset.isascii() and offset.isdigit() and len(offset) < 16):
+        raise BadRequestError("?offset= says at which byte the piece begins")
+    return int(offset)
 
 
 def _announced(request: Request, maximum: int) -> int:

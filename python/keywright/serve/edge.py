@@ -26,7 +26,7 @@ from .logs import identify, on_behalf, request_identifier
 from .metrics import Metrics
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
-METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE"})
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 REQUEST_HEADER = b"x-request-id"
 LINGER_S = 2.0
 LINGER_BYTES = 8 << 20
@@ -56,7 +56,8 @@ class Problem(JSONResponse):
         if headers is None and isinstance(error, UnauthorizedError):
             headers = {"www-authenticate": "Bearer"}
         instance = f"urn:keywright:request:{request_identifier()}"
-        super().__init__({**error.to_json(), "instance": instance}, error.status, headers)
+        content = {**error.to_json(), "instance": instance}
+        super().__init__(content, error.status, {**error.headers, **(headers or {})})
 
 
 class Edge:

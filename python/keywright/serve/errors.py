@@ -12,6 +12,9 @@ from keywright.errors import KeywrightError
 
 MAX_MESSAGE = 1000
 
+PROBLEMS = "https://iana.org/assignments/http-problem-types#"
+"""Where the problem types of the resumable-upload draft are."""
+
 
 class ServeError(KeywrightError):
     """Base of what a service refuses and of what goes wrong between a client and a service.
@@ -28,6 +31,11 @@ class ServeError(KeywrightError):
     def __init__(self, message: str, **details: str | float) -> None:
         super().__init__(message, **details)
         self.details = details
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Header fields of the reply."""
+        return {}
 
     def to_json(self) -> dict[str, object]:
         """The body of a reply: problem details, and what clients read of them."""
@@ -207,6 +215,45 @@ class WrongOffsetError(ServeError, ValueError):
     status = HTTPStatus.CONFLICT
     found: int = 0
     received: int = 0
+
+
+class MismatchingOffsetError(WrongOffsetError):
+    """A `WrongOffsetError` as clients of the resumable-upload draft read it."""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Where the upload is."""
+        return {"Upload-Offset": str(self.details["received"]), "Upload-Complete": "?0"}
+
+    def to_json(self) -> dict[str, object]:
+        """The problem that the draft defines."""
+        return super().to_json() | {
+            "type": f"{PROBLEMS}mismatching-upload-offset",
+            "expected-offset": self.details["received"],
+            "provided-offset": self.details["found"],
+        }
+
+
+class InconsistentLengthError(BadRequestError):
+    """An upload whose announced length is not that of the keys that the model takes, as clients of the
+    resumable-upload draft read it.
+
+    Attributes:
+        found: bytes that were announced.
+        expected: bytes of the keys.
+    """
+
+    found: int = 0
+    expected: int = 0
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """That nothing is complete."""
+        return {"Upload-Complete": "?0"}
+
+    def to_json(self) -> dict[str, object]:
+        """The problem that the draft defines."""
+        return super().to_json() | {"type": f"{PROBLEMS}inconsistent-upload-length"}
 
 
 class KeysIncompleteError(ServeError):

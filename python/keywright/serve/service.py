@@ -215,6 +215,23 @@ class Service:
             raise UnauthorizedError("key sets are listed for tenants with an account")
         return {"keys": [self._describe(uploaded) for uploaded in self.store.of(tenant)]}
 
+    def interrupt(self, identifier: str, tenant: str = NOBODY) -> None:
+        """Have the piece end that follows what has come of a key set, as if its connection had broken; parts
+        that come anywhere go on. Errors as of `keys`."""
+        self.store.interrupt(self.store.get(identifier, tenant))
+
+    def key_lifetime(self) -> int:
+        """Seconds that a key set is kept without being used."""
+        return int(self._expiry)
+
+    def bytes_of_keys(self, model: str) -> int:
+        """Bytes of the keys that a model takes; errors as of `manifest`."""
+        return self.catalog.of(model).key_bytes
+
+    def longest_keys(self) -> int:
+        """Bytes of the longest key set that a model takes."""
+        return max(each.key_bytes for each in self.catalog.configurations.values())
+
     def begin_piece(
         self, identifier: str, offset: int, length: int, tenant: str = NOBODY, *, anywhere: bool = False
     ) -> Piece:
@@ -543,6 +560,7 @@ class Service:
             "received": min(uploaded.received, total - (not uploaded.ready)),
             "bytes": total,
             "ready": uploaded.ready,
+            "digest": uploaded.digest,
             "missing": [list(hole) for hole in uploaded.missing],
             "from": _moment(uploaded.made),
             "until": _moment(time.time() + left),

@@ -30,7 +30,7 @@ from .errors import (
 )
 from .secret_scanner import SecretScanner
 from .storage import Row, Storage
-from .uploaded import DIGITS, MAX_RUNS, UploadedKeys
+from .uploaded import DIGITS, MAX_RUNS, Stretch, UploadedKeys
 from .worker import digest_of
 from .workers import WorkerEndedError, Workers
 
@@ -52,9 +52,9 @@ class Piece:
         end: where it ends, if all of it comes.
     """
 
-    def __init__(self, store: "UploadStore", uploaded: UploadedKeys, at: int, end: int) -> None:
-        self.uploaded, self.at, self.end = uploaded, at, end
-        self._store, self._range = store, (at, end)
+    def __init__(self, store: "UploadStore", uploaded: UploadedKeys, stretch: Stretch) -> None:
+        self.uploaded, self.at, self.end = uploaded, stretch.begin, stretch.end
+        self._store, self._stretch = store, stretch
         self._scanner: SecretScanner | None = None
 
     def append(self, data: bytes) -> None:
@@ -64,8 +64,19 @@ class Piece:
             SecretRefusedError: a secret key is among them; the set is deleted.
             InvalidObjectError: the set is not the one that was asked for; it is deleted.
             UnknownKeysError: it was deleted meanwhile.
+            WrongOffsetError: a later request goes on with the upload.
             OSError: a disk that is full, for one; what is on it counts.
         """
+        with self._stretch.writing:
+            self._append(data)
+
+    def _append(self, data: bytes) -> None:
+        if self._stretch.stopped:
+            raise WrongOffsetError(
+                "a later request goes on with this upload",
+                found=self.at,
+                received=self.uploaded.received,
+            )
         uploaded = self.uploaded
         try:
             self._look(data)
@@ -126,8 +137,8 @@ class Piece:
     def close(self) -> None:
         """Let another piece be received in its place."""
         with self.uploaded.lock:
-            if self._range in self.uploaded.receiving:
-                self.uploaded.receiving.remove(self._range)
+            if self._stretch in self.uploaded.receiving:
+                self.uploaded.receiving.remove(self._stretch)
 
 
 class UploadStore:
@@ -343,7 +354,10 @@ class UploadStore:
         total, end = uploaded.configuration.key_bytes, offset + length
         with uploaded.lock:
             received = uploaded.received
-            if any((begin < end and offset < to) or begin == offset for begin, to in uploaded.receiving):
+            if any(
+                (held.begin < end and offset < held.end) or held.begin == offset
+                for held in uploaded.receiving
+            ):
                 raise WrongOffsetError(
                     "another piece of these keys is being received", found=offset, received=received
                 )
@@ -370,8 +384,16 @@ class UploadStore:
                         f"{MAX_RUNS} parts of these keys are here with holes between them; fill some first"
                     )
                 uploaded.joints.add(offset)
-            uploaded.receiving.append((offset, end))
-        return Piece(self, uploaded, offset, end)
+            uploaded.receiving.append(stretch := Stretch(offset, end, anywhere))
+        return Piece(self, uploaded, stretch)
+
+    def interrupt(self, uploaded: UploadedKeys) -> None:
+        """Have the piece end that follows what has come, at what of it is written; its place is free."""
+        for stretch in [held for held in uploaded.receiving if not held.anywhere]:
+            with stretch.writing, uploaded.lock:
+                stretch.stopped = True
+                if stretch in uploaded.receiving:
+                    uploaded.receiving.remove(stretch)
 
     def extended(self, uploaded: UploadedKeys, at: int) -> int:
         """The object that bytes at a place belong to, by where it begins."""

@@ -22,6 +22,24 @@ def object_name(tenant: str, identifier: str, begin: int) -> str:
     return f"keys/{drawer(tenant)}/{identifier}/{begin:0{DIGITS}x}"
 
 
+@dataclass(eq=False)
+class Stretch:
+    """Bytes of a set that are being received.
+
+    Attributes:
+        begin, end: where they belong.
+        anywhere: whether they may lie behind a hole.
+        stopped: whether nothing more of them is taken.
+        writing: held while some are written.
+    """
+
+    begin: int
+    end: int
+    anywhere: bool
+    stopped: bool = False
+    writing: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+
 @dataclass
 class UploadedKeys:
     """A key set, or as much of it as has come.
@@ -37,8 +55,9 @@ class UploadedKeys:
         ready: whether all bytes have come, and were checked.
         used: when it was last used, in seconds of a clock that nobody sets.
         moved: when `MOVED_BYTES` had come since the time before, by that clock.
-        receiving: where the pieces begin and end that are being received.
+        receiving: the pieces that are being received.
         joints: where bytes begin that were not looked at together with those before them.
+        checking: whether it is being checked.
         gone: whether it was deleted.
         lock: held to change any of these.
     """
@@ -53,7 +72,7 @@ class UploadedKeys:
     ready: bool = False
     used: float = field(default_factory=time.monotonic)
     moved: float = field(default_factory=time.monotonic)
-    receiving: list[tuple[int, int]] = field(default_factory=list)
+    receiving: list[Stretch] = field(default_factory=list)
     joints: set[int] = field(default_factory=set)
     checking: bool = False
     gone: bool = False
