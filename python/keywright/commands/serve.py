@@ -25,6 +25,7 @@ from keywright.plan.memory.machine import resident_bytes
 from keywright.serve import Model, Service, Workers, load_page, logs
 from keywright.serve.accounts import Accounts
 from keywright.serve.errors import AccountsFileError, CertificateError
+from keywright.serve.quotas import Quotas
 
 from .helpers.errors import CommandError
 from .helpers.memory import add_memory_argument, memory_budget
@@ -62,6 +63,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--records",
         metavar="postgresql://USER@HOST/NAME",
         help="database for what is known of them; its password is PGPASSWORD of the environment",
+    )
+    parser.add_argument(
+        "--quotas", type=Path, help="file of what tenants may have: bytes, and processor seconds of a day"
+    )
+    parser.add_argument(
+        "--audit", type=Path, help="file of who used which keys; audit.jsonl of the state by default"
     )
     parser.add_argument(
         "--workers", type=int, default=1, help="processes that evaluate, each on all threads (default 1)"
@@ -178,6 +185,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             accounts=accounts,
             objects=options.objects,
             records=options.records,
+            quotas=None if options.quotas is None else Quotas.load(options.quotas),
+            audit=options.audit,
         )
         with progress("encoding"):
             service.prepare()

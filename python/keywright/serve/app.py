@@ -16,7 +16,6 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
 
-from . import resumable
 from .accounts import NOBODY
 from .admin import CHALLENGE, admin_page, require_operator
 from .edge import LOOPBACK, Edge, OnRequest, Problem, answer, refused
@@ -31,6 +30,17 @@ from .errors import (
     WrongOffsetError,
 )
 from .pages import Page
+from .resumable import (
+    COMPLETE,
+    LIMIT,
+    OFFSET,
+    boolean,
+    integer,
+    limit,
+    require_length,
+    require_partial,
+    upload_answer,
+)
 from .service import Service
 from .upload_store import Piece
 
@@ -99,7 +109,7 @@ def application(
             tasks.cancel_scope.cancel()
 
     def refuse(request: Request, error: Exception) -> Response:
-        known, headers = refused(error), getattr(error, "headers", None)
+        known, headers = refused(error), error.headers if isinstance(error, HTTPException) else None
         if isinstance(known, NoSuchMethodError) and not any(
             route.matches(request.scope)[0] != Match.NONE for route in routes
         ):
@@ -212,7 +222,7 @@ class Routes:
 
     async def create_keys(self, request: Request) -> Response:
         """``POST /v1/keys``; with ``Upload-Complete`` and ``?model=HASH`` an upload begins with its bytes."""
-        complete = resumable.boolean(request.headers, resumable.COMPLETE)
+        complete = boolean(request.headers, COMPLETE)
         if complete is not None:
             return await self._create_upload(request, complete)
         tenant, entry = await self._tenant(request), _parse(await _body(request, MAX_JSON))
@@ -226,7 +236,7 @@ class Routes:
         """``GET /v1/keys/ID``."""
         name, tenant = _name(request, "keys"), await self._tenant(request)
         await self._settle(name, tenant)
-        return resumable.answer(self._service.keys(name, tenant), self._service.key_lifetime())
+        return upload_answer(self._service.keys(name, tenant), self._service.key_lifetime())
 
     async def _settle(self, name: str, tenant: str) -> None:
         """Wait a little for a piece that is being written."""
@@ -269,22 +279,24 @@ class Routes:
 
     async def upload_limits(self, request: Request) -> Response:
         """``OPTIONS /v1/keys``: that uploads can be resumed, and how long they may be."""
-        limit = resumable.limit(self._service.longest_keys(), self._service.key_lifetime())
-        return Response(status_code=HTTPStatus.NO_CONTENT, headers={resumable.LIMIT: limit})
+        found = limit(self._service.longest_keys(), self._service.key_lifetime())
+        return Response(status_code=HTTPStatus.NO_CONTENT, headers={LIMIT: found})
 
     async def upload_state(self, request: Request) -> Response:
         """``HEAD /v1/keys/ID``: whoever asks where to go on has given up what came before."""
         name, tenant = _name(request, "keys"), await self._tenant(request)
         await run_sync(self._service.interrupt, name, tenant)
-        return resumable.answer(self._service.keys(name, tenant), self._service.key_lifetime())
+        return upload_answer(self._service.keys(name, tenant), self._service.key_lifetime())
 
     async def append_keys(self, request: Request) -> Response:
         """``PATCH /v1/keys/ID``: the next bytes."""
-        resumable.require_partial(request.headers)
-        offset = resumable.integer(request.headers, resumable.OFFSET)
+        name, tenant = _name(request, "keys"), await self._tenant(request)
+        # Of what is not there nothing else is said.
+        self._service.keys(name, tenant)
+        require_partial(request.headers)
+        offset = integer(request.headers, OFFSET)
         if offset is None:
             raise BadRequestError("Upload-Offset says at which byte the content begins")
-        name, tenant = _name(request, "keys"), await self._tenant(request)
         await run_sync(self._service.interrupt, name, tenant)
         return await self._append(request, self._service.keys(name, tenant), offset, tenant)
 
@@ -292,7 +304,7 @@ class Routes:
         """An upload that begins with its first bytes, if there are any."""
         tenant = await self._tenant(request)
         model = request.query_params.get("model", self._service.model.manifest.hash)
-        resumable.require_length(request.headers, 0, self._service.bytes_of_keys(model), complete=complete)
+        require_length(request.headers, 0, self._service.bytes_of_keys(model), complete=complete)
         entry = await run_sync(self._service.create_keys, {"model": model}, tenant)
         return await self._append(request, entry, 0, tenant, HTTPStatus.CREATED)
 
@@ -305,15 +317,15 @@ class Routes:
         status: HTTPStatus = HTTPStatus.OK,
     ) -> Response:
         """Append what a request has to an upload, as the draft has it answered."""
-        complete = resumable.boolean(request.headers, resumable.COMPLETE) or False
+        complete = boolean(request.headers, COMPLETE) or False
         total = int(str(entry["bytes"]))
         try:
-            length = resumable.require_length(request.headers, offset, total, complete=complete)
+            length = require_length(request.headers, offset, total, complete=complete)
             begin = partial(self._service.begin_piece, str(entry["keys"]), offset, length, tenant)
             found = await self._receive(request, begin)
         except WrongOffsetError as error:
             raise MismatchingOffsetError(str(error), **error.details) from error
-        return resumable.answer(found, self._service.key_lifetime(), status)
+        return upload_answer(found, self._service.key_lifetime(), status)
 
     async def delete_keys(self, request: Request) -> Response:
         """``DELETE /v1/keys/ID``, or ``POST /v1/keys/ID/delete`` as a page sends that closes."""

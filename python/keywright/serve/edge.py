@@ -19,7 +19,6 @@ from .errors import (
     NoSuchMethodError,
     NoSuchPathError,
     ServeError,
-    UnauthorizedError,
     WrongHostError,
 )
 from .logs import identify, on_behalf, request_identifier
@@ -53,8 +52,6 @@ class Problem(JSONResponse):
     media_type = "application/problem+json"
 
     def __init__(self, error: ServeError, headers: Mapping[str, str] | None = None) -> None:
-        if headers is None and isinstance(error, UnauthorizedError):
-            headers = {"www-authenticate": "Bearer"}
         instance = f"urn:keywright:request:{request_identifier()}"
         content = {**error.to_json(), "instance": instance}
         super().__init__(content, error.status, {**error.headers, **(headers or {})})

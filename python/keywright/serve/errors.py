@@ -28,6 +28,9 @@ class ServeError(KeywrightError):
     code: ClassVar[str] = "failed"
     status: ClassVar[HTTPStatus] = HTTPStatus.INTERNAL_SERVER_ERROR
 
+    processor: float = 0.0
+    """Processor seconds of a worker until it refused; of no other errors."""
+
     def __init__(self, message: str, **details: str | float) -> None:
         super().__init__(message, **details)
         self.details = details
@@ -98,6 +101,11 @@ class UnauthorizedError(ServeError):
     code = "unauthorized"
     status = HTTPStatus.UNAUTHORIZED
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """What is to be sent."""
+        return {"www-authenticate": "Bearer"}
+
 
 class ForbiddenError(ServeError):
     """A request of somebody who is known, for what is not theirs to see: the operator's page."""
@@ -143,6 +151,55 @@ class TooLargeError(ServeError, ValueError):
     status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     value: int = 0
     maximum: int = 0
+
+
+class QuotaBytesError(ServeError):
+    """More bytes than are kept for a tenant.
+
+    Attributes:
+        value: how many there would be.
+        maximum: how many there may be.
+        retry_after: seconds after which there may be room, 0 if waiting is of no use.
+    """
+
+    code = "quota_bytes"
+    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    value: int = 0
+    maximum: int = 0
+    retry_after: int = 0
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """When to come back."""
+        seconds = self.details.get("retry_after", 0)
+        return {"Retry-After": str(seconds)} if seconds else {}
+
+
+class QuotaSecondsError(ServeError):
+    """An evaluation of a tenant that has used its processor seconds of the day.
+
+    Attributes:
+        used: how many were.
+        maximum: how many may be.
+        retry_after: seconds until the next day.
+    """
+
+    code = "quota_seconds"
+    status = HTTPStatus.TOO_MANY_REQUESTS
+    used: float = 0.0
+    maximum: float = 0.0
+    retry_after: int = 0
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """When to come back."""
+        return {"Retry-After": str(self.details.get("retry_after", 0))}
+
+
+class QuotasFileError(ServeError, ValueError):
+    """A file of quotas that is none."""
+
+    code = "quotas_file"
 
 
 class SecretRefusedError(ServeError, ValueError):
@@ -373,6 +430,8 @@ REFUSALS: dict[str, type[ServeError]] = {
         ForbiddenError,
         IssuerUnreachableError,
         TooLargeError,
+        QuotaBytesError,
+        QuotaSecondsError,
         SecretRefusedError,
         InvalidObjectError,
         OtherModelError,
@@ -403,7 +462,9 @@ def refusal(status: int, reply: object) -> ServeError:
             known = {
                 name: details[name]
                 for name, default in vars(REFUSALS[kind]).items()
-                if name in details and isinstance(default, str | int) and type(details[name]) is type(default)
+                if name in details
+                and isinstance(default, str | int | float)
+                and type(details[name]) is type(default)
             }
             known.pop("code", None)
             return REFUSALS[kind](message[:MAX_MESSAGE], **known)

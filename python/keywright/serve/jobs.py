@@ -5,7 +5,7 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,6 +45,7 @@ class Job:
         fetched: whether its answer was.
         tenant: whose it is.
         request: identifier of the request that asked for it, for logs; empty after a restart.
+        message_bytes, answer_bytes: what is kept of it.
         asked: when this process had it first, by the clock of `touched`.
         places: of samples, those that it has; None if it leaves none to others.
         others: evaluated with it, their samples at other places.
@@ -64,6 +65,8 @@ class Job:
     fetched: bool = False
     tenant: str = ""
     request: str = ""
+    message_bytes: int = 0
+    answer_bytes: int = 0
     asked: float = field(default_factory=time.monotonic)
     places: range | None = None
     others: list["Job"] = field(default_factory=list)
@@ -134,12 +137,13 @@ class Jobs:
         known = {name for job in self._jobs.values() for name in (_message(job), _answer(job))}
         self._objects.delete(name for name in there if name not in known)
 
-    def _recover(self, row: Row, there: Container[str]) -> None:
+    def _recover(self, row: Row, there: Mapping[str, int]) -> None:
         identifier, self._number = str(row["job"]), int(str(row["number"])) + 1
         priority, total, attempts = (int(str(row[name])) for name in ("priority", "total", "attempts"))
         job = Job(identifier, str(row["owner"]), str(row["model"]), priority, total, attempts=attempts)
         job.seconds, job.touched = float(str(row["seconds"])), time.monotonic()
         job.tenant = str(row["tenant"])
+        job.message_bytes, job.answer_bytes = there.get(_message(job), 0), there.get(_answer(job), 0)
         if row["state"] == "failed":
             code, _, text = str(row["error"]).partition(" ")
             job.state, job.error = "failed", REFUSALS.get(code, ServeError)(text)
@@ -164,10 +168,12 @@ class Jobs:
         """Take over the answer that a worker has written, also for those that were evaluated with it, and
         read it."""
         self._objects.adopt(_answer(job))
-        answer = self._objects.read(_answer(job))
+        data = self._objects.read(_answer(job))
+        job.answer_bytes = len(data)
         for other in job.others:
-            self._objects.put(_answer(other), answer)
-        return answer
+            self._objects.put(_answer(other), data)
+            other.answer_bytes = len(data)
+        return data
 
     def counts(self) -> tuple[int, int]:
         """How many jobs wait, and how many run."""
@@ -186,9 +192,13 @@ class Jobs:
         priority: int = 0,
         tenant: str = "",
         places: range | None = None,
+        admit: Callable[[str], object] | None = None,
     ) -> Job:
         """Accept a job: it is on the disk when this returns. Its places are not: after a restart it is
         evaluated alone.
+
+        Args:
+            admit: called with its identifier before it is; what it raises refuses the job.
 
         Raises:
             BusyError: as many wait as may, of all clients or of this one.
@@ -201,6 +211,9 @@ class Jobs:
                 if count >= most:
                     raise BusyError(f"{most} evaluations wait; ask again later")
             job = Job(secrets.token_hex(16), owner, model, priority, total, tenant=tenant, places=places)
+            job.message_bytes = len(message)
+            if admit is not None:
+                admit(job.identifier)
             self._objects.put(_message(job), message)
             row: Row = {"job": job.identifier, "owner": owner, "model": model, "priority": priority}
             row["tenant"] = tenant
@@ -296,6 +309,7 @@ class Jobs:
             with contextlib.suppress(OSError):
                 self._records.set_job(job.identifier, state=job.state, seconds=seconds, error=text)
                 self._drop([_message(job)])
+            job.message_bytes = 0
             return True
 
     def get(self, identifier: str) -> Job:
@@ -348,6 +362,12 @@ class Jobs:
         """The jobs of all clients."""
         with self._turn:
             return list(self._jobs.values())
+
+    def stored(self, tenant: str) -> int:
+        """Bytes that are kept of a tenant's jobs."""
+        with self._turn:
+            own = [job for job in self._jobs.values() if job.tenant == tenant]
+            return sum(job.message_bytes + job.answer_bytes for job in own)
 
     def of(self, owner: str) -> list[Job]:
         """The jobs of a client."""

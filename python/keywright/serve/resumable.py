@@ -69,7 +69,7 @@ def limit(most: int, seconds: int) -> str:
     return f"max-size={most}, max-age={seconds}"
 
 
-def answer(entry: Mapping[str, object], seconds: int, status: HTTPStatus = HTTPStatus.OK) -> Response:
+def upload_answer(entry: Mapping[str, object], seconds: int, status: HTTPStatus = HTTPStatus.OK) -> Response:
     """An answer about a key set, with what a client needs to go on.
 
     Args:

@@ -14,6 +14,8 @@ from keywright._core import inspect
 
 from . import framing
 from .accounts import NOBODY, Accounts
+from .audit import NAME as AUDIT_NAME
+from .audit import Audit, alias
 from .configurations import Catalog
 from .dispatch import Dispatcher
 from .errors import (
@@ -30,6 +32,7 @@ from .logs import request_identifier
 from .metrics import Metrics
 from .model import Model
 from .overview import MachineLine, ModelLine, Overview, oldest_wait, tenant_lines, this_machine
+from .quotas import Quotas, Usage
 from .secret_scanner import SecretScanner
 from .state_folder import StateFolder
 from .storage import open_storage
@@ -85,6 +88,8 @@ class Service:
         accounts: who may ask; anybody if they are not given.
         objects: address of object storage; bytes are in the folder if it is not given. See `open_storage`.
         records: address of a database; it is a file of the folder if it is not given.
+        quotas: what tenants may have; without limits if they are not given.
+        audit: file of who uploaded, used and deleted which key set; one of the folder if it is not given.
 
     Raises:
         StateFolderError: another process serves the folder or the database, or it is something else.
@@ -105,6 +110,8 @@ class Service:
         accounts: Accounts | None = None,
         objects: str | None = None,
         records: str | None = None,
+        quotas: Quotas | None = None,
+        audit: Path | None = None,
     ) -> None:
         self.metrics, self.draining = Metrics(), False
         self._state, self._began = StateFolder(state), time.monotonic()
@@ -121,7 +128,17 @@ class Service:
         self.catalog = Catalog([models] if isinstance(models, Model) else models, self._storage.records)
         self._joins = {name: model.joins for name, model in self.catalog.models.items()}
         self._folders = {name: self._folder(state, model) for name, model in self.catalog.models.items()}
-        self.store = UploadStore(self._storage, self.catalog, self._workers, capacity=capacity, expiry=expiry)
+        self._audit = Audit(audit or state / AUDIT_NAME)
+        self._usage = Usage(quotas or Quotas(), self._storage.records)
+        self.store = UploadStore(
+            self._storage,
+            self.catalog,
+            self._workers,
+            capacity=capacity,
+            expiry=expiry,
+            admit=self._admit,
+            on_delete=self._deleted,
+        )
         if self.store.retired():
             self._event(
                 f"{self.store.retired()} key sets are of configurations that are not served; they stay"
@@ -181,6 +198,7 @@ class Service:
         Raises:
             BadRequestError: it is something else.
             RetiredError, OtherModelError: the model is not served any more, or never was.
+            QuotaBytesError: the tenant has no room for them.
             BusyError: the server is about to end.
         """
         self._require_staying()
@@ -188,6 +206,14 @@ class Service:
         if not isinstance(found, str) or set(request) != {"model"}:
             raise BadRequestError('the request is {"model": HASH}, HASH being that of the manifest')
         made = self.store.create(self.catalog.model(found).manifest.hash, tenant)
+        self._audit.note(
+            "begin",
+            tenant,
+            made.identifier,
+            model=made.model,
+            configuration=made.configuration.identifier,
+            bytes=made.configuration.key_bytes,
+        )
         self._wake()
         self._event("a client begins to upload keys")
         return self._describe(made)
@@ -243,6 +269,7 @@ class Service:
         uploaded = piece.uploaded
         if piece.finish():
             self._saw_keys(uploaded)
+            self._audit.note("complete", uploaded.tenant, uploaded.identifier, digest=uploaded.digest)
             self._event(f"{uploaded.received} bytes of keys are complete and checked")
         return self._describe(uploaded)
 
@@ -253,7 +280,7 @@ class Service:
             UnknownKeysError: there is none.
             RetiredError: as of `keys`.
         """
-        self.store.delete(self.store.get(identifier, tenant))
+        self.store.delete(self.store.get(identifier, tenant), "client")
         self._forget(identifier)
         self._event("a client deleted its keys")
         return {"deleted": True}
@@ -285,6 +312,7 @@ class Service:
             SecretRefusedError: there is a secret key in the message.
             BadRequestError, InvalidObjectError: it is not the ciphertexts that the model takes.
             BusyError: too many evaluations wait, or the server is about to end.
+            QuotaBytesError, QuotaSecondsError: the tenant has no room for the message, or has used its day.
         """
         self._require_staying()
         uploaded = self.store.get(identifier, tenant)
@@ -311,7 +339,15 @@ class Service:
         for data in objects:
             wanted.read_input(data)
             self._saw(identifier, Sight.of("received", data))
-        job = self.jobs.add(identifier, name, wanted.steps, message, priority, tenant, places)
+        self._usage.require_seconds(tenant)
+        keys, soon = self.store.room(tenant)
+
+        def admit(job: str) -> None:
+            """While nothing else is accepted: of a tenant's requests that come at once all count."""
+            self._usage.require_bytes(tenant, keys + self.jobs.stored(tenant), len(message), soon)
+            self._audit.note("use", tenant, identifier, model=name, job=alias(job), bytes=len(message))
+
+        job = self.jobs.add(identifier, name, wanted.steps, message, priority, tenant, places, admit)
         job.request = request_identifier()
         self._event(f"{len(message)} bytes to evaluate")
         return job.to_json()
@@ -330,7 +366,7 @@ class Service:
     def overview(self) -> Overview:
         """What an operator sees."""
         jobs = self.jobs.all()
-        sets = [(uploaded.tenant, uploaded.ready, uploaded.received) for uploaded in self.store.all()]
+        sets = [(uploaded.tenant, uploaded.ready, uploaded.stored) for uploaded in self.store.all()]
         having = Counter(uploaded.configuration.identifier for uploaded in self.store.complete())
         waiting, running = self.jobs.counts()
         return Overview(
@@ -398,6 +434,7 @@ class Service:
             UnknownJobError: there is none.
         """
         job = self._job(identifier, tenant)
+        self._audit.note("cancel", tenant, job.owner, job=alias(identifier))
         self.jobs.delete([job])
         self._dispatcher.cancel(job)
         return {"deleted": True}
@@ -500,7 +537,7 @@ class Service:
                 raise EvaluationFailedError(
                     "a worker cannot read keys that are here; is the folder of state shared with its machine?"
                 ) from error
-            self.store.delete(uploaded)
+            self.store.delete(uploaded, "damaged")
             raise UnknownKeysError(
                 "the stored keys are damaged or cannot be read; upload them again"
             ) from error
@@ -524,18 +561,43 @@ class Service:
         with ExitStack() as stack:
             path = stack.enter_context(self.store.file(uploaded))
             messages = [stack.enter_context(self.jobs.message(each)) for each in (job, *job.others)]
-            return worker.order(
-                job.advance,
-                do="evaluate",
-                job=job.identifier,
-                **self._load(self.catalog.model(job.model).manifest.hash),
-                keys=job.owner,
-                bytes=uploaded.configuration.key_bytes,
-                path=str(path),
-                digest=uploaded.digest,
-                messages=[str(message) for message in messages],
-                answer=str(self.jobs.answer(job)),
-            )
+            try:
+                end = worker.order(
+                    job.advance,
+                    do="evaluate",
+                    job=job.identifier,
+                    **self._load(self.catalog.model(job.model).manifest.hash),
+                    keys=job.owner,
+                    bytes=uploaded.configuration.key_bytes,
+                    path=str(path),
+                    digest=uploaded.digest,
+                    messages=[str(message) for message in messages],
+                    answer=str(self.jobs.answer(job)),
+                )
+            except ServeError as error:
+                self._use(job, error.processor)
+                raise
+        self._use(job, end["processor"])
+        return end
+
+    def _use(self, job: Job, seconds: float) -> None:
+        """Note what an evaluation took of processors."""
+        try:
+            self._usage.use(job.tenant, seconds)
+        except OSError as error:
+            self._event(f"{seconds:.1f} processor seconds could not be noted: {error}")
+
+    def _admit(self, tenant: str, more: int) -> None:
+        """Refuse a key set that a tenant has no room for."""
+        keys, soon = self.store.room(tenant)
+        self._usage.require_bytes(tenant, keys + self.jobs.stored(tenant), more, soon)
+
+    def _deleted(self, uploaded: UploadedKeys, why: str) -> None:
+        """Note that a key set is gone; that goes on where the disk of the audit does not."""
+        try:
+            self._audit.note("delete", uploaded.tenant, uploaded.identifier, why=why)
+        except OSError as error:
+            self._event(f"the audit lacks that keys were deleted ({why}): {error}")
 
     def _job(self, identifier: str, tenant: str) -> Job:
         """A job of a tenant; one of another is as unknown as one that never was."""

@@ -11,6 +11,7 @@ import re
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -81,7 +82,7 @@ class Piece:
         try:
             self._look(data)
         except (SecretRefusedError, InvalidObjectError):
-            self._store.delete(uploaded)
+            self._store.delete(uploaded, "refused")
             raise
         begin = self._store.extended(uploaded, self.at)
         size = uploaded.parts.get(begin, 0)
@@ -125,7 +126,7 @@ class Piece:
         try:
             self._store.check(uploaded)
         except (InvalidObjectError, SecretRefusedError):
-            self._store.delete(uploaded)
+            self._store.delete(uploaded, "refused")
             raise
         except (OSError, ServeError):
             self._store.lose_last_byte(uploaded)
@@ -150,6 +151,9 @@ class UploadStore:
         workers: who checks whole sets.
         capacity: how many sets with bytes there are at most.
         expiry: seconds after which a set that is not used is deleted by `expire`.
+        admit: called with a tenant and the bytes of a new set of it, before that is made, and before it gets
+            its first byte; what it raises refuses the set.
+        on_delete: called with a set that is deleted, and why: client, expired, room, refused or damaged.
     """
 
     def __init__(
@@ -160,7 +164,11 @@ class UploadStore:
         *,
         capacity: int = 16,
         expiry: float = 3600.0,
+        admit: Callable[[str, int], object] | None = None,
+        on_delete: Callable[[UploadedKeys, str], object] | None = None,
     ) -> None:
+        self._admit = admit or (lambda tenant, more: None)
+        self._on_delete = on_delete or (lambda uploaded, why: None)
         self.objects, self._records = storage.objects, storage.records
         self.capacity, self.expiry = capacity, expiry
         self._catalog, self._workers = catalog, workers
@@ -215,7 +223,7 @@ class UploadStore:
         uploaded.ready = uploaded.digest != "" and uploaded.whole
         self._sets[identifier] = uploaded
         if max(ends, default=0) > configuration.key_bytes or (uploaded.digest and not uploaded.ready):
-            self._delete(uploaded)
+            self._delete(uploaded, "damaged")
         elif uploaded.whole and not uploaded.ready:
             self.lose_last_byte(uploaded)
 
@@ -240,8 +248,9 @@ class UploadStore:
             self._expire()
             empty = [s for s in self._sets.values() if s.stored == 0 and not s.busy()]
             for uploaded in sorted(empty, key=lambda s: s.used)[: max(0, len(empty) - MAX_EMPTY + 1)]:
-                self._delete(uploaded)
+                self._delete(uploaded, "room")
             configuration = self._catalog.of(model)
+            self._admit(tenant, configuration.key_bytes)
             made = UploadedKeys(secrets.token_hex(16), model, configuration, time.time(), tenant)
             self._records.add_key_set(
                 {
@@ -267,9 +276,17 @@ class UploadStore:
             others = [s for s in self._sets.values() if s.stored > 0 and s is not uploaded]
             stalled = [s for s in others if s.stalled() and not s.busy()]
             if len(others) >= self.capacity and stalled:
-                self._delete(min(stalled, key=lambda s: s.moved))
+                self._delete(min(stalled, key=lambda s: s.moved), "room")
             elif len(others) >= self.capacity:
                 raise BusyError(f"{self.capacity} key sets are in use; ask again later")
+
+    def room(self, tenant: str) -> tuple[int, float | None]:
+        """Bytes of a tenant's sets, each counted whole from its first byte on, and the seconds until one of
+        them expires."""
+        with self._lock:
+            own = [s for s in self._sets.values() if s.tenant == tenant and (s.stored or s.receiving)]
+            soon = min((s.used + self.expiry - time.monotonic() for s in own), default=None)
+            return sum(s.configuration.key_bytes for s in own), soon
 
     def all(self) -> list[UploadedKeys]:
         """The sets of all tenants."""
@@ -314,17 +331,18 @@ class UploadStore:
         # Of a set that is being received, the upload is its use.
         old = [s for s in self._sets.values() if s.used < limit and not s.busy()]
         for uploaded in old:
-            self._delete(uploaded)
+            self._delete(uploaded, "expired")
         return old
 
-    def delete(self, uploaded: UploadedKeys) -> None:
-        """Delete a set and its bytes."""
+    def delete(self, uploaded: UploadedKeys, why: str) -> None:
+        """Delete a set and its bytes, and say why."""
         with self._lock:
-            self._delete(uploaded)
+            self._delete(uploaded, why)
 
-    def _delete(self, uploaded: UploadedKeys) -> None:
+    def _delete(self, uploaded: UploadedKeys, why: str) -> None:
         uploaded.gone = True
-        self._sets.pop(uploaded.identifier, None)
+        if self._sets.pop(uploaded.identifier, None) is not None:
+            self._on_delete(uploaded, why)
         self._workers.forget(uploaded.identifier)
         names = uploaded.names
         try:
@@ -349,9 +367,18 @@ class UploadStore:
             BusyError: it is the first piece, and there are as many sets as there may be; or there are as many
                 holes.
         """
-        if uploaded.stored == 0:
-            self._take_place(uploaded)
         total, end = uploaded.configuration.key_bytes, offset + length
+        with self._lock:
+            if uploaded.stored == 0 and not uploaded.receiving:
+                self._take_place(uploaded)
+                if length:
+                    self._admit(uploaded.tenant, total)
+            stretch = self._stretch(uploaded, offset, end, anywhere)
+        return Piece(self, uploaded, stretch)
+
+    def _stretch(self, uploaded: UploadedKeys, offset: int, end: int, anywhere: bool) -> Stretch:
+        """Where a piece is received; errors as of `begin`."""
+        total, length = uploaded.configuration.key_bytes, end - offset
         with uploaded.lock:
             received = uploaded.received
             if any(
@@ -385,7 +412,7 @@ class UploadStore:
                     )
                 uploaded.joints.add(offset)
             uploaded.receiving.append(stretch := Stretch(offset, end, anywhere))
-        return Piece(self, uploaded, stretch)
+        return stretch
 
     def interrupt(self, uploaded: UploadedKeys) -> None:
         """Have the piece end that follows what has come, at what of it is written; its place is free."""

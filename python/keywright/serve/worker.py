@@ -67,20 +67,24 @@ class Engine:
         """Follow an order, whatever comes of it."""
         for name in order["unwanted"]:
             self._cache.forget(name)
+        begun = time.process_time()
+
+        def refuse(error: ServeError, **more: str) -> None:
+            self.say(refused=error.reason()["error"], processor=time.process_time() - begun, **more)
+
         try:
             end = getattr(self, f"do_{order['do']}")(order)
         except ServeError as error:
-            self.say(refused=error.reason()["error"])
+            refuse(error)
         except OSError as error:
-            self.say(refused=DiskError(f"the disk failed in an evaluation: {error}").reason()["error"])
+            refuse(DiskError(f"the disk failed in an evaluation: {error}"))
         except (KeywrightError, MemoryError) as error:
-            self.say(refused=ServeError(f"the evaluation failed: {error}").reason()["error"])
+            refuse(ServeError(f"the evaluation failed: {error}"))
         except Exception as error:  # noqa: BLE001 - whatever it is, the process goes on
             reason = ServeError("the evaluation failed for a reason that nobody foresaw; the server has it")
-            unforeseen = "".join(format_exception(error)).rstrip()
-            self.say(refused=reason.reason()["error"], unforeseen=unforeseen)
+            refuse(reason, unforeseen="".join(format_exception(error)).rstrip())
         else:
-            self.say(end=end)
+            self.say(end={**end, "processor": time.process_time() - begun})
 
     def do_check(self, order: Order) -> dict[str, object]:
         """Read a whole key set, which checks every residue, checksum and security bound."""

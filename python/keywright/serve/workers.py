@@ -40,7 +40,8 @@ def understand(answer: Mapping[str, Any], on_step: OnStep | None = None) -> dict
     if "refused" in answer:
         error = refusal(0, {"error": answer["refused"]})
         if "unforeseen" in answer:
-            raise UnforeseenError(str(error), answer["unforeseen"])
+            error = UnforeseenError(str(error), answer["unforeseen"])
+        error.processor = float(answer["processor"])
         raise error
     if "step" in answer and on_step is not None:
         on_step(int(answer["step"]))

@@ -38,7 +38,7 @@ def ask(
         kind = response.getheader("Content-Type")
         return (
             response.status,
-            json.loads(data) if kind in ("application/json", "application/problem+json") else data,
+            json.loads(data) if data and kind in ("application/json", "application/problem+json") else data,
             {name.lower(): value for name, value in response.headers.items()},
         )
     finally:

@@ -95,7 +95,7 @@ def test_an_upload_in_pieces_is_resumed_by_another_process(thin: Model, key_file
     again = Store(place, thin)
     kept = again.get(made.identifier)
     assert (kept.ready, kept.digest, kept.made) == (True, found.digest, made.made)
-    again.delete(kept)
+    again.delete(kept, "client")
     with pytest.raises(UnknownKeysError):
         again.get(made.identifier)
     assert not again.is_there(kept)

@@ -28,17 +28,29 @@ MEMORY = 64 << 20
 
 
 def patch(
-    server: Server, path: str, offset: int, data: bytes, *, complete: bool | None = None, **more: str
+    server: Server,
+    path: str,
+    offset: int,
+    data: bytes,
+    *,
+    complete: bool | None = None,
+    length: int | None = None,
 ) -> tuple[int, Any, Mapping[str, str]]:
     """Append to an upload."""
-    headers = {**PARTIAL, "Upload-Offset": str(offset), **more}
+    headers = {**PARTIAL, "Upload-Offset": str(offset)}
+    if length is not None:
+        headers["Upload-Length"] = str(length)
     if complete is not None:
         headers["Upload-Complete"] = f"?{int(complete)}"
     return ask(server, "PATCH", path, data, headers)
 
 
-def create(server: Server, data: bytes = b"", complete: str = "?0", **more: str) -> tuple[int, Any, Any]:
-    return ask(server, "POST", "/v1/keys", data, {"Upload-Complete": complete, **more})
+def create(
+    server: Server, data: bytes = b"", complete: str = "?0", length: int | None = None
+) -> tuple[int, Any, Mapping[str, str]]:
+    """Begin an upload."""
+    headers = {"Upload-Complete": complete} | ({} if length is None else {"Upload-Length": str(length)})
+    return ask(server, "POST", "/v1/keys", data, headers)
 
 
 def head(server: Server, path: str) -> tuple[int, Mapping[str, str]]:
@@ -56,7 +68,7 @@ def test_an_upload_is_begun_asked_for_appended_to_and_complete(server: Server, k
     data = key_file.read_bytes()
     status, limits, headers = ask(server, "OPTIONS", "/v1/keys")
     assert (status, limits, headers["upload-limit"]) == (204, b"", f"max-size={len(data)}, max-age=3600")
-    status, entry, headers = create(server, **{"Upload-Length": str(len(data))})
+    status, entry, headers = create(server, length=len(data))
     assert (status, headers["upload-offset"], headers["upload-complete"]) == (201, "0", "?0")
     path = headers["location"]
     assert path == f"/v1/keys/{entry['keys']}"
@@ -109,10 +121,10 @@ def test_a_length_that_is_not_that_of_the_keys_is_refused(server: Server, key_fi
     data = key_file.read_bytes()
     path = create(server)[2]["location"]
     for status, reply, headers in (
-        create(server, **{"Upload-Length": str(len(data) - 1)}),
+        create(server, length=len(data) - 1),
         create(server, data[:100], "?1"),
         patch(server, path, 0, data[:100], complete=True),
-        patch(server, path, 0, data[:100], **{"Upload-Length": "1"}),
+        patch(server, path, 0, data[:100], length=1),
     ):
         assert (status, reply["type"]) == (400, IANA + "inconsistent-upload-length")
         assert headers["upload-complete"] == "?0"

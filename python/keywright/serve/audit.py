@@ -1,0 +1,80 @@
+"""Who uploaded, used and deleted which key set: lines of JSON that are only ever added.
+
+A line has ``time`` (RFC 3339, UTC), ``action``, ``tenant``, ``key_set``, the ``request`` that asked for it,
+and what the action is about. A key set is named by the SHA-256 of its identifier: where there are no
+accounts the identifier itself entitles. Nothing of keys, inputs or answers is in it.
+
+| action | when | and |
+|---|---|---|
+| begin | an upload is begun | model, configuration, bytes |
+| complete | a set is whole, and was checked | digest, SHA-256 of the set |
+| use | an evaluation is accepted | model, job (SHA-256 of its identifier), bytes of the message |
+| cancel | an evaluation is dropped by its client | job |
+| delete | a set is deleted with everything of it | why: client, expired, room, refused, damaged |
+"""
+
+import hashlib
+import json
+import os
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+from .logs import request_identifier
+
+NAME = "audit.jsonl"
+MAX_BYTES = 64 << 20
+"""Of a file; then it gets a name with the time, and stays until the operator takes it away."""
+
+
+class Audit:
+    """The file of an audit.
+
+    Args:
+        path: made if it is missing.
+        most: bytes after which it is put aside.
+    """
+
+    def __init__(self, path: Path, most: int = MAX_BYTES) -> None:
+        self._path, self._most, self._lock = path, most, threading.Lock()
+        path.parent.mkdir(parents=True, exist_ok=True)
+
+    def note(self, action: str, tenant: str, key_set: str, **more: str | int) -> None:
+        """Add a line, which is on the disk when this returns.
+
+        Raises:
+            OSError: the disk fails.
+        """
+        now = datetime.now(UTC)
+        entry: dict[str, str | int] = {
+            "time": now.isoformat(timespec="milliseconds"),
+            "action": action,
+            "tenant": tenant,
+            "key_set": alias(key_set),
+            "request": request_identifier(),
+        }
+        line = json.dumps(entry | more).encode() + b"\n"
+        with self._lock:
+            self._put_aside(len(line), now)
+            file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            try:
+                before = os.fstat(file).st_size
+                if os.write(file, line) != len(line):
+                    # Half a line would spoil the next one.
+                    os.ftruncate(file, before)
+                    raise OSError("the disk of the audit is full")
+                os.fsync(file)
+            finally:
+                os.close(file)
+
+    def _put_aside(self, more: int, now: datetime) -> None:
+        if self._path.exists() and self._path.stat().st_size + more > self._most:
+            stem, number = f"{self._path.stem}-{now:%Y%m%dT%H%M%SZ}", 0
+            while (aside := self._path.with_name(f"{stem}-{number}{self._path.suffix}")).exists():
+                number += 1
+            self._path.rename(aside)
+
+
+def alias(identifier: str) -> str:
+    """What stands for an identifier that entitles: its SHA-256, in hexadecimal."""
+    return hashlib.sha256(identifier.encode()).hexdigest()

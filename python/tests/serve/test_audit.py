@@ -1,0 +1,129 @@
+"""Who used which key set: every action a line, and nothing in it that entitles or is secret."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import keywright as kw
+import numpy as np
+import pytest
+from keywright.serve import Model, RemoteModel, Service
+from keywright.serve.accounts import Accounts, add
+from keywright.serve.audit import NAME, Audit, alias
+from keywright.serve.errors import SecretRefusedError
+from tests.serve.network import WORKERS, listening
+from tests.serve.test_http import ask
+
+Sample = np.ndarray[Any, np.dtype[np.float64]]
+WINDOW = 12
+"""Bytes that bytes of two files have in common by chance with a probability of 2^-96 for each pair."""
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_every_action_is_a_line_and_no_line_holds_anything(
+    thin: Model, tmp_path: Path, sample: Sample, key_file: Path
+) -> None:
+    accounts = tmp_path / "accounts"
+    key = add(accounts, "clinic-a")
+    path = tmp_path / "state" / NAME
+    service = Service(thin, tmp_path / "state", workers=WORKERS, accounts=Accounts.load(accounts))
+    with listening(service) as server:
+        bearer = {"Authorization": f"Bearer {key}", "X-Request-Id": "asked-by-a-test"}
+        session = RemoteModel(server.url, key=key).session()
+        session.infer(sample)
+        identifier = str(session._identifier)
+        (job,) = service.jobs.of(identifier)
+        assert ask(server, "DELETE", f"/v1/jobs/{job.identifier}", None, bearer)[0] == 200
+        digest = service.store.get(identifier, "clinic-a").digest
+        session.close()
+        expired = service.store.create(thin.manifest.hash, "clinic-a")
+        expired.used -= 3601
+        service.expire()
+        piece = service.begin_piece(
+            service.create_keys({"model": thin.manifest.hash}, "clinic-a")["keys"],  # type: ignore[arg-type]
+            0,
+            1000,
+            "clinic-a",
+        )
+        secret = kw.SecretKey.generate(thin.parameters).to_bytes()
+        with pytest.raises(SecretRefusedError):
+            piece.append(secret)
+    service.close()
+
+    found = lines(path)
+    assert [(line["action"], line.get("why")) for line in found] == [
+        ("begin", None),
+        ("complete", None),
+        ("use", None),
+        ("cancel", None),
+        ("delete", "client"),
+        ("delete", "expired"),
+        ("begin", None),
+        ("delete", "refused"),
+    ]
+    assert {line["tenant"] for line in found} == {"clinic-a"}
+    assert {line["key_set"] for line in found[:5]} == {alias(identifier)}
+    assert found[1]["digest"] == digest
+    assert (found[2]["model"], found[2]["job"]) == (thin.manifest.hash, alias(job.identifier))
+    assert found[3]["request"] == "asked-by-a-test"
+    assert all(re.fullmatch(r"[0-9a-f]{16}", line["request"]) for line in found[:3])
+    assert all(line["time"].endswith("+00:00") for line in found)
+
+    text = path.read_bytes()
+    # Nothing that entitles.
+    for entitling in (identifier, job.identifier, key, expired.identifier):
+        assert entitling.encode() not in text
+    # Nothing of keys, of a secret, or of inputs, as they are or in hexadecimal.
+    for held in (key_file.read_bytes()[-4096:], secret, sample.tobytes()):
+        for start in range(min(len(held), 4096) - WINDOW):
+            window = held[start : start + WINDOW]
+            if len(set(window)) > 4:
+                assert window not in text
+                assert window.hex().encode() not in text
+    assert path.stat().st_mode & 0o077 == 0
+    members = {"time", "action", "tenant", "key_set", "request", "model", "configuration", "bytes", "digest"}
+    assert {name for line in found for name in line} == members | {"job", "why"}
+
+
+def test_lines_are_only_added_and_full_files_are_put_aside(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    audit = Audit(path, most=1000)
+    for number in range(21):
+        audit.note("use", "a", "k", bytes=number)
+    files = sorted(tmp_path.iterdir())
+    assert len(files) > 2
+    assert all(file.stat().st_size <= 1000 for file in files)
+    found = [line for file in files if file != path for line in lines(file)] + lines(path)
+    assert sorted(line["bytes"] for line in found) == list(range(21))
+    Audit(path, most=1000).note("use", "a", "k", bytes=21)
+    assert lines(path)[-1]["bytes"] == 21
+    assert len(lines(path)) > 1
+
+
+def test_half_a_line_is_taken_back_where_the_disk_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, write = tmp_path / "audit.jsonl", os.write
+    audit = Audit(path)
+    audit.note("use", "a", "k")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", lambda file, data: write(file, data[: len(data) // 2]))
+        with pytest.raises(OSError, match="full"):
+            audit.note("use", "a", "lost")
+    audit.note("use", "a", "k")
+    assert [line["key_set"] for line in lines(path)] == [alias("k")] * 2
+
+
+def test_what_tenants_are_called_ends_no_line(tmp_path: Path) -> None:
+    Audit(tmp_path / "a").note("use", 'x\n{"action": "delete"}\x1b[2J\u2028', "k")
+    (line,) = lines(tmp_path / "a")
+    assert line["tenant"].startswith("x\n")
+    assert (tmp_path / "a").read_bytes().count(b"\n") == 1
+    assert b"\x1b" not in (tmp_path / "a").read_bytes()

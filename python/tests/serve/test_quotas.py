@@ -1,0 +1,251 @@
+"""What tenants may have, and what is told to whoever asks for more."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from keywright.nn.run.checking import run_clear
+from keywright.serve import Model, RemoteModel, Server, Service
+from keywright.serve import quotas as quotas_module
+from keywright.serve.accounts import Accounts, add
+from keywright.serve.errors import BusyError, QuotaBytesError, QuotaSecondsError, QuotasFileError, ServeError
+from keywright.serve.quotas import FORMAT, Quota, Quotas, Usage
+from keywright.serve.upload_store import Piece
+from tests.serve.network import WORKERS, listening
+from tests.serve.storage_servers import Place
+from tests.serve.test_http import ask
+
+Sample = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def written(path: Path, **entry: object) -> Path:
+    path.write_text(json.dumps({"format": FORMAT, **entry}))
+    return path
+
+
+def test_a_file_says_what_who_may_have(tmp_path: Path) -> None:
+    tenants = {"a": {"bytes": 5}, "b": {"seconds": None}, "c": {"bytes": 0, "seconds": 0.5}}
+    found = Quotas.load(written(tmp_path / "q", default={"bytes": 9, "seconds": 60}, tenants=tenants))
+    assert found.of("a") == Quota(5, 60.0)
+    assert found.of("b") == Quota(9, None)
+    assert found.of("c") == Quota(0, 0.5)
+    assert found.of("d") == Quota(9, 60.0)
+    assert Quotas.load(written(tmp_path / "q")).of("a") == Quota(None, None)
+
+
+ENTRIES: tuple[dict[str, object], ...] = (
+    {"default": []},
+    {"default": {"byte": 1}},
+    {"default": {"bytes": -1}},
+    {"default": {"bytes": 1.5}},
+    {"default": {"bytes": True}},
+    {"default": {"seconds": "1"}},
+    {"default": {"seconds": -0.1}},
+    {"default": {"seconds": float("nan")}},
+    {"default": {"seconds": float("inf")}},
+    {"tenants": []},
+    {"tenants": {"a": 1}},
+    {"tenant": {}},
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "{}",
+        "[" * 9000,
+        *(json.dumps({"format": FORMAT, **entry}) for entry in ENTRIES),
+    ],
+)
+def test_files_that_are_no_quotas_are_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "q").write_text(text)
+    with pytest.raises(QuotasFileError):
+        Quotas.load(tmp_path / "q")
+    with pytest.raises(QuotasFileError):
+        Quotas.load(tmp_path / "none")
+
+
+def test_seconds_are_those_of_a_day_and_outlive_the_process(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    day = 20_000 * quotas_module.DAY_S
+    now = day + 3600.0
+    monkeypatch.setattr(time, "time", lambda: now)
+    quotas = Quotas(Quota(seconds=10.0), {"free": Quota()})
+    usage = Usage(quotas, place.open().records)
+    usage.use("a", 9.0)
+    usage.require_seconds("a")
+    usage.use("a", 2.5)
+    for found in (usage, Usage(quotas, place.open().records)):
+        with pytest.raises(QuotaSecondsError) as refused:
+            found.require_seconds("a")
+        assert refused.value.details == {"used": 11.5, "maximum": 10.0, "retry_after": 23 * 3600}
+        assert refused.value.headers == {"Retry-After": str(23 * 3600)}
+        found.require_seconds("b")
+    last = Usage(quotas, place.open().records)
+    last.use("free", 1e6)
+    last.require_seconds("free")
+    now = day + 24 * 3600.0
+    last.require_seconds("a")
+
+
+@contextmanager
+def served(model: Model, folder: Path, quotas: Quotas) -> Iterator[tuple[Server, Service, Mapping[str, str]]]:
+    """A server of tenants, and their API keys."""
+    path = folder / "accounts"
+    keys = {name: add(path, name) for name in ("a", "b")}
+    service = Service(
+        model, folder / "state", workers=WORKERS, accounts=Accounts.load(path), quotas=quotas, capacity=64
+    )
+    with listening(service) as server:
+        yield server, service, keys
+    service.close()
+
+
+def test_bytes_of_a_tenant_are_bounded(thin: Model, key_file: Path, tmp_path: Path, sample: Sample) -> None:
+    """One key set and a half: there is room for one, and a message."""
+    size = thin.manifest.key_bytes
+    with served(thin, tmp_path, Quotas(Quota(bytes=size * 3 // 2))) as (server, service, keys):
+        headers = {"Authorization": f"Bearer {keys['a']}"}
+        body = json.dumps({"model": thin.manifest.hash}).encode()
+        made = [ask(server, "POST", "/v1/keys", body, headers)[1]["keys"] for _ in range(3)]
+        data = key_file.read_bytes()
+        # Sets without a byte are none; the first byte counts as the whole.
+        assert ask(server, "PUT", f"/v1/keys/{made[0]}?offset=0", data[:1], headers)[0] == 200
+        for method, path in (("PUT", f"/v1/keys/{made[1]}?offset=0"), ("POST", "/v1/keys")):
+            status, reply, answered = ask(
+                server, method, path, data[:1] if method == "PUT" else body, headers
+            )
+            assert (status, reply["error"]["type"]) == (413, "quota_bytes")
+            details = reply["error"]["details"]
+            assert (details["value"], details["maximum"]) == (2 * size, size * 3 // 2)
+            assert 3590 <= details["retry_after"] <= 3601
+            assert answered["retry-after"] == str(details["retry_after"])
+        # What came goes on, and others have their own.
+        assert ask(server, "PUT", f"/v1/keys/{made[0]}?offset=1", data[1:100], headers)[0] == 200
+        other = {"Authorization": f"Bearer {keys['b']}"}
+        assert ask(server, "POST", "/v1/keys", body, other)[0] == 201
+        # After it is gone there is room.
+        assert ask(server, "DELETE", f"/v1/keys/{made[0]}", None, headers)[0] == 200
+        with RemoteModel(server.url, key=keys["a"]).session() as session:
+            expected = run_clear(thin.program, sample)
+            assert np.abs(session.infer(sample) - expected).max() < 1e-3
+        assert service.store.room("a")[0] == 0
+
+
+def test_bytes_of_evaluations_count(thin: Model, tmp_path: Path, sample: Sample) -> None:
+    size = thin.manifest.key_bytes
+    with served(thin, tmp_path, Quotas(Quota(bytes=size + 100))) as (server, service, keys):
+        session = RemoteModel(server.url, key=keys["a"]).session()
+        session.upload_keys()
+        with pytest.raises(QuotaBytesError) as refused:
+            session.infer(sample)
+        assert refused.value.maximum == size + 100
+        assert service.jobs.stored("a") == 0
+        service._usage.quotas = Quotas(Quota(bytes=2 * size))
+        session.infer(sample)
+        # The answer is kept a minute after it was fetched.
+        assert 0 < service.jobs.stored("a") < size
+        session.close()
+        assert service.jobs.stored("a") == 0
+
+
+def test_of_sets_that_begin_at_once_all_count(thin: Model, key_file: Path, tmp_path: Path) -> None:
+    size, data = thin.manifest.key_bytes, key_file.read_bytes()
+    service = Service(thin, tmp_path, workers=WORKERS, capacity=64, quotas=Quotas(Quota(bytes=3 * size + 10)))
+    made = [service.store.create(thin.manifest.hash) for _ in range(24)]
+    gate, taken = threading.Barrier(len(made)), list[Piece | ServeError]()
+
+    def begin(number: int) -> None:
+        gate.wait()
+        try:
+            taken.append(service.begin_piece(made[number].identifier, 0, 100))
+        except ServeError as error:
+            taken.append(error)
+
+    threads = [threading.Thread(target=begin, args=(number,)) for number in range(len(made))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    pieces = [piece for piece in taken if isinstance(piece, Piece)]
+    assert len(pieces) == 3
+    assert all(isinstance(error, QuotaBytesError) for error in taken if error not in pieces)
+    for piece in pieces:
+        piece.append(data[:100])
+        piece.close()
+    service.close()
+
+
+def test_a_set_that_never_fits_is_not_to_be_tried_again(thin: Model, tmp_path: Path) -> None:
+    with served(thin, tmp_path, Quotas(Quota(bytes=1000))) as (server, _, keys):
+        body = json.dumps({"model": thin.manifest.hash}).encode()
+        headers = {"Authorization": f"Bearer {keys['a']}"}
+        status, reply, answered = ask(server, "POST", "/v1/keys", body, headers)
+        assert (status, reply["error"]["details"]["retry_after"]) == (413, 0)
+        assert "retry-after" not in answered
+        assert "larger quota" in reply["detail"]
+
+
+def test_processor_seconds_of_a_tenant_are_bounded(thin: Model, tmp_path: Path, sample: Sample) -> None:
+    """Those of all threads of the worker, and of what was cancelled or failed too."""
+    with served(thin, tmp_path, Quotas(Quota(seconds=0.001))) as (server, service, keys):
+        session = RemoteModel(server.url, key=keys["a"]).session()
+        began = time.monotonic()
+        session.infer(sample)
+        used = service._usage.seconds("a")
+        assert 0.001 < used < 64 * (time.monotonic() - began)
+        with pytest.raises(QuotaSecondsError) as refused:
+            session.infer(sample)
+        assert refused.value.maximum == 0.001
+        assert 0 < refused.value.retry_after <= 86_400
+        # Whatever else is asked is answered, and other tenants have their own day.
+        assert session.seen()["objects"]
+        with RemoteModel(server.url, key=keys["b"]).session() as other:
+            other.infer(sample)
+        assert service._usage.seconds("a") == used
+        assert service._storage.records.used(service._usage._day)["a"] == pytest.approx(used)
+        session.close()
+
+
+def test_what_an_evaluation_took_counts_also_if_it_failed(
+    thin: Model, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = BusyError("no")
+    refused.processor = 2.5
+    with served(thin, tmp_path, Quotas()) as (server, service, keys):
+        session = RemoteModel(server.url, key=keys["a"]).session()
+        session.upload_keys()
+
+        def refuse(*arguments: object, **named: object) -> object:
+            raise refused
+
+        with monkeypatch.context() as patched:
+            for worker in WORKERS.all:
+                patched.setattr(worker, "order", refuse)
+            with pytest.raises(ServeError):
+                session.infer(sample)
+        assert service._usage.seconds("a") == 2.5
+        session.close()
+
+
+def test_a_worker_says_what_it_took_of_processors(thin: Model, tmp_path: Path) -> None:
+    service = Service(thin, tmp_path, workers=WORKERS)
+    with WORKERS.one() as worker:
+        end = worker.order(do="load", **service._load(thin.manifest.hash))
+        assert end["processor"] >= 0.0
+        with pytest.raises(ServeError) as refused:
+            worker.order(do="check", path=str(tmp_path / "none"), parameters="")
+        assert refused.value.processor >= 0.0
+    service.close()
