@@ -123,7 +123,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="seconds that evaluations have when the server ends; others are left to the next (default 30)",
     )
     parser.add_argument("--page", type=Path, help="folder of a page to serve with the model")
-    parser.add_argument("--clients", type=int, default=16, help="key sets kept at most (default 16)")
+    parser.add_argument("--clients", type=int, default=16, help="key sets of a tenant at most (default 16)")
     parser.add_argument(
         "--expiry",
         type=float,

@@ -80,7 +80,7 @@ class Service:
     Args:
         models: what is served: one, or several, of which the first is meant where none is named.
         state: folder of everything that outlives the process: keys, jobs, which models there were.
-        capacity: how many key sets there are at most.
+        capacity: how many key sets there are of a tenant at most; without accounts all clients are one.
         expiry: seconds after which keys that are not used are deleted, and answers that nobody fetches.
         on_event: called with a line for whoever runs the server, at every thing that happens.
         workers: the processes that evaluate; one of its own if they are not given.
@@ -643,7 +643,7 @@ class Service:
     def _saw(self, identifier: str, sight: Sight) -> None:
         with self._lock:
             self._seen.setdefault(identifier, deque(maxlen=SEEN)).append(sight)
-            while len(self._seen) > 2 * self.store.capacity:
+            while len(self._seen) > 2 * max(self.store.capacity, len(self.store)):
                 self._seen.popitem(last=False)
 
     def _ended(self, job: Job) -> None:

@@ -149,7 +149,7 @@ class UploadStore:
         storage: where they are kept.
         catalog: what is served. Sets of configurations that are not stay as they are.
         workers: who checks whole sets.
-        capacity: how many sets with bytes there are at most.
+        capacity: how many sets with bytes there are of a tenant at most.
         expiry: seconds after which a set that is not used is deleted by `expire`.
         admit: called with a tenant and the bytes of a new set of it, before that is made, and before it gets
             its first byte; what it raises refuses the set.
@@ -246,7 +246,8 @@ class UploadStore:
         makes room for newer ones."""
         with self._lock:
             self._expire()
-            empty = [s for s in self._sets.values() if s.stored == 0 and not s.busy()]
+            # Nobody makes room for another tenant, and nobody can count another's sets.
+            empty = [s for s in self.of(tenant) if s.stored == 0 and not s.busy()]
             for uploaded in sorted(empty, key=lambda s: s.used)[: max(0, len(empty) - MAX_EMPTY + 1)]:
                 self._delete(uploaded, "room")
             configuration = self._catalog.of(model)
@@ -273,7 +274,7 @@ class UploadStore:
         """
         with self._lock:
             self._expire()
-            others = [s for s in self._sets.values() if s.stored > 0 and s is not uploaded]
+            others = [s for s in self.of(uploaded.tenant) if s.stored > 0 and s is not uploaded]
             stalled = [s for s in others if s.stalled() and not s.busy()]
             if len(others) >= self.capacity and stalled:
                 self._delete(min(stalled, key=lambda s: s.moved), "room")

@@ -104,11 +104,14 @@ def test_tenants_have_nothing_of_each_other(thin: Model, tmp_path: Path, sample:
 
     service = Service(thin, tmp_path / "state", workers=WORKERS, accounts=Accounts.load(path))
     with listening(service) as server:
-        for public in ("/health", "/ready", "/metrics", "/v1/model", "/v1/models", "/"):
+        for public in ("/health", "/ready", "/v1/model", "/v1/models", "/"):
             assert ask(server, "GET", public)[0] == 200
         request = json.dumps({"model": thin.manifest.hash}).encode()
         assert ask(server, "POST", "/v1/keys", request)[1]["error"]["type"] == "unauthorized"
         assert ask(server, "GET", "/v1/keys")[0] == 401
+        # Of all bytes a tenant could take its own away.
+        assert ask(server, "GET", "/metrics")[0] == 401
+        assert ask(server, "GET", "/metrics", None, bearer(others))[0] == 403
         session = RemoteModel(server.url, key=own).session()
         expected = run_clear(thin.program, sample)
         assert np.abs(session.infer(sample) - expected).max() < 1e-3

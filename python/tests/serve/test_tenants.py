@@ -1,0 +1,192 @@
+"""What one tenant can learn of another that knows all of its identifiers: nothing."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from keywright.serve import Model, Server, Service
+from keywright.serve.accounts import Accounts, add
+from keywright.serve.errors import BusyError, RetiredError, UnknownJobError, UnknownKeysError
+from keywright.serve.storage.objects import drawer
+from tests.serve.network import WORKERS, listening
+from tests.serve.storage_servers import Place
+from tests.serve.test_key_sets import Store, receive
+from tests.serve.test_openapi import operations
+
+NEVER = "0" * 32
+
+
+class Tenants:
+    """A service with keys and evaluations of tenant a, asked by tenant b."""
+
+    def __init__(self, service: Service, server: Server, keys: Mapping[str, str], data: bytes) -> None:
+        self.service, self.server, self.keys = service, server, keys
+        model = service.model.manifest.hash
+        sets = [service.store.create(model, "a") for _ in range(3)]
+        for made, size in zip(sets[1:], (1000, len(data)), strict=True):
+            receive(service.store, made, 0, size, data[:size])
+        self.sets = [made.identifier for made in sets]
+        steps = service.model.steps
+        jobs = [service.jobs.add(self.sets[2], model, steps, b"message", 0, "a") for _ in range(3)]
+        self.jobs = [job.identifier for job in jobs]
+        self.objects = list(service.store.objects.sizes(""))
+
+    def ask(
+        self, method: str, path: str, body: bytes | None, who: str = "b", **headers: str
+    ) -> tuple[int, bytes, dict[str, str]]:
+        """An answer but for what is of its request and its time alone."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.server_address[1], timeout=20)
+        try:
+            own = {"Authorization": f"Bearer {self.keys[who]}", "X-Request-Id": "same", **headers}
+            connection.request(method, path, body, own)
+            response = connection.getresponse()
+            data = response.read()
+            told = {name.lower(): value for name, value in response.headers.items()}
+            told.pop("date", None)
+            return response.status, data, told
+        finally:
+            connection.close()
+
+
+@pytest.fixture
+def tenants(
+    thin: Model, tmp_path: Path, key_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Tenants]:
+    """Evaluations wait: nobody takes them."""
+    path = tmp_path / "accounts"
+    keys = {name: add(path, name) for name in ("a", "b")}
+    service = Service(thin, tmp_path / "state", workers=WORKERS, accounts=Accounts.load(path))
+    monkeypatch.setattr(service.jobs, "take", lambda: None)
+    service._dispatcher.close()
+    with listening(service) as server:
+        yield Tenants(service, server, keys, key_file.read_bytes())
+    service.close()
+
+
+BODIES: tuple[tuple[bytes, dict[str, str]], ...] = (
+    (b"", {}),
+    (b"x" * 100, {}),
+    (b"x" * 100, {"Content-Type": "application/partial-upload", "Upload-Offset": "0"}),
+    (b"{}", {"Content-Type": "application/json", "Upload-Complete": "?0"}),
+)
+
+
+def test_every_identifier_of_another_is_as_unknown_as_none(tenants: Tenants) -> None:
+    """Every call, several bodies, every set and evaluation in every state: the same answer byte by byte."""
+    asked = 0
+    for method, name in operations():
+        for mark, own in (("{keys}", tenants.sets), ("{job}", tenants.jobs)):
+            for identifier in own if mark in name else ():
+                for body, headers in BODIES:
+                    for query in ("", "?offset=1000"):
+                        real, never = (
+                            tenants.ask(method, name.replace(mark, each) + query, body, **headers)
+                            for each in (identifier, NEVER)
+                        )
+                        assert real == never, (method, name, query)
+                        assert real[0] in (400, 404, 413), (method, name, real)
+                        asked += 1
+    assert asked > 300
+    # And nothing of it has changed.
+    for identifier, received in zip(tenants.sets[:2], (0, 1000), strict=True):
+        status, data, _ = tenants.ask("GET", f"/v1/keys/{identifier}", None, "a")
+        assert (status, json.loads(data)["received"]) == (200, received)
+    assert json.loads(tenants.ask("GET", f"/v1/keys/{tenants.sets[2]}", None, "a")[1])["ready"]
+    assert [tenants.service.jobs.get(job).state for job in tenants.jobs] == ["waiting"] * 3
+
+
+def test_names_of_objects_and_ways_around_lead_to_nothing(tenants: Tenants) -> None:
+    """Objects by their names, folders above, other cases, other encodings, prefixes, and random changes."""
+    chance = random.Random(5)
+    (whole,) = [name for name in tenants.objects if tenants.sets[2] in name]
+    tries = [
+        *tenants.objects,
+        whole,
+        f"../{drawer('a')}/{tenants.sets[2]}",
+        f"{drawer('a')}/{tenants.sets[2]}",
+        tenants.sets[2].upper(),
+        tenants.sets[2] + "\0",
+        tenants.sets[2] + " ",
+        tenants.sets[2][:31],
+        tenants.sets[2] + "0",
+        "*",
+        "%",
+        "' or '1'='1",
+    ]
+    for _ in range(100):
+        place = chance.randrange(32)
+        tries.append(
+            tenants.sets[2][:place] + chance.choice("0123456789abcdef") + tenants.sets[2][place + 1 :]
+        )
+    for each in tries:
+        for path in (f"/v1/keys/{quote(each, safe='')}", f"/v1/jobs/{quote(each, safe='')}/result"):
+            assert tenants.ask("GET", path, None)[0] == 404, each
+
+
+def test_nothing_of_another_is_counted(tenants: Tenants) -> None:
+    status, data, _ = tenants.ask("GET", "/v1/keys", None)
+    assert (status, json.loads(data)) == (200, {"keys": []})
+    assert tenants.ask("GET", "/metrics", None)[0] == 403
+    assert tenants.ask("GET", "/admin", None)[0] == 403
+    assert len(json.loads(tenants.ask("GET", "/v1/keys", None, "a")[1])["keys"]) == 3
+
+
+def test_places_of_one_tenant_are_not_those_of_another(thin: Model, key_file: Path, place: Place) -> None:
+    """How many sets there are of others was told by how many more there may be, and they made room."""
+    data, store = key_file.read_bytes(), Store(place, thin, capacity=2)
+    own = [store.create(store.first, "a") for _ in range(2)]
+    for made in own:
+        receive(store, made, 0, 1000, data[:1000])
+        made.moved -= 1000.0
+    for _ in range(2):
+        receive(store, store.create(store.first, "b"), 0, 1000, data[:1000])
+    with pytest.raises(BusyError):
+        store.begin(store.create(store.first, "b"), 0, 1000)
+    assert [store.get(made.identifier, "a").received for made in own] == [1000, 1000]
+
+
+def test_keys_of_a_retired_configuration_are_unknown_to_others(
+    thin: Model, full: Model, place: Place
+) -> None:
+    """They were told 410, and so that there are such keys."""
+    made = Store(place, thin).create(thin.manifest.hash, "a")
+    after = Store(place, full)
+    with pytest.raises(RetiredError):
+        after.get(made.identifier, "a")
+    for tenant in ("b", ""):
+        with pytest.raises(UnknownKeysError) as refused:
+            after.get(made.identifier, tenant)
+        with pytest.raises(UnknownKeysError) as never:
+            after.get(NEVER, tenant)
+        assert str(refused.value) == str(never.value)
+
+
+def test_an_answer_takes_as_long_for_what_another_has_as_for_nothing(tenants: Tenants) -> None:
+    """Of the order of microseconds both: half of many calls each are within a factor of three."""
+
+    def seconds(ask: Callable[[str, str], object], identifier: str, kind: type[Exception]) -> float:
+        start = time.perf_counter()
+        with pytest.raises(kind):
+            ask(identifier, "b")
+        return time.perf_counter() - start
+
+    cases: tuple[tuple[Callable[..., Any], str, type[Exception]], ...] = (
+        (tenants.service.keys, tenants.sets[2], UnknownKeysError),
+        (tenants.service.seen, tenants.sets[2], UnknownKeysError),
+        (tenants.service.job, tenants.jobs[0], UnknownJobError),
+        (tenants.service.result, tenants.jobs[0], UnknownJobError),
+    )
+    for ask, own, kind in cases:
+        # By turns, so that what else the machine does is the same for both.
+        pairs = [(seconds(ask, own, kind), seconds(ask, NEVER, kind)) for _ in range(400)]
+        real, never = (statistics.median(each) for each in zip(*pairs, strict=True))
+        assert 1 / 3 < real / never < 3, (ask, real, never)
