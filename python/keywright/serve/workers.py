@@ -41,7 +41,7 @@ def understand(answer: Mapping[str, Any], on_step: OnStep | None = None) -> dict
         error = refusal(0, {"error": answer["refused"]})
         if "unforeseen" in answer:
             error = UnforeseenError(str(error), answer["unforeseen"])
-        error.processor = float(answer["processor"])
+        error.processor = float(answer.get("processor", 0.0))
         raise error
     if "step" in answer and on_step is not None:
         on_step(int(answer["step"]))

@@ -60,9 +60,9 @@ def key_file(thin: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def storage_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+def storage_servers() -> Iterator[Servers]:
     """A PostgreSQL and an S3 server of all tests."""
-    with servers(tmp_path_factory.mktemp("servers")) as found:
+    with servers() as found:
         yield found
 
 

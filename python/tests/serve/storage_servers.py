@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -82,7 +83,7 @@ def free_port() -> int:
 
 
 def _await(port: int, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
@@ -102,50 +103,31 @@ def _user() -> str | None:
 
 
 @contextmanager
-def postgresql(folder: Path) -> Iterator[str]:
-    """A server of PostgreSQL in an empty folder; its address without the name of a database."""
+def postgresql() -> Iterator[str]:
+    """A server of PostgreSQL; its address without the name of a database."""
     if not POSTGRESQL:
         pytest.skip("there is no PostgreSQL: Debian has it in the package postgresql")
     pytest.importorskip("pg8000", reason="pip install 'keywright[storage]'")
-    programs, user, data = POSTGRESQL[-1], _user(), folder / "data"
-    data.mkdir(mode=0o700)
-    if user is not None:
-        for path in (folder, data):
-            shutil.chown(path, user)
-        # Folders of tests are for their owner alone.
-        for path in folder.parents:
-            if path.stat().st_uid == os.geteuid() and str(path) != path.root and not path.stat().st_mode & 1:
-                path.chmod(path.stat().st_mode | 0o011)
-    secret = folder / "secret"
-    secret.write_text(ENVIRONMENT["PGPASSWORD"])
-    secret.chmod(0o644)
-    subprocess.run(
-        [
-            programs / "initdb",
-            "-D",
-            data,
-            "-U",
-            "keywright",
-            "-A",
-            "scram-sha-256",
-            "-N",
-            f"--pwfile={secret}",
-        ],
-        check=True,
-        capture_output=True,
-        user=user,
-        cwd="/",
-    )
-    port = free_port()
-    options = ["-D", str(data), "-p", str(port), "-h", "127.0.0.1", "-k", ""]
-    with subprocess.Popen(
-        [programs / "postgres", *options], stderr=subprocess.DEVNULL, user=user, cwd="/"
-    ) as process:
-        try:
-            _await(port, process)
-            yield f"postgresql://keywright@127.0.0.1:{port}"
-        finally:
-            process.send_signal(signal.SIGINT)
+    programs, user, port = POSTGRESQL[-1], _user(), free_port()
+    # Not among pytest's folders, which are for the user of the tests alone.
+    with tempfile.TemporaryDirectory(prefix="keywright.postgresql.") as found:
+        folder = Path(found)
+        secret, data = folder / "secret", folder / "data"
+        secret.write_text(ENVIRONMENT["PGPASSWORD"])
+        if user is not None:
+            for path in (folder, secret):
+                shutil.chown(path, user)
+        form = ["-D", str(data), "-U", "keywright", "-A", "scram-sha-256", "-N", f"--pwfile={secret}"]
+        subprocess.run([str(programs / "initdb"), *form], check=True, capture_output=True, user=user, cwd="/")
+        options = ["-D", str(data), "-p", str(port), "-h", "127.0.0.1", "-k", ""]
+        with subprocess.Popen(
+            [str(programs / "postgres"), *options], stderr=subprocess.DEVNULL, user=user, cwd="/"
+        ) as process:
+            try:
+                _await(port, process)
+                yield f"postgresql://keywright@127.0.0.1:{port}"
+            finally:
+                process.send_signal(signal.SIGINT)
 
 
 @contextmanager
@@ -164,9 +146,9 @@ def s3() -> Iterator[str]:
 
 
 @contextmanager
-def servers(folder: Path) -> Iterator[Servers]:
+def servers() -> Iterator[Servers]:
     """Both."""
-    with postgresql(folder) as database, s3() as endpoint:
+    with postgresql() as database, s3() as endpoint:
         yield Servers(endpoint, database)
 
 

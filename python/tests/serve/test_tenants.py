@@ -95,7 +95,7 @@ def test_every_identifier_of_another_is_as_unknown_as_none(tenants: Tenants) -> 
                         assert real == never, (method, name, query)
                         assert real[0] in (400, 404, 413), (method, name, real)
                         asked += 1
-    assert asked > 300
+    assert asked > 250
     # And nothing of it has changed.
     for identifier, received in zip(tenants.sets[:2], (0, 1000), strict=True):
         status, data, _ = tenants.ask("GET", f"/v1/keys/{identifier}", None, "a")
