@@ -5,12 +5,14 @@
 //! has no memory for an allocation, which is then made there. Buffers raise from the time on at which half of it is in use.
 //!
 //! # Invariant
-//! The state is the number of allocations in the region, and the bytes up to the end of the last one. Both change in
-//! one step. While there are allocations, those bytes only grow, so none of them overlap.
+//! A block of the region has a power of two of bytes. It is an allocation's, or in the list of free blocks of its size, or
+//! behind the end of those that were ever made. Whoever holds the lock changes this, and nobody else.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::cell::UnsafeCell;
+use std::hint;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use crate::OutOfMemory;
 
@@ -22,8 +24,86 @@ const LAYOUT: Layout = match Layout::from_size_align(BYTES, 4096) {
 
 /// The region, of [`LAYOUT`], or null. It is never given back.
 static REGION: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
-/// Allocations in the region above 32 bits of the bytes in use.
-static STATE: AtomicU64 = AtomicU64::new(0);
+/// Bytes of the region that are in use.
+static USED: AtomicUsize = AtomicUsize::new(0);
+/// What the lock protects.
+static BLOCKS: Lock = Lock { held: AtomicBool::new(false), blocks: UnsafeCell::new(Blocks::new()) };
+
+/// Logarithm of the bytes of the least block, which has room for a pointer.
+const LEAST: u32 = 4;
+/// One more than that of the region.
+const CLASSES: usize = BYTES.trailing_zeros() as usize + 1;
+/// A lock that is held for longer was held when this process was forked, or its holder waits for a processor.
+const PATIENCE: usize = 1 << 24;
+
+struct Blocks {
+    /// The first free block of each size; in it is where the next one is.
+    free: [*mut u8; CLASSES],
+    /// Offset of the end of those that were ever made.
+    end: usize,
+}
+
+impl Blocks {
+    const fn new() -> Self {
+        Self { free: [ptr::null_mut(); CLASSES], end: 0 }
+    }
+
+    fn take(&mut self, region: NonNull<u8>, class: usize) -> *mut u8 {
+        let first = self.free[class];
+        if !first.is_null() {
+            // SAFETY: a free block is in the region, aligned to at least 16 bytes, and has the next one's place in it.
+            self.free[class] = unsafe { first.cast::<*mut u8>().read() };
+            return first;
+        }
+        let bytes = 1 << class;
+        let start = self.end.next_multiple_of(bytes.min(LAYOUT.align()));
+        if start + bytes > BYTES {
+            return ptr::null_mut();
+        }
+        self.end = start + bytes;
+        // SAFETY: the offset is inside of the region.
+        unsafe { region.as_ptr().add(start) }
+    }
+
+    fn give_back(&mut self, old: *mut u8, class: usize) {
+        // SAFETY: the block is free from now on; it has room for a pointer and is aligned to one.
+        unsafe { old.cast::<*mut u8>().write(self.free[class]) };
+        self.free[class] = old;
+    }
+}
+
+/// Waits by turning, as a lock of the operating system may allocate.
+struct Lock {
+    held: AtomicBool,
+    blocks: UnsafeCell<Blocks>,
+}
+
+// SAFETY: only the holder of the lock reaches the blocks.
+unsafe impl Sync for Lock {}
+
+impl Lock {
+    /// Nothing if the lock cannot be had.
+    fn with<T>(&self, work: impl FnOnce(&mut Blocks) -> T) -> Option<T> {
+        for turn in 0..PATIENCE {
+            if self.held.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                // SAFETY: the lock is held by this thread, and `work` does not ask for it.
+                let done = work(unsafe { &mut *self.blocks.get() });
+                self.held.store(false, Ordering::Release);
+                return Some(done);
+            }
+            if turn % 64 == 63 {
+                std::thread::yield_now();
+            }
+            hint::spin_loop();
+        }
+        None
+    }
+}
+
+/// Logarithm of the bytes of a block for this layout.
+fn class(layout: Layout) -> usize {
+    layout.size().max(layout.align()).max(1 << LEAST).next_power_of_two().trailing_zeros() as usize
+}
 
 /// The system's allocator with a reserve behind it, for `#[global_allocator]`.
 #[derive(Debug, Clone, Copy)]
@@ -57,32 +137,28 @@ impl Reserve {
     /// Memory in the region, or null.
     #[cold]
     fn take(layout: Layout) -> *mut u8 {
-        let region = REGION.load(Ordering::Acquire);
-        if region.is_null() || layout.align() > LAYOUT.align() {
+        let Some(region) = NonNull::new(REGION.load(Ordering::Acquire)) else { return ptr::null_mut() };
+        let class = class(layout);
+        if class >= CLASSES || layout.align() > LAYOUT.align() {
             return ptr::null_mut();
         }
-        let mut start = 0;
-        let taken = STATE.fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| {
-            let (count, used) = (state >> 32, (state & u64::from(u32::MAX)) as usize);
-            start = used.next_multiple_of(layout.align());
-            let end = start.checked_add(layout.size()).filter(|&end| end <= BYTES)?;
-            Some((count + 1) << 32 | end as u64)
-        });
-        match taken {
-            // SAFETY: the offset is inside of the region.
-            Ok(_) => unsafe { region.add(start) },
-            Err(_) => ptr::null_mut(),
+        let taken = BLOCKS.with(|blocks| blocks.take(region, class)).unwrap_or(ptr::null_mut());
+        if !taken.is_null() {
+            USED.fetch_add(1 << class, Ordering::AcqRel);
         }
+        taken
     }
 
     /// Whether memory is the region's; if so, it is free from now on.
-    fn give_back(old: *mut u8) -> bool {
+    fn give_back(old: *mut u8, layout: Layout) -> bool {
         if !in_region(old) {
             return false;
         }
-        let _ = STATE.fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| {
-            Some(if state >> 32 == 1 { 0 } else { state - (1 << 32) })
-        });
+        let class = class(layout);
+        // Without the lock the block is lost.
+        if BLOCKS.with(|blocks| blocks.give_back(old, class)).is_some() {
+            USED.fetch_sub(1 << class, Ordering::AcqRel);
+        }
         true
     }
 }
@@ -94,7 +170,7 @@ fn in_region(place: *mut u8) -> bool {
 
 /// Whether half of the reserve is in use.
 pub(crate) fn is_low() -> bool {
-    (STATE.load(Ordering::Acquire) & u64::from(u32::MAX)) as usize > BYTES / 2
+    USED.load(Ordering::Acquire) > BYTES / 2
 }
 
 // SAFETY: memory is the system allocator's, or a part of the region that no other allocation has; nothing here unwinds.
@@ -140,7 +216,7 @@ unsafe impl GlobalAlloc for Reserve {
     }
 
     unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
-        if !Self::give_back(old) {
+        if !Self::give_back(old, layout) {
             // SAFETY: the caller's promise: it is the system's, as it is not the region's.
             unsafe { System.dealloc(old, layout) };
         }
