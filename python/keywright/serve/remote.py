@@ -43,7 +43,7 @@ from keywright.nn.compiled.storage import digest
 from keywright.nn.run.checking import run_clear
 from keywright.nn.run.guard import guard
 
-from . import framing
+from . import framing, parts
 from .errors import (
     BadRequestError,
     BusyError,
@@ -56,22 +56,19 @@ from .errors import (
     UnknownJobError,
     UnknownKeysError,
     UnreachableError,
-    WrongOffsetError,
     refusal,
 )
 from .manifest import MAX_BYTES, Manifest
 from .spot_checks import Request, SpotChecks, answers
 
 MAX_JSON = 1 << 20
-PIECE_BYTES = 4 << 20
 TIMEOUT_S = 60.0
 POLL_S = 0.05
 RENEWALS = 2
 """How often keys are made anew for a server that does not have them any more."""
 
 RETRIES = 5
-"""How often an upload goes on after a connection that broke, without a byte of progress in between, and how
-often another request is made again."""
+"""How often a request is made again."""
 
 Progress = Callable[[int, int], object]
 Answer = TypeVar("Answer")
@@ -305,30 +302,9 @@ class Session:
         if self._identifier is None:
             entry = self.remote.ask("POST", "/v1/keys", {"model": self.manifest.hash})
             self._identifier = _text(entry, "keys")
-        received, failures = self._received(), 0
-        with path.open("rb") as file:
-            while received < total:
-                file.seek(received)
-                piece = file.read(PIECE_BYTES)
-                before = received
-                try:
-                    entry = self.remote.send("PUT", f"/v1/keys/{self._identifier}?offset={received}", piece)
-                    received = _count(entry, "received", total)
-                except WrongOffsetError as error:
-                    received = min(error.received, total)
-                except (UnreachableError, BusyError):
-                    if failures >= RETRIES:
-                        raise
-                    time.sleep(POLL_S * 2**failures)
-                    with contextlib.suppress(UnreachableError):
-                        received = self._received()
-                failures = 0 if received > before else failures + 1
-                if failures > RETRIES:
-                    raise InvalidReplyError(f"the server takes no byte after {received} of {total}")
-                if progress is not None:
-                    progress(received, total)
-        # Of many keys the check takes longer than a request.
         keys = f"/v1/keys/{self._identifier}"
+        parts.send_file(self.remote, keys, path, progress)
+        # Of many keys the check takes longer than a request.
         while _persist(lambda: self.remote.ask("GET", keys)).get("ready") is not True:
             time.sleep(POLL_S)
         path.unlink()
@@ -448,10 +424,6 @@ class Session:
                 self.remote.ask("DELETE", f"/v1/keys/{self._identifier}")
             self._identifier = None
         self._folder.cleanup()
-
-    def _received(self) -> int:
-        entry = self.remote.ask("GET", f"/v1/keys/{self._identifier}")
-        return _count(entry, "received", self.manifest.key_bytes)
 
     def _encrypt(self, batch: NDArray[np.float64], places: range | None = None) -> list[bytes]:
         manifest = self.manifest

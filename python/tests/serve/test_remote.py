@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 from keywright import nn
 from keywright.nn.run.checking import run_clear
-from keywright.serve import Model, RemoteModel, ServeError, Server, Service, framing
+from keywright.serve import Model, RemoteModel, ServeError, Server, Service, framing, parts
 from keywright.serve.app import MAX_PIECE
 from keywright.serve.errors import (
     BadRequestError,
@@ -39,7 +39,7 @@ from keywright.serve.errors import (
     refusal,
 )
 from keywright.serve.manifest import MAX_BYTES
-from keywright.serve.remote import PIECE_BYTES
+from keywright.serve.parts import PART_BYTES
 from keywright.serve.workers import Worker
 from onnx import helper
 from tests.serve.network import INPUTS, WORKERS, listening, make_full, make_thin, network
@@ -56,7 +56,7 @@ def browser_bytes(file: str, name: str) -> int:
 
 
 def test_no_client_sends_longer_pieces_than_the_server_takes() -> None:
-    assert PIECE_BYTES <= MAX_PIECE
+    assert PART_BYTES <= MAX_PIECE
     assert browser_bytes("server.ts", "PIECE") <= MAX_PIECE
 
 
@@ -122,7 +122,10 @@ def test_samples_of_a_client_share_ciphertexts(tmp_path: Path, make: Callable[..
     assert all(total == 2 * service.model.steps for _, total in steps)
 
 
-def test_an_upload_goes_on_after_the_server_was_away(tmp_path: Path, sample: Sample) -> None:
+def test_an_upload_goes_on_after_the_server_was_away(
+    tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "PART_BYTES", 1 << 18)
     first = Service(make_thin(), tmp_path, workers=WORKERS)
     with listening(first) as server:
         port = server.server_address[1]
@@ -136,7 +139,7 @@ def test_an_upload_goes_on_after_the_server_was_away(tmp_path: Path, sample: Sam
     with listening(second, port):
         received: list[int] = []
         session.upload_keys(lambda done, total: received.append(done))
-        assert received[0] > 4 << 20
+        assert received[0] >= 2 << 18
         assert np.isfinite(session.infer(sample)).all()
         session.close()
     second.close()

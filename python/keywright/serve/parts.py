@@ -1,0 +1,117 @@
+"""A key set on its way to a server: in parts, several at once, to where bytes are missing."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import Protocol
+
+from .errors import BusyError, InvalidReplyError, UnreachableError, WrongOffsetError
+
+PART_BYTES = 4 << 20
+IN_FLIGHT = 3
+"""Parts on their way at a time, each on a connection of its own: the others hide a round trip of one."""
+
+RETRIES = 5
+"""How often an upload goes on after a connection that broke, without a byte of progress in between."""
+
+PAUSE_S = 0.05
+MOST_HOLES = 1024
+
+Progress = Callable[[int, int], object]
+Stretch = tuple[int, int]
+"""Where bytes begin and end."""
+
+
+class Remote(Protocol):
+    """Makes requests."""
+
+    def ask(self, method: str, path: str) -> Mapping[str, object]:
+        """One without a body."""
+
+    def send(self, method: str, path: str, body: bytes) -> Mapping[str, object]:
+        """One whose body is bytes."""
+
+
+def send_file(remote: Remote, keys: str, path: Path, progress: Progress | None) -> None:
+    """Send what the server has not.
+
+    Args:
+        remote: the server.
+        keys: path of the key set there.
+        path: of the key set here.
+        progress: called with bytes that have come and bytes in all.
+
+    Raises:
+        UnreachableError, BusyError: the server stays away, or has no room.
+        InvalidReplyError: it takes no more bytes, or does not say which are missing.
+        ServeError: what it refuses.
+    """
+    total, failures = path.stat().st_size, 0
+    missing = _missing(remote, keys, total)
+    while missing:
+        before, broken = _size(missing), None
+        try:
+            _send_parts(remote, keys, path, missing, progress, total)
+        except (UnreachableError, BusyError, WrongOffsetError) as error:
+            broken = error
+            time.sleep(PAUSE_S * 2**failures)
+        with contextlib.suppress(UnreachableError):
+            missing = _missing(remote, keys, total)
+        failures = 0 if _size(missing) < before else failures + 1
+        if failures > RETRIES:
+            if broken is not None and not isinstance(broken, WrongOffsetError):
+                raise broken
+            raise InvalidReplyError(f"the server takes no more than {total - before} of {total} bytes")
+
+
+def _send_parts(
+    remote: Remote,
+    keys: str,
+    path: Path,
+    missing: Sequence[Stretch],
+    progress: Progress | None,
+    total: int,
+) -> None:
+    """Send stretches, until one of their parts fails."""
+
+    def send(part: Stretch) -> int:
+        begin, end = part
+        with path.open("rb") as file:
+            file.seek(begin)
+            remote.send("PUT", f"{keys}/parts?offset={begin}", file.read(end - begin))
+        return end - begin
+
+    done, pool = total - _size(missing), ThreadPoolExecutor(IN_FLIGHT)
+    try:
+        for sent in as_completed([pool.submit(send, part) for part in _parts(missing)]):
+            done += sent.result()
+            if progress is not None:
+                progress(done, total)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _parts(missing: Sequence[Stretch]) -> Iterator[Stretch]:
+    for begin, end in missing:
+        for place in range(begin, end, PART_BYTES):
+            yield place, min(end, place + PART_BYTES)
+
+
+def _size(missing: Sequence[Stretch]) -> int:
+    return sum(end - begin for begin, end in missing)
+
+
+def _missing(remote: Remote, keys: str, total: int) -> list[Stretch]:
+    """What has not come, in order."""
+    found, last = remote.ask("GET", keys).get("missing"), 0
+    stretches: list[Stretch] = []
+    for stretch in found if isinstance(found, list) and len(found) <= MOST_HOLES else [None]:
+        match stretch:
+            case [int(begin), int(end)] if last <= begin < end <= total:
+                stretches.append((begin, end))
+                last = end
+            case _:
+                raise InvalidReplyError("the server does not say which bytes of the keys are missing")
+    return stretches
