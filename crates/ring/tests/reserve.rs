@@ -1,5 +1,6 @@
 //! A process without memory ends its work with an error, whatever allocation was the first to fail.
 #![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::LinkedList;
 use std::env;
