@@ -26,6 +26,9 @@ mod process;
 mod reserve;
 mod ring;
 pub mod sampling;
+#[cfg(feature = "std")]
+#[cfg_attr(not(target_os = "linux"), path = "unshared.rs")]
+mod shared;
 
 pub use automorphism::{Automorphism, galois_inverse, rotation_element};
 pub use backend::{Backend, BackendKind};
@@ -44,3 +47,5 @@ pub use process::Process;
 #[cfg(feature = "std")]
 pub use reserve::Reserve;
 pub use ring::{MAX_LOG_N, MIN_LOG_N, Ring};
+#[cfg(feature = "std")]
+pub use shared::{SharedFile, SharedWords, SharedWriter};

@@ -35,9 +35,9 @@ pub use encryption::{
 pub use error::RlweError;
 pub use identity::KeyIdentity;
 pub use keys::{
-    EvaluationKeys, Hop, KeyElement, KeyGenerator, KeyLayout, KeyRoutes, KeySequence, KeySource, KeySpec,
-    KeyUse, LoadedKey, PUBLIC_KEY_STREAM, PublicKey, Route, SecretDistribution, SecretKey, ServedHop,
-    StoredKey, SwitchingKey, SwitchingKeys, UniformPart, stream_id,
+    EvaluationKeys, Hop, KeyElement, KeyGenerator, KeyLayout, KeyRoutes, KeyRow, KeySequence, KeySource,
+    KeySpec, KeyUse, LoadedKey, PUBLIC_KEY_STREAM, PublicKey, Route, SecretDistribution, SecretKey,
+    ServedHop, StoredKey, SwitchingKey, SwitchingKeys, UniformPart, stream_id,
 };
 pub use parallel::{MAX_THREADS, for_each_index, for_each_item, join, threads};
 pub use parameters::{Parameters, ParametersLiteral, Security};

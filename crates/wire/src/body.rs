@@ -50,7 +50,16 @@ impl<W: Write> BodyWriter<W> {
         poly: &Poly<D>,
         moduli: impl Iterator<Item = &'m Modulus>,
     ) -> Result<(), WireError> {
-        poly.limbs().zip(moduli).try_for_each(|(limb, modulus)| self.limb(modulus, limb))
+        self.limbs(poly.limbs(), moduli)
+    }
+
+    /// Packs the limbs of a polynomial, which belong to the given primes.
+    pub(crate) fn limbs<'l, 'm>(
+        &mut self,
+        limbs: impl Iterator<Item = &'l [u64]>,
+        moduli: impl Iterator<Item = &'m Modulus>,
+    ) -> Result<(), WireError> {
+        limbs.zip(moduli).try_for_each(|(limb, modulus)| self.limb(modulus, limb))
     }
 
     /// Writes the checksum.

@@ -56,7 +56,9 @@ pub use ckks::{CkksCiphertextDescriptor, CkksSeededDescriptor, MessageDescriptor
 pub use error::WireError;
 pub use file::AtomicFile;
 pub use inspect::{Content, Info, inspect, ring_of};
-pub use key_set::{KeyEntry, KeySetFile, KeySetLoader, KeySetReader, KeySetWriter};
+pub use key_set::{
+    KeyEntry, KeySetFile, KeySetLoader, KeySetReader, KeySetWriter, KeySharing, SharedKeyLoader, shared_keys,
+};
 pub use keywright_frame::{
     CiphertextDescriptor, FORMAT_VERSION, Fingerprint, FrameError, Identity, KeyDescriptor, Kind, MAGIC,
     MAX_DESCRIPTOR_BYTES, MAX_EXTRA_PRIMES, MAX_KEY_ENTRY_BYTES, MAX_KEYS, SeededDescriptor,

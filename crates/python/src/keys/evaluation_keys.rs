@@ -1,10 +1,13 @@
+use std::io;
+use std::os::fd::IntoRawFd;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use keywright_ring::SharedFile;
 use keywright_rlwe::derive::{DEFAULT_HOPS, DerivationPlan, DerivedKeys};
 use keywright_rlwe::residency::{KeyLoader, KeyStore, Loaders};
 use keywright_rlwe::{EvaluationKeys, Hop, KeyRoutes, Route, threads};
-use keywright_wire::{KeySetLoader, Wire};
+use keywright_wire::{KeySetLoader, KeySharing, SharedKeyLoader, Wire, WireError, shared_keys};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyIterator, PyList};
 
@@ -26,6 +29,8 @@ pub(crate) struct PyEvaluationKeys {
     keys: RwLock<Arc<EvaluationKeys>>,
     /// Where the keys are read from when they are used, if they are not all in memory.
     store: Option<Arc<KeyStore>>,
+    /// The shared memory that they are read into.
+    sharing: Option<Arc<KeySharing>>,
 }
 
 /// A group's level, the Galois elements that are needed, and the hops that make them.
@@ -33,7 +38,7 @@ type PyRoute<'py> = (usize, Vec<u64>, Vec<(u64, u64, PyRef<'py, PyKeySpec>)>);
 
 impl PyEvaluationKeys {
     pub(crate) fn new(parameters: KeyParameters, keys: EvaluationKeys) -> Self {
-        Self { parameters, keys: RwLock::new(Arc::new(keys)), store: None }
+        Self { parameters, keys: RwLock::new(Arc::new(keys)), store: None, sharing: None }
     }
 
     /// Computes with the keys as they are now. Operations with keys of one store are done one at a time: on the threads
@@ -140,7 +145,8 @@ impl PyEvaluationKeys {
         let relinearizations = relinearizations.into_iter().map(|(level, key)| (level, key.spec.clone()));
         let routes = KeyRoutes::new(self.parameters.rlwe(), routes, relinearizations)?;
         let keys = (*self.snapshot()).clone().with_routes(Arc::new(routes))?;
-        Ok(Self { store: self.store.clone(), ..Self::new(self.parameters.clone(), keys) })
+        let (store, sharing) = (self.store.clone(), self.sharing.clone());
+        Ok(Self { store, sharing, ..Self::new(self.parameters.clone(), keys) })
     }
 
     /// Keys of which at most `memory` bytes are in memory at a time: those of a file, which are read, and those that are derived from master
@@ -189,6 +195,72 @@ impl PyEvaluationKeys {
         })?;
         let keys = store.keys(rlwe)?;
         Ok(Self { store: Some(store), ..Self::new(parameters.clone(), keys) })
+    }
+
+    /// The keys of a file, read in the order in which a program uses them, into memory that other processes can map: see `share`. Operations
+    /// begin with the first of them and wait for the others; a thread reads meanwhile.
+    ///
+    /// Args:
+    ///     path: a file of `save` or `KeyGenerator.save_evaluation_keys`.
+    ///     steps: the keys that each step of the program uses, in order. Other keys are read after them.
+    ///
+    /// Raises:
+    ///     FormatError, MixedParametersError: as of `from_bytes`, for the head; for a key, of the operation that uses it.
+    ///     OSError: the file cannot be read, or the system has no such memory: Linux has.
+    #[staticmethod]
+    fn load_shared(
+        py: Python<'_>,
+        path: PathBuf,
+        parameters: KeyParameters,
+        steps: Vec<Vec<PyRef<'_, PyKeySpec>>>,
+    ) -> Result<Self, Failure> {
+        let mut steps: Vec<Vec<_>> =
+            steps.iter().map(|step| step.iter().map(|key| key.spec.clone()).collect()).collect();
+        let rlwe = parameters.rlwe();
+        let (store, sharing) = compute(py, || -> Result<_, Failure> {
+            let read = KeySetLoader::open(&path, rlwe).map_err(file(&path))?;
+            steps.push(read.layouts().iter().map(|layout| layout.spec.clone()).collect());
+            let bytes = read.layouts().iter().map(|layout| layout.bytes).sum();
+            let loader = SharedKeyLoader::new(read, rlwe)?;
+            let sharing = loader.sharing();
+            Ok((Arc::new(KeyStore::new(loader, &steps, bytes)?), sharing))
+        })?;
+        let keys = store.keys(rlwe)?;
+        let (store, sharing) = (Some(store), Some(sharing));
+        Ok(Self { store, sharing, ..Self::new(parameters.clone(), keys) })
+    }
+
+    /// Waits until all keys of `load_shared` have been read, and gives a descriptor of their memory, which nobody can write to any more; the
+    /// caller closes it. Other processes of this machine that are given it map the same memory: `open_shared`.
+    ///
+    /// Raises:
+    ///     OSError: a key cannot be read, or the keys are not those of `load_shared`.
+    fn share(&self, py: Python<'_>) -> Result<i32, Failure> {
+        let Some(sharing) = &self.sharing else {
+            let error = io::Error::new(io::ErrorKind::InvalidInput, "only keys of load_shared are shared");
+            return Err(WireError::Io(error).into());
+        };
+        py.detach(|| {
+            let mut raised = Ok(());
+            let file = sharing.wait(|| {
+                raised = signals();
+                raised.is_err()
+            });
+            raised?;
+            Ok(file?.into_descriptor().into_raw_fd())
+        })
+    }
+
+    /// The keys in the memory of a descriptor of `share`, which the caller may close: they stay mapped while this is there.
+    ///
+    /// Raises:
+    ///     OSError: it is not a descriptor of such memory.
+    ///     FormatError, MixedParametersError: as of `from_bytes`.
+    #[staticmethod]
+    fn open_shared(py: Python<'_>, descriptor: i32, parameters: KeyParameters) -> Result<Self, Failure> {
+        let rlwe = parameters.rlwe();
+        let keys = compute(py, || shared_keys(&SharedFile::of_descriptor(descriptor)?, rlwe))?;
+        Ok(Self::new(parameters.clone(), keys))
     }
 
     /// Of keys that are streamed, what was done so far: "loads" of keys, by reading or deriving, those "ahead" of their use, their "bytes", "peak_bytes" in

@@ -164,9 +164,9 @@ impl KeyFamily {
     ) -> Result<(Option<Node>, Option<SwitchingKey>), RlweError> {
         let (element, variance) = (child.step.element, child.variance);
         let identity = child.master.key.identity();
-        let key = |b, a| {
+        let key = |b: Vec<Poly<Evaluation>>, a: Vec<Poly<Evaluation>>| {
             let spec = KeySpec { element: KeyElement::Galois(element), ..self.spec.clone() };
-            let uniform = UniformPart::Stored(a);
+            let uniform = UniformPart::stored(a);
             let key = SwitchingKey::from_parts(parameters.evaluation(), identity, spec, b, uniform)?;
             Ok::<_, RlweError>(key.with_error_variance(variance))
         };

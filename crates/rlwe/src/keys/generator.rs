@@ -185,7 +185,7 @@ impl<'s> KeyGenerator<'s> {
         });
         drop((b_limbs, a_limbs));
         self.rng.require_operation()?;
-        let uniform = if spec.seeded { UniformPart::Seeded(seed) } else { UniformPart::Stored(a) };
+        let uniform = if spec.seeded { UniformPart::Seeded(seed) } else { UniformPart::stored(a) };
         SwitchingKey::from_parts(parameters, self.secret.identity(), spec.clone(), b, uniform)
     }
 }

@@ -4,17 +4,24 @@ use core::fmt;
 use core::ops::Range;
 
 use keywright_ring::backend::UniformRow;
-use keywright_ring::{Evaluation, Poly, Seed, StreamId};
+use keywright_ring::{Poly, Seed, StreamId};
 
-use crate::{KeyElement, KeyIdentity, KeyLayout, KeySpec, Parameters, RlweError};
+use crate::{KeyElement, KeyIdentity, KeyLayout, KeyRow, KeySpec, Parameters, RlweError};
 
 /// The uniform half of a key.
 #[derive(Clone)]
 pub enum UniformPart {
     /// One polynomial per digit, over the key's primes.
-    Stored(Vec<Poly<Evaluation>>),
+    Stored(Vec<KeyRow>),
     /// Expanded from a seed where it is used; never in memory as a whole.
     Seeded(Seed),
+}
+
+impl UniformPart {
+    /// Polynomials, one per digit.
+    pub fn stored(rows: impl IntoIterator<Item = impl Into<KeyRow>>) -> Self {
+        Self::Stored(rows.into_iter().map(Into::into).collect())
+    }
 }
 
 /// A switching key: `dnum` rows `(b_j, a_j)` with `b_j = -a_j s + e_j + P g_j s'`.
@@ -26,7 +33,7 @@ pub enum UniformPart {
 pub struct SwitchingKey {
     parameters: Parameters,
     layout: Arc<KeyLayout>,
-    b: Vec<Poly<Evaluation>>,
+    b: Vec<KeyRow>,
     a: UniformPart,
 }
 
@@ -59,14 +66,15 @@ impl SwitchingKey {
         parameters: &Parameters,
         identity: KeyIdentity,
         spec: KeySpec,
-        b: Vec<Poly<Evaluation>>,
+        b: Vec<impl Into<KeyRow>>,
         a: UniformPart,
     ) -> Result<Self, RlweError> {
         let layout = KeyLayout { identity, ..KeyLayout::new(parameters, spec)? };
+        let b: Vec<KeyRow> = b.into_iter().map(Into::into).collect();
         let KeyLayout { spec, digits, .. } = &layout;
         let parameters = parameters.ring_named(spec.subring)?;
         let limbs = spec.level + 1 + spec.special.len();
-        let stored: &[Poly<Evaluation>] = match &a {
+        let stored: &[KeyRow] = match &a {
             UniformPart::Stored(rows) => rows,
             UniformPart::Seeded(_) => &[],
         };
@@ -135,7 +143,7 @@ impl SwitchingKey {
     }
 
     /// Rows of the half that depends on the secrets, over [`KeySpec::primes`].
-    pub fn b_rows(&self) -> &[Poly<Evaluation>] {
+    pub fn b_rows(&self) -> &[KeyRow] {
         &self.b
     }
 
@@ -190,14 +198,14 @@ impl SwitchingKey {
             ..KeyLayout::new(&self.parameters, KeySpec { level, ..self.layout.spec.clone() })?
         };
         let KeyLayout { spec, digits, .. } = &layout;
-        let cut = |rows: &[Poly<Evaluation>]| -> Vec<Poly<Evaluation>> {
+        let cut = |rows: &[KeyRow]| -> Vec<KeyRow> {
             rows[..digits.len()]
                 .iter()
                 .map(|row| {
                     let mut out = Poly::unspecified(row.n(), level + 1 + spec.special.len());
                     let kept = (0..=level).chain(self.layout.spec.level + 1..row.limb_count());
                     out.limbs_mut().zip(kept).for_each(|(limb, i)| limb.copy_from_slice(row.limb(i)));
-                    out
+                    out.into()
                 })
                 .collect()
         };

@@ -8,6 +8,7 @@ mod directory;
 mod file;
 mod loader;
 mod reader;
+mod shared;
 mod writer;
 
 use std::io::{Read, Write};
@@ -19,6 +20,7 @@ pub use directory::KeyEntry;
 pub use file::KeySetFile;
 pub use loader::KeySetLoader;
 pub use reader::KeySetReader;
+pub use shared::{KeySharing, SharedKeyLoader, shared_keys};
 pub use writer::KeySetWriter;
 
 use crate::body::{BodyReader, BodyWriter};

@@ -1,8 +1,8 @@
 use std::io::{Read, Write};
 
 use keywright_frame::KeyDescriptor;
-use keywright_ring::{Modulus, Poly};
-use keywright_rlwe::{KeyIdentity, KeyLayout, KeySpec, Parameters, SwitchingKey, UniformPart};
+use keywright_ring::Modulus;
+use keywright_rlwe::{KeyIdentity, KeyLayout, KeyRow, KeySpec, Parameters, SwitchingKey, UniformPart};
 
 use super::poly_len;
 use crate::body::{BodyReader, BodyWriter};
@@ -66,14 +66,14 @@ impl Record for SwitchingKey {
         parameters: &Parameters,
     ) -> Result<(), WireError> {
         let moduli = key_moduli(self.spec(), parameters.ring_named(self.spec().subring)?);
-        let stored: &[Poly<_>] = match self.uniform() {
+        let stored: &[KeyRow] = match self.uniform() {
             UniformPart::Stored(rows) => rows,
             UniformPart::Seeded(_) => &[],
         };
         for (j, b) in self.b_rows().iter().enumerate() {
-            body.poly(b, moduli.iter().copied())?;
+            body.limbs(b.limbs(), moduli.iter().copied())?;
             if let Some(a) = stored.get(j) {
-                body.poly(a, moduli.iter().copied())?;
+                body.limbs(a.limbs(), moduli.iter().copied())?;
             }
         }
         Ok(())
@@ -93,7 +93,7 @@ impl Record for SwitchingKey {
                 a.push(body.poly(ring.n(), moduli.iter().copied())?);
             }
         }
-        let uniform = descriptor.seed.map_or(UniformPart::Stored(a), UniformPart::Seeded);
+        let uniform = descriptor.seed.map_or_else(|| UniformPart::stored(a), UniformPart::Seeded);
         Ok(Self::from_parts(parameters, body.key(), descriptor.spec, b, uniform)?)
     }
 }
