@@ -1230,6 +1230,36 @@ class EvaluationKeys:
             KeyMemoryError: a key does not fit.
             DerivationError: as of `MasterKeys.derive`.
         """
+    @staticmethod
+    def load_shared(
+        path: _Path, parameters: _KeyParameters, steps: Sequence[Sequence[KeySpec]]
+    ) -> EvaluationKeys:
+        """The keys of a file, read in the order in which a program uses them, into memory that other processes can map: see `share`. Operations
+        begin with the first of them and wait for the others; a thread reads meanwhile.
+
+        Args:
+            path: a file of `save` or `KeyGenerator.save_evaluation_keys`.
+            steps: the keys that each step of the program uses, in order. Other keys are read after them.
+
+        Raises:
+            FormatError, MixedParametersError: as of `from_bytes`, for the head; for a key, of the operation that uses it.
+            OSError: the file cannot be read, or the system has no such memory: Linux has.
+        """
+    def share(self) -> int:
+        """Waits until all keys of `load_shared` have been read, and gives a descriptor of their memory, which nobody can write to any more; the
+        caller closes it. Other processes of this machine that are given it map the same memory: `open_shared`.
+
+        Raises:
+            OSError: a key cannot be read, or the keys are not those of `load_shared`.
+        """
+    @staticmethod
+    def open_shared(descriptor: int, parameters: _KeyParameters) -> EvaluationKeys:
+        """The keys in the memory of a descriptor of `share`, which the caller may close: they stay mapped while this is there.
+
+        Raises:
+            OSError: it is not a descriptor of such memory.
+            FormatError, MixedParametersError: as of `from_bytes`.
+        """
     @property
     def streaming(self) -> dict[str, float] | None:
         """Of keys that are streamed, what was done so far: "loads" of keys, by reading or deriving, those "ahead" of their use, their "bytes", "peak_bytes" in

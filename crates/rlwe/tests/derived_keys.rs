@@ -47,7 +47,8 @@ fn row_error(secret: &SecretKey, key: &SwitchingKey) -> f64 {
     let primes: Vec<usize> = spec.primes().collect();
     let mut worst = 0.0f64;
     for ((b, a), digit) in key.b_rows().iter().zip(a_rows).zip(key.digits()) {
-        let mut error = b.clone();
+        let mut error = Poly::unspecified(b.n(), b.limb_count());
+        error.limbs_mut().zip(b.limbs()).for_each(|(own, limb)| own.copy_from_slice(limb));
         for (i, &prime) in primes.iter().enumerate() {
             let m = parameters.modulus(prime);
             let mut image = secret.limb(prime).to_vec();

@@ -1,8 +1,8 @@
 //! Choice of keys, and what elements stand for.
 use keywright_ring::{RingError, sampling::SecretRng};
 use keywright_rlwe::{
-    KeyElement, KeyGenerator, KeyIdentity, KeySpec, Parameters, ParametersLiteral, RlweError, SecretKey,
-    SwitchingKey, UniformPart,
+    KeyElement, KeyGenerator, KeyIdentity, KeyRow, KeySpec, Parameters, ParametersLiteral, RlweError,
+    SecretKey, SwitchingKey, UniformPart,
 };
 
 #[test]
@@ -42,8 +42,14 @@ fn specs_that_no_key_can_have_are_refused_wherever_they_come_in() {
             spec.validate(&parameters).unwrap_err(),
             spec.bytes(&parameters).unwrap_err(),
             parameters.switch_plan(&spec, 0, 1, false).unwrap_err(),
-            SwitchingKey::from_parts(&parameters, KeyIdentity::UNKNOWN, spec.clone(), Vec::new(), seed)
-                .unwrap_err(),
+            SwitchingKey::from_parts(
+                &parameters,
+                KeyIdentity::UNKNOWN,
+                spec.clone(),
+                Vec::<KeyRow>::new(),
+                seed,
+            )
+            .unwrap_err(),
         ] {
             assert!(expected(&error), "{spec:?}: {error}");
         }

@@ -167,13 +167,18 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     page = {} if options.page is None else load_page(options.page)
     with progress("planning memory"):
         own = resident_bytes() + UPLOADS_BYTES
-        budget = max(0, memory_budget(options) - own) // (processes * len(models))
+        total = memory_budget(options) - own
+        # One client's keys are the least that there must be room for; all that is left is for keys.
+        largest = max(model.resident_key_bytes for model in models)
+        budget = max(0, total - largest) // (processes * len(models))
         plans = [model.plan_process(budget, resident_bytes()) for model in models]
+        key_memory = total - processes * sum(plan.memory.total for plan in plans)
     with _state(options.state) as state:
         for model, planned in zip(models, plans, strict=True):
             event(f"{model.name}: {model.parameters!r}")
             event(f"at most {planned.memory.describe()}; {planned.explain()}")
-        workers = start(state)
+        event(f"{format_bytes(key_memory)} for the keys of clients")
+        workers = start(state, key_memory)
         service = Service(
             models,
             state,
@@ -211,7 +216,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         with server, _signals(server, service, options, event):
             if terminal.json:
                 memory = {
-                    "predicted_peak_bytes": own + processes * sum(plan.memory.total for plan in plans),
+                    "predicted_peak_bytes": total + own - key_memory + largest,
+                    "key_memory": key_memory,
                     "memory": [plan.memory.parts() for plan in plans],
                 }
                 hashes = [model.manifest.hash for model in models]
@@ -226,10 +232,11 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         workers.close()
 
 
-def _workers(options: argparse.Namespace) -> tuple[int, Callable[[Path], Workers]]:
-    """How many processes evaluate within --memory, and what starts them for a folder of state."""
+def _workers(options: argparse.Namespace) -> tuple[int, Callable[[Path, int], Workers]]:
+    """How many processes evaluate within --memory, and what starts them for a folder of state and bytes of
+    keys."""
     if options.ray is None:
-        return options.workers, lambda state: Workers(options.workers)
+        return options.workers, lambda state, key_memory: Workers(options.workers, key_memory)
     least, _, most = options.replicas.partition(":")
     numbers = [least, most or least]
     if not all(number.isascii() and number.isdigit() and len(number) < 7 for number in numbers) or not (
@@ -243,10 +250,14 @@ def _workers(options: argparse.Namespace) -> tuple[int, Callable[[Path], Workers
     # Here, so that nothing else needs Ray.
     from keywright.serve.cluster import RayWorkers, Replicas
 
-    replicas = Replicas(int(numbers[0]), int(numbers[1]), options.replica_cpus)
     # On other machines --memory is that of a replica.
-    processes = replicas.most if options.ray == "local" else 1
-    return processes, lambda state: RayWorkers(options.ray, state, replicas)
+    processes = int(numbers[1]) if options.ray == "local" else 1
+
+    def start(state: Path, key_memory: int) -> Workers:
+        replicas = Replicas(int(numbers[0]), int(numbers[1]), options.replica_cpus, key_memory // processes)
+        return RayWorkers(options.ray, state, replicas)
+
+    return processes, start
 
 
 @contextmanager

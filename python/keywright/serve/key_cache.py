@@ -33,6 +33,9 @@ class KeyCache(Generic[Value]):
     def __contains__(self, name: str) -> bool:
         return name in self._entries
 
+    def __len__(self) -> int:
+        return len(self._entries)
+
     def sizes(self) -> dict[str, int]:
         """Bytes of what is here, by name."""
         return {name: entry.size for name, entry in self._entries.items()}
@@ -49,11 +52,15 @@ class KeyCache(Generic[Value]):
         """Let go of what is worth least until so many bytes more are within the budget. Returns its names."""
         gone = []
         while self._entries and self.size + size > self.budget:
-            name = min(self._entries, key=lambda each: self._entries[each].worth)
-            self._floor = self._entries[name].worth
-            self.forget(name)
-            gone.append(name)
+            gone.append(self.pop())
         return gone
+
+    def pop(self) -> str:
+        """Let go of what is worth least; its name."""
+        name = min(self._entries, key=lambda each: self._entries[each].worth)
+        self._floor = self._entries[name].worth
+        self.forget(name)
+        return name
 
     def put(self, name: str, value: Value, size: int, seconds: float) -> None:
         """Keep something, of which `make_room` was asked; nothing that is larger than the budget."""

@@ -38,6 +38,8 @@ FAMILIES = {
         "counter", "Keys of evaluations, by where they were: memory or disk.", ("place",)
     ),
     "key_evictions_total": Family("counter", "Key sets that made room in memory."),
+    "resident_key_sets": Family("gauge", "Key sets in memory, once for all workers of this machine."),
+    "resident_key_bytes": Family("gauge", "Bytes that they take."),
     "waiting": Family("gauge", "Evaluations that wait."),
     "running": Family("gauge", "Evaluations that run."),
     "key_sets": Family("gauge", "Key sets, by whether they are complete.", ("ready",)),

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
+from mmap import PAGESIZE
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from keywright._core import (
     inspect,
     key_set_head,
 )
-from keywright.errors import KeywrightError, MemoryBudgetError
+from keywright.errors import KeywrightError
 from keywright.nn.compiled.storage import digest
 from keywright.nn.layout.layout import Layout
 from keywright.nn.presets import preset_plans
@@ -187,28 +188,23 @@ class Model:
         return replace(self, key_plan=fastest_within(found, most).plan)
 
     def plan_process(self, budget: int, resident_bytes: int) -> ProcessPlan:
-        """Memory of a process that serves the model, with the keys of two clients in memory at a time, or of
-        one if there is no room.
+        """Memory of a process that serves the model, without keys: those are in memory that all share.
 
         Args:
             budget: most bytes of the process.
-            resident_bytes: what it has before diagonals are encoded and keys are read.
+            resident_bytes: what it has before diagonals are encoded.
 
         Raises:
             MemoryBudgetError: it does not fit.
         """
+        process = Process(resident_bytes, self.program.outputs, makes_keys=False, streams=False, key_sets=0)
         model = stored_model() or CostModel()
+        return plan_process([self.execution], self.network, process, budget, model)
 
-        def planned(key_sets: int) -> ProcessPlan:
-            process = Process(
-                resident_bytes, self.program.outputs, makes_keys=False, streams=False, key_sets=key_sets
-            )
-            return plan_process([self.execution], self.network, process, budget, model)
-
-        try:
-            return planned(2)
-        except MemoryBudgetError:
-            return planned(1)
+    @cached_property
+    def resident_key_bytes(self) -> int:
+        """Bytes of a client's keys in memory, each on pages of its own."""
+        return sum(spec.bytes + PAGESIZE for spec in self.specs)
 
     @property
     def network(self) -> NetworkLike:

@@ -361,6 +361,8 @@ class Service:
             count, size = self.store.counts(ready=ready)
             self.metrics.set("key_sets", count, ready=name)
             self.metrics.set("key_bytes", size, ready=name)
+        self.metrics.set("resident_key_sets", self._workers.keys.count)
+        self.metrics.set("resident_key_bytes", self._workers.keys.size)
         return self.metrics.render()
 
     def overview(self) -> Overview:
@@ -568,7 +570,7 @@ class Service:
                     job=job.identifier,
                     **self._load(self.catalog.model(job.model).manifest.hash),
                     keys=job.owner,
-                    bytes=uploaded.configuration.key_bytes,
+                    bytes=self.catalog.model(job.model).resident_key_bytes,
                     path=str(path),
                     digest=uploaded.digest,
                     messages=[str(message) for message in messages],

@@ -1,16 +1,16 @@
 """A process that evaluates: it runs `main`, with orders on its standard input.
 
-An order and each of its answers is a line of JSON. Ciphertexts and keys are files. With any order the keys of
-clients are let go that are ``unwanted``. The process ends when its
-input does, so that none outlives the service, and it may be killed at any time: what it makes is a file that
-gets its name when it is whole.
+An order and each of its answers is a line of JSON. Ciphertexts are files. Keys are shared memory, of which
+descriptors pass through a socket: that of an order comes with it, or the keys are read from their file and
+their memory is handed to the service for whoever needs it next. Nothing of keys stays here between orders.
+The process ends when its input does, so that none outlives the service, and it may be killed at any time:
+what it makes is a file that gets its name when it is whole.
 
 | order | answers |
 |---|---|
 | ``check`` path, parameters | ``end``: digest of a key set that is whole and can be used |
-| ``load`` model | ``end``: bytes of keys that it keeps at most |
-| ``evaluate`` model, keys, messages, answer | ``step`` often; ``end``: seconds, where keys were, which went |
-| ``forget`` | ``end`` |
+| ``load`` model | ``end`` |
+| ``evaluate`` model, keys, messages, answer | ``step`` often; ``loaded``: seconds; ``end``: seconds |
 | ``cancel`` | none: the evaluation that runs ends with ``refused`` |
 """
 
@@ -23,7 +23,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from traceback import format_exception
 from typing import Any, BinaryIO
@@ -41,32 +41,33 @@ from .errors import (
     ServeError,
     UnknownKeysError,
 )
-from .key_cache import KeyCache
 from .model import Model, ModelRunner
 
 Order = Mapping[str, Any]
 
 
 class Engine:
-    """What a worker has in memory, and what it does."""
+    """What a worker has in memory, and what it does.
 
-    def __init__(self, answers: BinaryIO) -> None:
-        self._answers = answers
+    Args:
+        answers: where they go.
+        passing: through which descriptors of keys come and go.
+    """
+
+    def __init__(self, answers: BinaryIO, passing: socket.socket) -> None:
+        self._answers, self._passing, self._saying = answers, passing, threading.Lock()
         self._runners: dict[str, ModelRunner] = {}
-        self._cache: KeyCache[EvaluationKeys] = KeyCache(0)
         self.cancelled: str | None = None
         self._resident = resident_bytes()
-        self._evicted: list[str] = []
 
     def say(self, **answer: object) -> None:
         """Write an answer."""
-        self._answers.write(json.dumps(answer).encode() + b"\n")
-        self._answers.flush()
+        with self._saying:
+            self._answers.write(json.dumps(answer).encode() + b"\n")
+            self._answers.flush()
 
     def obey(self, order: Order) -> None:
         """Follow an order, whatever comes of it."""
-        for name in order["unwanted"]:
-            self._cache.forget(name)
         begun = time.process_time()
 
         def refuse(error: ServeError, **more: str) -> None:
@@ -100,16 +101,19 @@ class Engine:
     def do_load(self, order: Order) -> dict[str, object]:
         """Have a model in memory before anybody asks for it."""
         self._runner(order)
-        return {"budget": self._cache.budget}
+        return {}
 
     def do_evaluate(self, order: Order) -> dict[str, object]:
         """Evaluate a model on the ciphertexts of a file, or on the sums of those of several."""
         runner = self._runner(order)
         model = runner.model
         inputs = model.read_inputs([Path(path).read_bytes() for path in order["messages"]])
-        hit, self._evicted = order["keys"] in self._cache, []
-        begun = time.perf_counter()
-        keys = self._keys(order, model.parameters)
+        loading = None
+        if order["shared"]:
+            keys = self._shared(model.parameters)
+        else:
+            loading = KeyLoading(order, model, self._hand_over)
+            keys = loading.keys
         done, start = 0, time.perf_counter()
 
         def step() -> None:
@@ -119,15 +123,29 @@ class Engine:
             if self.cancelled == order["job"]:
                 raise CancelledError("nobody waits for this evaluation any more")
 
-        answer = framing.join([model.write_output(result) for result in runner.run(keys, inputs, step)])
+        try:
+            results = runner.run(keys, inputs, step)
+        finally:
+            if loading is not None:
+                loading.wait()
         seconds = time.perf_counter() - start
+        answer = framing.join([model.write_output(result) for result in results])
         # Another one may write it too, where the service that asked for it was killed and asked again.
         write_whole(Path(order["answer"]), answer, f".{socket.gethostname()}-{os.getpid()}")
-        return {"seconds": seconds, "hit": hit, "evicted": self._evicted, "loading": start - begun}
+        return {"seconds": seconds}
 
-    def do_forget(self, order: Order) -> dict[str, object]:
-        """Nothing but what every order does: let go of unwanted keys."""
-        return {"resident": self._cache.size}
+    def _shared(self, parameters: Parameters) -> EvaluationKeys:
+        """The keys whose descriptor came with the order."""
+        _, descriptors, _, _ = socket.recv_fds(self._passing, 1, 1)
+        try:
+            return EvaluationKeys.open_shared(descriptors[0], parameters)
+        finally:
+            os.close(descriptors[0])
+
+    def _hand_over(self, descriptor: int, seconds: float) -> None:
+        """Give the service the memory of keys."""
+        socket.send_fds(self._passing, [b"k"], [descriptor])
+        self.say(loaded=seconds)
 
     def _runner(self, order: Order) -> ModelRunner:
         name = order["model"]
@@ -140,26 +158,56 @@ class Engine:
             budget = order["budget"]
             planned = None if budget is None else model.plan_process(budget, self._resident)
             self._runners[name] = ModelRunner(model, planned)
-            sets = 2 if planned is None else planned.key_sets
-            self._cache.budget += sets * model.manifest.key_bytes
         return self._runners[name]
 
-    def _keys(self, order: Order, parameters: Parameters) -> EvaluationKeys:
-        """A client's keys, from memory or from their file, whose digest is compared."""
-        name, path = order["keys"], Path(order["path"])
-        keys = self._cache.get(name)
-        if keys is None:
-            start = time.perf_counter()
+
+class KeyLoading:
+    """A client's keys, which are used from the first on while a thread reads the others. The memory of a
+    whole set is handed over; what was computed with one that is damaged is not.
+
+    Args:
+        order: path and digest.
+        model: whose keys they are.
+        hand_over: takes the descriptor and the seconds that it took.
+
+    Attributes:
+        keys: they wait for those that are not there yet.
+    """
+
+    def __init__(self, order: Order, model: Model, hand_over: Callable[[int, float], None]) -> None:
+        self._path, self._digest, self._hand_over = Path(order["path"]), order["digest"], hand_over
+        self._start = time.perf_counter()
+        try:
+            steps = model.execution.key_steps()
+            self.keys = EvaluationKeys.load_shared(self._path, model.parameters, steps)
+        except (KeywrightError, FileNotFoundError) as error:
+            raise UnknownKeysError("the stored keys cannot be read; upload them again") from error
+        self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._share, name="keywright-keys")
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until the keys are handed over.
+
+        Raises:
+            UnknownKeysError: they cannot be read, or are damaged.
+        """
+        self._thread.join()
+        if self._error is not None:
+            raise UnknownKeysError("the stored keys are damaged or cannot be read; upload them again")
+
+    def _share(self) -> None:
+        try:
+            descriptor = self.keys.share()
             try:
-                size = path.stat().st_size
-                self._evicted = self._cache.make_room(size)
-                if digest_of(path) != order["digest"]:
+                seconds = time.perf_counter() - self._start
+                if digest_of(self._path) != self._digest:
                     raise UnknownKeysError("the stored keys are damaged; upload them again")
-                keys = EvaluationKeys.load(path, parameters)
-            except (KeywrightError, FileNotFoundError) as error:
-                raise UnknownKeysError("the stored keys cannot be read; upload them again") from error
-            self._cache.put(name, keys, size, time.perf_counter() - start)
-        return keys
+                self._hand_over(descriptor, seconds)
+            finally:
+                os.close(descriptor)
+        except (KeywrightError, OSError) as error:
+            self._error = error
 
 
 def digest_of(path: Path) -> str:
@@ -189,12 +237,16 @@ def write_whole(path: Path, data: bytes, mark: str = "") -> None:
         raise
 
 
-def main() -> None:
-    """Obey until the input ends."""
+def main(passing: int) -> None:
+    """Obey until the input ends.
+
+    Args:
+        passing: descriptor of the socket through which descriptors pass.
+    """
     # What a library prints is no answer.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    engine, orders = Engine(answers), queue.Queue[Order]()
+    engine, orders = Engine(answers, socket.socket(fileno=passing)), queue.Queue[Order]()
 
     def read() -> None:
         for line in sys.stdin.buffer:

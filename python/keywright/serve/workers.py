@@ -4,6 +4,7 @@ import base64
 import contextlib
 import json
 import queue
+import socket
 import subprocess
 import sys
 import threading
@@ -14,7 +15,8 @@ from typing import Any
 
 from keywright._core import Parameters
 
-from .errors import ServeError, UnforeseenError, refusal
+from .errors import CancelledError, ServeError, UnforeseenError, refusal
+from .resident_keys import Loan, ResidentKeys
 
 OnStep = Callable[[int], object]
 
@@ -50,12 +52,18 @@ def understand(answer: Mapping[str, Any], on_step: OnStep | None = None) -> dict
 
 
 class Worker:
-    """A process of `worker`, started when it is first needed and again when it has ended."""
+    """A process of `worker`, started when it is first needed and again when it has ended.
 
-    def __init__(self) -> None:
+    Args:
+        keys: the key sets of the machine.
+    """
+
+    def __init__(self, keys: ResidentKeys) -> None:
+        self.keys = keys
         self._process: subprocess.Popen[bytes] | None = None
+        self._passing: socket.socket | None = None
         self._writing = threading.Lock()
-        self._unwanted: list[str] = []
+        self._cancelled = ""
 
     @property
     def pid(self) -> int | None:
@@ -64,46 +72,68 @@ class Worker:
         return None if process is None or process.poll() is not None else process.pid
 
     def order(self, on_step: OnStep | None = None, **order: object) -> dict[str, Any]:
-        """Have an order obeyed, one at a time.
+        """Have an order obeyed, one at a time. One to ``evaluate`` waits for its keys (`ResidentKeys.lend`).
 
         Raises:
             WorkerEndedError: the process ended.
+            TooLargeError: the keys never fit.
             ServeError: what it refuses, as its class.
         """
-        if self.pid is None:
-            self._reap()
-            arguments = [sys.executable, "-c", "from keywright.serve.worker import main; main()"]
-            self._process = subprocess.Popen(
-                arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-            )
-        process = self._process
-        assert process is not None
-        assert process.stdout is not None
-        unwanted, self._unwanted = self._unwanted, []
+        if order["do"] != "evaluate":
+            return self._order(on_step, None, order)
+        size = order.pop("bytes")
+        assert isinstance(size, int)
+        with self.keys.lend(str(order["keys"]), size) as loan:
+            if order["job"] == self._cancelled:
+                raise CancelledError("nobody waits for this evaluation any more")
+            end = self._order(on_step, loan, order)
+            return end | {"hit": loan.hit, "evicted": loan.evicted, "loading": loan.loaded}
+
+    def _order(self, on_step: OnStep | None, loan: Loan | None, order: dict[str, object]) -> dict[str, Any]:
+        process, passing = self.start()
         try:
-            self._write({**order, "unwanted": unwanted})
+            if loan is not None:
+                order["shared"] = loan.descriptor is not None
+                if loan.descriptor is not None:
+                    socket.send_fds(passing, [b"k"], [loan.descriptor])
+            self._write(order)
+            assert process.stdout is not None
             for line in process.stdout:
-                end = understand(json.loads(line), on_step)
+                answer = json.loads(line)
+                if loan is not None and "loaded" in answer:
+                    _, descriptors, _, _ = socket.recv_fds(passing, 1, 1)
+                    loan.keep(descriptors[0], answer["loaded"])
+                end = understand(answer, on_step)
                 if end is not None:
                     return end
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, IndexError) as error:
             if isinstance(error, ServeError):
                 raise
         self._reap()
         raise WorkerEndedError("the process that evaluated it has ended")
 
-    def unwant(self, keys: str) -> None:
-        """Have keys forgotten with the next order."""
-        self._unwanted.append(keys)
-
-    def forget(self) -> None:
-        """Have those forgotten now that are not wanted any more."""
-        if self._unwanted and self.pid is not None:
-            with contextlib.suppress(WorkerEndedError):
-                self.order(do="forget")
+    def start(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
+        """The process, which is begun if there is none, and where descriptors pass."""
+        process, passing = self._process, self._passing
+        if process is not None and passing is not None and process.poll() is None:
+            return process, passing
+        self._reap()
+        own, others = socket.socketpair()
+        with others:
+            code = f"from keywright.serve.worker import main; main({others.fileno()})"
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", code],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                pass_fds=[others.fileno()],
+                start_new_session=True,
+            )
+        self._passing = own
+        return self._process, own
 
     def cancel(self, job: str) -> None:
         """Have an evaluation end soon, if it runs."""
+        self._cancelled = job
         with contextlib.suppress(OSError):
             self._write({"do": "cancel", "job": job})
 
@@ -128,6 +158,9 @@ class Worker:
 
     def _reap(self) -> None:
         process, self._process = self._process, None
+        passing, self._passing = self._passing, None
+        if passing is not None:
+            passing.close()
         if process is not None:
             process.kill()
             process.wait()
@@ -142,15 +175,20 @@ class Workers:
 
     Args:
         count: of those that evaluate; each uses all threads of the engine.
+        key_memory: bytes of key sets in memory, which all of them share; see `ResidentKeys`.
+
+    Attributes:
+        keys: the key sets in memory.
     """
 
-    def __init__(self, count: int = 1) -> None:
-        self.all = [Worker() for _ in range(count)]
+    def __init__(self, count: int = 1, key_memory: int | None = None) -> None:
+        self.keys = ResidentKeys(key_memory)
+        self.all = [Worker(self.keys) for _ in range(count)]
         self.count = count
         self._idle: queue.LifoQueue[Worker] = queue.LifoQueue()
         for worker in self.all:
             self._idle.put(worker)
-        self._checker, self._checking = Worker(), threading.Lock()
+        self._checker, self._checking = Worker(self.keys), threading.Lock()
 
     @contextmanager
     def one(self) -> Iterator[Worker]:
@@ -159,7 +197,6 @@ class Workers:
         try:
             yield worker
         finally:
-            worker.forget()
             self._idle.put(worker)
 
     def prepare(self, models: Sequence[Mapping[str, Any]]) -> None:
@@ -177,16 +214,8 @@ class Workers:
                     worker.order(do="load", **model)
 
     def forget(self, keys: str) -> None:
-        """Have no worker keep keys in memory: now, or after the evaluation that runs."""
-        for worker in self.all:
-            worker.unwant(keys)
-        idle = []
-        with contextlib.suppress(queue.Empty):
-            while True:
-                idle.append(self._idle.get_nowait())
-        for worker in idle:
-            worker.forget()
-            self._idle.put(worker)
+        """Have keys go from memory: now, or after the evaluation that uses them."""
+        self.keys.forget(keys)
 
     def machines(self) -> list[tuple[str, int]]:
         """Machines that evaluate, beside the one of the service: name and processors."""
@@ -219,3 +248,4 @@ class Workers:
         """End all processes."""
         for worker in (*self.all, self._checker):
             worker.close()
+        self.keys.close()

@@ -139,13 +139,13 @@ def test_a_worker_is_ended_from_another_thread() -> None:
     workers = Workers()
     worker = workers.all[0]
     worker.kill()
-    worker.order(do="forget")
+    worker.start()
     pid = worker.pid
     assert pid is not None
     worker.kill()
     wait(lambda: worker.pid is None)
     # The next order has another process.
-    worker.order(do="forget")
+    worker.start()
     assert worker.pid not in (None, pid)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)

@@ -242,19 +242,11 @@ def test_keys_that_nobody_uses_are_deleted_with_all_of_their_owner(
     service.close()
 
 
-def resident() -> int:
-    """Bytes of keys in the memory of the worker."""
-    with WORKERS.one() as worker:
-        return int(worker.order(do="forget")["resident"])
-
-
 @pytest.mark.parametrize("how", ["deleted", "expired"])
 def test_nothing_of_a_client_is_kept_after_its_keys_are_gone(
     how: str, thin: Model, sample: Sample, tmp_path: Path
 ) -> None:
     """Its jobs, their answers, its keys on disk and in memory; those of another client stay."""
-    # Begun again, the worker has nobody's keys.
-    WORKERS.close()
     service = Service(thin, tmp_path / "state", workers=WORKERS)
     assert thin.client is not None
     made = []
@@ -272,7 +264,7 @@ def test_nothing_of_a_client_is_kept_after_its_keys_are_gone(
             assert len(service.result(job)) > 100
         made.append((identifier, service.store.get(identifier), jobs))
     (gone, uploaded, jobs), (stays, other, others) = made
-    before = resident()
+    before = WORKERS.keys.size
     if how == "deleted":
         service.delete_keys(gone)
     else:
@@ -284,8 +276,10 @@ def test_nothing_of_a_client_is_kept_after_its_keys_are_gone(
                 ask(job)
     with pytest.raises(UnknownKeysError):
         service.seen(gone)
-    # No worker has them in memory either.
-    assert resident() == before - thin.manifest.key_bytes
+    # They are not in memory either.
+    assert WORKERS.keys.size == before - thin.resident_key_bytes
+    assert gone not in WORKERS.keys
+    assert stays in WORKERS.keys
     assert list(service.store.objects.sizes("keys/")) == other.names
     assert all(len(service.result(job)) > 100 for job in others)
     assert service.seen(stays)["objects"]

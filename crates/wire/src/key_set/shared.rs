@@ -227,7 +227,8 @@ fn shared_key(
         let start = first.checked_add(number * limbs * n);
         let row = start.and_then(|start| KeyRow::shared(n, limbs, words, start));
         row.ok_or_else(|| {
-            let needed = 8 * (first as u64).saturating_add((limbs * n * (number + 1)) as u64);
+            let end = (first as u64).saturating_add((limbs * n * (number + 1)) as u64);
+            let needed = end.saturating_mul(8);
             let missing = needed.saturating_sub(8 * words.len() as u64);
             WireError::Truncated { what: "the words of shared keys", needed, missing }
         })

@@ -7,3 +7,5 @@ mod key_set;
 mod rings;
 mod round_trip;
 mod samples;
+#[cfg(target_os = "linux")]
+mod shared;

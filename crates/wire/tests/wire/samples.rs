@@ -11,7 +11,7 @@ use keywright_ckks::{
 use keywright_ring::{Coefficient, Domain, Evaluation, Poly, Seed, StreamId};
 use keywright_rlwe::derive::{MasterKeys, MasterParameters};
 use keywright_rlwe::{
-    EvaluationKeys, KeyElement, KeyIdentity, KeySpec, Parameters, ParametersLiteral, PublicKey,
+    EvaluationKeys, KeyElement, KeyIdentity, KeyRow, KeySpec, Parameters, ParametersLiteral, PublicKey,
     RlweCiphertext, SecretDistribution, SecretKey, Security, SeededRlweCiphertext, SwitchingKey, UniformPart,
 };
 use keywright_wire::{Wire, WireError, WireSecret};
@@ -109,7 +109,8 @@ pub(crate) fn switching_key(
 ) -> SwitchingKey {
     let spec = KeySpec::new(p, element, level, 1, seeded);
     let digits = spec.validate(p).unwrap().len();
-    let rows = |object| (0..digits).map(|j| filler(p, object, j, spec.primes())).collect();
+    let rows =
+        |object| -> Vec<KeyRow> { (0..digits).map(|j| filler(p, object, j, spec.primes()).into()).collect() };
     let uniform =
         if seeded { UniformPart::Seeded(HALF) } else { UniformPart::Stored(rows(object::STORED_KEY_A)) };
     SwitchingKey::from_parts(p, key(), spec.clone(), rows(object_b), uniform).unwrap()

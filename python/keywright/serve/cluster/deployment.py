@@ -34,11 +34,13 @@ class Replicas:
         least: replicas that are always there.
         most: replicas that are there at most.
         cpus: processors of each, which are as many threads of the engine.
+        key_memory: bytes of key sets that each holds; see `ResidentKeys`.
     """
 
     least: int = 1
     most: int = 1
     cpus: int = 1
+    key_memory: int | None = None
 
 
 def fingerprint(models: Sequence[Mapping[str, Any]], replicas: Replicas) -> str:
@@ -74,4 +76,4 @@ def deployment(models: Sequence[Mapping[str, Any]], replicas: Replicas) -> serve
         request_router_config=router,
         ray_actor_options={"num_cpus": replicas.cpus},
     )
-    return made.bind([dict(model) for model in models], replicas.cpus)
+    return made.bind([dict(model) for model in models], replicas.cpus, replicas.key_memory)

@@ -21,6 +21,7 @@ from ray.serve.handle import DeploymentHandle
 from ray.serve.schema import ApplicationStatus
 
 from ..errors import ServeError
+from ..resident_keys import ResidentKeys
 from ..workers import NotBegunError, OnStep, Worker, WorkerEndedError, Workers, understand
 from .deployment import QUEUE, Replicas, deployment, fingerprint
 from .replica import ENDED
@@ -66,7 +67,7 @@ class RayWorkers(Workers):
     @contextmanager
     def one(self) -> Iterator[Worker]:
         """Whoever the router chooses."""
-        yield RemoteWorker(self.handle)
+        yield RemoteWorker(self.handle, self.keys)
 
     def prepare(self, models: Sequence[Mapping[str, Any]]) -> None:
         """Start the replicas, each of which loads all models, or find those of an earlier process.
@@ -114,8 +115,8 @@ class RayWorkers(Workers):
 class RemoteWorker(Worker):
     """A replica that the router chooses when there is an order."""
 
-    def __init__(self, handle: DeploymentHandle) -> None:
-        super().__init__()
+    def __init__(self, handle: DeploymentHandle, keys: ResidentKeys) -> None:
+        super().__init__(keys)
         self._handle = handle
         self._answers: Any = None
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import CancelledError, ServeError, UnforeseenError
+from ..resident_keys import ResidentKeys
 from ..workers import Worker, WorkerEndedError
 from .routing import Costs
 
@@ -23,24 +24,24 @@ class Replica:
     Args:
         models: what a worker needs to know of each model that is served.
         threads: of the engine.
+        key_memory: bytes of key sets that it holds; see `ResidentKeys`.
     """
 
-    def __init__(self, models: Sequence[Order], threads: int) -> None:
+    def __init__(self, models: Sequence[Order], threads: int, key_memory: int | None = None) -> None:
         os.environ["RAYON_NUM_THREADS"] = str(threads)
-        self._models, self._worker, self._turn = models, Worker(), asyncio.Lock()
-        self._budget = 0
-        self._resident: dict[str, int] = {}
+        self._keys = ResidentKeys(key_memory)
+        self._models, self._worker, self._turn = models, Worker(self._keys), asyncio.Lock()
         self._costs = Costs()
         self._running, self._cancelled = "", set[str]()
         self._load()
 
     def record_replica_metadata(self) -> Answer:
         """What does not change: bytes of keys that are held at most, for the router; machine and process."""
-        return {"budget": self._budget, "host": socket.gethostname(), "pid": os.getpid()}
+        return {"budget": self._keys.budget, "host": socket.gethostname(), "pid": os.getpid()}
 
     def record_routing_stats(self) -> Answer:
         """What is here, and what things take, for the router."""
-        return {"resident": dict(self._resident), "costs": self._costs.to_json()}
+        return {"resident": self._keys.sizes(), "costs": self._costs.to_json()}
 
     async def check_health(self) -> None:
         """Nothing: an actor that answers is well, and its worker starts again by itself."""
@@ -86,22 +87,17 @@ class Replica:
 
     async def forget(self, keys: str) -> None:
         """Let go of keys: now, or after the evaluation that runs."""
-        self._resident.pop(keys, None)
-        self._worker.unwant(keys)
-        async with self._turn:
-            await asyncio.to_thread(self._worker.forget)
+        self._keys.forget(keys)
 
     def _load(self) -> None:
         for model in self._models:
-            self._budget = int(self._worker.order(do="load", **model)["budget"])
+            self._worker.order(do="load", **model)
 
     def _work(self, order: Order, say: Callable[[Answer], None]) -> None:
         """Have an order followed by the worker; what it says at the end is said."""
-        keys, size = str(order["keys"]), int(order["bytes"])
         try:
             end = self._worker.order(lambda step: say({"step": step}), **{**order, "do": "evaluate"})
         except WorkerEndedError as error:
-            self._resident.clear()
             say({ENDED: str(error)})
         except UnforeseenError as error:
             say(_refused(error) | {"unforeseen": error.unforeseen})
@@ -110,12 +106,8 @@ class Replica:
         except Exception as error:  # noqa: BLE001 - whatever it is, who asked gets an answer
             say(_refused(UnforeseenError("the evaluation failed", repr(error))) | {"unforeseen": repr(error)})
         else:
-            for name in end["evicted"]:
-                self._resident.pop(name, None)
-            if size <= self._budget:
-                self._resident[keys] = size
             if not end["hit"]:
-                self._costs.loaded(size, end["loading"])
+                self._costs.loaded(int(order["bytes"]), end["loading"])
             self._costs.evaluated(str(order["model"]), end["seconds"])
             say({"end": end})
 

@@ -1,0 +1,174 @@
+//! Key sets in memory that processes share.
+
+use std::fs;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use keywright_ring::{SharedFile, SharedWriter};
+use keywright_rlwe::residency::{KeyLoader, KeyStore};
+use keywright_rlwe::{EvaluationKeys, KeyElement, KeySpec, Parameters, RlweError, SwitchingKey};
+use keywright_wire::{KeySetLoader, KeySetWriter, SharedKeyLoader, Wire, WireError, shared_keys};
+
+use crate::samples::{self, parameters, seeded_key, stored_key};
+
+/// Keys with and without seeds, not in the order of elements.
+fn keys(p: &Parameters) -> Vec<SwitchingKey> {
+    vec![
+        seeded_key(p),
+        samples::switching_key(p, KeyElement::Galois(5), 2, true, 10),
+        stored_key(p),
+        samples::switching_key(p, KeyElement::Galois(3), 0, true, 11),
+    ]
+}
+
+fn specs(keys: &[SwitchingKey]) -> Vec<KeySpec> {
+    keys.iter().map(|key| key.spec().clone()).collect()
+}
+
+fn file(name: &str, p: &Parameters) -> (PathBuf, Vec<SwitchingKey>) {
+    let path = std::env::temp_dir().join(format!("keywright-shared-{name}-{}.kw", std::process::id()));
+    let keys = keys(p);
+    let mut writer = KeySetWriter::new(Vec::new(), &specs(&keys), p).unwrap();
+    keys.iter().for_each(|key| writer.write(key).unwrap());
+    fs::write(&path, writer.finish().unwrap()).unwrap();
+    (path, keys)
+}
+
+fn loader(path: &Path, p: &Parameters) -> SharedKeyLoader {
+    SharedKeyLoader::new(KeySetLoader::open(path, p).unwrap(), p).unwrap()
+}
+
+/// The bytes of every key, in the order of the set.
+fn contents(keys: &EvaluationKeys, p: &Parameters) -> Vec<Vec<u8>> {
+    keys.iter().map(|key| key.load().unwrap().to_bytes(p).unwrap()).collect()
+}
+
+fn again(file: SharedFile) -> SharedFile {
+    let descriptor: OwnedFd = file.into_descriptor();
+    SharedFile::of_descriptor(descriptor.as_raw_fd()).unwrap()
+}
+
+#[test]
+fn keys_are_the_same_in_the_file_while_they_are_read_and_in_every_process() {
+    let p = parameters();
+    let (path, keys) = file("same", &p);
+    let expected = contents(&EvaluationKeys::load(&path, &p).unwrap(), &p);
+    let loader = loader(&path, &p);
+    let sharing = loader.sharing();
+    // Read from the last to the first: the order of a program is not that of the file.
+    let steps: Vec<_> = keys.iter().rev().map(|key| vec![key.spec().clone()]).collect();
+    let bytes = keys.iter().map(SwitchingKey::bytes).sum();
+    let store = Arc::new(KeyStore::new(loader, &steps, bytes).unwrap());
+    let read = store.keys(&p).unwrap();
+    assert_eq!(contents(&read, &p), expected);
+    let first = sharing.wait(|| false).unwrap();
+    let second = sharing.wait(|| false).unwrap();
+    drop((read, store));
+    for memory in [first, second] {
+        let mapped = shared_keys(&again(memory), &p).unwrap();
+        assert!(mapped.all_in_memory());
+        assert_eq!(contents(&mapped, &p), expected);
+        assert_eq!(mapped.identity(), keys[0].identity());
+        for (key, found) in keys.iter().zip(
+            specs(&keys)
+                .iter()
+                .map(|spec| mapped.iter().find(|found| found.spec() == spec).unwrap().load().unwrap()),
+        ) {
+            assert!(found.b_rows().iter().all(|row| row.words().as_ptr().addr().is_multiple_of(64)));
+            assert_eq!(found.to_bytes(&p).unwrap(), key.to_bytes(&p).unwrap());
+        }
+    }
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn a_key_is_read_once() {
+    let p = parameters();
+    let (path, keys) = file("once", &p);
+    let mut loader = loader(&path, &p);
+    let mut given = Vec::new();
+    for _ in 0..2 {
+        loader
+            .make(&[2, 0], &mut |place, key| given.push((place, key.b_rows()[0].words().as_ptr())), &|| false)
+            .unwrap();
+    }
+    assert_eq!(given[..2], given[2..]);
+    assert_eq!(given[0].0, 2);
+    assert!(keys.len() > 2 && loader.sharing().wait(|| true).is_err());
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn who_waits_is_told_why_there_will_be_no_keys() {
+    let p = parameters();
+    let (path, _) = file("damaged", &p);
+    // A byte of the last key's body.
+    let mut bytes = fs::read(&path).unwrap();
+    let place = bytes.len() - 100;
+    bytes[place] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let mut loader = loader(&path, &p);
+    let sharing = loader.sharing();
+    let waiting = std::thread::spawn(move || sharing.wait(|| false).unwrap_err().to_string());
+    let error = loader.make(&[0, 1, 2, 3], &mut |_, _| {}, &|| false).unwrap_err();
+    assert!(matches!(&error, RlweError::KeySource { reason, .. } if reason.contains("checksum")), "{error}");
+    assert!(waiting.join().unwrap().contains("checksum"));
+    // Nor does anybody wait for a loader that is gone, or for longer than wanted.
+    fs::remove_file(&path).unwrap();
+    let (path, _) = file("dropped", &p);
+    let loader = self::loader(&path, &p);
+    let sharing = loader.sharing();
+    assert!(matches!(sharing.wait(|| true).unwrap_err(), WireError::Rlwe(RlweError::Interrupted)));
+    drop(loader);
+    assert!(sharing.wait(|| false).unwrap_err().to_string().contains("nobody reads"));
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn memory_whose_heads_do_not_fit_its_words_is_refused() {
+    let p = parameters();
+    let (path, keys) = file("heads", &p);
+    let mut loader = loader(&path, &p);
+    let sharing = loader.sharing();
+    loader.make(&[0, 1, 2, 3], &mut |_, _| {}, &|| false).unwrap();
+    let whole = sharing.wait(|| false).unwrap();
+    let (tail, words) = (whole.tail(u64::MAX).unwrap(), whole.words().unwrap());
+    let made = |words: &[u64], tail: &[u8]| {
+        let mut writer = SharedWriter::new().unwrap();
+        writer.append([words]).unwrap();
+        shared_keys(&writer.finish(tail).unwrap(), &p)
+    };
+    assert_eq!(made(&words, &tail).unwrap().len(), keys.len());
+    assert!(matches!(made(&words[..words.len() / 2], &tail).unwrap_err(), WireError::Truncated { .. }));
+    assert!(matches!(
+        made(&words, &[&tail[..], &[0]].concat()).unwrap_err(),
+        WireError::Trailing { extra: 1, .. }
+    ));
+    for length in [0, 10, tail.len() / 2, tail.len() - 1] {
+        assert!(made(&words, &tail[..length]).is_err(), "{length}");
+    }
+    // Where the first key begins: anywhere else than in memory.
+    let last = tail.len() - 8;
+    for start in [words.len() as u64, u64::MAX, u64::MAX / 8] {
+        let moved = [&tail[..last], &start.to_ne_bytes()].concat();
+        assert!(matches!(made(&words, &moved).unwrap_err(), WireError::Truncated { .. }));
+    }
+    // Every byte of the heads is checked.
+    for place in 0..last {
+        let mut changed = tail.clone();
+        changed[place] ^= 0x40;
+        let starts_of_keys = made(&words, &changed).is_ok();
+        assert!(!starts_of_keys || !tail_is_head(&tail, place), "{place}");
+    }
+    fs::remove_file(path).unwrap();
+}
+
+/// Whether a byte of a tail is one of a head: heads begin with the magic of the format and end 8 bytes before the next.
+fn tail_is_head(tail: &[u8], place: usize) -> bool {
+    let magic = &tail[..8];
+    let heads: Vec<usize> = (0..tail.len() - 8).filter(|&at| &tail[at..at + 8] == magic).collect();
+    let ends = heads[1..].iter().copied().chain([tail.len()]);
+    // The head of the set has no place after it.
+    !ends.skip(1).any(|end| (end - 8..end).contains(&place))
+}
