@@ -45,6 +45,10 @@ from .model import Model, ModelRunner
 
 Order = Mapping[str, Any]
 
+SHARES = sys.platform == "linux"
+"""Whether there is memory that processes share and nobody can change. Elsewhere keys are read for every
+evaluation."""
+
 
 class Engine:
     """What a worker has in memory, and what it does.
@@ -105,12 +109,21 @@ class Engine:
 
     def do_evaluate(self, order: Order) -> dict[str, object]:
         """Evaluate a model on the ciphertexts of a file, or on the sums of those of several."""
+        # Before anything can fail: a descriptor that stayed would be taken for that of the next order.
+        descriptor = self._descriptor() if order["shared"] else None
+        try:
+            return self._evaluate(order, descriptor)
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
+
+    def _evaluate(self, order: Order, descriptor: int | None) -> dict[str, object]:
         runner = self._runner(order)
         model = runner.model
         inputs = model.read_inputs([Path(path).read_bytes() for path in order["messages"]])
         loading = None
-        if order["shared"]:
-            keys = self._shared(model.parameters)
+        if descriptor is not None:
+            keys = EvaluationKeys.open_shared(descriptor, model.parameters)
         else:
             loading = KeyLoading(order, model, self._hand_over)
             keys = loading.keys
@@ -134,13 +147,10 @@ class Engine:
         write_whole(Path(order["answer"]), answer, f".{socket.gethostname()}-{os.getpid()}")
         return {"seconds": seconds}
 
-    def _shared(self, parameters: Parameters) -> EvaluationKeys:
-        """The keys whose descriptor came with the order."""
+    def _descriptor(self) -> int:
+        """Of the keys that came with the order."""
         _, descriptors, _, _ = socket.recv_fds(self._passing, 1, 1)
-        try:
-            return EvaluationKeys.open_shared(descriptors[0], parameters)
-        finally:
-            os.close(descriptors[0])
+        return descriptors[0]
 
     def _hand_over(self, descriptor: int, seconds: float) -> None:
         """Give the service the memory of keys."""
@@ -178,8 +188,11 @@ class KeyLoading:
         self._path, self._digest, self._hand_over = Path(order["path"]), order["digest"], hand_over
         self._start = time.perf_counter()
         try:
-            steps = model.execution.key_steps()
-            self.keys = EvaluationKeys.load_shared(self._path, model.parameters, steps)
+            steps, most = model.execution.key_steps(), model.resident_key_bytes
+            if SHARES:
+                self.keys = EvaluationKeys.load_shared(self._path, model.parameters, steps)
+            else:
+                self.keys = EvaluationKeys.stream(self._path, model.parameters, most, steps)
         except (KeywrightError, FileNotFoundError) as error:
             raise UnknownKeysError("the stored keys cannot be read; upload them again") from error
         self._error: Exception | None = None
@@ -197,17 +210,20 @@ class KeyLoading:
             raise UnknownKeysError("the stored keys are damaged or cannot be read; upload them again")
 
     def _share(self) -> None:
+        descriptor = None
         try:
-            descriptor = self.keys.share()
-            try:
-                seconds = time.perf_counter() - self._start
-                if digest_of(self._path) != self._digest:
-                    raise UnknownKeysError("the stored keys are damaged; upload them again")
+            if SHARES:
+                descriptor = self.keys.share()
+            seconds = time.perf_counter() - self._start
+            if digest_of(self._path) != self._digest:
+                raise UnknownKeysError("the stored keys are damaged; upload them again")
+            if descriptor is not None:
                 self._hand_over(descriptor, seconds)
-            finally:
-                os.close(descriptor)
         except (KeywrightError, OSError) as error:
             self._error = error
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
 
 
 def digest_of(path: Path) -> str:

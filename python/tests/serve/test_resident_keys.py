@@ -1,5 +1,6 @@
 """Key sets in memory, once for all workers of a machine: who waits, what goes, and what never does."""
 
+import hashlib
 import os
 import random
 import subprocess
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 from keywright._core import EvaluationKeys
 from keywright.nn.run.checking import run_clear
-from keywright.serve import Model, RemoteModel, Service, Workers
+from keywright.serve import Model, RemoteModel, Service, Workers, worker
 from keywright.serve.errors import CancelledError, TooLargeError, UnknownKeysError
 from keywright.serve.resident_keys import Loan, ResidentKeys
 from numpy.typing import NDArray
@@ -225,8 +226,8 @@ def test_two_workers_share_one_set(thin: Model, tmp_path: Path) -> None:
         assert len(errors) == 6
         assert max(errors) < 1e-3
         assert (workers.keys.loads, workers.keys.hits) == (1, 5)
-        for worker in workers.all:
-            worker.kill()
+        for each in workers.all:
+            each.kill()
         infer(samples[:1])
         assert (workers.keys.loads, workers.keys.hits) == (1, 6)
         assert workers.keys.size == thin.resident_key_bytes
@@ -236,11 +237,10 @@ def test_two_workers_share_one_set(thin: Model, tmp_path: Path) -> None:
 
 def test_an_evaluation_that_is_cancelled_while_it_waits_is_not_begun(thin: Model) -> None:
     workers = Workers(1, 4 * thin.resident_key_bytes)
-    worker = workers.all[0]
-    worker.cancel("job")
+    workers.all[0].cancel("job")
     with pytest.raises(CancelledError):
-        worker.order(do="evaluate", job="job", keys="a", bytes=1)
-    assert worker.pid is None
+        workers.all[0].order(do="evaluate", job="job", keys="a", bytes=1)
+    assert workers.all[0].pid is None
     workers.close()
 
 
@@ -304,3 +304,39 @@ def test_memory_that_is_not_of_keys_is_refused(thin: Model, tmp_path: Path) -> N
         EvaluationKeys.open_shared(1 << 20, thin.parameters)
     with pytest.raises(OSError, match="load_shared"):
         EvaluationKeys(thin.parameters).share()
+
+
+@pytest.mark.parametrize("shares", [True, False])
+@pytest.mark.parametrize("damaged", [True, False])
+def test_keys_are_handed_over_when_they_are_whole(
+    shares: bool,
+    damaged: bool,
+    thin: Model,
+    key_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of a system without such memory nothing is handed over, and of damaged keys nothing anywhere."""
+    monkeypatch.setattr(worker, "SHARES", shares)
+    data, path = bytearray(key_file.read_bytes()), tmp_path / "keys.kw"
+    digest = hashlib.sha256(data).hexdigest()
+    data[len(data) // 2] ^= damaged
+    path.write_bytes(data)
+    handed = list[EvaluationKeys]()
+
+    def take(number: int, seconds: float) -> None:
+        assert seconds > 0
+        handed.append(EvaluationKeys.open_shared(number, thin.parameters))
+
+    loading = worker.KeyLoading({"path": str(path), "digest": digest}, thin, take)
+    if damaged:
+        with pytest.raises(UnknownKeysError):
+            loading.wait()
+    else:
+        loading.wait()
+        assert loading.keys.to_bytes() == EvaluationKeys.load(path, thin.parameters).to_bytes()
+    assert len(handed) == (shares and not damaged)
+    for keys in handed:
+        assert keys.to_bytes() == loading.keys.to_bytes()
+    with pytest.raises(UnknownKeysError):
+        worker.KeyLoading({"path": str(tmp_path / "none"), "digest": digest}, thin, take)
