@@ -335,10 +335,22 @@ class NotDoneError(ServeError):
 
 
 class BusyError(ServeError):
-    """As many requests, uploads or evaluations wait as the service holds; ask again later."""
+    """As many requests, uploads or evaluations wait as the service holds, or its memory is in use; ask again
+    later.
+
+    Attributes:
+        retry_after: seconds after which it is worth while, 0 where nobody knows.
+    """
 
     code = "busy"
     status = HTTPStatus.SERVICE_UNAVAILABLE
+    retry_after: int = 0
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """When to come back, where that is known."""
+        seconds = self.details.get("retry_after", 0)
+        return {"Retry-After": str(seconds)} if seconds else {}
 
 
 class EvaluationFailedError(ServeError):

@@ -1,6 +1,7 @@
 """Evaluations that were asked for: on the disk until they are fetched, and whose turn it is."""
 
 import contextlib
+import math
 import secrets
 import threading
 import time
@@ -131,6 +132,8 @@ class Jobs:
         self._queues: OrderedDict[str, list[Job]] = OrderedDict()
         self._number, self._ended = 0, False
         self.on_end: Callable[[str], object] = lambda identifier: None
+        # Of evaluations: a mean in which the last one counts for a quarter.
+        self._seconds = 0.0
         there = self._objects.sizes("jobs/")
         for row in self._records.jobs():
             self._recover(row, there)
@@ -175,6 +178,15 @@ class Jobs:
             other.answer_bytes = len(data)
         return data
 
+    def patience(self) -> int:
+        """Seconds, at least 1, after which those that wait now are about done, as long as the last took."""
+        with self._turn:
+            return self._patience()
+
+    def _patience(self) -> int:
+        running = sum(job.state == "running" for job in self._jobs.values())
+        return max(1, math.ceil(self._seconds * (1 + len(self) / max(1, running))))
+
     def counts(self) -> tuple[int, int]:
         """How many jobs wait, and how many run."""
         with self._turn:
@@ -209,7 +221,7 @@ class Jobs:
                 (self.waiting, len(self)),
             ):
                 if count >= most:
-                    raise BusyError(f"{most} evaluations wait; ask again later")
+                    raise BusyError(f"{most} evaluations wait; ask again later", retry_after=self._patience())
             job = Job(secrets.token_hex(16), owner, model, priority, total, tenant=tenant, places=places)
             job.message_bytes = len(message)
             if admit is not None:
@@ -304,6 +316,8 @@ class Jobs:
                 return False
             job.seconds, job.error, job.touched = seconds, error, time.monotonic()
             job.state = "done" if error is None else "failed"
+            if error is None:
+                self._seconds += (seconds - self._seconds) / (4 if self._seconds else 1)
             text = None if error is None else f"{error.code} {error}"
             # Where the disk is full, the answer says that it is done, and the message that it is to be done.
             with contextlib.suppress(OSError):

@@ -399,10 +399,15 @@ class ModelRunner:
     Args:
         model: what is evaluated.
         planned: how diagonals are kept, of `Model.plan_process`; encoded where it is not given.
+
+    Attributes:
+        model: as given.
+        working_bytes: what an evaluation takes beside keys and diagonals, by the plan; 0 without one.
     """
 
     def __init__(self, model: Model, planned: ProcessPlan | None = None) -> None:
-        self.model = model
+        self.model, memory = model, None if planned is None else planned.memory
+        self.working_bytes = 0 if memory is None else memory.ciphertexts + memory.scratch + memory.idle
         execution = model.execution
         plans = execution.bootstrapper_plans
         kept: Sequence[Storage] = ["encoded"] * len(plans) if planned is None else planned.bootstraps

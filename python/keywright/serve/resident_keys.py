@@ -94,12 +94,10 @@ class ResidentKeys:
         return len(self._sets)
 
     @property
-    def room(self) -> int:
-        """Bytes for which there is room at once, if all idle sets go."""
+    def reachable(self) -> int:
+        """Bytes that the machine has left, and those of all sets."""
         with self._changed:
-            used = sum(each.size for each in self._sets.values() if each.uses)
-            idle = self._size() - used
-            return max(0, min(self.budget - used, self._available() + idle))
+            return self._available() + self._size()
 
     def sizes(self) -> dict[str, int]:
         """Bytes of the sets that are here, by name."""

@@ -311,7 +311,8 @@ class Service:
             RetiredError, OtherModelError: the model is not served any more, or not with these keys.
             SecretRefusedError: there is a secret key in the message.
             BadRequestError, InvalidObjectError: it is not the ciphertexts that the model takes.
-            BusyError: too many evaluations wait, or the server is about to end.
+            BusyError: too many evaluations wait, there is no memory, or the server is about to end.
+            TooLargeError: there never is memory for the keys.
             QuotaBytesError, QuotaSecondsError: the tenant has no room for the message, or has used its day.
         """
         self._require_staying()
@@ -334,6 +335,9 @@ class Service:
                 + ("" if self._joins[name] else ", and leaves none of them to others")
             )
         SecretScanner().look(message)
+        self._workers.require_memory(
+            identifier, wanted.resident_key_bytes, wanted.manifest.hash, self.jobs.patience()
+        )
         objects = framing.split(message, wanted.manifest.input.ciphertexts)
         self.store.require_ready(uploaded)
         for data in objects:

@@ -9,7 +9,7 @@ what it makes is a file that gets its name when it is whole.
 | order | answers |
 |---|---|
 | ``check`` path, parameters | ``end``: digest of a key set that is whole and can be used |
-| ``load`` model | ``end`` |
+| ``load`` model | ``end``: bytes that an evaluation takes beside keys, by the plan; 0 without a budget |
 | ``evaluate`` model, keys, messages, answer | ``step`` often; ``loaded``: seconds; ``end``: seconds |
 | ``cancel`` | none: the evaluation that runs ends with ``refused`` |
 """
@@ -104,8 +104,7 @@ class Engine:
 
     def do_load(self, order: Order) -> dict[str, object]:
         """Have a model in memory before anybody asks for it."""
-        self._runner(order)
-        return {}
+        return {"working": self._runner(order).working_bytes}
 
     def do_evaluate(self, order: Order) -> dict[str, object]:
         """Evaluate a model on the ciphertexts of a file, or on the sums of those of several."""

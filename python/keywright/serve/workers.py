@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from keywright._core import Parameters
+from keywright._units import format_bytes
 
-from .errors import CancelledError, ServeError, UnforeseenError, refusal
+from .errors import BusyError, CancelledError, ServeError, UnforeseenError, refusal
 from .resident_keys import Loan, ResidentKeys
 
 OnStep = Callable[[int], object]
@@ -56,6 +57,10 @@ class Worker:
 
     Args:
         keys: the key sets of the machine.
+
+    Attributes:
+        keys: as given.
+        evaluated: hashes of the models that the process has evaluated.
     """
 
     def __init__(self, keys: ResidentKeys) -> None:
@@ -64,6 +69,7 @@ class Worker:
         self._passing: socket.socket | None = None
         self._writing = threading.Lock()
         self._cancelled = ""
+        self.evaluated: set[str] = set()
 
     @property
     def pid(self) -> int | None:
@@ -87,6 +93,7 @@ class Worker:
             if order["job"] == self._cancelled:
                 raise CancelledError("nobody waits for this evaluation any more")
             end = self._order(on_step, loan, order)
+            self.evaluated.add(str(order["model"]))
             return end | {"hit": loan.hit, "evicted": loan.evicted, "loading": loan.loaded}
 
     def _order(self, on_step: OnStep | None, loan: Loan | None, order: dict[str, object]) -> dict[str, Any]:
@@ -159,6 +166,7 @@ class Worker:
     def _reap(self) -> None:
         process, self._process = self._process, None
         passing, self._passing = self._passing, None
+        self.evaluated = set()
         if passing is not None:
             passing.close()
         if process is not None:
@@ -189,6 +197,7 @@ class Workers:
         for worker in self.all:
             self._idle.put(worker)
         self._checker, self._checking = Worker(self.keys), threading.Lock()
+        self._working: dict[str, int] = {}
 
     @contextmanager
     def one(self) -> Iterator[Worker]:
@@ -211,7 +220,32 @@ class Workers:
         with ExitStack() as stack:
             for worker in [stack.enter_context(self.one()) for _ in range(self.count)]:
                 for model in models:
-                    worker.order(do="load", **model)
+                    self._working[model["model"]] = worker.order(do="load", **model)["working"]
+
+    def require_memory(self, keys: str, size: int, model: str, patience: int) -> None:
+        """Refuse an evaluation for which the machine has no memory.
+
+        Args:
+            keys: name of the key set.
+            size: bytes that it takes in memory.
+            model: hash of the model.
+            patience: seconds after which there may be.
+
+        Raises:
+            TooLargeError: the keys never fit.
+            BusyError: what it takes, by the plan, is not there, even if the keys of all others went.
+        """
+        self.keys.require(size)
+        # What a worker has taken once for evaluations of a model it keeps.
+        begun = all(model in worker.evaluated for worker in self.all)
+        needed = size + (0 if begun else self._working.get(model, 0))
+        room = self.keys.reachable
+        if needed > room:
+            raise BusyError(
+                f"an evaluation takes {format_bytes(needed)} of memory and {format_bytes(room)} are left; "
+                f"ask again in {patience} s",
+                retry_after=patience,
+            )
 
     def forget(self, keys: str) -> None:
         """Have keys go from memory: now, or after the evaluation that uses them."""

@@ -1,12 +1,15 @@
 """Key sets in memory, once for all workers of a machine: who waits, what goes, and what never does."""
 
 import hashlib
+import json
 import os
 import random
 import subprocess
 import sys
 import threading
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +18,7 @@ import pytest
 from keywright._core import EvaluationKeys
 from keywright.nn.run.checking import run_clear
 from keywright.serve import Model, RemoteModel, Service, Workers, worker
-from keywright.serve.errors import CancelledError, TooLargeError, UnknownKeysError
+from keywright.serve.errors import BusyError, CancelledError, ServeError, TooLargeError, UnknownKeysError
 from keywright.serve.resident_keys import Loan, ResidentKeys
 from numpy.typing import NDArray
 
@@ -91,7 +94,7 @@ def test_a_set_in_use_stays_and_who_needs_room_waits_for_it() -> None:
         time.sleep(0.1)
         assert not got
         assert "a" in keys
-        assert keys.room == 40
+        assert keys.reachable == PLENTY + 60
     other.join(10)
     assert got[0].evicted == ["a"]
     assert keys.size == 60
@@ -145,7 +148,7 @@ def test_idle_sets_go_where_the_machine_lacks_memory() -> None:
     keys = ResidentKeys(100, lambda: left[0])
     use(keys, "a")
     left[0] = 30
-    assert keys.room == 70
+    assert keys.reachable == 70
     assert use(keys, "b").evicted == ["a"]
     # Nothing to let go of: it waits until other programs give memory back.
     keys.forget("b")
@@ -231,6 +234,15 @@ def test_two_workers_share_one_set(thin: Model, tmp_path: Path) -> None:
         infer(samples[:1])
         assert (workers.keys.loads, workers.keys.hits) == (1, 6)
         assert workers.keys.size == thin.resident_key_bytes
+        # An order that fails takes its keys with it: the next one of that worker has other keys.
+        first, order = str(session._identifier), service._load(thin.manifest.hash)
+        for each in workers.all:
+            with pytest.raises(ServeError):
+                each.order(do="evaluate", job="", keys=first, bytes=1, messages=["none"], answer="", **order)
+        with RemoteModel(server.url).session() as other:
+            for _ in range(2):
+                found = other.infer(samples[:1])
+                assert np.abs(found - run_clear(thin.program, samples[:1])).max() < 1e-3
     service.close()
     workers.close()
 
@@ -340,3 +352,51 @@ def test_keys_are_handed_over_when_they_are_whole(
         assert keys.to_bytes() == loading.keys.to_bytes()
     with pytest.raises(UnknownKeysError):
         worker.KeyLoading({"path": str(tmp_path / "none"), "digest": digest}, thin, take)
+
+
+def test_an_evaluation_is_refused_where_the_machine_has_no_memory(
+    thin: Model, key_file: Path, tmp_path: Path
+) -> None:
+    """503 with when to come back, 413 for what never fits; what other keys take does not count."""
+    size, left = thin.resident_key_bytes, [PLENTY]
+    workers = Workers(1, 2 * size)
+    workers.keys = ResidentKeys(2 * size, lambda: left[0])
+    workers.require_memory("a", size, "model", 7)
+    with pytest.raises(TooLargeError):
+        workers.require_memory("a", 2 * size + 1, "model", 7)
+    left[0] = size - 1
+    with pytest.raises(BusyError, match="ask again in 7 s") as error:
+        workers.require_memory("a", size, "model", 7)
+    assert error.value.retry_after == 7
+    left[0] = PLENTY
+    use(workers.keys, "other", size)
+    left[0] = 0
+    workers.require_memory("a", size, "model", 7)
+    # What the plan says that an evaluation takes, until one has taken it.
+    workers._working["model"] = 10
+    with pytest.raises(BusyError):
+        workers.require_memory("a", size, "model", 7)
+    workers.all[0].evaluated.add("model")
+    workers.require_memory("a", size, "model", 7)
+    workers.close()
+    workers.keys.close()
+
+
+def test_who_is_refused_is_told_when_to_come_back(thin: Model, tmp_path: Path) -> None:
+    workers = Workers(1, 4 * thin.resident_key_bytes)
+    service = Service(thin, tmp_path, workers=workers, budget=1 << 33)
+    service.prepare()
+    assert workers._working[thin.manifest.hash] > 0
+    with listening(service) as server, RemoteModel(server.url).session() as session:
+        session.infer(np.zeros((1, INPUTS)))
+        assert workers.all[0].evaluated == {thin.manifest.hash}
+        workers.keys._available = lambda: -PLENTY
+        request = urllib.request.Request(
+            f"{server.url}/v1/keys/{session._identifier}/jobs", data=b"x", method="POST"
+        )
+        with pytest.raises(urllib.error.HTTPError) as error:
+            urllib.request.urlopen(request)
+        assert (error.value.code, error.value.headers["Retry-After"]) == (503, "1")
+        assert json.load(error.value)["error"]["details"] == {"retry_after": 1}
+    service.close()
+    workers.close()

@@ -89,6 +89,9 @@ class RayWorkers(Workers):
         except (RayError, RuntimeError) as error:
             raise ServeError(f"the replicas did not start: {error}") from error
 
+    def require_memory(self, keys: str, size: int, model: str, patience: int) -> None:
+        """Nothing: replicas have their own memory, on any machine."""
+
     def _applications(self) -> dict[str, str]:
         """Those of this service, and how they are."""
         found = serve.status().applications.items()

@@ -1,0 +1,170 @@
+"""How soon an evaluation begins whose keys are on the disk alone, and what shared keys cost afterwards.
+
+    cd benchmarks && python -m studies.service.cold MODEL [--rounds 3] [--keys BYTES] [--out FOLDER]
+
+MODEL is a folder of `keywright compile`; ``--keys`` takes the fastest keys within so many bytes of memory. A
+process does what a worker of `keywright serve` does with an order, in rounds of three:
+
+* *cold*: the pages of the key file are dropped from the system's memory; the evaluation begins while a thread
+  reads the keys. Said is when the first key was there, which is when the first key switch began, for how long
+  operations waited for keys in all, and when all keys were there.
+* *shared*: the same evaluation with the memory of the round before, mapped anew.
+* *private*: with keys in memory of the process's own, as `EvaluationKeys.load` reads them; and how long that
+  takes with the digest, which is when an evaluation began that waits for all.
+
+Every answer is compared with that of the private keys, bit by bit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import keywright as kw
+import numpy as np
+from harness.folders import record_folder
+from harness.machine import describe
+from keywright._core import EvaluationKeys
+from keywright.serve import Model, ModelRunner
+from keywright.serve.worker import KeyLoading, digest_of
+
+
+def forget_pages(path: Path) -> None:
+    """Have the system read a file from the disk again."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+class Evaluation:
+    """One sample of somebody, again and again."""
+
+    def __init__(self, model: Model, folder: Path) -> None:
+        self._model, self.path = model, folder / "keys.kw"
+        self._runner = ModelRunner(model)
+        secret = kw.SecretKey.generate(model.parameters)
+        kw.KeyGenerator(secret).save_evaluation_keys(self.path, model.specs)
+        self._order = {"path": str(self.path), "digest": digest_of(self.path)}
+        manifest = model.manifest
+        sample = np.zeros((1, *manifest.input.shape))
+        packed = manifest.input.pack(sample)
+        if model.client is not None:
+            client = kw.Client.from_secret_bytes(secret.to_bytes(), model.client)
+            fixed = [np.rint(row * 2**model.client.fraction_bits).astype(np.int64) for row in packed]
+            self._messages = [client.encrypt(numbers) for numbers in fixed]
+        else:
+            encryptor = kw.Encryptor(kw.KeyGenerator(secret).public_key())
+            self._messages = [
+                encryptor.encrypt(row, slots=model.program.slots, level=manifest.input_level).to_bytes()
+                for row in packed
+            ]
+        self._descriptor = -1
+
+    def _run(self, keys: EvaluationKeys) -> tuple[str, float]:
+        inputs = [self._model.read_input(data) for data in self._messages]
+        start = time.perf_counter()
+        results = self._runner.run(keys, inputs, lambda: None)
+        seconds = time.perf_counter() - start
+        return hashlib.sha256(b"".join(result.to_bytes() for result in results)).hexdigest(), seconds
+
+    def private(self) -> tuple[str, dict[str, float]]:
+        """With keys of the process's own."""
+        forget_pages(self.path)
+        start = time.perf_counter()
+        digest_of(self.path)
+        keys = EvaluationKeys.load(self.path, self._model.parameters)
+        loading = time.perf_counter() - start
+        answer, seconds = self._run(keys)
+        return answer, {"load_s": loading, "evaluate_s": seconds}
+
+    def cold(self) -> tuple[str, dict[str, float]]:
+        """With keys that are being read."""
+        forget_pages(self.path)
+        seen: dict[str, float] = {}
+        start = time.perf_counter()
+
+        def take(descriptor: int, seconds: float) -> None:
+            self._descriptor = os.dup(descriptor)
+            seen["whole_s"], seen["handed_over_s"] = seconds, time.perf_counter() - start
+
+        loading = KeyLoading(self._order, self._model, take)
+
+        def watch() -> None:
+            while (streaming := loading.keys.streaming) is not None and streaming["loads"] < 1:
+                time.sleep(0.0005)
+            seen["first_key_s"] = time.perf_counter() - start
+
+        watching = threading.Thread(target=watch)
+        watching.start()
+        answer, _ = self._run(loading.keys)
+        loading.wait()
+        seen["end_s"] = time.perf_counter() - start
+        watching.join()
+        streaming = loading.keys.streaming
+        assert streaming is not None
+        return answer, {**seen, "waited_s": streaming["waited_s"]}
+
+    def shared(self) -> tuple[str, dict[str, float]]:
+        """With the memory of `cold`."""
+        start = time.perf_counter()
+        keys = EvaluationKeys.open_shared(self._descriptor, self._model.parameters)
+        mapping = time.perf_counter() - start
+        os.close(self._descriptor)
+        answer, seconds = self._run(keys)
+        return answer, {"map_s": mapping, "evaluate_s": seconds}
+
+
+def main() -> None:
+    """Measure, and write the record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--keys", type=int, help="most bytes of keys in memory")
+    parser.add_argument("--note", default="", help="what else the machine did")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    model = Model.load(options.model)
+    if options.keys is not None:
+        model = model.with_keys_within(options.keys)
+    rounds: dict[str, list[dict[str, float]]] = {"private": [], "cold": [], "shared": []}
+    with tempfile.TemporaryDirectory(dir=options.out) as folder:
+        evaluation = Evaluation(model, Path(folder))
+        first, _ = evaluation.private()
+        for _ in range(options.rounds):
+            for way, found in rounds.items():
+                answer, seconds = getattr(evaluation, way)()
+                if answer != first:
+                    raise SystemExit(f"{way}: the answer differs from that of private keys")
+                found.append({name: round(value, 4) for name, value in seconds.items()})
+                print(way, found[-1], file=sys.stderr)
+        size = evaluation.path.stat().st_size
+    ratios = [
+        new["evaluate_s"] / old["evaluate_s"]
+        for new, old in zip(rounds["shared"], rounds["private"], strict=True)
+    ]
+    record = {
+        "command": f"python -m studies.service.cold MODEL --rounds {options.rounds}"
+        + (f" --keys {options.keys}" if options.keys else ""),
+        "machine": describe(),
+        "note": options.note,
+        "model": {"name": model.name, "parameters": repr(model.parameters), "keys": len(model.specs)},
+        "key_file_bytes": size,
+        "key_memory_bytes": sum(spec.bytes for spec in model.specs),
+        "first_key_s": max(found["first_key_s"] for found in rounds["cold"]),
+        "shared_over_private": round(float(np.median(ratios)), 4),
+        "rounds": rounds,
+    }
+    out = record_folder(options.out, "service") / "cold.json"
+    out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(record, indent=1))
+
+
+if __name__ == "__main__":
+    main()
