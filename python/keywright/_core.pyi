@@ -1594,8 +1594,9 @@ class LinearTransform:
     column of the slots.
 
     Diagonal r of a matrix M over n slots is M[i, (i + r) mod n]; those that are 0 take no time. Baby-step giant-step with double hoisting (Bossuat et
-    al., Eurocrypt 2021, algorithm 6): r = i + j with the baby step i = r mod n1 and the giant step j. All its rotations
-    are key switches over the same special primes, so its keys must have those of the transform: `key_specs` lists them.
+    al., Eurocrypt 2021, algorithm 6): r = i + j with the baby step i = r mod n1 and the giant step j. Its rotations
+    share ModUp and ModDown if their keys have the special primes of the transform: `key_specs` lists such keys. With other keys
+    the result is as right, and each such rotation takes a ModDown of its own.
 
     Args:
         parameters: of the ciphertexts.
@@ -2291,7 +2292,6 @@ class Evaluator:
         Raises:
             ParameterError: the numbers of ciphertexts and transforms differ, or the transforms do not fit each other.
             MissingKeyError: a rotation has no key at the level.
-            KeyUseError: the keys have other special primes than the transform.
             LevelError: a ciphertext is below the level of the transforms.
         """
     def polynomial(
