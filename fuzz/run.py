@@ -139,7 +139,7 @@ class Target:
         if done.returncode != 0 and (not new or len(slow) < len(new)):
             found_now = [str(path.relative_to(ROOT)) for path in new if path not in slow]
             outcome.failures += found_now or [f"status {done.returncode}"]
-            lines = done.stderr.decode(errors="replace").splitlines()
+            lines = (done.stdout + done.stderr).decode(errors="replace").splitlines()
             print(*(line for line in lines if not line.startswith("#")), sep="\n")
         if not any(crashes.iterdir()):
             crashes.rmdir()

@@ -329,6 +329,14 @@ def test_parts_that_cannot_be_run(nodes: list[onnx.NodeProto], word: str) -> Non
         ClientPart(part(nodes), (1, 3)).run(SAMPLES[:2, :3])
 
 
+def test_sizes_of_a_part_are_whole_numbers() -> None:
+    model = base64.b64encode(part([node("Neg", ["h"], ["y"])])).decode()
+    assert ClientPart.read({"shape": [1, 3], "model": model}, 3).shape == (1, 3)
+    for size in (3.0, "3", None, [3], 1 << 70):
+        with pytest.raises(nn.ProgramFormatError, match="not a client's part: a size"):
+            ClientPart.read({"shape": [1, size], "model": model}, 3)
+
+
 def test_a_constant_of_no_known_type_cannot_be_run() -> None:
     model = onnx.load_model_from_string(part([node("Add", ["h", "c"], ["y"])], c=np.zeros(3, np.float32)))
     model.graph.initializer[0].data_type = 99

@@ -12,7 +12,7 @@ import onnx
 from numpy.typing import ArrayLike, NDArray
 from onnx.reference import ReferenceEvaluator
 
-from keywright._reading import whole
+from keywright._reading import refusing, whole
 from keywright.nn.errors import InvalidModelError, ProgramFormatError
 from keywright.nn.front_ends.stored_tensors import require_inside
 from keywright.nn.graph.graph import Shape
@@ -165,7 +165,10 @@ class ClientPart:
         """
         if not isinstance(entry, dict) or not isinstance(entry.get("shape"), list):
             raise ProgramFormatError("the client's part is no object with a shape and a model")
-        shape = tuple(whole(extent, "a size of the client's part") for extent in entry["shape"][:MAX_RANK])
+        with refusing("a client's part", ProgramFormatError):
+            shape = tuple(
+                whole(extent, "a size of the client's part") for extent in entry["shape"][:MAX_RANK]
+            )
         if math.prod(shape) != size or min(shape, default=1) < 1:
             raise ProgramFormatError(
                 f"the client's part takes {shape}, and the program returns {size} values"
