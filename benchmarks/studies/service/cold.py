@@ -1,6 +1,6 @@
 """How soon an evaluation begins whose keys are on the disk alone, and what shared keys cost afterwards.
 
-    cd benchmarks && python -m studies.service.cold MODEL [--rounds 3] [--keys BYTES] [--out FOLDER]
+    cd benchmarks && python -m studies.service.cold MODEL [--rounds 3] [--turns 8] [--keys BYTES]
 
 MODEL is a folder of `keywright compile`; ``--keys`` takes the fastest keys within so many bytes of memory. A
 process does what a worker of `keywright serve` does with an order, in rounds of three:
@@ -11,6 +11,9 @@ process does what a worker of `keywright serve` does with an order, in rounds of
 * *shared*: the same evaluation with the memory of the round before, mapped anew.
 * *private*: with keys in memory of the process's own, as `EvaluationKeys.load` reads them; and how long that
   takes with the digest, which is when an evaluation began that waits for all.
+
+Then evaluations with shared and with private keys take turns, ``--turns`` of each: the quotient of two
+neighbours is what shared keys cost.
 
 Every answer is compared with that of the private keys, bit by bit.
 """
@@ -74,6 +77,23 @@ class Evaluation:
         seconds = time.perf_counter() - start
         return hashlib.sha256(b"".join(result.to_bytes() for result in results)).hexdigest(), seconds
 
+    def turns(self, count: int) -> list[tuple[float, float]]:
+        """Seconds with private and with shared keys, in turn, each first as often as the other."""
+        private = EvaluationKeys.load(self.path, self._model.parameters)
+        loading = EvaluationKeys.load_shared(self.path, self._model.parameters, [])
+        descriptor = loading.share()
+        shared = EvaluationKeys.open_shared(descriptor, self._model.parameters)
+        os.close(descriptor)
+        del loading
+        found = []
+        for turn in range(count):
+            if turn % 2:
+                second, first = self._run(shared)[1], self._run(private)[1]
+            else:
+                first, second = self._run(private)[1], self._run(shared)[1]
+            found.append((round(first, 4), round(second, 4)))
+        return found
+
     def private(self) -> tuple[str, dict[str, float]]:
         """With keys of the process's own."""
         forget_pages(self.path)
@@ -126,6 +146,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("model", type=Path)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--turns", type=int, default=8)
     parser.add_argument("--keys", type=int, help="most bytes of keys in memory")
     parser.add_argument("--note", default="", help="what else the machine did")
     parser.add_argument("--out", type=Path)
@@ -144,13 +165,11 @@ def main() -> None:
                     raise SystemExit(f"{way}: the answer differs from that of private keys")
                 found.append({name: round(value, 4) for name, value in seconds.items()})
                 print(way, found[-1], file=sys.stderr)
+        turns = evaluation.turns(options.turns)
         size = evaluation.path.stat().st_size
-    ratios = [
-        new["evaluate_s"] / old["evaluate_s"]
-        for new, old in zip(rounds["shared"], rounds["private"], strict=True)
-    ]
+    ratios = [shared / private for private, shared in turns]
     record = {
-        "command": f"python -m studies.service.cold MODEL --rounds {options.rounds}"
+        "command": f"python -m studies.service.cold MODEL --rounds {options.rounds} --turns {options.turns}"
         + (f" --keys {options.keys}" if options.keys else ""),
         "machine": describe(),
         "note": options.note,
@@ -159,6 +178,7 @@ def main() -> None:
         "key_memory_bytes": sum(spec.bytes for spec in model.specs),
         "first_key_s": max(found["first_key_s"] for found in rounds["cold"]),
         "shared_over_private": round(float(np.median(ratios)), 4),
+        "private_and_shared_s": turns,
         "rounds": rounds,
     }
     out = record_folder(options.out, "service") / "cold.json"
