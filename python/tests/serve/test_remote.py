@@ -43,6 +43,7 @@ from keywright.serve.parts import PART_BYTES
 from keywright.serve.workers import Worker
 from onnx import helper
 from tests.serve.network import INPUTS, WORKERS, listening, make_full, make_thin, network
+from tests.serve.storage_servers import Place
 
 Sample = np.ndarray[Any, np.dtype[np.float64]]
 BROWSER = Path(__file__).parents[3] / "web" / "client" / "src"
@@ -541,12 +542,14 @@ def test_a_refusal_is_raised_as_what_the_server_raised() -> None:
     assert made.received == 0
 
 
-def test_the_command_serves_until_it_is_told_to_stop(tmp_path: Path, sample: Sample) -> None:
+def test_the_command_serves_until_it_is_told_to_stop(place: Place, tmp_path: Path, sample: Sample) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
     make_thin().save(folder)
     command = [sys.executable, "-m", "keywright.cli", "serve", str(folder), "--port", "0", "--json"]
     state = ["--state", str(tmp_path / "state")]
+    for flag, address in (("--objects", place.objects), ("--records", place.records)):
+        state += [] if address is None else [flag, address]
     with subprocess.Popen([*command, *state], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         entry = json.loads(process.stdout.readline())
@@ -570,5 +573,7 @@ def test_the_command_serves_until_it_is_told_to_stop(tmp_path: Path, sample: Sam
         session.close()
         process.terminate()
         assert process.wait(20) == 0
-    for name in ("keys", "jobs"):
-        assert list((tmp_path / "state" / name).iterdir()) == []
+    left = Place(tmp_path / "state", place.objects, place.records)
+    left.open()
+    assert left.held("keys/") == left.held("jobs/") == set()
+    left.close()
