@@ -84,9 +84,21 @@ FAULTS = (
     ),
     Fault(
         "serve/jobs.py",
-        "            self.message(job.identifier).unlink(missing_ok=True)\n            return True",
-        "            return True",
+        "                self._drop([_message(job)])\n            job.message_bytes = 0",
+        "            job.message_bytes = 0",
         ("serve/test_jobs.py", "outlives or fetched_or_expire or only_the_jobs"),
+    ),
+    Fault(
+        "serve/upload_store.py",
+        "if found is None or found.tenant != tenant:",
+        "if found is None:",
+        ("serve/test_tenants.py", "every_identifier or retired_configuration"),
+    ),
+    Fault(
+        "serve/quotas.py",
+        "if most is None or stored + more <= most:",
+        "if most is None or more <= most:",
+        ("serve/test_quotas.py", "bytes_of_a_tenant"),
     ),
     Fault(
         "serve/remote.py",
