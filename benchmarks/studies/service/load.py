@@ -23,9 +23,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,7 @@ class World:
 def serving(world: World, memory: int) -> Iterator[tuple[str, int, int]]:
     """The command, its address, its process and its bytes for keys."""
     command = [sys.executable, "-m", "keywright", "serve", *map(str, world.models)]
-    command += ["--state", str(world.folder / "state"), "--port", "0", "--clients", str(world.count + 8)]
+    command += ["--state", str(world.folder / "state"), "--port", "0", "--clients", str(world.count + 200)]
     command += ["--workers", str(CORES), "--expiry", "1e9", "--memory", str(memory), "--json"]
     environment = {**os.environ, "RAYON_NUM_THREADS": "1"}
     with (world.folder / "log").open("wb") as log:
@@ -138,9 +139,11 @@ def processor_seconds(process: int) -> dict[str, float]:
     return own
 
 
-def key_loads(connection: Connection) -> dict[str, float]:
+def key_loads(url: str) -> dict[str, float]:
     """Evaluations by where their keys were."""
+    connection = Connection(url)
     lines = connection.request("GET", "/metrics").decode().splitlines()
+    connection.close()
     found = [line for line in lines if line.startswith("keywright_key_loads_total{")]
     return {line.split('"')[1]: float(line.split()[-1]) for line in found}
 
@@ -208,7 +211,7 @@ def alone(folder: Path, manifest: Manifest, seconds: float, number: int, results
     results.put((taken, time.perf_counter() - start, time.process_time() - used))
 
 
-def engine_alone(world: World, seconds: float) -> dict[str, object]:
+def engine_alone(world: World, seconds: float) -> dict[str, Any]:
     """Requests a second and seconds of a request of the engine."""
     context = multiprocessing.get_context("spawn")
     os.environ["RAYON_NUM_THREADS"] = "1"
@@ -226,7 +229,12 @@ def engine_alone(world: World, seconds: float) -> dict[str, object]:
     rate = sum(len(taken) / span for taken, span, _ in measured)
     every = [each for taken, _, _ in measured for each in taken]
     used = sum(used for _, _, used in measured) / len(every)
-    return {"requests_per_s": rate, "processor_s_per_request": {"workers": used}, **percentiles(every)}
+    return {
+        "what": "engine alone",
+        "requests_per_s": rate,
+        "processor_s_per_request": {"workers": used},
+        **percentiles(every),
+    }
 
 
 def percentiles(seconds: Sequence[float]) -> dict[str, float]:
@@ -243,18 +251,17 @@ def measure(world: World, memory: int, clients: int, seconds: float, warm: int, 
     for tenant, _ in sequence[: warm + 4000]:
         world.question(tenant)
     with serving(world, memory) as (url, process, key_memory):
-        connection = Connection(url)
         asking = Clients(world, url, sequence)
         asking.run(2 * CORES, 1e9, warm)
         asking.done.clear()
-        loads, used = key_loads(connection), processor_seconds(process)
+        loads, used = key_loads(url), processor_seconds(process)
         span = asking.run(clients, seconds, 1 << 60)
-        after, spent = key_loads(connection), processor_seconds(process)
-        connection.close()
+        after, spent = key_loads(url), processor_seconds(process)
     hits = {place: after.get(place, 0.0) - loads.get(place, 0.0) for place in ("memory", "disk")}
     worst = max(world.error(done) for done in asking.done)
     count = len(asking.done)
     return {
+        "what": "service",
         "clients": clients,
         "key_memory": key_memory,
         "warm": warm,
@@ -278,6 +285,7 @@ def main() -> None:
     parser.add_argument("--warm", type=int, default=3000, help="requests before the window")
     parser.add_argument("--clients", type=int, nargs="*", default=[1, 4])
     parser.add_argument("--memory", type=int, default=KEY_MEMORY + (3 << 29), help="of serve, bytes")
+    parser.add_argument("--seed", type=int, default=1, help="of the sequence of requests")
     parser.add_argument("--quiet", action="store_true", help="say that nothing else ran")
     parser.add_argument("--only-prepare", action="store_true")
     parser.add_argument("--out", type=Path)
@@ -289,20 +297,20 @@ def main() -> None:
             world.populate(url)
     if options.only_prepare:
         return
-    lines = [
-        {"what": "engine alone", **engine_alone(world, options.seconds)},
-        *(
-            {"what": "service", **measure(world, options.memory, clients, options.seconds, options.warm, 1)}
-            for clients in options.clients
-        ),
-    ]
+    common = {"tenants": world.count, "models": MODELS, "exponent": EXPONENT, "quiet": options.quiet}
+    common |= {"key_bytes": world.manifests[0].key_bytes, "machine": machine.describe()}
+    window = partial(measure, world, options.memory, seconds=options.seconds, warm=options.warm)
+    windows: list[Callable[[], dict[str, Any]]] = [lambda: engine_alone(world, options.seconds)]
+    windows += [partial(window, clients=clients, seed=options.seed) for clients in options.clients]
+    failed = False
     with (record_folder(options.out, "service") / "load.jsonl").open("a", encoding="utf-8") as file:
-        for line in lines:
-            line |= {"tenants": world.count, "models": MODELS, "exponent": EXPONENT, "quiet": options.quiet}
-            line |= {"key_bytes": world.manifests[0].key_bytes, "machine": machine.describe()}
+        for make in windows:
+            line = make() | common
+            failed |= bool(line.get("wrong") or line.get("errors"))
             file.write(json.dumps(line) + "\n")
-            print(json.dumps(line))
-    sys.exit(any(line.get("wrong") or line.get("errors") for line in lines))
+            file.flush()
+            print(json.dumps(line), flush=True)
+    sys.exit(failed)
 
 
 if __name__ == "__main__":
