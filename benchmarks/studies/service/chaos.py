@@ -326,9 +326,9 @@ def fill(disk: Path, stop: threading.Event, seconds: float, seed: int, tally: Ta
 
 
 def kill(victim: Victim, seconds: float, seed: int, tally: Tally) -> None:
-    """Kill now and then for so many seconds."""
+    """Kill now and then for so many seconds, and longer where nothing was answered yet."""
     chosen, end = random.Random(seed), time.monotonic() + seconds
-    while time.monotonic() < end:
+    while time.monotonic() < end + (0.0 if tally.counts["jobs answered"] else 2 * PATIENCE_S):
         time.sleep(chosen.uniform(*KILL_EVERY_S))
         if victim.process.poll() is not None:
             tally.fault(f"the server ended by itself with {victim.process.returncode}")

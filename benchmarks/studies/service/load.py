@@ -116,7 +116,7 @@ def serving(world: World, memory: int) -> Iterator[tuple[str, int, int]]:
     try:
         assert process.stdout is not None
         entry = json.loads(process.stdout.readline())
-        yield entry["url"], process.pid, int(entry.get("key_memory", 0))
+        yield entry["url"], process.pid, int(entry["key_memory"])
     finally:
         process.terminate()
         process.wait(60.0)
@@ -284,7 +284,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--warm", type=int, default=3000, help="requests before the window")
     parser.add_argument("--clients", type=int, nargs="*", default=[1, 4])
-    parser.add_argument("--memory", type=int, default=KEY_MEMORY + (3 << 29), help="of serve, bytes")
+    parser.add_argument("--memory", type=int, default=KEY_MEMORY + (7 << 27), help="of serve, bytes")
     parser.add_argument("--seed", type=int, default=1, help="of the sequence of requests")
     parser.add_argument("--quiet", action="store_true", help="say that nothing else ran")
     parser.add_argument("--only-prepare", action="store_true")

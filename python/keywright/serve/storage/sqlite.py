@@ -24,6 +24,8 @@ class SqliteRecords(Records):
         self._connection = sqlite3.connect(folder / NAME, check_same_thread=False, isolation_level=None)
         self._connection.row_factory = sqlite3.Row
         try:
+            # A commit is one write to the end of a file, on the disk when it returns.
+            self._do("pragma journal_mode = wal")
             self._do("pragma synchronous = full")
             self.migrate()
         except BaseException:
