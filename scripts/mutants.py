@@ -72,7 +72,7 @@ FAULTS = (
     ),
     Fault(
         "serve/workers.py",
-        "self._unwanted.append(keys)",
+        "self.keys.forget(keys)",
         "pass",
         ("serve/test_service.py", "nothing_of_a_client"),
     ),
