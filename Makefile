@@ -72,6 +72,7 @@ lint: $(VENV)/.installed
 	cargo clippy --locked --workspace --all-targets --features keywright-python/insecure,keywright-fuzz/libfuzzer -- -D warnings
 	cargo clippy --locked -p keywright-python -- -D warnings
 	$(BIN)/ruff check
+	$(BIN)/python scripts/prose.py
 
 types: build $(HARDWARE_VENV)/.installed
 	$(BIN)/mypy python scripts examples fuzz
