@@ -14,8 +14,8 @@ from onnx.reference import ReferenceEvaluator
 
 from keywright._reading import refusing, whole
 from keywright.nn.errors import InvalidModelError, ProgramFormatError
-from keywright.nn.front_ends.stored_tensors import require_inside
 from keywright.nn.graph.graph import Shape
+from keywright.nn.graph.stored_tensors import require_inside
 
 MAX_BYTES = 1 << 20
 MAX_NODES = 1 << 8

@@ -10,7 +10,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from .stored_tensors import array_of
+from keywright.nn.graph.stored_tensors import array_of
 
 DOMAIN = "ai.onnx.ml"
 LEAST_OPSET = 13

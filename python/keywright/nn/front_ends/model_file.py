@@ -7,9 +7,9 @@ from typing import TypeVar
 import onnx
 
 from keywright.nn.errors import InvalidModelError
+from keywright.nn.graph.stored_tensors import external_file, require_inside, stored_tensors
 from keywright.nn.limits import MAX_MODEL_BYTES, require_at_most
 
-from .stored_tensors import external_file, require_inside, stored_tensors
 from .written_out import with_erf
 
 Result = TypeVar("Result")

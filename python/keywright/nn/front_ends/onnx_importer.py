@@ -17,12 +17,12 @@ from keywright.nn.errors import (
 )
 from keywright.nn.graph.graph import Graph, Input, Linear, Shape
 from keywright.nn.graph.sparse import SparseMatrix
+from keywright.nn.graph.stored_tensors import array_of
 from keywright.nn.limits import MAX_ELEMENTS, require_elements
 
 from .operator_context import FLOATS, of_sample
 from .operators import OPERATORS, Constant, EncryptedValue, Operand, OperatorContext
 from .reference import Reference
-from .stored_tensors import array_of
 
 DOMAINS = ("", "ai.onnx", "ai.onnx.ml")
 AT_THE_END = "only at the end of a model it has a form: the client computes it after decryption"

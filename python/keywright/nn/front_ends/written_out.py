@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from .stored_tensors import array_of
+from keywright.nn.graph.stored_tensors import array_of
 
 PASSING = ("Expand", "Identity", "Reshape", "Squeeze", "Unsqueeze")
 """Operators between a reduction and what it is broadcast to."""
