@@ -43,6 +43,7 @@ ACTS = {
     "mean": "evaluates",
     "refresh": "asks a server",
     "seen": "asks a server",
+    "share": "copies to memory that processes share",
     "sum": "evaluates",
 }
 """Those that do something."""
