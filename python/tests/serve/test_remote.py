@@ -40,7 +40,7 @@ from keywright.serve.errors import (
 )
 from keywright.serve.manifest import MAX_BYTES
 from keywright.serve.parts import PART_BYTES
-from keywright.serve.workers import Worker
+from keywright.serve.workers import Worker, WorkerEndedError
 from onnx import helper
 from tests.serve.network import INPUTS, WORKERS, listening, make_full, make_thin, network
 from tests.serve.storage_servers import Place
@@ -200,26 +200,29 @@ def test_an_evaluation_whose_worker_is_killed_is_done_again(
     order, deaths = Worker.order, [1, 2]
 
     def deadly(worker: Worker, on_step: Callable[[int], object] | None = None, **entry: object) -> Any:
-        alive = [True]
-
         def step(done: int) -> None:
-            if deaths and alive and worker.pid is not None:
+            if deaths and worker.pid is not None:
                 os.kill(worker.pid, signal.SIGKILL)
-                deaths.pop()
-                alive.clear()
 
-        return order(worker, step if entry["do"] == "evaluate" else on_step, **entry)
+        try:
+            return order(worker, step if entry["do"] == "evaluate" else on_step, **entry)
+        except WorkerEndedError:
+            deaths.pop()
+            raise
 
     events: list[str] = []
     service = Service(make_thin(), tmp_path, on_event=events.append, workers=WORKERS)
     with listening(service) as server, RemoteModel(server.url).session() as session:
         session.upload_keys()
         monkeypatch.setattr(Worker, "order", deadly)
-        values = session.infer(sample)
+        # A worker may have written all of its answer before it is killed.
+        for _ in range(100):
+            values = session.infer(sample)
+            if not deaths:
+                break
     service.close()
     assert deaths == []
-    # What a worker had written before it was killed counts: a small evaluation may be done by then.
-    assert 1 <= sum("attempt" in line for line in events) <= 2
+    assert sum("attempt" in line for line in events) == 2
     assert np.abs(values - run_clear(service.model.program, sample)).max() < 1e-3
 
 
