@@ -155,7 +155,7 @@ class Target:
         """Put into the corpus the fewest inputs that reach what all of them reach, the small ones first."""
         with tempfile.TemporaryDirectory() as least:
             self.call(
-                ["-merge=1", f"-timeout={PER_INPUT * STOPPED}"],
+                ["-merge=1", "-use_counters=0", f"-timeout={PER_INPUT * STOPPED}"],
                 [Path(least), *self.starts, INPUTS / self.name],
                 600,
             )

@@ -5,12 +5,13 @@
 Options are libFuzzer's. `fuzz/run.py` runs all readers.
 """
 
+import shlex
 import sys
 
 import atheris
 
 with atheris.instrument_imports(include=["keywright", "json", "zipfile"]):
-    from readers import READERS, limit_memory
+    from readers import READERS, limited_memory
 
 
 def main(arguments: list[str]) -> None:
@@ -23,10 +24,12 @@ def main(arguments: list[str]) -> None:
     def mutate(data: bytes, most: int, seed: int) -> bytes:
         return reader.mutate(data, most, seed, atheris.Mutate)
 
-    options = [arguments[0], f"-max_len={reader.longest}", *arguments[2:]]
+    # libFuzzer starts itself by this where it merges inputs.
+    itself = shlex.join([sys.executable, *arguments[:2]])
+    options = [itself, f"-max_len={reader.longest}", *arguments[2:]]
     atheris.Setup(options, read, custom_mutator=mutate)
-    limit_memory()
-    atheris.Fuzz()
+    with limited_memory():
+        atheris.Fuzz()
 
 
 if __name__ == "__main__":

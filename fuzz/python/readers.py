@@ -111,11 +111,16 @@ def nothing_else_opened() -> Iterator[None]:
         _watching = False
 
 
-def limit_memory() -> None:
-    """From here on the process may grow by `MEMORY`: beyond there is `MemoryError`, which is a fault."""
+@contextmanager
+def limited_memory() -> Iterator[None]:
+    """In this block the process may grow by `MEMORY`: beyond there is `MemoryError`, which is a fault."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
-    size = pages * os.sysconf("SC_PAGE_SIZE") + MEMORY
-    resource.setrlimit(resource.RLIMIT_AS, (size, size))
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (pages * os.sysconf("SC_PAGE_SIZE") + MEMORY, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def require(condition: bool, what: str) -> None:

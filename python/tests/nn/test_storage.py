@@ -280,6 +280,16 @@ def test_version_1_can_be_read(program: nn.Program, stored: Path) -> None:
     assert (loaded.bootstraps, loaded.layers) == ((), ())
 
 
+def test_vectors_of_version_3_are_no_more_than_the_archive_has(stored: Path) -> None:
+    def edit(entries: dict[str, bytes]) -> None:
+        description = json.loads(entries["program.json"])
+        entries["program.json"] = json.dumps(description | {"version": 3, "vectors": (1 << 31) - 1}).encode()
+
+    rewrite(stored, edit)
+    with pytest.raises(nn.ProgramFormatError, match="2147483647 vectors in an archive of"):
+        nn.Program.load(stored)
+
+
 @pytest.mark.parametrize("activations", [0, 1])
 def test_version_4_had_the_range_of_inputs_in_its_report(stored: Path, activations: int) -> None:
     fitted: dict[str, object] = {"label": "", "method": "", "degrees": [3]}

@@ -254,7 +254,10 @@ def _read(reader: _Reader, kind: type[Kind]) -> Kind:
         data["batch"] = 1
     if data["version"] < 4:
         data |= {"fit_report": None, "ranges": [], "input_log_n": 0}
-        data["vectors"] = [data["slots"]] * _integer(data["vectors"], "vectors")
+        count, entries = _integer(data["vectors"], "vectors"), len(archive.namelist())
+        if count > entries:
+            raise ProgramFormatError(f"{count} vectors in an archive of {entries} entries")
+        data["vectors"] = [data["slots"]] * count
         data["transforms"] = [{"slots": data["slots"], **transform} for transform in data["transforms"]]
     if data["version"] < 5:
         data |= {"input_range": None, "input_scale": 1.0}
