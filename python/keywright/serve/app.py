@@ -431,6 +431,8 @@ async def _body(request: Request, maximum: int) -> bytes:
 def _parse(body: bytes) -> Mapping[str, object]:
     try:
         entry = json.loads(body)
+        # Half of a surrogate pair is JSON, and no text: nothing that quotes it could be sent or logged.
+        json.dumps(entry, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         entry = None
     if not isinstance(entry, dict):

@@ -98,6 +98,7 @@ def test_the_manifest_and_the_page_are_there(server: Server, thin: Model) -> Non
         ("POST", "/v1/keys", b"[]", 400, "bad_request"),
         ("POST", "/v1/keys", b"[" * 4000, 400, "bad_request"),
         ("POST", "/v1/keys", b"\xff", 400, "bad_request"),
+        ("POST", "/v1/keys", b'{"model": "\\ud800"}', 400, "bad_request"),
         ("POST", "/v1/keys", b"x" * 4097, 413, "too_large"),
         ("POST", "/v1/keys", b'{"model": "0"}', 409, "other_model"),
         ("GET", "/v1/keys/0", None, 404, "unknown_keys"),
