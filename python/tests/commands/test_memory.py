@@ -145,7 +145,7 @@ def test_no_limit_of_memory_aborts_a_command(folder: Path, tmp_path: Path) -> No
     model, images = folder / "digits.onnx", folder / "images.npy"
     arguments = ["infer", model, "--input", images, "--range", 0, 1, "--threads", 2]
     statuses = []
-    for limit in range(450, 2000, 50):
+    for limit in range(400, 2000, 50):
         command = [sys.executable, "-c", LIMITED, str(limit), *map(str, arguments)]
         environment = {**os.environ, "TMPDIR": str(tmp_path), "OPENBLAS_NUM_THREADS": "1"}
         done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
