@@ -104,7 +104,8 @@ fn public_key(bytes: &[u8]) -> bool {
     PublicKey::<u64>::read(client_parameters(), bytes).is_ok()
 }
 
-/// Parameters with a smaller ring, whose secret follows in a client's file; a client has the file, and a use for the first secret.
+/// Parameters with a smaller ring, whose secret follows in a client's file; a client has the file, and a use for the
+/// first secret.
 fn rings() -> &'static (CkksParameters, ClientParameters) {
     static CONTEXT: OnceLock<(CkksParameters, ClientParameters)> = OnceLock::new();
     CONTEXT.get_or_init(|| {
@@ -118,8 +119,8 @@ fn rings() -> &'static (CkksParameters, ClientParameters) {
     })
 }
 
-/// A client's secret file, by a client and by the full library. A client does not know which smaller rings there are: it takes the
-/// file of any.
+/// A client's secret file, by a client and by the full library. A client does not know which smaller rings there are:
+/// it takes the file of any.
 fn secret(bytes: &[u8]) -> bool {
     let (full, thin) = rings();
     let whole = SecretKey::from_secret_bytes(bytes, full.rlwe()).ok();

@@ -1,8 +1,8 @@
 //! What is fuzzed in Rust: every reader of `keywright-wire`, of thin clients and of pool files, as a function of bytes.
 //!
-//! A target panics, or takes more memory than its input can justify, where a reader has a fault: it accepts what it would write
-//! differently, or fails in another way than by an error. The program of this package runs targets under libFuzzer, its test runs what is
-//! stored in `fuzz/corpus` and `fuzz/crashes`.
+//! A target panics, or takes more memory than its input can justify, where a reader has a fault: it accepts what it
+//! would write differently, or fails in another way than by an error. The program of this package runs targets under
+//! libFuzzer, its test runs what is stored in `fuzz/corpus` and `fuzz/crashes`.
 
 mod clients;
 mod memory;

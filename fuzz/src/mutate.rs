@@ -1,6 +1,7 @@
 //! Mutations that know the frame of an object, so that most inputs get past the checksums.
 //!
-//! What changes bytes is libFuzzer; here it is told where, and what follows from it is written anew: lengths, identities, checksums.
+//! What changes bytes is libFuzzer; here it is told where, and what follows from it is written anew: lengths,
+//! identities, checksums.
 
 use std::ops::Range;
 
@@ -30,8 +31,8 @@ const ROOM: usize = 64;
 /// libFuzzer's mutation: of the first `size` bytes, which become at most `max_size`. Returns how many there are.
 pub type Change = fn(data: &mut [u8], size: usize, max_size: usize) -> usize;
 
-/// Mutates an object of `size` bytes in a buffer of at least `max_size`, and says how many it has. Nine out of ten have correct
-/// checksums.
+/// Mutates an object of `size` bytes in a buffer of at least `max_size`, and says how many it has. Nine out of ten have
+/// correct checksums.
 pub fn mutate(data: &mut [u8], size: usize, max_size: usize, seed: u32, change: Change) -> usize {
     let mut random = Random(seed.into());
     let mut object = data[..size].to_vec();
@@ -98,7 +99,8 @@ fn adjust(object: &mut [u8], old: usize, field: usize) {
     object[field..field + width].copy_from_slice(&stated[..width]);
 }
 
-/// Where the descriptor and the body end, by the stated length of the descriptor and that of the object; None if it is too short for a frame.
+/// Where the descriptor and the body end, by the stated length of the descriptor and that of the object; None if it is
+/// too short for a frame.
 fn parts(object: &[u8]) -> Option<[usize; 2]> {
     let last = object.len().checked_sub(CHECKSUM).filter(|_| object.len() >= SHORTEST)?;
     let stated = u32::from_le_bytes(object[DESCRIPTOR_LEN..BODY_LEN].try_into().ok()?) as usize;
@@ -168,7 +170,8 @@ fn identify(object: &mut [u8], end: usize) {
     object[SUMMARY + 4..SUMMARY + 20].copy_from_slice(&digest[..16]);
 }
 
-/// A secret is of its own key: writes the identity anew. Where secrets of smaller rings follow it, its own is the largest power of two.
+/// A secret is of its own key: writes the identity anew. Where secrets of smaller rings follow it, its own is the
+/// largest power of two.
 fn identify_key(object: &mut [u8], end: usize, last: usize) {
     let kind = u16::from_le_bytes([object[KIND], object[KIND + 1]]);
     let body = end + CHECKSUM..last;

@@ -1,7 +1,8 @@
-//! The two files of a pool, with what seals them made anew: fields that only the owner of the file key can write are read with
-//! care as well.
+//! The two files of a pool, with what seals them made anew: fields that only the owner of the file key can write are
+//! read with care as well.
 //!
-//! An input is a header, two records of the register, a byte of switches and the slots. The target writes both files and opens them.
+//! An input is a header, two records of the register, a byte of switches and the slots. The target writes both files
+//! and opens them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -133,7 +134,8 @@ pub(crate) fn target(input: &[u8]) -> bool {
     accepted
 }
 
-/// What the register knows the data file by: its number and the time at which it was made, as `keywright-pool` joins them.
+/// What the register knows the data file by: its number and the time at which it was made, as `keywright-pool` joins
+/// them.
 fn identity(path: &std::path::Path) -> u64 {
     let metadata = fs::metadata(path).expect("the file is there");
     #[cfg(unix)]

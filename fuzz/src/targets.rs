@@ -118,8 +118,8 @@ fn sums<T: Wire<Context = SumParameters>>(bytes: &[u8]) -> bool {
     round_trip::<T>(bytes, context)
 }
 
-/// Literals that load are checked by `Parameters::new`, which must refuse or accept, not panic. Large ones are left out:
-/// their tables are slow to make, not different.
+/// Literals that load are checked by `Parameters::new`, which must refuse or accept, not panic. Large ones are left
+/// out: their tables are slow to make, not different.
 fn parameters(bytes: &[u8]) -> bool {
     let accepted = round_trip::<ParametersLiteral>(bytes, &());
     if let Ok(literal) = ParametersLiteral::from_bytes(bytes, &())

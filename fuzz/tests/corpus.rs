@@ -16,8 +16,8 @@ fn golden() -> Vec<PathBuf> {
         .collect()
 }
 
-/// With the variable `KEYWRIGHT_WRITE_SEEDS` it writes the inputs that are no golden files, of which the targets of clients and pool
-/// files begin.
+/// With the variable `KEYWRIGHT_WRITE_SEEDS` it writes the inputs that are no golden files, of which the targets of
+/// clients and pool files begin.
 fn write_seeds() {
     for target in targets() {
         let seeds = match target.name {

@@ -1,5 +1,5 @@
-// Functional coverage of key_switch, bound to it in every simulation of it: corner words on every port, every port that keeps the
-// others waiting, resets in every phase, how switches follow one another, every fault on every port.
+// Functional coverage of key_switch, bound to it in every simulation of it: corner words on every port, every port that
+// keeps the others waiting, resets in every phase, how switches follow one another, every fault on every port.
 module key_switch_cover #(
     parameter int unsigned Lanes = 16
 ) (

@@ -1,7 +1,7 @@
 // 64-bit words of consecutive ChaCha blocks, with 8 or 20 rounds.
 //
-// `start_i` takes block number and rounds and throws away what was under way. From then on words come in order, low half
-// first, until the next start. `key_i` and `nonce_i` (words 13..15 of the state) must keep still meanwhile.
+// `start_i` takes block number and rounds and throws away what was under way. From then on words come in order, low
+// half first, until the next start. `key_i` and `nonce_i` (words 13..15 of the state) must keep still meanwhile.
 //
 // One round per stage; a block goes round the ring of stages `rounds / Stages` times, and as many blocks as there are
 // stages are in the ring at once. A block enters only if the FIFO will have room for it, so the ring never stalls: in

@@ -1,8 +1,9 @@
-// The thin client's encryption and decryption modulo q0 = 2^60 - 2^18 + 1 (Aikata et al., Boosted-Deflation, section 4).
+// The thin client's encryption and decryption modulo q0 = 2^60 - 2^18 + 1 (Aikata et al., Boosted-Deflation, section
+// 4).
 //
-// Encryption of m under (b, a), a expanded from a seed: (c0, c1) = (b v + e0 + m, a v + e1) in evaluation form, sampled from 256
-// bits of entropy exactly as the software does. Decryption: c0 + c1 s in coefficient form. Three polynomials are held.
-// Frames, registers, errors and cycles: doc/client_core.md.
+// Encryption of m under (b, a), a expanded from a seed: (c0, c1) = (b v + e0 + m, a v + e1) in evaluation form, sampled
+// from 256 bits of entropy exactly as the software does. Decryption: c0 + c1 s in coefficient form. Three polynomials
+// are held. Frames, registers, errors and cycles: doc/client_core.md.
 module client_core #(
     parameter int unsigned LogN = 16  // 10 to 16
 ) (

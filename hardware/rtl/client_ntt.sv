@@ -1,14 +1,14 @@
 // Three transforms at once, in place, with one set of twiddle factors: forward (Cooley-Tukey, natural to bit-reversed
 // order) or inverse (Gentleman-Sande, back), as crates/ring orders them.
 //
-// A layer of distance t = 2^lt takes line pair k = 0 .. N/8 - 1 a cycle. Its low line has the bits of k with a zero put in
-// at place max(lt - 2, 0), its high line a one there. The group of the pair's first butterfly is 4k >> lt, its factor
-// psi^brv16(N/2t + group) (for the root of degree 2^16, whatever N). The other groups of a pair of lines, at t = 2 and 1,
-// differ from it by 2^15, 2^14 and 3 2^14 in the exponent: client_twiddles makes them together. Inverse exponents are
-// 2^16 less those, the four in opposite order.
+// A layer of distance t = 2^lt takes line pair k = 0 .. N/8 - 1 a cycle. Its low line has the bits of k with a zero put
+// in at place max(lt - 2, 0), its high line a one there. The group of the pair's first butterfly is 4k >> lt, its
+// factor psi^brv16(N/2t + group) (for the root of degree 2^16, whatever N). The other groups of a pair of lines, at t =
+// 2 and 1, differ from it by 2^15, 2^14 and 3 2^14 in the exponent: client_twiddles makes them together. Inverse
+// exponents are 2^16 less those, the four in opposite order.
 //
-// A layer reads its first lines in the cycle after the last ones of the layer before were written: N/8 + 14 cycles a layer,
-// and 7 more for the last one, log2(N) (N/8 + 14) + 7 from the cycle after the start to `done_o`.
+// A layer reads its first lines in the cycle after the last ones of the layer before were written: N/8 + 14 cycles a
+// layer, and 7 more for the last one, log2(N) (N/8 + 14) + 7 from the cycle after the start to `done_o`.
 module client_ntt #(
     parameter int unsigned LogN = 16
 ) (

@@ -1,8 +1,8 @@
 // The passes over all coefficients that are not transforms (client_pass_pkg), one coefficient a cycle.
 //
 // A beat is accepted when everything it needs is there. It then goes through a pipeline that never stalls: a beat whose
-// result goes to the stream is accepted only if the output FIFO has room for it. A beat that breaks the frame's rules is not
-// accepted into the pipeline but reported, in the cycle of the transfer.
+// result goes to the stream is accepted only if the output FIFO has room for it. A beat that breaks the frame's rules
+// is not accepted into the pipeline but reported, in the cycle of the transfer.
 module client_pass #(
     parameter int unsigned LogN = 16,
     parameter logic [59:0] Modulus = 60'd1152921504606584833

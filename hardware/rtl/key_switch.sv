@@ -1,10 +1,12 @@
-// Key switching of CKKS ciphertexts modulo q_0 ... q_L in digits of Alpha primes, with as many special primes, as keywright-rlwe does it bit
-// for bit: `c_k + round((sum_i d_i key_{k,i}) / P)` for both halves k, d_i the centred digits of the input, P the special primes' product.
-// L, Alpha, the primes and the schedule are those of key_switch_pkg, which hardware/generate/key_switch_package.py makes.
+// Key switching of CKKS ciphertexts modulo q_0 ... q_L in digits of Alpha primes, with as many special primes, as
+// keywright-rlwe does it bit for bit: `c_k + round((sum_i d_i key_{k,i}) / P)` for both halves k, d_i the centred
+// digits of the input, P the special primes' product. L, Alpha, the primes and the schedule are those of
+// key_switch_pkg, which hardware/generate/key_switch_package.py makes.
 //
-// Two chains of transforms, one 60 bits wide and one 51, follow a schedule of Slots polynomial times, after which the next key
-// switch begins: a result every Slots N / 2^LogLanes cycles, LogLanes = ceil(LogN / 4). Nothing waits inside: if a port does not give or
-// take a beat when the schedule needs it, everything stands still until it does. Streams, in which order, and timing: doc/key_switch.md.
+// Two chains of transforms, one 60 bits wide and one 51, follow a schedule of Slots polynomial times, after which the
+// next key switch begins: a result every Slots N / 2^LogLanes cycles, LogLanes = ceil(LogN / 4). Nothing waits inside:
+// if a port does not give or take a beat when the schedule needs it, everything stands still until it does. Streams, in
+// which order, and timing: doc/key_switch.md.
 module key_switch #(
     parameter int unsigned LogN = 16,  // 8 or 10 to 16
     parameter Tables = "tables",
@@ -303,7 +305,8 @@ module key_switch #(
   end
 
 `ifndef SYNTHESIS
-  // For the assertions: the rows that a chain reads at x, for which switch; whether a product at o10 is its sum's first.
+  // For the assertions: the rows that a chain reads at x, for which switch; whether a product at o10 is its sum's
+  // first.
   localparam int unsigned WW = key_switch_pkg::WordWidth;
   logic [1:0][WW-1:0] x_word;
   logic [1:0][Terms-1:0] x_active;
@@ -342,7 +345,8 @@ module key_switch #(
     end
   end
 
-  // Rows: coefficients of the digits' primes and of the remainders. Written by one chain, read by both at the same address.
+  // Rows: coefficients of the digits' primes and of the remainders. Written by one chain, read by both at the same
+  // address.
   logic [Rows-1:0][Lanes*60-1:0] row_words;
   for (genvar r = 0; r < Rows; r++) begin : gen_row
     localparam int unsigned Bits = r > 0 && r < Limbs ? key_switch_pkg::WidthB : key_switch_pkg::WidthA;

@@ -1,8 +1,9 @@
-// Two key switches side by side with one key: two ciphertexts are switched in the time of one, and each beat of the key serves both.
+// Two key switches side by side with one key: two ciphertexts are switched in the time of one, and each beat of the key
+// serves both.
 //
-// The cores are key_switch, each with streams of its own for digits, addends and results, in the orders of doc/key_switch.md: index 0 and 1
-// of those ports, with a handshake each. A beat of the key is taken when both cores have taken it, so switches are begun in pairs: a core
-// whose partner has no input waits for it.
+// The cores are key_switch, each with streams of its own for digits, addends and results, in the orders of
+// doc/key_switch.md: index 0 and 1 of those ports, with a handshake each. A beat of the key is taken when both cores
+// have taken it, so switches are begun in pairs: a core whose partner has no input waits for it.
 //
 // Control: a write goes to both cores, a read to the core that bit 7 of the address names.
 module key_switch_pair #(

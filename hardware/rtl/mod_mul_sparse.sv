@@ -1,7 +1,8 @@
 // Product modulo one of a few sparse primes, without multipliers for the reduction: c_o = a_i b_i mod Moduli[sel_i].
 //
-// 2^Width = c (mod q) with small c, so the upper half of the product is folded onto the lower one by shifts and additions,
-// three times; what remains is below 2 q. Latency 7 enabled cycles, one product per cycle. See doc/blocks.md.
+// 2^Width = c (mod q) with small c, so the upper half of the product is folded onto the lower one by shifts and
+// additions, three times; what remains is below 2 q. Latency 7 enabled cycles, one product per cycle. See
+// doc/blocks.md.
 module mod_mul_sparse #(
     parameter int unsigned Width = 60,
     parameter int unsigned Count = 1,

@@ -1,13 +1,14 @@
-// Negacyclic transforms of polynomials of N = 2^LogN words, forward or inverse, one after another without a gap: a beat of
-// 2^LogLanes words every cycle, LogLanes = ceil(LogN / 4), a polynomial every N / 2^LogLanes. LogN is 8 or 10 to 16.
+// Negacyclic transforms of polynomials of N = 2^LogN words, forward or inverse, one after another without a gap: a beat
+// of 2^LogLanes words every cycle, LogLanes = ceil(LogN / 4), a polynomial every N / 2^LogLanes. LogN is 8 or 10 to 16.
 //
-// Position p of a stream is lane p mod 2^LogLanes of beat p / 2^LogLanes. A forward transform takes coefficient reversed(p) (log2(N) bits) at
-// position p and gives evaluation p; an inverse one takes evaluation p and gives coefficient reversed(p), with 1/N. So what one
-// gives another takes, in order.
+// Position p of a stream is lane p mod 2^LogLanes of beat p / 2^LogLanes. A forward transform takes coefficient
+// reversed(p) (log2(N) bits) at position p and gives evaluation p; an inverse one takes evaluation p and gives
+// coefficient reversed(p), with 1/N. So what one gives another takes, in order.
 //
-// `time_i` counts beats of a polynomial, never pauses while enabled, and starts at 0 after reset. The tag (`inverse_i`, `sel_i`,
-// `user_i`) comes with it, constant during a polynomial; its data come ntt_pkg::lead cycles later; the result comes, with
-// `user_o` and `time_o`, one polynomial and ntt_pkg::pipe cycles after the tag. Memory: N words, in place. See doc/ntt.md.
+// `time_i` counts beats of a polynomial, never pauses while enabled, and starts at 0 after reset. The tag (`inverse_i`,
+// `sel_i`, `user_i`) comes with it, constant during a polynomial; its data come ntt_pkg::lead cycles later; the result
+// comes, with `user_o` and `time_o`, one polynomial and ntt_pkg::pipe cycles after the tag. Memory: N words, in place.
+// See doc/ntt.md.
 module ntt_pipe #(
     parameter int unsigned Width = 60,
     parameter int unsigned LogN = 16,

@@ -1,6 +1,7 @@
 // The transform pipeline's division of N = 2^log_n, and its latencies in enabled cycles. See doc/ntt.md.
 package ntt_pkg;
-  // A beat is 2^log_lanes words. Digits of an index have log_lanes bits, but for the second one, which has what is left.
+  // A beat is 2^log_lanes words. Digits of an index have log_lanes bits, but for the second one, which has what is
+  // left.
   function automatic int unsigned log_lanes(input int unsigned log_n);
     log_lanes = (log_n + 3) / 4;
   endfunction

@@ -1,9 +1,11 @@
-// One of the two chains of key_switch: where a slot's operation gets its words, its transform, and what becomes of the result.
+// One of the two chains of key_switch: where a slot's operation gets its words, its transform, and what becomes of the
+// result.
 //
-// Source: the input port (INTT of a digit's prime), row buffers through modulus_raise or, for digits of several primes, modulus_convert
-// (NTT), or a sum (INTT of a half modulo a special prime). Result: a row buffer; multiply-accumulate with the key; or the division by
-// the special primes and the addition of the ciphertext's own half. In the shadow of an inverse transform, whose result needs no multiplier,
-// the product of a digit with the key modulo its own prime. See doc/key_switch.md for the times 'x' and 'o'.
+// Source: the input port (INTT of a digit's prime), row buffers through modulus_raise or, for digits of several primes,
+// modulus_convert (NTT), or a sum (INTT of a half modulo a special prime). Result: a row buffer; multiply-accumulate
+// with the key; or the division by the special primes and the addition of the ciphertext's own half. In the shadow of
+// an inverse transform, whose result needs no multiplier, the product of a digit with the key modulo its own prime. See
+// doc/key_switch.md for the times 'x' and 'o'.
 module switch_chain #(
     parameter bit First = 1'b1,  // chain A
     parameter int unsigned LogN = 16,

@@ -1,10 +1,12 @@
-// Exchanges rows and columns of a polynomial between the two halves of a transform, in place: N words in 2^LogLanes banks.
+// Exchanges rows and columns of a polynomial between the two halves of a transform, in place: N words in 2^LogLanes
+// banks.
 //
-// A polynomial comes in at times (w2, w1, w0), lane (h, l); it leaves one polynomial later at times (r2, r1, r0) =
-// (w0, reversed(l), w2), lane (w1, h). w1 and l are digits of Middle bits, h has those that a lane's number has beside. Word and
-// bank: bank = (h, l ^ w1), so that the words of a beat are in different banks both when written and when read. Each word is
-// written where the previous polynomial's word of the same time was just read: the arrangement of polynomial `turn_i` (modulo
-// 4) is one of four, derived in doc/ntt.md. `time_i` never pauses while enabled. Latency of a read beat: N / 2^LogLanes + 3.
+// A polynomial comes in at times (w2, w1, w0), lane (h, l); it leaves one polynomial later at times (r2, r1, r0) = (w0,
+// reversed(l), w2), lane (w1, h). w1 and l are digits of Middle bits, h has those that a lane's number has beside. Word
+// and bank: bank = (h, l ^ w1), so that the words of a beat are in different banks both when written and when read.
+// Each word is written where the previous polynomial's word of the same time was just read: the arrangement of
+// polynomial `turn_i` (modulo 4) is one of four, derived in doc/ntt.md. `time_i` never pauses while enabled. Latency of
+// a read beat: N / 2^LogLanes + 3.
 module transpose_full #(
     parameter  int unsigned Width = 60,
     parameter  int unsigned LogN = 16,
@@ -29,7 +31,8 @@ module transpose_full #(
     for (int unsigned i = 0; i < Middle; i++) reversed[i] = x[Middle-1-i];
   endfunction
 
-  // Written: the lane of bank b is b ^ w1. Read: the w1 of bank b is that of its Middle bits ^ l, with l = reversed(r1).
+  // Written: the lane of bank b is b ^ w1. Read: the w1 of bank b is that of its Middle bits ^ l, with l =
+  // reversed(r1).
   assign mix_in = t1;
 
   for (genvar b = 0; b < Lanes; b++) begin : gen_bank

@@ -1,12 +1,12 @@
 // Twiddle factors of one half of a transform (two digits of LogLanes layers each), made as they are needed.
 //
-// A block of 2^LogLanes beats has one base b: factor v of group g is b^(2^i) Omega^e, where Omega is a 2^(2 LogLanes)-th root of unity
-// and e is known. The generator squares the base 2 LogLanes - 1 times in a ring of one multiplier, forms the factors that
-// serve a whole block with a second one, and those that change every beat with one multiplier each. Bases and powers of
-// Omega come from small tables. The order of everything is derived in doc/ntt.md.
+// A block of 2^LogLanes beats has one base b: factor v of group g is b^(2^i) Omega^e, where Omega is a 2^(2
+// LogLanes)-th root of unity and e is known. The generator squares the base 2 LogLanes - 1 times in a ring of one
+// multiplier, forms the factors that serve a whole block with a second one, and those that change every beat with one
+// multiplier each. Bases and powers of Omega come from small tables. The order of everything is derived in doc/ntt.md.
 //
-// `time_i` numbers beats and never pauses while enabled. The factors of the first digit come out Lead cycles after their
-// beat's `time_i`, those of the second one Gap cycles later.
+// `time_i` numbers beats and never pauses while enabled. The factors of the first digit come out Lead cycles after
+// their beat's `time_i`, those of the second one Gap cycles later.
 module twiddle_generator #(
     parameter int unsigned Width = 60,
     parameter int unsigned LogN = 16,

@@ -1,12 +1,13 @@
 // Uniform residues of a limb from the words of ChaCha8 streams, as crates/ring/src/expander.rs defines them.
 //
-// Sixteen blocks are a chunk, read across: position 8 w + k of a chunk is word w of block 2k in its low half and of block
-// 2k + 1 in its high half. Two chunks are held, so that one fills while the other is read; a memory for each parity of
-// block and word writes the two words of a beat, and reads the two of a position, at once.
+// Sixteen blocks are a chunk, read across: position 8 w + k of a chunk is word w of block 2k in its low half and of
+// block 2k + 1 in its high half. Two chunks are held, so that one fills while the other is read; a memory for each
+// parity of block and word writes the two words of a beat, and reads the two of a position, at once.
 //
-// A candidate that is not below the modulus is replaced by the same position of attempt 1, 2, ..., from a second stream:
-// its start takes `retry_block_o` and `retry_attempt_o`, and the position's words are picked from the first two blocks.
-// The software reduces the candidate of attempt 255, reached with a probability below 2^-255; here attempts go on.
+// A candidate that is not below the modulus is replaced by the same position of attempt 1, 2, ..., from a second
+// stream: its start takes `retry_block_o` and `retry_attempt_o`, and the position's words are picked from the first two
+// blocks. The software reduces the candidate of attempt 255, reached with a probability below 2^-255; here attempts go
+// on.
 module uniform_sampler #(
     parameter int unsigned Bits = 60,
     parameter logic [59:0] Modulus = 60'd1152921504606584833

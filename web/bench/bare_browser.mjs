@@ -1,5 +1,6 @@
 /**
- * Chromium without anybody who looks on: Playwright has every request's body told to it, which takes longer than sending it. Pages are steered by what they evaluate.
+ * Chromium without anybody who looks on: Playwright has every request's body told to it, which takes longer than
+ * sending it. Pages are steered by what they evaluate.
  */
 
 import { spawn } from "node:child_process";

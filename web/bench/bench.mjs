@@ -1,5 +1,6 @@
 /**
- * `make web-bench`: milliseconds of encryption in WebAssembly, here in Node and in Chromium, beside node-seal's. `--out FOLDER` writes them there.
+ * `make web-bench`: milliseconds of encryption in WebAssembly, here in Node and in Chromium, beside node-seal's.
+ * `--out FOLDER` writes them there.
  *
  * Every work is checked (see work.mjs). A row is the median of the runs, with the quartiles and the fastest.
  */
@@ -20,7 +21,8 @@ const { values: options } = parseArgs({ options: { out: { type: "string" }, runs
 const runs = Number(options.runs);
 if (!(Number.isInteger(runs) && runs > 0)) throw new Error(`--runs ${options.runs}: a whole number above 0 is needed`);
 
-// As many values as SEAL has slots at 2^13, all coefficients above. The generic prime is one of the bootstrapping presets'.
+// As many values as SEAL has slots at 2^13, all coefficients above. The generic prime is one of the bootstrapping
+// presets'.
 const generic = 2n ** 50n - 0x47ffffn;
 const sets = [];
 for (const logN of [13, 16]) {

@@ -1,8 +1,9 @@
 /**
- * `node web/bench/first_answer.mjs MODEL`: seconds from the button to the first answer, keys and all, in Chromium beside `keywright serve` on the same machine.
+ * `node web/bench/first_answer.mjs MODEL`: seconds from the button to the first answer, keys and all, in Chromium
+ * beside `keywright serve` on the same machine.
  *
- * Every run is a new browser, a new server and new keys, and its answer is compared with the example that was asked about. `--runs N`; `--out FILE` adds the runs to a record, `--note TEXT` says
- * there in what state the machine was.
+ * Every run is a new browser, a new server and new keys, and its answer is compared with the example that was asked
+ * about. `--runs N`; `--out FILE` adds the runs to a record, `--note TEXT` says there in what state the machine was.
  */
 
 import { existsSync } from "node:fs";

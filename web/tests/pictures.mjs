@@ -1,7 +1,8 @@
 /**
- * `node web/tests/pictures.mjs MODEL FOLDER [COUNT]`: serves a compiled model of pictures, drops images of FOLDER (a folder of images for each label) on the page in Chromium, and says what it answered,
- * how long that took and what travelled. Of each label's images those with numbers divisible by ten, which examples/cifar.py keeps for tests. Every answer is compared with that of
- * the same network in the clear on the numbers that the page encrypted.
+ * `node web/tests/pictures.mjs MODEL FOLDER [COUNT]`: serves a compiled model of pictures, drops images of FOLDER (a
+ * folder of images for each label) on the page in Chromium, and says what it answered, how long that took and what
+ * travelled. Of each label's images those with numbers divisible by ten, which examples/cifar.py keeps for tests. Every
+ * answer is compared with that of the same network in the clear on the numbers that the page encrypted.
  */
 
 import { execFileSync, spawn } from "node:child_process";

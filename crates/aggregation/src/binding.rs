@@ -7,8 +7,8 @@ const UPDATE_STREAM: u64 = 7 << 40;
 /// Domain separator of the seeds that are expanded.
 const DOMAIN: &[u8] = b"keywright encrypted update";
 
-/// Tells one run of aggregation from another: a digest of everything that its clients must agree on. Fields that hold it
-/// are called `session`.
+/// Tells one run of aggregation from another: a digest of everything that its clients must agree on. Fields that hold
+/// it are called `session`.
 pub type RunId = [u8; 16];
 
 /// What an update claims to be. Bound into the ciphertext: with another claim it does not decrypt.

@@ -46,9 +46,9 @@ impl SumKey {
     /// Encrypts integers. Which of them is too large is the caller's own knowledge, so the check may branch.
     ///
     /// # Errors
-    /// [`AggregationError::Magnitude`] for an integer above the declared magnitude, [`AggregationError::Range`] for no value,
-    /// more than `2^32 - 1`, or a weight of 0; [`AggregationError::Rlwe`] for a generator of
-    /// given entropy in a forked child.
+    /// [`AggregationError::Magnitude`] for an integer above the declared magnitude, [`AggregationError::Range`] for no
+    /// value, more than `2^32 - 1`, or a weight of 0; [`AggregationError::Rlwe`] for a generator of given entropy in a
+    /// forked child.
     pub fn encrypt(
         &self,
         values: &[i64],
@@ -83,7 +83,8 @@ impl SumKey {
             backend.sub_assign(modulus, &mut a, &product);
             run.store(backend, &a[..values.len()]);
             product.zeroize();
-            // Beyond the values there is error alone: with the product it would be a ciphertext of zero, but it is not sent.
+            // Beyond the values there is error alone: with the product it would be a ciphertext of zero, but it is not
+            // sent.
             a.zeroize();
         });
         rng.require_operation()?;

@@ -17,8 +17,8 @@ const MIN_LOG_N: u32 = 11;
 /// Ring, modulus and scale for sums of up to [`Self::capacity`] vectors of integers up to [`Self::magnitude`].
 ///
 /// # Invariant
-/// `2 K B < 2^noise_bits` and `K (M 2^noise_bits + B) <= (q - 1) / 2` for `K = capacity >= max_inputs`, `M = magnitude` and
-/// `B` the bound of one error.
+/// `2 K B < 2^noise_bits` and `K (M 2^noise_bits + B) <= (q - 1) / 2` for `K = capacity >= max_inputs`, `M = magnitude`
+/// and `B` the bound of one error.
 #[derive(Clone, Debug)]
 pub struct SumParameters {
     rlwe: Parameters,

@@ -3,14 +3,14 @@
 use keywright_ring::{Backend, Modulus, backend};
 use keywright_rlwe::{for_each_item, threads};
 
-/// Values that are added at a time: their accumulators, 10 to 14 bytes each, stay in the second-level cache, and what is read of
-/// every summand is long enough for the processor to fetch ahead.
+/// Values that are added at a time: their accumulators, 10 to 14 bytes each, stay in the second-level cache, and what
+/// is read of every summand is long enough for the processor to fetch ahead.
 const BLOCK: usize = 1 << 14;
 
 /// `count` residues of `4 + extra` bytes: first the low four bytes of each, then byte 4 of each, byte 5, byte 6.
 ///
-/// Planes instead of packed numbers make addition a matter of widening loads, which every instruction set has. A word above
-/// the modulus stands for its residue: nothing is compared while adding.
+/// Planes instead of packed numbers make addition a matter of widening loads, which every instruction set has. A word
+/// above the modulus stands for its residue: nothing is compared while adding.
 ///
 /// # Invariant
 /// `bytes.len() == count * (4 + extra)`, `extra <= 3`.

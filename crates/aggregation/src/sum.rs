@@ -26,7 +26,8 @@ pub struct EncryptedSum {
 }
 
 impl EncryptedSum {
-    /// Adds updates of one session and round, each client once. Every residue is read once, accumulators stay in the cache.
+    /// Adds updates of one session and round, each client once. Every residue is read once, accumulators stay in the
+    /// cache.
     ///
     /// # Errors
     /// [`AggregationError::Range`] for no update or more than the modulus has room for, [`AggregationError::Mismatch`],

@@ -270,8 +270,9 @@ fn a_secret_is_the_sum_of_shares_and_errors_are_bounded() {
         }
     }
     let total = rlwe.ring().inverse(total);
-    // Beyond the values there is nothing but error, which is far below either prime. Two of six updates have 1 / sqrt(3) of the
-    // deviation that the bound is about ten times of, and the largest of N errors is about four of theirs.
+    // Beyond the values there is nothing but error, which is far below either prime. Two of six updates have 1 /
+    // sqrt(3) of the deviation that the bound is about ten times of, and the largest of N errors is about four of
+    // theirs.
     let errors = total.limb(0)[2..].iter().map(|&word| rlwe.modulus(0).centered(word).unsigned_abs());
     let largest = errors.max().unwrap();
     assert!(u128::from(largest) <= p.error_bound());

@@ -120,9 +120,9 @@ fn stages(
     ])
 }
 
-/// Makes keys and matrices, bootstraps one vector untimed and `runs` timed ones, each of other random values and each decrypted and compared with
-/// the values, its bound, and what its input decrypts to,
-/// and times the stages of a last one. `report` gets progress and at the end the record, and says whether to go on.
+/// Makes keys and matrices, bootstraps one vector untimed and `runs` timed ones, each of other random values and each
+/// decrypted and compared with the values, its bound, and what its input decrypts to, and times the stages of a last
+/// one. `report` gets progress and at the end the record, and says whether to go on.
 ///
 /// # Errors
 /// [`BenchError::Preset`], [`BenchError::Runs`]; what the engine refuses.

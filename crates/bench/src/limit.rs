@@ -1,8 +1,8 @@
 //! The machine's own rates, and what they allow.
 //!
-//! A work is counted in butterflies, modular multiply-adds and bytes that must come from memory. The limit is the larger
-//! of the time for the arithmetic at the rates of data in the nearest cache, and of the time for the bytes at the rate
-//! of a plain read: no program on this machine is faster with this many operations.
+//! A work is counted in butterflies, modular multiply-adds and bytes that must come from memory. The limit is the
+//! larger of the time for the arithmetic at the rates of data in the nearest cache, and of the time for the bytes at
+//! the rate of a plain read: no program on this machine is faster with this many operations.
 
 use std::time::Instant;
 

@@ -54,7 +54,8 @@ pub struct BootstrapFigures {
     pub log2_failure: f64,
     /// Vectors that were bootstrapped, of random values, under one secret.
     pub vectors: usize,
-    /// `-log2` of the largest error of a real or imaginary part that bootstrapping added to what its input decrypted to.
+    /// `-log2` of the largest error of a real or imaginary part that bootstrapping added to what its input decrypted
+    /// to.
     pub worst_bits: f64,
     /// `-log2` of their mean.
     pub mean_bits: f64,

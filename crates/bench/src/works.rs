@@ -174,7 +174,8 @@ impl BenchRun<'_> {
     }
 }
 
-/// A transform of one narrow prime. Checked as a ring map: multiplication by `X` in evaluation form is the negacyclic shift.
+/// A transform of one narrow prime. Checked as a ring map: multiplication by `X` in evaluation form is the negacyclic
+/// shift.
 fn transform(run: &mut BenchRun<'_>, work: &'static str, log_n: u32) -> Result<(), BenchError> {
     /// Transforms per timed call, so that the clock does not matter.
     const BATCH: usize = 8;

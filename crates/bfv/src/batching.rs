@@ -1,8 +1,8 @@
 //! Slots: the values of a plaintext polynomial at the roots of `X^N + 1` modulo `t` (Smart and Vercauteren, 2014).
 //!
-//! With `psi` a primitive `2N`-th root of unity modulo `t`, the slots are a matrix of 2 rows and `N/2` columns: entry `j` of the first
-//! row is the value at `psi^(5^j)`, of the second row the value at `psi^(-5^j)`. So `X -> X^(5^k)` rotates both rows by
-//! `k` to the left and `X -> X^(2N-1)` swaps them. Values are given row by row.
+//! With `psi` a primitive `2N`-th root of unity modulo `t`, the slots are a matrix of 2 rows and `N/2` columns: entry
+//! `j` of the first row is the value at `psi^(5^j)`, of the second row the value at `psi^(-5^j)`. So `X -> X^(5^k)`
+//! rotates both rows by `k` to the left and `X -> X^(2N-1)` swaps them. Values are given row by row.
 
 use keywright_ring::{Backend, Ring};
 

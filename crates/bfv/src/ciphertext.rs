@@ -36,8 +36,9 @@ pub struct Ciphertext {
 }
 
 impl Ciphertext {
-    /// A message added to an encryption of zero: what a pool of such encryptions does. `variance` is that of one coefficient of
-    /// its error, see [`keywright_rlwe::noise`]. A constant plaintext costs one pass over one polynomial and no transform.
+    /// A message added to an encryption of zero: what a pool of such encryptions does. `variance` is that of one
+    /// coefficient of its error, see [`keywright_rlwe::noise`]. A constant plaintext costs one pass over one polynomial
+    /// and no transform.
     ///
     /// # Errors
     /// [`BfvError::NoiseExhausted`].

@@ -39,11 +39,12 @@ impl<'k> Decryptor<'k> {
 
     /// Decrypts to a plaintext.
     ///
-    /// With `x = c(s)` and `Y = [t x]_Q`, centred, `t x = Q m + Y + t Q k` for an integer polynomial `k`, so that `m = -Y / Q`
-    /// modulo `t` and the noise is `Y / Q`. With `y_i = [t x (Q/q_i)^-1]_{q_i}` it is `Y / Q = sum_i y_i / q_i - v`,
-    /// `v` the nearest integer, and `m = v - sum_i y_i / q_i` modulo `t` (Halevi, Polyakov and Shoup, ePrint
-    /// 2018/117). The sum is taken in fixed point with 64 fractional bits, where each term is off by less than
-    /// three units: with at most 64 terms less than `2^-56`, and `v` is certain as the noise is below 1/4.
+    /// With `x = c(s)` and `Y = [t x]_Q`, centred, `t x = Q m + Y + t Q k` for an integer polynomial `k`, so that
+    /// `m = -Y / Q` modulo `t` and the noise is `Y / Q`. With `y_i = [t x (Q/q_i)^-1]_{q_i}` it is
+    /// `Y / Q = sum_i y_i / q_i - v`, `v` the nearest integer, and `m = v - sum_i y_i / q_i` modulo `t` (Halevi,
+    /// Polyakov and Shoup, ePrint 2018/117). The sum is taken in fixed point with 64 fractional bits, where each term
+    /// is off by less than three units: with at most 64 terms less than `2^-56`, and `v` is certain as the noise is
+    /// below 1/4.
     ///
     /// # Errors
     /// [`BfvError::Rlwe`] for foreign parameters and a ciphertext of another key; [`BfvError::NoiseOverflow`] if
@@ -89,8 +90,9 @@ impl<'k> Decryptor<'k> {
         Ok(Plaintext::from_residues(parameters, ciphertext.packing, std::mem::take(&mut *residues)))
     }
 
-    /// The noise budget in bits, `-log2(2 |v|)` for the largest coefficient `v` of the noise, computed exactly: what remains before
-    /// the noise may round to another message. 0 if that has happened or is about to, whatever the ciphertext encrypts.
+    /// The noise budget in bits, `-log2(2 |v|)` for the largest coefficient `v` of the noise, computed exactly: what
+    /// remains before the noise may round to another message. 0 if that has happened or is about to, whatever the
+    /// ciphertext encrypts.
     ///
     /// The budget depends on the secret: like a decryption it is for its owner.
     ///
@@ -110,7 +112,8 @@ impl<'k> Decryptor<'k> {
     }
 }
 
-/// Refuses noise of which a coefficient, in units of `2^-64`, is above 1/4. By itself, as it is the one branch on what a decryption finds.
+/// Refuses noise of which a coefficient, in units of `2^-64`, is above 1/4. By itself, as it is the one branch on what
+/// a decryption finds.
 #[inline(never)]
 fn require_small(largest: u64) -> Result<(), BfvError> {
     if largest >= 1 << (63 - SPARE_BITS) { Err(BfvError::NoiseOverflow) } else { Ok(()) }

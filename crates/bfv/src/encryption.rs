@@ -26,8 +26,8 @@ impl<'k> Encryptor<'k> {
     /// Encrypts a plaintext at a level.
     ///
     /// # Errors
-    /// [`BfvError::Rlwe`] for a level that does not exist or foreign parameters, [`BfvError::NoiseExhausted`] if the level's
-    /// modulus is too small for the plaintext modulus.
+    /// [`BfvError::Rlwe`] for a level that does not exist or foreign parameters, [`BfvError::NoiseExhausted`] if the
+    /// level's modulus is too small for the plaintext modulus.
     pub fn encrypt(&mut self, plaintext: &Plaintext, level: usize) -> Result<Ciphertext, BfvError> {
         let parameters = &self.parameters;
         parameters.require_same(plaintext.parameters(), "the encryptor", "the plaintext")?;

@@ -7,16 +7,16 @@ pub const SPARE_BITS: u32 = 1;
 
 /// What is known of a ciphertext's noise without decrypting.
 ///
-/// The noise is the polynomial `v` of `t/Q c(s) = m + v + t k`, over the reals; decryption is right while every coefficient
-/// is below 1/2. Three numbers describe it, logarithms to base 2 as `Q` may exceed the range of `f64`:
+/// The noise is the polynomial `v` of `t/Q c(s) = m + v + t k`, over the reals; decryption is right while every
+/// coefficient is below 1/2. Three numbers describe it, logarithms to base 2 as `Q` may exceed the range of `f64`:
 ///
-/// * the deviation: the root of the mean square of a coefficient, or of a value of `v` at the roots of `X^N + 1`, divided by
-///   `sqrt(N)`, which is the same;
-/// * the peak: a bound on the deviation at any single root. Only products with plaintexts, whose values at the roots are
-///   fixed, take it above the deviation;
-/// * the order: how many products of ciphertexts follow one another. Each multiplies by `k`, which is `c_0 + c_1 s` over `Q`:
-///   after `d` of them the noise has `d + 1` factors `s` and `d` factors that may all be the same, so that the mean square
-///   is up to `d! (d + 1)!` times what independent factors have (moments of complex normal variables).
+/// * the deviation: the root of the mean square of a coefficient, or of a value of `v` at the roots of `X^N + 1`,
+///   divided by `sqrt(N)`, which is the same;
+/// * the peak: a bound on the deviation at any single root. Only products with plaintexts, whose values at the roots
+///   are fixed, take it above the deviation;
+/// * the order: how many products of ciphertexts follow one another. Each multiplies by `k`, which is `c_0 + c_1 s`
+///   over `Q`: after `d` of them the noise has `d + 1` factors `s` and `d` factors that may all be the same, so that
+///   the mean square is up to `d! (d + 1)!` times what independent factors have (moments of complex normal variables).
 ///
 /// Deviations of dependent errors are added, not their squares, so that the estimate is an upper bound whatever the
 /// dependencies are. `docs/explanation/bfv.md` derives each rule.
@@ -47,7 +47,8 @@ fn log_variance_of_k(parameters: &BfvParameters) -> f64 {
 }
 
 impl NoiseEstimate {
-    /// The noise of a fresh encryption, whose error has this variance: `t / Q` times the error and the rounding of `Q m / t`.
+    /// The noise of a fresh encryption, whose error has this variance: `t / Q` times the error and the rounding of
+    /// `Q m / t`.
     pub fn fresh(parameters: &BfvParameters, level: usize, variance: f64) -> Self {
         let log = scaled(parameters, level, variance + 1.0 / 12.0);
         Self { log_deviation: log, log_peak: log, order: 0 }
@@ -98,8 +99,8 @@ impl NoiseEstimate {
         }
     }
 
-    /// The estimate of a product with a plaintext polynomial, by its norms: at a root of unity it is at most the sum `norm1` of
-    /// its absolute coefficients, and its mean square there is `norm2^2`.
+    /// The estimate of a product with a plaintext polynomial, by its norms: at a root of unity it is at most the sum
+    /// `norm1` of its absolute coefficients, and its mean square there is `norm2^2`.
     pub(crate) fn times_plain(self, (norm2, norm1): (f64, f64)) -> Self {
         // A product with zero has no noise at all: one bit below any other estimate is enough.
         let (norm2, norm1) = (norm2.max(0.5).log2(), norm1.max(0.5).log2());
@@ -110,7 +111,8 @@ impl NoiseEstimate {
         }
     }
 
-    /// The estimate of a product of ciphertexts at a level, before relinearization; `log_r` is `log2` of the auxiliary modulus.
+    /// The estimate of a product of ciphertexts at a level, before relinearization; `log_r` is `log2` of the auxiliary
+    /// modulus.
     pub(crate) fn times(self, other: Self, parameters: &BfvParameters, level: usize, log_r: f64) -> Self {
         let log_t = (parameters.plaintext_modulus() as f64).log2();
         let half_n = f64::from(parameters.rlwe().log_n()) / 2.0;
@@ -120,7 +122,8 @@ impl NoiseEstimate {
         let sum = self.plus(other);
         // v_a v_b: one of them at its bound.
         let second = half_n + self.log_deviation + other.log_bound();
-        // The rounded second operand, t / R a(s) (e_0 + e_1 s), whose s^2 has twice the mean square; the rounding of the result.
+        // The rounded second operand, t / R a(s) (e_0 + e_1 s), whose s^2 has twice the mean square; the rounding of
+        // the result.
         let operand = 2.0 * log_t - log_r + half_n + log_k + 0.5;
         let rounding = scaled(parameters, level, division_of_degree_two(parameters));
         let added = log_sum(second, log_sum(operand, rounding));

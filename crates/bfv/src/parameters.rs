@@ -68,7 +68,8 @@ impl BfvParameters {
     /// Checks a literal and precomputes its tables on the back end of this process.
     ///
     /// # Errors
-    /// [`BfvError::Rlwe`]; [`BfvError::PlaintextModulus`] unless `2 <= t < 2^60` and `t` is below every ciphertext prime.
+    /// [`BfvError::Rlwe`]; [`BfvError::PlaintextModulus`] unless `2 <= t < 2^60` and `t` is below every ciphertext
+    /// prime.
     pub fn new(literal: BfvLiteral) -> Result<Self, BfvError> {
         Self::with_backend(literal, backend::default().map_err(RlweError::from)?)
     }

@@ -45,7 +45,8 @@ impl BfvParameters {
         Ok(self.t().residue(value))
     }
 
-    /// Encodes up to `N` integers in `-t/2 ..= t - 1`, which stand for their residues modulo `t`. Fewer are followed by zeros.
+    /// Encodes up to `N` integers in `-t/2 ..= t - 1`, which stand for their residues modulo `t`. Fewer are followed by
+    /// zeros.
     ///
     /// # Errors
     /// [`BfvError::Value`], [`BfvError::TooManyValues`], [`BfvError::NoSlots`].
@@ -67,8 +68,8 @@ impl BfvParameters {
         Ok(Plaintext::new(self, packing, Content::Polynomial(residues)))
     }
 
-    /// The same integer in every slot, or in every coefficient. In slots it is a constant polynomial, encoded, encrypted
-    /// and multiplied without a transform.
+    /// The same integer in every slot, or in every coefficient. In slots it is a constant polynomial, encoded,
+    /// encrypted and multiplied without a transform.
     ///
     /// # Errors
     /// [`BfvError::Value`], [`BfvError::NoSlots`].
@@ -150,8 +151,8 @@ impl Plaintext {
         }
     }
 
-    /// `[Q c]_t`, centred, for a coefficient: `round(Q c / t) = (Q c - [Q c]_t) / t`, which is `-[Q c]_t / t` modulo every
-    /// prime of `Q` (Kim, Polyakov and Zucca, ePrint 2021/204).
+    /// `[Q c]_t`, centred, for a coefficient: `round(Q c / t) = (Q c - [Q c]_t) / t`, which is `-[Q c]_t / t` modulo
+    /// every prime of `Q` (Kim, Polyakov and Zucca, ePrint 2021/204).
     fn remainder(&self, level: usize, residue: u64) -> i64 {
         let t = self.parameters.t();
         t.centred(t.mul(residue, self.parameters.level_constants(level).q_mod_t))

@@ -18,8 +18,8 @@ pub struct Preset {
     pub t_bits: u32,
 }
 
-/// The shipped parameter sets, 128-bit secure for every key that uses all special primes at the top level, or less. How many
-/// multiplications in a row they admit follows from the noise estimate ([`crate::NoiseEstimate`]).
+/// The shipped parameter sets, 128-bit secure for every key that uses all special primes at the top level, or less. How
+/// many multiplications in a row they admit follows from the noise estimate ([`crate::NoiseEstimate`]).
 pub const PRESETS: [Preset; 4] = [
     Preset { name: "N12_QP106_T17", log_n: 12, q: &[(35, 2)], p: &[(36, 1)], t_bits: 17 },
     Preset { name: "N13_QP214_T20", log_n: 13, q: &[(43, 3), (42, 1)], p: &[(43, 1)], t_bits: 20 },

@@ -2,12 +2,13 @@
  *
  *   ask URL FOLDER SAMPLE
  *
- * FOLDER keeps what belongs to the owner: the secret, and which keys of it the server has. SAMPLE has the numbers of a sample, as text. Printed are the scores, one a
- * line, and the label of each where the model has some.
+ * FOLDER keeps what belongs to the owner: the secret, and which keys of it the server has. SAMPLE has the numbers of a
+ * sample, as text. Printed are the scores, one a line, and the label of each where the model has some.
  *
- * What a server forgets is made anew: keys that expired or were deleted are made and sent again ("unknown_keys"), and a model that is served no more is followed to its
- * successor ("retired"), whose keys are new ones unless its configuration is the same. Connections that break are taken up again; of a piece of the keys at the
- * byte where the server is.
+ * What a server forgets is made anew: keys that expired or were deleted are made and sent again ("unknown_keys"), and a
+ * model that is served no more is followed to its successor ("retired"), whose keys are new ones unless its
+ * configuration is the same. Connections that break are taken up again; of a piece of the keys at the byte where the
+ * server is.
  *
  *   cc -std=c11 -I crates/capi/include crates/capi/examples/ask.c target/release/libkeywright_capi.a \
  *     -lcurl -lcjson -lpthread -ldl -lm -o ask */

@@ -5,14 +5,16 @@
  *   classify encrypt MODEL SECRET IMAGE MESSAGE     a picture to the message that is sent
  *   classify decrypt MODEL SECRET ANSWER            an answer to the class
  *
- * MODEL is a folder with what the server's manifest says: client.kw, parameters.kw and keys.kw, the objects in it, and places.txt, in decimal numbers
+ * MODEL is a folder with what the server's manifest says: client.kw, parameters.kw and keys.kw, the objects in it, and
+ * places.txt, in decimal numbers
  *
  *   log2 of what inputs are divided by
  *   ciphertexts size repeat stride count, and `count` starts, of the input
  *   the same of the output
  *
- * followed by a label for each output, one a line, or none. Value i is at start[i] + k stride for all k < repeat; place p is number p % size of
- * ciphertext p / size. IMAGE is a binary PGM or PPM of 8 bits; its channels are the planes of the input, each pixel divided by 255. */
+ * followed by a label for each output, one a line, or none. Value i is at start[i] + k stride for all k < repeat; place
+ * p is number p % size of ciphertext p / size. IMAGE is a binary PGM or PPM of 8 bits; its channels are the planes of
+ * the input, each pixel divided by 255. */
 #define _POSIX_C_SOURCE 200809L
 
 #include <inttypes.h>

@@ -1,12 +1,13 @@
 /* Keywright's thin client: integers in, ciphertexts modulo one prime out, and back.
  *
- * Numbers are integers in units of their last place; how many bits are after the point, and how many numbers a ciphertext has, is in the parameters that a
- * server hands out. Functions return KW_OK or a code below zero; kw_last_error() says more. A pointer that is given must be valid for the length beside it.
- * An object is in one call at a time: one more, of another thread or of a sink, is refused with KW_ERROR_ARGUMENT, as
- * two at once would encrypt with the same randomness. kw_client_keys has its client until the first bytes come, and
- * kw_client_capacity and kw_client_fraction_bits are always allowed. Freeing an object that is in a call is a mistake.
- * A forked child may use its parent's objects, and draws nothing that another process draws. Of an object whose entropy
- * was not the operating system's it draws nothing: KW_ERROR_RANDOMNESS.
+ * Numbers are integers in units of their last place; how many bits are after the point, and how many numbers a
+ * ciphertext has, is in the parameters that a server hands out. Functions return KW_OK or a code below zero;
+ * kw_last_error() says more. A pointer that is given must be valid for the length beside it. An object is in one call
+ * at a time: one more, of another thread or of a sink, is refused with KW_ERROR_ARGUMENT, as two at once would encrypt
+ * with the same randomness. kw_client_keys has its client until the first bytes come, and kw_client_capacity and
+ * kw_client_fraction_bits are always allowed. Freeing an object that is in a call is a mistake. A forked child may use
+ * its parent's objects, and draws nothing that another process draws. Of an object whose entropy was not the operating
+ * system's it draws nothing: KW_ERROR_RANDOMNESS.
  */
 #ifndef KEYWRIGHT_CLIENT_H
 #define KEYWRIGHT_CLIENT_H

@@ -1,7 +1,7 @@
 //! The functions of `include/keywright_client.h`: an adapter of `keywright-client`; no logic.
 //!
-//! Pointers are trusted to be valid for the length beside them; a null pointer is an error. A panic, which would be a mistake of this library, does not cross the
-//! border: the call returns `KW_ERROR_INTERNAL`.
+//! Pointers are trusted to be valid for the length beside them; a null pointer is an error. A panic, which would be a
+//! mistake of this library, does not cross the border: the call returns `KW_ERROR_INTERNAL`.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int, c_void};

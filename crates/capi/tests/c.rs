@@ -58,7 +58,8 @@ fn a_picture_goes_out_and_its_class_comes_back() {
     let mut client = Vec::new();
     thin.write_to(&mut client).unwrap();
     fs::write(file("client.kw"), client).unwrap();
-    // Inputs are divided by 2. Six pixels in two ciphertexts of four places, the second half of each a copy; the answer in the first.
+    // Inputs are divided by 2. Six pixels in two ciphertexts of four places, the second half of each a copy; the answer
+    // in the first.
     let places = "1\n2 1024 2 512 6\n0 1 2 1024 1025 1026\n2 1024 1 1 6\n0 1 2 1024 1025 1026\n";
     fs::write(file("places.txt"), format!("{places}a\nb\nc\nd\nblue sky\nf\n")).unwrap();
     fs::write(

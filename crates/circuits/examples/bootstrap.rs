@@ -1,11 +1,13 @@
-//! Measures one bootstrapping preset: `cargo run --release -p keywright-circuits --example bootstrap -- NAME [VECTORS]
-//! [coefficients|streamed]`; with the last word diagonals are kept as coefficients, or made for each use, instead of encoded.
+//! Measures one bootstrapping preset:
+//! `cargo run --release -p keywright-circuits --example bootstrap -- NAME [VECTORS] [coefficients|streamed]`; with the
+//! last word diagonals are kept as coefficients, or made for each use, instead of encoded.
 //!
-//! Prints the levels and keys of every stage, the bytes and seconds of key generation and precomputation, the seconds of
-//! every stage, and the precision of random values with parts uniform in `[-1, 1]`: `-log2` of the largest and of the mean
-//! error of a part, over all slots of all vectors. First the error that bootstrapping adds to what the input decrypts to, beside the
-//! prediction of the plan, then that of the result as it is, which has the error of encryption as well, beside the bound of its estimate.
-//! With 0 vectors there is the plan and its prediction alone, and no key is made.
+//! Prints the levels and keys of every stage, the bytes and seconds of key generation and precomputation, the seconds
+//! of every stage, and the precision of random values with parts uniform in `[-1, 1]`: `-log2` of the largest and of
+//! the mean error of a part, over all slots of all vectors. First the error that bootstrapping adds to what the input
+//! decrypts to, beside the prediction of the plan, then that of the result as it is, which has the error of encryption
+//! as well, beside the bound of its estimate. With 0 vectors there is the plan and its prediction alone, and no key is
+//! made.
 #![expect(clippy::print_stdout, reason = "a report")]
 
 use std::error::Error;
@@ -29,7 +31,8 @@ fn uniform(state: &mut u64) -> f64 {
     ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
 }
 
-/// Seconds that this thread has been running on a processor, where the system tells: what a busy machine does not lengthen.
+/// Seconds that this thread has been running on a processor, where the system tells: what a busy machine does not
+/// lengthen.
 fn processor_seconds() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     Some(text.split_whitespace().next()?.parse::<f64>().ok()? / 1e9)

@@ -1,8 +1,9 @@
-//! Keys against time: `cargo run --release -p keywright-circuits --example key_budgets -- PRESET [RUNS [BUDGET..]]`, budgets being
-//! `fastest`, `fewest` or a number of bytes. With 0 runs nothing is measured.
+//! Keys against time: `cargo run --release -p keywright-circuits --example key_budgets -- PRESET [RUNS [BUDGET..]]`,
+//! budgets being `fastest`, `fewest` or a number of bytes. With 0 runs nothing is measured.
 //!
-//! Prints the ways to evaluate each factor, with the bytes of their keys and their predicted work; then, for each budget, what is chosen
-//! and the medians of the seconds that `slots_to_coeffs`, `mod_raise` with `coeffs_to_slots`, and a whole bootstrap take: elapsed, and of all threads.
+//! Prints the ways to evaluate each factor, with the bytes of their keys and their predicted work; then, for each
+//! budget, what is chosen and the medians of the seconds that `slots_to_coeffs`, `mod_raise` with `coeffs_to_slots`,
+//! and a whole bootstrap take: elapsed, and of all threads.
 #![expect(clippy::print_stdout, reason = "a report")]
 
 use std::error::Error;

@@ -18,8 +18,8 @@ pub struct Approximation {
 const SYMMETRY: f64 = 1.0 / (1u64 << 48) as f64;
 
 /// Interpolates `f` at the Chebyshev nodes of `[a, b]`: within a factor of `2 + (2/pi) ln(degree + 1)` of the best
-/// approximation (Trefethen, Approximation Theory and Approximation Practice, chapter 15). Of a function whose samples are even or
-/// odd about 0, coefficients of the other parity are exactly zero.
+/// approximation (Trefethen, Approximation Theory and Approximation Practice, chapter 15). Of a function whose samples
+/// are even or odd about 0, coefficients of the other parity are exactly zero.
 ///
 /// # Errors
 /// [`CircuitError::Interval`]; [`CircuitError::NotFinite`] where `f` is not finite.

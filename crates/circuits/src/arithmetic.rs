@@ -28,8 +28,8 @@ macro_rules! counts {
 }
 
 counts! {
-    /// Counts of one operation on ciphertexts of one level `l`, in terms of the primes `Q = q_0 .. q_l` and of those, `P`, that
-    /// key switches at the level remove.
+    /// Counts of one operation on ciphertexts of one level `l`, in terms of the primes `Q = q_0 .. q_l` and of those,
+    /// `P`, that key switches at the level remove.
     ///
     /// [`Arithmetic::work`] says what kernels compute for them.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -68,8 +68,8 @@ counts! {
 }
 
 impl Arithmetic {
-    /// The sum of `products` tensor products and of scaled ciphertexts, `doubled` or not, with a constant added after the
-    /// rescaling, or not. Without products nothing is relinearized.
+    /// The sum of `products` tensor products and of scaled ciphertexts, `doubled` or not, with a constant added after
+    /// the rescaling, or not. Without products nothing is relinearized.
     pub(crate) fn sum(products: usize, terms: usize, doubled: bool, constant: bool) -> Self {
         Self {
             products: 4 * products,
@@ -116,8 +116,8 @@ impl Arithmetic {
     /// | rescaling by `q_l` | 1 inverse, `l` forward | `l` | `l` |
     /// | raising from `q_0` | 1 inverse, 1 forward for each other prime | 1 for each other prime | |
     ///
-    /// A relinearization is counted as a key switch that divides by the primes that its key removes; where it divides by `q_l`
-    /// as well, once for both (`merged`), the difference is counted here.
+    /// A relinearization is counted as a key switch that divides by the primes that its key removes; where it divides
+    /// by `q_l` as well, once for both (`merged`), the difference is counted here.
     ///
     /// Args: `removed` is `P`; `relinearization` are the primes that the relinearization key of the level removes.
     pub fn work(

@@ -165,10 +165,10 @@ impl Ciphertext {
 
     /// The estimate of this ciphertext times another operand of the same packing, as polynomials.
     ///
-    /// Slots multiply one by one. With `2n < N` coefficients in use, a slot of the product of two errors is the mean of the
-    /// `N/2n` products at the roots of unity above it, each of which is a product of errors with all `N` coefficients: their
-    /// sum has `sqrt(N/2n)` times the deviation that the errors in the slots suggest. In coefficients the product is a
-    /// negacyclic convolution: `N` terms per value.
+    /// Slots multiply one by one. With `2n < N` coefficients in use, a slot of the product of two errors is the mean of
+    /// the `N/2n` products at the roots of unity above it, each of which is a product of errors with all `N`
+    /// coefficients: their sum has `sqrt(N/2n)` times the deviation that the errors in the slots suggest. In
+    /// coefficients the product is a negacyclic convolution: `N` terms per value.
     pub(crate) fn estimate_times(&self, other: ErrorEstimate) -> ErrorEstimate {
         let n = self.parameters.rlwe().n() as f64;
         let product = self.estimate.times(other);

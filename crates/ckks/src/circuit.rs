@@ -29,7 +29,8 @@ pub struct Circuit {
 }
 
 impl CkksParameters {
-    /// The parameters of the smallest ring that has so many levels, slots and bits at 128 bits of security, with one special prime.
+    /// The parameters of the smallest ring that has so many levels, slots and bits at 128 bits of security, with one
+    /// special prime.
     ///
     /// # Errors
     /// [`CkksError::Circuit`] for a number out of its bounds, [`CkksError::NoRing`] if no ring is large enough.
@@ -64,7 +65,8 @@ impl CkksParameters {
     }
 }
 
-/// A first prime with room for results, `depth` primes of the scale, and a special prime, within the bound of all of them together.
+/// A first prime with room for results, `depth` primes of the scale, and a special prime, within the bound of all of
+/// them together.
 fn with_scale(log_n: u32, depth: usize, scale: u32, room: u32) -> Result<CkksParameters, CkksError> {
     // Keys have all of the primes. Above the bound no list of them is made.
     let bits = f64::from(scale) * (depth as f64 + 1.0) + f64::from(room + WIDEST);

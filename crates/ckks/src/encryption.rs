@@ -133,7 +133,8 @@ impl SeededCiphertext {
     }
 }
 
-/// Decrypts and decodes ciphertexts of every ring of its parameters, and encrypts symmetrically: what the owner of the secret does.
+/// Decrypts and decodes ciphertexts of every ring of its parameters, and encrypts symmetrically: what the owner of the
+/// secret does.
 pub struct Decryptor<'k> {
     parameters: CkksParameters,
     secret: &'k SecretKey,
@@ -141,8 +142,8 @@ pub struct Decryptor<'k> {
 
 /// Bits that values may have above the scale before [`Decryptor::coefficients`] uses more primes.
 const HEADROOM_BITS: f64 = 20.0;
-/// Further bits by which a wrapped value is told from a small one: the residue of a coefficient that exceeds the primes is
-/// as good as uniform, so it looks small with probability `2^-39`; that all of them do is less likely still.
+/// Further bits by which a wrapped value is told from a small one: the residue of a coefficient that exceeds the primes
+/// is as good as uniform, so it looks small with probability `2^-39`; that all of them do is less likely still.
 const DETECTION_BITS: f64 = 40.0;
 
 impl<'k> Decryptor<'k> {
@@ -194,8 +195,8 @@ impl<'k> Decryptor<'k> {
         })
     }
 
-    /// The decrypted coefficients with the noise added to those that are decoded, centred, not yet divided by the scale. Without noise there
-    /// is none to add.
+    /// The decrypted coefficients with the noise added to those that are decoded, centred, not yet divided by the
+    /// scale. Without noise there is none to add.
     ///
     /// Only as many primes are decrypted as the scale needs with [`HEADROOM_BITS`] to spare; if a coefficient turns out
     /// to be larger, all of them are.
@@ -247,12 +248,12 @@ impl<'k> Decryptor<'k> {
         self.slots(ciphertext, &[])
     }
 
-    /// Decrypts complex values that may be handed out: with noise that hides the error of the ciphertext. [`Flooding::error_bound`] says how far off
-    /// they are.
+    /// Decrypts complex values that may be handed out: with noise that hides the error of the ciphertext.
+    /// [`Flooding::error_bound`] says how far off they are.
     ///
     /// # Errors
-    /// As [`Self::decrypt`]; [`CkksError::FloodingTooLarge`], [`CkksError::FloodingSpent`]; [`CkksError::Rlwe`] for a generator of given entropy in
-    /// a forked child.
+    /// As [`Self::decrypt`]; [`CkksError::FloodingTooLarge`], [`CkksError::FloodingSpent`]; [`CkksError::Rlwe`] for a
+    /// generator of given entropy in a forked child.
     pub fn decrypt_flooded(
         &self,
         ciphertext: &Ciphertext,

@@ -1,8 +1,8 @@
 //! RNS-CKKS (Cheon, Kim, Kim and Song 2017; Cheon et al. 2018) on the Keywright ring.
 //!
 //! [`CkksParameters`] hold everything precomputed; [`Ciphertext`]s carry their scale, packing and a derived
-//! [`ErrorEstimate`]; an [`Evaluator`] borrows the keys it may use. Operations that would silently lose precision, such as adding
-//! different scales, are errors.
+//! [`ErrorEstimate`]; an [`Evaluator`] borrows the keys it may use. Operations that would silently lose precision, such
+//! as adding different scales, are errors.
 
 mod ciphertext;
 mod circuit;

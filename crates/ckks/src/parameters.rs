@@ -32,8 +32,8 @@ pub struct Preset {
 }
 
 /// The shipped leveled parameter sets: 128-bit secure for every key that uses all special primes at the top level, or
-/// less. Precision and failure probability follow from the error estimate ([`crate::ErrorEstimate`]): errors stay within
-/// [`crate::PRODUCT_TAIL`] deviations except with probability below `2^-40` per operation.
+/// less. Precision and failure probability follow from the error estimate ([`crate::ErrorEstimate`]): errors stay
+/// within [`crate::PRODUCT_TAIL`] deviations except with probability below `2^-40` per operation.
 pub const PRESETS: [Preset; 6] = [
     Preset { name: "N13_QP214_S38", log_n: 13, q: &[(50, 1), (38, 3)], p: &[(50, 1)], log_scale: 38 },
     Preset { name: "N14_QP415_S45", log_n: 14, q: &[(50, 1), (45, 7)], p: &[(50, 1)], log_scale: 45 },

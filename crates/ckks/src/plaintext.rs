@@ -113,8 +113,8 @@ impl Message {
 }
 
 impl CkksParameters {
-    /// Encodes complex values into `2^log_slots` slots, for a level and at a scale. Fewer values than slots are followed
-    /// by zeros.
+    /// Encodes complex values into `2^log_slots` slots, for a level and at a scale. Fewer values than slots are
+    /// followed by zeros.
     ///
     /// # Errors
     /// [`CkksError::Encode`] for values that are not finite, too many or too large for the level's modulus;

@@ -1,4 +1,5 @@
-//! Ciphertexts in several rings: every operation in its ring, switches between them, errors inside the derived estimate.
+//! Ciphertexts in several rings: every operation in its ring, switches between them, errors inside the derived
+//! estimate.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use keywright_ckks::{

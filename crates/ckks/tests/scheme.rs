@@ -240,8 +240,8 @@ fn coefficients_multiply_as_polynomials() {
     }
 }
 
-/// With messages of zero only errors meet: those between the coefficients of a sparse packing come back, and the rounding
-/// of a division at degree 2 meets the square of the secret.
+/// With messages of zero only errors meet: those between the coefficients of a sparse packing come back, and the
+/// rounding of a division at degree 2 meets the square of the secret.
 #[test]
 fn products_of_zeros_stay_within_the_estimate() {
     let party = Party::new(small(), &[]);

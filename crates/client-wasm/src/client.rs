@@ -8,7 +8,8 @@ use zeroize::Zeroizing;
 use crate::errors::Failure;
 use crate::key_stream::KeyStream;
 
-/// Most bytes of the secret's transforms while keys are made: for every prime of a ring of degree 2^16 with 48 primes, and less than half of what the module may have.
+/// Most bytes of the secret's transforms while keys are made: for every prime of a ring of degree 2^16 with 48 primes,
+/// and less than half of what the module may have.
 const KEPT_BYTES: usize = 24 << 20;
 
 /// The owner of a secret: encrypts numbers, decrypts answers, makes the keys that a server asks for.

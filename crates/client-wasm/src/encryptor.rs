@@ -40,7 +40,8 @@ impl Encryptor {
         Ok(self.encrypt_to(numbers, Form::Evaluations)?)
     }
 
-    /// Encrypts numbers: of the first polynomial the coefficients that carry numbers without `dropped0` low bits, of the second one all without `dropped1`.
+    /// Encrypts numbers: of the first polynomial the coefficients that carry numbers without `dropped0` low bits, of
+    /// the second one all without `dropped1`.
     #[wasm_bindgen(js_name = encryptCompact)]
     pub fn encrypt_compact(
         &mut self,

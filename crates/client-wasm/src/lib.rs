@@ -1,6 +1,7 @@
 //! The thin client in a browser: an adapter of `keywright-client`. No logic.
 //!
-//! Randomness is passed in by the page's `crypto.getRandomValues`; without it nothing starts. Errors are JavaScript `Error`s with a `code`.
+//! Randomness is passed in by the page's `crypto.getRandomValues`; without it nothing starts. Errors are JavaScript
+//! `Error`s with a `code`.
 #![forbid(unsafe_code)]
 
 mod client;

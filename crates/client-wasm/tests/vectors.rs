@@ -1,4 +1,5 @@
-//! What the module's native build gives for known randomness. `web/tests/vectors.test.mjs` asks the module itself for the same digests.
+//! What the module's native build gives for known randomness. `web/tests/vectors.test.mjs` asks the module itself for
+//! the same digests.
 //!
 //! `KEYWRIGHT_WRITE_VECTORS=1 cargo test -p keywright-client-wasm` writes `vectors/browser.txt` anew.
 #![expect(clippy::unwrap_used, reason = "a test")]

@@ -1,6 +1,8 @@
-//! Times of a native client, each beside what it must do at least: `cargo run --release -p keywright-client --example times`.
+//! Times of a native client, each beside what it must do at least:
+//! `cargo run --release -p keywright-client --example times`.
 //!
-//! Medians of an odd number of runs on one thread. Every ciphertext that is timed is decrypted, and compared with what was encrypted.
+//! Medians of an odd number of runs on one thread. Every ciphertext that is timed is decrypted, and compared with what
+//! was encrypted.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a program that reports or fails")]
 
 use std::hint::black_box;

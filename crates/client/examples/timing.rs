@@ -1,13 +1,15 @@
-//! Whether a client's time depends on its secrets, by statistics (dudect: Reparaz, Balasch, Verbauwhede, "Dude, is my code constant time?", 2017):
-//! `cargo run --release -p keywright-client --example timing [MEASUREMENTS]`, for a quiet machine, by hand.
+//! Whether a client's time depends on its secrets, by statistics (dudect: Reparaz, Balasch, Verbauwhede, "Dude, is my
+//! code constant time?", 2017): `cargo run --release -p keywright-client --example timing [MEASUREMENTS]`, for a quiet
+//! machine, by hand.
 //!
-//! Every work has two classes of secret input that differ as much as they can. Which class is measured is drawn anew each time. What is left in the caches must not tell
-//! the classes apart: inputs of both are made, by the same instructions, and the one that is measured is blended from both by a mask that the compiler cannot see
-//! through. Welch's t of the two classes' times is taken of all measurements and of those below each of a hundred percentiles, and the largest is compared with 4.5,
-//! beyond which a dependence is taken for certain.
+//! Every work has two classes of secret input that differ as much as they can. Which class is measured is drawn anew
+//! each time. What is left in the caches must not tell the classes apart: inputs of both are made, by the same
+//! instructions, and the one that is measured is blended from both by a mask that the compiler cannot see through.
+//! Welch's t of the two classes' times is taken of all measurements and of those below each of a hundred percentiles,
+//! and the largest is compared with 4.5, beyond which a dependence is taken for certain.
 //!
-//! Two controls. The `null` of each work draws both classes alike: beyond the limit, it would be the test that tells them apart. And a work that branches on its input must be
-//! found: a run that does not find it has measured nothing.
+//! Two controls. The `null` of each work draws both classes alike: beyond the limit, it would be the test that tells
+//! them apart. And a work that branches on its input must be found: a run that does not find it has measured nothing.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a program that reports or fails")]
 
 use std::hint::black_box;

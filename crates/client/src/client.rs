@@ -17,8 +17,8 @@ use crate::{
     ClientError, ClientParameters, Entropy, Form, KeyStream, Numbers, Sink, encrypt, encrypt_symmetric,
 };
 
-/// The owner of a secret: makes keys, encrypts with the secret, decrypts. All memory is taken when it is made; secrets are wiped
-/// when it is dropped, and are never shown.
+/// The owner of a secret: makes keys, encrypts with the secret, decrypts. All memory is taken when it is made; secrets
+/// are wiped when it is dropped, and are never shown.
 pub struct Client {
     parameters: ClientParameters,
     key: KeyIdentity,

@@ -11,11 +11,12 @@ pub trait Entropy {
     /// [`ClientError::Randomness`] if it cannot.
     fn fill(&mut self, out: &mut [u8]) -> Result<(), ClientError>;
 
-    /// A generator of secrets from 32 bytes of the platform. A forked child cannot use its parent's: it makes one of its own.
+    /// A generator of secrets from 32 bytes of the platform. A forked child cannot use its parent's: it makes one of
+    /// its own.
     ///
     /// # Errors
-    /// [`ClientError::Randomness`] if the platform gives none, or all of them are equal, which a working generator gives with probability
-    /// `2^-248` and one that is missing always.
+    /// [`ClientError::Randomness`] if the platform gives none, or all of them are equal, which a working generator
+    /// gives with probability `2^-248` and one that is missing always.
     fn generator(&mut self) -> Result<SecretRng, ClientError> {
         let mut bytes = Zeroizing::new([0; 32]);
         let process = Process::current();

@@ -1,5 +1,5 @@
-//! What was begun before a fork. A key goes on as the same key, an encryption not at all: one uniform half with other errors
-//! would be a second one, and the mean of many has no error.
+//! What was begun before a fork. A key goes on as the same key, an encryption not at all: one uniform half with other
+//! errors would be a second one, and the mean of many has no error.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -17,8 +17,8 @@ use keywright_rlwe::{KeyElement, KeySpec, Parameters, ParametersLiteral, SecretD
 /// What an operation writes, and whether it ends well.
 type Outcome = (bool, Vec<u8>);
 
-/// Runs an operation whose sink forks when it is called for the `place`-th time: what the parent and what the child have at the end. `None` if it is not
-/// called as often.
+/// Runs an operation whose sink forks when it is called for the `place`-th time: what the parent and what the child
+/// have at the end. `None` if it is not called as often.
 fn forked_within(
     place: usize,
     operation: impl FnOnce(&mut dyn Sink) -> Result<(), ClientError>,
@@ -31,7 +31,8 @@ fn forked_within(
     let (mut calls, mut child, mut written) = (0, None, Vec::new());
     let mut sink = |bytes: &[u8]| -> Result<(), SinkError> {
         if calls == place {
-            // SAFETY: the child goes on with this thread's work, which takes no lock that another one could hold, and ends below.
+            // SAFETY: the child goes on with this thread's work, which takes no lock that another one could hold, and
+            // ends below.
             child = Some(unsafe { libc::fork() });
         }
         calls += 1;

@@ -7,8 +7,8 @@ use crate::FrameError;
 use crate::error::in_range;
 use crate::fields::{FieldReader, FieldSink, FieldWriter, Fields};
 
-/// Bit of the type that says that the degree of a subring follows it. Keys of the parameters' own ring are written as they were before there
-/// were subrings.
+/// Bit of the type that says that the degree of a subring follows it. Keys of the parameters' own ring are written as
+/// they were before there were subrings.
 const OF_SUBRING: u8 = 0x80;
 
 impl Fields for KeySpec {

@@ -59,8 +59,8 @@ impl Fields for SubringLiteral {
     }
 }
 
-/// The canonical encoding, of which the fingerprint is made. Parameters without subrings have the encoding that they had before there were
-/// any.
+/// The canonical encoding, of which the fingerprint is made. Parameters without subrings have the encoding that they
+/// had before there were any.
 impl Fields for ParametersLiteral {
     fn encode<B: FieldSink>(&self, out: &mut FieldWriter<B>) -> Result<(), FrameError> {
         out.small("log2 of the ring degree", self.log_n as usize)?;

@@ -46,19 +46,20 @@ impl<'p, K: ZeroKey<Zero: BfvZero>> BfvPool<'p, K> {
     /// A view of a pool.
     ///
     /// # Errors
-    /// [`PoolError::Rlwe`] if the pool belongs to other parameters, [`PoolError::Bfv`] if the plaintext modulus is too large for
-    /// the pool's level.
+    /// [`PoolError::Rlwe`] if the pool belongs to other parameters, [`PoolError::Bfv`] if the plaintext modulus is too
+    /// large for the pool's level.
     pub fn new(parameters: &'p BfvParameters, pool: &'p EncryptionPool<K>) -> Result<Self, PoolError> {
         parameters.rlwe().require_same(pool.key().parameters(), "the message", "the pool")?;
         NoiseEstimate::fresh(parameters, pool.level(), pool.key().variance()).checked("encrypt")?;
         Ok(Self { pool, parameters })
     }
 
-    /// Encrypts a plaintext: takes an entry and adds. A constant one ([`BfvParameters::encode_scalar`]) costs one pass and no
-    /// transform.
+    /// Encrypts a plaintext: takes an entry and adds. A constant one ([`BfvParameters::encode_scalar`]) costs one pass
+    /// and no transform.
     ///
     /// # Errors
-    /// [`PoolError::Bfv`] for a plaintext of other parameters, which takes no entry, and as of [`EncryptionPool::take`].
+    /// [`PoolError::Bfv`] for a plaintext of other parameters, which takes no entry, and as of
+    /// [`EncryptionPool::take`].
     pub fn encrypt(&self, message: &Plaintext) -> Result<<K::Zero as BfvZero>::Ciphertext, PoolError> {
         self.check(message)?;
         Ok(self.pool.take()?.into_ciphertext(message, self.pool.key().variance())?)

@@ -104,7 +104,8 @@ impl<'p, K: ZeroKey<Zero: CkksZero>> CkksPool<'p, K> {
     /// Encodes the same real number for every slot: neither FFT nor NTT.
     ///
     /// # Errors
-    /// [`PoolError::Ckks`] for a number that is not finite or does not fit the modulus, and for more slots than there are.
+    /// [`PoolError::Ckks`] for a number that is not finite or does not fit the modulus, and for more slots than there
+    /// are.
     pub fn encode_scalar(&self, value: f64, log_slots: u32) -> Result<Encoded, PoolError> {
         let (parameters, packing) = (self.parameters, Packing::Slots { log_slots });
         if log_slots > parameters.max_log_slots() {

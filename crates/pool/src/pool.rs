@@ -16,8 +16,8 @@ const MAX_CAPACITY: usize = 1 << 24;
 
 /// Encryptions of zero under one key at one level, made ahead, each given out once.
 ///
-/// Every entry is in one place: being made, in the file, in memory, or in the hands of one caller. It moves from place to place under
-/// a lock and is never copied.
+/// Every entry is in one place: being made, in the file, in memory, or in the hands of one caller. It moves from place
+/// to place under a lock and is never copied.
 pub struct EncryptionPool<K: ZeroKey> {
     shared: Arc<Shared<K>>,
     producers: Mutex<Vec<JoinHandle<()>>>,
@@ -28,8 +28,9 @@ impl<K: ZeroKey> EncryptionPool<K> {
     /// An empty pool, whose threads begin to fill it at once.
     ///
     /// # Errors
-    /// [`PoolError::Rlwe`] for a level that does not exist, [`PoolError::Range`] for a capacity or a number of threads outside its
-    /// range, [`PoolError::Stopped`] for a pool that blocks and has no threads, [`PoolError::Threads`], and as of [`PoolFile::open`].
+    /// [`PoolError::Rlwe`] for a level that does not exist, [`PoolError::Range`] for a capacity or a number of threads
+    /// outside its range, [`PoolError::Stopped`] for a pool that blocks and has no threads, [`PoolError::Threads`], and
+    /// as of [`PoolFile::open`].
     pub fn new(key: K, options: PoolOptions, mut rng: SecretRng) -> Result<Self, PoolError> {
         key.parameters().require_level(options.level)?;
         let range = |what, value, min, max| {
@@ -127,8 +128,8 @@ impl<K: ZeroKey> EncryptionPool<K> {
     /// Takes an encryption of zero: nobody else ever gets it. A message is to be added to it before it goes anywhere.
     ///
     /// # Errors
-    /// [`PoolError::Forked`]; [`PoolError::Empty`], [`PoolError::Producer`] or [`PoolError::Stopped`] if there is none and
-    /// [`WhenEmpty`] asks for none.
+    /// [`PoolError::Forked`]; [`PoolError::Empty`], [`PoolError::Producer`] or [`PoolError::Stopped`] if there is none
+    /// and [`WhenEmpty`] asks for none.
     pub fn take(&self) -> Result<K::Zero, PoolError> {
         loop {
             if let Some(zero) = self.take_within(Duration::from_secs(3600))? {
@@ -182,8 +183,8 @@ impl<K: ZeroKey> EncryptionPool<K> {
         }
     }
 
-    /// Makes up to `count` entries now, on the threads of the current rayon pool, as far as there is room in memory; entries of
-    /// the file come first. Returns how many came.
+    /// Makes up to `count` entries now, on the threads of the current rayon pool, as far as there is room in memory;
+    /// entries of the file come first. Returns how many came.
     ///
     /// # Errors
     /// [`PoolError::Forked`], and as of [`PoolFile::take`].

@@ -27,7 +27,8 @@ pub fn in_child(work: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// The same for either way. The child may not allocate: without handlers, a lock of the allocator that a thread of its parent held stays locked.
+/// The same for either way. The child may not allocate: without handlers, a lock of the allocator that a thread of its
+/// parent held stays locked.
 ///
 /// # Panics
 /// As [`in_child`].

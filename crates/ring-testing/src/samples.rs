@@ -22,8 +22,8 @@ impl SplitMix64 {
     }
 }
 
-/// Limbs on which lazy reductions fail first, and two random ones: all 0, all 1, all `q - 1`, `0, q-1` in turn, halves of
-/// `q - 1` and 0, a single `q - 1` at either end, values around `q / 2`.
+/// Limbs on which lazy reductions fail first, and two random ones: all 0, all 1, all `q - 1`, `0, q-1` in turn, halves
+/// of `q - 1` and 0, a single `q - 1` at either end, values around `q / 2`.
 pub fn edge_limbs(q: u64, n: usize) -> Vec<Vec<u64>> {
     let at = |position: usize| (0..n).map(|i| if i == position { q - 1 } else { 0 }).collect();
     let mut random = SplitMix64(q ^ n as u64);

@@ -1,11 +1,12 @@
 //! Aligned, recycled memory for limbs.
 //!
 //! A ciphertext at `N = 2^16` is tens of megabytes; touching that much fresh memory costs more in page faults than the
-//! arithmetic that fills it. A dropped buffer therefore goes to a bounded cache, and a large one asks for huge pages. A cached
-//! buffer serves lengths down to four fifths of its own, or nearer ones if it is long, so that a computation that goes down the levels keeps using the
-//! same memory. Idle buffers never make a process much larger than its buffers in use have been: beyond their largest sum so far and
-//! [`recycled_bytes`] of it, what has been idle longest is freed. The contents of a recycled buffer are
-//! unspecified but initialised; holders of secrets wipe theirs before they drop them ([`zeroize::Zeroize`]).
+//! arithmetic that fills it. A dropped buffer therefore goes to a bounded cache, and a large one asks for huge pages. A
+//! cached buffer serves lengths down to four fifths of its own, or nearer ones if it is long, so that a computation
+//! that goes down the levels keeps using the same memory. Idle buffers never make a process much larger than its
+//! buffers in use have been: beyond their largest sum so far and [`recycled_bytes`] of it, what has been idle longest
+//! is freed. The contents of a recycled buffer are unspecified but initialised; holders of secrets wipe theirs before
+//! they drop them ([`zeroize::Zeroize`]).
 
 use alloc::alloc::{Layout, handle_alloc_error};
 #[cfg(not(feature = "std"))]
@@ -58,8 +59,9 @@ fn layout(capacity: usize) -> Layout {
     }
 }
 
-/// There is no memory for a buffer: what the panic carries that [`Buffer`] raises then. Work can be given up at a boundary that catches it
-/// (`std::panic::catch_unwind`), and the process goes on; where there is no standard library, it ends.
+/// There is no memory for a buffer: what the panic carries that [`Buffer`] raises then. Work can be given up at a
+/// boundary that catches it (`std::panic::catch_unwind`), and the process goes on; where there is no standard library,
+/// it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "there is no memory for {bytes} bytes; give the process more, or keep less in it: fewer keys, diagonals as coefficients, fewer threads"
@@ -199,9 +201,9 @@ pub fn trim_cache() {
     }
 }
 
-/// Makes the process give blocks of 128 KiB and more back as soon as they are freed: those of a limb, and of most of what an application has.
-/// The system's allocator would otherwise come to keep freed blocks of up to 32 MiB among others, where buffers of changing lengths leave
-/// gaps: half as much again as is in use.
+/// Makes the process give blocks of 128 KiB and more back as soon as they are freed: those of a limb, and of most of
+/// what an application has. The system's allocator would otherwise come to keep freed blocks of up to 32 MiB among
+/// others, where buffers of changing lengths leave gaps: half as much again as is in use.
 pub fn return_large_blocks() {
     #[cfg(all(feature = "std", target_os = "linux", target_env = "gnu"))]
     // SAFETY: it sets numbers of the allocator, from any thread.

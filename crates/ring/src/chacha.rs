@@ -61,7 +61,8 @@ fn double_round(s: &mut [Word; 16]) {
     quarter_round(s, 3, 4, 9, 14);
 }
 
-/// [`LANES`] blocks, word by word: `number`, `number + step` and so on. Word 12 of the input is replaced by the block number.
+/// [`LANES`] blocks, word by word: `number`, `number + step` and so on. Word 12 of the input is replaced by the block
+/// number.
 #[inline(always)]
 pub(crate) fn blocks<const DOUBLE_ROUNDS: usize>(input: &[u32; 16], number: u32, step: u32) -> [Word; 16] {
     let mut start = input.map(|word| [word; LANES]);

@@ -6,10 +6,11 @@
 //! x = sum_i y_i (Q/q_i) - v Q,      v = round(sum_i y_i / q_i).
 //! ```
 //!
-//! The `y_i` are the *scaled residues* of `x`: an inverse transform makes them, its last pass multiplies by `(Q/q_i)^-1`. A
-//! residue modulo another prime `p` is an inner product of *terms* with constants modulo `p`. The terms are the `y_i`, each of a wide prime split at
-//! bit 30, so that every term is below `2^50` and products stay in 52-bit arithmetic, and `v`, which so costs no more than
-//! another source prime. Terms that are no `y_i` are derived where they are used, a part of a limb at a time.
+//! The `y_i` are the *scaled residues* of `x`: an inverse transform makes them, its last pass multiplies by
+//! `(Q/q_i)^-1`. A residue modulo another prime `p` is an inner product of *terms* with constants modulo `p`. The terms
+//! are the `y_i`, each of a wide prime split at bit 30, so that every term is below `2^50` and products stay in 52-bit
+//! arithmetic, and `v`, which so costs no more than another source prime. Terms that are no `y_i` are derived where
+//! they are used, a part of a limb at a time.
 //!
 //! `v` is computed in fixed point with [`FRACTION_BITS`] fractional bits, in integers, identically on every back end.
 //! Each `y_i` contributes an error below two units, so the result is `x` or, only when `|x|` is within
@@ -28,8 +29,8 @@ pub const SPLIT_BITS: u32 = 30;
 /// At most this many terms are accumulated without reduction.
 pub const MAX_TERMS: usize = 255;
 
-/// The order of the words of a limb of scaled residues: part after part, so that what is converted together is read in one sweep. A part of a limb
-/// of `n` words is `runs` runs of `words` words, which begin `n / runs` apart.
+/// The order of the words of a limb of scaled residues: part after part, so that what is converted together is read in
+/// one sweep. A part of a limb of `n` words is `runs` runs of `words` words, which begin `n / runs` apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScaledLayout {
     /// Runs of a part.
@@ -96,7 +97,8 @@ pub struct Source {
     pub modulus: Modulus,
     /// `(Q/q_i)^-1 mod q_i`.
     pub factor: ShoupFactor,
-    /// Contribution to the quotient of the scaled residue (of its low part, for a wide prime): `floor(2^(52 + F) / q_i)`.
+    /// Contribution to the quotient of the scaled residue (of its low part, for a wide prime):
+    /// `floor(2^(52 + F) / q_i)`.
     pub fraction: u64,
     /// Contribution of the high part of a wide prime: `floor(2^(52 + F + 30) / q_i)`; 0 for a narrow one.
     pub fraction_high: u64,

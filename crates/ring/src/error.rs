@@ -58,7 +58,8 @@ pub enum RingError {
     /// The operating system gives no random bytes.
     #[error("the operating system gives no random bytes: {0}")]
     Randomness(alloc::string::String),
-    /// A forked child holds a copy of a generator that was made from given entropy, or is within an operation of its parent.
+    /// A forked child holds a copy of a generator that was made from given entropy, or is within an operation of its
+    /// parent.
     #[error(
         "what was drawn, or is to be drawn from given entropy, belongs to process {owner}; process {process} is its child and would \
          use the same again. Make the object, and begin the operation, in every process"

@@ -2,13 +2,13 @@
 //!
 //! # Definition
 //! A *stream* is a 256-bit seed and a [`StreamId`]. Its ChaCha state has the seed as key, the block number in word 12,
-//! the object in words 13 and 14, and `digit << 24 | attempt << 16 | limb` in word 15. Blocks are taken sixteen at a time
-//! (a *chunk*, 128 words of 64 bits) and read across: word `8 w + k` of a chunk is output word `w` of block `2k` in
-//! its low half and of block `2k + 1` in its high half. A register that holds word `w` of sixteen blocks is thus eight
-//! consecutive outputs, without a transposition.
+//! the object in words 13 and 14, and `digit << 24 | attempt << 16 | limb` in word 15. Blocks are taken sixteen at a
+//! time (a *chunk*, 128 words of 64 bits) and read across: word `8 w + k` of a chunk is output word `w` of block `2k`
+//! in its low half and of block `2k + 1` in its high half. A register that holds word `w` of sixteen blocks is thus
+//! eight consecutive outputs, without a transposition.
 //!
-//! Residue `i` of a uniform limb modulo `q` (of `b` bits) is the low `b` bits of word `i` of attempt 0, or of attempt 1 if
-//! that is not below `q`, and so on: exact rejection sampling, every residue independent of all others, so any limb,
+//! Residue `i` of a uniform limb modulo `q` (of `b` bits) is the low `b` bits of word `i` of attempt 0, or of attempt 1
+//! if that is not below `q`, and so on: exact rejection sampling, every residue independent of all others, so any limb,
 //! and any part of one, can be made alone.
 //!
 //! ChaCha8 serves public data only (the uniform half of keys and ciphertexts). Secrets come from ChaCha20, see
@@ -47,7 +47,8 @@ pub(crate) fn initial_state(seed: &Seed, id: StreamId, attempt: u8) -> [u32; 16]
     state
 }
 
-/// Half of the words of chunk `number` of a stream, in the order of the module's definition: the low halves (`parity` 0) or the high ones (1).
+/// Half of the words of chunk `number` of a stream, in the order of the module's definition: the low halves (`parity`
+/// 0) or the high ones (1).
 #[inline(always)]
 fn half_chunk(state: &[u32; 16], number: u32, parity: u32, mut put: impl FnMut(usize, u32)) {
     for first in (0..CHUNK_BLOCKS / 2).step_by(LANES) {
@@ -109,8 +110,8 @@ pub fn fill_uniform_narrow(seed: &Seed, id: StreamId, modulus: &Modulus, start: 
     }
 }
 
-/// The residues of a uniform limb from residue `start` on, a multiple of [`CHUNK_WORDS`]: the definition, used by the portable
-/// back end, and by who makes a limb part by part.
+/// The residues of a uniform limb from residue `start` on, a multiple of [`CHUNK_WORDS`]: the definition, used by the
+/// portable back end, and by who makes a limb part by part.
 pub fn fill_uniform(seed: &Seed, id: StreamId, modulus: &Modulus, start: usize, out: &mut [u64]) {
     debug_assert!(start.is_multiple_of(CHUNK_WORDS));
     let state = initial_state(seed, id, 0);

@@ -1,5 +1,5 @@
-//! What threads share, in processes that fork. A child has one thread: a lock that another thread of its parent held stays locked in it for ever, a
-//! value that another one was making is never made.
+//! What threads share, in processes that fork. A child has one thread: a lock that another thread of its parent held
+//! stays locked in it for ever, a value that another one was making is never made.
 
 use alloc::boxed::Box;
 use core::marker::PhantomData;
@@ -10,7 +10,8 @@ use std::thread;
 
 use crate::{Process, RingError};
 
-/// A mutex that does not wait for threads of another process: a child may lock it unless a thread of its parent held it when it forked.
+/// A mutex that does not wait for threads of another process: a child may lock it unless a thread of its parent held it
+/// when it forked.
 ///
 /// A thread that forks must not hold it. A panic while it is locked leaves the value as it is.
 #[derive(Debug)]
@@ -84,7 +85,8 @@ impl<T: Default> Default for ForkMutex<T> {
     }
 }
 
-/// A value that every process makes for itself when it first asks. What its parent had stays as it is, in memory that both share.
+/// A value that every process makes for itself when it first asks. What its parent had stays as it is, in memory that
+/// both share.
 pub struct PerProcess<T: 'static> {
     place: AtomicPtr<(u64, T)>,
     make: fn() -> T,
@@ -119,7 +121,8 @@ impl<T: Send + Sync> PerProcess<T> {
     }
 }
 
-/// A value that is made when it is first asked for. Nobody waits for whoever makes it: two threads that ask at once may both make one, and one of the two is kept.
+/// A value that is made when it is first asked for. Nobody waits for whoever makes it: two threads that ask at once may
+/// both make one, and one of the two is kept.
 pub struct RaceOnce<T> {
     place: AtomicPtr<T>,
     value: PhantomData<T>,

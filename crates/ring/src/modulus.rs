@@ -35,7 +35,8 @@ impl Modulus {
         if value < 3 || value.is_multiple_of(2) || value >> MAX_BITS != 0 {
             return Err(RingError::ModulusRange(value));
         }
-        // 2^128 / value: as value is odd and above 1 it does not divide 2^128, so floor((2^128 - 1) / value) is the same.
+        // 2^128 / value: as value is odd and above 1 it does not divide 2^128, so floor((2^128 - 1) / value) is the
+        // same.
         let ratio = u128::MAX / value as u128;
         Ok(Self { value, ratio: [ratio as u64, (ratio >> 64) as u64] })
     }

@@ -1,9 +1,10 @@
-//! In which process something is. A forked child has a copy of all that its parent holds: generators that would draw the same, pools whose entries
-//! would be used twice, threads that do not run.
+//! In which process something is. A forked child has a copy of all that its parent holds: generators that would draw
+//! the same, pools whose entries would be used twice, threads that do not run.
 //!
-//! Two signs tell a child. Its *generation*: a word in a page that the kernel wipes in children (`MADV_WIPEONFORK`, Linux 4.14), which a handler of
-//! `fork` sets to zero as well; reading it costs as much as any load, so every draw of a generator reads it. And its *identity*, the number of the process, for
-//! systems without such a page and children that no handler sees; asking for it costs a system call, so bulk work asks now and then.
+//! Two signs tell a child. Its *generation*: a word in a page that the kernel wipes in children (`MADV_WIPEONFORK`,
+//! Linux 4.14), which a handler of `fork` sets to zero as well; reading it costs as much as any load, so every draw of
+//! a generator reads it. And its *identity*, the number of the process, for systems without such a page and children
+//! that no handler sees; asking for it costs a system call, so bulk work asks now and then.
 //!
 //! What neither sees: a copy that the system does not know about, above all the snapshot of a virtual machine.
 

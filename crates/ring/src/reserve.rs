@@ -1,12 +1,13 @@
 //! Memory that is kept back for work that has to be given up.
 //!
-//! Where there is no memory, a collection of Rust ends the process. What is large here are [`crate::Buffer`]s, which raise
-//! [`OutOfMemory`] instead. The reserve is for everything small around them: a region that nothing touches until the system
-//! has no memory for an allocation, which is then made there. Buffers raise from the time on at which half of it is in use.
+//! Where there is no memory, a collection of Rust ends the process. What is large here are [`crate::Buffer`]s, which
+//! raise [`OutOfMemory`] instead. The reserve is for everything small around them: a region that nothing touches until
+//! the system has no memory for an allocation, which is then made there. Buffers raise from the time on at which half
+//! of it is in use.
 //!
 //! # Invariant
-//! A block of the region has a power of two of bytes. It is an allocation's, or in the list of free blocks of its size, or
-//! behind the end of those that were ever made. Whoever holds the lock changes this, and nobody else.
+//! A block of the region has a power of two of bytes. It is an allocation's, or in the list of free blocks of its size,
+//! or behind the end of those that were ever made. Whoever holds the lock changes this, and nobody else.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;

@@ -57,8 +57,9 @@ impl LazyPlan {
 }
 
 impl Ring {
-    /// A list of primes. Each one's transforms, about `2 N` words of memory per direction, are precomputed when they are first used, so that who needs
-    /// the primes alone has them for nothing; at once where there is no standard library.
+    /// A list of primes. Each one's transforms, about `2 N` words of memory per direction, are precomputed when they
+    /// are first used, so that who needs the primes alone has them for nothing; at once where there is no standard
+    /// library.
     ///
     /// # Errors
     /// [`RingError::Degree`], [`RingError::ModulusRange`], [`RingError::NotPrime`], [`RingError::NoRoot`],
@@ -123,16 +124,16 @@ impl Ring {
         self.plan_of(i).forward(limb, upcoming);
     }
 
-    /// The evaluations modulo prime `i` of integers smaller than it in absolute value, while `upcoming` is fetched from memory
-    /// ([`NttPlan::forward_small`]), in the ring or a subring. Constant time in the values.
+    /// The evaluations modulo prime `i` of integers smaller than it in absolute value, while `upcoming` is fetched from
+    /// memory ([`NttPlan::forward_small`]), in the ring or a subring. Constant time in the values.
     #[inline]
     pub fn forward_small_limb(&self, i: usize, values: &[i64], limb: &mut [u64], upcoming: &[u64]) {
         debug_assert!(values.iter().all(|v| v.unsigned_abs() < self.moduli[i].value()));
         self.plan_of(i).forward_small(values, limb, upcoming);
     }
 
-    /// The forward transform modulo prime `i` of a polynomial in `X^(N/M)`, given by its `M` coefficients: of each run of `N/M` equal values of
-    /// [`Self::forward_limb`] one ([`NttPlan::forward_subring`]).
+    /// The forward transform modulo prime `i` of a polynomial in `X^(N/M)`, given by its `M` coefficients: of each run
+    /// of `N/M` equal values of [`Self::forward_limb`] one ([`NttPlan::forward_subring`]).
     ///
     /// # Panics
     /// Unless `M` is a power of two from `2^`[`MIN_LOG_N`] to `N`.
@@ -169,9 +170,9 @@ impl Ring {
         self.plan_of(i).inverse_scaled(limb, factor, out);
     }
 
-    /// The polynomial of the given scaled residues converted to several primes, each with its column, and their transforms begun:
-    /// `outs[k]` modulo prime `targets[k].0`, to be ended by [`NttPlan::finish_block`]. They come from memory once, part
-    /// by part.
+    /// The polynomial of the given scaled residues converted to several primes, each with its column, and their
+    /// transforms begun: `outs[k]` modulo prime `targets[k].0`, to be ended by [`NttPlan::finish_block`]. They come
+    /// from memory once, part by part.
     pub fn convert_parts(
         &self,
         decomposer: &Decomposer,

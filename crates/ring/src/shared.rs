@@ -1,11 +1,13 @@
 //! Words that processes share: written once by one process, then read by others in the same physical memory.
 //!
-//! The memory is an anonymous file (`memfd_create(2)`): it has no name, is on no disk, and goes with its last descriptor and mapping. It is only
-//! ever appended to, by the [`SharedWriter`] that owns its descriptor, and what is mapped was written before. It is handed on as a [`SharedFile`], whose
-//! seals (`F_ADD_SEALS`, `fcntl(2)`) forbid every process to write to it or to change its length: so a mapping neither changes nor ends
-//! before its end, which slices of it rely on.
+//! The memory is an anonymous file (`memfd_create(2)`): it has no name, is on no disk, and goes with its last
+//! descriptor and mapping. It is only ever appended to, by the [`SharedWriter`] that owns its descriptor, and what is
+//! mapped was written before. It is handed on as a [`SharedFile`], whose seals (`F_ADD_SEALS`, `fcntl(2)`) forbid every
+//! process to write to it or to change its length: so a mapping neither changes nor ends before its end, which slices
+//! of it rely on.
 //!
-//! A file ends with what its writer has to say of it ([`SharedFile::tail`]), then where that begins and its length, in bytes.
+//! A file ends with what its writer has to say of it ([`SharedFile::tail`]), then where that begins and its length, in
+//! bytes.
 
 use core::ops::Deref;
 use core::ptr::NonNull;
@@ -42,15 +44,16 @@ pub struct SharedFile {
 /// A part of shared memory, mapped to be read.
 ///
 /// # Invariant
-/// `pointer` is the address of a private mapping, without the right to write, of `length` words that were written before they were mapped and
-/// that nobody writes again. It is unmapped when this is dropped.
+/// `pointer` is the address of a private mapping, without the right to write, of `length` words that were written
+/// before they were mapped and that nobody writes again. It is unmapped when this is dropped.
 #[derive(Debug)]
 pub struct SharedWords {
     pointer: NonNull<u64>,
     length: usize,
 }
 
-// SAFETY: by the invariant nobody writes to the memory, and it is mapped for as long as the value lives, whichever thread has it.
+// SAFETY: by the invariant nobody writes to the memory, and it is mapped for as long as the value lives, whichever
+// thread has it.
 unsafe impl Send for SharedWords {}
 // SAFETY: as above.
 unsafe impl Sync for SharedWords {}
@@ -89,7 +92,8 @@ impl SharedWriter {
             self.file.write_all_at(bytes, end)?;
             end += bytes.len() as u64;
         }
-        // SAFETY: what lies there was written above. The descriptor is this value's alone, which writes behind `self.end` only.
+        // SAFETY: what lies there was written above. The descriptor is this value's alone, which writes behind
+        // `self.end` only.
         let words = unsafe { SharedWords::map(&self.file, start, end - start)? };
         self.end = end.next_multiple_of(self.page);
         Ok((start as usize / 8, words))
@@ -116,7 +120,8 @@ impl SharedFile {
     /// The memory of a descriptor, which stays the caller's: this has its own.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidData`] if it is no memory that was finished by a [`SharedWriter`]; what the operating system says.
+    /// [`io::ErrorKind::InvalidData`] if it is no memory that was finished by a [`SharedWriter`]; what the operating
+    /// system says.
     pub fn of_descriptor(descriptor: i32) -> io::Result<Self> {
         // SAFETY: it makes another descriptor, or fails if there is none of this number.
         let own = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 0) };
@@ -193,7 +198,8 @@ impl SharedWords {
     /// Maps a part of a file.
     ///
     /// # Safety
-    /// The file has `bytes` bytes from `start` on, which were written and which nobody writes or cuts off while the value lives.
+    /// The file has `bytes` bytes from `start` on, which were written and which nobody writes or cuts off while the
+    /// value lives.
     unsafe fn map(file: &File, start: u64, bytes: u64) -> io::Result<Self> {
         let refused = |_| io::Error::from(io::ErrorKind::OutOfMemory);
         let (start, bytes) =

@@ -1,4 +1,5 @@
-//! A forked child draws nothing that its parent or a sibling draws, whichever way the generator is asked and the child came to be.
+//! A forked child draws nothing that its parent or a sibling draws, whichever way the generator is asked and the child
+//! came to be.
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeSet;

@@ -82,7 +82,8 @@ pub type AddMessage<'m> = &'m (dyn Fn(usize, &mut [u64]) + Sync);
 /// share one transform; without a message it is one of zero.
 ///
 /// # Errors
-/// [`RlweError::Level`] if `level` is above the key's; [`RlweError::Ring`] for a generator of given entropy in a forked child.
+/// [`RlweError::Level`] if `level` is above the key's; [`RlweError::Ring`] for a generator of given entropy in a forked
+/// child.
 pub fn encrypt_zero(
     key: &PublicKey,
     level: usize,

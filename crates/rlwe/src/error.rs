@@ -180,7 +180,8 @@ pub enum RlweError {
         "{0} and its counterpart share an ephemeral secret; make both at once, exactly one key to a weight and one back"
     )]
     EphemeralSecret(KeyElement),
-    /// A key set got a second key to or from an ephemeral secret of a weight: it would belong to another secret, and results under both are garbage.
+    /// A key set got a second key to or from an ephemeral secret of a weight: it would belong to another secret, and
+    /// results under both are garbage.
     #[error(
         "the key set has a key for {0} already, and another one belongs to another ephemeral secret; keep one pair of a weight, at the highest level at \
          which it is used"

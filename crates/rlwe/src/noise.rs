@@ -18,14 +18,14 @@ pub const TAIL: f64 = 9.0;
 /// Standard deviations in a bound on a product of two complex normal variables of unit variance:
 /// `P(|x y| > t) = 2 t K_1(2 t)`, at `t = 21` below `2^-57`. That is below `2^-40` for `2^17` values.
 ///
-/// Such a product is the error that the rounding of a division leaves at one root of unity, where it meets the secret: in
-/// a slot, or where a plaintext factor has its weight at few roots.
+/// Such a product is the error that the rounding of a division leaves at one root of unity, where it meets the secret:
+/// in a slot, or where a plaintext factor has its weight at few roots.
 pub const PRODUCT_TAIL: f64 = 21.0;
 
 /// A variance in two parts: what is the same at every root of unity, and what meets the secret there.
 ///
-/// With `X = |s(zeta)|^2 / |s|^2`, of mean 1, it is `plain + secret X` at the root of unity `zeta`: in every slot another, in all errors of one
-/// slot the same.
+/// With `X = |s(zeta)|^2 / |s|^2`, of mean 1, it is `plain + secret X` at the root of unity `zeta`: in every slot
+/// another, in all errors of one slot the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Variance {
     /// The same at every root.
@@ -80,8 +80,8 @@ pub fn fresh_public_parts(parameters: &Parameters) -> Variance {
     Variance { plain: fresh_public(parameters) - secret, secret }
 }
 
-/// Variance of the rounding of a division: each half is off by a uniform value in `[-1/2, 1/2]`, the second one meets the
-/// secret.
+/// Variance of the rounding of a division: each half is off by a uniform value in `[-1/2, 1/2]`, the second one meets
+/// the secret.
 pub fn division(parameters: &Parameters) -> f64 {
     division_of_degree(parameters, 1)
 }
@@ -96,9 +96,9 @@ fn rounding_parts(h: f64) -> Variance {
     Variance { plain: 1.0 / 12.0, secret: h / 12.0 }
 }
 
-/// The same for a ciphertext of any degree: part `k` meets `s^k`. With `h` the expected squared norm of `s`, its value at a
-/// root of unity is a complex normal variable of variance `h`, so that `s^k` has the expected squared norm `k! h^k`:
-/// dividing a ciphertext of degree 2 costs `sqrt(2 h)` times the error of dividing it after relinearization.
+/// The same for a ciphertext of any degree: part `k` meets `s^k`. With `h` the expected squared norm of `s`, its value
+/// at a root of unity is a complex normal variable of variance `h`, so that `s^k` has the expected squared norm
+/// `k! h^k`: dividing a ciphertext of degree 2 costs `sqrt(2 h)` times the error of dividing it after relinearization.
 pub fn division_of_degree(parameters: &Parameters, degree: usize) -> f64 {
     rounding(parameters.secret().expected_norm2(parameters.n()), degree)
 }
@@ -137,8 +137,8 @@ pub fn key_switch_parts(parameters: &Parameters, plan: &SwitchPlan, key: &impl A
 /// Variance that one key switch adds when its result stays in the raised basis: the inner product with the key alone,
 /// in units of a ciphertext modulo `Q` (its error modulo `Q P D`, divided by `P D`).
 ///
-/// `N V_e / 12` times [`crate::SwitchLayout::relative_noise`], where `V_e` is [`KeyLayout::error_variance`]. What comes from a ring of
-/// degree `n` has `n` coefficients, not `N`.
+/// `N V_e / 12` times [`crate::SwitchLayout::relative_noise`], where `V_e` is [`KeyLayout::error_variance`]. What comes
+/// from a ring of degree `n` has `n` coefficients, not `N`.
 pub fn key_switch_raised(parameters: &Parameters, plan: &SwitchPlan, key: &impl AsRef<KeyLayout>) -> f64 {
     let digits = plan.layout.relative_noise(parameters.widths(), &key.as_ref().digits) / 12.0;
     let coefficients = match key.as_ref().spec.element {
@@ -148,8 +148,8 @@ pub fn key_switch_raised(parameters: &Parameters, plan: &SwitchPlan, key: &impl 
     coefficients as f64 * digits * key.as_ref().error_variance
 }
 
-/// Variance that a switch to a smaller ring adds: the inner products with the keys of all parts, which are summed, and the rounding of one
-/// division. The parameters are those of the smaller ring.
+/// Variance that a switch to a smaller ring adds: the inner products with the keys of all parts, which are summed, and
+/// the rounding of one division. The parameters are those of the smaller ring.
 pub fn ring_down(parameters: &Parameters, uses: &[KeyUse]) -> f64 {
     ring_down_parts(parameters, uses).mean()
 }
@@ -172,8 +172,8 @@ fn of_digits(switched: f64, n: usize, first: bool) -> f64 {
     if first { switched * 3.0 / n as f64 } else { switched }
 }
 
-/// The variance of [`derivation`] over that of the errors of a fresh key, for a uniform ternary secret and a fresh master
-/// key of these digits: what the first derivation adds, and what every other one adds.
+/// The variance of [`derivation`] over that of the errors of a fresh key, for a uniform ternary secret and a fresh
+/// master key of these digits: what the first derivation adds, and what every other one adds.
 pub fn derivation_over_fresh(
     layout: &SwitchLayout,
     widths: &PrimeWidths,

@@ -1,9 +1,11 @@
 //! Work shared among threads, limb by limb.
 //!
-//! With the feature `parallel` the current rayon pool is used (`RAYON_NUM_THREADS`, or a pool that the caller installs);
-//! without it, or on a pool of one thread, loops run in place. Results never depend on the number of threads.
+//! With the feature `parallel` the current rayon pool is used (`RAYON_NUM_THREADS`, or a pool that the caller
+//! installs); without it, or on a pool of one thread, loops run in place. Results never depend on the number of
+//! threads.
 //!
-//! The threads of rayon's global pool are those of one process. A forked child that installs no pool of its own computes in place.
+//! The threads of rayon's global pool are those of one process. A forked child that installs no pool of its own
+//! computes in place.
 
 use alloc::vec::Vec;
 
@@ -87,8 +89,8 @@ pub(crate) fn run_length(count: usize, threads: usize) -> usize {
     count.div_ceil(runs(count, threads).max(1))
 }
 
-/// Cuts a list of targets into runs of about [`GROUP`], as many runs for each thread as for any other, each with the index
-/// of its first target.
+/// Cuts a list of targets into runs of about [`GROUP`], as many runs for each thread as for any other, each with the
+/// index of its first target.
 pub(crate) fn groups<T>(items: Vec<T>) -> Vec<(usize, Vec<T>)> {
     let count = items.len();
     let runs = runs(count, threads());

@@ -86,8 +86,9 @@ impl Parameters {
     /// Checks a literal and precomputes its tables on the back end of this process.
     ///
     /// # Errors
-    /// [`RlweError::Ring`], [`RlweError::Count`], [`RlweError::PrimeTooSmall`], [`RlweError::Insecure`] if the ciphertext
-    /// modulus alone is above the bound, [`RlweError::NoBound`]; the same of subrings, [`RlweError::Subring`].
+    /// [`RlweError::Ring`], [`RlweError::Count`], [`RlweError::PrimeTooSmall`], [`RlweError::Insecure`] if the
+    /// ciphertext modulus alone is above the bound, [`RlweError::NoBound`]; the same of subrings,
+    /// [`RlweError::Subring`].
     pub fn new(literal: ParametersLiteral) -> Result<Self, RlweError> {
         Self::with_backend(literal, backend::default()?)
     }

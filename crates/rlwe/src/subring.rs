@@ -1,9 +1,10 @@
 //! Subrings: parameters of a smaller degree over primes of larger ones.
 //!
-//! With `Y = X^k`, `k = N / n`, the polynomials in `Y` are a copy of `Z[Y]/(Y^n + 1)` in `Z[X]/(X^N + 1)`. A message of at most `n/2`
-//! slots lies there. Ciphertexts at low levels can be switched to a secret of the subring ([`mod@crate::switch::ring_down`]) and back
-//! ([`mod@crate::switch::ring_up`]): in between, keys, transforms and ciphertexts are a `k`-th as large. What is secure is decided by the
-//! degree of the ring that a key is of, so a subring has a highest level of its own.
+//! With `Y = X^k`, `k = N / n`, the polynomials in `Y` are a copy of `Z[Y]/(Y^n + 1)` in `Z[X]/(X^N + 1)`. A message of
+//! at most `n/2` slots lies there. Ciphertexts at low levels can be switched to a secret of the subring
+//! ([`mod@crate::switch::ring_down`]) and back ([`mod@crate::switch::ring_up`]): in between, keys, transforms and
+//! ciphertexts are a `k`-th as large. What is secure is decided by the degree of the ring that a key is of, so a
+//! subring has a highest level of its own.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -20,13 +21,15 @@ pub struct SubringLiteral {
     pub log_n: u32,
     /// Its highest level: its ciphertext primes are `q_0 .. q_level`.
     pub level: usize,
-    /// Its special primes, as indices of the parameters that it is of: special primes, or ciphertext primes above the level.
+    /// Its special primes, as indices of the parameters that it is of: special primes, or ciphertext primes above the
+    /// level.
     pub special: Vec<usize>,
 }
 
 impl ParametersLiteral {
-    /// The literal with further subrings, which are put in order. Where special primes are not named, they are all those of these
-    /// parameters: a key takes as many of them as its own bound leaves room for. [`Parameters::new`] finds what is wrong.
+    /// The literal with further subrings, which are put in order. Where special primes are not named, they are all
+    /// those of these parameters: a key takes as many of them as its own bound leaves room for. [`Parameters::new`]
+    /// finds what is wrong.
     #[must_use]
     pub fn with_subrings(mut self, subrings: &[(u32, usize, Option<Vec<usize>>)]) -> Self {
         for (log_n, level, special) in subrings {
@@ -39,7 +42,8 @@ impl ParametersLiteral {
         self
     }
 
-    /// The literals of the subrings, as of parameters of their own. Their secrets are uniform ternary, whatever that of the larger ring.
+    /// The literals of the subrings, as of parameters of their own. Their secrets are uniform ternary, whatever that of
+    /// the larger ring.
     ///
     /// # Errors
     /// [`RlweError::Count`] for too many of them; [`RlweError::Subring`] for one that is none of these parameters.
@@ -81,7 +85,8 @@ impl ParametersLiteral {
 }
 
 impl Parameters {
-    /// The parameters of the subrings, from the largest down. They are parameters like any others, over primes of these.
+    /// The parameters of the subrings, from the largest down. They are parameters like any others, over primes of
+    /// these.
     pub fn subrings(&self) -> &[Self] {
         self.subring_list()
     }
@@ -97,8 +102,8 @@ impl Parameters {
         self.subrings().iter().find(|ring| ring.log_n() == log_n).ok_or_else(|| self.no_ring(log_n))
     }
 
-    /// The ring that a key or a ciphertext says that it is of: `None` stands for that of the parameters themselves, and a subring is
-    /// known by the `log2` of its degree, also to itself.
+    /// The ring that a key or a ciphertext says that it is of: `None` stands for that of the parameters themselves, and
+    /// a subring is known by the `log2` of its degree, also to itself.
     ///
     /// # Errors
     /// [`RlweError::NoRing`].

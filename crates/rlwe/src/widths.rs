@@ -18,7 +18,8 @@ pub(crate) fn fits(bits: f64, special_bits: f64) -> bool {
     bits <= special_bits + LOG_SLACK
 }
 
-/// The widths of the primes of parameters, in their numbering: index `i <= L` is `q_i`, index `L + 1 + j` is special prime `p_j`.
+/// The widths of the primes of parameters, in their numbering: index `i <= L` is `q_i`, index `L + 1 + j` is special
+/// prime `p_j`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PrimeWidths {
     log_n: u32,
@@ -83,11 +84,12 @@ impl PrimeWidths {
         Ok(())
     }
 
-    /// The digits of levels `0..=level`: runs of at most `alpha` primes, each closed early if one prime more would make its
-    /// product larger than the special modulus.
+    /// The digits of levels `0..=level`: runs of at most `alpha` primes, each closed early if one prime more would make
+    /// its product larger than the special modulus.
     ///
     /// # Errors
-    /// [`RlweError::Level`]; [`RlweError::Count`] if `alpha` is 0; [`RlweError::SpecialTooSmall`] if one prime alone is larger.
+    /// [`RlweError::Level`]; [`RlweError::Count`] if `alpha` is 0; [`RlweError::SpecialTooSmall`] if one prime alone is
+    /// larger.
     pub fn digits(
         &self,
         level: usize,
@@ -119,8 +121,9 @@ impl PrimeWidths {
         Ok(ranges)
     }
 
-    /// What can be special primes of a key for `level`, in the order in which a key takes them: the special primes, then the
-    /// ciphertext primes above the level from the top down, as long as the key's modulus has at most `bound` bits.
+    /// What can be special primes of a key for `level`, in the order in which a key takes them: the special primes,
+    /// then the ciphertext primes above the level from the top down, as long as the key's modulus has at most `bound`
+    /// bits.
     pub fn special_candidates(&self, level: usize, bound: f64) -> Vec<usize> {
         let mut left = bound - self.log2_product(0..=level);
         let within = |&prime: &usize| {
@@ -131,8 +134,8 @@ impl PrimeWidths {
         (self.ciphertext..self.count()).chain(dropped).take_while(within).collect()
     }
 
-    /// Bytes of a key in memory: the residues of `digits` rows over `primes` primes, of one half with a seed for the other,
-    /// or of both halves.
+    /// Bytes of a key in memory: the residues of `digits` rows over `primes` primes, of one half with a seed for the
+    /// other, or of both halves.
     pub fn key_bytes(&self, digits: usize, primes: usize, seeded: bool) -> usize {
         let half = (8 << self.log_n) * digits * primes;
         if seeded { half + size_of::<Seed>() } else { 2 * half }

@@ -1,5 +1,5 @@
-//! Keys derived from master keys against their definition: the error of every row, and of what is rotated with them, inside the
-//! derived bounds.
+//! Keys derived from master keys against their definition: the error of every row, and of what is rotated with them,
+//! inside the derived bounds.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use keywright_ring::{
@@ -24,7 +24,8 @@ fn parameters(log_n: u32) -> Parameters {
     Parameters::new(literal).unwrap()
 }
 
-/// Largest centred coefficient of a small polynomial in evaluation form, which must be the same integer modulo every prime.
+/// Largest centred coefficient of a small polynomial in evaluation form, which must be the same integer modulo every
+/// prime.
 fn largest(parameters: &Parameters, primes: &[usize], poly: &Poly<Evaluation>) -> f64 {
     let mut first: Option<Vec<i64>> = None;
     for (i, &prime) in primes.iter().enumerate() {
@@ -147,8 +148,8 @@ fn every_level_and_digit_size_at_small_degrees() {
     }
 }
 
-/// Master keys for low levels take dropped ciphertext primes as special primes; derived keys do as well, and need not take all
-/// special primes of the parameters.
+/// Master keys for low levels take dropped ciphertext primes as special primes; derived keys do as well, and need not
+/// take all special primes of the parameters.
 #[test]
 fn dropped_primes_and_some_special_primes() {
     let parameters = parameters(10);
@@ -312,8 +313,8 @@ fn distances(log_n: u32, masters: &[u64]) -> Vec<Option<usize>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A tree is one: every key is its parent times a master, what was asked for is there, and a limit of steps is refused only if
-    /// no way is so short.
+    /// A tree is one: every key is its parent times a master, what was asked for is there, and a limit of steps is
+    /// refused only if no way is so short.
     #[test]
     fn trees_reach_what_can_be_reached(
         masters in proptest::collection::vec(1u64..1024, 1..6),

@@ -1,5 +1,5 @@
-//! Processes draw apart whatever they make: no seed and no error of a parent, of two children and of a grandchild is another's. The parent has used
-//! rayon's threads, of which its children have none.
+//! Processes draw apart whatever they make: no seed and no error of a parent, of two children and of a grandchild is
+//! another's. The parent has used rayon's threads, of which its children have none.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -30,7 +30,8 @@ fn bytes(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// Seed, then the errors of the rows at the special prime, where a row is `-a t + e`: `t` is the secret or its automorphic image, in evaluation form.
+/// Seed, then the errors of the rows at the special prime, where a row is `-a t + e`: `t` is the secret or its
+/// automorphic image, in evaluation form.
 fn drawn(key: &SwitchingKey, target: &[u64]) -> Vec<Vec<u8>> {
     let parameters = key.parameters();
     let (special, ring) = (parameters.prime_count() - 1, parameters.ring());

@@ -53,8 +53,8 @@ fn keys_come_in_the_order_of_the_list() {
     assert!(made.iter().zip(&together).all(|(a, b)| a.b_rows() == b.b_rows()));
 }
 
-/// What a constant modulo `q_0` becomes under keys of one list, whatever their order: there and back is the identity, and there and
-/// back with a Galois element the automorphism. Keys of different ephemeral secrets would give noise.
+/// What a constant modulo `q_0` becomes under keys of one list, whatever their order: there and back is the identity,
+/// and there and back with a Galois element the automorphism. Keys of different ephemeral secrets would give noise.
 #[test]
 fn all_keys_of_a_weight_share_an_ephemeral_secret() {
     let parameters = parameters();

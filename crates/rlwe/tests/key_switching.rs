@@ -179,8 +179,8 @@ fn coalesced_rows_serve_coarser_digits() {
     }
 }
 
-/// A key of one prime a row with two rows for a digit, and one of two primes a row, have the same digits: they share the plan, and
-/// with it decompositions, and each still takes the rows that it has.
+/// A key of one prime a row with two rows for a digit, and one of two primes a row, have the same digits: they share
+/// the plan, and with it decompositions, and each still takes the rows that it has.
 #[test]
 fn keys_of_different_rows_share_a_plan() {
     let parameters = parameters(11);

@@ -165,8 +165,8 @@ fn moved(from: &Poly<Coefficient>, to: &Parameters) -> Poly<Evaluation> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Uniform ciphertexts, which are the worst for the error, of every pair of rings, at every level, with keys of every number of digits,
-    /// also above the ciphertext's level, where rows are summed.
+    /// Uniform ciphertexts, which are the worst for the error, of every pair of rings, at every level, with keys of
+    /// every number of digits, also above the ciphertext's level, where rows are summed.
     #[test]
     fn down_and_up_again(from in 11u32..=13, shrink in 1u32..=3, level in 0usize..=3, above in 0usize..=2, alpha in 1usize..=2, byte: u8) {
         let to = from.saturating_sub(shrink).max(10);

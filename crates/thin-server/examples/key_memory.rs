@@ -1,7 +1,8 @@
-//! The most memory that making a server's keys takes, and that a cut stream goes on: `cargo run --release -p keywright-thin-server --example key_memory [KEYS]`.
+//! The most memory that making a server's keys takes, and that a cut stream goes on:
+//! `cargo run --release -p keywright-thin-server --example key_memory [KEYS]`.
 //!
-//! The keys are those of a bootstrapping at `N = 2^16`; the largest are made first, so a few show what all take. Linux says what
-//! the process had at most.
+//! The keys are those of a bootstrapping at `N = 2^16`; the largest are made first, so a few show what all take. Linux
+//! says what the process had at most.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a program that reports or fails")]
 
 use std::fs;

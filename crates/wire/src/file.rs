@@ -73,8 +73,8 @@ impl AtomicFile {
     /// Makes the file appear.
     ///
     /// # Errors
-    /// What the operating system says. The target is then what it was, unless the rename succeeded and only its directory
-    /// could not be brought to the disk.
+    /// What the operating system says. The target is then what it was, unless the rename succeeded and only its
+    /// directory could not be brought to the disk.
     pub fn commit(mut self) -> io::Result<()> {
         if let Some(writer) = self.writer.take() {
             writer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;

@@ -83,7 +83,8 @@ pub enum Content {
     EncryptedSum(SumDescriptor),
 }
 
-/// Which ring of some parameters an object says that it is of: their own, if it is of none of them, so that loading it says what it is.
+/// Which ring of some parameters an object says that it is of: their own, if it is of none of them, so that loading it
+/// says what it is.
 ///
 /// # Errors
 /// [`WireError`] if the header is not one that this version can have written.

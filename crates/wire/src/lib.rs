@@ -1,8 +1,8 @@
 //! Versioned byte formats of everything of Keywright that leaves a process.
 //!
 //! Every object is a header that says what it is and which parameters it belongs to, a body of bit-packed residues, and
-//! a checksum; `docs/reference/format.md` describes the bytes. Objects are written and read through [`Wire`], secrets through
-//! [`WireSecret`], sets of switching keys also key by key: [`KeySetWriter`], [`KeySetReader`], [`KeySetFile`].
+//! a checksum; `docs/reference/format.md` describes the bytes. Objects are written and read through [`Wire`], secrets
+//! through [`WireSecret`], sets of switching keys also key by key: [`KeySetWriter`], [`KeySetReader`], [`KeySetFile`].
 //!
 //! Reading trusts nothing: lengths are compared with what the parameters imply before anything is allocated, every
 //! residue is checked to be canonical, every key is checked for security, and an object comes back only if its checksum

@@ -1,7 +1,8 @@
 //! Master keys, of which a server derives others.
 //!
-//! The object belongs to the parameters that keys are derived for. Its descriptor names the extra primes, which with those of
-//! the parameters are the chain that the keys belong to, and the directory of the keys; the body is the keys, each an object of its own.
+//! The object belongs to the parameters that keys are derived for. Its descriptor names the extra primes, which with
+//! those of the parameters are the chain that the keys belong to, and the directory of the keys; the body is the keys,
+//! each an object of its own.
 
 use std::io::{Read, Write};
 use std::sync::OnceLock;

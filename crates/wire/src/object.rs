@@ -164,8 +164,8 @@ pub trait Wire: Record {
     /// Writes the object.
     ///
     /// # Errors
-    /// [`WireError::Io`]; [`WireError::Rlwe`], [`WireError::Field`] or [`WireError::Residue`] if the object does not fit
-    /// the context.
+    /// [`WireError::Io`]; [`WireError::Rlwe`], [`WireError::Field`] or [`WireError::Residue`] if the object does not
+    /// fit the context.
     fn write_to(&self, writer: &mut impl Write, context: &Self::Context) -> Result<(), WireError> {
         write(self, writer, context)
     }
@@ -218,8 +218,8 @@ pub trait Wire: Record {
     }
 }
 
-/// Objects that must not leave their owner. They share the format, but none of the methods: code that loads what clients
-/// send cannot load a secret by accident, and [`Wire::from_bytes`] refuses one by its kind.
+/// Objects that must not leave their owner. They share the format, but none of the methods: code that loads what
+/// clients send cannot load a secret by accident, and [`Wire::from_bytes`] refuses one by its kind.
 pub trait WireSecret: Record {
     /// The secret as bytes, wiped when dropped.
     ///

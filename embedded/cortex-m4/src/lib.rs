@@ -1,4 +1,5 @@
-//! What the programs of this folder run on: a board without an allocator, its counter of instructions, its stack, memory for polynomials, a sensor's numbers.
+//! What the programs of this folder run on: a board without an allocator, its counter of instructions, its stack,
+//! memory for polynomials, a sensor's numbers.
 #![no_std]
 
 mod board;

@@ -1,5 +1,6 @@
-//! The thin client on a Cortex-M4 without floating point: every object of `vectors/client.txt` that fits its words is made again and compared, and what it
-//! took is printed: instructions, bytes of polynomials, peak of the stack. There is no allocator: one that refuses stands in its place.
+//! The thin client on a Cortex-M4 without floating point: every object of `vectors/client.txt` that fits its words is
+//! made again and compared, and what it took is printed: instructions, bytes of polynomials, peak of the stack. There
+//! is no allocator: one that refuses stands in its place.
 //!
 //! `cargo run --release` in this folder runs it in QEMU.
 #![no_std]

@@ -1,5 +1,5 @@
-//! Instructions since the start, from the system timer: with `-icount shift=0` an instruction is a nanosecond of the emulated clock, and the timer of the
-//! board counts at 25 MHz, so one tick is 40 instructions.
+//! Instructions since the start, from the system timer: with `-icount shift=0` an instruction is a nanosecond of the
+//! emulated clock, and the timer of the board counts at 25 MHz, so one tick is 40 instructions.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,4 +1,5 @@
-//! A thin client whose encryption is the hardware's: numbers into coefficients modulo `q_0`, the server's bootstrapping, numbers back.
+//! A thin client whose encryption is the hardware's: numbers into coefficients modulo `q_0`, the server's
+//! bootstrapping, numbers back.
 
 use std::path::Path;
 
@@ -18,8 +19,8 @@ use crate::{Outcome, say};
 
 const FRACTION_BITS: u32 = 30;
 
-/// `q_0` of the core, two levels of `slots_to_coeffs`, three to compute on, fourteen for the other stages. A ring of N = 2^12 protects
-/// nobody with so many: it is bootstrapped because it is quick.
+/// `q_0` of the core, two levels of `slots_to_coeffs`, three to compute on, fourteen for the other stages. A ring of N
+/// = 2^12 protects nobody with so many: it is bootstrapped because it is quick.
 fn parameters(log_n: u32) -> Result<(CkksParameters, BootstrapperPlan), String> {
     let mut q = vec![60, 50, 50, 55, 55, 55];
     q.extend([61; 14]);
@@ -103,8 +104,8 @@ pub(crate) fn write(log_n: u32, folder: &Path) -> Outcome {
     write_encryption(&entry, &case.secret, &public, &case.message(), folder)
 }
 
-/// The ciphertext that the simulated core made of these numbers is read as an upload, bootstrapped and squared in slots; the
-/// client decrypts the answer to the squares, within the bound that the engine derives.
+/// The ciphertext that the simulated core made of these numbers is read as an upload, bootstrapped and squared in
+/// slots; the client decrypts the answer to the squares, within the bound that the engine derives.
 pub(crate) fn check(log_n: u32, folder: &Path) -> Outcome {
     let mut case = Case::new(log_n)?;
     let (parameters, rlwe) = (&case.parameters, case.parameters.rlwe());

@@ -64,8 +64,9 @@ fn single(n: usize, words: &[u64]) -> Poly<Evaluation> {
     poly
 }
 
-/// Inputs: `entropy` and `pk_seed` (four words each), `message`, `pk_b`, `secret`. Results: `v`, `e0` and `e1` as residues in
-/// coefficient form, `pk_a`, `c0`, `c1`, and `decrypted`, the residues of `c_0 + c_1 s` in coefficient form.
+/// Inputs: `entropy` and `pk_seed` (four words each), `message`, `pk_b`, `secret`. Results: `v`, `e0` and `e1` as
+/// residues in coefficient form, `pk_a`, `c0`, `c1`, and `decrypted`, the residues of `c_0 + c_1 s` in coefficient
+/// form.
 pub(crate) fn write(log_n: u32, folder: &Path) -> Outcome {
     let parameters = parameters(log_n)?;
     let (secret, public) = keys(&parameters)?;
@@ -130,9 +131,9 @@ pub(crate) fn read_ciphertext(n: usize, folder: &Path) -> Result<RlweCiphertext,
     Ok(RlweCiphertext { polys, key: KeyIdentity::UNKNOWN })
 }
 
-/// `hardware_c0` and `hardware_c1`, a ciphertext of the same message that the simulated core made from entropy of its own,
-/// decrypt in the software to the message within the error of a fresh encryption; and `hardware_decrypted`, what the core
-/// made of that ciphertext, is the same polynomial.
+/// `hardware_c0` and `hardware_c1`, a ciphertext of the same message that the simulated core made from entropy of its
+/// own, decrypt in the software to the message within the error of a fresh encryption; and `hardware_decrypted`, what
+/// the core made of that ciphertext, is the same polynomial.
 pub(crate) fn check(log_n: u32, folder: &Path) -> Outcome {
     let parameters = parameters(log_n)?;
     let (secret, _) = keys(&parameters)?;
@@ -140,7 +141,8 @@ pub(crate) fn check(log_n: u32, folder: &Path) -> Outcome {
     let modulus = parameters.ring().modulus(0);
     let ciphertext = read_ciphertext(n, folder)?;
     let plain = decrypt(&secret, &ciphertext, 1);
-    // `e v + e_1 s + e_0` with ternary `v` and `s` and errors below the sampler's bound: the worst case, never exceeded.
+    // `e v + e_1 s + e_0` with ternary `v` and `s` and errors below the sampler's bound: the worst case, never
+    // exceeded.
     let bound = GAUSSIAN_BOUND * (2 * n as i64 + 1);
     for (i, (&word, expected)) in plain.limb(0).iter().zip(message(n)).enumerate() {
         let error = modulus.centered(word) - expected;

@@ -1,4 +1,5 @@
-//! The key switch: the relinearization of a CKKS product, with q_0 and the special primes of 60 bits and the others of 51.
+//! The key switch: the relinearization of a CKKS product, with q_0 and the special primes of 60 bits and the others of
+//! 51.
 
 use std::path::Path;
 
@@ -99,8 +100,8 @@ impl Case {
     }
 }
 
-/// `input_I` (the product's third part modulo q_I), `addend_K_J` (its first two), `key_K_I_J` (half K of digit I modulo prime J,
-/// the special ones last) and `result_K_J`: the relinearized product.
+/// `input_I` (the product's third part modulo q_I), `addend_K_J` (its first two), `key_K_I_J` (half K of digit I modulo
+/// prime J, the special ones last) and `result_K_J`: the relinearized product.
 pub(crate) fn write(shape: Shape, folder: &Path) -> Outcome {
     let case = Case::new(shape)?;
     let result = case.relinearized()?;
@@ -127,8 +128,8 @@ pub(crate) fn write(shape: Shape, folder: &Path) -> Outcome {
     Ok(())
 }
 
-/// `hardware_K_J`, what the simulated core made of these, decrypts to the products of the factors, within the bound that
-/// the engine derives for a relinearized product.
+/// `hardware_K_J`, what the simulated core made of these, decrypts to the products of the factors, within the bound
+/// that the engine derives for a relinearized product.
 pub(crate) fn check(shape: Shape, folder: &Path) -> Outcome {
     let case = Case::new(shape)?;
     let mut ciphertext = case.relinearized()?;

@@ -48,8 +48,9 @@ export class Session {
   }
 
   /**
-   * Makes the secret and the keys that the server asks for, and sends these, a few limbs in memory at a time. Connections that break are taken up again for some
-   * seconds. After an error "unreachable" or "busy" it goes on where the server is when it is called again; after "unknown_keys" of another call it makes new keys.
+   * Makes the secret and the keys that the server asks for, and sends these, a few limbs in memory at a time.
+   * Connections that break are taken up again for some seconds. After an error "unreachable" or "busy" it goes on where
+   * the server is when it is called again; after "unknown_keys" of another call it makes new keys.
    */
   prepareKeys(progress: Progress = () => {}): Promise<KeyReport> {
     return this.#call("prepareKeys", [], progress);
@@ -85,8 +86,8 @@ export class Session {
   }
 
   /**
-   * Has the keys deleted on the server without waiting for an answer, and ends: for a page that is being closed. A server that does not hear of it deletes them when they have not been used
-   * for some time.
+   * Has the keys deleted on the server without waiting for an answer, and ends: for a page that is being closed. A
+   * server that does not hear of it deletes them when they have not been used for some time.
    */
   abandon(): void {
     if (this.#keys !== null) navigator.sendBeacon(`${this.#keys}/delete`);

@@ -1,8 +1,8 @@
 import { ClientError } from "./errors.js";
 
 /**
- * Where the values of samples' tensors are: value i of sample b is number `start[i] + b + k * stride`, of all ciphertexts' `size` numbers each, for every `b < batch`
- * and `k < repeat`.
+ * Where the values of samples' tensors are: value i of sample b is number `start[i] + b + k * stride`, of all
+ * ciphertexts' `size` numbers each, for every `b < batch` and `k < repeat`.
  */
 export interface Places {
   readonly shape: readonly number[];

@@ -140,7 +140,8 @@ async function inferred(values: readonly number[]): Promise<Answer> {
         tell(text, done, total, done === 0 ? "It waits for its turn." : `Step ${done} of ${total}, ${milliseconds(performance.now() - start)}`),
       );
     } catch (error) {
-      // A server that was started anew, or has deleted what was not used, gets new keys; one that has another version of the model by now is asked for that one.
+      // A server that was started anew, or has deleted what was not used, gets new keys; one that has another version
+      // of the model by now is asked for that one.
       const code = error instanceof ClientError ? error.code : "";
       if (renewed || (code !== "unknown_keys" && code !== "retired")) throw error;
       keys = null;

@@ -1,6 +1,6 @@
 /**
- * Pixels as the network was trained on: the digit fills a bitmap of 32 x 32, whose blocks of 4 x 4 are counted (E. Alpaydin and
- * C. Kaynak, Optical Recognition of Handwritten Digits, UCI).
+ * Pixels as the network was trained on: the digit fills a bitmap of 32 x 32, whose blocks of 4 x 4 are counted (E.
+ * Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI).
  */
 
 export const SIDE = 8;

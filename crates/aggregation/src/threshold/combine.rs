@@ -32,8 +32,8 @@ pub fn joint_public_key(
 /// Encrypts integers under the joint key, `N` to a ciphertext.
 ///
 /// # Errors
-/// [`AggregationError::Magnitude`], [`AggregationError::Range`] as of [`crate::SumKey::encrypt`]; [`AggregationError::Rlwe`] for a key of other
-/// parameters.
+/// [`AggregationError::Magnitude`], [`AggregationError::Range`] as of [`crate::SumKey::encrypt`];
+/// [`AggregationError::Rlwe`] for a key of other parameters.
 pub fn encrypt(
     parameters: &ThresholdParameters,
     key: &PublicKey,
@@ -114,11 +114,12 @@ pub fn add(
     Ok(sum)
 }
 
-/// The integers of a sum of `inputs` updates from the partial decryptions of as many parties as the threshold: `count` of them, exactly.
+/// The integers of a sum of `inputs` updates from the partial decryptions of as many parties as the threshold: `count`
+/// of them, exactly.
 ///
 /// # Errors
-/// [`AggregationError::Range`] for other shapes, [`AggregationError::Undecodable`] if a part does not belong to the sum, a
-/// party deviated, or the sum is none.
+/// [`AggregationError::Range`] for other shapes, [`AggregationError::Undecodable`] if a part does not belong to the
+/// sum, a party deviated, or the sum is none.
 pub fn finish(
     parameters: &ThresholdParameters,
     sum: &[RlweCiphertext],

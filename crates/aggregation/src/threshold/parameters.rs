@@ -6,7 +6,8 @@ use crate::parameters::{MAX_INPUTS, MAX_MAGNITUDE};
 
 /// Most parties: each hands every other a share.
 pub const MAX_PARTIES: u32 = 1 << 10;
-/// `-log2` of the statistical distance that smudging leaves, over all coefficients of a sum and all sets of parties that may be asked for it.
+/// `-log2` of the statistical distance that smudging leaves, over all coefficients of a sum and all sets of parties
+/// that may be asked for it.
 pub const STATISTICAL_BITS: u32 = 40;
 /// Most sets of parties that one party answers for a sum.
 pub const MAX_SETS: u32 = 8;
@@ -39,8 +40,8 @@ impl ThresholdParameters {
     /// Chooses the smallest ring and modulus.
     ///
     /// # Errors
-    /// [`AggregationError::Range`] unless `2 <= threshold <= parties <=` [`MAX_PARTIES`] and the other numbers are within their
-    /// bounds, [`AggregationError::NoModulus`] if the sums do not fit 122 bits with error and smudging.
+    /// [`AggregationError::Range`] unless `2 <= threshold <= parties <=` [`MAX_PARTIES`] and the other numbers are
+    /// within their bounds, [`AggregationError::NoModulus`] if the sums do not fit 122 bits with error and smudging.
     pub fn new(
         parties: u32,
         threshold: u32,
@@ -140,13 +141,14 @@ impl ThresholdParameters {
     }
 }
 
-/// A bound on the error of a sum of encryptions, `e = sum_k (v_k E + e_k0 + e_k1 S)` for the sums `E` of all parties' errors and `S` of their secrets.
+/// A bound on the error of a sum of encryptions, `e = sum_k (v_k E + e_k0 + e_k1 S)` for the sums `E` of all parties'
+/// errors and `S` of their secrets.
 ///
 /// Ternary samples are subgaussian with variance proxy 2/3, errors with `sigma^2`. With a probability above `1 - 2^-63`
-/// `|E|^2 <= n sigma^2 r` and `|S|^2 <= 2/3 n r`, `r = N + 2 sqrt(N x) + 2 x`, `x = 64 ln 2` (Hsu, Kakade and Zhang, *A tail inequality for quadratic
-/// forms of subgaussian random vectors*, 2012). Given both, a coefficient of `e` is subgaussian with proxy
-/// `K (2/3 |E|^2 + sigma^2 + sigma^2 |S|^2) <= K sigma^2 (4/3 n r + 1)`, and one of `V` coefficients is above
-/// `sqrt(2 proxy ln(2 V 2^64))` with a probability of at most `2^-64`.
+/// `|E|^2 <= n sigma^2 r` and `|S|^2 <= 2/3 n r`, `r = N + 2 sqrt(N x) + 2 x`, `x = 64 ln 2` (Hsu, Kakade and Zhang, *A
+/// tail inequality for quadratic forms of subgaussian random vectors*, 2012). Given both, a coefficient of `e` is
+/// subgaussian with proxy `K (2/3 |E|^2 + sigma^2 + sigma^2 |S|^2) <= K sigma^2 (4/3 n r + 1)`, and one of `V`
+/// coefficients is above `sqrt(2 proxy ln(2 V 2^64))` with a probability of at most `2^-64`.
 ///
 /// In integers, so that every machine computes the same.
 fn error_bound(degree: u128, parties: u128, inputs: u128, coefficients: u128) -> u128 {

@@ -36,8 +36,9 @@ impl Party {
         &self.half
     }
 
-    /// Shamir shares of the secret for parties `1, 2, ...`: the values there of a polynomial whose constant term is the secret
-    /// and whose other `threshold - 1` coefficients are uniform ring elements. Secret: for one party each; the caller wipes them.
+    /// Shamir shares of the secret for parties `1, 2, ...`: the values there of a polynomial whose constant term is the
+    /// secret and whose other `threshold - 1` coefficients are uniform ring elements. Secret: for one party each; the
+    /// caller wipes them.
     pub fn deal(&self, rng: &mut SecretRng) -> Vec<Poly<Evaluation>> {
         let rlwe = self.parameters.rlwe();
         let (n, limbs) = (rlwe.n(), rlwe.max_level() + 1);
@@ -80,12 +81,12 @@ pub struct KeyShare {
 }
 
 impl KeyShare {
-    /// The share of party `party` from what all parties dealt to it, its own included, and the keys that it has in common with each of them;
-    /// at its own place a fresh key that nobody else has.
+    /// The share of party `party` from what all parties dealt to it, its own included, and the keys that it has in
+    /// common with each of them; at its own place a fresh key that nobody else has.
     ///
     /// # Errors
-    /// [`AggregationError::Range`] unless `1 <= party <= parties` and there is one share and one key of every party, shares in the
-    /// parameters' ring; [`AggregationError::RepeatedKey`] if two keys are equal.
+    /// [`AggregationError::Range`] unless `1 <= party <= parties` and there is one share and one key of every party,
+    /// shares in the parameters' ring; [`AggregationError::RepeatedKey`] if two keys are equal.
     pub fn combine(
         parameters: &ThresholdParameters,
         party: u32,
@@ -143,20 +144,22 @@ impl KeyShare {
         &self.share
     }
 
-    /// The party's answer: for every ciphertext `j` of the sum, with `lambda` the Lagrange coefficient of the active parties `T` at 0,
+    /// The party's answer: for every ciphertext `j` of the sum, with `lambda` the Lagrange coefficient of the active
+    /// parties `T` at 0,
     ///
     /// `lambda f(j) c_1 + u + sum_(k in T, k > j) m_jk - sum_(k in T, k < j) m_kj`
     ///
-    /// where `u` is smudging and `m_jk` a uniform ring element that parties `j` and `k` alone know. The masks of all of `T` cancel, so the answers are a fresh
-    /// additive sharing of `S c_1` for every question, whatever its set; one that is missing leaves the others uniform.
+    /// where `u` is smudging and `m_jk` a uniform ring element that parties `j` and `k` alone know. The masks of all of
+    /// `T` cancel, so the answers are a fresh additive sharing of `S c_1` for every question, whatever its set; one
+    /// that is missing leaves the others uniform.
     ///
-    /// Everything in an answer is a function of the share, the keys and the question: asked again, in a copy of the process or after a crash, a party
-    /// gives the same bytes. Whether the sum is one of enough updates cannot be seen from it: a party answers for one sum in a round, to whom it
-    /// trusts to add.
+    /// Everything in an answer is a function of the share, the keys and the question: asked again, in a copy of the
+    /// process or after a crash, a party gives the same bytes. Whether the sum is one of enough updates cannot be seen
+    /// from it: a party answers for one sum in a round, to whom it trusts to add.
     ///
     /// # Errors
-    /// [`AggregationError::Range`] unless the active parties are as many distinct ones as the threshold, this one among them, and the sum
-    /// has the parameters' shape.
+    /// [`AggregationError::Range`] unless the active parties are as many distinct ones as the threshold, this one among
+    /// them, and the sum has the parameters' shape.
     pub fn partial(
         &self,
         sum: &[RlweCiphertext],

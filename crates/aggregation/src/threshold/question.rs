@@ -25,8 +25,8 @@ pub struct Question<'q> {
 }
 
 impl Question<'_> {
-    /// SHA-256 of the question and the sum it is about: what every mask and every smudging of an answer depends on, so that the same question has
-    /// the same answer and two questions have independent ones.
+    /// SHA-256 of the question and the sum it is about: what every mask and every smudging of an answer depends on, so
+    /// that the same question has the same answer and two questions have independent ones.
     pub(super) fn digest(&self, sum: &[RlweCiphertext]) -> [u8; 32] {
         let mut active = self.active.to_vec();
         active.sort_unstable();
@@ -65,7 +65,8 @@ fn rng(domain: &[u8], key: &MaskKey, question: &[u8; 32], chunk: u32) -> SecretR
     SecretRng::from_entropy(&entropy)
 }
 
-/// Uniform residues: words of as many bits as the modulus has, those that are no residue left out. Which are is independent of the others.
+/// Uniform residues: words of as many bits as the modulus has, those that are no residue left out. Which are is
+/// independent of the others.
 pub(super) fn uniform(modulus: &Modulus, rng: &mut SecretRng, limb: &mut [u64]) {
     let (shift, q) = (u64::BITS - modulus.bits(), modulus.value());
     rng.fill_words(limb);

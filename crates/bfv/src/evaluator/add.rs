@@ -56,7 +56,8 @@ impl Evaluator<'_> {
         Ok(out)
     }
 
-    /// `a + p`: the noise stays what it is, but for the rounding of the scaled plaintext. A constant plaintext needs no transform.
+    /// `a + p`: the noise stays what it is, but for the rounding of the scaled plaintext. A constant plaintext needs no
+    /// transform.
     ///
     /// # Errors
     /// [`BfvError::PackingMismatch`], [`BfvError::NoiseExhausted`], mixed parameters.

@@ -5,11 +5,13 @@ use keywright_rlwe::{Decomposed, Finish, KeyElement, RlweCiphertext, for_each_it
 use super::Evaluator;
 use crate::{BfvError, Ciphertext};
 
-/// Target primes that are visited together: conversion rows, which come from a far cache, are read once for all of them.
+/// Target primes that are visited together: conversion rows, which come from a far cache, are read once for all of
+/// them.
 const GROUP: usize = 4;
 
 impl Evaluator<'_> {
-    /// `a b`, relinearized. Values in slots are multiplied one by one; values in coefficients as polynomials modulo `X^N + 1`.
+    /// `a b`, relinearized. Values in slots are multiplied one by one; values in coefficients as polynomials modulo
+    /// `X^N + 1`.
     ///
     /// # Errors
     /// As [`Self::multiply_lazy`]; a missing key.
@@ -25,12 +27,12 @@ impl Evaluator<'_> {
         self.multiply(a, a)
     }
 
-    /// `a b` of degree 2, not relinearized, so that sums of products need one key switch in all (Kim, Polyakov and Zucca,
-    /// ePrint 2021/204; `docs/explanation/bfv.md` has the maths).
+    /// `a b` of degree 2, not relinearized, so that sums of products need one key switch in all (Kim, Polyakov and
+    /// Zucca, ePrint 2021/204; `docs/explanation/bfv.md` has the maths).
     ///
     /// # Errors
-    /// [`BfvError::Degree`], [`BfvError::LevelMismatch`], [`BfvError::PackingMismatch`], [`BfvError::NoiseExhausted`], mixed
-    /// parameters.
+    /// [`BfvError::Degree`], [`BfvError::LevelMismatch`], [`BfvError::PackingMismatch`], [`BfvError::NoiseExhausted`],
+    /// mixed parameters.
     pub fn multiply_lazy(&self, a: &Ciphertext, b: &Ciphertext) -> Result<Ciphertext, BfvError> {
         let key = self.require_pair(a, b)?;
         Self::require_degree_one("multiply", a)?;

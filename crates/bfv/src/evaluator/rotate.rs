@@ -10,8 +10,8 @@ impl Evaluator<'_> {
     /// Rotates both rows of slots to the left by `steps` (right, if negative).
     ///
     /// # Errors
-    /// A missing key, [`BfvError::Degree`], [`BfvError::PackingMismatch`] for coefficients, [`BfvError::NoiseExhausted`], mixed
-    /// parameters.
+    /// A missing key, [`BfvError::Degree`], [`BfvError::PackingMismatch`] for coefficients,
+    /// [`BfvError::NoiseExhausted`], mixed parameters.
     pub fn rotate_rows(&self, a: &Ciphertext, steps: i64) -> Result<Ciphertext, BfvError> {
         Ok(self.rotate_rows_hoisted(a, &[steps])?.remove(0))
     }

@@ -100,7 +100,8 @@ fn estimates_are_above_the_noise_and_not_far_above() {
     for (what, c, slack) in cases {
         let (noise, q, _) = reference(&party, &c);
         let seen = deviation(&noise, &q);
-        // The estimate without its tail, with the factor of the order; it adds deviations of what may depend on each other.
+        // The estimate without its tail, with the factor of the order; it adds deviations of what may depend on each
+        // other.
         let estimated = c.estimate.log_bound() - PRODUCT_TAIL.log2();
         assert!(seen <= estimated + 0.3, "{what}: {seen} above {estimated}");
         assert!(seen >= estimated - slack, "{what}: {seen} far below {estimated}");

@@ -17,7 +17,8 @@ use crate::linear_transform::{LinearTransform, Spread, Storage, evaluate};
 /// What the estimate of a magnitude may be above the planned one by rounding in `f64`.
 const ROUNDING: f64 = 1e-12;
 
-/// A bootstrapping of given parameters: the composition of the stages. Cheap to share, expensive to make if diagonals are kept.
+/// A bootstrapping of given parameters: the composition of the stages. Cheap to share, expensive to make if diagonals
+/// are kept.
 #[derive(Debug)]
 pub struct Bootstrapper {
     parameters: CkksParameters,
@@ -36,8 +37,8 @@ impl Bootstrapper {
         Self::with_storage(parameters, plan, Some(Storage::Encoded))
     }
 
-    /// A bootstrapping whose transforms have their diagonals kept in one way, which takes time now, or made for each use and dropped. The
-    /// transform that recombines real and imaginary parts, two diagonals, is kept in any case.
+    /// A bootstrapping whose transforms have their diagonals kept in one way, which takes time now, or made for each
+    /// use and dropped. The transform that recombines real and imaginary parts, two diagonals, is kept in any case.
     ///
     /// # Errors
     /// As [`LinearTransform::with_steps`], for a plan that was made for other parameters.
@@ -93,13 +94,14 @@ impl Bootstrapper {
 
     /// The same values at the plan's output level and scale: the stages in the plan's order, as often as it says.
     ///
-    /// With [`Order::SlotsToCoeffsFirst`] the input is at the plan's input level or above and, to [`super::SCALE_DRIFT`], its scale. With
-    /// [`Order::ModRaiseFirst`] it is at any level, of which level 0 is taken, and at any scale up to that of the plan's coefficients; one above it is
-    /// brought to it at level 1.
+    /// With [`Order::SlotsToCoeffsFirst`] the input is at the plan's input level or above and, to
+    /// [`super::SCALE_DRIFT`], its scale. With [`Order::ModRaiseFirst`] it is at any level, of which level 0 is taken,
+    /// and at any scale up to that of the plan's coefficients; one above it is brought to it at level 1.
     ///
     /// # Errors
-    /// [`CircuitError::Stage`] naming the stage, before anything is computed: a missing key; a level below the plan's, another packing, another
-    /// scale, mixed parameters. [`CircuitError::Iteration`] if a pass is less precise than the next one needs.
+    /// [`CircuitError::Stage`] naming the stage, before anything is computed: a missing key; a level below the plan's,
+    /// another packing, another scale, mixed parameters. [`CircuitError::Iteration`] if a pass is less precise than the
+    /// next one needs.
     pub fn bootstrap(
         &self,
         evaluator: &Evaluator<'_>,
@@ -125,8 +127,9 @@ impl Bootstrapper {
                 let pass = |c: &Ciphertext, scale| {
                     let (largest, coefficients) = (self.largest(c), as_coefficients(&without_error(c)));
                     let mut slots = self.coefficients_to_slots(evaluator, &coefficients, scale, largest)?;
-                    // Errors of the approximation, at most so large in each part, meet in a slot. They follow the integers that raising the modulus
-                    // adds, which are independent: as sums do by Hoeffding's inequality, theirs have tails no heavier than those of this deviation.
+                    // Errors of the approximation, at most so large in each part, meet in a slot. They follow the
+                    // integers that raising the modulus adds, which are independent: as sums do by Hoeffding's
+                    // inequality, theirs have tails no heavier than those of this deviation.
                     let ratio = plan.coeffs_to_slots.input_scale / c.scale;
                     let approximation = &plan.eval_mod.approximation;
                     let error = approximation.error_up_to(largest * approximation.message);
@@ -144,10 +147,11 @@ impl Bootstrapper {
         Ok(out)
     }
 
-    /// From coefficients of the ring of inputs, where [`SlotsToCoeffs`] leaves them or a client has put them, to slots at the plan's
-    /// [`slots_level`](BootstrapperPlan::slots_level): slot `j` of `n` holds coefficient `brv(j) N/2n` as its real and, for complex values,
-    /// coefficient `N/2 + brv(j) N/2n` as its imaginary part. `brv` reverses the bits of `j`. The input is at any level, of which level 0 is taken, and,
-    /// to [`super::SCALE_DRIFT`], at the plan's `coefficients_scale`.
+    /// From coefficients of the ring of inputs, where [`SlotsToCoeffs`] leaves them or a client has put them, to slots
+    /// at the plan's [`slots_level`](BootstrapperPlan::slots_level): slot `j` of `n` holds coefficient `brv(j) N/2n` as
+    /// its real and, for complex values, coefficient `N/2 + brv(j) N/2n` as its imaginary part. `brv` reverses the bits
+    /// of `j`. The input is at any level, of which level 0 is taken, and, to [`super::SCALE_DRIFT`], at the plan's
+    /// `coefficients_scale`.
     ///
     /// # Errors
     /// As [`Self::bootstrap`].
@@ -184,8 +188,8 @@ impl Bootstrapper {
         Ok(out)
     }
 
-    /// An input of [`Order::ModRaiseFirst`] at level 0 and near the scale of the plan's coefficients: a smaller scale is multiplied by an integer, a
-    /// larger one divided, which takes a level.
+    /// An input of [`Order::ModRaiseFirst`] at level 0 and near the scale of the plan's coefficients: a smaller scale
+    /// is multiplied by an integer, a larger one divided, which takes a level.
     fn take(&self, evaluator: &Evaluator<'_>, input: &Ciphertext) -> Result<Ciphertext, CircuitError> {
         let (plan, stage) = (&self.plan, Stage::ModRaise);
         let packing = Packing::Slots { log_slots: plan.slots_to_coeffs.dft.log_slots() };
@@ -207,8 +211,8 @@ impl Bootstrapper {
         Ok(lowest)
     }
 
-    /// The largest part of a value that a ciphertext decrypts to, at least 1: what its estimate says. Complex values of absolute value up to the
-    /// square root of 2 are taken for what the plan is for, parts of at most 1.
+    /// The largest part of a value that a ciphertext decrypts to, at least 1: what its estimate says. Complex values of
+    /// absolute value up to the square root of 2 are taken for what the plan is for, parts of at most 1.
     fn largest(&self, input: &Ciphertext) -> f64 {
         let estimate = input.estimate;
         let whole =
@@ -219,7 +223,8 @@ impl Bootstrapper {
         magnitude + estimate.bound()
     }
 
-    /// `mod_raise`, `coeffs_to_slots` and `eval_mod` of coefficients at level 0 up to `largest`, to an output at `scale`.
+    /// `mod_raise`, `coeffs_to_slots` and `eval_mod` of coefficients at level 0 up to `largest`, to an output at
+    /// `scale`.
     fn coefficients_to_slots(
         &self,
         evaluator: &Evaluator<'_>,
@@ -251,10 +256,12 @@ impl Bootstrapper {
         })
     }
 
-    /// Second and third stage, together or one after the other as planned: coefficients at level 0 to what `eval_mod` takes.
+    /// Second and third stage, together or one after the other as planned: coefficients at level 0 to what `eval_mod`
+    /// takes.
     ///
     /// # Errors
-    /// Those of [`switch_to_ephemeral`] and [`CoeffsToSlots::evaluate_raised`], or of [`mod_raise`] and [`CoeffsToSlots::evaluate`].
+    /// Those of [`switch_to_ephemeral`] and [`CoeffsToSlots::evaluate_raised`], or of [`mod_raise`] and
+    /// [`CoeffsToSlots::evaluate`].
     pub fn raise_to_slots(
         &self,
         evaluator: &Evaluator<'_>,

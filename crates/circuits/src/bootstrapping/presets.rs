@@ -16,8 +16,8 @@ pub struct BootstrapPreset {
     pub name: &'static str,
     /// `log2(N)`.
     pub log_n: u32,
-    /// Widths of `q_0, q_1, ...`; runs as `(bits, count)`: `q_0`, `slots_to_coeffs`, levels to compute on, recombination,
-    /// `eval_mod`, `coeffs_to_slots`.
+    /// Widths of `q_0, q_1, ...`; runs as `(bits, count)`: `q_0`, `slots_to_coeffs`, levels to compute on,
+    /// recombination, `eval_mod`, `coeffs_to_slots`.
     pub q: &'static [(u32, usize)],
     /// Widths of the special primes.
     pub p: &'static [(u32, usize)],

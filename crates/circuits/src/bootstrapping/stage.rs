@@ -1,7 +1,7 @@
 use std::fmt;
 
-/// How far the scale of a stage's input may be from the plan's, relatively. Scales drift with the ratio of primes to the scale
-/// by much less; the exact one is tracked, and only the range that `eval_mod` was built for depends on it.
+/// How far the scale of a stage's input may be from the plan's, relatively. Scales drift with the ratio of primes to
+/// the scale by much less; the exact one is tracked, and only the range that `eval_mod` was built for depends on it.
 pub const SCALE_DRIFT: f64 = 1.0 / 128.0;
 
 /// The stages of bootstrapping.

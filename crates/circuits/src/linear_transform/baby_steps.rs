@@ -71,8 +71,9 @@ fn load<'h, 'a>(hoisted: &'h [Hoisted<'a>], done: usize) -> Result<Vec<Loaded<'h
     Ok(out)
 }
 
-/// `w_j` modulo `Q P` for every giant step `j`, first and second half of each. The baby steps are those of as many keys at a time as can
-/// be in memory together, each time added to what there is; the first time all that need no key are among them.
+/// `w_j` modulo `Q P` for every giant step `j`, first and second half of each. The baby steps are those of as many keys
+/// at a time as can be in memory together, each time added to what there is; the first time all that need no key are
+/// among them.
 ///
 /// # Errors
 /// As [`StoredKey::load_some`].

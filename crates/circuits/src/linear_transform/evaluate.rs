@@ -20,8 +20,9 @@ use crate::CircuitError;
 /// several are a block row.
 ///
 /// # Errors
-/// Before anything is computed: [`CircuitError::Empty`], [`CircuitError::Mismatch`], and, as [`CircuitError::Ckks`], a missing key, [`CkksError::PackingMismatch`], [`CkksError::ScaleMismatch`],
-/// [`CkksError::Degree`], mixed parameters or keys, and a ciphertext below the transforms' level.
+/// Before anything is computed: [`CircuitError::Empty`], [`CircuitError::Mismatch`], and, as [`CircuitError::Ckks`], a
+/// missing key, [`CkksError::PackingMismatch`], [`CkksError::ScaleMismatch`], [`CkksError::Degree`], mixed parameters
+/// or keys, and a ciphertext below the transforms' level.
 pub fn evaluate(
     evaluator: &Evaluator<'_>,
     inputs: &[(&LinearTransform, &Ciphertext)],

@@ -14,8 +14,8 @@ use crate::CircuitError;
 /// Giant steps that are divided and decomposed at a time.
 pub(super) const GIANTS: usize = 8;
 
-/// `sum_j rot(w_j, j)` modulo `Q P`, the rotations being those of the giant steps other than 0 in order, or the one of the
-/// chain: `w_0 + rot(w_1 + rot(w_2 + .., step), step)`.
+/// `sum_j rot(w_j, j)` modulo `Q P`, the rotations being those of the giant steps other than 0 in order, or the one of
+/// the chain: `w_0 + rot(w_1 + rot(w_2 + .., step), step)`.
 pub(super) fn giant_steps(
     evaluator: &Evaluator<'_>,
     first: &LinearTransform,
@@ -44,9 +44,9 @@ pub(super) fn giant_steps(
     Ok(total)
 }
 
-/// Adds each sum, rotated, to the total. Every second half is divided by `P` and decomposed; then, prime by prime, all are
-/// switched, rotated and added while the total is in cache. Sums that take several hops are divided as a whole, and multiplied with `P`
-/// before the last one.
+/// Adds each sum, rotated, to the total. Every second half is divided by `P` and decomposed; then, prime by prime, all
+/// are switched, rotated and added while the total is in cache. Sums that take several hops are divided as a whole, and
+/// multiplied with `P` before the last one.
 fn add_rotated(
     evaluator: &Evaluator<'_>,
     first: &LinearTransform,

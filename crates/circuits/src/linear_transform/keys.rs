@@ -32,8 +32,8 @@ pub(super) fn path(mut hops: Vec<ServedHop>, element: u64) -> Vec<Rotation> {
     out
 }
 
-/// Finds keys for the rotations of a transform at one level. A key fits if its switch removes the transform's special primes:
-/// the result then stays over them. A rotation whose keys do not fit is a whole key switch.
+/// Finds keys for the rotations of a transform at one level. A key fits if its switch removes the transform's special
+/// primes: the result then stays over them. A rotation whose keys do not fit is a whole key switch.
 pub(super) struct KeyFinder<'e, 'k> {
     pub(super) evaluator: &'e Evaluator<'k>,
     pub(super) level: usize,
@@ -41,8 +41,8 @@ pub(super) struct KeyFinder<'e, 'k> {
 }
 
 impl KeyFinder<'_, '_> {
-    /// The tiers of baby steps: those of the transform's plan and one for each rotation whose keys do not fit, or what the routes
-    /// of the keys make of them. The halves of all are those given, until [`super::tiers::Input::hop`].
+    /// The tiers of baby steps: those of the transform's plan and one for each rotation whose keys do not fit, or what
+    /// the routes of the keys make of them. The halves of all are those given, until [`super::tiers::Input::hop`].
     ///
     /// # Errors
     /// [`keywright_rlwe::RlweError::MissingKey`] for the first rotation without any key,
@@ -155,8 +155,8 @@ impl KeyFinder<'_, '_> {
     /// The rotations by steps, 0 among them, with fitting keys from an ephemeral secret of that weight.
     ///
     /// # Errors
-    /// [`keywright_rlwe::RlweError::MissingKey`] for the first rotation without any key; [`CircuitError::SpecialPrimes`]
-    /// naming every rotation that has keys, but none that fits.
+    /// [`keywright_rlwe::RlweError::MissingKey`] for the first rotation without any key;
+    /// [`CircuitError::SpecialPrimes`] naming every rotation that has keys, but none that fits.
     pub(super) fn raised(&self, steps: &[usize], weight: usize) -> Result<Vec<Rotation>, CircuitError> {
         let (rlwe, keys) = (self.evaluator.parameters().rlwe(), self.evaluator.keys());
         let (mut out, mut unfit) = (Vec::with_capacity(steps.len()), Vec::new());

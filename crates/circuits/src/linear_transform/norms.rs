@@ -3,8 +3,8 @@
 pub enum Spread {
     /// In any way: estimates grow by the largest sum of a row's absolute values.
     Arbitrary,
-    /// Not at all, or the matrix is a multiple of a unitary one: deviations are root mean squares over all slots, and grow by the largest
-    /// Euclidean norm of a row. Magnitudes of inputs, too, are taken for root mean squares.
+    /// Not at all, or the matrix is a multiple of a unitary one: deviations are root mean squares over all slots, and
+    /// grow by the largest Euclidean norm of a row. Magnitudes of inputs, too, are taken for root mean squares.
     RootMeanSquare,
 }
 

@@ -15,8 +15,8 @@ pub struct SwitchShape {
     pub special: usize,
 }
 
-/// Work of one transform on limbs of `N` words. It orders the ways to split a transform into baby and giant steps, and nothing else:
-/// times are predicted elsewhere, from [`Arithmetic`] and a calibration of the machine.
+/// Work of one transform on limbs of `N` words. It orders the ways to split a transform into baby and giant steps, and
+/// nothing else: times are predicted elsewhere, from [`Arithmetic`] and a calibration of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TransformCost {
     /// Number-theoretic transforms, forward and inverse.
@@ -28,8 +28,8 @@ pub struct TransformCost {
 }
 
 impl TransformCost {
-    /// In multiplications per coefficient, for a ring of degree `2^log_n`: a transform takes `log_n / 2`, and a key row its share
-    /// of a transform by [`RANK_WEIGHTS`].
+    /// In multiplications per coefficient, for a ring of degree `2^log_n`: a transform takes `log_n / 2`, and a key row
+    /// its share of a transform by [`RANK_WEIGHTS`].
     pub fn multiplications(self, log_n: u32) -> f64 {
         let [transform, product, _] = RANK_WEIGHTS;
         let share = product as f64 / transform as f64;
@@ -43,8 +43,8 @@ impl TransformCost {
 pub enum GiantSteps {
     /// Each by its own step, with a key of its own.
     Separate,
-    /// One after the other by the same step, as in Horner's scheme: one key, and as many switches if no multiple of the step is left
-    /// out.
+    /// One after the other by the same step, as in Horner's scheme: one key, and as many switches if no multiple of the
+    /// step is left out.
     Chain {
         /// The step: the greatest common divisor of all giant steps.
         step: usize,
@@ -66,8 +66,8 @@ pub struct BsgsPlan {
     pub giants: Vec<usize>,
     /// How they are made.
     pub giant_steps: GiantSteps,
-    /// Baby steps of a tier: baby step `i` is a rotation by `i mod tier` of the input rotated `i / tier` times by `tier`, a *hop* each.
-    /// `n1` for one tier, whose baby steps are all rotations of the input.
+    /// Baby steps of a tier: baby step `i` is a rotation by `i mod tier` of the input rotated `i / tier` times by
+    /// `tier`, a *hop* each. `n1` for one tier, whose baby steps are all rotations of the input.
     pub tier: usize,
 }
 
@@ -101,8 +101,8 @@ impl BsgsPlan {
         })
     }
 
-    /// The plan of least [`TransformCost::multiplications`] over `n1 = g 2^k`, `g` the greatest common divisor of the indices, with at most
-    /// `max_babies` baby steps: each of them has a key.
+    /// The plan of least [`TransformCost::multiplications`] over `n1 = g 2^k`, `g` the greatest common divisor of the
+    /// indices, with at most `max_babies` baby steps: each of them has a key.
     ///
     /// # Errors
     /// [`CircuitError::Empty`] without diagonals.
@@ -143,8 +143,8 @@ impl BsgsPlan {
         self
     }
 
-    /// The same with baby steps in tiers of `tier`: one key serves all hops, and fewer rotations within a tier need one. Every hop is
-    /// a whole key switch, and every tier is decomposed again.
+    /// The same with baby steps in tiers of `tier`: one key serves all hops, and fewer rotations within a tier need
+    /// one. Every hop is a whole key switch, and every tier is decomposed again.
     ///
     /// # Errors
     /// [`CircuitError::Count`] unless `1 <= tier <= n1`.
@@ -188,8 +188,8 @@ impl BsgsPlan {
         self.babies.iter().filter(|&&k| k % self.tier != 0).count()
     }
 
-    /// Rotations that need a key, ascending: those of the input (baby steps and hops) and of the sums (giant steps). A rotation that
-    /// is several of them is listed once.
+    /// Rotations that need a key, ascending: those of the input (baby steps and hops) and of the sums (giant steps). A
+    /// rotation that is several of them is listed once.
     pub fn rotations(&self) -> Vec<usize> {
         let babies = self.babies.iter().map(|k| k % self.tier).filter(|&k| k != 0);
         let hop = (self.hops() > 0).then_some(self.tier);
@@ -226,8 +226,8 @@ impl BsgsPlan {
 }
 
 impl BsgsPlan {
-    /// What one evaluation on one ciphertext computes beside the key switches of its baby and giant steps, at the level of the input: see
-    /// [`super`].
+    /// What one evaluation on one ciphertext computes beside the key switches of its baby and giant steps, at the level
+    /// of the input: see [`super`].
     pub fn arithmetic(&self) -> Arithmetic {
         let lifted = self.unrotated;
         Arithmetic {
@@ -239,7 +239,8 @@ impl BsgsPlan {
         }
     }
 
-    /// The same for what is raised to the level by keys of one digit: its baby steps are part of it, the giant steps are not.
+    /// The same for what is raised to the level by keys of one digit: its baby steps are part of it, the giant steps
+    /// are not.
     pub fn raised_arithmetic(&self) -> Arithmetic {
         let chained = self.giant_switches() > 0;
         let babies = self.babies.len();

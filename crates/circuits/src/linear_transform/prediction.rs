@@ -10,11 +10,13 @@ use super::tiers::Tier;
 use super::{BsgsPlan, GiantSteps};
 use crate::CircuitError;
 
-/// The errors that one evaluation of a sum of transforms adds, as variances of coefficients of the input at its scale: known before any key is made and any
-/// diagonal is encoded, from [`keywright_rlwe::EvaluationKeys::outline`]. The encoding of diagonals has [`diagonal_variance`].
+/// The errors that one evaluation of a sum of transforms adds, as variances of coefficients of the input at its scale:
+/// known before any key is made and any diagonal is encoded, from [`keywright_rlwe::EvaluationKeys::outline`]. The
+/// encoding of diagonals has [`diagonal_variance`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct SwitchErrors {
-    /// For each input and each of its baby steps, in the order of its plan, what is added to the rotated input before it meets diagonals.
+    /// For each input and each of its baby steps, in the order of its plan, what is added to the rotated input before
+    /// it meets diagonals.
     pub babies: Vec<Vec<Variance>>,
     /// What is added to the result: by all giant steps, and by the division at the end.
     pub end: Variance,

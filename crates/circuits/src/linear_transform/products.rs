@@ -10,11 +10,12 @@ use super::baby_steps::Loaded;
 use super::storage::{Place, Storage, repeated};
 use super::tiers::Input;
 
-/// Primes that digits are raised to together: their conversion rows, which come from a far cache, are then read once for all.
+/// Primes that digits are raised to together: their conversion rows, which come from a far cache, are then read once
+/// for all.
 pub(super) const GROUP: usize = 2;
 
-/// Words of baby steps that a thread keeps, 64 MiB: at `N = 2^16` of 32 modulo two primes. More are made in turns, and each turn adds to the
-/// sums once.
+/// Words of baby steps that a thread keeps, 64 MiB: at `N = 2^16` of 32 modulo two primes. More are made in turns, and
+/// each turn adds to the sums once.
 pub(super) const BABY_WORDS: usize = 1 << 23;
 
 /// Words of a limb that all giant steps visit together: of 16 baby steps 256 KiB.
@@ -62,8 +63,8 @@ impl Babies {
     }
 }
 
-/// What some baby steps add to `w_j`: the first time, if `fresh`, it is written, with the baby steps that need no key. A few primes at a time:
-/// every baby step is made, used by all giant steps and forgotten.
+/// What some baby steps add to `w_j`: the first time, if `fresh`, it is written, with the baby steps that need no key.
+/// A few primes at a time: every baby step is made, used by all giant steps and forgotten.
 pub(super) fn products(
     evaluator: &Evaluator<'_>,
     first: &LinearTransform,
@@ -249,8 +250,9 @@ impl<'p> Products<'p> {
         self.add_tile(&tile, sums, scratch, self.ring.n());
     }
 
-    /// A tile of some giant steps and some baby steps at a time: its diagonals are transformed, used and forgotten. A tile of `t` diagonals reads
-    /// its baby steps once, and reads and writes its sums: least traffic with half as many giant steps as baby steps.
+    /// A tile of some giant steps and some baby steps at a time: its diagonals are transformed, used and forgotten. A
+    /// tile of `t` diagonals reads its baby steps once, and reads and writes its sums: least traffic with half as many
+    /// giant steps as baby steps.
     fn add_coefficients(&self, terms: &[Vec<Term<'_>>], sums: &mut [Sum<'_, '_>], scratch: &mut Scratch) {
         let words = |term: &Term<'_>| term.place.transformed_words();
         let all: usize = terms.iter().flatten().map(words).sum();

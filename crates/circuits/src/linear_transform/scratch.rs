@@ -44,7 +44,8 @@ impl ScratchShape {
         out
     }
 
-    /// Bytes that the evaluation holds at its peak, the result among them and the inputs not, with keys of one layout and so many threads.
+    /// Bytes that the evaluation holds at its peak, the result among them and the inputs not, with keys of one layout
+    /// and so many threads.
     pub fn bytes(&self, log_n: u32, layout: &SwitchLayout, threads: usize) -> usize {
         let n = 1usize << log_n;
         let (kept, removed) = (layout.level + 1, layout.removed().count());

@@ -8,14 +8,14 @@ use crate::CircuitError;
 
 /// How a transform keeps its diagonals.
 ///
-/// A diagonal whose entries have the period `p`, a power of two, is a polynomial in `X^(N/2p)`: an element of a subring of degree `2p`, with
-/// as many coefficients, and as many values modulo each prime.
+/// A diagonal whose entries have the period `p`, a power of two, is a polynomial in `X^(N/2p)`: an element of a subring
+/// of degree `2p`, with as many coefficients, and as many values modulo each prime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Storage {
     /// Its values modulo each prime: `16 p (level + 1 + |special|)` bytes.
     Encoded,
-    /// Its integer coefficients, one word each: `16 p` bytes. Each evaluation reduces and transforms them modulo each prime. Coefficients must be below
-    /// `2^62`.
+    /// Its integer coefficients, one word each: `16 p` bytes. Each evaluation reduces and transforms them modulo each
+    /// prime. Coefficients must be below `2^62`.
     Coefficients,
 }
 
@@ -34,8 +34,9 @@ impl Storage {
     }
 }
 
-/// Transforms of whole limbs of degree `N` that have as many butterflies as those of diagonals of the given periods that are kept as coefficients, modulo
-/// one prime: `sum M log2(M) / (N log2(N))`, `M` the degree that is transformed, `2p` or `2^MIN_LOG_N`.
+/// Transforms of whole limbs of degree `N` that have as many butterflies as those of diagonals of the given periods
+/// that are kept as coefficients, modulo one prime: `sum M log2(M) / (N log2(N))`, `M` the degree that is transformed,
+/// `2p` or `2^MIN_LOG_N`.
 pub fn coefficient_transforms(log_n: u32, periods: impl IntoIterator<Item = usize>) -> f64 {
     let butterflies = |log_m: u32| f64::from(log_m) * f64::from(1u32 << log_m);
     let sum: f64 = periods.into_iter().map(|period| butterflies(log_degree(period))).sum();
@@ -121,7 +122,8 @@ impl Stored {
         &self.words[place.offset + 2 * place.period * position..][..2 * place.period]
     }
 
-    /// The values modulo a prime of a diagonal that is kept as coefficients, as often as [`Place::transformed_words`] says in all.
+    /// The values modulo a prime of a diagonal that is kept as coefficients, as often as [`Place::transformed_words`]
+    /// says in all.
     pub(super) fn transform(
         &self,
         parameters: &CkksParameters,
@@ -186,9 +188,9 @@ impl Storage {
     }
 }
 
-/// Words `words` of the limb of `n` words in which every word of `limb` is repeated equally often: those of `limb`, or repeated in scratch of as many
-/// words. Values of a polynomial in `X^(N/2p)` occur in such runs, as entry `i` is the value at `psi^(2 brv(i) + 1)`, and `N/2p` times the exponent
-/// depends on the upper bits of `i` alone.
+/// Words `words` of the limb of `n` words in which every word of `limb` is repeated equally often: those of `limb`, or
+/// repeated in scratch of as many words. Values of a polynomial in `X^(N/2p)` occur in such runs, as entry `i` is the
+/// value at `psi^(2 brv(i) + 1)`, and `N/2p` times the exponent depends on the upper bits of `i` alone.
 pub(super) fn repeated<'a>(
     limb: &'a [u64],
     n: usize,

@@ -20,7 +20,8 @@ pub(super) struct GiantStep {
     pub(super) terms: Vec<(usize, Place)>,
 }
 
-/// A matrix on the slots, encoded by diagonals for one level and one list of special primes, which are kept as [`Storage`] says.
+/// A matrix on the slots, encoded by diagonals for one level and one list of special primes, which are kept as
+/// [`Storage`] says.
 pub struct LinearTransform {
     parameters: CkksParameters,
     plan: BsgsPlan,
@@ -51,12 +52,14 @@ pub struct LinearTransform {
 impl LinearTransform {
     /// Encodes diagonals: `diagonals[r][k]` is `M[k, (k + r) mod 2^log_slots]`. Indices are taken modulo the number of
     /// slots; those that coincide are summed. `special` are the primes that key switches of the transform remove, in
-    /// their order: usually [`keywright_rlwe::KeySpec::special`] of the keys. What is kept are [`Storage::Encoded`] diagonals.
+    /// their order: usually [`keywright_rlwe::KeySpec::special`] of the keys. What is kept are [`Storage::Encoded`]
+    /// diagonals.
     ///
     /// # Errors
-    /// [`CircuitError::LogSlots`], [`CircuitError::DiagonalLength`], [`CircuitError::NotFinite`], [`CircuitError::BabySteps`],
-    /// [`CircuitError::Empty`]; [`CkksError::LevelsExhausted`] at level 0; [`RlweError::Level`] and
-    /// [`RlweError::SpecialPrime`] for primes that do not exist or belong to the ciphertext; [`CkksError::Encode`].
+    /// [`CircuitError::LogSlots`], [`CircuitError::DiagonalLength`], [`CircuitError::NotFinite`],
+    /// [`CircuitError::BabySteps`], [`CircuitError::Empty`]; [`CkksError::LevelsExhausted`] at level 0;
+    /// [`RlweError::Level`] and [`RlweError::SpecialPrime`] for primes that do not exist or belong to the ciphertext;
+    /// [`CkksError::Encode`].
     pub fn new<'d>(
         parameters: &CkksParameters,
         diagonals: impl Into<Diagonals<'d>>,
@@ -76,11 +79,12 @@ impl LinearTransform {
         )
     }
 
-    /// The same, kept in another way, with steps that `plan` makes of the indices of the diagonals, which are below the number of slots, its second argument.
+    /// The same, kept in another way, with steps that `plan` makes of the indices of the diagonals, which are below the
+    /// number of slots, its second argument.
     ///
     /// # Errors
-    /// As [`Self::new`], and those of `plan`; [`CircuitError::DiagonalPeriod`] for rows; [`CircuitError::CoefficientWidth`] for coefficients
-    /// of more than 62 bits that are to be kept.
+    /// As [`Self::new`], and those of `plan`; [`CircuitError::DiagonalPeriod`] for rows;
+    /// [`CircuitError::CoefficientWidth`] for coefficients of more than 62 bits that are to be kept.
     pub fn with_steps<'d>(
         parameters: &CkksParameters,
         diagonals: impl Into<Diagonals<'d>>,
@@ -213,7 +217,8 @@ impl LinearTransform {
         [self.norm(&self.rotated_norms), self.hop_norms.iter().map(|norms| self.norm(norms)).sum()]
     }
 
-    /// By how much it multiplies deviations of these baby steps, at most: largest rows are added, or the whole is taken.
+    /// By how much it multiplies deviations of these baby steps, at most: largest rows are added, or the whole is
+    /// taken.
     pub(super) fn growth_of(&self, babies: impl IntoIterator<Item = usize>) -> f64 {
         let norms = babies.into_iter().map(|baby| self.norm(&self.baby_norms[baby]));
         let sum = match self.spread {

@@ -16,7 +16,8 @@ struct Powers<'e, 'k> {
     /// Level of the variable.
     top: usize,
     by_exponent: BTreeMap<usize, Ciphertext>,
-    /// Errors that the steps added so far. The estimates of powers have none: what reaches the result is found at the end.
+    /// Errors that the steps added so far. The estimates of powers have none: what reaches the result is found at the
+    /// end.
     errors: StepErrors,
 }
 
@@ -25,8 +26,8 @@ struct Powers<'e, 'k> {
 ///
 /// # Errors
 /// Before anything is computed: [`CkksError::LevelsExhausted`], a missing relinearization key, [`CkksError::Degree`],
-/// [`CkksError::PackingMismatch`] for coefficient packing, mixed parameters. [`CkksError::Scale`] if scales, which drift with
-/// the ratio of the input's scale to the primes, leave the modulus.
+/// [`CkksError::PackingMismatch`] for coefficient packing, mixed parameters. [`CkksError::Scale`] if scales, which
+/// drift with the ratio of the input's scale to the primes, leave the modulus.
 pub fn evaluate(
     evaluator: &Evaluator<'_>,
     plan: &PolynomialPlan,
@@ -71,9 +72,9 @@ fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
 
 /// Bound on the absolute value of a power of the (changed) variable.
 ///
-/// In the Chebyshev basis `|T_k(y)|` is at most 1 for real `y` in `[-1, 1]` and `T_k(|y|) = cosh(k acosh |y|)` beyond. Complex values of absolute value up to
-/// `M` are within the Bernstein ellipse of semi-axes `M` and `sqrt(M^2 + 1)`, of parameter `rho = M + sqrt(M^2 + 1)`, on which
-/// `|T_k| <= (rho^k + rho^-k) / 2`.
+/// In the Chebyshev basis `|T_k(y)|` is at most 1 for real `y` in `[-1, 1]` and `T_k(|y|) = cosh(k acosh |y|)` beyond.
+/// Complex values of absolute value up to `M` are within the Bernstein ellipse of semi-axes `M` and `sqrt(M^2 + 1)`, of
+/// parameter `rho = M + sqrt(M^2 + 1)`, on which `|T_k| <= (rho^k + rho^-k) / 2`.
 fn power_bound(basis: Basis, ErrorEstimate { magnitude, real, .. }: ErrorEstimate, exponent: usize) -> f64 {
     let bound = match (basis, real) {
         (Basis::Monomial, _) => magnitude.powi(exponent as i32),
@@ -129,8 +130,8 @@ fn chebyshev_points(degree: usize) -> impl Iterator<Item = f64> {
     (0..=count).map(move |i| (std::f64::consts::PI * i as f64 / count as f64).cos())
 }
 
-/// Evaluates the tree of a planned polynomial at a (changed) variable that takes, up to its error, only the given values: the
-/// estimate covers these. Also what becomes of each of them.
+/// Evaluates the tree of a planned polynomial at a (changed) variable that takes, up to its error, only the given
+/// values: the estimate covers these. Also what becomes of each of them.
 ///
 /// # Errors
 /// As [`evaluate`], after [`check`].
@@ -151,7 +152,8 @@ pub(crate) fn evaluate_at(
     Ok((out, reached))
 }
 
-/// Evaluates the tree of a planned polynomial at a (changed) variable. The estimate of the result has no error: those of the steps come beside it.
+/// Evaluates the tree of a planned polynomial at a (changed) variable. The estimate of the result has no error: those
+/// of the steps come beside it.
 fn evaluate_tree(
     evaluator: &Evaluator<'_>,
     plan: &PolynomialPlan,
@@ -177,8 +179,8 @@ fn evaluate_tree(
 /// What a magnitude may be above the end of an interval by rounding in `f64`.
 const ROUNDING: f64 = 1e-12;
 
-/// `y = w x + t`, at the scale of `x`. In the Chebyshev basis real values are taken to be in the interval where the bound on their absolute values is not
-/// above that of its ends: the magnitude is then 1.
+/// `y = w x + t`, at the scale of `x`. In the Chebyshev basis real values are taken to be in the interval where the
+/// bound on their absolute values is not above that of its ends: the magnitude is then 1.
 fn change_variable(
     evaluator: &Evaluator<'_>,
     plan: &PolynomialPlan,
@@ -265,8 +267,8 @@ fn require_scale(evaluator: &Evaluator<'_>, level: usize, scale: f64) -> Result<
     Err(CkksError::Scale { log_scale: scale.log2(), log_q, level }.into())
 }
 
-/// `multiple a b + c t`, relinearized and rescaled, one level below the lower of `a` and `b`. Its estimate has the errors that
-/// this step adds.
+/// `multiple a b + c t`, relinearized and rescaled, one level below the lower of `a` and `b`. Its estimate has the
+/// errors that this step adds.
 fn product(
     evaluator: &Evaluator<'_>,
     a: &Ciphertext,

@@ -1,30 +1,31 @@
 //! Polynomial evaluation in the fewest levels: [`degree_depth`].
 //!
-//! The coefficients are divided recursively by powers `X^g`, `g` a power of two (Paterson and Stockmeyer 1973; in the Chebyshev
-//! basis by `T_g`, with `2 T_a T_b = T_{a+b} + T_{|a-b|}`). All quotients at one depth of the recursion are summed before the sum is
-//! relinearized and rescaled:
+//! The coefficients are divided recursively by powers `X^g`, `g` a power of two (Paterson and Stockmeyer 1973; in the
+//! Chebyshev basis by `T_g`, with `2 T_a T_b = T_{a+b} + T_{|a-b|}`). All quotients at one depth of the recursion are
+//! summed before the sum is relinearized and rescaled:
 //!
 //! ```text
 //! node_D = rescale( relinearize( sum_i node_{D-1,i} X^{g_i} + sum_k c_k X^k ) ) + c_0,
 //! ```
 //!
-//! so that a node costs one key switch however many products it sums, or none if it has only terms `c_k X^k`. Every power
-//! is relinearized before it is rescaled: the rounding of a division meets `s^2` in a ciphertext of degree 2, and is
-//! `sqrt(2 |s|^2)` times larger there.
+//! so that a node costs one key switch however many products it sums, or none if it has only terms `c_k X^k`. Every
+//! power is relinearized before it is rescaled: the rounding of a division meets `s^2` in a ciphertext of degree 2, and
+//! is `sqrt(2 |s|^2)` times larger there.
 //!
 //! # Scales
-//! `X^k` has the scale that its products give it. A node is asked for a scale `S`; with `q` the prime that its rescaling removes, each
-//! of its products must have scale `S q`, so the quotient `node_i` is asked for scale `S q / scale(X^{g_i})`, and the constant `c_k`
-//! is encoded at scale `S q / scale(X^k)`. The result has the scale asked for, and nothing is spent on adjusting scales
-//! (the target scales of Bossuat et al. 2021, section 5). The primes should be close to the scale of the input:
-//! `X^k` is at scale `D (D/q)^(k-1)` for an input at scale `D`.
+//! `X^k` has the scale that its products give it. A node is asked for a scale `S`; with `q` the prime that its
+//! rescaling removes, each of its products must have scale `S q`, so the quotient `node_i` is asked for scale
+//! `S q / scale(X^{g_i})`, and the constant `c_k` is encoded at scale `S q / scale(X^k)`. The result has the scale
+//! asked for, and nothing is spent on adjusting scales (the target scales of Bossuat et al. 2021, section 5). The
+//! primes should be close to the scale of the input: `X^k` is at scale `D (D/q)^(k-1)` for an input at scale `D`.
 //!
 //! # Error
-//! Each power and each node adds an error of its own: that of its key switch and rounding at its scale, and half a unit for
-//! each constant, for values that are known of polynomials: `|T_k| <= 1` on the interval, and a node is bounded by the sum of its
-//! coefficients' absolute values, times those of their powers. What these errors and that of the input do to the result is found by
-//! differentiating the plan: on a grid of the interval, or of all that the input may be, for real values in the Chebyshev basis; with bounds on the absolute
-//! values of powers and the absolute values of coefficients in the monomial basis and for complex values.
+//! Each power and each node adds an error of its own: that of its key switch and rounding at its scale, and half a unit
+//! for each constant, for values that are known of polynomials: `|T_k| <= 1` on the interval, and a node is bounded by
+//! the sum of its coefficients' absolute values, times those of their powers. What these errors and that of the input
+//! do to the result is found by differentiating the plan: on a grid of the interval, or of all that the input may be,
+//! for real values in the Chebyshev basis; with bounds on the absolute values of powers and the absolute values of
+//! coefficients in the monomial basis and for complex values.
 
 mod evaluate;
 mod plan;
@@ -46,9 +47,9 @@ use crate::CircuitError;
 pub enum Basis {
     /// Powers `x^k`.
     Monomial,
-    /// `T_k(y)` for `y = (2 x - a - b) / (b - a)`. Outside `[a, b]` Chebyshev polynomials grow fast, and estimates with them: where the input may be larger
-    /// than both ends, or complex, they follow the bound on its absolute values. An input that is not must be in the interval. The change of
-    /// variable costs a level unless `b - a = 2`.
+    /// `T_k(y)` for `y = (2 x - a - b) / (b - a)`. Outside `[a, b]` Chebyshev polynomials grow fast, and estimates with
+    /// them: where the input may be larger than both ends, or complex, they follow the bound on its absolute values. An
+    /// input that is not must be in the interval. The change of variable costs a level unless `b - a = 2`.
     Chebyshev {
         /// Lower end.
         a: f64,

@@ -31,8 +31,8 @@ pub struct Node {
 
 /// Everything that the evaluation of a polynomial does, before anything runs: no keys, no parameters.
 ///
-/// Of all baby-step sizes the plan has the one with the fewest relinearizations, then the fewest ciphertext products, then
-/// the fewest scaled powers.
+/// Of all baby-step sizes the plan has the one with the fewest relinearizations, then the fewest ciphertext products,
+/// then the fewest scaled powers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PolynomialPlan {
     basis: Basis,
@@ -143,8 +143,8 @@ impl PolynomialPlan {
 }
 
 impl Node {
-    /// A node of at most this depth for coefficients of degree 1 to `2^depth - 1`, whose terms are below `babies` unless
-    /// they are single.
+    /// A node of at most this depth for coefficients of degree 1 to `2^depth - 1`, whose terms are below `babies`
+    /// unless they are single.
     fn build(basis: Basis, coefficients: Vec<f64>, depth: usize, babies: usize) -> Self {
         let mut node = Self {
             depth,

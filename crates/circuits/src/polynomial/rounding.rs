@@ -1,4 +1,5 @@
-//! What the roundings of a planned evaluation do to its result, before there is a ciphertext: the scales of all steps and their derivatives.
+//! What the roundings of a planned evaluation do to its result, before there is a ciphertext: the scales of all steps
+//! and their derivatives.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +18,8 @@ pub(crate) struct Roundings<'p> {
 }
 
 impl<'p> Roundings<'p> {
-    /// For a variable at a level and scale and a result at exactly `scale`, as [`super::evaluate_at`] makes them. `unit` is the deviation
-    /// of a rounding at scale 1. A plan for more levels than there are has none.
+    /// For a variable at a level and scale and a result at exactly `scale`, as [`super::evaluate_at`] makes them.
+    /// `unit` is the deviation of a rounding at scale 1. A plan for more levels than there are has none.
     pub(crate) fn new(
         plan: &'p PolynomialPlan,
         parameters: &Parameters,
@@ -50,14 +51,15 @@ impl<'p> Roundings<'p> {
     }
 }
 
-/// By how much one evaluation of a planned polynomial amplifies a rounding at scale 1, at each of some real values of the input: the deviation that its steps
-/// add to the result for roundings of unit deviation.
+/// By how much one evaluation of a planned polynomial amplifies a rounding at scale 1, at each of some real values of
+/// the input: the deviation that its steps add to the result for roundings of unit deviation.
 ///
-/// The input is at a level and scale and the result at exactly `scale`, as [`super::evaluate`] has them. Relinearizations are not counted: each is
-/// divided by the prime that is rescaled by.
+/// The input is at a level and scale and the result at exactly `scale`, as [`super::evaluate`] has them.
+/// Relinearizations are not counted: each is divided by the prime that is rescaled by.
 ///
 /// # Errors
-/// [`CkksError::LevelsExhausted`] for a level below the depth of the plan, [`keywright_rlwe::RlweError::Level`] for one that does not exist.
+/// [`CkksError::LevelsExhausted`] for a level below the depth of the plan, [`keywright_rlwe::RlweError::Level`] for one
+/// that does not exist.
 pub fn rounding_gains(
     plan: &PolynomialPlan,
     parameters: &Parameters,

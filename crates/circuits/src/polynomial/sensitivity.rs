@@ -1,16 +1,17 @@
 //! How errors that arise on the way reach the result of a planned polynomial.
 //!
-//! With `x` the (changed) variable, every power and every node is a step that adds an error of its own: rounding, key switching,
-//! constants off by half a unit. To first order the result is off by
+//! With `x` the (changed) variable, every power and every node is a step that adds an error of its own: rounding, key
+//! switching, constants off by half a unit. To first order the result is off by
 //!
 //! ```text
 //! p'(x) e_x + sum_k (dp / dX^k) e_k + sum_j (dp / dnode_j) e_j,
 //! ```
 //!
-//! the derivatives taken through everything that is made from the step: one pass over the plan forwards for the values and one
-//! backwards for the derivatives (reverse-mode differentiation), at every point of interest. Errors of different steps are
-//! independent, so their squares are added; that of the variable is one error, however often it is used. What the steps do to
-//! each other's errors is of second order: products of two errors, each some `2^-30` in what this library is used for.
+//! the derivatives taken through everything that is made from the step: one pass over the plan forwards for the values
+//! and one backwards for the derivatives (reverse-mode differentiation), at every point of interest. Errors of
+//! different steps are independent, so their squares are added; that of the variable is one error, however often it is
+//! used. What the steps do to each other's errors is of second order: products of two errors, each some `2^-30` in what
+//! this library is used for.
 
 use std::collections::BTreeMap;
 
@@ -32,8 +33,8 @@ struct Evaluated {
     quotients: Vec<Evaluated>,
 }
 
-/// One point of one plan. With `absolute`, absolute values are taken of coefficients, powers and derivatives: what bounds everything at all points at
-/// which the powers are bounded.
+/// One point of one plan. With `absolute`, absolute values are taken of coefficients, powers and derivatives: what
+/// bounds everything at all points at which the powers are bounded.
 pub(super) struct Differentiation<'p> {
     plan: &'p PolynomialPlan,
     absolute: bool,
@@ -63,7 +64,8 @@ impl<'p> Differentiation<'p> {
         Self { plan, absolute: true, values, derivatives: BTreeMap::new() }
     }
 
-    /// In the monomial basis, what bounds everything at every point whose absolute value is at most `x`; in that of Chebyshev, the point `x`.
+    /// In the monomial basis, what bounds everything at every point whose absolute value is at most `x`; in that of
+    /// Chebyshev, the point `x`.
     pub(super) fn absolute(plan: &'p PolynomialPlan, x: f64) -> Self {
         match plan.basis() {
             Basis::Monomial => Self::bounding(plan, |exponent| x.abs().powi(exponent as i32)),
@@ -87,7 +89,8 @@ impl<'p> Differentiation<'p> {
         *self.derivatives.entry(exponent).or_insert(0.0) += derivative;
     }
 
-    /// Adds a node's derivatives to those of the powers, and its own error and that of its quotients to the sum of squares.
+    /// Adds a node's derivatives to those of the powers, and its own error and that of its quotients to the sum of
+    /// squares.
     fn differentiate(
         &mut self,
         node: &Node,

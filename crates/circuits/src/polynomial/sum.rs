@@ -1,8 +1,8 @@
 //! Sums of products and of scaled powers, in one pass over memory.
 //!
-//! A limb of `N = 2^16` residues is half a megabyte, so that a pass over all limbs for each summand would take longer than the
-//! arithmetic. Here every limb is made block by block: the block of the sum stays in the nearest cache while every summand
-//! passes by once.
+//! A limb of `N = 2^16` residues is half a megabyte, so that a pass over all limbs for each summand would take longer
+//! than the arithmetic. Here every limb is made block by block: the block of the sum stays in the nearest cache while
+//! every summand passes by once.
 
 use std::ops::Range;
 
@@ -23,12 +23,12 @@ pub(super) struct Term<'p> {
 }
 
 impl<'p> Term<'p> {
-    /// `c` times a power, for a sum at a level and a scale: the constant is encoded at the quotient of the two scales, off by at most
-    /// half a unit.
+    /// `c` times a power, for a sum at a level and a scale: the constant is encoded at the quotient of the two scales,
+    /// off by at most half a unit.
     ///
     /// # Errors
-    /// [`CkksError::Scale`] for a quotient below 1, at which constants would round to nothing, or constants of more than 127
-    /// bits.
+    /// [`CkksError::Scale`] for a quotient below 1, at which constants would round to nothing, or constants of more
+    /// than 127 bits.
     pub(super) fn new(
         evaluator: &Evaluator<'_>,
         power: &'p Ciphertext,

@@ -1,4 +1,5 @@
-//! The composition of the stages: what comes out is what went in, within the derived estimate, at the level of the plan.
+//! The composition of the stages: what comes out is what went in, within the derived estimate, at the level of the
+//! plan.
 
 use std::collections::BTreeSet;
 
@@ -375,7 +376,8 @@ fn what_cannot_be_bootstrapped_is_refused() {
     assert!(at == Stage::EvalMod && matches!(error, CircuitError::Interval { .. }), "{error}");
     let (at, error) = stage(refuse(BootstrapperLiteral { ephemeral_weight: Some(0), ..good.clone() }));
     assert!(at == Stage::ModRaise, "{error}");
-    // Weight 16 is below what a bound is pinned for, and q_0 with a special prime is above the bound for weight 32 at 2^15.
+    // Weight 16 is below what a bound is pinned for, and q_0 with a special prime is above the bound for weight 32 at
+    // 2^15.
     let secure =
         |q: &[u32]| CkksParameters::new(CkksLiteral::from_bits(15, q, &[50], 40.0).unwrap()).unwrap();
     let mut q = vec![50; 16];
@@ -435,7 +437,8 @@ fn every_preset_is_secure_and_what_its_name_says() {
             preset.name,
             name(plan.levels_left())
         );
-        // Primes of this form are N ln(q) apart in the mean: four times that for each, and never more than a thousandth if they are wide.
+        // Primes of this form are N ln(q) apart in the mean: four times that for each, and never more than a thousandth
+        // if they are wide.
         let bits = f64::from(preset.log_scale);
         let gap = rlwe.n() as f64 * bits / bits.exp2();
         let tolerance = (4.0 * gap * plan.levels_left() as f64).max(1e-3);

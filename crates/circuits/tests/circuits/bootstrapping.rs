@@ -12,11 +12,12 @@ use keywright_rlwe::{KeySpec, RlweError};
 
 use crate::fixture::rng;
 
-/// Bound on the error of references and decoding in `f64`, relative to the largest value: fewer than 100 additions and 30
-/// butterflies of 4 units each.
+/// Bound on the error of references and decoding in `f64`, relative to the largest value: fewer than 100 additions and
+/// 30 butterflies of 4 units each.
 const FLOAT: f64 = 1.0 / (1u64 << 44) as f64;
-/// A bound that is more than this above what is seen is of no use. It is 21 deviations, of which the largest of many errors is
-/// four or five; deviations of dependent errors are added, as those of up to ten rotations are. Of few slots it is not expected.
+/// A bound that is more than this above what is seen is of no use. It is 21 deviations, of which the largest of many
+/// errors is four or five; deviations of dependent errors are added, as those of up to ten rotations are. Of few slots
+/// it is not expected.
 const SLACK: f64 = 100.0;
 const FEW_SLOTS: u32 = 5;
 

@@ -60,7 +60,8 @@ fn messages_are_recovered_at_the_scale_asked_for() {
         let out = eval_mod(&evaluator, &plan, &owner.encrypt_real(&y, level), ratio, scale).unwrap();
         assert_eq!((out.level(), out.scale, out.degree()), (level - plan.depth(), scale, 1));
         let seen = check(&owner, &out, &message, ratio, &format!("ratio {ratio}"));
-        // Bounds are 21 deviations, and of 2^10 values some are beyond three; the error of the approximation is in both.
+        // Bounds are 21 deviations, and of 2^10 values some are beyond three; the error of the approximation is in
+        // both.
         let noise = out.estimate.bound() - ratio * plan.approximation.error;
         assert!(seen > ratio * plan.approximation.error / 2.0 || seen > noise / 21.0, "{seen:e} {noise:e}");
     }
@@ -88,7 +89,8 @@ fn budget_line(line: &BudgetLine) {
     let keys = owner.keys([plan.key_spec(rlwe, top).unwrap()]);
     let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();
     let (y, message) = inputs(&plan, 1 << 15);
-    // Symmetric encryption and one rescaling, to the scale from which repeated squares come to that of the later primes.
+    // Symmetric encryption and one rescaling, to the scale from which repeated squares come to that of the later
+    // primes.
     let decryptor = Decryptor::new(&owner.parameters, &owner.secret).unwrap();
     let packing = Packing::Slots { log_slots: 15 };
     let fresh = decryptor.encrypt_real(&y, packing, top + 1, &mut rng(9)).unwrap().expand();

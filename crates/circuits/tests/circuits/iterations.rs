@@ -1,4 +1,5 @@
-//! Iterated bootstrapping: each pass corrects what the one before left, down to the rounding at the scale of the result.
+//! Iterated bootstrapping: each pass corrects what the one before left, down to the rounding at the scale of the
+//! result.
 
 use crate::bootstrapper::{keys, literal, values};
 use crate::fixture::Owner;
@@ -71,7 +72,8 @@ fn every_pass_gains_its_bits_until_only_the_rounding_is_left() {
     let gain = f64::from(BITS).exp2();
     assert!(two.0 < one.1 / gain && two.1 < 2.0 * one.1 / gain, "{one:?} {two:?}");
     assert!(three.1 < two.1 / 16.0, "{two:?} {three:?}");
-    // Five deviations are not exceeded by 512 values; the bound has 21, and at the end of a pass there is more than one rounding.
+    // Five deviations are not exceeded by 512 values; the bound has 21, and at the end of a pass there is more than one
+    // rounding.
     assert!(three.0 < 8.0 * floor && three.1 < 4.0 * PRODUCT_TAIL * floor, "{three:?} {floor:e}");
 }
 

@@ -1,4 +1,5 @@
-//! Digits and levels of a bootstrapping's keys: every choice gives the same values within its estimate, and is what it says.
+//! Digits and levels of a bootstrapping's keys: every choice gives the same values within its estimate, and is what it
+//! says.
 
 use crate::bootstrapper::{FLOAT, keys, literal, values};
 use crate::fixture::Owner;
@@ -97,7 +98,8 @@ fn keys_are_at_the_level_where_they_are_used_or_as_high_as_they_can_be() {
         }
         let top = plan(&owner, digits, KeyLevels::Top).unwrap();
         for spec in designed(&top) {
-            // One level more would be a special prime of its own, or above the highest, or too large for its special primes.
+            // One level more would be a special prime of its own, or above the highest, or too large for its special
+            // primes.
             let higher = KeySpec { level: spec.level + 1, ..spec.clone() };
             assert!(higher.validate(rlwe).is_err(), "{digits:?}: {spec:?}");
         }

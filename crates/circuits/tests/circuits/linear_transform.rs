@@ -13,8 +13,8 @@ use proptest::prelude::*;
 
 type Diagonals = BTreeMap<usize, Vec<Complex64>>;
 
-/// Bound on the error of the reference and of decoding, both computed in `f64`: `2^-44` of the values, which is 512 units
-/// for fewer than 100 additions and 30 butterfly stages.
+/// Bound on the error of the reference and of decoding, both computed in `f64`: `2^-44` of the values, which is 512
+/// units for fewer than 100 additions and 30 butterfly stages.
 const FLOAT: f64 = 1.0 / (1u64 << 44) as f64;
 
 fn small() -> Owner {

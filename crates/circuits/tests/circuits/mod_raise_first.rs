@@ -25,7 +25,8 @@ fn every_packing_comes_back() {
     let p = &owner.parameters;
     for log_slots in 0..=9 {
         for kind in [Values::Real, Values::Complex] {
-            // Real values in slots are complex ones in coefficients: the two differ in what they may be, not in what is done.
+            // Real values in slots are complex ones in coefficients: the two differ in what they may be, not in what is
+            // done.
             if kind == Values::Real && log_slots % 4 != 1 {
                 continue;
             }

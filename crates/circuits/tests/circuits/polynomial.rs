@@ -8,8 +8,8 @@ use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Complex64, Evaluator
 use keywright_rlwe::{EvaluationKeys, KeyElement, RlweError};
 use proptest::prelude::*;
 
-/// Bound on the error of the reference, per unit of the sum of the coefficients' absolute values: Horner's and Clenshaw's
-/// schemes at degree 63 lose at most `63^2` units of `2^-53`.
+/// Bound on the error of the reference, per unit of the sum of the coefficients' absolute values: Horner's and
+/// Clenshaw's schemes at degree 63 lose at most `63^2` units of `2^-53`.
 const FLOAT: f64 = 1.0 / (1u64 << 41) as f64;
 
 const UNIT: Basis = Basis::Chebyshev { a: -1.0, b: 1.0 };
@@ -79,7 +79,8 @@ proptest! {
         let scale = log_scale.exp2();
         let out = evaluate(&evaluator, &plan, &owner.encrypt_real(&x, 8), Some(scale)).unwrap();
         prop_assert_eq!((out.level(), out.scale), (8 - plan.depth(), scale));
-        // The reference changes the variable in f64: an error of some 2^-53 (|a| + width) / width, times the derivative.
+        // The reference changes the variable in f64: an error of some 2^-53 (|a| + width) / width, times the
+        // derivative.
         let total: f64 = polynomial.coefficients().iter().map(|c| c.abs()).sum();
         let change = 63.0 * 63.0 * total * 4.0 * (a.abs() + width) / width / (1u64 << 53) as f64;
         let expected: Vec<_> = x.iter().map(|&x| Complex64::new(polynomial.value(x), 0.0)).collect();

@@ -9,7 +9,8 @@ use keywright_rlwe::{EvaluationKeys, KeyGenerator};
 
 const VECTORS: usize = 4;
 
-/// Wide and narrow primes, with an arcsine; narrow transforms, so that the rounding of diagonals counts; without an arcsine.
+/// Wide and narrow primes, with an arcsine; narrow transforms, so that the rounding of diagonals counts; without an
+/// arcsine.
 fn owners() -> [(Owner, BootstrapperLiteral); 3] {
     let chain = |widths: &[(u32, usize)]| -> Vec<u32> {
         widths.iter().flat_map(|&(bits, count)| std::iter::repeat_n(bits, count)).collect()

@@ -1,4 +1,5 @@
-//! The switch back from an ephemeral secret as one with the rotations of a transform: the same values as with both apart.
+//! The switch back from an ephemeral secret as one with the rotations of a transform: the same values as with both
+//! apart.
 
 use crate::fixture::{Owner, Values as Random, rng};
 use keywright_circuits::CircuitError;

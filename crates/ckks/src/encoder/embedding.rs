@@ -14,8 +14,8 @@ use super::roots::{Root, Roots};
 /// Transforms between the `2n` real coefficients of a polynomial of `R[Y]/(Y^2n + 1)` and its `n` slots, its values at
 /// `exp(2 pi i 5^j / 4n)`, for every power of two `n` up to `N/2`.
 ///
-/// As `Y^n` is `i` at every slot, the slots are the values of `sum_k w_k Y^k` with `w_k = c_k + i c_(k+n)`: a transform of
-/// `n` complex numbers, in place of one of `2n`. Both sides are passed as `n` complex numbers.
+/// As `Y^n` is `i` at every slot, the slots are the values of `sum_k w_k Y^k` with `w_k = c_k + i c_(k+n)`: a transform
+/// of `n` complex numbers, in place of one of `2n`. Both sides are passed as `n` complex numbers.
 ///
 /// # Accuracy
 /// With `u = 2^-53`, the result differs from the exact one by at most `4 u log2(n)` of it in Euclidean norm, to first
@@ -99,8 +99,8 @@ impl Embedding {
         self.isa
     }
 
-    /// Slots, as `n` real parts followed by `n` imaginary ones, of the polynomial with the `2n` coefficients given. Both
-    /// buffers are overwritten; the one that holds the result is returned.
+    /// Slots, as `n` real parts followed by `n` imaginary ones, of the polynomial with the `2n` coefficients given.
+    /// Both buffers are overwritten; the one that holds the result is returned.
     ///
     /// # Panics
     /// If the two lengths differ or are not twice a power of two `n <= N/2`.

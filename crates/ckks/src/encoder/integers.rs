@@ -20,8 +20,8 @@ const QUOTIENT_BITS: u32 = 20;
 ///
 /// # Invariant
 /// Coefficient `i` belongs to `X^(i N / words.len())`; between them are zeros. It is `words[i]`, below `2^62` in
-/// magnitude, where `shifts` is empty, and `words[i] * 2^shifts[i]` with `|words[i]| <= 2^53` where it is not. `largest`
-/// is exactly the largest magnitude.
+/// magnitude, where `shifts` is empty, and `words[i] * 2^shifts[i]` with `|words[i]| <= 2^53` where it is not.
+/// `largest` is exactly the largest magnitude.
 #[derive(Clone)]
 pub struct Integers {
     n: usize,
@@ -47,12 +47,12 @@ impl std::fmt::Debug for Integers {
 }
 
 impl Integers {
-    /// The integer polynomial whose `2^log_slots` slots are `values * scale`, rounded. Slots after the last value are zero.
-    /// Values are real or complex.
+    /// The integer polynomial whose `2^log_slots` slots are `values * scale`, rounded. Slots after the last value are
+    /// zero. Values are real or complex.
     ///
     /// # Errors
-    /// [`EncoderError::SlotCount`], [`EncoderError::TooManyValues`], [`EncoderError::NotFinite`], [`EncoderError::Scale`],
-    /// and [`EncoderError::TooLarge`] from about `2^980`.
+    /// [`EncoderError::SlotCount`], [`EncoderError::TooManyValues`], [`EncoderError::NotFinite`],
+    /// [`EncoderError::Scale`], and [`EncoderError::TooLarge`] from about `2^980`.
     pub fn slots<V: Copy + Into<Complex64>>(
         embedding: &Embedding,
         values: &[V],
@@ -158,8 +158,8 @@ impl Integers {
         self.shifts.is_empty().then_some(&self.words[..])
     }
 
-    /// Writes the residues modulo one prime, in coefficient form: a limb of `N` words, or of the `M` words of a subring of polynomials in
-    /// `X^(N/M)` that it belongs to.
+    /// Writes the residues modulo one prime, in coefficient form: a limb of `N` words, or of the `M` words of a subring
+    /// of polynomials in `X^(N/M)` that it belongs to.
     ///
     /// # Panics
     /// If `limb` has another number of words.
@@ -219,8 +219,8 @@ fn mantissa_and_shift(value: f64) -> (i64, u16) {
 
 /// The nearest integer, ties to even, of a value below `2^62`.
 ///
-/// `value = h 2^32 + l` exactly, with `h` the nearest integer to `value / 2^32`: `|l| <= 2^31`, and as `h 2^32` is even,
-/// rounding `l` to even rounds the sum to even.
+/// `value = h 2^32 + l` exactly, with `h` the nearest integer to `value / 2^32`: `|l| <= 2^31`, and as `h 2^32` is
+/// even, rounding `l` to even rounds the sum to even.
 #[inline(always)]
 fn round_word(value: f64) -> i64 {
     const STEP: f64 = 4_294_967_296.0;
@@ -239,7 +239,8 @@ dispatched! {
 }
 
 impl Embedding {
-    /// What [`Integers::residues`] writes for coefficients that are [`Integers::words`], of magnitude at most `largest`.
+    /// What [`Integers::residues`] writes for coefficients that are [`Integers::words`], of magnitude at most
+    /// `largest`.
     ///
     /// # Panics
     /// If `limb` has not the words of a subring that they belong to.

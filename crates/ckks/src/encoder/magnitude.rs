@@ -25,7 +25,8 @@ pub(super) fn max_magnitude(isa: Isa, values: &[f64]) -> Largest {
 }
 
 dispatched! {
-    /// Without its sign bit an `f64` is ordered as its bits are, with infinity above all numbers and NaN above infinity.
+    /// Without its sign bit an `f64` is ordered as its bits are, with infinity above all numbers and NaN above
+    /// infinity.
     fn max_magnitude_bits(values: &[f64]) -> u64 {
         values.iter().fold(0, |largest, v| largest.max(v.to_bits() & (u64::MAX >> 1)))
     }

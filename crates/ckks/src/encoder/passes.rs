@@ -122,7 +122,8 @@ fn transpose_out<const W: usize>(rows: [[f64; W]; 4], x: &mut [f64]) {
     }
 }
 
-/// Rows `j`, `j + l`, `j + 2l`, `j + 3l` from the four quarters of row `j`, in the order of the module's text for `l > 1`.
+/// Rows `j`, `j + l`, `j + 2l`, `j + 3l` from the four quarters of row `j`, in the order of the module's text for
+/// `l > 1`.
 #[inline(always)]
 fn combine<const W: usize>(
     [a, c, b, d]: [Lanes<W>; 4],

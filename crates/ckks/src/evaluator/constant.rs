@@ -35,12 +35,12 @@ impl CkksParameters {
         Ok(())
     }
 
-    /// `round(value * scale)` modulo `q_0, ..., q_level`: the encoding of the same real number in every slot. Its polynomial is a
-    /// constant, so that in evaluation form every word of limb `i` is residue `i`: neither FFT nor NTT.
+    /// `round(value * scale)` modulo `q_0, ..., q_level`: the encoding of the same real number in every slot. Its
+    /// polynomial is a constant, so that in evaluation form every word of limb `i` is residue `i`: neither FFT nor NTT.
     ///
     /// # Errors
-    /// [`CkksError::NotFinite`], [`CkksError::Encode`] if it does not fit the modulus, [`CkksError::Rlwe`] for a level that does
-    /// not exist.
+    /// [`CkksError::NotFinite`], [`CkksError::Encode`] if it does not fit the modulus, [`CkksError::Rlwe`] for a level
+    /// that does not exist.
     pub fn encode_constant(&self, value: f64, level: usize, scale: f64) -> Result<Vec<u64>, CkksError> {
         require_finite(value)?;
         self.rlwe().require_level(level)?;
@@ -86,11 +86,12 @@ impl Evaluator<'_> {
         Ok(())
     }
 
-    /// `c a` for a real constant, without rescaling: the constant enters at `constant_scale`, which multiplies the scale.
+    /// `c a` for a real constant, without rescaling: the constant enters at `constant_scale`, which multiplies the
+    /// scale.
     ///
     /// # Errors
-    /// [`CkksError::NotFinite`], [`CkksError::Scale`] if the new scale does not fit the modulus, [`CkksError::Encode`] if the
-    /// constant does not, mixed parameters.
+    /// [`CkksError::NotFinite`], [`CkksError::Scale`] if the new scale does not fit the modulus, [`CkksError::Encode`]
+    /// if the constant does not, mixed parameters.
     pub fn mul_constant_lazy(
         &self,
         a: &Ciphertext,

@@ -12,7 +12,8 @@ use keywright_rlwe::{EvaluationKeys, KeyIdentity, RlweCiphertext, RlweError, for
 
 use crate::{Ciphertext, CkksError, CkksParameters, Plaintext};
 
-/// Relative difference of scales that operands of an addition may have: it perturbs a message by less than `2^-30` of it.
+/// Relative difference of scales that operands of an addition may have: it perturbs a message by less than `2^-30` of
+/// it.
 pub const SCALE_TOLERANCE: f64 = 1.0 / (1u64 << 30) as f64;
 
 /// Computes on ciphertexts, with the keys it was given and no others.
@@ -23,8 +24,8 @@ pub struct Evaluator<'k> {
 }
 
 impl<'k> Evaluator<'k> {
-    /// An evaluator for parameters and the keys of the owner of the data. Of the keys of parameters with subrings, one for a subring takes
-    /// those of that ring.
+    /// An evaluator for parameters and the keys of the owner of the data. Of the keys of parameters with subrings, one
+    /// for a subring takes those of that ring.
     ///
     /// # Errors
     /// [`CkksError::Rlwe`] if the keys belong to other parameters.

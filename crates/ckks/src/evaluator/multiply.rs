@@ -125,7 +125,8 @@ impl Evaluator<'_> {
     /// `a p`, not rescaled: the scale is the product of both. Values in coefficients are multiplied as polynomials.
     ///
     /// # Errors
-    /// [`CkksError::PackingMismatch`], [`CkksError::Scale`] if the product's scale does not fit the modulus, mixed parameters.
+    /// [`CkksError::PackingMismatch`], [`CkksError::Scale`] if the product's scale does not fit the modulus, mixed
+    /// parameters.
     pub fn multiply_plain_lazy(&self, a: &Ciphertext, p: &Plaintext) -> Result<Ciphertext, CkksError> {
         self.require(a)?;
         self.require_plain(p)?;
@@ -155,8 +156,8 @@ impl Evaluator<'_> {
         })
     }
 
-    /// `a` times real values in its packing, rescaled: they are encoded at scale `q_level`, so the scale stays exactly what
-    /// it was. One level less. Values in coefficients are multiplied as polynomials.
+    /// `a` times real values in its packing, rescaled: they are encoded at scale `q_level`, so the scale stays exactly
+    /// what it was. One level less. Values in coefficients are multiplied as polynomials.
     ///
     /// # Errors
     /// [`CkksError::LevelsExhausted`] at level 0, [`CkksError::Encode`], mixed parameters.
@@ -171,12 +172,12 @@ impl Evaluator<'_> {
         Ok(Ciphertext { scale: a.scale, ..self.rescale(&product)? })
     }
 
-    /// `acc += a p` in place, at the lowest of the three levels and the higher degree of the two ciphertexts: for sums of
-    /// plaintext products.
+    /// `acc += a p` in place, at the lowest of the three levels and the higher degree of the two ciphertexts: for sums
+    /// of plaintext products.
     ///
     /// # Errors
-    /// [`CkksError::PackingMismatch`], [`CkksError::ScaleMismatch`] if the sum is not at the product of the two scales, mixed
-    /// parameters.
+    /// [`CkksError::PackingMismatch`], [`CkksError::ScaleMismatch`] if the sum is not at the product of the two scales,
+    /// mixed parameters.
     pub fn multiply_plain_add_assign(
         &self,
         acc: &mut Ciphertext,

@@ -16,7 +16,8 @@ impl Evaluator<'_> {
         Ok(self.rotate_hoisted(a, &[steps])?.remove(0))
     }
 
-    /// Several rotations of one ciphertext, which share its decomposition; by hops, where the keys have routes that say so.
+    /// Several rotations of one ciphertext, which share its decomposition; by hops, where the keys have routes that say
+    /// so.
     ///
     /// # Errors
     /// As [`Self::rotate`]. Nothing is computed before every key is found.
@@ -85,8 +86,8 @@ impl Evaluator<'_> {
         Ok(elements.iter().enumerate().map(&mut take).collect())
     }
 
-    /// Variance of a coefficient that [`Self::rotate`] adds to a ciphertext of `2^log_slots` slots at a level, the hops of a route together. Known before
-    /// any key is made, from [`keywright_rlwe::EvaluationKeys::outline`].
+    /// Variance of a coefficient that [`Self::rotate`] adds to a ciphertext of `2^log_slots` slots at a level, the hops
+    /// of a route together. Known before any key is made, from [`keywright_rlwe::EvaluationKeys::outline`].
     ///
     /// # Errors
     /// A missing key.

@@ -15,15 +15,16 @@ impl<'k> Evaluator<'k> {
         Ok(Self { keys: self.keys.ring_like(parameters.rlwe())?, parameters })
     }
 
-    /// The same values in another ring of the evaluator's parameters, at the same level and scale. One of the same ring is returned as it is.
+    /// The same values in another ring of the evaluator's parameters, at the same level and scale. One of the same ring
+    /// is returned as it is.
     ///
-    /// Down, to a smaller ring, one key for each part of the larger one's secret is needed ([`KeyElement::RingDown`]), up one key
-    /// ([`KeyElement::RingUp`]). Their errors are added to the estimate.
+    /// Down, to a smaller ring, one key for each part of the larger one's secret is needed ([`KeyElement::RingDown`]),
+    /// up one key ([`KeyElement::RingUp`]). Their errors are added to the estimate.
     ///
     /// # Errors
-    /// [`CkksError::PackingMismatch`] for values in coefficients, or in more slots than the smaller ring has: see [`Self::view_slots`].
-    /// [`CkksError::Rlwe`] for a ring that the parameters do not have, a level above its highest one, a missing key, mixed parameters.
-    /// [`CkksError::Degree`].
+    /// [`CkksError::PackingMismatch`] for values in coefficients, or in more slots than the smaller ring has: see
+    /// [`Self::view_slots`]. [`CkksError::Rlwe`] for a ring that the parameters do not have, a level above its highest
+    /// one, a missing key, mixed parameters. [`CkksError::Degree`].
     pub fn switch_ring(&self, a: &Ciphertext, log_n: u32) -> Result<Ciphertext, CkksError> {
         let to = self.parameters.ring_of_degree(log_n)?;
         let from = self.parameters.ring_like(a.parameters.rlwe(), "the evaluator", "the ciphertext")?;
@@ -59,8 +60,8 @@ impl<'k> Evaluator<'k> {
         }
     }
 
-    /// Variance of a coefficient that [`Self::switch_ring`] adds at a level, between the rings of these degrees. Known before any key is made,
-    /// from [`keywright_rlwe::EvaluationKeys::outline`].
+    /// Variance of a coefficient that [`Self::switch_ring`] adds at a level, between the rings of these degrees. Known
+    /// before any key is made, from [`keywright_rlwe::EvaluationKeys::outline`].
     ///
     /// # Errors
     /// A missing key; [`CkksError::Rlwe`] for a ring that the parameters do not have.
@@ -80,13 +81,15 @@ impl<'k> Evaluator<'k> {
 
     /// The same ciphertext seen as one of `2^log_slots` slots: nothing is computed.
     ///
-    /// A plaintext of fewer slots is one of more slots whose values repeat. Seen with more slots, every value stands as often as there are
-    /// new slots for one. Seen with fewer, the values must repeat already, to their errors: slot `j` is then read as the mean of the slots
-    /// `j + m 2^log_slots`, and if they differ the product of two such ciphertexts is not that of the means. The estimate stays; with more
-    /// slots the errors of the coefficients between those that were in use count as well, and are taken to be as large as theirs.
+    /// A plaintext of fewer slots is one of more slots whose values repeat. Seen with more slots, every value stands as
+    /// often as there are new slots for one. Seen with fewer, the values must repeat already, to their errors: slot `j`
+    /// is then read as the mean of the slots `j + m 2^log_slots`, and if they differ the product of two such
+    /// ciphertexts is not that of the means. The estimate stays; with more slots the errors of the coefficients between
+    /// those that were in use count as well, and are taken to be as large as theirs.
     ///
     /// # Errors
-    /// [`CkksError::PackingMismatch`] for values in coefficients, or for more slots than the ciphertext's ring has; mixed parameters.
+    /// [`CkksError::PackingMismatch`] for values in coefficients, or for more slots than the ciphertext's ring has;
+    /// mixed parameters.
     pub fn view_slots(&self, a: &Ciphertext, log_slots: u32) -> Result<Ciphertext, CkksError> {
         let ring = self.parameters.ring_like(a.parameters.rlwe(), "the evaluator", "the ciphertext")?;
         let packing = Packing::Slots { log_slots };

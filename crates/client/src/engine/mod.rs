@@ -21,7 +21,8 @@ use zeroize::Zeroizing;
 /// Residues made and packed at once: a chunk of the expander.
 pub const CHUNK: usize = keywright_ring::expander::CHUNK_WORDS;
 
-/// Samples made at once, on the stack: few where memory is scarce, many where calls and the wiping of what they used would show.
+/// Samples made at once, on the stack: few where memory is scarce, many where calls and the wiping of what they used
+/// would show.
 pub(crate) const BLOCK: usize = if cfg!(feature = "std") { 2048 } else { CHUNK };
 
 /// A block of signed values on the stack, wiped when dropped.

@@ -1,23 +1,23 @@
 //! Multiplication modulo one prime in one word.
 //!
 //! [`Montgomery`] serves every odd modulus of its width. [`ShiftAdd30`] and [`ShiftAdd60`] serve `2^30 - 2^18 + 1` and
-//! `2^60 - 2^18 + 1`, both 1 modulo `2^18`, by shifts and additions. [`Shoup`] serves what is below `2^58` with five products of
-//! 64 bits and none of 128, which in WebAssembly and on machines of 32 bits are calls of a function. Results are residues, so the
-//! same whichever computes.
+//! `2^60 - 2^18 + 1`, both 1 modulo `2^18`, by shifts and additions. [`Shoup`] serves what is below `2^58` with five
+//! products of 64 bits and none of 128, which in WebAssembly and on machines of 32 bits are calls of a function.
+//! Results are residues, so the same whichever computes.
 //!
 //! # Ranges
-//! Let `b` be [`Reduction::LAZY`] times `q`. [`Reduction::mul_lazy`] takes `a < 2b` and a prepared factor `w < q` and gives less
-//! than `b`. For all but [`Shoup`] `b = 2q`, `q < 2^30` in a word of 32 bits (`R = 2^32`) or `q < 2^61` in one of 64
-//! (`R = 2^64`), so `4q <= R`.
+//! Let `b` be [`Reduction::LAZY`] times `q`. [`Reduction::mul_lazy`] takes `a < 2b` and a prepared factor `w < q` and
+//! gives less than `b`. For all but [`Shoup`] `b = 2q`, `q < 2^30` in a word of 32 bits (`R = 2^32`) or `q < 2^61` in
+//! one of 64 (`R = 2^64`), so `4q <= R`.
 //!
 //! * Montgomery: `w = c R mod q`; with `k = -a w q^-1 mod R`, `(a w + k q) / R < (4 q^2 + R q) / R <= 2q`.
 //! * Shift and add: `2^B = 2^K - 1 (mod q)` folds `x = h 2^B + l` to `l + h 2^K - h`, which is not negative and below
 //!   `2^B + h 2^K`. For `B = 60, K = 18`: `a w < 2^122`, then below `2^80 + 2^60`, then below `2^60 + 2^39 < 2q`. For
 //!   `B = 30, K = 18`: `a w < 2^62`, then below `2^50 + 2^30`, below `2^39`, below `2^30 + 2^27 < 2q`.
-//! * Shoup: `b = 4q`, `a < 8q < 2^61`. The high word of a product of two words, as three products of halves whose low words are
-//!   dropped one by one, is less than 3 below the product over `2^64`, and not above it. So `w'`, made of `w` and
-//!   `floor(2^128 / q)`, is less than `3 + w / 2^64 < 4` below `w 2^64 / q`, and the quotient of `a w`, made of `a` and `w'`, less
-//!   than `3 + 4 a / 2^64 < 4` below `a w / q`: what is left is below `4q`.
+//! * Shoup: `b = 4q`, `a < 8q < 2^61`. The high word of a product of two words, as three products of halves whose low
+//!   words are dropped one by one, is less than 3 below the product over `2^64`, and not above it. So `w'`, made of `w`
+//!   and `floor(2^128 / q)`, is less than `3 + w / 2^64 < 4` below `w 2^64 / q`, and the quotient of `a w`, made of `a`
+//!   and `w'`, less than `3 + 4 a / 2^64 < 4` below `a w / q`: what is left is below `4q`.
 
 use crate::Word;
 
@@ -49,8 +49,8 @@ pub trait Reduction: Copy + Send + Sync {
     /// The difference and `b`, below `2b` for operands below `b`.
     fn difference(&self, one: Self::Word, other: Self::Word) -> Self::Word;
 
-    /// The forward transform in a way that this machine does better than layer after layer, if there is one: whether it was done. `factor(i)` is factor
-    /// `i` of the transform, prepared.
+    /// The forward transform in a way that this machine does better than layer after layer, if there is one: whether it
+    /// was done. `factor(i)` is factor `i` of the transform, prepared.
     #[inline(always)]
     fn forward(&self, _limb: &mut [Self::Word], _factor: impl Fn(usize) -> Self::Factor) -> bool {
         false
@@ -96,7 +96,8 @@ pub struct ShoupQuotient {
     quotient: u64,
 }
 
-/// The operations that are the same for every reduction with words of type `$word` that are their own factors, and modulus `$q`.
+/// The operations that are the same for every reduction with words of type `$word` that are their own factors, and
+/// modulus `$q`.
 macro_rules! additive {
     ($word:ty, |$self:ident| $q:expr) => {
         const LAZY: u64 = 2;

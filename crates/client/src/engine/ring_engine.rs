@@ -6,8 +6,8 @@ use zeroize::Zeroizing;
 use crate::ClientError;
 use crate::engine::{CHUNK, Engine};
 
-/// The arithmetic of `keywright-ring`, modulo the first prime of a ring: on a machine with vector registers, its kernels; a table of a few megabytes, which is the
-/// ring's.
+/// The arithmetic of `keywright-ring`, modulo the first prime of a ring: on a machine with vector registers, its
+/// kernels; a table of a few megabytes, which is the ring's.
 #[derive(Debug)]
 pub struct RingEngine<R = Ring> {
     ring: R,

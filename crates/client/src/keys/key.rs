@@ -21,12 +21,12 @@ pub const fn secret_bytes(log_n: u32) -> usize {
     packed_ternary_len(1 << log_n)
 }
 
-/// Samples a secret of the parameters' distribution, packed. A uniform ternary secret takes no further memory; a sparse one
-/// is a permutation and allocates `16 N` bytes.
+/// Samples a secret of the parameters' distribution, packed. A uniform ternary secret takes no further memory; a sparse
+/// one is a permutation and allocates `16 N` bytes.
 ///
 /// # Errors
-/// [`ClientError::Length`] unless `packed` has [`secret_bytes`]; [`ClientError::Ring`] for a weight above `N`, and for a generator of given entropy in a
-/// forked child.
+/// [`ClientError::Length`] unless `packed` has [`secret_bytes`]; [`ClientError::Ring`] for a weight above `N`, and for
+/// a generator of given entropy in a forked child.
 pub fn sample_secret(
     parameters: &ClientParameters,
     rng: &mut SecretRng,
@@ -86,12 +86,12 @@ pub fn write_secret(
     object.finish()
 }
 
-/// The packed secret of such an object: a part of `bytes`. Secrets of smaller rings follow it where the server's parameters have some.
-/// A client has no use for them, and refuses what are none.
+/// The packed secret of such an object: a part of `bytes`. Secrets of smaller rings follow it where the server's
+/// parameters have some. A client has no use for them, and refuses what are none.
 ///
 /// # Errors
-/// [`ClientError::Format`], [`ClientError::Checksum`], [`ClientError::ForeignParameters`]; [`ClientError::Range`] for a Hamming weight that
-/// no sampled secret has; [`ClientError::Rlwe`] for the identity of another secret.
+/// [`ClientError::Format`], [`ClientError::Checksum`], [`ClientError::ForeignParameters`]; [`ClientError::Range`] for a
+/// Hamming weight that no sampled secret has; [`ClientError::Rlwe`] for the identity of another secret.
 pub fn read_secret<'b>(parameters: &ClientParameters, bytes: &'b [u8]) -> Result<&'b [u8], ClientError> {
     let object = Object::read(WHAT, bytes)?;
     let len = secret_bytes(parameters.log_n());
@@ -109,7 +109,8 @@ pub fn read_secret<'b>(parameters: &ClientParameters, bytes: &'b [u8]) -> Result
     Ok(own)
 }
 
-/// Whether it is ternary, and of a weight that its distribution has. Its length is that of a ring. Nothing branches on a coefficient.
+/// Whether it is ternary, and of a weight that its distribution has. Its length is that of a ring. Nothing branches on
+/// a coefficient.
 fn check_secret(packed: &[u8], secret: SecretDistribution) -> Result<(), ClientError> {
     let mut coefficients = values();
     let (mut invalid, mut weight) = (0, 0);
@@ -126,8 +127,8 @@ fn check_secret(packed: &[u8], secret: SecretDistribution) -> Result<(), ClientE
     crate::error::in_range("nonzero coefficients of a secret", weight, min, max)
 }
 
-/// Secrets of smaller rings, from the largest down. Each ring is smaller than the one before and its degree a power of two, so that the
-/// bits of their length are the rings.
+/// Secrets of smaller rings, from the largest down. Each ring is smaller than the one before and its degree a power of
+/// two, so that the bits of their length are the rings.
 fn check_smaller(mut packed: &[u8]) -> Result<(), ClientError> {
     let rings = packed.len().count_ones() as usize;
     if !packed.len().is_multiple_of(secret_bytes(MIN_LOG_N)) || rings > MAX_SUBRINGS {
@@ -167,7 +168,8 @@ impl<'k, W: Word> PublicKey<'k, W> {
     /// The key of an object of bytes, which it borrows: packed and seeded. Every residue is checked.
     ///
     /// # Errors
-    /// [`ClientError::Format`], [`ClientError::Checksum`], [`ClientError::ForeignParameters`], [`ClientError::Residue`].
+    /// [`ClientError::Format`], [`ClientError::Checksum`], [`ClientError::ForeignParameters`],
+    /// [`ClientError::Residue`].
     pub fn read(parameters: &ClientParameters, bytes: &'k [u8]) -> Result<Self, ClientError> {
         const WHAT: &str = "the public key";
         let object = Object::read(WHAT, bytes)?;
@@ -191,7 +193,8 @@ impl<'k, W: Word> PublicKey<'k, W> {
 }
 
 impl<W: Word> Half<'_, W> {
-    /// `acc += half * other` for some evaluations from `start` on, a multiple of [`CHUNK`]. `half` and `other` are whole.
+    /// `acc += half * other` for some evaluations from `start` on, a multiple of [`CHUNK`]. `half` and `other` are
+    /// whole.
     pub(crate) fn mul_add<E: Engine<Word = W>>(&self, engine: &E, start: usize, acc: &mut [W], other: &[W]) {
         let other = &other[start..start + acc.len()];
         if let Self::Residues(residues) = self {
@@ -241,7 +244,8 @@ pub fn make_public_key<E: Engine>(
     Ok(seed)
 }
 
-/// `acc -= a secret` for the uniform `a` of a stream, for some evaluations from `start` on, a multiple of [`CHUNK`]. `secret` is whole.
+/// `acc -= a secret` for the uniform `a` of a stream, for some evaluations from `start` on, a multiple of [`CHUNK`].
+/// `secret` is whole.
 pub(crate) fn sub_uniform<E: Engine>(
     engine: &E,
     seed: &Seed,

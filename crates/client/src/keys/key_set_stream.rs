@@ -1,7 +1,8 @@
 //! A whole key set as one stream of bytes, in parts, from any byte on: what a server takes as one upload.
 //!
-//! The set's own checksum covers all keys, so what was hashed is kept, a few words, for every key that was reached: going back to a byte makes its key again and no
-//! other. A new stream of the same session that goes on at a byte makes, and drops, all before it.
+//! The set's own checksum covers all keys, so what was hashed is kept, a few words, for every key that was reached:
+//! going back to a byte makes its key again and no other. A new stream of the same session that goes on at a byte
+//! makes, and drops, all before it.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -31,8 +32,8 @@ impl KeySetStream {
     /// A set from its first byte on. `head` is the header of the set, whose directory names the keys of the stream.
     ///
     /// # Errors
-    /// [`ClientError::Format`], [`ClientError::Checksum`], [`ClientError::ForeignParameters`] for a head that is not one of these parameters, or is for
-    /// another number of bytes.
+    /// [`ClientError::Format`], [`ClientError::Checksum`], [`ClientError::ForeignParameters`] for a head that is not
+    /// one of these parameters, or is for another number of bytes.
     pub fn new(keys: KeyStream, head: &[u8]) -> Result<Self, ClientError> {
         let (what, total) = ("the head of the key set", keys.total_bytes());
         let checksum = Object::read_head(what, head, Kind::KeySet, keys.identity(), total)?;

@@ -1,18 +1,19 @@
 //! Switching keys made limb by limb and sent as they are made: a few polynomials of memory, whatever the keys.
 //!
-//! Every key is an object of its own, seeded: its `b_j = -a_j t + e_j + P g_j s'` over all of its primes, digit by digit ([`keywright_rlwe::plan`]). A limb needs the
-//! transforms of its error and of the secrets modulo its prime, which are made anew for each limb, with [`SmallEngine`]. Where there is memory, those of the secret are kept
+//! Every key is an object of its own, seeded: its `b_j = -a_j t + e_j + P g_j s'` over all of its primes, digit by
+//! digit ([`keywright_rlwe::plan`]). A limb needs the transforms of its error and of the secrets modulo its prime,
+//! which are made anew for each limb, with [`SmallEngine`]. Where there is memory, those of the secret are kept
 //! ([`KeyStream::keep`]).
 //!
 //! # Interrupted
 //! All randomness comes from a *session* of 32 secret bytes. Who stores it beside its secret goes on after the last key
 //! that arrived ([`KeyStream::skip_to`]), or at any byte ([`crate::KeySetStream::seek`]).
 //!
-//! A key's randomness is a function of the session, the parameters, the secret and the key (`randomness_derivation.rs`), not of
-//! its place in the list. The same key is the same bytes, whenever it is made and whatever is asked for with it.
-//! Another key has errors of its own. So a session may serve a server that asks for another list when the client comes
-//! back. A key that a list has twice is written twice, the same bytes: it is one public object, and tells no more the
-//! second time.
+//! A key's randomness is a function of the session, the parameters, the secret and the key
+//! (`randomness_derivation.rs`), not of its place in the list. The same key is the same bytes, whenever it is made and
+//! whatever is asked for with it. Another key has errors of its own. So a session may serve a server that asks for
+//! another list when the client comes back. A key that a list has twice is written twice, the same bytes: it is one
+//! public object, and tells no more the second time.
 //!
 //! In a child that was forked within a key the generator takes a new key ([`SecretRng`]). Parent and child would write
 //! one uniform half with two errors, and more children with more of them, whose mean is small. So the child makes the
@@ -96,8 +97,9 @@ impl KeyStream {
     /// The keys that a server asked for. `secret` is packed, `session` secret.
     ///
     /// # Errors
-    /// [`ClientError::Rlwe`] for a spec that is not legal, above all one above the 128-bit bound, and for one that switches from a secret of somebody
-    /// else; [`ClientError::ForeignParameters`] if the parameters are not the client's; [`ClientError::Range`] for a spec that is not seeded.
+    /// [`ClientError::Rlwe`] for a spec that is not legal, above all one above the 128-bit bound, and for one that
+    /// switches from a secret of somebody else; [`ClientError::ForeignParameters`] if the parameters are not the
+    /// client's; [`ClientError::Range`] for a spec that is not seeded.
     pub fn new(
         client: &ClientParameters,
         parameters: &Parameters,
@@ -143,8 +145,8 @@ impl KeyStream {
         Ok(stream)
     }
 
-    /// Keeps transforms of the secret, `8 N` bytes for each prime, in at most so many bytes: a limb then takes one transform
-    /// instead of two. They are wiped when the stream is dropped.
+    /// Keeps transforms of the secret, `8 N` bytes for each prime, in at most so many bytes: a limb then takes one
+    /// transform instead of two. They are wiped when the stream is dropped.
     pub fn keep(&mut self, bytes: usize) {
         self.kept.most = bytes / (8 * self.parameters.n());
     }
@@ -199,7 +201,8 @@ impl KeyStream {
         (self.next, self.written, self.making) = (0, 0, None);
     }
 
-    /// Makes the rest of the key that was begun, or the next one, and writes it; `false` if there is none left. `progress` is told after every limb.
+    /// Makes the rest of the key that was begun, or the next one, and writes it; `false` if there is none left.
+    /// `progress` is told after every limb.
     ///
     /// # Errors
     /// As [`Self::write_part`].
@@ -217,8 +220,8 @@ impl KeyStream {
         }
     }
 
-    /// Makes the next limb and writes it: before a key's first one its header, after its last one its checksum. `None` after the last key. The memory of a
-    /// part is that of a packed limb.
+    /// Makes the next limb and writes it: before a key's first one its header, after its last one its checksum. `None`
+    /// after the last key. The memory of a part is that of a packed limb.
     ///
     /// After an error the stream is at the next key: one that skips to the key that failed makes it again.
     ///

@@ -1,12 +1,14 @@
 //! Numbers to integer coefficients and back, without floating point.
 //!
-//! A number is an integer `x` in units of `2^-f`. Its coefficient is `round(x D / 2^f)` for an integer scale `D`: off by at most
-//! `1/2`, so the value by `2^-1 / D`. A decrypted coefficient `c` of scale `S = m 2^e`, `2^52 <= m < 2^53` (an IEEE double is such a pair),
-//! stands for `c 2^f / S = c 2^(f - e) / m`. With `v = floor(2^115 / m)`, which is at most `2^63`, `c v 2^(f - e - 115)` is off by less than
-//! `|c| 2^(f - e - 115)`, below `2^-2` units for `|c| < 2^61` where `f <= e + 52`; then it is rounded.
+//! A number is an integer `x` in units of `2^-f`. Its coefficient is `round(x D / 2^f)` for an integer scale `D`: off
+//! by at most `1/2`, so the value by `2^-1 / D`. A decrypted coefficient `c` of scale `S = m 2^e`, `2^52 <= m < 2^53`
+//! (an IEEE double is such a pair), stands for `c 2^f / S = c 2^(f - e) / m`. With `v = floor(2^115 / m)`, which is at
+//! most `2^63`, `c v 2^(f - e - 115)` is off by less than `|c| 2^(f - e - 115)`, below `2^-2` units for `|c| < 2^61`
+//! where `f <= e + 52`; then it is rounded.
 //!
-//! Modulo a prime of `w <= 30` bits a word is enough: `|c| < 2^(w - 1)`, `v = floor(2^(115 - w) / m) <= 2^(63 - w)`, so `|c v| < 2^62`, and
-//! `c v 2^(f - e - 115 + w)` is off by less than `2^(w - 1) 2^(f - e - 115 + w)`, at most `2^(2w - 64)` units: below `2^-3`.
+//! Modulo a prime of `w <= 30` bits a word is enough: `|c| < 2^(w - 1)`, `v = floor(2^(115 - w) / m) <= 2^(63 - w)`, so
+//! `|c v| < 2^62`, and `c v 2^(f - e - 115 + w)` is off by less than `2^(w - 1) 2^(f - e - 115 + w)`, at most
+//! `2^(2w - 64)` units: below `2^-3`.
 
 use keywright_ring::sampling::GAUSSIAN_BOUND;
 use zeroize::Zeroizing;
@@ -55,8 +57,9 @@ numbers!(i8 u8 i16 u16 i32 u32 i64);
 pub enum Layout {
     /// Number `j` in coefficient `j`: for programs that want coefficients.
     Coefficients,
-    /// Where `coeffs_to_slots` takes them to slots in order: number `j < n = 2^log_slots`, the real part of slot `j`, is in coefficient
-    /// `brv(j) N/2n`; if `complex`, number `n + j`, its imaginary part, is in coefficient `N/2 + brv(j) N/2n`.
+    /// Where `coeffs_to_slots` takes them to slots in order: number `j < n = 2^log_slots`, the real part of slot `j`,
+    /// is in coefficient `brv(j) N/2n`; if `complex`, number `n + j`, its imaginary part, is in coefficient
+    /// `N/2 + brv(j) N/2n`.
     Slots {
         /// `log2` of the number of slots.
         log_slots: u32,
@@ -102,8 +105,8 @@ struct Part {
     first: usize,
     place: usize,
     count: usize,
-    /// Whether it is full, and of neighbouring coefficients: then it is visited in squares of eight runs of eight numbers whose coefficients are eight runs too, each run a
-    /// line of a cache.
+    /// Whether it is full, and of neighbouring coefficients: then it is visited in squares of eight runs of eight
+    /// numbers whose coefficients are eight runs too, each run a line of a cache.
     squares: bool,
 }
 
@@ -120,8 +123,9 @@ impl Layout {
         })
     }
 
-    /// The squares of a part: where their runs of numbers begin, and their runs of coefficients. Number `j` of run `i` is coefficient `REVERSED[i]` of run
-    /// `REVERSED[j]`: a slot is `i`, `middle`, `j` of 3, `log_slots - 6` and 3 bits, and its place is the same reversed.
+    /// The squares of a part: where their runs of numbers begin, and their runs of coefficients. Number `j` of run `i`
+    /// is coefficient `REVERSED[i]` of run `REVERSED[j]`: a slot is `i`, `middle`, `j` of 3, `log_slots - 6` and 3
+    /// bits, and its place is the same reversed.
     fn squares(part: &Part) -> impl Iterator<Item = ([usize; 8], [usize; 8])> {
         let log_slots = part.count.trailing_zeros();
         let (first, place, top) = (part.first, part.place, log_slots - 3);
@@ -197,7 +201,8 @@ fn reversed(value: usize, bits: u32) -> usize {
 /// The fixed-point format of what a client sends.
 ///
 /// # Invariant
-/// A coefficient of a legal number is at most `q_0 / 4` in absolute value, and with the error of encryption below `q_0 / 2`.
+/// A coefficient of a legal number is at most `q_0 / 4` in absolute value, and with the error of encryption below
+/// `q_0 / 2`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FixedPoint {
     scale: u64,
@@ -286,10 +291,12 @@ pub struct Descale {
 }
 
 impl Descale {
-    /// From the bits of a double, to numbers with `fraction_bits` after the point, of coefficients modulo a prime of `width` bits.
+    /// From the bits of a double, to numbers with `fraction_bits` after the point, of coefficients modulo a prime of
+    /// `width` bits.
     ///
     /// # Errors
-    /// [`ClientError::Range`] unless it is normal, positive, below `2^61`, and no fraction bit is below the scale's last bit.
+    /// [`ClientError::Range`] unless it is normal, positive, below `2^61`, and no fraction bit is below the scale's
+    /// last bit.
     pub fn new(scale_bits: u64, fraction_bits: u32, width: u32) -> Result<Self, ClientError> {
         let biased = scale_bits >> 52;
         // log2 of the scale is between biased - 1023 and one more.

@@ -1,10 +1,12 @@
 use crate::error::in_range;
 use crate::{ClientError, ClientParameters, Numbers};
 
-/// Several small integers in one number: `k` integers of `b` bits are `x_0 + 2^b x_1 + .. + 2^(b (k - 1)) x_(k-1)`, in units of the number's last place.
+/// Several small integers in one number: `k` integers of `b` bits are `x_0 + 2^b x_1 + .. + 2^(b (k - 1)) x_(k-1)`, in
+/// units of the number's last place.
 ///
-/// A server adds such numbers, and multiplies them by small integers, as long as no sum of integers reaches `2^b`: then every group of a result is the sum of the groups. It
-/// does not split them: products of ciphertexts mix integers of different places, and an approximate computation moves the carries.
+/// A server adds such numbers, and multiplies them by small integers, as long as no sum of integers reaches `2^b`: then
+/// every group of a result is the sum of the groups. It does not split them: products of ciphertexts mix integers of
+/// different places, and an approximate computation moves the carries.
 ///
 /// # Invariant
 /// `b k <= 62`, and the largest group is a legal number of the parameters it was made for.
@@ -17,8 +19,8 @@ pub struct Groups {
 impl Groups {
     /// Groups of as many integers of `bits` bits as a number of these parameters holds.
     ///
-    /// What comes back is exact where the error of a decrypted number is below half a unit of its last place: for a fresh ciphertext, where the scale is above `2^f`
-    /// times twice that error.
+    /// What comes back is exact where the error of a decrypted number is below half a unit of its last place: for a
+    /// fresh ciphertext, where the scale is above `2^f` times twice that error.
     ///
     /// # Errors
     /// [`ClientError::Range`] if a number does not hold one integer of so many bits.

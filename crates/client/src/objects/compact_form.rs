@@ -1,14 +1,17 @@
-//! Ciphertexts in coefficient form, short of what their reader can do without: kind `0105` of `docs/reference/format.md`.
+//! Ciphertexts in coefficient form, short of what their reader can do without: kind `0105` of
+//! `docs/reference/format.md`.
 //!
 //! # Fewer coefficients
-//! Whoever wants `n` coefficients of `c_0 + c_1 s` needs `n` coefficients of `c_0`, at the places of the [`Layout`], and all of `c_1`. Of a ciphertext made with
-//! the secret, whose `c_1` is a seed, that leaves `n` residues and 32 bytes. A server that computes on sparse slots sets the others to 0: they decrypt to
-//! arbitrary values, which its trace to the subring removes as it removes what raising the modulus adds to them. What is sent is part of an ordinary
-//! ciphertext, so it says no more about the secret or the message.
+//! Whoever wants `n` coefficients of `c_0 + c_1 s` needs `n` coefficients of `c_0`, at the places of the [`Layout`],
+//! and all of `c_1`. Of a ciphertext made with the secret, whose `c_1` is a seed, that leaves `n` residues and 32
+//! bytes. A server that computes on sparse slots sets the others to 0: they decrypt to arbitrary values, which its
+//! trace to the subring removes as it removes what raising the modulus adds to them. What is sent is part of an
+//! ordinary ciphertext, so it says no more about the secret or the message.
 //!
 //! # Dropped bits
-//! Of a coefficient of `c_i` the value `floor(c_i / 2^d_i)` is kept. The reader takes the middle of what it stands for, so it is off by at most `2^(d_i - 1)`: by that in
-//! `c_0`, and in `c_1 s` by a sum of `||s||^2` such terms, nearly uniform and independent, of variance `||s||^2 2^(2 d_1) / 12`.
+//! Of a coefficient of `c_i` the value `floor(c_i / 2^d_i)` is kept. The reader takes the middle of what it stands for,
+//! so it is off by at most `2^(d_i - 1)`: by that in `c_0`, and in `c_1 s` by a sum of `||s||^2` such terms, nearly
+//! uniform and independent, of variance `||s||^2 2^(2 d_1) / 12`.
 
 use keywright_frame::packing::{MIN_WIDTH, Residue, packed_len, unpack};
 use keywright_frame::{FieldReader, Fields, IdentityBytes, Kind, MessageFields};
@@ -197,8 +200,8 @@ impl<'b> CompactForm<'b> {
 
 const WHAT: &str = "the ciphertext";
 
-/// The middle of what a coefficient without its low bits stands for; of the highest interval, which may end above the modulus, at most the last
-/// residue.
+/// The middle of what a coefficient without its low bits stands for; of the highest interval, which may end above the
+/// modulus, at most the last residue.
 fn middle<E: Engine>(engine: &E, word: E::Word, dropped: u32, index: usize) -> Result<E::Word, ClientError> {
     let (q, value) = (engine.modulus().value(), word.to_u64());
     if value > (q - 1) >> dropped {

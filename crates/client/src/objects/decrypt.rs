@@ -28,7 +28,8 @@ enum Halves<'b> {
 }
 
 impl<'b> Answer<'b> {
-    /// Reads what a server answered: a ciphertext of degree 1 at level 0 with its values in coefficients, whole or without low bits.
+    /// Reads what a server answered: a ciphertext of degree 1 at level 0 with its values in coefficients, whole or
+    /// without low bits.
     ///
     /// # Errors
     /// [`ClientError::Format`], [`ClientError::Checksum`], [`ClientError::ForeignParameters`], [`ClientError::Range`].
@@ -64,8 +65,8 @@ impl<'b> Answer<'b> {
         self.scale_bits
     }
 
-    /// Decrypts to residues of coefficients, into `limb`, which the caller wipes. `secret` is in evaluation form; `other` is working memory, and holds half
-    /// of the ciphertext afterwards.
+    /// Decrypts to residues of coefficients, into `limb`, which the caller wipes. `secret` is in evaluation form;
+    /// `other` is working memory, and holds half of the ciphertext afterwards.
     ///
     /// # Errors
     /// [`ClientError::Length`]; [`ClientError::Residue`]; [`ClientError::Format`] for padding that is not zero.
@@ -103,11 +104,12 @@ impl<'b> Answer<'b> {
         Ok(())
     }
 
-    /// Decrypts numbers, in units of their last place, in the order of the parameters' layout: as many as `numbers` takes.
+    /// Decrypts numbers, in units of their last place, in the order of the parameters' layout: as many as `numbers`
+    /// takes.
     ///
     /// # Errors
-    /// As [`Self::coefficients`]; [`ClientError::Range`] for a scale that numbers of this format cannot be read at, [`ClientError::Length`] for
-    /// more numbers than a ciphertext has.
+    /// As [`Self::coefficients`]; [`ClientError::Range`] for a scale that numbers of this format cannot be read at,
+    /// [`ClientError::Length`] for more numbers than a ciphertext has.
     pub fn numbers<E: Engine>(
         &self,
         engine: &E,

@@ -1,8 +1,8 @@
 //! Encryption modulo `q_0`: three transforms with the public key, one with the secret.
 //!
-//! With the public key `(b, a)`: `c_0 = b u + e_0 + m`, `c_1 = a u + e_1`, for a uniform ternary `u` and Gaussian `e_0, e_1`. With the secret:
-//! `c_0 = -a s + e + m`, `c_1 = a` from a seed. The order of samples is that of `keywright_rlwe`, whatever the [`Form`]: the same generator gives
-//! the same bytes as the full library at level 0.
+//! With the public key `(b, a)`: `c_0 = b u + e_0 + m`, `c_1 = a u + e_1`, for a uniform ternary `u` and Gaussian
+//! `e_0, e_1`. With the secret: `c_0 = -a s + e + m`, `c_1 = a` from a seed. The order of samples is that of
+//! `keywright_rlwe`, whatever the [`Form`]: the same generator gives the same bytes as the full library at level 0.
 
 use keywright_frame::packing::Residue;
 use keywright_frame::{CiphertextDescriptor, Fields, Kind, SeededDescriptor};
@@ -23,19 +23,21 @@ pub enum Form {
     /// Whole, in evaluation form: kinds `0103` and, made with the secret, `0104` of `docs/reference/format.md`.
     #[default]
     Evaluations,
-    /// In [`crate::CompactForm`], without so many low bits of the coefficients of each half: kind `0105`. Made with the secret, the second half is a
-    /// seed, of which nothing can be dropped.
+    /// In [`crate::CompactForm`], without so many low bits of the coefficients of each half: kind `0105`. Made with the
+    /// secret, the second half is a seed, of which nothing can be dropped.
     Compact(Dropped),
 }
 
 /// Encrypts numbers under a public key and writes the ciphertext, half by half.
 ///
-/// Working memory is `mask` and `limb`, of `N` words each, and a few kilobytes of stack; what is secret in it is wiped on return.
+/// Working memory is `mask` and `limb`, of `N` words each, and a few kilobytes of stack; what is secret in it is wiped
+/// on return.
 ///
 /// # Errors
-/// Before anything is written: [`ClientError::Length`] for too many numbers or buffers of another length, [`ClientError::NumberRange`],
-/// [`ClientError::Range`] for more dropped bits than there are, [`ClientError::Ring`] for a generator of given entropy in a forked child. Later: [`ClientError::Sink`]. What was written then is a ciphertext cut short, which no
-/// reader takes.
+/// Before anything is written: [`ClientError::Length`] for too many numbers or buffers of another length,
+/// [`ClientError::NumberRange`], [`ClientError::Range`] for more dropped bits than there are, [`ClientError::Ring`] for
+/// a generator of given entropy in a forked child. Later: [`ClientError::Sink`]. What was written then is a ciphertext
+/// cut short, which no reader takes.
 pub fn encrypt<E: Engine, T: Numbers + ?Sized>(
     engine: &E,
     parameters: &ClientParameters,
@@ -170,7 +172,8 @@ impl<'a, 's, E: Engine> Halves<'a, 's, E> {
         Ok(Self { engine, parameters, form, object })
     }
 
-    /// Writes the sum of a product, an error and, in the first half, the numbers. `multiply` adds to some evaluations, from a given one on, those of the product.
+    /// Writes the sum of a product, an error and, in the first half, the numbers. `multiply` adds to some evaluations,
+    /// from a given one on, those of the product.
     fn half<T: Numbers + ?Sized>(
         &mut self,
         numbers: Option<&T>,

@@ -216,8 +216,8 @@ impl<'a> Object<'a> {
         Ok(Self { what, version, kind, identity, key, descriptor, body })
     }
 
-    /// Checks the header that is all of `bytes`, of a body that comes later: its kind, parameters, length and checksum. Gives the checksum that the body goes on
-    /// with.
+    /// Checks the header that is all of `bytes`, of a body that comes later: its kind, parameters, length and checksum.
+    /// Gives the checksum that the body goes on with.
     pub(crate) fn read_head(
         what: &'static str,
         bytes: &[u8],

@@ -38,8 +38,8 @@ pub struct ClientLiteral {
     pub identity: IdentityBytes,
     /// The parameters of the same ring and secret with `q_0` alone, to which a client's public key belongs.
     pub entry_identity: IdentityBytes,
-    /// What ciphertexts say of themselves: the deviation of the error of a number, encrypted with the public key, and with the secret one;
-    /// the magnitude of numbers. Bits of IEEE doubles, which a client copies.
+    /// What ciphertexts say of themselves: the deviation of the error of a number, encrypted with the public key, and
+    /// with the secret one; the magnitude of numbers. Bits of IEEE doubles, which a client copies.
     pub estimate: [u64; 3],
 }
 
@@ -59,8 +59,9 @@ impl ClientParameters {
     /// Checks a literal.
     ///
     /// # Errors
-    /// [`ClientError::Ring`] for a modulus out of range; [`ClientError::Insecure`] if `q_0` alone is too large for the ring, unless the
-    /// identity says that the parameters are insecure; [`ClientError::Range`] for numbers that do not fit.
+    /// [`ClientError::Ring`] for a modulus out of range; [`ClientError::Insecure`] if `q_0` alone is too large for the
+    /// ring, unless the identity says that the parameters are insecure; [`ClientError::Range`] for numbers that do not
+    /// fit.
     pub fn new(literal: ClientLiteral) -> Result<Self, ClientError> {
         let ClientLiteral { log_n, modulus, secret, scale, fraction_bits, max, layout, identity, .. } =
             literal;

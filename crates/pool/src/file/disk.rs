@@ -44,8 +44,8 @@ impl Drop for Lock {
     }
 }
 
-/// What a copy of a file has another of: its number in its file system, and where the system knows it the time at which it was made there. 0 where there
-/// are neither.
+/// What a copy of a file has another of: its number in its file system, and where the system knows it the time at which
+/// it was made there. 0 where there are neither.
 pub(super) fn number(metadata: &Metadata) -> u64 {
     #[cfg(unix)]
     let number = std::os::unix::fs::MetadataExt::ino(metadata);

@@ -1,8 +1,8 @@
 //! Entries on the disk, encrypted, each given out once.
 //!
-//! A pool is two files. The *data file* holds entries in a ring of slots, each sealed by XChaCha20-Poly1305 with its serial
-//! number; the *register*, in another folder, says which serial numbers are unused: `head..tail`. The register is the
-//! authority. Serial numbers only grow.
+//! A pool is two files. The *data file* holds entries in a ring of slots, each sealed by XChaCha20-Poly1305 with its
+//! serial number; the *register*, in another folder, says which serial numbers are unused: `head..tail`. The register
+//! is the authority. Serial numbers only grow.
 //!
 //! # Taking
 //! Under exclusive locks of both files, the register's first: `head` grows by the number wanted, and the register is
@@ -22,11 +22,12 @@
 //! slot, of whoever kept both, differ by what the two entries differ by.
 //!
 //! # What is detected
-//! * The data file was replaced by an older state of itself: its slots carry old serial numbers and do not authenticate.
+//! * The data file was replaced by an older state of itself: its slots carry old serial numbers and do not
+//!   authenticate.
 //! * The register was, or a copy of it is used: it points to slots that are zero now, which do not authenticate.
 //!   Entries that another register stored meanwhile may be lost; none is given out twice.
-//! * The data file was copied, alone or with its register: file numbers differ ([`FileProblem::Copied`]); in another place no register
-//!   knows it ([`FileProblem::Unregistered`]).
+//! * The data file was copied, alone or with its register: file numbers differ ([`FileProblem::Copied`]); in another
+//!   place no register knows it ([`FileProblem::Unregistered`]).
 //! * Several processes at once: the locks serialise them. That is allowed.
 //!
 //! # What cannot be
@@ -101,8 +102,8 @@ impl PoolFile {
     /// Opens the file of `options`, or makes it.
     ///
     /// # Errors
-    /// [`PoolError::Io`]; [`PoolError::File`] for a file that is damaged, copied, or another pool's; [`PoolError::Range`] for a
-    /// capacity of 0 or above [`MAX_CAPACITY`].
+    /// [`PoolError::Io`]; [`PoolError::File`] for a file that is damaged, copied, or another pool's;
+    /// [`PoolError::Range`] for a capacity of 0 or above [`MAX_CAPACITY`].
     pub fn open<K: ZeroKey>(
         options: &PoolFileOptions,
         key: &K,

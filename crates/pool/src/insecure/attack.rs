@@ -1,10 +1,11 @@
 //! The attack on [`super::ChemEncryptor`].
 //!
-//! Let `z_1, ..., z_n` be the cached encryptions of zero, `R(m)` the sum of cached powers for message `m`, and `b` the coins of one
-//! encryption: `c = R(m) + sum_j b_j z_j`. The difference of two ciphertexts of one message is in the span `Z` of the `z_j`
-//! over the field of residues modulo `q_0`, coordinate by coordinate; a little over `n` encryptions of one chosen `m_0`
-//! therefore span `Z`. A challenge `c*` encrypts `m_0` if `c* - c` is in `Z`. If it encrypts `m_1`, `R(m_1) - R(m_0)` would have to be:
-//! `c_1` of the cached powers is as good as uniform, so that on `d` coordinates this has the probability `q_0^(n - d)`.
+//! Let `z_1, ..., z_n` be the cached encryptions of zero, `R(m)` the sum of cached powers for message `m`, and `b` the
+//! coins of one encryption: `c = R(m) + sum_j b_j z_j`. The difference of two ciphertexts of one message is in the span
+//! `Z` of the `z_j` over the field of residues modulo `q_0`, coordinate by coordinate; a little over `n` encryptions of
+//! one chosen `m_0` therefore span `Z`. A challenge `c*` encrypts `m_0` if `c* - c` is in `Z`. If it encrypts `m_1`,
+//! `R(m_1) - R(m_0)` would have to be: `c_1` of the cached powers is as good as uniform, so that on `d` coordinates
+//! this has the probability `q_0^(n - d)`.
 //!
 //! No secret, no randomness and no property of the ciphertexts' errors enters.
 

@@ -28,12 +28,12 @@ pub trait ChemScheme {
     fn ciphertext(&self, rlwe: RlweCiphertext, message: u128, variance: f64) -> Self::Ciphertext;
 }
 
-/// Protocol 1: a cache of encryptions of `r^0, r^1, ...` and of `n` encryptions of zero, from whose sums every ciphertext
-/// of an `n`-bit message is made.
+/// Protocol 1: a cache of encryptions of `r^0, r^1, ...` and of `n` encryptions of zero, from whose sums every
+/// ciphertext of an `n`-bit message is made.
 ///
 /// Where the protocol's listing and its text differ, the text counts: there are `n` encryptions of zero for any radix,
-/// and each of them is added with probability one half (the listing caches `floor(log_r (2^n - 1)) + 1` of them and never
-/// uses the first).
+/// and each of them is added with probability one half (the listing caches `floor(log_r (2^n - 1)) + 1` of them and
+/// never uses the first).
 pub struct ChemEncryptor<S> {
     scheme: S,
     parameters: Parameters,
@@ -48,8 +48,8 @@ impl<S: ChemScheme> ChemEncryptor<S> {
     /// Fills the cache, lines 1 to 6.
     ///
     /// # Errors
-    /// [`PoolError::Range`] for other than 1 to 128 bits or a radix below 2 or above `2^32`, [`PoolError::Rlwe`] for a level
-    /// that does not exist, and what the scheme cannot hold.
+    /// [`PoolError::Range`] for other than 1 to 128 bits or a radix below 2 or above `2^32`, [`PoolError::Rlwe`] for a
+    /// level that does not exist, and what the scheme cannot hold.
     pub fn new(
         _: InsecureAcknowledged,
         scheme: S,
@@ -84,7 +84,8 @@ impl<S: ChemScheme> ChemEncryptor<S> {
     /// Encrypts a message of `n` bits, lines 7 to 17.
     ///
     /// # Errors
-    /// [`PoolError::ChemMessage`] for a longer one; [`PoolError::Rlwe`] for a generator of given entropy in a forked child.
+    /// [`PoolError::ChemMessage`] for a longer one; [`PoolError::Rlwe`] for a generator of given entropy in a forked
+    /// child.
     pub fn encrypt(&mut self, message: u128) -> Result<S::Ciphertext, PoolError> {
         if message > u128::MAX >> (MAX_BITS - self.bits) {
             return Err(PoolError::ChemMessage { value: message, bits: self.bits });

@@ -19,8 +19,8 @@ impl ChemCkks {
     /// The scheme for messages of so many bits at a level.
     ///
     /// # Errors
-    /// [`PoolError::ChemUnit`] if the unit is below the scale's resolution, [`PoolError::Ckks`] if the largest message does not
-    /// fit the modulus.
+    /// [`PoolError::ChemUnit`] if the unit is below the scale's resolution, [`PoolError::Ckks`] if the largest message
+    /// does not fit the modulus.
     pub fn new(parameters: &CkksParameters, level: usize, bits: u32, unit: f64) -> Result<Self, PoolError> {
         let scale = parameters.scale();
         let rounded = (unit * scale).round_ties_even();

@@ -1,8 +1,8 @@
-//! **Not secure.** Chem (Zhao, *Chem: Efficient Secure Aggregation with Cached Homomorphic Encryption*), faithful to its Protocol 1,
-//! and the [`attack`] that breaks it.
+//! **Not secure.** Chem (Zhao, *Chem: Efficient Secure Aggregation with Cached Homomorphic Encryption*), faithful to
+//! its Protocol 1, and the [`attack`] that breaks it.
 //!
-//! Chem caches encryptions of `r^i` and `n` encryptions of zero, and makes every ciphertext as a sum of cached ones. All
-//! its ciphertexts therefore lie in one small space of vectors, which whoever sees enough of them computes. Use
+//! Chem caches encryptions of `r^i` and `n` encryptions of zero, and makes every ciphertext as a sum of cached ones.
+//! All its ciphertexts therefore lie in one small space of vectors, which whoever sees enough of them computes. Use
 //! [`crate::EncryptionPool`].
 
 pub mod attack;

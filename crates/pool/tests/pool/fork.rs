@@ -1,4 +1,5 @@
-//! A forked child has a copy of its parent's entries, which it may not use, and none of its threads, which it may not wait for.
+//! A forked child has a copy of its parent's entries, which it may not use, and none of its threads, which it may not
+//! wait for.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -141,6 +141,7 @@ fn the_attack_on_the_pool_is_a_guess() {
         messages.encrypt(&message).unwrap()
     };
     let right = right_answers(&parameters, 64, 200, &mut rng(11), encrypt);
-    // It recognises nothing, and is right when that is. 200 fair coins are outside 50..=150 with a probability below 2^-37.
+    // It recognises nothing, and is right when that is. 200 fair coins are outside 50..=150 with a probability below
+    // 2^-37.
     assert!((50..=150).contains(&right), "{right} of 200");
 }

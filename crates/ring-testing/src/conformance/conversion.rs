@@ -6,7 +6,8 @@ use super::{assert_limb, portable, ring};
 use crate::oracle;
 use crate::samples::{SplitMix64, edge_limbs, edge_primes};
 
-/// Lists of source primes by their index in the list of edge primes (0 is left out: the smallest prime is no gadget digit).
+/// Lists of source primes by their index in the list of edge primes (0 is left out: the smallest prime is no gadget
+/// digit).
 const SOURCES: [&[usize]; 7] = [&[1], &[3], &[6], &[2, 3], &[3, 4, 5], &[1, 2, 3, 6], &[1, 2, 3, 4, 5, 6]];
 
 fn moduli(primes: &[u64]) -> Vec<Modulus> {
@@ -14,7 +15,8 @@ fn moduli(primes: &[u64]) -> Vec<Modulus> {
     primes.iter().map(|&q| Modulus::new(q).unwrap()).collect()
 }
 
-/// The scaled residues of coefficients modulo the source primes, which are the first of the ring, in the order of its back end.
+/// The scaled residues of coefficients modulo the source primes, which are the first of the ring, in the order of its
+/// back end.
 fn scaled_of(ring: &Ring, conversion: &Conversion, limbs: &[Vec<u64>]) -> Vec<Vec<u64>> {
     let sources = conversion.decomposer().sources().iter().zip(limbs).enumerate();
     sources
@@ -84,8 +86,8 @@ fn integers(sources: &[u64], residues: usize, n: usize) -> Vec<BigInt> {
     list
 }
 
-/// At `N = 2^10`, with big integers: residues stand for the integer itself, or, only where it is within the documented margin
-/// of `Q/2`, for its neighbour modulo `Q`; every term is below `2^50`; every residue is that integer's.
+/// At `N = 2^10`, with big integers: residues stand for the integer itself, or, only where it is within the documented
+/// margin of `Q/2`, for its neighbour modulo `Q`; every term is below `2^50`; every residue is that integer's.
 pub fn conversion_is_exact(backend: &'static dyn Backend) {
     let n = 1 << 10;
     let edges = edge_primes(10);
@@ -131,8 +133,8 @@ pub fn conversion_is_exact(backend: &'static dyn Backend) {
     }
 }
 
-/// Scaled residues, terms and converted polynomials have the bits of the portable back end at `N = 2^10`, `2^13` and `2^16`, on edge limbs,
-/// and with every one at its largest.
+/// Scaled residues, terms and converted polynomials have the bits of the portable back end at `N = 2^10`, `2^13` and
+/// `2^16`, on edge limbs, and with every one at its largest.
 pub fn conversion_equals_portable(backend: &'static dyn Backend) {
     for log_n in [10, 13, 16] {
         let n = 1 << log_n;

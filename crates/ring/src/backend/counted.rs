@@ -1,7 +1,7 @@
 //! A back end that counts: what a program computes, in words, for whoever predicts what it takes.
 //!
-//! `KEYWRIGHT_BACKEND=counted` wraps the fastest back end. Results are the same; each kernel adds the words that it makes to a
-//! counter of the process ([`counts`]).
+//! `KEYWRIGHT_BACKEND=counted` wraps the fastest back end. Results are the same; each kernel adds the words that it
+//! makes to a counter of the process ([`counts`]).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

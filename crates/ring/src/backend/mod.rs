@@ -1,8 +1,8 @@
 //! Back ends: the same kernels for different instruction sets, with the same bits.
 //!
-//! [`default`] picks the fastest that the CPU has, once; the environment variable `KEYWRIGHT_BACKEND`
-//! (`portable`, `avx2`, `avx512`) forces one, or counts what the fastest does (`counted`). Every kernel takes canonical residues and gives canonical residues; lazy
-//! ranges live inside kernels.
+//! [`default`] picks the fastest that the CPU has, once; the environment variable `KEYWRIGHT_BACKEND` (`portable`,
+//! `avx2`, `avx512`) forces one, or counts what the fastest does (`counted`). Every kernel takes canonical residues and
+//! gives canonical residues; lazy ranges live inside kernels.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -46,20 +46,21 @@ impl BackendKind {
 
 /// Negacyclic transforms modulo one prime.
 pub trait NttPlan: Send + Sync {
-    /// Coefficients to evaluations, in place; canonical in, canonical out. Meanwhile `upcoming` is fetched from memory, as far
-    /// as there is such an instruction; it may be of any length.
+    /// Coefficients to evaluations, in place; canonical in, canonical out. Meanwhile `upcoming` is fetched from memory,
+    /// as far as there is such an instruction; it may be of any length.
     fn forward(&self, limb: &mut [u64], upcoming: &[u64]);
-    /// The same in the subring of polynomials in `Y = X^(N/M)`, for the `M` coefficients of a limb of `M` words, a power of two from
-    /// [`crate::MIN_LOG_N`] on: entry `i` is the value at `Y = (psi^(N/M))^(2 brv(i) + 1)`, and every entry `i N/M + k`, `k < N/M`, of the
-    /// transform in the ring.
+    /// The same in the subring of polynomials in `Y = X^(N/M)`, for the `M` coefficients of a limb of `M` words, a
+    /// power of two from [`crate::MIN_LOG_N`] on: entry `i` is the value at `Y = (psi^(N/M))^(2 brv(i) + 1)`, and every
+    /// entry `i N/M + k`, `k < N/M`, of the transform in the ring.
     fn forward_subring(&self, limb: &mut [u64]);
     /// The evaluations of integers smaller than the modulus in absolute value, without a branch on them: what
-    /// [`Backend::lift_small`] and [`Self::forward`] give, or, of as many integers as a subring has, [`Self::forward_subring`].
+    /// [`Backend::lift_small`] and [`Self::forward`] give, or, of as many integers as a subring has,
+    /// [`Self::forward_subring`].
     fn forward_small(&self, values: &[i64], limb: &mut [u64], upcoming: &[u64]);
     /// Evaluations to coefficients, in place; canonical in, canonical out.
     fn inverse(&self, limb: &mut [u64]);
-    /// Evaluations to scaled residues: coefficients times `factor`, canonical, in the back end's order ([`Backend::scaled_layout`]). Leaves
-    /// `limb` with words of unspecified value.
+    /// Evaluations to scaled residues: coefficients times `factor`, canonical, in the back end's order
+    /// ([`Backend::scaled_layout`]). Leaves `limb` with words of unspecified value.
     fn inverse_scaled(&self, limb: &mut [u64], factor: ShoupFactor, out: &mut [u64]);
     /// Converts one part of a polynomial to this prime, the inner product of its terms with the column, and begins the
     /// transform of what it gives. `out` is the whole limb.
@@ -71,8 +72,8 @@ pub trait NttPlan: Send + Sync {
     fn finish_block(&self, block: usize, words: &mut [u64], upcoming: [&[u64]; 2]);
 }
 
-/// The layout where conversion is no part of the transform's first pass: the words of a limb in their order. Eight rows of a
-/// part are 128 KiB.
+/// The layout where conversion is no part of the transform's first pass: the words of a limb in their order. Eight rows
+/// of a part are 128 KiB.
 const fn plain_layout(n: usize) -> ScaledLayout {
     ScaledLayout { runs: 1, words: if n < 2048 { n } else { 2048 } }
 }
@@ -150,8 +151,8 @@ pub trait Backend: Send + Sync + Debug {
     fn permute(&self, automorphism: &Automorphism, input: &[u64], out: &mut [u64]);
     /// The order in which this back end lays the words of scaled residues of polynomials of degree `n`.
     fn scaled_layout(&self, n: usize) -> ScaledLayout;
-    /// The terms that are not scaled residues themselves, for equal words of every source: of each wide prime the low and the high part, then
-    /// the quotient, one after another in `out`.
+    /// The terms that are not scaled residues themselves, for equal words of every source: of each wide prime the low
+    /// and the high part, then the quotient, one after another in `out`.
     fn derive_terms(&self, decomposer: &Decomposer, residues: &[&[u64]], out: &mut [u64]);
     /// `out_b = sum_j digits[j] * b[j]` and `out_a = sum_j digits[j] * a[j]`, reduced once per sum; at least one digit.
     fn inner_product(
@@ -169,10 +170,11 @@ pub trait Backend: Send + Sync + Debug {
     }
     /// The residues of a uniform limb from residue `start` on, a multiple of [`crate::expander::CHUNK_WORDS`].
     fn expand_part(&self, seed: &Seed, id: StreamId, m: &Modulus, start: usize, out: &mut [u64]);
-    /// ChaCha20's key stream as little-endian words, from block `first` on, a multiple of 16. Words 12 and 13 of the state `key`
-    /// are replaced by the number of the block.
+    /// ChaCha20's key stream as little-endian words, from block `first` on, a multiple of 16. Words 12 and 13 of the
+    /// state `key` are replaced by the number of the block.
     fn key_stream(&self, key: &[u32; 16], first: u64, out: &mut [u64]);
-    /// A discrete Gaussian sample of every uniform word, see [`crate::sampling::gaussian`]. Of any length, in constant time.
+    /// A discrete Gaussian sample of every uniform word, see [`crate::sampling::gaussian`]. Of any length, in constant
+    /// time.
     fn gaussian(&self, words: &[u64], out: &mut [i64]);
     /// `floor(3 w / 2^64) - 1` of every uniform word `w`. Of any length, in constant time.
     fn ternary(&self, words: &[u64], out: &mut [i64]);
@@ -186,7 +188,8 @@ pub trait Backend: Send + Sync + Debug {
     /// # Panics
     /// If a plane has not a byte for every sum.
     fn add_bytes(&self, planes: &[&[u8]], sums: &mut [u16]);
-    /// `sums[i] = (sums[i] + sum_j high[j][i] 2^(32 + 8 j)) mod m`, canonical; the sum in brackets is below `2^64`. Of any length.
+    /// `sums[i] = (sums[i] + sum_j high[j][i] 2^(32 + 8 j)) mod m`, canonical; the sum in brackets is below `2^64`. Of
+    /// any length.
     ///
     /// # Panics
     /// If a slice of `high` has another length.

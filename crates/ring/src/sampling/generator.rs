@@ -5,14 +5,15 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::chacha::{self, CHUNK_BLOCKS, CHUNK_WORDS};
 use crate::{Backend, Process, RingError, Seed, backend};
 
-/// ChaCha20 (RFC 8439's block function with a 64-bit block number and a nonce of zero) as a generator of secrets. Its state is wiped
-/// on drop and never shown.
+/// ChaCha20 (RFC 8439's block function with a 64-bit block number and a nonce of zero) as a generator of secrets. Its
+/// state is wiped on drop and never shown.
 ///
 /// # In a forked child
-/// A child has a copy of the state. Every draw looks whether the process is still the one in which the generator was made, or last drew; if not, the
-/// generator takes a new key first: ChaCha20 of the old key and of fresh randomness of the operating system, with the child's identity as its nonce.
-/// So no draw is repeated, whoever holds the generator and whatever it was made from. One made from *given* entropy can then no longer give what it
-/// promised: [`Self::begin`] and [`Self::split`] refuse it in a child.
+/// A child has a copy of the state. Every draw looks whether the process is still the one in which the generator was
+/// made, or last drew; if not, the generator takes a new key first: ChaCha20 of the old key and of fresh randomness of
+/// the operating system, with the child's identity as its nonce. So no draw is repeated, whoever holds the generator
+/// and whatever it was made from. One made from *given* entropy can then no longer give what it promised:
+/// [`Self::begin`] and [`Self::split`] refuse it in a child.
 pub struct SecretRng {
     key: [u32; 16],
     /// Number of the next block, a multiple of [`CHUNK_BLOCKS`].
@@ -31,7 +32,8 @@ pub struct SecretRng {
     unseen: usize,
 }
 
-/// Words that may be made in bulk before the identity is asked for again: the system call then costs a hundredth of making them.
+/// Words that may be made in bulk before the identity is asked for again: the system call then costs a hundredth of
+/// making them.
 const UNSEEN: usize = 1 << 13;
 
 /// Where the first key came from.
@@ -84,9 +86,9 @@ impl SecretRng {
         self.backend
     }
 
-    /// Begins an operation, as everything that draws and can fail does. The system's generator takes a new key, with fresh entropy: what is drawn then
-    /// is new even where its state was copied unseen, as by the snapshot of a virtual machine. A copy, by a fork, of a generator that was made
-    /// from given entropy is refused.
+    /// Begins an operation, as everything that draws and can fail does. The system's generator takes a new key, with
+    /// fresh entropy: what is drawn then is new even where its state was copied unseen, as by the snapshot of a virtual
+    /// machine. A copy, by a fork, of a generator that was made from given entropy is refused.
     ///
     /// # Errors
     /// [`RingError::Forked`]; [`RingError::Randomness`] if the operating system gives none.
@@ -105,9 +107,10 @@ impl SecretRng {
         Err(RingError::Forked { owner, process: Process::current().id() })
     }
 
-    /// Refuses to go on with an operation in a child that was forked within it. The parent has what was drawn before, and the child draws anew: both would
-    /// use one seed, or one mask, with errors of their own, and the mean of many errors is none. So what draws looks here before anything leaves that
-    /// was drawn, and again after a caller's code has run.
+    /// Refuses to go on with an operation in a child that was forked within it. The parent has what was drawn before,
+    /// and the child draws anew: both would use one seed, or one mask, with errors of their own, and the mean of many
+    /// errors is none. So what draws looks here before anything leaves that was drawn, and again after a caller's code
+    /// has run.
     ///
     /// # Errors
     /// [`RingError::Forked`].
@@ -283,7 +286,8 @@ mod tests {
         }
     }
 
-    /// Two copies that no sign tells apart, as two virtual machines of one snapshot have them: they draw the same until an operation begins.
+    /// Two copies that no sign tells apart, as two virtual machines of one snapshot have them: they draw the same until
+    /// an operation begins.
     #[cfg(feature = "std")]
     #[test]
     fn operations_begin_with_fresh_entropy() {

@@ -1,12 +1,14 @@
-//! Gaussian samples 32 at a time, a bit of all of them in one word: for machines of 32 bits without vectors, where a comparison of 64 bits is a chain of
-//! instructions for every sample.
+//! Gaussian samples 32 at a time, a bit of all of them in one word: for machines of 32 bits without vectors, where a
+//! comparison of 64 bits is a chain of instructions for every sample.
 //!
-//! Words `x` of 63 bits and a threshold `c` are compared from the lowest bit on: with `g` telling whether the bits below `i` of `x` are at least those of `c`,
-//! the bits up to `i` are if `x_i & g` where `c_i = 1`, and `x_i | g` where `c_i = 0`. That is one operation for a bit of 32 samples. The thresholds
-//! are constants, so what is left of them is the choice between the two operations. Those near `2^63` begin with a run of ones, whose conjunction they share.
+//! Words `x` of 63 bits and a threshold `c` are compared from the lowest bit on: with `g` telling whether the bits
+//! below `i` of `x` are at least those of `c`, the bits up to `i` are if `x_i & g` where `c_i = 1`, and `x_i | g` where
+//! `c_i = 0`. That is one operation for a bit of 32 samples. The thresholds are constants, so what is left of them is
+//! the choice between the two operations. Those near `2^63` begin with a run of ones, whose conjunction they share.
 //!
-//! With `t_k` telling whether `x` reaches threshold `k`, bit `j` of the number of thresholds reached is the sum modulo 2 of the `t_k` for which `2^j` divides
-//! `k + 1`: thresholds ascend, so if `m` are reached, there are `floor(m / 2^j)` of them.
+//! With `t_k` telling whether `x` reaches threshold `k`, bit `j` of the number of thresholds reached is the sum modulo
+//! 2 of the `t_k` for which `2^j` divides `k + 1`: thresholds ascend, so if `m` are reached, there are `floor(m / 2^j)`
+//! of them.
 //!
 //! Only the operations and, or, exclusive or and shifts by constants see a secret.
 
@@ -65,8 +67,8 @@ const fn leading_ones(threshold: u64) -> u32 {
     (threshold << (u64::BITS - BITS)).leading_ones()
 }
 
-/// Adds to the magnitudes, without a carry, the thresholds from `FIRST` on that are reached. `ones` is the conjunction of the highest planes, as many as threshold
-/// `FIRST - GROUP` begins with ones; it becomes that for `FIRST`.
+/// Adds to the magnitudes, without a carry, the thresholds from `FIRST` on that are reached. `ones` is the conjunction
+/// of the highest planes, as many as threshold `FIRST - GROUP` begins with ones; it becomes that for `FIRST`.
 #[inline(never)]
 fn reach<const FIRST: usize>(planes: &[u32; 64], ones: &mut u32, magnitudes: &mut [u32; MAGNITUDE_BITS]) {
     let shared = const { leading_ones(CUMULATIVE[FIRST]) };

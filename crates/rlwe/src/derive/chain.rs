@@ -4,12 +4,12 @@ use keywright_ring::ntt_primes;
 
 use crate::{KeyElement, KeySpec, Parameters, ParametersLiteral, RlweError};
 
-/// The primes that master keys live over: those of the parameters that keys are derived for, all of which a derived key is
-/// decomposed by, and *extra* primes `P'`, which master keys divide by.
+/// The primes that master keys live over: those of the parameters that keys are derived for, all of which a derived key
+/// is decomposed by, and *extra* primes `P'`, which master keys divide by.
 ///
-/// The chain numbers the special primes first: index `j < k` is special prime `p_j`, index `k + i` is `q_i`, and `k + L + 1`
-/// on are the extra primes. So the primes of any key at level `l` are among the first `k + l + 1`, and a master key for lower
-/// levels is one at a lower level of the chain.
+/// The chain numbers the special primes first: index `j < k` is special prime `p_j`, index `k + i` is `q_i`, and
+/// `k + L + 1` on are the extra primes. So the primes of any key at level `l` are among the first `k + l + 1`, and a
+/// master key for lower levels is one at a lower level of the chain.
 #[derive(Debug, Clone)]
 pub struct MasterParameters {
     evaluation: Parameters,
@@ -30,8 +30,9 @@ impl MasterParameters {
     /// The chain of these extra primes.
     ///
     /// # Errors
-    /// [`RlweError::Count`] for no extra primes or more than [`MAX_EXTRA_PRIMES`], or more primes than parameters can have; [`RlweError::Ring`] for one that is no
-    /// prime of this ring or is there already; [`RlweError::Insecure`] if the primes of the parameters alone are above the bound.
+    /// [`RlweError::Count`] for no extra primes or more than [`MAX_EXTRA_PRIMES`], or more primes than parameters can
+    /// have; [`RlweError::Ring`] for one that is no prime of this ring or is there already; [`RlweError::Insecure`] if
+    /// the primes of the parameters alone are above the bound.
     pub fn new(evaluation: &Parameters, extra: Vec<u64>) -> Result<Self, RlweError> {
         require_count(extra.len())?;
         let literal = evaluation.literal();
@@ -96,10 +97,12 @@ impl MasterParameters {
         spec.primes().map(|prime| self.chain_index(prime)).max().unwrap_or(0)
     }
 
-    /// The master key for keys up to `level`, over the chain, with so many special primes: extra primes before dropped ciphertext primes.
+    /// The master key for keys up to `level`, over the chain, with so many special primes: extra primes before dropped
+    /// ciphertext primes.
     ///
     /// # Errors
-    /// [`RlweError::Level`]; [`RlweError::Count`] for no special primes or more than there are; what [`KeySpec::validate`] says.
+    /// [`RlweError::Level`]; [`RlweError::Count`] for no special primes or more than there are; what
+    /// [`KeySpec::validate`] says.
     pub fn spec_of(
         &self,
         galois: u64,
@@ -118,7 +121,8 @@ impl MasterParameters {
         Ok(spec)
     }
 
-    /// The master key of fewest bytes for keys up to `level`: [`Self::spec_of`] among all numbers of special primes that are secure.
+    /// The master key of fewest bytes for keys up to `level`: [`Self::spec_of`] among all numbers of special primes
+    /// that are secure.
     ///
     /// # Errors
     /// [`RlweError::Level`]; what [`KeySpec::validate`] says if no number is legal.

@@ -8,8 +8,8 @@ use crate::{
     EvaluationKeys, KeyElement, KeyGenerator, KeySpec, RlweError, SecretKey, StoredKey, SwitchingKey,
 };
 
-/// The master keys of one client: switching keys over [`MasterParameters::chain`], of which a server makes all Galois keys that
-/// it needs, as often as it likes.
+/// The master keys of one client: switching keys over [`MasterParameters::chain`], of which a server makes all Galois
+/// keys that it needs, as often as it likes.
 #[derive(Debug, Clone)]
 pub struct MasterKeys {
     parameters: MasterParameters,
@@ -43,8 +43,8 @@ impl MasterKeys {
     /// Makes the master keys that are described, over the chain.
     ///
     /// # Errors
-    /// [`RlweError::MixedParameters`] for the secret of other parameters; what [`KeySpec::validate`] says of a spec, security at the
-    /// modulus of the master key included; [`RlweError::NotGalois`].
+    /// [`RlweError::MixedParameters`] for the secret of other parameters; what [`KeySpec::validate`] says of a spec,
+    /// security at the modulus of the master key included; [`RlweError::NotGalois`].
     pub fn generate_specs(
         &mut self,
         secret: &SecretKey,

@@ -8,7 +8,8 @@ use crate::{KeyLayout, RlweError, SwitchingKey};
 
 /// The keys of a plan for a [`crate::residency::KeyStore`]: derived when they are needed, forgotten, and derived again.
 ///
-/// The master keys are held all the time. Keys on the way to others are so for as long as a batch is made, beside the store's bytes.
+/// The master keys are held all the time. Keys on the way to others are so for as long as a batch is made, beside the
+/// store's bytes.
 pub struct DerivedKeys {
     plan: Arc<DerivationPlan>,
     layouts: Vec<Arc<KeyLayout>>,

@@ -75,13 +75,15 @@ impl<'s> KeyGenerator<'s> {
         self.secret.ring_like(self.parameters().ring_named(spec.subring)?)
     }
 
-    /// The two ephemeral keys, of sparse-secret encapsulation (Bossuat, Troncoso-Pastoriza and Hubaux, ePrint 2022/024): to an
-    /// ephemeral secret of the weight that the specs name, and back. The ephemeral secret is sampled here and wiped on
-    /// return: only these keys depend on it, so only the modulus of the first one has to be safe for a sparse secret.
+    /// The two ephemeral keys, of sparse-secret encapsulation (Bossuat, Troncoso-Pastoriza and Hubaux, ePrint
+    /// 2022/024): to an ephemeral secret of the weight that the specs name, and back. The ephemeral secret is sampled
+    /// here and wiped on return: only these keys depend on it, so only the modulus of the first one has to be safe for
+    /// a sparse secret.
     ///
     /// # Errors
     /// [`RlweError::EphemeralSecret`] unless the elements are [`KeyElement::DenseToSparse`] and
-    /// [`KeyElement::SparseToDense`] of one weight, and the rings the same; what [`KeySpec::validate`] says; [`RlweError::Ring`] for a weight above `N`.
+    /// [`KeyElement::SparseToDense`] of one weight, and the rings the same; what [`KeySpec::validate`] says;
+    /// [`RlweError::Ring`] for a weight above `N`.
     pub fn ephemeral_keys(
         &mut self,
         to_sparse: &KeySpec,

@@ -19,8 +19,8 @@ impl KeySource for Unmade {
 }
 
 impl EvaluationKeys {
-    /// A set that knows its keys and has none of them: how they would be used, and what errors they would add, is known before any is made.
-    /// Whatever computes with one fails.
+    /// A set that knows its keys and has none of them: how they would be used, and what errors they would add, is known
+    /// before any is made. Whatever computes with one fails.
     ///
     /// # Errors
     /// What [`KeySpec::validate`] says of a spec, and what [`Self::insert`] says of the key.

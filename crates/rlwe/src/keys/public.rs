@@ -26,9 +26,9 @@ impl PublicKey {
         Self::from_seed(secret, rng.public_seed(), rng)
     }
 
-    /// The public key `(-a s + e, a)` whose uniform half is expanded from a given seed. Several parties that agree on the seed
-    /// add their first halves to the public key of the sum of their secrets. A secret must meet a seed once: two keys of one
-    /// seed differ by errors alone.
+    /// The public key `(-a s + e, a)` whose uniform half is expanded from a given seed. Several parties that agree on
+    /// the seed add their first halves to the public key of the sum of their secrets. A secret must meet a seed once:
+    /// two keys of one seed differ by errors alone.
     pub fn from_seed(secret: &SecretKey, seed: Seed, rng: &mut sampling::SecretRng) -> Self {
         let parameters = secret.parameters();
         let (ring, n) = (parameters.ring(), parameters.n());

@@ -7,7 +7,8 @@ use zeroize::Zeroizing;
 use crate::{Parameters, SecretKey};
 
 impl SecretKey {
-    /// Part `part` of this secret `s = sum_i X^i s_i(Y)`, `Y = X^k`, in the smaller ring of `Y`: `s_0`, or `Y s_{k - part}`.
+    /// Part `part` of this secret `s = sum_i X^i s_i(Y)`, `Y = X^k`, in the smaller ring of `Y`: `s_0`, or
+    /// `Y s_{k - part}`.
     pub(super) fn part_in(&self, ring: &Parameters, part: usize) -> Self {
         let (n, k) = (ring.n(), self.parameters().n() / ring.n());
         let (s, mut out) = (self.coefficients(), Zeroizing::new(Vec::with_capacity(n)));

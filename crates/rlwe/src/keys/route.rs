@@ -1,8 +1,9 @@
 //! How the automorphisms of a program are made from the keys there are.
 //!
-//! A *group* is a ciphertext at a level with every automorphism that is needed of it. Its *route* is a tree of hops: each is one key
-//! switch, from the ciphertext or from what an earlier hop has made. Hops from one place whose keys have one shape share its
-//! decomposition. Automorphisms multiply: the key of the hop from `X -> X^g` to `X -> X^h` is that of `h g^-1 mod 2N`.
+//! A *group* is a ciphertext at a level with every automorphism that is needed of it. Its *route* is a tree of hops:
+//! each is one key switch, from the ciphertext or from what an earlier hop has made. Hops from one place whose keys
+//! have one shape share its decomposition. Automorphisms multiply: the key of the hop from `X -> X^g` to `X -> X^h` is
+//! that of `h g^-1 mod 2N`.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
@@ -35,7 +36,8 @@ pub struct Route {
 /// The ring, level and targets of a group.
 type Group = (Option<u32>, usize, BTreeSet<u64>);
 
-/// The routes of a program, and the keys of its relinearizations by level, of every ring apart. Immutable, cheap to share.
+/// The routes of a program, and the keys of its relinearizations by level, of every ring apart. Immutable, cheap to
+/// share.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KeyRoutes {
     groups: BTreeMap<Group, Arc<[Hop]>>,
@@ -43,11 +45,12 @@ pub struct KeyRoutes {
 }
 
 impl KeyRoutes {
-    /// Checks routes. Groups of one level and the same targets have one route: a program is planned with equal groups merged.
+    /// Checks routes. Groups of one level and the same targets have one route: a program is planned with equal groups
+    /// merged.
     ///
     /// # Errors
-    /// [`RlweError::Route`] for what is no tree of hops over the group's targets, a key of another element or below the level, or two
-    /// routes for one group.
+    /// [`RlweError::Route`] for what is no tree of hops over the group's targets, a key of another element or below the
+    /// level, or two routes for one group.
     pub fn new(
         parameters: &Parameters,
         routes: impl IntoIterator<Item = Route>,
@@ -77,8 +80,8 @@ impl KeyRoutes {
         Ok(out)
     }
 
-    /// The hops of a group: its own, or, if it has no route of its own, those of the smallest group of the level that contains its targets,
-    /// without those that lead to none of them.
+    /// The hops of a group: its own, or, if it has no route of its own, those of the smallest group of the level that
+    /// contains its targets, without those that lead to none of them.
     pub(crate) fn hops(
         &self,
         subring: Option<u32>,

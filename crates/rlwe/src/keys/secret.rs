@@ -30,9 +30,9 @@ impl SecretDistribution {
 }
 
 impl SecretDistribution {
-    /// Hamming weights of secrets in a ring of degree `n`. Those of uniform ternary secrets are binomial with mean `2n/3` and
-    /// variance `2n/9`; they are outside ten deviations with a probability below `2^-70` (summed exactly for `2^10` and `2^16`), so that what is outside
-    /// was not sampled.
+    /// Hamming weights of secrets in a ring of degree `n`. Those of uniform ternary secrets are binomial with mean
+    /// `2n/3` and variance `2n/9`; they are outside ten deviations with a probability below `2^-70` (summed exactly for
+    /// `2^10` and `2^16`), so that what is outside was not sampled.
     pub fn weights(self, n: usize) -> RangeInclusive<usize> {
         match self {
             Self::Sparse { weight } => weight..=weight,
@@ -68,8 +68,8 @@ impl SecretKey {
     /// Samples a secret of the parameters' distribution, then those of the subrings.
     ///
     /// # Errors
-    /// [`RlweError::Ring`] for a Hamming weight above `N`, which [`Parameters`] already refuse, and for a generator of given entropy in a
-    /// forked child.
+    /// [`RlweError::Ring`] for a Hamming weight above `N`, which [`Parameters`] already refuse, and for a generator of
+    /// given entropy in a forked child.
     pub fn sample(parameters: &Parameters, rng: &mut sampling::SecretRng) -> Result<Self, RlweError> {
         let mut secret = Self::sample_from(parameters, parameters.secret(), rng)?;
         secret.subrings =
@@ -101,11 +101,12 @@ impl SecretKey {
         Ok(Self::from_coefficients(parameters, coefficients))
     }
 
-    /// A secret from the ternary coefficients of all its rings, as stored in a file: first its own, then those of the subrings in order.
+    /// A secret from the ternary coefficients of all its rings, as stored in a file: first its own, then those of the
+    /// subrings in order.
     ///
     /// # Errors
-    /// [`RlweError::Count`] if there are not as many lists as rings, their number is not the degree, a coefficient is not in `{-1, 0, 1}`, or their Hamming weight is none that
-    /// [`SecretDistribution::weights`] allows.
+    /// [`RlweError::Count`] if there are not as many lists as rings, their number is not the degree, a coefficient is
+    /// not in `{-1, 0, 1}`, or their Hamming weight is none that [`SecretDistribution::weights`] allows.
     pub fn from_ternary(parameters: &Parameters, rings: Vec<Zeroizing<Vec<i64>>>) -> Result<Self, RlweError> {
         let wanted = parameters.subrings().len() + 1;
         let (count, mut rings) = (rings.len(), rings.into_iter());

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use crate::{KeyGenerator, KeySpec, RlweError, SecretKey, SwitchingKey};
 
-/// The keys of a list, made one by one in its order by a generator that is lent for each: for owners that cannot hold a borrow between
-/// them, as behind a foreign interface. [`KeyGenerator::switching_keys`] is the same as an iterator.
+/// The keys of a list, made one by one in its order by a generator that is lent for each: for owners that cannot hold a
+/// borrow between them, as behind a foreign interface. [`KeyGenerator::switching_keys`] is the same as an iterator.
 ///
 /// Ephemeral keys may stand anywhere in the list: all of one weight are made with one ephemeral secret, which is
 /// sampled with the first of them and wiped when the sequence is dropped.
@@ -21,8 +21,8 @@ impl KeySequence {
     /// The keys of a list.
     ///
     /// # Errors
-    /// [`RlweError::EphemeralSecret`] if there is no key to the ephemeral secret of a weight, none back, or one of them twice: a second one
-    /// would belong to another secret.
+    /// [`RlweError::EphemeralSecret`] if there is no key to the ephemeral secret of a weight, none back, or one of them
+    /// twice: a second one would belong to another secret.
     pub fn new(specs: &[KeySpec]) -> Result<Self, RlweError> {
         for spec in specs {
             if spec.element.ephemeral_weight().is_none() {

@@ -35,8 +35,8 @@ pub struct ServedHop {
     pub found: KeyUse,
 }
 
-/// The switching keys a server holds: any number per element, with or without routes that say how a program is to use them. Those of
-/// subrings are sets of their own within it.
+/// The switching keys a server holds: any number per element, with or without routes that say how a program is to use
+/// them. Those of subrings are sets of their own within it.
 #[derive(Debug, Clone)]
 pub struct EvaluationKeys {
     parameters: Parameters,
@@ -74,8 +74,8 @@ impl EvaluationKeys {
         Self { coalescing: false, subrings, ..self }
     }
 
-    /// The same keys, used as a plan says: every automorphism is made by its route, every relinearization with the key of its level.
-    /// Keys to and from ephemeral secrets are used as without.
+    /// The same keys, used as a plan says: every automorphism is made by its route, every relinearization with the key
+    /// of its level. Keys to and from ephemeral secrets are used as without.
     ///
     /// # Errors
     /// [`RlweError::MissingKey`] for a key of the routes that the set lacks.
@@ -216,12 +216,12 @@ impl EvaluationKeys {
         keys.find(|key| key.spec() == spec).ok_or_else(|| self.missing(spec.element, spec.level))
     }
 
-    /// The cheapest way to switch `element` at `level`: the one of [`Self::uses`] with the least [`crate::SwitchLayout::rank`]. With routes a
-    /// relinearization is done with the key of its level.
+    /// The cheapest way to switch `element` at `level`: the one of [`Self::uses`] with the least
+    /// [`crate::SwitchLayout::rank`]. With routes a relinearization is done with the key of its level.
     ///
     /// # Errors
-    /// [`RlweError::MissingKey`] naming element, rotation and level, and the nearest keys there are; [`RlweError::NotPlanned`] for a
-    /// relinearization that the routes do not know.
+    /// [`RlweError::MissingKey`] naming element, rotation and level, and the nearest keys there are;
+    /// [`RlweError::NotPlanned`] for a relinearization that the routes do not know.
     pub fn best(&self, element: KeyElement, level: usize, rescale: bool) -> Result<KeyUse, RlweError> {
         if let (Some(routes), KeyElement::Relinearization) = (&self.routes, element) {
             let Some(spec) = routes.relinearization(self.parameters.as_subring(), level) else {
@@ -235,10 +235,12 @@ impl EvaluationKeys {
             .ok_or_else(|| self.missing(element, level))
     }
 
-    /// The key switches that make the images of a ciphertext at `level` under `X -> X^g` for each of the elements `g`: those of its
-    /// route, or one for each where there are no routes. 1 needs none and is left out. Every parent is 1 or a child before it.
+    /// The key switches that make the images of a ciphertext at `level` under `X -> X^g` for each of the elements `g`:
+    /// those of its route, or one for each where there are no routes. 1 needs none and is left out. Every parent is 1
+    /// or a child before it.
     ///
-    /// Keys are used in the way of least [`crate::SwitchLayout::rank`], of those that divide by the primes `removed` if a key has any.
+    /// Keys are used in the way of least [`crate::SwitchLayout::rank`], of those that divide by the primes `removed` if
+    /// a key has any.
     ///
     /// # Errors
     /// [`RlweError::MissingKey`]; [`RlweError::NotPlanned`] if the routes have none for these elements together;
@@ -276,8 +278,8 @@ impl EvaluationKeys {
             .collect()
     }
 
-    /// The uses of the keys by which ciphertexts of the larger ring of degree `2^from` come into this set's, part by part: of all ways that
-    /// have one decomposition for every part, the cheapest.
+    /// The uses of the keys by which ciphertexts of the larger ring of degree `2^from` come into this set's, part by
+    /// part: of all ways that have one decomposition for every part, the cheapest.
     ///
     /// # Errors
     /// [`RlweError::MissingKey`] for a part without a key at the level, or without one of the shape of the others;

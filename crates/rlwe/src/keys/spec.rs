@@ -30,22 +30,23 @@ pub enum KeyElement {
         /// `g`.
         galois: u64,
     },
-    /// One of the `k` keys by which ciphertexts of a larger ring come into the key's: from a part of the larger ring's secret `s` to the
-    /// secret of the key's ring. With `s = sum_i X^i s_i(Y)`, `Y = X^k`, part 0 is `s_0` and part `j` is `Y s_{k-j}`: see
-    /// [`mod@crate::switch::ring_down`].
+    /// One of the `k` keys by which ciphertexts of a larger ring come into the key's: from a part of the larger ring's
+    /// secret `s` to the secret of the key's ring. With `s = sum_i X^i s_i(Y)`, `Y = X^k`, part 0 is `s_0` and part `j`
+    /// is `Y s_{k-j}`: see [`mod@crate::switch::ring_down`].
     RingDown {
         /// `log2` of the degree of the larger ring.
         from: u32,
         /// `j`.
         part: usize,
     },
-    /// From `s'(X^k)`, with `s'` the secret of a smaller ring, to the secret of the key's ring: see [`mod@crate::switch::ring_up`].
+    /// From `s'(X^k)`, with `s'` the secret of a smaller ring, to the secret of the key's ring: see
+    /// [`mod@crate::switch::ring_up`].
     RingUp {
         /// `log2` of the degree of the smaller ring.
         from: u32,
     },
-    /// From `s'(X^k)` to an ephemeral ternary secret of this Hamming weight: what [`Self::DenseToSparse`] is for a ciphertext of a smaller
-    /// ring.
+    /// From `s'(X^k)` to an ephemeral ternary secret of this Hamming weight: what [`Self::DenseToSparse`] is for a
+    /// ciphertext of a smaller ring.
     RingUpToSparse {
         /// `log2` of the degree of the smaller ring.
         from: u32,
@@ -85,8 +86,8 @@ impl KeyElement {
         }
     }
 
-    /// The elements of the keys by which ciphertexts of the ring of degree `2^from` come into that of `2^to`, part by part; none unless
-    /// that is smaller.
+    /// The elements of the keys by which ciphertexts of the ring of degree `2^from` come into that of `2^to`, part by
+    /// part; none unless that is smaller.
     pub fn ring_down(from: u32, to: u32) -> impl Iterator<Item = Self> {
         let parts = if from > to && from <= MAX_LOG_N { 1 << (from - to) } else { 0 };
         (0..parts).map(move |part| Self::RingDown { from, part })
@@ -151,15 +152,15 @@ pub struct KeySpec {
     pub special: Vec<usize>,
     /// Whether the uniform half is a 32-byte seed, expanded where it is used.
     pub seeded: bool,
-    /// The ring that it is a key of: `None` for that of the parameters, or `log2` of the degree of one of their subrings. Levels and
-    /// indices of primes are those of that ring.
+    /// The ring that it is a key of: `None` for that of the parameters, or `log2` of the degree of one of their
+    /// subrings. Levels and indices of primes are those of that ring.
     pub subring: Option<u32>,
 }
 
 impl KeySpec {
-    /// A key at `level` with digits of at most `alpha` primes, and as many of the parameters' special primes as make the
-    /// fewest transforms: more of them allow fuller digits, fewer of them are fewer targets. All of them, if no number
-    /// is legal: [`KeySpec::validate`] then says why.
+    /// A key at `level` with digits of at most `alpha` primes, and as many of the parameters' special primes as make
+    /// the fewest transforms: more of them allow fuller digits, fewer of them are fewer targets. All of them, if no
+    /// number is legal: [`KeySpec::validate`] then says why.
     pub fn new(
         parameters: &Parameters,
         element: KeyElement,
@@ -183,8 +184,8 @@ impl KeySpec {
             .map_or_else(|| spec(all.len()), |(_, best)| best)
     }
 
-    /// The alpha whose key at `level`, made by [`KeySpec::new`], is legal and makes the fewest transforms; the smallest of
-    /// several. 1 if none is legal: [`KeySpec::validate`] then says why.
+    /// The alpha whose key at `level`, made by [`KeySpec::new`], is legal and makes the fewest transforms; the smallest
+    /// of several. 1 if none is legal: [`KeySpec::validate`] then says why.
     pub fn best_alpha(parameters: &Parameters, level: usize) -> usize {
         (1..=level.min(parameters.max_level()) + 1)
             .filter_map(|alpha| {
@@ -220,8 +221,9 @@ impl KeySpec {
     ///
     /// # Errors
     /// [`RlweError::Ring`] for a Galois element that is even or above `2N`, [`RlweError::Level`], [`RlweError::Count`],
-    /// [`RlweError::SpecialPrime`], [`RlweError::SpecialTooSmall`], [`RlweError::Insecure`], [`RlweError::NoBound`]; [`RlweError::NoRing`] for
-    /// a key of a ring that the parameters do not have, [`RlweError::RingSwitch`] for one between rings that cannot be.
+    /// [`RlweError::SpecialPrime`], [`RlweError::SpecialTooSmall`], [`RlweError::Insecure`], [`RlweError::NoBound`];
+    /// [`RlweError::NoRing`] for a key of a ring that the parameters do not have, [`RlweError::RingSwitch`] for one
+    /// between rings that cannot be.
     pub fn validate(&self, parameters: &Parameters) -> Result<Vec<Range<usize>>, RlweError> {
         let parameters = parameters.ring_named(self.subring)?;
         self.require_rings(parameters)?;
@@ -265,8 +267,8 @@ impl KeySpec {
         Ok(digits)
     }
 
-    /// Refuses a switch between rings of which one is not larger than the other, in the direction of the element. That the other ring is
-    /// there is found when the key is made: who uses it needs no more than the key.
+    /// Refuses a switch between rings of which one is not larger than the other, in the direction of the element. That
+    /// the other ring is there is found when the key is made: who uses it needs no more than the key.
     fn require_rings(&self, ring: &Parameters) -> Result<(), RlweError> {
         let (element, log_n) = (self.element, ring.log_n());
         let refuse = |reason| Err(RlweError::RingSwitch { element, log_n, reason });
@@ -286,7 +288,8 @@ impl KeySpec {
         }
     }
 
-    /// Distribution of the secret that the key switches to: what its security depends on. The parameters are those of the key's ring.
+    /// Distribution of the secret that the key switches to: what its security depends on. The parameters are those of
+    /// the key's ring.
     pub fn target_secret(&self, parameters: &Parameters) -> SecretDistribution {
         match self.element {
             KeyElement::DenseToSparse(weight) | KeyElement::RingUpToSparse { weight, .. } => {

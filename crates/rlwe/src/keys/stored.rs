@@ -43,8 +43,8 @@ impl KeyLayout {
 
 /// Where keys are that are not in memory all the time.
 pub trait KeySource: Send + Sync {
-    /// The keys at some places of the source, in memory for as long as the results are kept: those of a prefix of `places` that is not empty,
-    /// as many as can be had together. May wait for the first of them, and only for that.
+    /// The keys at some places of the source, in memory for as long as the results are kept: those of a prefix of
+    /// `places` that is not empty, as many as can be had together. May wait for the first of them, and only for that.
     ///
     /// # Errors
     /// [`RlweError::KeySource`] or [`RlweError::KeyMemory`], why it cannot be had.
@@ -113,7 +113,8 @@ impl StoredKey {
         &self.layout.digits
     }
 
-    /// The key itself. One of a source is read or made where it is not in memory, and may be dropped from there when the result is.
+    /// The key itself. One of a source is read or made where it is not in memory, and may be dropped from there when
+    /// the result is.
     ///
     /// # Errors
     /// Those of [`KeySource::load`].
@@ -124,8 +125,9 @@ impl StoredKey {
         }
     }
 
-    /// The keys of a prefix of `keys`, which is empty only if that is: as many as can be in memory together. Who needs all of them uses these,
-    /// drops them and asks for the others, so that no more memory is needed than one key takes, and nobody holds keys while waiting for more.
+    /// The keys of a prefix of `keys`, which is empty only if that is: as many as can be in memory together. Who needs
+    /// all of them uses these, drops them and asks for the others, so that no more memory is needed than one key takes,
+    /// and nobody holds keys while waiting for more.
     ///
     /// # Errors
     /// Those of [`KeySource::load`].

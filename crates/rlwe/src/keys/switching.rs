@@ -101,8 +101,8 @@ impl SwitchingKey {
         Self { layout: Arc::new(layout), ..self }
     }
 
-    /// Variance of one coefficient of the errors `e_j`: that of fresh Gaussians for a key that the owner of the secret made,
-    /// more for a derived one ([`crate::derive`]).
+    /// Variance of one coefficient of the errors `e_j`: that of fresh Gaussians for a key that the owner of the secret
+    /// made, more for a derived one ([`crate::derive`]).
     pub fn error_variance(&self) -> f64 {
         self.layout.error_variance
     }

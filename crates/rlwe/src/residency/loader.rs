@@ -12,11 +12,12 @@ pub trait KeyLoader: Send {
     /// What the keys are: one for each place.
     fn layouts(&self) -> &[Arc<KeyLayout>];
 
-    /// Makes the keys of some places, each once and given to `each` with its place as soon as it is there, in any order. `stop` is asked every
-    /// second or so: whether nobody wants the rest any more.
+    /// Makes the keys of some places, each once and given to `each` with its place as soon as it is there, in any
+    /// order. `stop` is asked every second or so: whether nobody wants the rest any more.
     ///
     /// # Errors
-    /// [`RlweError::KeySource`], why a key that was not given yet cannot be made; [`RlweError::Interrupted`] after `stop` said so.
+    /// [`RlweError::KeySource`], why a key that was not given yet cannot be made; [`RlweError::Interrupted`] after
+    /// `stop` said so.
     fn make(
         &mut self,
         places: &[usize],

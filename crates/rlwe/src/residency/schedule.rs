@@ -1,16 +1,16 @@
 //! Which keys are in memory: the one that is needed furthest in the future leaves first.
 //!
-//! A program is a cycle of *steps*, the keys of each being in use together in any order; a step whose keys do not fit together is cut into
-//! several ([`share`]). With keys of one size, evicting whatever is
-//! needed last of all makes the fewest loads there can be (Belady, *A study of replacement algorithms*, 1966). Loads ahead of time follow
-//! Cao, Felten, Karlin and Li (*A study of integrated prefetching and caching strategies*, 1995): always the key that is missing first, and
-//! never in the place of one that is needed before it.
+//! A program is a cycle of *steps*, the keys of each being in use together in any order; a step whose keys do not fit
+//! together is cut into several ([`share`]). With keys of one size, evicting whatever is needed last of all makes the
+//! fewest loads there can be (Belady, *A study of replacement algorithms*, 1966). Loads ahead of time follow Cao,
+//! Felten, Karlin and Li (*A study of integrated prefetching and caching strategies*, 1995): always the key that is
+//! missing first, and never in the place of one that is needed before it.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-/// How many of the first keys of an operation are in memory together: all if they fit, else those of half the budget, so that the next ones
-/// can be brought while these are in use; one at least.
+/// How many of the first keys of an operation are in memory together: all if they fit, else those of half the budget,
+/// so that the next ones can be brought while these are in use; one at least.
 pub(super) fn share(sizes: impl Iterator<Item = usize> + Clone, budget: usize) -> usize {
     let most = if sizes.clone().sum::<usize>() <= budget { budget } else { budget / 2 };
     let mut used = 0;
@@ -84,8 +84,8 @@ impl Residency {
         self.resident.contains(&key)
     }
 
-    /// Steps until a key is needed, counted from the current one: the program starts again at its end. Keys that are in no step are
-    /// needed after all others.
+    /// Steps until a key is needed, counted from the current one: the program starts again at its end. Keys that are in
+    /// no step are needed after all others.
     pub(super) fn distance(&self, key: usize) -> usize {
         let Some(steps) = self.needed.get(&key) else { return usize::MAX };
         match steps.get(steps.partition_point(|&step| step < self.position)) {
@@ -102,8 +102,8 @@ impl Residency {
         }
     }
 
-    /// Makes room for a key and counts it as resident; what has to leave for it. With `ahead` a key only leaves for one that is needed
-    /// before it. Nothing changes if there is no room.
+    /// Makes room for a key and counts it as resident; what has to leave for it. With `ahead` a key only leaves for one
+    /// that is needed before it. Nothing changes if there is no room.
     pub(super) fn admit(
         &mut self,
         key: usize,

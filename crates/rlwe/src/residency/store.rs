@@ -79,7 +79,8 @@ struct State {
 pub struct Turn<'s>(&'s Shared);
 
 impl Turn<'_> {
-    /// Ends the operation: asking for keys, and waiting for them, fails with [`RlweError::Interrupted`] until the turn is over.
+    /// Ends the operation: asking for keys, and waiting for them, fails with [`RlweError::Interrupted`] until the turn
+    /// is over.
     pub fn interrupt(&self) {
         self.0.lock().interrupted = true;
         self.0.changed.notify_all();
@@ -112,11 +113,12 @@ impl Drop for Lease {
 impl KeyStore {
     /// Begins to make keys for a program.
     ///
-    /// Args: `steps` are the keys that each step of the program uses; those that the loader lacks are left out. The program may be run any
-    /// number of times. `budget` is in bytes, and includes what the loader holds.
+    /// Args: `steps` are the keys that each step of the program uses; those that the loader lacks are left out. The
+    /// program may be run any number of times. `budget` is in bytes, and includes what the loader holds.
     ///
     /// # Errors
-    /// [`RlweError::KeyMemory`] for a budget that some key does not fit into; [`RlweError::Thread`] if no thread can be started.
+    /// [`RlweError::KeyMemory`] for a budget that some key does not fit into; [`RlweError::Thread`] if no thread can be
+    /// started.
     pub fn new(
         mut loader: impl KeyLoader + 'static,
         steps: &[Vec<KeySpec>],
@@ -191,8 +193,8 @@ impl KeyStore {
         Ok(self.shared.lock().statistics)
     }
 
-    /// Held by who runs one of several operations that share this store and the threads of a pool, taken outside of the pool: then none waits
-    /// for another. While it waits for those before it, `stop` is asked again and again.
+    /// Held by who runs one of several operations that share this store and the threads of a pool, taken outside of the
+    /// pool: then none waits for another. While it waits for those before it, `stop` is asked again and again.
     ///
     /// # Errors
     /// [`RlweError::Interrupted`] once `stop` says so; [`RlweError::Ring`] in a forked child.
@@ -404,8 +406,8 @@ impl Shared {
 }
 
 impl State {
-    /// Lends a key, which is asked for if it is not in memory; `false` if there is no room. With `ahead` nothing leaves for it that is needed
-    /// as soon.
+    /// Lends a key, which is asked for if it is not in memory; `false` if there is no room. With `ahead` nothing leaves
+    /// for it that is needed as soon.
     fn reserve(&mut self, place: usize, thread: ThreadId, ahead: bool) -> bool {
         if !self.residency.is_resident(place) {
             if !self.admit(place, ahead) {

@@ -8,7 +8,8 @@ use super::SwitchLayout;
 use super::plan::{PlanId, SwitchPlan, identify};
 use crate::{KeySpec, ModDown, Parameters, RlweError};
 
-/// Plans, automorphisms and monomials made so far. In a child that was forked while a list was locked, they are made each time.
+/// Plans, automorphisms and monomials made so far. In a child that was forked while a list was locked, they are made
+/// each time.
 #[derive(Default)]
 pub(crate) struct PlanCache {
     #[cfg(feature = "std")]
@@ -105,7 +106,8 @@ impl Parameters {
     /// The plan of a key of this spec for ciphertexts at `level`, with `coalesce` key rows per digit, rescaling or not.
     ///
     /// # Errors
-    /// [`RlweError::KeyUse`] if the key cannot be used so, with the reason; what [`KeySpec::validate`] says of the spec.
+    /// [`RlweError::KeyUse`] if the key cannot be used so, with the reason; what [`KeySpec::validate`] says of the
+    /// spec.
     pub fn switch_plan(
         &self,
         spec: &KeySpec,

@@ -1,10 +1,10 @@
 //! Coarser digits from the same key (coalescing, Belorgey et al., ePrint 2023/1328).
 //!
-//! At a level `l` below the key's, let `D` be the product of dropped primes that start at a digit boundary. `D c` modulo
-//! `Q D` is 0 modulo every dropped prime, so digits above `l` vanish. The sum of `r` adjacent rows has `g = 1` on their
-//! `r` digits together, and serves one digit that is `r` times as long. The steps of [`super::plan`] run with the input
-//! `D c`, the coarse digits, and the special modulus `P D`, which must not be below a coarse digit. Fewer transforms, same
-//! key.
+//! At a level `l` below the key's, let `D` be the product of dropped primes that start at a digit boundary. `D c`
+//! modulo `Q D` is 0 modulo every dropped prime, so digits above `l` vanish. The sum of `r` adjacent rows has `g = 1`
+//! on their `r` digits together, and serves one digit that is `r` times as long. The steps of [`super::plan`] run with
+//! the input `D c`, the coarse digits, and the special modulus `P D`, which must not be below a coarse digit. Fewer
+//! transforms, same key.
 //!
 //! Which numbers of rows are legal is the business of [`super::SwitchLayout::all`]; which of them is used, of
 //! [`crate::EvaluationKeys`], by [`super::SwitchLayout::rank`].

@@ -9,10 +9,10 @@ use crate::noise::exp2;
 
 /// What a key switch at a level computes with, whichever rows a key has.
 ///
-/// Ciphertexts of level `l` are modulo `Q = q_0 .. q_l`. The input is cut into digits; each is raised to the targets, the
-/// primes of `Q` and the removed ones, multiplied with the key rows that lie in it, and the sum is divided by the removed
-/// primes. Keys of different rows share a layout, and with it a decomposition: two rows of one prime serve the digit that one
-/// row of two primes serves.
+/// Ciphertexts of level `l` are modulo `Q = q_0 .. q_l`. The input is cut into digits; each is raised to the targets,
+/// the primes of `Q` and the removed ones, multiplied with the key rows that lie in it, and the sum is divided by the
+/// removed primes. Keys of different rows share a layout, and with it a decomposition: two rows of one prime serve the
+/// digit that one row of two primes serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwitchLayout {
     /// Level `l` of the ciphertext.
@@ -58,8 +58,8 @@ impl SwitchLayout {
         Self { level, digits, special: special.to_vec(), merged: Vec::new(), raises: true }
     }
 
-    /// Every use of a key at `level` that is legal, see [`super::coalescing`]: from one row a digit to all of them. None
-    /// above the key's level.
+    /// Every use of a key at `level` that is legal, see [`super::coalescing`]: from one row a digit to all of them.
+    /// None above the key's level.
     pub fn all<'k>(
         widths: &'k PrimeWidths,
         key_level: usize,
@@ -94,8 +94,8 @@ impl SwitchLayout {
             .collect()
     }
 
-    /// Variance that the errors of the rows of a key with these digits add, over `N V / 12` for errors of variance `V`: digit
-    /// `j` is uniform in `[-Q_j/2, Q_j/2]` and meets the errors of its `r_j` rows, `sum_j r_j Q_j^2 / (P D)^2`.
+    /// Variance that the errors of the rows of a key with these digits add, over `N V / 12` for errors of variance `V`:
+    /// digit `j` is uniform in `[-Q_j/2, Q_j/2]` and meets the errors of its `r_j` rows, `sum_j r_j Q_j^2 / (P D)^2`.
     pub fn relative_noise(&self, widths: &PrimeWidths, key_digits: &[Range<usize>]) -> f64 {
         let divisor = widths.log2_product(self.removed());
         let rows = self.digit_of_rows(key_digits);

@@ -8,10 +8,11 @@ use keywright_ring::{Buffer, Conversion, Evaluation, Modulus, Poly, Scaled, Shou
 use crate::Parameters;
 use crate::parallel::{for_each_item, groups};
 
-/// `x -> round(x / R)`, `R` the product of the removed primes, from the primes `0..kept` and the removed ones to `0..kept`.
+/// `x -> round(x / R)`, `R` the product of the removed primes, from the primes `0..kept` and the removed ones to
+/// `0..kept`.
 ///
-/// The remainder `r = x mod R`, centred, is converted to the kept primes, and `(x - r) R^-1` is the result: off from `x / R`
-/// by at most 1/2 in every coefficient (times `1 + 2^-12`, see [`keywright_ring::conversion`]).
+/// The remainder `r = x mod R`, centred, is converted to the kept primes, and `(x - r) R^-1` is the result: off from
+/// `x / R` by at most 1/2 in every coefficient (times `1 + 2^-12`, see [`keywright_ring::conversion`]).
 #[derive(Debug)]
 pub struct ModDown {
     /// Primes of the result: `0..kept`.
@@ -48,8 +49,8 @@ impl ModDown {
         parameters.ring().inverse_scaled(self.removed[i], limb, factor, out);
     }
 
-    /// The remainder, given by its scaled residues, modulo the kept primes from `first` on, transforms begun: to be ended by
-    /// [`keywright_ring::Ring::finish_limb`].
+    /// The remainder, given by its scaled residues, modulo the kept primes from `first` on, transforms begun: to be
+    /// ended by [`keywright_ring::Ring::finish_limb`].
     pub(super) fn begin(
         &self,
         parameters: &Parameters,

@@ -7,8 +7,8 @@ use keywright_ring::{Buffer, Conversion, Evaluation, Modulus, Poly};
 use crate::parallel::{for_each_item, groups};
 use crate::{Parameters, RlweError};
 
-/// The residues modulo `q_0 .. q_level` of the representative in `[-q_0/2, q_0/2]` of each coefficient, given modulo `q_0`:
-/// the first limb of `input`, which is kept bit for bit. The interval is `1 + 2^-14` times as long, see
+/// The residues modulo `q_0 .. q_level` of the representative in `[-q_0/2, q_0/2]` of each coefficient, given modulo
+/// `q_0`: the first limb of `input`, which is kept bit for bit. The interval is `1 + 2^-14` times as long, see
 /// [`keywright_ring::conversion`]: representatives near its ends may be either one.
 ///
 /// # Errors

@@ -36,7 +36,8 @@ impl Decomposed<'_> {
         keys.iter().filter_map(result).collect()
     }
 
-    /// [`Self::switch`] with keys of a set, as many at a time as can be in memory together: ModUp runs once for those of a time.
+    /// [`Self::switch`] with keys of a set, as many at a time as can be in memory together: ModUp runs once for those
+    /// of a time.
     ///
     /// # Errors
     /// As [`Self::rows_of`]; those of [`crate::KeySource::load`].
@@ -58,7 +59,8 @@ impl Decomposed<'_> {
         Ok(out)
     }
 
-    /// [`Self::switch`] into given limbs: `outs[i][2 k]` and `[2 k + 1]` are the halves of result `k` modulo kept prime `i`.
+    /// [`Self::switch`] into given limbs: `outs[i][2 k]` and `[2 k + 1]` are the halves of result `k` modulo kept prime
+    /// `i`.
     pub(crate) fn switch_into(
         &self,
         keys: &[(&SwitchingKey, Vec<usize>)],

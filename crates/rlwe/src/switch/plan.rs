@@ -2,13 +2,14 @@
 //!
 //! # Key switching
 //! Input: `c` modulo `Q = q_0 ... q_l`. A key with special modulus `P` and rows
-//! `(b_j, a_j) = (-a_j s + e_j + P g_j s', a_j)`, where `g_j` is 1 modulo the primes of digit `j` and 0 modulo the others.
+//! `(b_j, a_j) = (-a_j s + e_j + P g_j s', a_j)`, where `g_j` is 1 modulo the primes of digit `j` and 0 modulo the
+//! others.
 //!
 //! 1. *Decompose.* With `Q_j` the product of digit `j`, let `d_j` be the centred representative of `c mod Q_j`. Then
 //!    `sum_j d_j g_j = c (mod Q)`, and ModUp raises each `d_j` to all of `Q P` by exact basis conversion.
 //! 2. *Inner product.* `sum_j d_j (b_j, a_j)` modulo `Q P` is an encryption of `P c s'` with error `sum_j d_j e_j`.
-//! 3. *ModDown*: divide by `P`, rounding: `|d_j| <= Q_j / 2 (1 + eps)` and `P >= Q_j` make the error that remains comparable with
-//!    the rounding of the division, see [`crate::noise`].
+//! 3. *ModDown*: divide by `P`, rounding: `|d_j| <= Q_j / 2 (1 + eps)` and `P >= Q_j` make the error that remains
+//!    comparable with the rounding of the division, see [`crate::noise`].
 //!
 //! # Coarser digits from the same key
 //! At a level below the key's, adjacent rows are summed and serve one longer digit, for the input `D c` and the special
@@ -19,9 +20,10 @@
 //!
 //! # Raising the modulus
 //! A key from an ephemeral sparse secret ([`crate::KeyElement::SparseToDense`]) switches `c` given modulo `q_0` to
-//! `q_0 .. q_l`: with `d` the centred representative, `d` times its only row `(-a s + e + P s', a)` modulo `Q_l P` encrypts
-//! `P d s'` over the integers, not modulo `q_0`. With a Galois element ([`crate::KeyElement::SparseToDenseGalois`]) the automorphism
-//! follows, as after any switch: rotations of what is raised share `d`. One digit, because `|d| <= q_0 / 2` whatever `l`; so `P >= q_0` is enough.
+//! `q_0 .. q_l`: with `d` the centred representative, `d` times its only row `(-a s + e + P s', a)` modulo `Q_l P`
+//! encrypts `P d s'` over the integers, not modulo `q_0`. With a Galois element
+//! ([`crate::KeyElement::SparseToDenseGalois`]) the automorphism follows, as after any switch: rotations of what is
+//! raised share `d`. One digit, because `|d| <= q_0 / 2` whatever `l`; so `P >= q_0` is enough.
 
 use alloc::vec::Vec;
 

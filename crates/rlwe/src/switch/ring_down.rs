@@ -1,20 +1,23 @@
 //! The way down: from a ring to a smaller one.
 //!
-//! Let `Y = X^k`, `k = N / n`, and `(c_0, c_1)` a ciphertext under `s` in the ring of `X`. Every polynomial is `c = sum_j X^j c_j(Y)` with
-//! `k` components in the ring of `Y`. A message in that ring is its own component 0, and that of what decrypts to it is
+//! Let `Y = X^k`, `k = N / n`, and `(c_0, c_1)` a ciphertext under `s` in the ring of `X`. Every polynomial is
+//! `c = sum_j X^j c_j(Y)` with `k` components in the ring of `Y`. A message in that ring is its own component 0, and
+//! that of what decrypts to it is
 //!
 //! ```text
 //! (c_0 + c_1 s)_0 = (c_0)_0 + (c_1)_0 s_0 + sum_{j = 1}^{k - 1} (c_1)_j Y s_{k - j}
 //! ```
 //!
-//! So `k` keys in the small ring, from `s_0` and from each `Y s_{k - j}` to one secret ([`crate::KeyElement::RingDown`]), make a ciphertext
-//! of the small ring: the `k` inner products are summed, and divided once. Errors outside of component 0 are left behind. The work is that
-//! of `k` switches in the small ring with one division.
+//! So `k` keys in the small ring, from `s_0` and from each `Y s_{k - j}` to one secret
+//! ([`crate::KeyElement::RingDown`]), make a ciphertext of the small ring: the `k` inner products are summed, and
+//! divided once. Errors outside of component 0 are left behind. The work is that of `k` switches in the small ring with
+//! one division.
 //!
 //! # Components of evaluations
-//! Limb entry `i` of `c` is its value at `x_i = psi^(2 brv(i) + 1)`, and `x_i^k` is the same for the `k` entries from `k floor(i / k)` on:
-//! `psi^k` is the root of the small ring, and the lowest bits of `i` are the highest of `brv(i)`. The mean of these `k` entries is
-//! component 0 at `x_i^k`, because the powers `x_i^j`, `0 < j < k`, sum to zero over them. Component `j` is component 0 of `X^-j c`.
+//! Limb entry `i` of `c` is its value at `x_i = psi^(2 brv(i) + 1)`, and `x_i^k` is the same for the `k` entries from
+//! `k floor(i / k)` on: `psi^k` is the root of the small ring, and the lowest bits of `i` are the highest of `brv(i)`.
+//! The mean of these `k` entries is component 0 at `x_i^k`, because the powers `x_i^j`, `0 < j < k`, sum to zero over
+//! them. Component `j` is component 0 of `X^-j c`.
 
 use alloc::vec::Vec;
 
@@ -95,8 +98,8 @@ impl Decomposed<'_> {
     }
 }
 
-/// A ciphertext of the ring `from` as one of the smaller ring `to` of the same primes, whose message is component 0 of the input's. `uses`
-/// are those of the keys of all parts, in order ([`crate::EvaluationKeys::ring_down`]).
+/// A ciphertext of the ring `from` as one of the smaller ring `to` of the same primes, whose message is component 0 of
+/// the input's. `uses` are those of the keys of all parts, in order ([`crate::EvaluationKeys::ring_down`]).
 ///
 /// # Errors
 /// [`RlweError::Level`] for an input at another level than that of the uses; as [`Decomposed::rows_of`] and

@@ -1,9 +1,9 @@
 //! The way up: from a ring to a larger one.
 //!
-//! A ciphertext `(c_0(Y), c_1(Y))` under `s'(Y)` in the ring of degree `n` is one of the ring of degree `N` with `Y = X^k`: `c_0(X^k)` and
-//! `c_1(X^k)` under `s'(X^k)`, of the message `m(X^k)`. A value at `x` is that at `x^k`, so that in evaluation form every entry stands `k`
-//! times ([`mod@super::ring_down`]). A key of the large ring from `s'(X^k)` ([`crate::KeyElement::RingUp`],
-//! [`crate::KeyElement::RingUpToSparse`]) does the rest: one ordinary switch.
+//! A ciphertext `(c_0(Y), c_1(Y))` under `s'(Y)` in the ring of degree `n` is one of the ring of degree `N` with
+//! `Y = X^k`: `c_0(X^k)` and `c_1(X^k)` under `s'(X^k)`, of the message `m(X^k)`. A value at `x` is that at `x^k`, so
+//! that in evaluation form every entry stands `k` times ([`mod@super::ring_down`]). A key of the large ring from
+//! `s'(X^k)` ([`crate::KeyElement::RingUp`], [`crate::KeyElement::RingUpToSparse`]) does the rest: one ordinary switch.
 
 use keywright_ring::{Evaluation, Poly};
 
@@ -22,8 +22,8 @@ fn embedded(to: &Parameters, poly: &Poly<Evaluation>) -> Poly<Evaluation> {
     out
 }
 
-/// A ciphertext of a smaller ring as one of the ring `to` of the same primes, under the secret that the key leads to. Its message is
-/// `m(X^k)`.
+/// A ciphertext of a smaller ring as one of the ring `to` of the same primes, under the secret that the key leads to.
+/// Its message is `m(X^k)`.
 ///
 /// # Errors
 /// [`RlweError::Level`] for an input at another level than that of the use; as [`Decomposed::rows_of`] and

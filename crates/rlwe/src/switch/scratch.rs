@@ -1,12 +1,13 @@
-//! Memory that key switches take while they run, in limbs of `N` words, from counts of primes alone. It is what the code beside it allocates:
-//! tests compare the two.
+//! Memory that key switches take while they run, in limbs of `N` words, from counts of primes alone. It is what the
+//! code beside it allocates: tests compare the two.
 
 use super::SwitchLayout;
 use super::coalescing::used_rows;
 use crate::parallel::run_length;
 use crate::{KeySpec, Parameters, RlweError};
 
-/// Most limbs of scratch that `threads` threads hold at a time: `runs` tasks of `targets` primes in all, each of `per_prime` limbs for every prime and `per_task` beside.
+/// Most limbs of scratch that `threads` threads hold at a time: `runs` tasks of `targets` primes in all, each of
+/// `per_prime` limbs for every prime and `per_task` beside.
 fn tasks(targets: usize, per_prime: usize, per_task: usize, threads: usize) -> usize {
     let length = run_length(targets, threads);
     threads.min(targets.div_ceil(length.max(1))) * (length * per_prime + per_task)
@@ -26,8 +27,8 @@ impl SwitchLayout {
         (self.input_level() + 1) * if self.merged.is_empty() { 1 } else { 2 }
     }
 
-    /// Limbs that the decomposition of a polynomial and its switches with `keys` keys at once hold, their results among them; with a rescaling
-    /// they have a prime less.
+    /// Limbs that the decomposition of a polynomial and its switches with `keys` keys at once hold, their results among
+    /// them; with a rescaling they have a prime less.
     pub fn switch_limbs(&self, keys: usize, rescale: bool, threads: usize) -> usize {
         let (digits, halves, last) = (self.digits.len(), 2 * keys, usize::from(rescale));
         let (kept, removed) = (self.level + 1 - last, self.removed().count() + last);

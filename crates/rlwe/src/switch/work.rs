@@ -9,9 +9,9 @@
 //! | ModDown of a half | `k` | `l + 1` | `k (l + 1)` | | `l + 1` |
 //! | the permutation of a half | | | | | `l + 1` |
 //!
-//! Rotations of one ciphertext share the decomposition. The steps of a linear transform do not divide as other switches do:
-//! a baby step leaves ModDown to the transform and visits `2 t + l + 1` limbs; a giant step divides one half before it,
-//! leaves the other division to the transform, and visits `5 t` limbs beside.
+//! Rotations of one ciphertext share the decomposition. The steps of a linear transform do not divide as other switches
+//! do: a baby step leaves ModDown to the transform and visits `2 t + l + 1` limbs; a giant step divides one half before
+//! it, leaves the other division to the transform, and visits `5 t` limbs beside.
 
 use super::SwitchLayout;
 use crate::PrimeWidths;
@@ -99,8 +99,8 @@ pub struct SwitchWork {
     pub giant: Work,
 }
 
-/// Weights of [`SwitchLayout::rank`]: a transform, the product of a digit with a key row, a conversion term. Rounded from
-/// a profile of rotations at `N = 2^16` on AVX-512, where transforms and products meet limbs in a far cache.
+/// Weights of [`SwitchLayout::rank`]: a transform, the product of a digit with a key row, a conversion term. Rounded
+/// from a profile of rotations at `N = 2^16` on AVX-512, where transforms and products meet limbs in a far cache.
 pub const RANK_WEIGHTS: [usize; 3] = [8, 5, 1];
 
 impl SwitchLayout {
@@ -141,8 +141,9 @@ impl SwitchLayout {
         }
     }
 
-    /// What a switch to a smaller ring computes, in limbs of that ring: one with keys of `parts` parts of which it uses so many rows each,
-    /// see [`mod@super::ring_down`]. The components of one half are `parts` products and sums of neighbours each, those of the other one sum.
+    /// What a switch to a smaller ring computes, in limbs of that ring: one with keys of `parts` parts of which it uses
+    /// so many rows each, see [`mod@super::ring_down`]. The components of one half are `parts` products and sums of
+    /// neighbours each, those of the other one sum.
     pub fn ring_down_work(&self, widths: &PrimeWidths, rows: usize, seeded: bool, parts: usize) -> Work {
         let (kept, parts) = (self.level as i64 + 1, parts as i64);
         let SwitchWork { shared, whole, baby, .. } = self.work(widths, rows, seeded);
@@ -160,7 +161,8 @@ impl SwitchLayout {
         out
     }
 
-    /// What a switch to a larger ring computes beside an ordinary one, in limbs of that ring: both halves are written out.
+    /// What a switch to a larger ring computes beside an ordinary one, in limbs of that ring: both halves are written
+    /// out.
     pub fn ring_up_work(&self, widths: &PrimeWidths, rows: usize, seeded: bool) -> Work {
         let SwitchWork { shared, whole, .. } = self.work(widths, rows, seeded);
         let mut out = shared;
@@ -169,8 +171,9 @@ impl SwitchLayout {
         out
     }
 
-    /// What orders the ways to switch, with a key of which `rows` are used: an estimate of the time, in units of one conversion term of one target prime, by
-    /// [`RANK_WEIGHTS`]. Only the order matters. With a rescaling the division is by `q_level` as well.
+    /// What orders the ways to switch, with a key of which `rows` are used: an estimate of the time, in units of one
+    /// conversion term of one target prime, by [`RANK_WEIGHTS`]. Only the order matters. With a rescaling the division
+    /// is by `q_level` as well.
     ///
     /// Terms are those that the kernels multiply with: two for each wide source prime, and one for the quotient.
     pub fn rank(&self, widths: &PrimeWidths, rows: usize, rescale: bool) -> usize {

@@ -188,7 +188,8 @@ fn secrets_of_smaller_rings_are_read_to_the_end() {
     let read = |bytes: &[u8]| Client::from_secret_bytes(&thin, bytes, &mut entropy(2));
     assert_eq!(read(&bytes).unwrap().key(), both.identity());
 
-    // The body has 512 bytes of the ring of the parameters and 256 of the smaller one; checksums are those of what is there.
+    // The body has 512 bytes of the ring of the parameters and 256 of the smaller one; checksums are those of what is
+    // there.
     let (start, own) = (44 + 16 + 4, 512);
     assert_eq!(bytes.len(), start + own + 256 + 4);
     let with = |smaller: &[u8]| {

@@ -32,8 +32,8 @@ impl Random {
     }
 }
 
-/// A small ring with a bootstrapping that protects nobody: `q_0` of 50 bits, two levels of `slots_to_coeffs`, three to compute on, fourteen for the other
-/// stages.
+/// A small ring with a bootstrapping that protects nobody: `q_0` of 50 bits, two levels of `slots_to_coeffs`, three to
+/// compute on, fourteen for the other stages.
 pub(crate) fn toy(log_n: u32, log_slots: u32, values: Kind) -> (CkksParameters, BootstrapperPlan) {
     let mut q = vec![50, 40, 40, 45, 45, 45];
     q.extend([50; 14]);

@@ -1,4 +1,5 @@
-//! What a client writes is what the full library writes and reads, whichever arithmetic computed it; what it is sent it reads or refuses.
+//! What a client writes is what the full library writes and reads, whichever arithmetic computed it; what it is sent it
+//! reads or refuses.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 mod bad_input;

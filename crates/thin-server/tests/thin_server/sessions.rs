@@ -170,8 +170,8 @@ fn errors(key: &SwitchingKey, source: &[i64], target: &[i64]) -> Vec<Vec<i64>> {
     (0..key.digits().len()).map(row).collect()
 }
 
-/// The secret of two Galois keys *if their first rows have one error*: the difference of these rows has none, and modulo
-/// `q_0` it relates two evaluations of the secret at each place. They form cycles.
+/// The secret of two Galois keys *if their first rows have one error*: the difference of these rows has none, and
+/// modulo `q_0` it relates two evaluations of the secret at each place. They form cycles.
 fn solve(keys: [&SwitchingKey; 2]) -> Option<Vec<i64>> {
     let parameters = keys[0].parameters();
     let (n, q) = (parameters.n(), parameters.modulus(0).value());

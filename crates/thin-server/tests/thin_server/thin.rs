@@ -11,7 +11,8 @@ use crate::fixture::{Random, entropy, toy};
 
 const FRACTION_BITS: u32 = 30;
 
-/// The client encrypts in every form; the server raises the modulus, squares in slots and goes back; the client decrypts the squares.
+/// The client encrypts in every form; the server raises the modulus, squares in slots and goes back; the client
+/// decrypts the squares.
 #[test]
 fn squares_come_back_from_every_form() {
     for (log_slots, values) in [(9, Kind::Complex), (9, Kind::Real), (4, Kind::Complex), (3, Kind::Real)] {

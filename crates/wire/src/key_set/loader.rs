@@ -12,12 +12,13 @@ use crate::WireError;
 
 /// The keys of a file for a [`keywright_rlwe::residency::KeyStore`].
 ///
-/// Keys are read, not mapped into memory: a mapped file that shrinks ends the process by a signal, its pages count as resident memory of the process
-/// for as long as the system likes, and checksums would have to be taken of what may change afterwards. What is read is verified and stays.
-/// The pages of the file in the system's cache are not memory of the process, and given up where others need it.
+/// Keys are read, not mapped into memory: a mapped file that shrinks ends the process by a signal, its pages count as
+/// resident memory of the process for as long as the system likes, and checksums would have to be taken of what may
+/// change afterwards. What is read is verified and stays. The pages of the file in the system's cache are not memory of
+/// the process, and given up where others need it.
 ///
-/// A file that is written to is refused from then on: the keys of another owner may have the same places and whole checksums. One that is replaced by a
-/// new file, as whole files are, stays as it was for who has opened it.
+/// A file that is written to is refused from then on: the keys of another owner may have the same places and whole
+/// checksums. One that is replaced by a new file, as whole files are, stays as it was for who has opened it.
 pub struct KeySetLoader {
     file: KeySetFile<BufReader<File>>,
     layouts: Vec<Arc<KeyLayout>>,

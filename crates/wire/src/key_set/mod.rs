@@ -1,8 +1,8 @@
 //! Sets of switching keys, whole or key by key.
 //!
-//! The directory, in the header, names every key and its length; the body is the keys, each an object of its own with its
-//! own checksum. What comes first decides where everything is, so a set can be written as its keys are generated, read as
-//! it arrives, and a single key can be read from a file, each time with one key in memory.
+//! The directory, in the header, names every key and its length; the body is the keys, each an object of its own with
+//! its own checksum. What comes first decides where everything is, so a set can be written as its keys are generated,
+//! read as it arrives, and a single key can be read from a file, each time with one key in memory.
 
 mod directory;
 mod file;

@@ -1,9 +1,10 @@
-//! Key sets in memory that processes share: unpacked and checked by the first of them that needs the keys, mapped by the others.
+//! Key sets in memory that processes share: unpacked and checked by the first of them that needs the keys, mapped by
+//! the others.
 //!
-//! The words are those of every key, in the order in which keys were read: the rows `b`, then the rows `a` of a key that is not seeded. The tail says
-//! which key is where: the head of the set as its file has it, then for every key of the directory its own head and the place of its first word.
-//! Nobody but who made it can have changed it ([`keywright_ring::SharedFile`]): residues are not looked at again, what decides shapes
-//! and security is.
+//! The words are those of every key, in the order in which keys were read: the rows `b`, then the rows `a` of a key
+//! that is not seeded. The tail says which key is where: the head of the set as its file has it, then for every key of
+//! the directory its own head and the place of its first word. Nobody but who made it can have changed it
+//! ([`keywright_ring::SharedFile`]): residues are not looked at again, what decides shapes and security is.
 
 use std::io::{self, Read};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -28,7 +29,8 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// Bytes of a head around its descriptor are fewer.
 const HEAD_BYTES: u64 = 1 << 10;
 
-/// Reads the keys of a file into shared memory, each once, and gives them as they are there. [`KeySharing::wait`] has all of them at the end.
+/// Reads the keys of a file into shared memory, each once, and gives them as they are there. [`KeySharing::wait`] has
+/// all of them at the end.
 pub struct SharedKeyLoader {
     file: KeySetLoader,
     sharing: Arc<KeySharing>,
@@ -152,10 +154,12 @@ impl KeySharing {
         Ok(shared)
     }
 
-    /// Waits until all keys have been read, and gives the memory: sealed, the same each time. While it waits, `stop` is asked again and again.
+    /// Waits until all keys have been read, and gives the memory: sealed, the same each time. While it waits, `stop` is
+    /// asked again and again.
     ///
     /// # Errors
-    /// [`RlweError::Interrupted`] once `stop` says so; [`WireError::Io`] if a key cannot be read, or nobody reads any more.
+    /// [`RlweError::Interrupted`] once `stop` says so; [`WireError::Io`] if a key cannot be read, or nobody reads any
+    /// more.
     pub fn wait(&self, mut stop: impl FnMut() -> bool) -> Result<SharedFile, WireError> {
         let mut state = self.lock();
         while state.finished.is_none() && !state.keys.iter().all(Option::is_some) {
@@ -189,7 +193,8 @@ impl KeySharing {
 /// The keys in the shared memory of a [`KeySharing`].
 ///
 /// # Errors
-/// Any [`WireError`] that a head of the set or of a key can show; [`WireError::Truncated`] where there are fewer words than they say.
+/// Any [`WireError`] that a head of the set or of a key can show; [`WireError::Truncated`] where there are fewer words
+/// than they say.
 pub fn shared_keys(file: &SharedFile, parameters: &Parameters) -> Result<EvaluationKeys, WireError> {
     let heads = (HEAD_BYTES + MAX_DESCRIPTOR_BYTES) * (1 + MAX_KEYS as u64);
     let tail = file.tail(heads + 4 * MAX_DESCRIPTOR_BYTES)?;

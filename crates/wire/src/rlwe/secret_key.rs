@@ -23,7 +23,8 @@ impl Descriptor for SecretKeyDescriptor {
     }
 }
 
-/// The coefficients, packed as ternary values, then those of the subrings' secrets. Neither direction branches on a coefficient.
+/// The coefficients, packed as ternary values, then those of the subrings' secrets. Neither direction branches on a
+/// coefficient.
 impl Record for SecretKey {
     type Context = Parameters;
     type Descriptor = SecretKeyDescriptor;

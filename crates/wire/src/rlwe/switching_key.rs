@@ -27,7 +27,8 @@ fn key_moduli<'p>(spec: &KeySpec, parameters: &'p Parameters) -> Vec<&'p Modulus
     spec.primes().map(|i| parameters.modulus(i)).collect()
 }
 
-/// For every digit a row `b`, and for keys that are not seeded a row `a`, over the primes of the spec, in the ring that it names.
+/// For every digit a row `b`, and for keys that are not seeded a row `a`, over the primes of the spec, in the ring that
+/// it names.
 impl Record for SwitchingKey {
     type Context = Parameters;
     type Descriptor = KeyDescriptor;

@@ -80,7 +80,8 @@ fn files_of_every_version_load() {
     }
 }
 
-/// The streams of switching keys are those of `docs/reference/format.md`: a stored twin of a seeded key shows its uniform half.
+/// The streams of switching keys are those of `docs/reference/format.md`: a stored twin of a seeded key shows its
+/// uniform half.
 #[test]
 fn seeded_keys_expand_as_described() {
     let p = samples::parameters();
@@ -132,7 +133,8 @@ fn seeded_keys_expand_as_described() {
     }
 }
 
-/// `vectors/wire/decode.py`, written from `docs/reference/format.md` with nothing of this project, reads the same values.
+/// `vectors/wire/decode.py`, written from `docs/reference/format.md` with nothing of this project, reads the same
+/// values.
 #[test]
 fn an_independent_decoder_agrees() {
     let python = env::var_os("PYO3_PYTHON").unwrap_or_else(|| "python3".into());

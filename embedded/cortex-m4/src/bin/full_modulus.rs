@@ -1,8 +1,10 @@
-//! What a client of CKKS as usual does, with the same library, on the same emulated Cortex-M4: numbers to slots by a Fourier transform in doubles, which
-//! are software here, then an encryption under a public key modulo every prime of the chain. Beside it the thin client, with as many numbers.
+//! What a client of CKKS as usual does, with the same library, on the same emulated Cortex-M4: numbers to slots by a
+//! Fourier transform in doubles, which are software here, then an encryption under a public key modulo every prime of
+//! the chain. Beside it the thin client, with as many numbers.
 //!
-//! Counted: encoding, sampling, and for every prime three transforms, two products, the expansion of the seeded half of the key, and packing both halves with
-//! their checksums. Tables are in flash memory, as they would be on a device; keys are made where they are used, uncounted.
+//! Counted: encoding, sampling, and for every prime three transforms, two products, the expansion of the seeded half of
+//! the key, and packing both halves with their checksums. Tables are in flash memory, as they would be on a device;
+//! keys are made where they are used, uncounted.
 //!
 //! `cargo run --release --bin full_modulus` in this folder runs it in QEMU, in a minute or two.
 #![no_std]
@@ -79,7 +81,8 @@ fn product([a, b]: [f64; 2], [c, d]: [f64; 2]) -> [f64; 2] {
     [a * c - b * d, a * d + b * c]
 }
 
-/// Slots to coefficients: the inverse of the special transform of CKKS (Cheon, Kim, Kim, Song), `N/2` values in place. Slot `j` belongs to the root's power `5^j`.
+/// Slots to coefficients: the inverse of the special transform of CKKS (Cheon, Kim, Kim, Song), `N/2` values in place.
+/// Slot `j` belongs to the root's power `5^j`.
 fn encode(log_n: u32, slots: &mut [[f64; 2]], message: &mut [i64]) {
     let (n, order) = (slots.len(), 4 * slots.len());
     let mut length = n;
@@ -251,7 +254,8 @@ fn thin(log_n: u32, memory: &mut Memory) -> Result<u64, ClientError> {
     Ok(instructions)
 }
 
-/// Lets code hold doubles in the registers of the unit for single precision, as compilers do for this CPU. All arithmetic on them stays software.
+/// Lets code hold doubles in the registers of the unit for single precision, as compilers do for this CPU. All
+/// arithmetic on them stays software.
 fn enable_registers() {
     // SAFETY: nothing else runs yet, and the register has no other use.
     unsafe { (*SCB::PTR).cpacr.modify(|access| access | 0xF << 20) };
@@ -266,7 +270,8 @@ fn main() -> ! {
     meter::start();
     hprintln!("| N | primes of 30 bits | full modulus, instructions | thin, instructions | ratio |");
     hprintln!("|---|---|---|---|---|");
-    // 3 primes at 2^12 and 13 at 2^14 are SEAL-Embedded's. At 2^16, as many primes as the paper has, and as many of 30 bits as its modulus of 1,620 bits takes.
+    // 3 primes at 2^12 and 13 at 2^14 are SEAL-Embedded's. At 2^16, as many primes as the paper has, and as many of 30
+    // bits as its modulus of 1,620 bits takes.
     for (log_n, count) in [(12, 3), (14, 13), (16, 27), (16, 54)] {
         let counted =
             full(log_n, count, &mut memory).and_then(|full| Ok((full, thin(log_n, &mut memory.thin)?)));

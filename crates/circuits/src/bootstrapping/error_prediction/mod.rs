@@ -1,8 +1,8 @@
 //! What precision a bootstrapping will have, before any key is made.
 //!
 //! The estimate that a ciphertext carries is a bound: deviations of dependent errors are added, the worst point of
-//! `eval_mod` counts for all slots, and [`keywright_ckks::PRODUCT_TAIL`] deviations are taken. Here variances are added,
-//! each with its own distribution, and the mean and the largest error over a number of vectors come out as they
+//! `eval_mod` counts for all slots, and [`keywright_ckks::PRODUCT_TAIL`] deviations are taken. Here variances are
+//! added, each with its own distribution, and the mean and the largest error over a number of vectors come out as they
 //! will be seen.
 //!
 //! # Model

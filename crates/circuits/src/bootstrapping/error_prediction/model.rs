@@ -72,10 +72,11 @@ impl BootstrapperPlan {
     }
 }
 
-/// The distribution of a bootstrap's errors where the messages are known, in units of the message: the integers that raising the modulus adds
-/// are not.
+/// The distribution of a bootstrap's errors where the messages are known, in units of the message: the integers that
+/// raising the modulus adds are not.
 ///
-/// A part of a value with integer `i` and message `m` has an error of mean `bias[i][m]` and variance `rest + (steps[i][m] + other) rounding / 2`.
+/// A part of a value with integer `i` and message `m` has an error of mean `bias[i][m]` and variance
+/// `rest + (steps[i][m] + other) rounding / 2`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ErrorsOfMessages {
     /// All but `eval_mod`.
@@ -84,7 +85,8 @@ pub struct ErrorsOfMessages {
     pub rounding: Variance,
     /// Probability of each integer.
     pub probabilities: Vec<f64>,
-    /// For each integer and message, the squared error that the steps of `eval_mod` make of roundings of unit variance at scale 1.
+    /// For each integer and message, the squared error that the steps of `eval_mod` make of roundings of unit variance
+    /// at scale 1.
     pub steps: Vec<Vec<f64>>,
     /// The same of the other half of complex values, in the mean.
     pub other: f64,
@@ -206,7 +208,8 @@ impl<'p> Model<'p> {
         Ok((1.0 + hops) * self.switch(key)?)
     }
 
-    /// Variance in coefficients of a switch of what is below `q_0 / 2`: one digit. What comes from a subring has its coefficients alone.
+    /// Variance in coefficients of a switch of what is below `q_0 / 2`: one digit. What comes from a subring has its
+    /// coefficients alone.
     fn lowest_switch(&self, key: &KeySpec) -> f64 {
         let ratio = (self.rlwe().log2_prime(0) - key.special_bits(self.rlwe())).exp2();
         let n = key.element.source_ring().map_or(self.rlwe().n(), |log_n| 1 << log_n);
@@ -344,8 +347,8 @@ impl<'p> Reduction<'p> {
         Self { plan, cosine, arcsine, scales, ratio, gain: model.gain }
     }
 
-    /// Squared error of all steps for roundings of unit variance at scale 1, and the error of the approximation, where the integer is
-    /// this one and the message, in units of the largest, that.
+    /// Squared error of all steps for roundings of unit variance at scale 1, and the error of the approximation, where
+    /// the integer is this one and the message, in units of the largest, that.
     fn at(&self, integer: i64, message: f64) -> (f64, f64) {
         let approximation = &self.plan.approximation;
         let linear = approximation.arcsine.coefficients().get(1).copied().unwrap_or(1.0);

@@ -237,8 +237,8 @@ impl SineApproximation {
         self.arcsine.value(sine)
     }
 
-    /// Values of `y` all over the neighbourhoods of integers, at which errors are followed, for messages up to `message`; beyond [`FOLDED`] those up
-    /// to there.
+    /// Values of `y` all over the neighbourhoods of integers, at which errors are followed, for messages up to
+    /// `message`; beyond [`FOLDED`] those up to there.
     pub(crate) fn inputs(&self, message: f64) -> impl Iterator<Item = f64> + '_ {
         let message = message.clamp(self.message, FOLDED.max(self.message));
         let messages = move || (-2..=2).map(move |part| message * f64::from(part) / 2.0);
@@ -247,8 +247,9 @@ impl SineApproximation {
             .map(|shifted| shifted / self.half_width())
     }
 
-    /// A bound on the error for messages up to `message`, which may be above [`Self::message`], in units of `q_0`. Up to `FOLDED` it is measured;
-    /// beyond, where the sine takes messages for others, it is what the circuit can give at all, and the message.
+    /// A bound on the error for messages up to `message`, which may be above [`Self::message`], in units of `q_0`. Up
+    /// to `FOLDED` it is measured; beyond, where the sine takes messages for others, it is what the circuit can give at
+    /// all, and the message.
     pub fn error_up_to(&self, message: f64) -> f64 {
         if message <= self.message {
             return self.error;

@@ -49,9 +49,9 @@ pub struct KeyGroup {
 }
 
 impl BootstrapperPlan {
-    /// The key switches of one [`crate::bootstrapping::Bootstrapper::bootstrap`], in a ring of degree `2^log_n`, in
-    /// the order of the stages; those of `slots_to_coeffs` are in the ring of inputs. Those to and from an ephemeral secret, which have one way to be made, are left out:
-    /// [`Self::fixed_keys`].
+    /// The key switches of one [`crate::bootstrapping::Bootstrapper::bootstrap`], in a ring of degree `2^log_n`, in the
+    /// order of the stages; those of `slots_to_coeffs` are in the ring of inputs. Those to and from an ephemeral
+    /// secret, which have one way to be made, are left out: [`Self::fixed_keys`].
     pub fn key_groups(&self, log_n: u32) -> Vec<KeyGroup> {
         let mut out = Vec::new();
         let passes = self.iterations.map_or(1, |iterations| iterations.count);

@@ -59,8 +59,8 @@ pub struct BootstrapperLiteral {
     pub iterations: Option<Iterations>,
     /// Level of the result; `None` for the highest.
     pub output_level: Option<usize>,
-    /// `log2` of the degree of the ring that inputs are of: a subring, in which `slots_to_coeffs` is done; `None` for that of the parameters.
-    /// Results are always of that.
+    /// `log2` of the degree of the ring that inputs are of: a subring, in which `slots_to_coeffs` is done; `None` for
+    /// that of the parameters. Results are always of that.
     pub input_log_n: Option<u32>,
 }
 

@@ -17,8 +17,8 @@ struct Run {
 }
 
 impl BootstrapperPlan {
-    /// Bytes that each stage holds at its peak beside keys, kept diagonals and what it is given, its result among them, in the order of
-    /// the stages, with so many threads.
+    /// Bytes that each stage holds at its peak beside keys, kept diagonals and what it is given, its result among them,
+    /// in the order of the stages, with so many threads.
     ///
     /// # Errors
     /// For a plan that was made for other parameters.
@@ -123,7 +123,8 @@ fn transform(rlwe: &Parameters, factor: &FactorPlan, period: usize, run: Run) ->
     let key = factor.keys.first().ok_or(CircuitError::Empty("the list of a factor's keys"))?;
     let layout = key.best_layout(rlwe, level, false)?;
     let scratch = shape.bytes(rlwe.log_n(), &layout, run.threads);
-    // What is made for one use are coefficients, of numbers of 16 bytes. These are no buffers: idle ones make no room for them.
+    // What is made for one use are coefficients, of numbers of 16 bytes. These are no buffers: idle ones make no room
+    // for them.
     let numbers = (diagonals << factor.log_slots) * 16;
     let made = Storage::Coefficients.bytes(periods(), 1);
     Ok(if run.kept.is_none() { made + scratch + numbers } else { scratch })

@@ -28,11 +28,11 @@
 //! deviation^2 = ratio^2 max_x ( (W e_y)^2 + sum_k ((d mu / d step_k)(x) e_k)^2 ),
 //! ```
 //!
-//! [`keywright_ckks::PRODUCT_TAIL`] of which are the bound. The error of the approximation is added to it: of messages up to the largest that the input may have, where a
-//! bootstrapping knows it to be above 1. For steps of
-//! equal errors `e` the powers count most. That of `T_2 = 2 y^2 - 1` has the derivative `W / (4 y)`, which is `W^2`
-//! at the integer 0, where `y = -1 / (4 W)`; `T_4` has a quarter of it, and so on. Larger scales for the first
-//! powers take that away: wide primes at the first levels, and the input scale that goes with them.
+//! [`keywright_ckks::PRODUCT_TAIL`] of which are the bound. The error of the approximation is added to it: of messages
+//! up to the largest that the input may have, where a bootstrapping knows it to be above 1. For steps of equal errors
+//! `e` the powers count most. That of `T_2 = 2 y^2 - 1` has the derivative `W / (4 y)`, which is `W^2` at the integer
+//! 0, where `y = -1 / (4 W)`; `T_4` has a quarter of it, and so on. Larger scales for the first powers take that away:
+//! wide primes at the first levels, and the input scale that goes with them.
 
 use keywright_ckks::{Ciphertext, CkksError, Decryptor, ErrorEstimate, Evaluator, PRODUCT_TAIL};
 use keywright_rlwe::{KeyElement, KeySpec, Parameters};
@@ -96,8 +96,8 @@ impl EvalModPlan {
         out
     }
 
-    /// Limbs that the reduction of one ciphertext at `level` holds at its peak, its result among them and the input not; relinearizations as in
-    /// [`PolynomialPlan::scratch_limbs`].
+    /// Limbs that the reduction of one ciphertext at `level` holds at its peak, its result among them and the input
+    /// not; relinearizations as in [`PolynomialPlan::scratch_limbs`].
     pub fn scratch_limbs(&self, level: usize, relinearization: &dyn Fn(usize) -> usize) -> usize {
         let angles = level - self.cosine.depth();
         let arcsine = angles - self.double_angles();
@@ -177,7 +177,8 @@ pub fn eval_mod(
     reduce(evaluator, plan, input, ratio, scale, plan.approximation.message)
 }
 
-/// [`eval_mod`] of messages up to `message`, in units of `q_0`: the estimate covers those that the approximation was not built for as well.
+/// [`eval_mod`] of messages up to `message`, in units of `q_0`: the estimate covers those that the approximation was
+/// not built for as well.
 ///
 /// # Errors
 /// As [`eval_mod`].

@@ -20,14 +20,15 @@
 //! x = (D / q_0) m + I.
 //! ```
 //!
-//! An input of a subring comes up in step 1, whose key is then one from `s'(X^k)` ([`KeyElement::RingUpToSparse`]), or, without an ephemeral
-//! secret, by a key of its own before ([`KeyElement::RingUp`]). It is in coefficients: coefficient `i` becomes coefficient `k i`.
+//! An input of a subring comes up in step 1, whose key is then one from `s'(X^k)` ([`KeyElement::RingUpToSparse`]), or,
+//! without an ephemeral secret, by a key of its own before ([`KeyElement::RingUp`]). It is in coefficients: coefficient
+//! `i` becomes coefficient `k i`.
 //!
 //! With fewer than `N/2` slots `I` has all `N` coefficients: a trace to the subring removes the others.
 //!
 //! # Error
-//! In units of coefficients at scale `q_0`: none without an ephemeral secret, but for that of a switch up. With it, variance
-//! `N sigma^2 (q_0 / P')^2 / 12 + (1 + h) / 12` of the first switch and
+//! In units of coefficients at scale `q_0`: none without an ephemeral secret, but for that of a switch up. With it,
+//! variance `N sigma^2 (q_0 / P')^2 / 12 + (1 + h) / 12` of the first switch and
 //! `N sigma^2 (q_0 / P)^2 / 12 + (1 + |s|^2) / 12` of the second ([`keywright_rlwe::noise`]).
 
 use std::borrow::Cow;
@@ -59,8 +60,8 @@ pub struct ModRaisePlan {
     pub level: usize,
     /// The switch to an ephemeral secret, if any.
     pub ephemeral: Option<EphemeralKeys>,
-    /// The key by which inputs of a subring come up where there is no ephemeral secret, at level 0. With one, [`EphemeralKeys::to_sparse`]
-    /// does it.
+    /// The key by which inputs of a subring come up where there is no ephemeral secret, at level 0. With one,
+    /// [`EphemeralKeys::to_sparse`] does it.
     pub up: Option<KeySpec>,
 }
 

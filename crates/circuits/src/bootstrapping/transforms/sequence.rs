@@ -52,8 +52,8 @@ impl Transforms {
         })
     }
 
-    /// The same for what [`crate::bootstrapping::mod_raise::switch_to_ephemeral`] leaves under an ephemeral secret of that
-    /// weight.
+    /// The same for what [`crate::bootstrapping::mod_raise::switch_to_ephemeral`] leaves under an ephemeral secret of
+    /// that weight.
     pub(crate) fn apply_raised(
         &self,
         evaluator: &Evaluator<'_>,

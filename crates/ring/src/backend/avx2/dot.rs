@@ -1,10 +1,10 @@
 //! Sums of products modulo a narrow prime: basis conversion and key inner product.
 //!
 //! # Invariant
-//! The high parts of products are summed on the grid of multiples of `2^51`: an accumulator that starts at `2^103`, or at
-//! `1.5 * 2^103` where products may be negative, and stays within `[2^103, 2^104)` rounds every fused product to the
-//! grid. Its step `h` is exact, `l = x y - h` is an exact integer of at most `2^50`, and the sum of [`TERMS`] = 6 of them is
-//! at most `6 * 2^50`.
+//! The high parts of products are summed on the grid of multiples of `2^51`: an accumulator that starts at `2^103`, or
+//! at `1.5 * 2^103` where products may be negative, and stays within `[2^103, 2^104)` rounds every fused product to the
+//! grid. Its step `h` is exact, `l = x y - h` is an exact integer of at most `2^50`, and the sum of [`TERMS`] = 6 of
+//! them is at most `6 * 2^50`.
 //!
 //! * Key rows: `0 <= x y < 2^100`, so six steps stay below `2^103 + 6 * 2^100 + 6 * 2^50 < 2^104`.
 //! * Conversion: terms below `2^50`, constants at most `p/2 < 2^49` in absolute value: six steps move by less than

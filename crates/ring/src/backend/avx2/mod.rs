@@ -1,5 +1,5 @@
-//! AVX2 and FMA: primes below `2^50` in double precision, the expander in 32-bit lanes. Products modulo wider primes have
-//! no fast instruction there and stay with the portable kernels.
+//! AVX2 and FMA: primes below `2^50` in double precision, the expander in 32-bit lanes. Products modulo wider primes
+//! have no fast instruction there and stay with the portable kernels.
 
 mod chacha;
 mod dot;

@@ -9,7 +9,8 @@
 //!
 //! * even pass: at most [`LOW`] = 1.8 in, 2.42 between the layers, at most [`HIGH`] = 3.07 out;
 //! * odd pass: at most 3.07 in, 1.20 between the layers, at most 1.78 out;
-//! * the pass in registers: at most 3.07 in, 3.77 between its layers (still below 4), at most 4.51 before the reduction;
+//! * the pass in registers: at most 3.07 in, 3.77 between its layers (still below 4), at most 4.51 before the
+//!   reduction;
 //! * a single layer first, where `log N` is odd, takes canonical words to 1.57.
 //!
 //! An inverse layer reduces its sums; a pass takes at most [`INVERSE`] = 1.5 (differences up to 3), gives sums of two
@@ -283,7 +284,8 @@ fn layer_forward<const INTEGERS: bool>(f: Field, t: &Twiddles, x: &mut [u64]) {
     }
 }
 
-/// Layers of distances 2 and 1, and the reduction to canonical words. Comments show eight words `a0 a1 b0 b1 c0 c1 d0 d1`.
+/// Layers of distances 2 and 1, and the reduction to canonical words. Comments show eight words
+/// `a0 a1 b0 b1 c0 c1 d0 d1`.
 #[target_feature(enable = "avx2,fma")]
 fn last_layers_forward(f: Field, t: &Twiddles, first: usize, x: &mut [u64]) {
     for (number, eight) in x.as_chunks_mut::<8>().0.iter_mut().enumerate() {

@@ -1,8 +1,8 @@
 //! Residues of narrow primes in double precision, four to a register.
 //!
 //! # Representation
-//! A residue is an integer-valued double `x` with `|x| < 2^53`; it stands for its class modulo `q < 2^50`. Bounds below are
-//! in units of `q`. Sums of such integers are exact as long as they stay below `2^53`, which is above `8 q`.
+//! A residue is an integer-valued double `x` with `|x| < 2^53`; it stands for its class modulo `q < 2^50`. Bounds below
+//! are in units of `q`. Sums of such integers are exact as long as they stay below `2^53`, which is above `8 q`.
 //!
 //! # Products
 //! For `|y| <= Y q` with `Y <= 4`, a factor `|w| <= q/2` and `w' = w/q` rounded, [`Field::mul`] computes
@@ -13,11 +13,12 @@
 //!
 //! * `w'` has a relative error of `2^-53`, so `y w'` is within `|y w / q| 2^-53 <= Y q 2^-54 <= Y/16` of `y w / q`, and
 //!   `|t| <= (1/2 + Y/16) q`. As `|y w'| < 2^51`, adding and subtracting `1.5 * 2^52` rounds to the nearest integer.
-//! * `lo` is exact (fused multiply-subtract). `|hi| < 2^101`, so `|lo| <= 2^47`, and `hi - h q = t - lo` is an integer below
-//!   `2^50`: the fused operation that computes it is exact, and so is the last addition.
+//! * `lo` is exact (fused multiply-subtract). `|hi| < 2^101`, so `|lo| <= 2^47`, and `hi - h q = t - lo` is an integer
+//!   below `2^50`: the fused operation that computes it is exact, and so is the last addition.
 //!
-//! [`Field::reduce`] is the same with `w = 1`: it takes any `|x| < 2^53` with `|x / q| < 2^51` to `|x| <= (1/2 + 2^-22) q`
-//! (`q >= 2^10`, so the quotient is below `2^43` and has an error below `2^-9`; for `q >= 2^30` it is below `2^-28`).
+//! [`Field::reduce`] is the same with `w = 1`: it takes any `|x| < 2^53` with `|x / q| < 2^51` to
+//! `|x| <= (1/2 + 2^-22) q` (`q >= 2^10`, so the quotient is below `2^43` and has an error below `2^-9`; for
+//! `q >= 2^30` it is below `2^-28`).
 
 use core::arch::x86_64::*;
 
@@ -119,7 +120,8 @@ impl Field {
         _mm256_add_pd(_mm256_fnmadd_pd(h, self.q, hi), lo)
     }
 
-    /// `a b` of canonical residues, in `(-q, q)`: the quotient `hi/q < 2^50` has an error below `2^50 * 3 * 2^-53 < 1/2`.
+    /// `a b` of canonical residues, in `(-q, q)`: the quotient `hi/q < 2^50` has an error below
+    /// `2^50 * 3 * 2^-53 < 1/2`.
     #[inline]
     #[target_feature(enable = "avx2,fma")]
     pub(super) fn mul_variable(self, a: __m256d, b: __m256d) -> __m256d {

@@ -11,8 +11,8 @@ const SIDE: usize = 4;
 /// The words of these vectors.
 pub(super) const SUM_WORDS: usize = 8 * SIDE;
 
-/// Inner products of terms of `count` words with a column: lazy words below `2U`. `meanwhile` is called with the number of
-/// every [`SUM_WORDS`] words.
+/// Inner products of terms of `count` words with a column: lazy words below `2U`. `meanwhile` is called with the number
+/// of every [`SUM_WORDS`] words.
 ///
 /// # Safety
 /// `count` is a multiple of [`SUM_WORDS`]; `out` addresses `count` words; the CPU has the enabled features.
@@ -70,13 +70,14 @@ pub(super) unsafe fn words<'t, L: Lanes>(
 /// The derived terms of `n` words of every row, see [`crate::Backend::derive_terms`].
 ///
 /// # Safety
-/// All rows have `n` words, a multiple of 8, and `out` has `n` for every derived term; the CPU has the enabled features.
-/// Fractions are below `2^52`, see [`crate::conversion::MIN_SOURCE_BITS`].
+/// All rows have `n` words, a multiple of 8, and `out` has `n` for every derived term; the CPU has the enabled
+/// features. Fractions are below `2^52`, see [`crate::conversion::MIN_SOURCE_BITS`].
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
 pub(super) unsafe fn derive_terms(decomposer: &Decomposer, rows: &[&[u64]], n: usize, out: &mut [u64]) {
     let mask = _mm512_set1_epi64((1 << SPLIT_BITS) - 1);
     let out = out.as_mut_ptr();
-    // SAFETY: `at` is a multiple of 8 below `n`; each wide source has two derived terms, and the quotients are the last.
+    // SAFETY: `at` is a multiple of 8 below `n`; each wide source has two derived terms, and the quotients are the
+    // last.
     unsafe {
         for at in (0..n).step_by(8) {
             let mut sum = _mm512_set1_epi64(1 << (FRACTION_BITS - 1));

@@ -2,7 +2,8 @@
 
 use core::arch::x86_64::*;
 
-/// Words to be fetched into the second-level cache, a share at a time: a burst would wait for the memory instead of working.
+/// Words to be fetched into the second-level cache, a share at a time: a burst would wait for the memory instead of
+/// working.
 #[derive(Clone, Copy)]
 pub(super) struct Fetch {
     next: *const u64,

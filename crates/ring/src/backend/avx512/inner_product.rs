@@ -12,8 +12,8 @@ use crate::expander::{self, CHUNK_WORDS};
 /// Rows of one group of digits at one chunk: digits, `b` rows and `a` rows.
 type Pointers = [[*const u64; 3]; LAZY_TERMS];
 
-/// `out_b = sum_j digits[j] * b[j]` and `out_a = sum_j digits[j] * a[j]`. Seeded rows are expanded a chunk at a time into
-/// the first-level cache.
+/// `out_b = sum_j digits[j] * b[j]` and `out_a = sum_j digits[j] * a[j]`. Seeded rows are expanded a chunk at a time
+/// into the first-level cache.
 ///
 /// # Safety
 /// There are as many rows in `b` and in `a` as digits, all slices have the length of `out_b`, a multiple of

@@ -2,13 +2,13 @@
 //!
 //! # Invariant: lazy words
 //! A *lazy word below `b`* is a 64-bit lane that stands for a residue through its low [`Lanes::WORD`] bits alone, which
-//! are below `b`. For wide primes that is the whole lane. For narrow ones it is the low 52 bits, the part that the fused
-//! multiply-add reads, and the bits above are arbitrary: sums of low products run over into them and are never
+//! are below `b`. For wide primes that is the whole lane. For narrow ones it is the low 52 bits, the part that the
+//! fused multiply-add reads, and the bits above are arbitrary: sums of low products run over into them and are never
 //! masked, because every reader ignores them.
 //!
-//! Bounds are multiples of a *unit* `U`, what products stay below: `2q` for narrow primes, `4q` for wide ones, whose quotients
-//! are cheaper for being less exact. With `2U <= 2^WORD` the low bits tell the words of `[0, 2U)` apart, and also those of a
-//! *difference* in `(-U, U)`, kept modulo `2^WORD`.
+//! Bounds are multiples of a *unit* `U`, what products stay below: `2q` for narrow primes, `4q` for wide ones, whose
+//! quotients are cheaper for being less exact. With `2U <= 2^WORD` the low bits tell the words of `[0, 2U)` apart, and
+//! also those of a *difference* in `(-U, U)`, kept modulo `2^WORD`.
 
 use core::arch::x86_64::*;
 
@@ -25,8 +25,8 @@ pub(super) struct Factor {
 /// A sum of products, `high * 2^WORD + low`.
 ///
 /// # Invariant
-/// At most [`LAZY_TERMS`] products of canonical residues (or of a row and a constant, see [`crate::conversion`]), and at
-/// most one canonical residue in `low`.
+/// At most [`LAZY_TERMS`] products of canonical residues (or of a row and a constant, see [`crate::conversion`]), and
+/// at most one canonical residue in `low`.
 #[derive(Clone, Copy)]
 pub(super) struct Sum {
     pub(super) high: __m512i,
@@ -51,7 +51,8 @@ pub(super) const fn inverse_of_odd(q: u64) -> u64 {
 /// Arithmetic modulo one prime on eight lanes.
 ///
 /// # Safety
-/// All functions need AVX-512 F, DQ, VL and IFMA, which [`super::Avx512`] proves; they are inlined into functions that enable it.
+/// All functions need AVX-512 F, DQ, VL and IFMA, which [`super::Avx512`] proves; they are inlined into functions that
+/// enable it.
 pub(super) trait Lanes: Copy {
     /// Bits of a lane that hold the residue; quotients of factors are scaled by this power of two.
     const WORD: u32;

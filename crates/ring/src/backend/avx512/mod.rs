@@ -1,4 +1,5 @@
-//! AVX-512 with 52-bit fused multiply-add (IFMA) and funnel shifts (VBMI2), both since Ice Lake and Zen 4: eight residues per register.
+//! AVX-512 with 52-bit fused multiply-add (IFMA) and funnel shifts (VBMI2), both since Ice Lake and Zen 4: eight
+//! residues per register.
 //!
 //! Narrow primes use the 52-bit instructions, wide ones 32-bit products. Lazy ranges are those of [`lanes`].
 

@@ -132,9 +132,9 @@ impl Lanes for Narrow {
 
     #[inline(always)]
     unsafe fn multiply_add(self, a: __m512i, b: __m512i, c: __m512i) -> __m512i {
-        // Barrett. The product p is below 2^(2b), s = floor(p / 2^(b - 2)) below 2^(b + 2) <= 2^52, and h is the floor of
-        // s barrett / 2^52: p / q - h is what the floor of s takes, at most barrett / 2^52 < 1, that of the constant, below
-        // s / 2^52 < 1, and less than 1 of the last floor. With c below q the result is below 4q = 2U.
+        // Barrett. The product p is below 2^(2b), s = floor(p / 2^(b - 2)) below 2^(b + 2) <= 2^52, and h is the floor
+        // of s barrett / 2^52: p / q - h is what the floor of s takes, at most barrett / 2^52 < 1, that of the
+        // constant, below s / 2^52 < 1, and less than 1 of the last floor. With c below q the result is below 4q = 2U.
         // SAFETY: the caller has the CPU features.
         unsafe {
             let zero = _mm512_setzero_si512();

@@ -4,8 +4,9 @@ use core::arch::x86_64::*;
 
 use crate::sampling::{CUMULATIVE, TERNARY_THRESHOLDS, gaussian_samples, ternary_samples};
 
-/// The cumulative distribution as a search tree of 31 nodes, level by level: node `p` of level `l` is one below the threshold of rank
-/// `(2 p + 1) 2^(4 - l) - 1`. Ranks beyond the table are never reached: no uniform value of 63 bits is above their node.
+/// The cumulative distribution as a search tree of 31 nodes, level by level: node `p` of level `l` is one below the
+/// threshold of rank `(2 p + 1) 2^(4 - l) - 1`. Ranks beyond the table are never reached: no uniform value of 63 bits
+/// is above their node.
 const TREE: [[i64; 16]; 5] = {
     let mut tree = [[i64::MAX; 16]; 5];
     let mut level = 0;
@@ -32,7 +33,8 @@ fn table(level: usize, half: usize) -> __m512i {
 
 /// [`gaussian_samples`]: a search of five steps, whose thresholds are picked by permuting registers.
 ///
-/// Nodes and uniform values `u` are in `[0, 2^63)`, so the sign of `node - u` says whether `u` reaches the threshold. A funnel shift puts it behind the rank.
+/// Nodes and uniform values `u` are in `[0, 2^63)`, so the sign of `node - u` says whether `u` reaches the threshold. A
+/// funnel shift puts it behind the rank.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma,avx512vbmi2")]
 pub(super) fn gaussian(words: &[u64], out: &mut [i64]) {
     let (root, last) = (_mm512_set1_epi64(TREE[0][0]), [table(4, 0), table(4, 1)]);

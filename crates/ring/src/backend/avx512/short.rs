@@ -9,8 +9,9 @@ use crate::conversion::Column;
 /// The arithmetic of narrow primes without the reductions between layers.
 ///
 /// # Invariant
-/// Of a forward transform. A butterfly multiplies its second operand, so that `t` is below `2q`, and makes `x + t` and `x - t + 2q` of the first: a layer adds at most `2q`, and
-/// products begin anew. From at most `4q` on, seventeen layers stay below `38q`, which is below `2^52`; and what becomes canonical is three layers after a product, below
+/// Of a forward transform. A butterfly multiplies its second operand, so that `t` is below `2q`, and makes `x + t` and
+/// `x - t + 2q` of the first: a layer adds at most `2q`, and products begin anew. From at most `4q` on, seventeen
+/// layers stay below `38q`, which is below `2^52`; and what becomes canonical is three layers after a product, below
 /// `8q`.
 #[derive(Clone, Copy)]
 pub(super) struct Short<L>(L);

@@ -50,9 +50,8 @@ unsafe fn mul_high(a: __m512i, b: __m512i) -> __m512i {
 /// The CPU has AVX-512 F.
 #[inline(always)]
 unsafe fn mul_high_near(a: __m512i, b: __m512i) -> __m512i {
-    // With `a = a1 2^32 + a0` and `b` likewise, `a b / 2^64` is a1 b1 + a1 b0 / 2^32 + a0 b1 / 2^32 + a0 b0 / 2^64. The two
-    // floors and the last term take less than one each away.
-    // SAFETY: the caller has the CPU features.
+    // With `a = a1 2^32 + a0` and `b` likewise, `a b / 2^64` is a1 b1 + a1 b0 / 2^32 + a0 b1 / 2^32 + a0 b0 / 2^64. The
+    // two floors and the last term take less than one each away. SAFETY: the caller has the CPU features.
     unsafe {
         let (a1, b1) = (_mm512_shuffle_epi32::<0xF5>(a), _mm512_shuffle_epi32::<0xF5>(b));
         let one = _mm512_srli_epi64::<32>(_mm512_mul_epu32(a1, b));
@@ -162,10 +161,10 @@ impl Lanes for Wide {
 
     #[inline(always)]
     unsafe fn multiply_add(self, a: __m512i, b: __m512i, c: __m512i) -> __m512i {
-        // Barrett. The product p is below 2^(2b), s = floor(p / 2^(b - 3)) below 2^(b + 3) <= 2^64, and h is near s barrett / 2^64:
-        // p / q - h is what the floor of s takes, below barrett / 2^64 < 1, that of the constant, below s / 2^64 < 1, and
-        // less than 3 of the near product. With c below q the result is below 6q < 2U.
-        // SAFETY: the caller has the CPU features.
+        // Barrett. The product p is below 2^(2b), s = floor(p / 2^(b - 3)) below 2^(b + 3) <= 2^64, and h is near s
+        // barrett / 2^64: p / q - h is what the floor of s takes, below barrett / 2^64 < 1, that of the constant, below
+        // s / 2^64 < 1, and less than 3 of the near product. With c below q the result is below 6q < 2U. SAFETY: the
+        // caller has the CPU features.
         unsafe {
             let (high, low) = (mul_high(a, b), _mm512_mullo_epi64(a, b));
             let (above, below) =

@@ -20,8 +20,8 @@ type Chunk = [u64; CHUNK_WORDS];
 ///
 /// # Invariant
 /// `shift = b - 1` for a modulus of `b` bits, `ratio = floor(2^(64 + shift) / q)`, which is below `2^64`. For
-/// `x < 2^(64 + shift)` the quotient `floor(floor(x / 2^shift) ratio / 2^64)` is less than 3 below `x / q`: less than 1 for
-/// each of the three roundings, as `2^shift < q` and `x / 2^shift < 2^64`. The remainder is below `4q`.
+/// `x < 2^(64 + shift)` the quotient `floor(floor(x / 2^shift) ratio / 2^64)` is less than 3 below `x / q`: less than 1
+/// for each of the three roundings, as `2^shift < q` and `x / 2^shift < 2^64`. The remainder is below `4q`.
 struct LazyBarrett {
     q: u64,
     shift: u32,
@@ -62,8 +62,8 @@ impl Factors for &Chunk {
     }
 }
 
-/// Gives `finish` the sum of `x(j)[i] * y(j)[i]` over `j < terms`, modulo `m` where there are more than [`LAZY_TERMS`], for
-/// each `i`. Few terms are summed in registers.
+/// Gives `finish` the sum of `x(j)[i] * y(j)[i]` over `j < terms`, modulo `m` where there are more than [`LAZY_TERMS`],
+/// for each `i`. Few terms are summed in registers.
 #[inline(always)]
 fn sum_products<'a, Y: Factors>(
     m: &Modulus,
@@ -131,8 +131,8 @@ fn chunk(limb: &[u64], number: usize) -> &Chunk {
 /// Inner product of terms with a column, below `2p`.
 ///
 /// Montgomery reduction, with `2^64` in the constants: as terms are below `2^50`, a sum `S` of at most
-/// [`crate::conversion::MAX_TERMS`] products is below `2^58 p`. With `k = S p^-1 mod 2^64`, `S - k p` is a multiple of `2^64`
-/// in `(-2^64 p, 2^58 p)`, so its quotient plus `p` is in `(0, 2p)`.
+/// [`crate::conversion::MAX_TERMS`] products is below `2^58 p`. With `k = S p^-1 mod 2^64`, `S - k p` is a multiple of
+/// `2^64` in `(-2^64 p, 2^58 p)`, so its quotient plus `p` is in `(0, 2p)`.
 pub(crate) fn convert(column: &Column, terms: &[&[u64]], out: &mut [u64]) {
     debug_assert_eq!(terms.len(), column.constants.len());
     let (m, p) = (&column.modulus, column.modulus.value());

@@ -95,7 +95,8 @@ impl NttPlan for ScalarPlan {
     }
 
     fn forward_subring(&self, x: &mut [u64]) {
-        // psi^brv(i) for i < M are the powers of psi^(N/M) in the order of M: the subring's factors are the first of the ring's.
+        // psi^brv(i) for i < M are the powers of psi^(N/M) in the order of M: the subring's factors are the first of
+        // the ring's.
         self.forward(x, &[]);
     }
 
@@ -220,7 +221,8 @@ fn last_butterfly(m: &Modulus, u: u64, v: u64, w: ShoupFactor, scale: ShoupFacto
     (m.mul_shoup(u + v, scale), m.mul_shoup(u + 2 * m.value() - v, w))
 }
 
-/// Two layers, from distance `size / 4` to `size / 2`; the `LAST` ones also multiply by `scale` and give canonical words.
+/// Two layers, from distance `size / 4` to `size / 2`; the `LAST` ones also multiply by `scale` and give canonical
+/// words.
 fn radix4_inverse<const LAST: bool>(
     m: &Modulus,
     t: &[ShoupFactor],

@@ -12,8 +12,8 @@ use super::{RUN, TAIL, pass_log_radix, tail};
 use crate::Modulus;
 use crate::conversion::{Column, ScaledPart};
 
-/// The inner product of one part of terms with a column, and the first pass over it: its operands are converted just before,
-/// so that the converted limb is written once. `C` converts, `L` transforms; their factors are the same.
+/// The inner product of one part of terms with a column, and the first pass over it: its operands are converted just
+/// before, so that the converted limb is written once. `C` converts, `L` transforms; their factors are the same.
 ///
 /// # Safety
 /// As for [`transform`]; the part has the words of [`super::scaled_layout`].
@@ -29,8 +29,8 @@ pub(super) unsafe fn convert_part<C: Lanes, L: Lanes>(
     struct Operands([MaybeUninit<u64>; 16 * RUN]);
     let mut operands = Operands([MaybeUninit::uninit(); 16 * RUN]);
     let words = operands.0.as_mut_ptr().cast::<u64>();
-    // SAFETY: a part has as many runs as the pass has operands, at most 16; runs begin `stride` words apart in the limb, a
-    // multiple of their length; the pass reads the words that were just written.
+    // SAFETY: a part has as many runs as the pass has operands, at most 16; runs begin `stride` words apart in the
+    // limb, a multiple of their length; the pass reads the words that were just written.
     unsafe {
         let (c, l) = (C::new(&column.modulus), L::new(&column.modulus));
         let log_radix = pass_log_radix(length);
@@ -133,8 +133,8 @@ pub(super) unsafe fn transform_small<L: Lanes>(
     }
 }
 
-/// Transforms `length` canonical words in place, canonical out. Meanwhile `upcoming` is fetched into the second-level cache, a
-/// share for every [`TAIL`] words.
+/// Transforms `length` canonical words in place, canonical out. Meanwhile `upcoming` is fetched into the second-level
+/// cache, a share for every [`TAIL`] words.
 ///
 /// # Safety
 /// `x` addresses `length` words, `table` is that of [`super::tables::forward`] for this length, and the CPU has the
@@ -187,8 +187,8 @@ unsafe fn block<L: Lanes, const INPUT: u8>(
 /// One pass of a given radix over `columns` words of each row.
 ///
 /// # Safety
-/// `from` and `to` address as many rows as the radix, the same or disjoint; `stream` is the pass's part of the table; the CPU
-/// has the enabled features.
+/// `from` and `to` address as many rows as the radix, the same or disjoint; `stream` is the pass's part of the table;
+/// the CPU has the enabled features.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
 unsafe fn pass<L: Lanes, const INPUT: u8>(
     l: L,
@@ -234,7 +234,8 @@ unsafe fn children<L: Lanes>(
 /// Two layers from four rows of `columns` words to as many. Input as `INPUT` says.
 ///
 /// # Safety
-/// `from` and `to` address 4 rows, which are the same or disjoint; `w` addresses 3 factors; the CPU has the enabled features.
+/// `from` and `to` address 4 rows, which are the same or disjoint; `w` addresses 3 factors; the CPU has the enabled
+/// features.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
 unsafe fn radix_4<L: Lanes, const INPUT: u8>(
     l: L,
@@ -272,7 +273,8 @@ unsafe fn radix_4<L: Lanes, const INPUT: u8>(
 /// Three layers from eight rows of `columns` words to as many. Input as `INPUT` says.
 ///
 /// # Safety
-/// `from` and `to` address 8 rows, which are the same or disjoint; `w` addresses 7 factors; the CPU has the enabled features.
+/// `from` and `to` address 8 rows, which are the same or disjoint; `w` addresses 7 factors; the CPU has the enabled
+/// features.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
 unsafe fn radix_8<L: Lanes, const INPUT: u8>(
     l: L,
@@ -324,7 +326,8 @@ unsafe fn radix_8<L: Lanes, const INPUT: u8>(
 /// Four layers from sixteen rows of `columns` words to as many. Input as `INPUT` says.
 ///
 /// # Safety
-/// `from` and `to` address 16 rows, which are the same or disjoint; `w` addresses 15 factors; the CPU has the enabled features.
+/// `from` and `to` address 16 rows, which are the same or disjoint; `w` addresses 15 factors; the CPU has the enabled
+/// features.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
 unsafe fn radix_16<L: Lanes, const INPUT: u8>(
     l: L,

@@ -54,7 +54,8 @@ pub(super) unsafe fn transform_to_row<L: Lanes>(
     }
 }
 
-/// All but the last pass. Meanwhile what is to be written by that is fetched. Gives the position in the stream of that one's factors, the last.
+/// All but the last pass. Meanwhile what is to be written by that is fetched. Gives the position in the stream of that
+/// one's factors, the last.
 ///
 /// # Safety
 /// As for [`transform`].
@@ -131,8 +132,8 @@ unsafe fn block<L: Lanes>(
 /// One pass of a given radix over `columns` words of each row, whose output is what `finish` makes of words below `U`.
 ///
 /// # Safety
-/// `from` and `to` address as many rows as the radix, the same or disjoint; `stream` is the pass's part of the table; the CPU
-/// has the enabled features.
+/// `from` and `to` address as many rows as the radix, the same or disjoint; `stream` is the pass's part of the table;
+/// the CPU has the enabled features.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
 unsafe fn pass<L: Lanes>(
     l: L,

@@ -1,8 +1,8 @@
 //! Negacyclic transforms.
 //!
-//! Layers between vectors run depth first in passes of radix 4, 8 or 16 held in registers, so that a limb passes through
-//! the second-level cache once and the rest stays in the first. The last seven layers of a forward transform are one
-//! visit to 128 words, see [`tail`]. Twiddle factors lie in the order in which they are read ([`tables`]).
+//! Layers between vectors run depth first in passes of radix 4, 8 or 16 held in registers, so that a limb passes
+//! through the second-level cache once and the rest stays in the first. The last seven layers of a forward transform
+//! are one visit to 128 words, see [`tail`]. Twiddle factors lie in the order in which they are read ([`tables`]).
 
 mod forward;
 mod inverse;
@@ -24,8 +24,8 @@ use crate::{Buffer, Modulus, ShoupFactor};
 /// Words that are transformed without leaving registers.
 const TAIL: usize = 128;
 
-/// `log2` of the radix of the pass over a block of `length` words. From limbs of `2^10` to `2^17` words the lengths that
-/// occur are `TAIL` times a power of two that is at least 4.
+/// `log2` of the radix of the pass over a block of `length` words. From limbs of `2^10` to `2^17` words the lengths
+/// that occur are `TAIL` times a power of two that is at least 4.
 const fn pass_log_radix(length: usize) -> u32 {
     match (length / TAIL).trailing_zeros() {
         2 => 2,
@@ -53,8 +53,8 @@ pub(super) struct Plan<L> {
     forward: Buffer,
     inverse: Buffer,
     psi: u64,
-    /// Tables of forward transforms in subrings, from degree `2^MIN_LOG_N` on, made when they are first used: factors lie in the order of the
-    /// passes, which is another one for each degree.
+    /// Tables of forward transforms in subrings, from degree `2^MIN_LOG_N` on, made when they are first used: factors
+    /// lie in the order of the passes, which is another one for each degree.
     #[cfg(feature = "std")]
     subrings: [RaceOnce<Buffer>; SUBRINGS],
     lanes: PhantomData<fn() -> L>,

@@ -1,15 +1,17 @@
 //! Twiddle factors in the order of use.
 //!
 //! A table starts with the constants of the tail: [`LANE_FACTORS`] factors by lane for the layers inside a vector, then
-//! one by group of eight words for the twist. The rest is a stream, in the order of the depth-first traversal:
-//! for a pass of radix `2^k` its `2^k - 1` factors, each with its quotient, padded to a cache line; for a tail of 128
-//! words the twist, the twist times the factor of distance 64 (both by lane), and the fourteen factors of distances 32, 16 and 8.
+//! one by group of eight words for the twist. The rest is a stream, in the order of the depth-first traversal: for a
+//! pass of radix `2^k` its `2^k - 1` factors, each with its quotient, padded to a cache line; for a tail of 128 words
+//! the twist, the twist times the factor of distance 64 (both by lane), and the fourteen factors of distances 32, 16
+//! and 8.
 //!
 //! # The twist
 //! Layers of distance 4, 2 and 1 evaluate, for group `g` of eight words, a polynomial modulo `X^8 - z^8` at
-//! `z w^brv(k)`, where `z = psi^(2 brv(8g) + 1)` and `w = psi^(N/4)`. Once word `j` is multiplied by `z^j`, their factors are powers of
-//! `w` for every group. With `g = 16 h + l`, `z = psi^(2 brv(128 h) + 1) psi^(2 brv(8 l))`: the first factor joins the
-//! layer of distance 64, the second takes sixteen vectors. Tables for the last three layers would be seven eighths of a limb.
+//! `z w^brv(k)`, where `z = psi^(2 brv(8g) + 1)` and `w = psi^(N/4)`. Once word `j` is multiplied by `z^j`, their
+//! factors are powers of `w` for every group. With `g = 16 h + l`, `z = psi^(2 brv(128 h) + 1) psi^(2 brv(8 l))`: the
+//! first factor joins the layer of distance 64, the second takes sixteen vectors. Tables for the last three layers
+//! would be seven eighths of a limb.
 
 use alloc::vec::Vec;
 

@@ -1,8 +1,8 @@
 //! The last seven layers of a forward transform, the first seven of an inverse, on 128 words in sixteen registers.
 //!
 //! Layers of distance 64 to 8 are between registers. Those of distance 4, 2 and 1 are within them: pairs of registers
-//! exchange lanes so that one holds the first operands and the other the second. The twist of [`super::tables`] makes their
-//! factors the same for every group of eight words.
+//! exchange lanes so that one holds the first operands and the other the second. The twist of [`super::tables`] makes
+//! their factors the same for every group of eight words.
 
 use core::arch::x86_64::*;
 
@@ -16,8 +16,8 @@ const FACTOR: usize = 16;
 /// The last seven layers.
 ///
 /// # Safety
-/// `x` addresses 128 words below `2U`, which become canonical; `head` and `w` are parts of a forward table; the CPU has the enabled
-/// features.
+/// `x` addresses 128 words below `2U`, which become canonical; `head` and `w` are parts of a forward table; the CPU has
+/// the enabled features.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
 pub(super) unsafe fn forward<L: Lanes>(l: L, x: *mut u64, head: *const u64, w: *const u64) {
     // SAFETY: by contract.
@@ -138,8 +138,8 @@ unsafe fn within<L: Lanes>(l: L, a: __m512i, b: __m512i, head: *const u64) -> (_
 /// The first seven layers of an inverse.
 ///
 /// # Safety
-/// `x` addresses 128 words below `U`, and stays so; `head` and `w` are parts of an inverse table; the CPU has the enabled
-/// features.
+/// `x` addresses 128 words below `U`, and stays so; `head` and `w` are parts of an inverse table; the CPU has the
+/// enabled features.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
 pub(super) unsafe fn inverse<L: Lanes>(l: L, x: *mut u64, head: *const u64, w: *const u64) {
     // SAFETY: by contract.
