@@ -1,6 +1,6 @@
 /**
- * Chromium without anybody who looks on: Playwright has every request's body told to it, which takes longer than
- * sending it. Pages are steered by what they evaluate.
+ * Chromium without an observer. Playwright receives the body of every request, which takes longer than sending it. Here
+ * the benchmark controls a page by evaluating expressions in it.
  */
 
 import { spawn } from "node:child_process";
@@ -36,7 +36,7 @@ export async function bareBrowser() {
       to.write(`${JSON.stringify({ id, method, params, sessionId })}\0`);
     });
 
-  /** A tab, and what evaluates an expression in it, or waits for a promise of it. */
+  /** A tab, and functions that evaluate an expression in it, or wait for a promise of it. */
   const open = async (url) => {
     const { targetId } = await send("Target.createTarget", { url });
     const { sessionId } = await send("Target.attachToTarget", { targetId, flatten: true });
@@ -46,7 +46,7 @@ export async function bareBrowser() {
       if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
       return result.value;
     };
-    // A tab that is being made has nothing to evaluate with.
+    // A tab that is being opened has no evaluation context.
     while (!(await evaluate("location.href").catch(() => "")).startsWith(url)) {
       await new Promise((resolve) => setTimeout(resolve, 50));
     }

@@ -1,8 +1,8 @@
 /**
- * `make web-bench`: milliseconds of encryption in WebAssembly, here in Node and in Chromium, beside node-seal's.
+ * `make web-bench`: milliseconds of encryption in WebAssembly, in Node and in Chromium, compared with node-seal's.
  * `--out FOLDER` writes them there.
  *
- * Every work is checked (see work.mjs). A row is the median of the runs, with the quartiles and the fastest.
+ * Every operation is checked (see work.mjs). A row is the median of the runs, with the quartiles and the fastest run.
  */
 
 import { createServer } from "node:http";
@@ -22,7 +22,7 @@ const runs = Number(options.runs);
 if (!(Number.isInteger(runs) && runs > 0)) throw new Error(`--runs ${options.runs}: a whole number above 0 is needed`);
 
 // As many values as SEAL has slots at 2^13, all coefficients above. The generic prime is one of the bootstrapping
-// presets'.
+// presets.
 const generic = 2n ** 50n - 0x47ffffn;
 const sets = [];
 for (const logN of [13, 16]) {
@@ -44,7 +44,7 @@ add("Node", theirs(await SEAL(), 13, runs));
 const folders = ["target/web/client/dist/wasm", "web/bench"].map((path) => join(fileURLToPath(root), path));
 const types = { ".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm" };
 const server = createServer(async (request, response) => {
-  // Clocks of a page that is isolated tick in microseconds.
+  // In an isolated page, clocks have a resolution of microseconds.
   response.setHeader("Cross-Origin-Opener-Policy", "same-origin");
   response.setHeader("Cross-Origin-Embedder-Policy", "require-corp");
   const type = types[extname(request.url)];

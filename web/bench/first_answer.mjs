@@ -1,9 +1,9 @@
 /**
- * `node web/bench/first_answer.mjs MODEL`: seconds from the button to the first answer, keys and all, in Chromium
- * beside `keywright serve` on the same machine.
+ * `node web/bench/first_answer.mjs MODEL`: seconds from the button to the first answer, including the keys, in Chromium
+ * with `keywright serve` on the same machine.
  *
- * Every run is a new browser, a new server and new keys, and its answer is compared with the example that was asked
- * about. `--runs N`; `--out FILE` adds the runs to a record, `--note TEXT` says there in what state the machine was.
+ * Every run uses a new browser, a new server and new keys, and compares the answer with the label of the example.
+ * `--runs N`; `--out FILE` adds the runs to a record, and `--note TEXT` adds the state of the machine.
  */
 
 import { existsSync } from "node:fs";
@@ -18,7 +18,7 @@ const { values: options, positionals } = parseArgs({
   allowPositionals: true,
 });
 const [model] = positionals;
-if (model === undefined) throw new Error("which model? a folder that keywright compile made of the digits");
+if (model === undefined) throw new Error("name a model: the folder that keywright compile wrote for the digits");
 const EXAMPLE = "7";
 const READY = "document.getElementById('model')?.textContent.includes('boosted deflation') ?? false";
 const ASK = `(async () => {

@@ -1,7 +1,7 @@
 /**
- * `node web/bench/keys.mjs PRESET`: makes all keys of a bootstrapping preset in WebAssembly, as a tab does, and says
- * what memory that took. Needs the built module and the Python package, which checks the whole set: `--check FOLDER`
- * keeps it there on the way, and takes as much room.
+ * `node web/bench/keys.mjs PRESET`: makes all keys of a bootstrapping preset in WebAssembly, as a tab does, and prints
+ * the memory that it took. Needs the built module and the Python package, which checks the whole set. `--check FOLDER`
+ * stores the set there meanwhile, and needs that much space.
  */
 
 import { execFileSync } from "node:child_process";

@@ -1,6 +1,10 @@
-/** What is timed, in Node and in Chromium alike. Everything that is timed is decrypted and compared with what was encrypted. */
+/**
+ * The timed operations, the same in Node and in Chromium. Every timed result is decrypted and compared with the input.
+ */
 
-/** Times of a call in milliseconds, sorted. Calls before them are not counted: a module is compiled again once it is known to be busy. */
+/**
+ * Times of a call in milliseconds, sorted. Leaves out the first calls, since browsers recompile a module that is busy.
+ */
 export function measure(runs, work) {
   for (let run = 0; run < Math.max(3, runs / 4); run++) work();
   const times = Array.from({ length: runs }, () => {
@@ -16,7 +20,7 @@ const random = (length) => crypto.getRandomValues(new Uint8Array(length));
 /** Standard deviation of the errors of encryption: 3.19, and with a public key times the norm of the secrets. */
 const SIGMA = 3.19;
 
-/** The client of this project: a thin client's parameters, with the bits of its prime and its scale. */
+/** This project's client: the parameters of a thin client, with the bits of its prime and its scale. */
 export function ours({ Client, Encryptor }, { logN, bits, scale, fractionBits, parameters }, runs) {
   const client = new Client(parameters, random(32));
   const count = client.capacity;
@@ -47,7 +51,9 @@ export function ours({ Client, Encryptor }, { logN, bits, scale, fractionBits, p
   return rows;
 }
 
-/** SEAL's CKKS at the largest modulus of the ring that has 128-bit security: encode and encrypt as usual, with all primes. */
+/**
+ * SEAL's CKKS at the largest modulus of the ring with 128-bit security: encode and encrypt as usual, with all primes.
+ */
 export function theirs(seal, logN, runs) {
   const n = 2 ** logN;
   const parameters = seal.EncryptionParameters(seal.SchemeType.ckks);

@@ -1,4 +1,4 @@
-/** The page in a real Chromium, the server that it asks, and a network between them that breaks. */
+/** The page in a real Chromium, its server, and a network between them that breaks. */
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -29,7 +29,7 @@ export async function run(command, args) {
   assert.equal(status, 0, `${command} ${args.join(" ")}`);
 }
 
-/** Models in a folder that `remove` deletes, and the servers of them that still run. */
+/** Models in a folder that `remove` deletes, and their servers that are still running. */
 export async function workplace() {
   const folder = await mkdtemp(join(tmpdir(), "keywright-page."));
   await mkdir(screens, { recursive: true });
@@ -56,7 +56,10 @@ export async function workplace() {
   return { folder, compile, serve, remove };
 }
 
-/** What the tests of a file have, made before the first and gone after the last: a browser, a workplace, the folder of the model of digits, and what `then` adds. */
+/**
+ * The fixtures of a file's tests, made before the first and removed after the last: a browser, a workplace, the folder
+ * of the digit model, and the additions of `then`.
+ */
 export function setting(then = async () => {}) {
   const made = { browser: null, place: null, model: "" };
   before(async () => {
@@ -79,7 +82,7 @@ export async function end(child, signal) {
   await ended;
 }
 
-/** A page that notes what goes wrong in it, and every byte that leaves it. */
+/** A page that records its errors, and every byte that leaves it. */
 export async function open(browser, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: "light", ...options });
   const page = await context.newPage();
@@ -139,7 +142,10 @@ export async function code(page) {
   return page.locator("#error").getAttribute("data-code");
 }
 
-/** Connections to a server that break: each direction after as many bytes as `up` and `down` say when it begins, and all of them while `away`. */
+/**
+ * Connections to a server that break. Each direction breaks after the bytes that `up` and `down` name when it begins,
+ * and all of them break while `away`.
+ */
 export async function network(address) {
   const link = { away: false, up: () => Infinity, down: () => Infinity, breaks: 0, url: "", close: null };
   const open = new Set();
@@ -161,7 +167,7 @@ export async function network(address) {
         left -= data.length;
         if (left > 0) return;
         link.breaks++;
-        // What was written before it arrives.
+        // Bytes written before it connects.
         to.end(cut);
         from.destroy();
       });

@@ -1,4 +1,7 @@
-/** Uploads and answers that are cut, servers that are killed, tabs beside each other: what a person sees of it is that it takes longer. */
+/**
+ * Uploads and answers that are cut, servers that are killed, several tabs at once: a user only notices that it takes
+ * longer.
+ */
 
 import assert from "node:assert/strict";
 import { readdir, stat, truncate } from "node:fs/promises";
@@ -8,7 +11,7 @@ import { answer, code, digits, draw, end, network, open, ready, setting, WAIT } 
 
 const made = setting();
 
-/** Notes where the pieces of keys begin, and how many key sets are begun. */
+/** Records the offsets of the pieces of keys, and the number of key sets that begin. */
 function watch(page) {
   const seen = { offsets: [], sets: 0, jobs: 0 };
   page.on("request", (request) => {
@@ -40,7 +43,7 @@ test("keys, a ciphertext and an answer that are cut at any byte arrive", WAIT, a
   assert.equal(await answer(page), "0");
   assert.ok(link.breaks > 10, `${link.breaks} breaks`);
   assert.equal(seen.sets, 1);
-  // What came of a piece that was cut is not sent again.
+  // The part of a cut piece that arrived is not sent again.
   assert.deepEqual(seen.offsets, [...new Set(seen.offsets)].sort((a, b) => a - b));
   assert.ok(seen.offsets.some((offset) => offset % 4096 !== 0));
 
@@ -94,7 +97,7 @@ test("a server that is away for long gets the rest when it is back", WAIT, async
   await draw(page, digits[0]);
   await page.click("#ask");
   assert.equal(await code(page), "unreachable");
-  assert.match(await page.locator("#error").textContent(), /is kept: press the button to go on/);
+  assert.match(await page.locator("#error").textContent(), /Press the button to continue/);
   page.removeAllListeners("request");
   const again = watch(page);
   link.away = false;
@@ -123,7 +126,7 @@ for (const [what, keeps] of [["goes on where it was, of a server that keeps its 
     });
     await asked(page, address, 0);
     await killed;
-    // Nobody presses anything.
+    // No button is pressed.
     [child] = await made.place.serve(made.model, ...state, "--port", new URL(address).port);
     assert.equal(await answer(page), "0");
     assert.equal(seen.sets, keeps ? 1 : 2);
@@ -149,7 +152,7 @@ test("keys that a killed server lost are sent again", WAIT, async () => {
   });
   await asked(page, address, 0);
   await killed;
-  // Pieces that come in order are one object, a file.
+  // Pieces that arrive in order are one object, a file.
   const entries = await readdir(join(state, "keys"), { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   assert.equal(files.length, 1);
@@ -190,7 +193,7 @@ test("keys that expired between two questions are made anew", WAIT, async () => 
   page.on("request", (request) => request.method() === "PUT" && (keys = request.url().split("?")[0]));
   await asked(page, address, 0);
   assert.equal(await answer(page), "0");
-  // A question whether they are there is a use of them: one after they have gone.
+  // Asking whether the keys exist counts as use, so this asks once, after they have expired.
   await new Promise((resolve) => setTimeout(resolve, 14_000));
   assert.equal((await fetch(keys)).status, 404);
   await page.click("#clear");
@@ -225,7 +228,7 @@ test("a model that is served no more is followed to its next version", WAIT, asy
 
 test("two tabs at once each get their own answer", WAIT, async () => {
   const [child, address] = await made.place.serve(made.model);
-  // Of one browser, as two tabs of a person are.
+  // Both in one browser, like two tabs of one user.
   const first = await open(made.browser);
   const second = await first.context().newPage();
   const seen = [watch(first), watch(second)];
@@ -235,7 +238,7 @@ test("two tabs at once each get their own answer", WAIT, async () => {
   await first.bringToFront();
   await ready(first, address);
   await draw(first, digits[0]);
-  // A tab in the background is not painted, and works.
+  // A background tab is not painted, and still works.
   await first.click("#ask");
   await second.bringToFront();
   await second.click("#ask");

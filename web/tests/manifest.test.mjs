@@ -1,4 +1,4 @@
-/** What a manifest must say of its inputs. */
+/** What a manifest must state about its inputs. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

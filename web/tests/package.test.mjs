@@ -1,4 +1,7 @@
-/** The npm package: what is in it, its README's program under a strict compiler and in Chromium, and every error that its callers can make. */
+/**
+ * The npm package: its content, its README's program under a strict compiler and in Chromium, and every error that a
+ * caller can cause.
+ */
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -69,7 +72,7 @@ test("the package has what belongs in it, and its README's program compiles and 
   await page.context().close();
 });
 
-/** Runs work in the page with the package, and gives the codes of what it threw. */
+/** Runs work in the page with the package, and returns the codes of its errors. */
 async function codes(page, work) {
   await page.addInitScript(() => {
     globalThis.codeOf = async (work) => {
@@ -112,7 +115,7 @@ test("what a caller gets wrong has a code", WAIT, async () => {
     await add(() => session.infer(zeros(65)));
     await add(() => session.infer([]));
     for (const value of [1.0001, -2, 1e300, Infinity, NaN]) await add(() => session.infer(zeros(64, value)));
-    // After all that it still answers, at both ends of the range.
+    // After all of this it still answers, at both ends of the range.
     await add(() => session.infer(zeros(64, 1)));
     await add(() => session.infer(zeros(64, -1)));
     await session.close();
@@ -142,7 +145,7 @@ test("a server refuses what looks like a secret key, wherever it is put", WAIT, 
     const [first, second] = [await begin(), await begin()];
     return [
       await codeOf(() => server.upload(first, 0, secret, () => {})),
-      // It was deleted with all that had come.
+      // The server deleted it with all parts that had arrived.
       await codeOf(() => server.json("GET", first)),
       await codeOf(() => server.json("POST", `${second}/jobs`, new Uint8Array([...new Uint8Array(40), ...secret]))),
       await codeOf(() => server.json("DELETE", second)),

@@ -1,4 +1,6 @@
-/** The page in a real Chromium: what a person does, at both widths and in both colour schemes, and servers that misbehave. */
+/**
+ * The page in a real Chromium: a user's actions, at both widths and in both colour schemes, and servers that misbehave.
+ */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -27,7 +29,7 @@ test("digits that are drawn are answered, and no secret leaves the tab", WAIT, a
     await page.waitForFunction(() => !document.getElementById("status").textContent.endsWith("decrypted in this tab."));
     assert.equal(await answer(page), String(digit));
   }
-  // What the page says that the server saw, and what really left the page.
+  // The page's list of what the server saw equals what left the page.
   const seen = await page.locator("#seen li").allTextContents();
   assert.equal(seen.filter((text) => text.startsWith("received: a set of switching keys")).length, 1);
   assert.equal(seen.filter((text) => text.startsWith("received: a compact CKKS ciphertext")).length, 3);
@@ -36,7 +38,7 @@ test("digits that are drawn are answered, and no secret leaves the tab", WAIT, a
   for (const body of page.sent) {
     for (let at = body.indexOf(SECRET); at >= 0; at = body.indexOf(SECRET, at + 1)) assert.ok(body[at + 11] < 0x80);
   }
-  // What the tab counted is what the server says, but for the length of a ciphertext, and what left the page.
+  // The tab's counts equal the server's, plus the length of a ciphertext, and equal what left the page.
   const lines = (await page.locator("#travel tr").allInnerTexts()).map((line) => line.split("\t").map((cell) => Number(cell.replaceAll(",", ""))));
   assert.equal(lines.length, 5);
   for (const [at, difference] of [0, 4, 4].entries()) assert.equal(lines[at][1] - lines[at][2], difference);
@@ -129,7 +131,7 @@ test("keys that are cancelled go on where they were, and a question that is canc
   await page.click("#ask");
   assert.equal(await answer(page), "7");
   assert.ok(offsets[0] > 0, `it went on at byte ${offsets[0]}`);
-  // A question while the server does not answer for its job.
+  // A question while the server does not answer about its job.
   let held = true;
   await page.context().route("**/v1/jobs/*", async (route) => (held ? undefined : route.continue()));
   const puts = offsets.length;
@@ -215,7 +217,7 @@ test("a model of pictures takes pictures and shows words", WAIT, async () => {
     const file = { name: "meadow.png", mimeType: "image/png", buffer: Buffer.from(png, "base64") };
     await page.setInputFiles("#picture", file);
     await page.waitForFunction(() => !document.getElementById("ask").disabled);
-    // With the keyboard: the button is reached and pressed.
+    // With the keyboard: focus reaches the button, and a key presses it.
     await page.locator("#ask").focus();
     await page.keyboard.press("Enter");
     assert.equal(await answer(page), "green");
@@ -304,7 +306,7 @@ test("a tab that cannot have the memory says so", WAIT, async () => {
 test("memory that is refused while keys are made is an error with a code, and nothing is left on the server", WAIT, async () => {
   const small = await launch(["--js-flags=--wasm-max-mem-pages=19"]);
   const page = await open({}, small);
-  // The worker asks for all of its memory first, which is refused here: let it begin nevertheless.
+  // The worker requests all of its memory first, which is refused here: skip that request.
   await page.context().route("**/client/dist/worker.js", async (route) => {
     const source = await (await route.fetch()).text();
     const asked = "new WebAssembly.Memory(";
@@ -321,7 +323,7 @@ test("memory that is refused while keys are made is an error with a code, and no
   await small.close();
 });
 
-/** How far text stands out of what is behind it (WCAG 2.2), for every element with text of its own that is to be seen. */
+/** The contrast of text (WCAG 2.2) for every visible element with text of its own. */
 const faint = () => {
   const parse = (colour) => {
     const sheet = new OffscreenCanvas(1, 1).getContext("2d");
@@ -363,10 +365,10 @@ for (const [name, options] of [
       assert.ok(wide <= 0, `${what}: ${wide} pixels too wide`);
       assert.deepEqual(await page.evaluate(faint), [], what);
     };
-    // A network and a server that are slow enough to be looked at.
+    // A network and a server that are slow enough to observe.
     let slow = true;
     const later = () => new Promise((resolve) => setTimeout(resolve, slow ? 400 : 0));
-    // The fourth piece of the keys waits until the time that is left was read.
+    // The fourth piece of the keys waits until the test has read the remaining time.
     let [pieces, read] = [0, () => {}];
     const held = new Promise((resolve) => (read = resolve));
     await page.context().route("**/v1/keys/**", async (route) => {
@@ -381,7 +383,7 @@ for (const [name, options] of [
     await draw(page, digits[7]);
     await page.click("#ask");
     await page.waitForFunction(() => document.getElementById("amount").textContent.includes("s to go"));
-    // As it is seen, without scrolling: where the answer will be.
+    // In the visible area, without scrolling: where the answer will be.
     await step("2-keys", false);
     read();
     const seen = await page.locator("#amount").evaluate((node) => node.getBoundingClientRect().bottom <= innerHeight);
@@ -390,7 +392,7 @@ for (const [name, options] of [
     await step("3-computing", false);
     assert.equal(await answer(page), "7");
     await step("4-answer");
-    // Whoever pressed the button with the keyboard is still there.
+    // A user who pressed the button with the keyboard still has the focus there.
     assert.equal(await page.evaluate(() => document.activeElement.id), "ask");
     slow = false;
     await page.click("#clear");

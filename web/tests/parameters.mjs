@@ -9,7 +9,7 @@ export const built = new URL("target/web/client/dist/wasm/", root);
 export const SHIFT_ADD_30 = 2n ** 30n - 2n ** 18n + 1n;
 export const SHIFT_ADD_60 = 2n ** 60n - 2n ** 18n + 1n;
 
-/** 32 bytes that count. */
+/** 32 bytes that count up. */
 export const entropy = (first) => Uint8Array.from({ length: 32 }, (_, i) => first + i);
 
 /** The module, in Node. */
@@ -23,8 +23,8 @@ export async function load() {
  * A ring of uniform ternary secrets; numbers of at most 1.
  *
  * @param layout 0 coefficients, 1 real slots, 2 complex slots.
- * @param identity bytes 12 to 31 of the headers of the server's objects, but for the first four.
- * @param insecure whether `modulus` need not be within the 128-bit bound.
+ * @param identity bytes 12 to 31 of the headers of the server's objects, without the first four.
+ * @param insecure whether `modulus` may exceed the 128-bit bound.
  */
 export function clientParameters({ logN, modulus, scale, fractionBits, layout, logSlots, insecure = false }) {
   const identity = Buffer.alloc(20, 0xa5);
@@ -49,6 +49,6 @@ export function clientParameters({ logN, modulus, scale, fractionBits, layout, l
   const head = Buffer.concat([fixed, descriptor]);
   const checksum = Buffer.alloc(4);
   checksum.writeUInt32LE(crc32(head));
-  // Of the header, and of the header and an empty body.
+  // Of the header alone, and of the header with an empty body.
   return Buffer.concat([head, checksum, checksum]);
 }

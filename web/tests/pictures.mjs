@@ -1,8 +1,8 @@
 /**
  * `node web/tests/pictures.mjs MODEL FOLDER [COUNT]`: serves a compiled model of pictures, drops images of FOLDER (a
- * folder of images for each label) on the page in Chromium, and says what it answered, how long that took and what
- * travelled. Of each label's images those with numbers divisible by ten, which examples/cifar.py keeps for tests. Every
- * answer is compared with that of the same network in the clear on the numbers that the page encrypted.
+ * folder of images for each label) on the page in Chromium, and prints its answers, their times and the bytes sent.
+ * Uses those images of each label whose numbers are divisible by ten, which examples/cifar.py keeps for tests. Compares
+ * every answer with that of the same network in the clear on the numbers that the page encrypted.
  */
 
 import { execFileSync, spawn } from "node:child_process";
@@ -67,7 +67,7 @@ try {
     right += found === label;
     answers.push(found);
     asked.scores.push((await page.locator("#scores .number").allTextContents()).map(Number));
-    // What was encrypted, channel by channel: the numbers of the small picture.
+    // The encrypted numbers, channel by channel: those of the small picture.
     const pixels = await page.evaluate(() => {
       const small = document.getElementById("preview");
       const { data } = small.getContext("2d").getImageData(0, 0, small.width, small.height);

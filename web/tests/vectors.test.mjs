@@ -1,4 +1,7 @@
-/** The module gives the bytes that the native build gives (vectors/browser.txt) and that an independent program computed (vectors/client.txt). */
+/**
+ * The module produces the bytes of the native build (vectors/browser.txt) and those of an independent program
+ * (vectors/client.txt).
+ */
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -14,7 +17,7 @@ const digest = (bytes) => createHash("sha256").update(bytes).digest("hex");
 const hex = (name) => Buffer.from(vectors[name], "hex");
 const make = () => new Client(hex("client"), entropy(1));
 
-/** The bytes of a stream from where it is. */
+/** The remaining bytes of a stream. */
 function rest(stream) {
   const parts = [];
   for (let part = stream.next(); part !== undefined; part = stream.next()) parts.push(part);

@@ -1,14 +1,15 @@
-/* The owner of a sample asks keywright serve, with the thin client, libcurl and cJSON: the scores of a model on numbers that the server never sees.
+/* Sends a sample of its owner to keywright serve, with the thin client, libcurl and cJSON, and prints the scores of a
+ * model on numbers that the server never sees.
  *
  *   ask URL FOLDER SAMPLE
  *
- * FOLDER keeps what belongs to the owner: the secret, and which keys of it the server has. SAMPLE has the numbers of a
- * sample, as text. Printed are the scores, one a line, and the label of each where the model has some.
+ * FOLDER keeps the owner's data: the secret, and which of its keys the server has. SAMPLE has the numbers of a sample,
+ * as text. The program prints the scores, one a line, each with its label if the model has labels.
  *
- * What a server forgets is made anew: keys that expired or were deleted are made and sent again ("unknown_keys"), and a
- * model that is served no more is followed to its successor ("retired"), whose keys are new ones unless its
- * configuration is the same. Connections that break are taken up again; of a piece of the keys at the byte where the
- * server is.
+ * The program recovers from what a server forgets. It makes and sends keys again that expired or were deleted
+ * ("unknown_keys"). It follows a model that is no longer served to its successor ("retired"), with new keys unless the
+ * configuration is the same. It retries broken connections, and resumes a piece of the keys at the byte that the server
+ * expects.
  *
  *   cc -std=c11 -I crates/capi/include crates/capi/examples/ask.c target/release/libkeywright_capi.a \
  *     -lcurl -lcjson -lpthread -ldl -lm -o ask */
@@ -35,13 +36,13 @@
 typedef struct {
     CURL *curl;
     const char *url;
-    /* Where the secret and `session` are. */
+    /* The folder of the secret and of `session`. */
     const char *folder;
-    /* Of the model, and of the configuration of the keys; empty if they are not known. */
+    /* Hashes of the model and of the configuration of its keys; empty if unknown. */
     char model[HASH + 1], configuration[HASH + 1];
-    /* Of the keys that the server has; empty if there are none. */
+    /* Identifier of the keys that the server has; empty if there are none. */
     char keys[IDENTIFIER + 1];
-    /* Of the refusal that came last; empty after an answer. */
+    /* Code of the last refusal; empty after an answer. */
     char refusal[64], successor[HASH + 1], successor_configuration[HASH + 1];
 } asker;
 
@@ -57,7 +58,7 @@ typedef struct {
     cJSON *json;
 } manifest;
 
-/* An answer of the server: its bytes, and the most that are taken. */
+/* An answer of the server: its bytes, and how many are accepted. */
 typedef struct {
     buffer bytes;
     size_t most;
@@ -75,7 +76,7 @@ static size_t take(char *bytes, size_t size, size_t count, void *context) {
     return length;
 }
 
-/* A text of hexadecimal digits, of exactly so many; else an empty one. */
+/* A text of exactly `length` hexadecimal digits; otherwise an empty one. */
 static void copy_text(const char *text, char *out, size_t length) {
     int good = text != NULL && strlen(text) == length && strspn(text, "0123456789abcdef") == length;
     memcpy(out, good ? text : "", good ? length + 1 : 1);
@@ -97,7 +98,7 @@ static void read_refusal(asker *a, const buffer *body) {
     cJSON_Delete(json);
 }
 
-/* One request. 0 if it was answered, 1 if it was refused, 2 if nobody was reached. */
+/* One request. Returns 0 if it was answered, 1 if it was refused, 2 if no server was reached. */
 static int request_once(asker *a, const char *method, const char *path, const buffer *body, answer *out) {
     char url[2048];
     snprintf(url, sizeof url, "%s%s", a->url, path);
@@ -130,7 +131,8 @@ static int request_once(asker *a, const char *method, const char *path, const bu
     return strcmp(a->refusal, "busy") == 0 ? 2 : 1;
 }
 
-/* A request, made again a few times where nobody is reached or there is no room. 0 if it was answered, 1 if it was refused. */
+/* Makes a request, and repeats it a few times while no server is reached or the server has no room. Returns 0 if it was
+ * answered, 1 if it was refused. */
 static int request(asker *a, const char *method, const char *path, const buffer *body, answer *out) {
     for (int failures = 0;; failures++) {
         int found = request_once(a, method, path, body, out);
@@ -146,7 +148,7 @@ static cJSON *request_json(asker *a, const char *method, const char *path, const
     cJSON *json = NULL;
     if (request(a, method, path, body, &out) == 0) {
         json = cJSON_ParseWithLength((const char *)out.bytes.bytes, out.bytes.length);
-        if (!cJSON_IsObject(json)) fail(path, "is answered by something that is no JSON object; is this keywright serve?");
+        if (!cJSON_IsObject(json)) fail(path, "is not answered by a JSON object; is this keywright serve?");
     }
     free(out.bytes.bytes);
     return json;
@@ -154,7 +156,7 @@ static cJSON *request_json(asker *a, const char *method, const char *path, const
 
 static int is_refused(const asker *a, const char *why) { return strcmp(a->refusal, why) == 0; }
 
-/* The session: which model, of which configuration, and which keys of it the server has. */
+/* The session: the model, its configuration, and the keys that the server has. */
 static void store_session(const asker *a) {
     char *path = join(a->folder, "session");
     FILE *file = open_file(path, "w");
@@ -178,7 +180,7 @@ static void load_session(asker *a) {
     free(path);
 }
 
-/* Takes what the server serves first. A client that is for one model alone pins its hash, SHA-256 of the manifest, instead. */
+/* Selects the first model that is served. A client for one model pins its hash instead, the SHA-256 of its manifest. */
 static void choose_model(asker *a) {
     cJSON *json = request_json(a, "GET", "/v1/models", NULL);
     const cJSON *first = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(json, "models"), 0);
@@ -187,9 +189,9 @@ static void choose_model(asker *a) {
     cJSON_Delete(json);
 }
 
-/* Goes to the model that came after this one. Keys of its configuration stay. */
+/* Moves to the successor of this model. Keys of its configuration stay. */
 static void follow(asker *a) {
-    if (a->successor[0] == 0) fail(a->model, "is served no more and has no successor");
+    if (a->successor[0] == 0) fail(a->model, "is no longer served and has no successor");
     if (strcmp(a->configuration, a->successor_configuration) != 0) a->keys[0] = a->configuration[0] = 0;
     memcpy(a->model, a->successor, sizeof a->model);
 }
@@ -244,7 +246,7 @@ static buffer base64(const cJSON *object, const char *name) {
     return out;
 }
 
-/* What the model takes and gives; its JSON is null if the server refuses. */
+/* The inputs and outputs of the model; its JSON is null if the server refuses. */
 static manifest read_manifest(asker *a) {
     manifest m = {0};
     char path[128];
@@ -269,7 +271,7 @@ static void free_manifest(manifest *m) {
     cJSON_Delete(m->json);
 }
 
-/* The client of the folder's secret, or of a new one: a secret is for one client's parameters. */
+/* The client of the folder's secret, or of a new one. A secret fits the parameters of one client. */
 static kw_client *open_client(const asker *a, const manifest *m) {
     char *path = join(a->folder, "secret");
     kw_client *client = NULL;
@@ -294,14 +296,14 @@ static kw_client *open_client(const asker *a, const manifest *m) {
     return client;
 }
 
-/* Keys on their way: a piece of them, and its place. */
+/* Keys during the upload: a piece of them, and its place. */
 typedef struct {
     asker *asker;
     buffer piece;
     uint64_t place;
 } upload;
 
-/* Sends the piece, from where the server is. 0 if it has come whole. */
+/* Sends the piece from the byte that the server expects. Returns 0 if all of it has arrived. */
 static int send_piece(upload *u) {
     uint64_t from = u->place, end = u->place + u->piece.length;
     for (int failures = 0; from < end; failures++) {
@@ -315,7 +317,7 @@ static int send_piece(upload *u) {
         if (found == 0) break;
         if (found == 1 && !is_refused(u->asker, "wrong_offset")) return 1;
         pause_ms(100L << failures);
-        /* Of a piece that was cut some has come. */
+        /* Part of a piece that was cut has arrived. */
         snprintf(path, sizeof path, "/v1/keys/%s", u->asker->keys);
         cJSON *state = request_json(u->asker, "GET", path, NULL);
         const cJSON *received = cJSON_GetObjectItemCaseSensitive(state, "received");
@@ -335,7 +337,7 @@ static int send_keys(void *context, const uint8_t *bytes, size_t length) {
     return u->piece.length < PIECE ? 0 : send_piece(u);
 }
 
-/* Makes the keys and sends them. 0 if the server has them; else why not is noted. */
+/* Makes the keys and sends them. Returns 0 if the server has them; otherwise the reason is noted. */
 static int make_keys(asker *a, const manifest *m, const kw_client *client) {
     char text[HASH + 32], path[128];
     int length = snprintf(text, sizeof text, "{\"model\": \"%s\"}", a->model);
@@ -352,7 +354,7 @@ static int make_keys(asker *a, const manifest *m, const kw_client *client) {
     int failed = code != KW_OK || (u.piece.length > 0 && send_piece(&u) != 0);
     free(u.piece.bytes);
     snprintf(path, sizeof path, "/v1/keys/%s", a->keys);
-    /* The server checks them after the last byte. */
+    /* The server checks the keys after the last byte. */
     for (int ready = 0; !failed && !ready; pause_ms(ready ? 0 : POLL_MS)) {
         cJSON *state = request_json(a, "GET", path, NULL);
         ready = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(state, "ready"));
@@ -367,7 +369,7 @@ static int make_keys(asker *a, const manifest *m, const kw_client *client) {
     return 0;
 }
 
-/* A sample as the message that is sent: before each ciphertext its length, little-endian. */
+/* Writes a sample as the message to send: before each ciphertext its length, little-endian. */
 static buffer encrypt(const manifest *m, kw_client *client, const double *values) {
     const places *in = &m->input;
     int64_t *numbers = allocate((size_t)in->ciphertexts * (size_t)in->size, sizeof *numbers);
@@ -413,7 +415,7 @@ static void print_scores(const manifest *m, kw_client *client, const buffer *byt
     free(numbers);
 }
 
-/* Asks about the message. 0 if the answer is there; else why not is noted. */
+/* Asks for the scores of the message. Returns 0 with an answer; otherwise the reason is noted. */
 static int evaluate(asker *a, const buffer *message, answer *result) {
     char path[256], job[IDENTIFIER + 1];
     snprintf(path, sizeof path, "/v1/keys/%s/jobs?model=%s", a->keys, a->model);
@@ -445,7 +447,7 @@ static double *read_sample(const char *path, int count) {
     return values;
 }
 
-/* Refuses a sample that the model is not for, before a key is made. */
+/* Refuses a sample outside of the model's range before making a key. */
 static void check_range(const manifest *m, const double *values) {
     const cJSON *range = cJSON_GetObjectItemCaseSensitive(m->json, "input_range");
     const cJSON *low = cJSON_GetArrayItem(range, 0), *high = cJSON_GetArrayItem(range, 1);
@@ -458,7 +460,8 @@ static void check_range(const manifest *m, const double *values) {
         }
 }
 
-/* One attempt. 0 if the scores were printed, 1 if the server refused and it is to be tried again after what was noted was mended. */
+/* One attempt. Returns 0 if the scores were printed, or 1 if the server refused and the caller should try again after
+ * handling the noted reason. */
 static int attempt(asker *a, const char *sample) {
     if (a->model[0] == 0) choose_model(a);
     manifest m = read_manifest(a);
@@ -486,7 +489,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: %s URL FOLDER SAMPLE\n", argv[0]);
         return 2;
     }
-    /* A secret is for its owner alone. */
+    /* Only the owner may read a secret. */
     umask(077);
     mkdir(argv[2], 0700);
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0) fail("libcurl", "cannot be used");

@@ -1,14 +1,14 @@
-/* The owner of a picture, with the thin client: makes keys, encrypts the picture, reads the class from the decrypted answer. What is sent between the
- * steps is up to the caller: examples/c_client.py asks keywright serve.
+/* The owner of a picture, with the thin client: makes keys, encrypts the picture, and reads the class from the
+ * decrypted answer. The caller sends the data between the steps: examples/c_client.py asks keywright serve.
  *
  *   classify keys MODEL SECRET KEYS                 a new secret, and the keys that the model needs
  *   classify encrypt MODEL SECRET IMAGE MESSAGE     a picture to the message that is sent
  *   classify decrypt MODEL SECRET ANSWER            an answer to the class
  *
- * MODEL is a folder with what the server's manifest says: client.kw, parameters.kw and keys.kw, the objects in it, and
+ * MODEL is a folder with the content of the server's manifest: its objects client.kw, parameters.kw and keys.kw, and
  * places.txt, in decimal numbers
  *
- *   log2 of what inputs are divided by
+ *   log2 of the divisor of inputs
  *   ciphertexts size repeat stride count, and `count` starts, of the input
  *   the same of the output
  *
@@ -143,7 +143,7 @@ static void encrypt(const model *m, kw_client *client, const char *image, const 
         for (long k = 0; k < in->repeat; k++) numbers[in->start[i] + k * in->stride] = value;
     }
     FILE *file = open_file(message, "wb");
-    /* The coefficients that carry numbers, whole. */
+    /* The coefficients that carry numbers, with all their bits. */
     kw_compact compact = {{0, 0}};
     for (long i = 0; i < in->ciphertexts; i++) {
         buffer ciphertext = {0};
@@ -192,7 +192,7 @@ int main(int argc, char **argv) {
                 argv[0]);
         return 2;
     }
-    /* A secret is for its owner alone. */
+    /* Only the owner may read a secret. */
     umask(077);
     model m = read_model(argv[2]);
     if (keys) {

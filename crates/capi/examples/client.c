@@ -1,4 +1,5 @@
-/* The owner makes keys, a sensor encrypts with the public one, the owner decrypts. Usage: client PARAMETERS, a file that a server handed out. */
+/* The owner makes keys, a sensor encrypts with the public one, and the owner decrypts. Usage: client PARAMETERS, a file
+ * from a server. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +85,7 @@ int main(int argc, char **argv) {
     numbers[3] = one + 1;
     expect(kw_client_encrypt(owner, numbers, count, NULL, append, &secret), KW_ERROR_NUMBERS);
 
-    /* The same secret on another day. */
+    /* The same secret, loaded later. */
     check(kw_client_secret(owner, append, &secret));
     kw_client_free(owner);
     check(kw_client_from_secret(parameters, length, secret.bytes, secret.length, NULL, NULL, &owner));

@@ -1,7 +1,7 @@
-//! The functions of `include/keywright_client.h`: an adapter of `keywright-client`; no logic.
+//! The functions of `include/keywright_client.h`: an adapter of `keywright-client`, without logic.
 //!
-//! Pointers are trusted to be valid for the length beside them; a null pointer is an error. A panic, which would be a
-//! mistake of this library, does not cross the border: the call returns `KW_ERROR_INTERNAL`.
+//! Pointers must be valid for the length passed with them; a null pointer is an error. A panic would be a bug of this
+//! library and does not cross the C interface: the call returns `KW_ERROR_INTERNAL`.
 
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -17,9 +17,9 @@ use keywright_rlwe::{KeySpec, Parameters, RlweError};
 use keywright_wire::{KeySetReader, Wire, WireError};
 use zeroize::Zeroizing;
 
-/// Takes bytes; 0 if all is well.
+/// Receives bytes; returns 0 on success.
 type Sink = Option<unsafe extern "C" fn(*mut c_void, *const u8, usize) -> c_int>;
-/// Gives bytes; 0 if all is well.
+/// Supplies bytes; returns 0 on success.
 type Entropy = Option<unsafe extern "C" fn(*mut c_void, *mut u8, usize) -> c_int>;
 
 /// `kw_compact`: low bits that are dropped from the coefficients of the halves.
@@ -41,8 +41,8 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
-/// What C holds of a client or an encryptor. Two calls at once would draw the same randomness: the second one is
-/// refused.
+/// The object behind a pointer to a client or an encryptor. Two concurrent calls would draw the same randomness, so the
+/// second one is refused.
 pub struct Handle<T> {
     parameters: ClientParameters,
     object: Mutex<T>,
@@ -54,18 +54,18 @@ impl<T> Handle<T> {
     }
 
     fn alone(&self) -> Result<MutexGuard<'_, T>, Failure> {
-        // One that a call panicked in is of no use any more.
+        // An object whose call panicked is unusable.
         self.object.try_lock().map_err(|_| Failure::InUse)
     }
 }
 
-/// What a call fails with.
+/// The error of a call.
 enum Failure {
     Null(&'static str),
     InUse,
     Client(ClientError),
     Wire(WireError),
-    /// What there is no finer code for.
+    /// Errors without a more specific code.
     Parameters(String),
 }
 
@@ -123,12 +123,12 @@ impl Failure {
     }
 }
 
-/// Runs a call, and keeps what it failed with.
+/// Runs a call, and keeps its error.
 fn call(work: impl FnOnce() -> Result<(), Failure>) -> c_int {
     let (code, text) = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => (OK, String::new()),
         Ok(Err(failure)) => (failure.code(), failure.text()),
-        Err(_) => (INTERNAL, "a mistake of this library: please report it".into()),
+        Err(_) => (INTERNAL, "a bug of this library; please report it".into()),
     };
     LAST.with(|last| *last.borrow_mut() = CString::new(text).unwrap_or_default());
     code
@@ -152,13 +152,13 @@ unsafe fn slice<'a, T>(what: &'static str, pointer: *const T, length: usize) -> 
 /// An object that C holds.
 ///
 /// # Safety
-/// `pointer` is null or came from this library and is not freed.
+/// `pointer` is null, or came from this library and is not freed.
 unsafe fn object<'a, T>(pointer: *const Handle<T>) -> Result<&'a Handle<T>, Failure> {
     // SAFETY: valid by the caller's promise.
     unsafe { pointer.as_ref() }.ok_or(Failure::Null("the client or encryptor"))
 }
 
-/// The form that C asks for.
+/// The form that C requests.
 ///
 /// # Safety
 /// `compact` is null or valid.
@@ -171,7 +171,7 @@ unsafe fn form(compact: *const Compact) -> Form {
 fn sink_of(sink: Sink, context: *mut c_void) -> Result<impl FnMut(&[u8]) -> Result<(), SinkError>, Failure> {
     let sink = sink.ok_or(Failure::Null("the sink"))?;
     Ok(move |bytes: &[u8]| {
-        // SAFETY: the header asks for a function that takes these; `context` is the caller's own.
+        // SAFETY: the header requires a function with these arguments; `context` is the caller's own.
         let code = unsafe { sink(context, bytes.as_ptr(), bytes.len()) };
         if code == 0 { Ok(()) } else { Err(SinkError("the sink returned an error")) }
     })
@@ -191,7 +191,7 @@ fn entropy_of(entropy: Entropy, context: *mut c_void) -> Box<dyn keywright_clien
     })
 }
 
-/// Hands an object to C.
+/// Passes an object to C.
 ///
 /// # Safety
 /// `out` is null or valid for one pointer.
@@ -317,7 +317,7 @@ pub unsafe extern "C" fn kw_client_public_key(
     call(|| Ok(unsafe { object(client) }?.alone()?.public_key(&mut sink_of(sink, context)?)?))
 }
 
-/// Makes the keys that a server asks for, limb by limb, and writes them as a set.
+/// Makes the keys that a server requests, limb by limb, and writes them as a set.
 ///
 /// # Safety
 /// As [`kw_client_generate`].
@@ -345,7 +345,7 @@ pub unsafe extern "C" fn kw_client_keys(
         let specs: Vec<KeySpec> = entries.entries().iter().map(|entry| entry.spec.clone()).collect();
         let mut session = Zeroizing::new([0; 32]);
         entropy_of(entropy, entropy_context).generator()?.fill_bytes(&mut *session);
-        // The client is free again while the keys are made.
+        // The client is free for other calls while the keys are made.
         let keys = client.alone()?.keys(&full, &specs, &session)?;
         let mut set = KeySetStream::new(keys, head)?;
         let mut sink = sink_of(sink, context)?;

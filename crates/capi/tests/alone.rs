@@ -1,4 +1,4 @@
-//! Two calls at once would draw the same randomness: the second one is refused.
+//! Two concurrent calls would draw the same randomness, so the second one is refused.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::{null, null_mut};
@@ -11,7 +11,7 @@ use keywright_rlwe::SecretDistribution;
 
 const ARGUMENT: c_int = -1;
 
-/// A client, and what calls from within a sink said.
+/// A client, and the results of calls from within a sink.
 struct Within {
     client: *mut Handle<Client>,
     codes: Vec<c_int>,
@@ -19,7 +19,7 @@ struct Within {
 }
 
 unsafe extern "C" fn again(context: *mut c_void, _: *const u8, _: usize) -> c_int {
-    // SAFETY: the test passes one, and looks at it when the call is over.
+    // SAFETY: the test passes one, and reads it after the call.
     let within = unsafe { &mut *context.cast::<Within>() };
     // SAFETY: the client lives.
     within.capacity = unsafe { kw_client_capacity(within.client) };

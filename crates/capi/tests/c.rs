@@ -1,4 +1,5 @@
-//! The C example is compiled against the header and the library, and runs; the header declares what the library has.
+//! Compiles the C example against the header and the library, and runs it. The header declares what the library
+//! exports.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use keywright_wire::{KeySetReader, KeySetWriter, Wire};
 
 const HEADER: &str = include_str!("../include/keywright_client.h");
 
-/// The static library that cargo built beside this test.
+/// The static library that cargo built with this test.
 fn library() -> PathBuf {
     let test = env::current_exe().unwrap();
     test.ancestors().map(|folder| folder.join("libkeywright_capi.a")).find(|path| path.exists()).unwrap()
@@ -34,7 +35,7 @@ fn compile(source: &str, program: &Path) {
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
 }
 
-/// A server that does nothing: the class of a picture is its brightest pixel.
+/// A server that computes nothing: the class of a picture is its brightest pixel.
 #[test]
 fn a_picture_goes_out_and_its_class_comes_back() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("classify");
@@ -58,8 +59,8 @@ fn a_picture_goes_out_and_its_class_comes_back() {
     let mut client = Vec::new();
     thin.write_to(&mut client).unwrap();
     fs::write(file("client.kw"), client).unwrap();
-    // Inputs are divided by 2. Six pixels in two ciphertexts of four places, the second half of each a copy; the answer
-    // in the first.
+    // Inputs are divided by 2. There are six pixels in two ciphertexts of four places, the second half of each a copy;
+    // the answer is in the first.
     let places = "1\n2 1024 2 512 6\n0 1 2 1024 1025 1026\n2 1024 1 1 6\n0 1 2 1024 1025 1026\n";
     fs::write(file("places.txt"), format!("{places}a\nb\nc\nd\nblue sky\nf\n")).unwrap();
     fs::write(
@@ -98,7 +99,7 @@ fn a_picture_goes_out_and_its_class_comes_back() {
         answer.extend(bytes);
         rest = after;
     }
-    // Errors are below half a unit: half of each pixel comes back as it was rounded.
+    // Errors are below half a unit, so half of each pixel comes back as it was rounded.
     for (row, pixels) in sent_numbers.iter().zip([[9_i64, 200, 0], [13, 201, 100]]) {
         let rounded = pixels.map(|pixel| ((pixel << 24) + 255) / 510);
         assert_eq!((&row[..3], &row[512..515]), (&rounded[..], &rounded[..]));

@@ -1,4 +1,5 @@
-/* Children of a process that made a client and an encryptor: what they encrypt and what it encrypts has no randomness in common. Usage: fork PARAMETERS. */
+/* Children of a process that made a client and an encryptor: their encryptions share no randomness with those of the
+ * parent. Usage: fork PARAMETERS. */
 #define _POSIX_C_SOURCE 200809L
 
 #include <stdio.h>
@@ -49,7 +50,7 @@ static int draw_public(void *encryptor, buffer *out) {
 
 static int draw_key(void *client, buffer *out) { return kw_client_public_key(client, append, out); }
 
-/* What a child draws, or only its code where that is not the wanted one. */
+/* Draws in a child, or returns only its code if that is not the wanted one. */
 static void in_child(const char *what, draw *made_by, void *object, int wanted, buffer *out) {
     int ends[2];
     if (pipe(ends) != 0) exit(1);
@@ -74,7 +75,8 @@ static void in_child(const char *what, draw *made_by, void *object, int wanted, 
     if (waitpid(child, &status, 0) != child || status != 0) exit(1);
 }
 
-/* The residues of a half are pseudorandom: in two draws hardly a byte in 256 is equal, where one would be repeated all of them are. */
+/* The residues of a half are pseudorandom. Two draws agree in hardly one byte of 256; repeated draws would agree in
+ * all. */
 static void compare(const char *what, const buffer *a, const buffer *b) {
     size_t equal = 0, header = 256;
     if (a->length != b->length || a->length < 2 * header) exit(1);

@@ -5,16 +5,16 @@ use thiserror::Error;
 
 use crate::bootstrapping::Stage;
 
-/// What can go wrong in a circuit.
+/// Errors of a circuit.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum CircuitError {
-    /// Keys, levels, scales, packings, parameters.
+    /// An error of keys, levels, scales, packings or parameters.
     #[error(transparent)]
     Ckks(#[from] CkksError),
-    /// Keys of the right elements and levels, but over other special primes than the transform's diagonals.
+    /// Keys have the right elements and levels, but other special primes than the transform's diagonals.
     #[error(
-        "the diagonals are encoded over the special primes {encoded:?}, but at level {level} there are: {found}; encode \
+        "the diagonals are encoded over the special primes {encoded:?}, but the keys at level {level} are: {found}; encode \
          the transform over the special primes of its keys, the same ones for all of them"
     )]
     SpecialPrimes {
@@ -25,21 +25,21 @@ pub enum CircuitError {
         /// The keys that do not fit, with the special primes of each of their uses.
         found: String,
     },
-    /// A stage of bootstrapping cannot do its work.
-    #[error("{stage}, which takes ciphertexts at level {level}: {source}")]
+    /// A stage of bootstrapping fails.
+    #[error("{stage}, whose input is at level {level}: {source}")]
     Stage {
         /// The stage.
         stage: Stage,
-        /// Level at which it takes its input.
+        /// Level of its input.
         level: usize,
-        /// Why.
+        /// The reason.
         source: Box<CircuitError>,
     },
-    /// The stages of a bootstrapping do not fit the levels that there are.
+    /// The stages of a bootstrapping need more levels than there are.
     #[error(
-        "after raising the modulus {needed} levels are used, so that a result at level {output_level} needs {}, and the \
-         parameters have {available}; ciphertexts are bootstrapped at level {input_level}, so the result must not be below \
-         it: use more ciphertext primes, fewer levels for a stage, or another output level",
+        "a result at level {output_level} needs {} levels, since the stages after mod_raise use {needed}; the \
+         parameters have {available}. A result below level {input_level} cannot be bootstrapped again. Use more \
+         ciphertext primes, fewer levels for a stage, or another output level",
         needed.saturating_add(*output_level)
     )]
     BootstrapLevels {
@@ -52,33 +52,35 @@ pub enum CircuitError {
         /// Highest level of the parameters.
         available: usize,
     },
-    /// A modulus that is raised under the main secret.
+    /// The plan raises the modulus under the main secret.
     #[error("the plan has no ephemeral secret; give its bootstrapping an ephemeral weight")]
     NoEphemeralSecret,
-    /// Inputs of a subring where they do not begin with slots to coefficients, or come back.
+    /// Inputs of a subring in a bootstrapping that does not begin with slots to coefficients, or runs several passes.
     #[error(
-        "inputs of a subring are for bootstraps of one pass in which slots_to_coeffs comes first; switch them up before, or leave out \
-         the input ring"
+        "inputs of a subring need a bootstrap of one pass with slots_to_coeffs first; leave out the input ring, and \
+         switch ciphertexts up before"
     )]
     InputRing,
-    /// A stage that is one with the stage before.
+    /// A stage that is fused with the one before.
     #[error(
-        "the plan makes the switch back from the ephemeral secret one with the first rotations of coeffs_to_slots: bootstrap as a whole, \
-         or plan with stages apart"
+        "the plan fuses the switch back from the ephemeral secret with the first rotations of coeffs_to_slots; bootstrap \
+         as a whole, or plan with stages apart"
     )]
     StagesFused,
-    /// Fewer bytes of keys than any way to bootstrap needs.
-    #[error("keys of at most {budget} bytes; the fewest that there can be have {minimum}")]
+    /// A budget below the key bytes of every way to bootstrap.
+    #[error(
+        "a key budget of {budget} bytes is below the smallest possible one, {minimum} bytes; raise the budget"
+    )]
     KeyBudget {
-        /// Bytes asked for.
+        /// The budget.
         budget: usize,
-        /// The fewest.
+        /// The fewest possible bytes.
         minimum: usize,
     },
-    /// A pass of an iterated bootstrapping may leave more than the next one can correct.
+    /// A pass of an iterated bootstrapping may leave a larger error than the next one can correct.
     #[error(
-        "pass {iteration} of an iterated bootstrapping leaves an error whose bound has {found:.1} bits, and the next one corrects it if there are \
-         {bits}: use a log_precision of {:.0} or less, or a more precise pass",
+        "the bound on the error of pass {iteration} has {found:.1} bits, and the next pass needs {bits} to correct it; use \
+         a log_precision of at most {:.0}, or a more precise pass",
         (*found / *iteration as f64).floor()
     )]
     Iteration {
@@ -89,14 +91,14 @@ pub enum CircuitError {
         /// Bits that it has.
         found: f64,
     },
-    /// A failure probability that is none.
-    #[error("2^{log2} is no probability of failure: log2 must be below 0, such as -40")]
+    /// An invalid failure probability.
+    #[error("2^{log2} is not a probability of failure; its log2 must be below 0, such as -40")]
     FailureProbability {
         /// Its `log2`.
         log2: f64,
     },
-    /// A baby-step count that makes no sense.
-    #[error("{n1} baby steps for {slots} slots; use 1 to {slots}")]
+    /// An invalid baby-step count.
+    #[error("{n1} baby steps are outside 1..={slots}, the number of slots")]
     BabySteps {
         /// The count.
         n1: usize,
@@ -104,16 +106,17 @@ pub enum CircuitError {
         slots: usize,
     },
     /// More slots than the ring has.
-    #[error("2^{log_slots} slots; the parameters have 2^{max}")]
+    #[error("2^{log_slots} slots are more than the 2^{max} of the parameters")]
     LogSlots {
         /// `log2` of the number asked for.
         log_slots: u32,
         /// `log2` of the largest number.
         max: u32,
     },
-    /// A matrix that does not multiply the slots.
+    /// A matrix of the wrong size.
     #[error(
-        "a matrix of {rows} x {columns} does not multiply {slots} slots; give one of 1 to {slots} rows and columns, or more slots"
+        "a matrix of {rows} x {columns} does not multiply {slots} slots; pass 1 to {slots} rows and columns, or use more \
+         slots"
     )]
     MatrixShape {
         /// Its rows.
@@ -133,9 +136,9 @@ pub enum CircuitError {
         /// The number of slots.
         expected: usize,
     },
-    /// Rows that are no diagonals.
+    /// Rows of the wrong length.
     #[error(
-        "diagonals with a period of {period} values; give a power of two up to the number of slots, {slots}"
+        "diagonals have a period of {period} values; it must be a power of two up to the number of slots, {slots}"
     )]
     DiagonalPeriod {
         /// Values of a row.
@@ -143,10 +146,10 @@ pub enum CircuitError {
         /// The number of slots.
         slots: usize,
     },
-    /// A coefficient that is no word.
+    /// A coefficient that exceeds a word.
     #[error(
-        "diagonal {index} has coefficients of {bits:.1} bits, and below 62 can be kept as coefficients; keep the transform encoded, or use \
-         a smaller prime at its level"
+        "diagonal {index} has coefficients of {bits:.1} bits, and storage as coefficients needs fewer than 62; keep the \
+         transform encoded, or use a smaller prime at its level"
     )]
     CoefficientWidth {
         /// The diagonal.
@@ -154,7 +157,7 @@ pub enum CircuitError {
         /// `log2` of the largest magnitude.
         bits: f64,
     },
-    /// Layers of a Fourier transform that do not make one.
+    /// Layers that do not make a Fourier transform.
     #[error("the factors have {found} layers; a Fourier transform of 2^{log_slots} slots has {log_slots}")]
     DftLayers {
         /// Their sum.
@@ -162,13 +165,13 @@ pub enum CircuitError {
         /// `log2` of the number of slots.
         log_slots: u32,
     },
-    /// Nothing to do.
-    #[error("{0} is empty; give at least one")]
+    /// An empty list.
+    #[error("{0} is empty; pass at least one element")]
     Empty(&'static str),
-    /// Transforms that are summed must agree in this.
-    #[error("transforms that are summed differ in their {what}: {left} and {right}; encode them alike")]
+    /// Transforms in a sum disagree in this.
+    #[error("transforms in a sum differ in their {what}: {left} and {right}; encode them alike")]
     Mismatch {
-        /// In what they differ.
+        /// The difference.
         what: &'static str,
         /// Of the first transform.
         left: String,
@@ -185,7 +188,7 @@ pub enum CircuitError {
         /// Its value.
         value: f64,
     },
-    /// A number outside what makes sense.
+    /// A number outside its range.
     #[error("{what}: {count} is outside {min}..={max}")]
     Count {
         /// What it counts.
@@ -197,7 +200,7 @@ pub enum CircuitError {
         /// Largest legal value.
         max: usize,
     },
-    /// A stage of bootstrapping was given a ciphertext at another level than its plan's.
+    /// A ciphertext at another level than that of the stage's plan.
     #[error(
         "{stage} takes a ciphertext at level {expected}, this one is at {found}; use drop_to_level, or another plan"
     )]
@@ -209,22 +212,22 @@ pub enum CircuitError {
         /// Level that the stage takes.
         expected: usize,
     },
-    /// No approximation of the modular reduction is as good as asked for.
+    /// No approximation of the modular reduction is as precise as requested.
     #[error(
         "no reduction modulo 1 on [-{k}, {k}] of messages up to {message:e} has {bits:.1} bits; the best found has \
-         {best:.1}: ask for fewer bits or use a larger ratio of q_0 to the message"
+         {best:.1}; request fewer bits, or use a larger ratio of q_0 to the message"
     )]
     Precision {
         /// Bound on the integer part.
         k: usize,
         /// Bound on the message in units of `q_0`.
         message: f64,
-        /// Bits asked for, relative to the message.
+        /// Bits requested, relative to the message.
         bits: f64,
         /// Bits of the best.
         best: f64,
     },
-    /// A value that modular reduction was not built for.
+    /// A value outside the range of the modular reduction.
     #[error(
         "the value {value} in slot {slot} is not within {message:e} of an integer in [-{k}, {k}]: the message is too large \
          for its ratio to q_0, or the secret has more than the planned Hamming weight"
@@ -239,8 +242,8 @@ pub enum CircuitError {
         /// Bound on the message in units of `q_0`.
         message: f64,
     },
-    /// An interval without inside.
-    #[error("[{a}, {b}] is not an interval; give finite a < b")]
+    /// An empty interval.
+    #[error("[{a}, {b}] is not an interval; pass finite a < b")]
     Interval {
         /// Lower end.
         a: f64,
@@ -262,7 +265,7 @@ impl From<EncoderError> for CircuitError {
 }
 
 impl Stage {
-    /// An error of the stage, whose input is at `level`. One that names its stage stays as it is.
+    /// The error of the stage, whose input is at `level`. An error that names its stage stays as it is.
     pub(crate) fn error(self, level: usize, source: impl Into<CircuitError>) -> CircuitError {
         match source.into() {
             named @ CircuitError::Stage { .. } => named,

@@ -1,12 +1,12 @@
-//! `make ct-test`: every way in which secrets are made and used, on memory that valgrind's memcheck takes for
+//! `make ct-test`: runs every way in which secrets are made and used on memory that valgrind's memcheck treats as
 //! undefined.
 //!
-//! The entropy of generators is secret, and with it all that is drawn: secret keys, errors, masks, flooding. What
-//! becomes public on the way is named in `public.supp`, function by function, each with its reason. What is public
-//! at the end, a ciphertext or a key, is declared so here before it is used.
+//! The entropy of generators is secret, and so is everything drawn with it: secret keys, errors, masks, flooding.
+//! `public.supp` names the functions whose values become public during the work, each with its reason. A final result
+//! that is public, a ciphertext or a key, is declared so here before it is used.
 //!
 //! Not covered: encoding and decoding, which compute with floating-point numbers (SECURITY.md), and AVX-512, which
-//! valgrind does not know. The back end is the one of `KEYWRIGHT_BACKEND`.
+//! valgrind does not support. `KEYWRIGHT_BACKEND` selects the back end.
 
 mod memory;
 
@@ -32,7 +32,7 @@ const LOG_N: u32 = 10;
 /// Bits of a message's coefficients.
 const MESSAGE: f64 = (1u64 << 40) as f64;
 
-/// A generator of which everything is secret.
+/// A generator whose output is secret.
 fn secret_rng(byte: u8) -> SecretRng {
     let entropy = Zeroizing::new([byte; 32]);
     make_secret(&*entropy);
@@ -44,7 +44,7 @@ fn publish(ciphertext: &RlweCiphertext) {
 }
 
 fn parameters() -> Result<CkksParameters, Box<dyn Error>> {
-    // Primes of every kind that back ends tell apart: below 2^50, and up to 2^60.
+    // Primes of every kind that back ends distinguish: below 2^50, and up to 2^60.
     let mut literal = CkksLiteral::from_bits(LOG_N, &[60, 45, 45], &[50, 50], 40.0)?;
     literal.rlwe.security = Security::InsecureForExperiments;
     Ok(CkksParameters::new(literal)?)
@@ -71,7 +71,7 @@ fn key_generation(parameters: &CkksParameters, secret: &SecretKey) -> Result<Pub
     Ok(key)
 }
 
-/// Of a secret message, with the public key and with the secret; then decryption, to coefficients.
+/// Encrypts a secret message with the public key and with the secret, then decrypts to coefficients.
 fn encryption(
     parameters: &CkksParameters,
     secret: &SecretKey,
@@ -97,7 +97,7 @@ fn encryption(
     Ok(())
 }
 
-/// Up to the floating-point numbers, and with those: what flooding draws is integer.
+/// Up to the floating-point numbers, and including them for flooding, which draws integers.
 fn flooding(parameters: &CkksParameters, secret: &SecretKey, key: &PublicKey) -> Result<(), Box<dyn Error>> {
     let ciphertext = Encryptor::new(parameters, key, SecretRng::from_entropy(&[5; 32].into()))?
         .encrypt_real(&[1.0, -0.5], Packing::Slots { log_slots: 2 }, 1)?;
@@ -107,7 +107,7 @@ fn flooding(parameters: &CkksParameters, secret: &SecretKey, key: &PublicKey) ->
     Ok(())
 }
 
-/// The client without an operating system, on the integer arithmetic of its own.
+/// The client without an operating system, on its own integer arithmetic.
 fn thin_client() -> Result<(), Box<dyn Error>> {
     struct Secret;
     impl Entropy for Secret {
@@ -120,7 +120,7 @@ fn thin_client() -> Result<(), Box<dyn Error>> {
             Ok(secret_rng(8))
         }
     }
-    // The first prime is one that all engines serve.
+    // All engines support the first prime.
     let mut literal = CkksLiteral::from_bits(LOG_N, &[30, 45], &[50], 20.0)?;
     literal.rlwe.q[0] = (1 << 30) - (1 << 18) + 1;
     literal.rlwe.security = Security::InsecureForExperiments;
@@ -172,7 +172,7 @@ fn bfv() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A branch on a secret bit: valgrind has to see it, or it sees nothing.
+/// Branches on a secret bit. If valgrind misses this, the test is worthless.
 fn leak() -> u32 {
     let mut rng = secret_rng(9);
     if rng.next_word() & 1 == 0 { 1 } else { std::hint::black_box(rng.next_word() as u32) | 2 }
@@ -197,7 +197,7 @@ fn run() -> Result<(), Box<dyn Error>> {
 
 fn main() -> ExitCode {
     if !is_watched() {
-        eprintln!("keywright-constant-time says nothing outside of valgrind; run make ct-test");
+        eprintln!("keywright-constant-time tests nothing outside of valgrind; run make ct-test");
         return ExitCode::FAILURE;
     }
     if std::env::args().nth(1).as_deref() == Some("leak") {

@@ -1,5 +1,5 @@
-//! Requests to valgrind's memcheck: memory that is undefined, bit by bit, and so is what is computed from it. A
-//! branch on it, or an address made of it, is an error.
+//! Requests to valgrind's memcheck. Memory is marked as undefined bit by bit, and so is everything computed from it. A
+//! branch on an undefined value, or an address computed from one, is an error.
 //!
 //! A request is a sequence of instructions that does nothing outside of valgrind (`valgrind.h`, "client requests").
 
@@ -14,8 +14,8 @@ const MAKE_DEFINED: usize = (b'M' as usize) << 24 | (b'C' as usize) << 16 | 2;
 fn request(code: usize, address: usize, bytes: usize) -> usize {
     let arguments = [code, address, bytes, 0, 0, 0];
     let mut result = 0usize;
-    // SAFETY: rotations of `rdi` by 128 in all and an exchange of `rbx` with itself change nothing. Valgrind reads
-    // the arguments and writes `rdx`; what it does to its own record of memory changes no value.
+    // SAFETY: rotations of `rdi` by 128 in all and an exchange of `rbx` with itself change nothing. Valgrind reads the
+    // arguments and writes `rdx`; its own record of memory does not change values.
     unsafe {
         std::arch::asm!(
             "rol rdi, 3",
@@ -32,7 +32,7 @@ fn request(code: usize, address: usize, bytes: usize) -> usize {
     std::mem::take(&mut result)
 }
 
-/// Without the machine code of other processors there is no valgrind here.
+/// Valgrind cannot be asked on other processors.
 #[cfg(not(target_arch = "x86_64"))]
 fn request(_code: usize, _address: usize, _bytes: usize) -> usize {
     0
@@ -43,12 +43,12 @@ pub(crate) fn is_watched() -> bool {
     request(RUNNING_ON_VALGRIND, 0, 0) != 0
 }
 
-/// From now on these are secret.
+/// Marks values as secret.
 pub(crate) fn make_secret<T: Copy>(values: &[T]) {
     request(MAKE_UNDEFINED, values.as_ptr().addr(), size_of_val(values));
 }
 
-/// From now on these are public.
+/// Marks values as public.
 pub(crate) fn make_public<T: Copy>(values: &[T]) {
     request(MAKE_DEFINED, values.as_ptr().addr(), size_of_val(values));
 }

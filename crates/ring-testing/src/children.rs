@@ -1,34 +1,34 @@
-//! Children of a test's process.
+//! Child processes of a test.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::FromRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// How a child comes to be.
+/// How a child is forked.
 #[derive(Clone, Copy, Debug)]
 pub enum Way {
-    /// The library's function, which calls handlers.
+    /// By the library's function, which calls handlers.
     Fork,
-    /// The system call, which calls none.
+    /// By the system call, which calls none.
     Call,
 }
 
-/// Seconds after which a child that waits for something is ended.
+/// Seconds after which a waiting child is killed.
 const PATIENCE: u32 = 20;
 
-/// Runs `work` in a child and returns the bytes it gives.
+/// Runs `work` in a child and returns its bytes.
 ///
 /// # Panics
-/// If the child does, or waits for ever.
+/// If the child panics or waits for ever.
 pub fn in_child(work: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
     let mut bytes = Vec::new();
     run(Way::Fork, |pipe| pipe.write_all(&work()), |pipe| pipe.read_to_end(&mut bytes).map(|_| ()));
     bytes
 }
 
-/// The same for either way. The child may not allocate: without handlers, a lock of the allocator that a thread of its
-/// parent held stays locked.
+/// The same for either kind of fork. The child must not allocate: without handlers, an allocator lock that a thread of
+/// its parent held stays locked.
 ///
 /// # Panics
 /// As [`in_child`].
@@ -46,7 +46,7 @@ fn run(
     let mut ends = [0; 2];
     // SAFETY: two descriptors are written to an array of two.
     assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
-    // SAFETY: the child runs `child` and ends; that it waits for no lock of a thread of the parent is what is tested.
+    // SAFETY: the child runs `child` and ends. The test checks that it waits for no lock of a thread of the parent.
     let number = unsafe {
         match way {
             Way::Fork => libc::fork(),

@@ -1,13 +1,13 @@
 //! Naive oracles and the conformance suite of Keywright's ring back ends.
 //!
-//! [`oracle`] computes by definition, with `u128` remainders and big integers, and shares no arithmetic with the
-//! code under test. [`conformance`] runs a [`Backend`](keywright_ring::Backend) through every kernel of the trait:
-//! against the oracles at `N = 2^10`, and against the portable back end, bit by bit, at `N = 2^13`, `2^16` and `2^17`.
-//! [`conformance_suite!`] turns the suite into one test per kernel family.
+//! [`oracle`] computes by definition, with `u128` remainders and big integers, and shares no arithmetic with the code
+//! under test. [`conformance`] runs a [`Backend`](keywright_ring::Backend) through every kernel of the trait. It
+//! compares with the oracles at `N = 2^10`, and with the portable back end, bit for bit, at `N = 2^13`, `2^16` and
+//! `2^17`. [`conformance_suite!`] makes one test per kernel family.
 //!
 //! `children` runs parts of a test in forked processes.
 //!
-//! Everything here panics on a mismatch, as tests do; nothing here is linked into a product.
+//! Everything here panics on a mismatch, as tests do. No product links it.
 
 #[cfg(target_os = "linux")]
 pub mod children;

@@ -22,8 +22,8 @@ impl SplitMix64 {
     }
 }
 
-/// Limbs on which lazy reductions fail first, and two random ones: all 0, all 1, all `q - 1`, `0, q-1` in turn, halves
-/// of `q - 1` and 0, a single `q - 1` at either end, values around `q / 2`.
+/// Limbs on which lazy reductions fail first, and two random ones: all 0, all 1, all `q - 1`, `0, q-1` alternating,
+/// halves of `q - 1` and 0, a single `q - 1` at either end, values around `q / 2`.
 pub fn edge_limbs(q: u64, n: usize) -> Vec<Vec<u64>> {
     let at = |position: usize| (0..n).map(|i| if i == position { q - 1 } else { 0 }).collect();
     let mut random = SplitMix64(q ^ n as u64);
@@ -41,9 +41,9 @@ pub fn edge_limbs(q: u64, n: usize) -> Vec<Vec<u64>> {
     ]
 }
 
-/// Primes at the borders of the widths that kernels distinguish, for a ring of degree `2^log_n`: the smallest that is
-/// 1 modulo `2N`, the largest of 30 bits, the smallest and the largest of 50 bits, the smallest above `2^50`, the
-/// largest of 60 and of 61 bits.
+/// Primes at the limits of the widths that kernels distinguish, for a ring of degree `2^log_n`: the smallest that is 1
+/// modulo `2N`, the largest of 30 bits, the smallest and the largest of 50 bits, the smallest above `2^50`, the largest
+/// of 60 and of 61 bits.
 pub fn edge_primes(log_n: u32) -> Vec<u64> {
     let step = 2u64 << log_n;
     let smallest_above =

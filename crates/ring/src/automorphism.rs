@@ -29,13 +29,13 @@ pub fn galois_inverse(log_n: u32, element: u64) -> u64 {
     x & ((2 << log_n) - 1)
 }
 
-/// One automorphism, with the permutation that it is in evaluation form.
+/// One automorphism, with its permutation of evaluations.
 ///
 /// # Invariant
-/// In evaluation form the eight entries of an aligned group come from one aligned group: entry `i` holds the value at
-/// exponent `2 brv(i) + 1`, whose low bits depend on the high bits of `i` alone, and multiplication by `g` preserves
-/// low bits. `groups[b]` is the source group of group `b`; bits `3k..3k+3` of `lanes[b]` are the source lane of lane
-/// `k`.
+/// In evaluation form, the eight entries of an aligned group come from one aligned group: entry `i` holds the value at
+/// exponent `2 brv(i) + 1`. The low bits of this exponent depend on the high bits of `i` alone, and multiplication by
+/// `g` preserves low bits. `groups[b]` is the source group of group `b`; bits `3k..3k+3` of `lanes[b]` are the source
+/// lane of lane `k`.
 #[derive(Debug, Clone)]
 pub struct Automorphism {
     log_n: u32,

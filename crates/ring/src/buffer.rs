@@ -1,12 +1,13 @@
 //! Aligned, recycled memory for limbs.
 //!
-//! A ciphertext at `N = 2^16` is tens of megabytes; touching that much fresh memory costs more in page faults than the
+//! A ciphertext at `N = 2^16` takes tens of megabytes. Page faults on that much fresh memory cost more than the
 //! arithmetic that fills it. A dropped buffer therefore goes to a bounded cache, and a large one asks for huge pages. A
-//! cached buffer serves lengths down to four fifths of its own, or nearer ones if it is long, so that a computation
-//! that goes down the levels keeps using the same memory. Idle buffers never make a process much larger than its
-//! buffers in use have been: beyond their largest sum so far and [`recycled_bytes`] of it, what has been idle longest
-//! is freed. The contents of a recycled buffer are unspecified but initialised; holders of secrets wipe theirs before
-//! they drop them ([`zeroize::Zeroize`]).
+//! cached buffer serves lengths down to four fifths of its own, or closer ones if it is long, so a computation that
+//! descends the levels keeps using the same memory.
+//!
+//! The cache is bounded by use: when idle and used buffers together exceed the peak of used bytes by more than
+//! [`recycled_bytes`] of that peak, the buffer that has been idle longest is freed. The contents of a recycled buffer
+//! are unspecified but initialised. Holders of secrets wipe their buffers before dropping them ([`zeroize::Zeroize`]).
 
 use alloc::alloc::{Layout, handle_alloc_error};
 #[cfg(not(feature = "std"))]
@@ -15,7 +16,7 @@ use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 use zeroize::Zeroize;
 
-/// Buffers are the system's: [`crate::Reserve`] is for what cannot report that there is no memory.
+/// Buffers come from the system: [`crate::Reserve`] is for allocations that cannot report a lack of memory.
 #[cfg(feature = "std")]
 unsafe fn alloc(layout: Layout) -> *mut u8 {
     use std::alloc::{GlobalAlloc, System};
@@ -33,7 +34,7 @@ unsafe fn dealloc(pointer: *mut u8, layout: Layout) {
 const CACHE_LINE: usize = 64;
 const HUGE_PAGE: usize = 2 << 20;
 
-/// A fixed-length slice of words aligned to a cache line (to a huge page when it is larger than one).
+/// A fixed-length slice of words, aligned to a cache line, or to a huge page if it is larger than one.
 ///
 /// # Invariant
 /// `pointer` addresses `capacity` initialised words, allocated with `layout(capacity)` and owned by this value;
@@ -59,15 +60,16 @@ fn layout(capacity: usize) -> Layout {
     }
 }
 
-/// There is no memory for a buffer: what the panic carries that [`Buffer`] raises then. Work can be given up at a
-/// boundary that catches it (`std::panic::catch_unwind`), and the process goes on; where there is no standard library,
-/// it ends.
+/// There is no memory for a buffer: the payload of the panic that [`Buffer`] raises. A boundary that catches it
+/// (`std::panic::catch_unwind`) abandons the work, and the process continues. Without the standard library the process
+/// ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "there is no memory for {bytes} bytes; give the process more, or keep less in it: fewer keys, diagonals as coefficients, fewer threads"
+    "there is no memory for {bytes} bytes; allow the process more, or use fewer keys or threads, or keep diagonals as \
+     coefficients"
 )]
 pub struct OutOfMemory {
-    /// Bytes that were asked for.
+    /// Bytes that were requested.
     pub bytes: usize,
 }
 
@@ -91,7 +93,7 @@ impl Buffer {
         }
     }
 
-    /// A buffer whose words are initialised but of unspecified value: for results that are written whole.
+    /// A buffer whose words are initialised but of unspecified value, for results that overwrite all of it.
     pub fn unspecified(length: usize) -> Self {
         cache::take(length).unwrap_or_else(|| Self::allocate(length))
     }
@@ -114,7 +116,7 @@ impl Buffer {
             cache::forget(length);
             out_of_memory(layout)
         };
-        // The advice comes before the first touch: pages that exist stay small.
+        // The advice comes before the first touch, because pages that exist stay small.
         #[cfg(all(feature = "std", target_os = "linux"))]
         if layout.size() >= HUGE_PAGE {
             // SAFETY: the range is owned by us and aligned to a page; the advice does not change contents.
@@ -150,7 +152,7 @@ impl Buffer {
         unsafe { core::slice::from_raw_parts(self.pointer.as_ptr().cast(), self.length) }
     }
 
-    /// The same, to write.
+    /// The words as signed integers, for writing.
     pub fn signed_mut(&mut self) -> &mut [i64] {
         // SAFETY: as above, and `&mut self` is exclusive.
         unsafe { core::slice::from_raw_parts_mut(self.pointer.as_ptr().cast(), self.length) }
@@ -167,7 +169,7 @@ impl Clone for Buffer {
 
 impl Zeroize for Buffer {
     fn zeroize(&mut self) {
-        // With vector stores, which the word by word of a slice's own `zeroize` is not; the barrier keeps them.
+        // Uses vector stores, unlike a slice's own `zeroize`, which goes word by word. The barrier keeps the stores.
         self.fill(0);
         zeroize::optimization_barrier(&**self);
     }
@@ -183,7 +185,7 @@ impl Drop for Buffer {
 }
 
 impl Buffer {
-    /// Gives the memory back, past the cache.
+    /// Frees the memory, bypassing the cache.
     fn free(self) {
         // SAFETY: allocated with this very layout, and not used again: the value is forgotten.
         unsafe { dealloc(self.pointer.as_ptr().cast(), layout(self.capacity)) };
@@ -191,7 +193,7 @@ impl Buffer {
     }
 }
 
-/// Gives the memory of all cached buffers back to the operating system, and what its allocator has to spare.
+/// Returns the memory of all cached buffers, and what its allocator can spare, to the operating system.
 pub fn trim_cache() {
     cache::trim();
     #[cfg(all(feature = "std", target_os = "linux", target_env = "gnu"))]
@@ -201,9 +203,9 @@ pub fn trim_cache() {
     }
 }
 
-/// Makes the process give blocks of 128 KiB and more back as soon as they are freed: those of a limb, and of most of
-/// what an application has. The system's allocator would otherwise come to keep freed blocks of up to 32 MiB among
-/// others, where buffers of changing lengths leave gaps: half as much again as is in use.
+/// Makes the process return blocks of 128 KiB and more as soon as they are freed: those of a limb, and of most objects
+/// of an application. By default the system's allocator starts to keep freed blocks of up to 32 MiB among others.
+/// Buffers of changing lengths then leave gaps, half as much again as is in use.
 pub fn return_large_blocks() {
     #[cfg(all(feature = "std", target_os = "linux", target_env = "gnu"))]
     // SAFETY: it sets numbers of the allocator, from any thread.
@@ -216,25 +218,25 @@ pub fn return_large_blocks() {
 /// Bytes of buffers of at least 8 KiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BufferUse {
-    /// In use.
+    /// Bytes in use.
     pub live: usize,
-    /// Kept for the next one.
+    /// Bytes kept for reuse.
     pub idle: usize,
-    /// The most that were in use at a time, since the process began or [`reset_peak`].
+    /// The most bytes in use at a time, since the process began or [`reset_peak`].
     pub peak: usize,
 }
 
-/// What buffers take now; nothing is counted where there is no standard library.
+/// The memory that buffers take now. Without the standard library nothing is counted.
 pub fn buffer_use() -> BufferUse {
     cache::buffer_use()
 }
 
-/// Begins anew to look for the most bytes in use.
+/// Resets the peak of bytes in use to the current value.
 pub fn reset_peak() {
     cache::reset_peak();
 }
 
-/// Idle bytes by which buffers may exceed the most bytes that were in use: 64 MiB and a 32nd.
+/// Idle bytes by which buffers may exceed the peak of bytes in use: 64 MiB and a 32nd of the peak.
 pub const fn recycled_bytes(peak: usize) -> usize {
     (64 << 20) + peak / 32
 }
@@ -247,25 +249,25 @@ mod cache {
     use std::sync::{Mutex, MutexGuard, PoisonError};
     use std::vec::Vec;
 
-    /// Only buffers that are worth a lock are cached, and counted.
+    /// Only larger buffers, which are worth a lock, are cached and counted.
     const MIN_WORDS: usize = 1 << 10;
-    /// At most this much idle memory is kept.
+    /// The bound on idle memory.
     const MAX_BYTES: usize = 1 << 30;
 
     #[derive(Default)]
     struct Cache {
         used: BufferUse,
-        /// As `used.peak`, since the process began.
+        /// As `used.peak`, but since the process began.
         highest: usize,
-        /// There was no memory once: what is freed goes back to the system, for all that is no buffer.
+        /// Memory has run out once. Freed buffers now return to the system, where all other allocations can use them.
         exhausted: bool,
-        /// Counts the buffers put here so far.
+        /// The number of buffers put here so far.
         clock: u64,
-        /// By capacity, with the clock when they came, ascending.
+        /// By capacity, with the clock at which they came, ascending.
         by_capacity: BTreeMap<usize, VecDeque<(u64, Buffer)>>,
     }
 
-    /// A thread of the parent may have held its lock when a child was forked.
+    /// A thread of the parent may have held this lock when a child was forked.
     static CACHE: PerProcess<Mutex<Cache>> = PerProcess::new(|| Mutex::new(Cache::default()));
 
     fn lock() -> MutexGuard<'static, Cache> {
@@ -273,7 +275,7 @@ mod cache {
     }
 
     impl Cache {
-        /// A buffer of that capacity: the one that came last, or first.
+        /// A buffer of that capacity: the last that came, or the first.
         fn remove(&mut self, capacity: usize, last: bool) -> Option<Buffer> {
             let list = self.by_capacity.get_mut(&capacity)?;
             let (_, buffer) = if last { list.pop_back() } else { list.pop_front() }?;
@@ -290,7 +292,7 @@ mod cache {
             self.highest = self.highest.max(self.used.live);
         }
 
-        /// Takes out what has been idle longest, until no more is kept than may be.
+        /// Evicts the buffers that have been idle longest, until the cache is within its bound.
         fn surplus(&mut self) -> Vec<Buffer> {
             let most = if self.exhausted { 0 } else { self.highest + recycled_bytes(self.highest) };
             let mut out = Vec::new();
@@ -304,12 +306,12 @@ mod cache {
         }
     }
 
-    /// Words by which a kept buffer may be too long: a quarter, of 16 MiB and more a sixteenth.
+    /// Words by which a reused buffer may be too long: a quarter, or a sixteenth from 16 MiB on.
     fn slack(length: usize) -> usize {
         if length < 1 << 21 { length / 4 } else { length / 16 }
     }
 
-    /// A kept buffer for that length. If there is none, one is counted that is to be allocated.
+    /// A cached buffer for that length. If there is none, the caller allocates one, and it is counted already.
     pub(super) fn take(length: usize) -> Option<Buffer> {
         if length < MIN_WORDS {
             return None;
@@ -328,7 +330,7 @@ mod cache {
         buffer
     }
 
-    /// Counts no longer one that could not be allocated, and keeps nothing from now on.
+    /// Stops counting one that could not be allocated, and caches nothing from now on.
     pub(super) fn forget(length: usize) {
         let mut cache = lock();
         cache.exhausted = true;
@@ -337,7 +339,7 @@ mod cache {
         }
     }
 
-    /// Keeps a buffer, or gives it back if it is too small to be kept.
+    /// Caches a buffer, or frees it if it is too small.
     pub(super) fn put(buffer: Buffer) -> Option<Buffer> {
         if buffer.capacity < MIN_WORDS {
             return Some(buffer);
@@ -423,7 +425,7 @@ mod tests {
     #[cfg(feature = "std")]
     #[test]
     fn a_full_cache_frees_what_has_been_idle_longest() {
-        // Other tests use the cache as well: only its bound and what this one holds can be relied on.
+        // Other tests use the cache too, so this test relies only on its bound and on the buffers that it holds itself.
         let held: std::vec::Vec<Buffer> =
             (0..20).map(|k| Buffer::unspecified((8 << 20) + (k << 10))).collect();
         drop(held);

@@ -1,7 +1,7 @@
 //! ChaCha's block function (RFC 8439 with any number of rounds), a few blocks side by side: 8 rounds for public data in
 //! [`crate::expander`], 20 for secrets in [`crate::sampling`].
 
-/// Blocks of a chunk, the unit in which back ends make key stream.
+/// Blocks of a chunk, the unit in which back ends compute the key stream.
 pub(crate) const CHUNK_BLOCKS: usize = 16;
 /// Words of one chunk.
 pub const CHUNK_WORDS: usize = 8 * CHUNK_BLOCKS;
@@ -61,8 +61,7 @@ fn double_round(s: &mut [Word; 16]) {
     quarter_round(s, 3, 4, 9, 14);
 }
 
-/// [`LANES`] blocks, word by word: `number`, `number + step` and so on. Word 12 of the input is replaced by the block
-/// number.
+/// [`LANES`] blocks, word by word: `number`, `number + step` and so on. The block number replaces word 12 of the input.
 #[inline(always)]
 pub(crate) fn blocks<const DOUBLE_ROUNDS: usize>(input: &[u32; 16], number: u32, step: u32) -> [Word; 16] {
     let mut start = input.map(|word| [word; LANES]);
@@ -76,7 +75,7 @@ pub(crate) fn blocks<const DOUBLE_ROUNDS: usize>(input: &[u32; 16], number: u32,
         )*};
     }
     if LANES == 1 {
-        // Few registers: what a loop keeps where is moved at its end.
+        // Few registers: values that a loop keeps are moved at its end.
         unrolled!(0 1 2 3 4 5 6 7 8 9);
     } else {
         (0..DOUBLE_ROUNDS).for_each(|_| double_round(&mut s));
@@ -87,7 +86,7 @@ pub(crate) fn blocks<const DOUBLE_ROUNDS: usize>(input: &[u32; 16], number: u32,
     s
 }
 
-/// Chunks of ChaCha20's key stream, block after block from block `first` on, as little-endian words: the definition of
+/// Chunks of ChaCha20's key stream, from block `first` on, as little-endian words: the definition of
 /// [`crate::Backend::key_stream`].
 pub(crate) fn key_stream(key: &[u32; 16], first: u64, out: &mut [u64]) {
     let mut state = *key;

@@ -6,11 +6,11 @@
 //! x = sum_i y_i (Q/q_i) - v Q,      v = round(sum_i y_i / q_i).
 //! ```
 //!
-//! The `y_i` are the *scaled residues* of `x`: an inverse transform makes them, its last pass multiplies by
-//! `(Q/q_i)^-1`. A residue modulo another prime `p` is an inner product of *terms* with constants modulo `p`. The terms
-//! are the `y_i`, each of a wide prime split at bit 30, so that every term is below `2^50` and products stay in 52-bit
-//! arithmetic, and `v`, which so costs no more than another source prime. Terms that are no `y_i` are derived where
-//! they are used, a part of a limb at a time.
+//! The `y_i` are the *scaled residues* of `x`: the last pass of an inverse transform multiplies by `(Q/q_i)^-1` to make
+//! them. A residue modulo another prime `p` is an inner product of *terms* with constants modulo `p`. The terms are the
+//! `y_i` and `v`. Each `y_i` of a wide prime is split at bit 30, so that every term is below `2^50` and products stay
+//! in 52-bit arithmetic; `v` thus costs no more than another source prime. The terms that differ from the `y_i` are
+//! derived where they are used, a part of a limb at a time.
 //!
 //! `v` is computed in fixed point with [`FRACTION_BITS`] fractional bits, in integers, identically on every back end.
 //! Each `y_i` contributes an error below two units, so the result is `x` or, only when `|x|` is within
@@ -29,8 +29,8 @@ pub const SPLIT_BITS: u32 = 30;
 /// At most this many terms are accumulated without reduction.
 pub const MAX_TERMS: usize = 255;
 
-/// The order of the words of a limb of scaled residues: part after part, so that what is converted together is read in
-/// one sweep. A part of a limb of `n` words is `runs` runs of `words` words, which begin `n / runs` apart.
+/// The order of the words of a limb of scaled residues: part after part, so that one sweep reads what is converted
+/// together. A part of a limb of `n` words is `runs` runs of `words` words, which begin `n / runs` apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScaledLayout {
     /// Runs of a part.
@@ -45,7 +45,7 @@ impl ScaledLayout {
         self.runs * self.words
     }
 
-    /// Where word `word` of a limb of `n` words lies among the scaled residues.
+    /// The position of word `word` of a limb of `n` words among the scaled residues.
     pub const fn position(self, n: usize, word: usize) -> usize {
         let stride = n / self.runs;
         let (run, offset) = (word / stride, word % stride);
@@ -66,7 +66,7 @@ pub struct ScaledPart<'r> {
     pub part: usize,
     /// Words of a part.
     pub words: usize,
-    /// Scaled residues whose next part is fetched from memory meanwhile, as far as there is such an instruction.
+    /// Scaled residues whose next part is prefetched, where the CPU has such an instruction.
     pub fetch: (usize, usize),
 }
 
@@ -93,7 +93,7 @@ impl<'r> ScaledPart<'r> {
 /// One source prime of a [`Decomposer`].
 #[derive(Debug, Clone, Copy)]
 pub struct Source {
-    /// The prime.
+    /// The source prime.
     pub modulus: Modulus,
     /// `(Q/q_i)^-1 mod q_i`.
     pub factor: ShoupFactor,
@@ -104,7 +104,7 @@ pub struct Source {
     pub fraction_high: u64,
 }
 
-/// What the scaled residues modulo `Q = q_1 ... q_a` are made with.
+/// The constants that make the scaled residues modulo `Q = q_1 ... q_a`.
 #[derive(Debug, Clone)]
 pub struct Decomposer {
     sources: Vec<Source>,
@@ -116,7 +116,7 @@ fn product_mod(moduli: impl Iterator<Item = u64>, p: &Modulus) -> u64 {
 }
 
 impl Decomposer {
-    /// For the given distinct primes.
+    /// Prepares conversion from the given distinct primes.
     ///
     /// # Panics
     /// If a prime is below `2^`[`MIN_SOURCE_BITS`]: its fraction would not fit 52-bit arithmetic.
@@ -162,7 +162,7 @@ impl Decomposer {
     }
 }
 
-/// The constants that take terms to one target prime.
+/// The constants that convert terms to one target prime.
 #[derive(Debug, Clone)]
 pub struct Column {
     /// The target prime.
@@ -181,7 +181,7 @@ pub struct Conversion {
 }
 
 impl Conversion {
-    /// From `sources` to `targets`. A target that is itself a source gets back its own residue.
+    /// Prepares conversion from `sources` to `targets`. A target that is itself a source gets its own residue back.
     pub fn new(sources: &[Modulus], targets: &[Modulus]) -> Self {
         let decomposer = Decomposer::new(sources);
         let columns = targets
@@ -208,7 +208,7 @@ impl Conversion {
         Self { decomposer, columns }
     }
 
-    /// The source half.
+    /// The source half of the conversion.
     pub fn decomposer(&self) -> &Decomposer {
         &self.decomposer
     }

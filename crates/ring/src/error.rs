@@ -21,8 +21,10 @@ pub enum RingError {
         /// Twice the ring degree.
         two_n: u64,
     },
-    /// There are not as many primes of that width as were asked for.
-    #[error("only {found} primes of {bits} bits are 1 modulo 2^{two_n_log}; {wanted} were asked for")]
+    /// There are fewer primes of that width than were requested.
+    #[error(
+        "only {found} primes of {bits} bits are 1 modulo 2^{two_n_log}, fewer than the {wanted} needed; use another width"
+    )]
     NotEnoughPrimes {
         /// Width in bits.
         bits: u32,
@@ -44,7 +46,7 @@ pub enum RingError {
         /// Twice the ring degree.
         two_n: u64,
     },
-    /// A back end was asked for that this CPU cannot run.
+    /// This CPU cannot run the requested back end.
     #[error("back end `{0}` is not available on this CPU; available: {1}")]
     BackendUnavailable(alloc::string::String, alloc::string::String),
     /// A Hamming weight exceeds the ring degree.
@@ -55,31 +57,31 @@ pub enum RingError {
         /// The ring degree.
         n: usize,
     },
-    /// The operating system gives no random bytes.
+    /// The operating system returned no random bytes.
     #[error("the operating system gives no random bytes: {0}")]
     Randomness(alloc::string::String),
-    /// A forked child holds a copy of a generator that was made from given entropy, or is within an operation of its
-    /// parent.
+    /// A forked child holds a copy of a generator that was made from given entropy, or was forked during an operation
+    /// of its parent.
     #[error(
-        "what was drawn, or is to be drawn from given entropy, belongs to process {owner}; process {process} is its child and would \
-         use the same again. Make the object, and begin the operation, in every process"
+        "the randomness of this object or operation belongs to process {owner}; its forked child {process} would repeat \
+         it. Make the object, and begin the operation, in every process"
     )]
     Forked {
-        /// Where it was made.
+        /// The process that made it.
         owner: u32,
-        /// Where it is used.
+        /// The process that uses it.
         process: u32,
     },
-    /// A forked child holds a copy of something whose threads are its parent's.
+    /// A forked child holds a copy of an object whose threads run in its parent.
     #[error(
-        "{what} belongs to process {owner}; process {process} is its child and has none of its threads. Make one in every process"
+        "{what} belongs to process {owner}; its forked child {process} has none of its threads. Make one in every process"
     )]
     OtherProcess {
-        /// What it is.
+        /// The object.
         what: &'static str,
-        /// Whose it is.
+        /// The process that owns it.
         owner: u32,
-        /// Where it is used.
+        /// The process that uses it.
         process: u32,
     },
 }

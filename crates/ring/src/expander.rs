@@ -8,8 +8,8 @@
 //! eight consecutive outputs, without a transposition.
 //!
 //! Residue `i` of a uniform limb modulo `q` (of `b` bits) is the low `b` bits of word `i` of attempt 0, or of attempt 1
-//! if that is not below `q`, and so on: exact rejection sampling, every residue independent of all others, so any limb,
-//! and any part of one, can be made alone.
+//! if that is not below `q`, and so on. This is exact rejection sampling with every residue independent of all others,
+//! so any limb, and any part of one, can be computed alone.
 //!
 //! ChaCha8 serves public data only (the uniform half of keys and ciphertexts). Secrets come from ChaCha20, see
 //! [`crate::sampling`].
@@ -27,10 +27,10 @@ pub const MAX_ATTEMPTS: u8 = 255;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Zeroize)]
 pub struct Seed(pub [u8; 32]);
 
-/// Which stream of a seed: independent for every object, digit and limb.
+/// Names a stream of a seed: independent for every object, digit and limb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StreamId {
-    /// Object the stream belongs to; a domain separator chosen by the user of the seed.
+    /// The object of the stream: a domain separator that the user of the seed chooses.
     pub object: u64,
     /// Gadget digit.
     pub digit: u8,
@@ -47,8 +47,8 @@ pub(crate) fn initial_state(seed: &Seed, id: StreamId, attempt: u8) -> [u32; 16]
     state
 }
 
-/// Half of the words of chunk `number` of a stream, in the order of the module's definition: the low halves (`parity`
-/// 0) or the high ones (1).
+/// Half of the words of chunk `number` of a stream, in the order of the module's definition: the low halves for
+/// `parity` 0, the high ones for 1.
 #[inline(always)]
 fn half_chunk(state: &[u32; 16], number: u32, parity: u32, mut put: impl FnMut(usize, u32)) {
     for first in (0..CHUNK_BLOCKS / 2).step_by(LANES) {
@@ -96,7 +96,7 @@ pub(crate) fn accept(seed: &Seed, id: StreamId, modulus: &Modulus, start: usize,
     }
 }
 
-/// [`fill_uniform`] modulo a prime of at most 32 bits, of which every other block is enough.
+/// [`fill_uniform`] modulo a prime of at most 32 bits, which needs only every other block.
 pub fn fill_uniform_narrow(seed: &Seed, id: StreamId, modulus: &Modulus, start: usize, out: &mut [u32]) {
     debug_assert!(start.is_multiple_of(CHUNK_WORDS) && modulus.bits() <= u32::BITS);
     let state = initial_state(seed, id, 0);
@@ -110,8 +110,8 @@ pub fn fill_uniform_narrow(seed: &Seed, id: StreamId, modulus: &Modulus, start: 
     }
 }
 
-/// The residues of a uniform limb from residue `start` on, a multiple of [`CHUNK_WORDS`]: the definition, used by the
-/// portable back end, and by who makes a limb part by part.
+/// The residues of a uniform limb from residue `start` on, a multiple of [`CHUNK_WORDS`]. This is the definition, which
+/// the portable back end and callers that make a limb part by part use.
 pub fn fill_uniform(seed: &Seed, id: StreamId, modulus: &Modulus, start: usize, out: &mut [u64]) {
     debug_assert!(start.is_multiple_of(CHUNK_WORDS));
     let state = initial_state(seed, id, 0);
@@ -131,7 +131,7 @@ mod tests {
     fn rejection_is_exact_and_streams_differ() {
         let seed = Seed([9; 32]);
         let id = StreamId { object: 5, digit: 1, limb: 2 };
-        // Just above a power of two: nearly half of the candidates are rejected, and retried.
+        // Just above a power of two: nearly half of the candidates are rejected and retried.
         let m = Modulus::new((1 << 49) + 21).unwrap();
         let mut a = [0; 1000];
         fill_uniform(&seed, id, &m, 0, &mut a);

@@ -1,5 +1,5 @@
-//! What threads share, in processes that fork. A child has one thread: a lock that another thread of its parent held
-//! stays locked in it for ever, a value that another one was making is never made.
+//! State that threads share, in processes that fork. A child has one thread: a lock that another thread of its parent
+//! held stays locked in it for ever, and a value that another thread was making is never finished.
 
 use alloc::boxed::Box;
 use core::marker::PhantomData;
@@ -10,39 +10,39 @@ use std::thread;
 
 use crate::{Process, RingError};
 
-/// A mutex that does not wait for threads of another process: a child may lock it unless a thread of its parent held it
-/// when it forked.
+/// A mutex that does not wait for threads of another process. A child may lock it unless a thread of its parent held it
+/// at the fork.
 ///
-/// A thread that forks must not hold it. A panic while it is locked leaves the value as it is.
+/// A thread must not fork while it holds this mutex. A panic while it is locked leaves the value as it is.
 #[derive(Debug)]
 pub struct ForkMutex<T> {
-    /// The generation of the process that it was last looked at in, and what was seen: see the constants.
+    /// The generation of the process that last inspected it, and what was seen: see the constants.
     state: AtomicU64,
     owner: Process,
     value: Mutex<T>,
 }
 
-/// Who holds it runs in this process, or there is nobody.
+/// Its holder, if any, runs in this process.
 const OPEN: u64 = 0;
-/// A thread of this process looks.
+/// A thread of this process is inspecting it.
 const ASKED: u64 = 1;
-/// Who holds it does not run in this process.
+/// Its holder does not run in this process.
 const LOST: u64 = 2;
-/// The generations above them.
+/// Bits of the generations above these states.
 const SHIFT: u32 = 2;
 
 impl<T> ForkMutex<T> {
-    /// Of this process.
+    /// The generation of this process.
     pub fn new(value: T) -> Self {
         let owner = Process::current();
         let state = AtomicU64::new(Process::current_generation() << SHIFT | OPEN);
         Self { state, owner, value: Mutex::new(value) }
     }
 
-    /// The value, for one thread at a time.
+    /// Locks it, and passes the value to one thread at a time.
     ///
     /// # Errors
-    /// [`RingError::OtherProcess`] in a child that nobody can open it for.
+    /// [`RingError::OtherProcess`] in a child whose parent's thread holds the lock.
     pub fn lock(&self) -> Result<MutexGuard<'_, T>, RingError> {
         let here = Process::current_generation() << SHIFT;
         loop {
@@ -85,20 +85,20 @@ impl<T: Default> Default for ForkMutex<T> {
     }
 }
 
-/// A value that every process makes for itself when it first asks. What its parent had stays as it is, in memory that
-/// both share.
+/// A value that every process makes for itself at first use. The parent's value stays unchanged, in memory that both
+/// share.
 pub struct PerProcess<T: 'static> {
     place: AtomicPtr<(u64, T)>,
     make: fn() -> T,
 }
 
 impl<T: Send + Sync> PerProcess<T> {
-    /// Made by a function that takes no lock; of two threads that ask at once both may call it.
+    /// Makes the value by a function that takes no lock. Two threads that ask at once may both call it.
     pub const fn new(make: fn() -> T) -> Self {
         Self { place: AtomicPtr::new(ptr::null_mut()), make }
     }
 
-    /// The one of this process.
+    /// The value of this process.
     pub fn get(&'static self) -> &'static T {
         let generation = Process::current_generation();
         let mut seen = self.place.load(Ordering::Acquire);
@@ -112,7 +112,7 @@ impl<T: Send + Sync> PerProcess<T> {
             match self.place.compare_exchange(seen, made, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => seen = made,
                 Err(other) => {
-                    // SAFETY: made above, and nobody else has seen it.
+                    // SAFETY: made above, and no other thread has seen it.
                     drop(unsafe { Box::from_raw(made) });
                     seen = other;
                 }
@@ -121,20 +121,20 @@ impl<T: Send + Sync> PerProcess<T> {
     }
 }
 
-/// A value that is made when it is first asked for. Nobody waits for whoever makes it: two threads that ask at once may
-/// both make one, and one of the two is kept.
+/// A value that is made at first use. No thread waits for another: two that ask at once may both make one, and one of
+/// the two is kept.
 pub struct RaceOnce<T> {
     place: AtomicPtr<T>,
     value: PhantomData<T>,
 }
 
 impl<T: Send + Sync> RaceOnce<T> {
-    /// Not made yet.
+    /// An empty cell.
     pub const fn new() -> Self {
         Self { place: AtomicPtr::new(ptr::null_mut()), value: PhantomData }
     }
 
-    /// The value, which `make` makes if there is none.
+    /// The value; `make` makes it if there is none.
     #[inline]
     pub fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
         // SAFETY: null, or stored by `init` and not freed before `self` is.
@@ -151,7 +151,7 @@ impl<T: Send + Sync> RaceOnce<T> {
             match self.place.compare_exchange(ptr::null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => made,
                 Err(other) => {
-                    // SAFETY: made above, and nobody else has seen it.
+                    // SAFETY: made above, and no other thread has seen it.
                     drop(unsafe { Box::from_raw(made) });
                     other
                 }

@@ -1,7 +1,7 @@
 //! Ring arithmetic of Keywright: everything below keys and schemes.
 //!
 //! Polynomials of `Z_Q[X]/(X^N + 1)` are kept as residues modulo word-sized primes (RNS), one contiguous *limb* per
-//! prime. The heavy kernels exist in several [`Backend`]s that give the same bits; one is chosen at run time.
+//! prime. The heavy kernels exist in several [`Backend`]s with bit-identical results; one is chosen at run time.
 //! Conventions (order of the NTT, Galois elements, widths) are those of `docs/reference/conventions.md`.
 #![no_std]
 

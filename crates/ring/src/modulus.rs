@@ -35,8 +35,7 @@ impl Modulus {
         if value < 3 || value.is_multiple_of(2) || value >> MAX_BITS != 0 {
             return Err(RingError::ModulusRange(value));
         }
-        // 2^128 / value: as value is odd and above 1 it does not divide 2^128, so floor((2^128 - 1) / value) is the
-        // same.
+        // 2^128 / value: an odd value above 1 does not divide 2^128, so floor((2^128 - 1) / value) is the same.
         let ratio = u128::MAX / value as u128;
         Ok(Self { value, ratio: [ratio as u64, (ratio >> 64) as u64] })
     }
@@ -113,7 +112,7 @@ impl Modulus {
         self.reduce_once(r)
     }
 
-    /// A signed integer modulo q. Not constant-time in the modulus, constant-time in the value.
+    /// A signed integer modulo q. Constant time in the value, but not in the modulus.
     #[inline(always)]
     pub const fn reduce_i64(&self, x: i64) -> u64 {
         let r = self.reduce(x.unsigned_abs());

@@ -23,8 +23,8 @@ impl Domain for Coefficient {}
 impl Domain for Evaluation {}
 impl Domain for Scaled {}
 
-/// `limbs` residue polynomials of degree below `n`, limb-major and contiguous. Which primes the limbs belong to is the
-/// holder's knowledge: limb `i` is prime `i` of a [`crate::Ring`] unless said otherwise.
+/// `limbs` residue polynomials of degree below `n`, limb-major and contiguous. The holder knows the primes of the
+/// limbs: limb `i` belongs to prime `i` of a [`crate::Ring`] unless stated otherwise.
 #[derive(Clone)]
 pub struct Poly<D: Domain> {
     n: usize,
@@ -38,7 +38,8 @@ impl<D: Domain> Poly<D> {
         Self { n, data: Buffer::zeroed(n * limbs), domain: PhantomData }
     }
 
-    /// Words of unspecified value, for a result that is written whole. They need not be canonical residues.
+    /// A polynomial of unspecified words, for a result that overwrites all of them. They need not be canonical
+    /// residues.
     pub fn unspecified(n: usize, limbs: usize) -> Self {
         Self { n, data: Buffer::unspecified(n * limbs), domain: PhantomData }
     }
@@ -61,7 +62,7 @@ impl<D: Domain> Poly<D> {
         &self.data[i * self.n..(i + 1) * self.n]
     }
 
-    /// Residues modulo one prime, to write.
+    /// Residues modulo one prime, for writing.
     #[inline]
     pub fn limb_mut(&mut self, i: usize) -> &mut [u64] {
         &mut self.data[i * self.n..(i + 1) * self.n]
@@ -72,7 +73,7 @@ impl<D: Domain> Poly<D> {
         self.data.chunks_exact(self.n)
     }
 
-    /// All limbs in order, to write.
+    /// All limbs in order, for writing.
     pub fn limbs_mut(&mut self) -> core::slice::ChunksExactMut<'_, u64> {
         self.data.chunks_exact_mut(self.n)
     }
@@ -89,7 +90,7 @@ impl<D: Domain> Poly<D> {
         copy
     }
 
-    /// The same words read as the other domain: after an in-place transform.
+    /// The same words with the type of the other domain, after an in-place transform.
     pub(crate) fn retype<E: Domain>(self) -> Poly<E> {
         Poly { n: self.n, data: self.data, domain: PhantomData }
     }
@@ -102,7 +103,7 @@ impl<D: Domain> PartialEq for Poly<D> {
 }
 
 impl<D: Domain> core::fmt::Debug for Poly<D> {
-    /// Shape only: a polynomial may be a secret.
+    /// Prints the shape only, since a polynomial may be a secret.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "Poly(n = {}, limbs = {})", self.n, self.limb_count())
     }

@@ -33,8 +33,8 @@ pub fn is_prime(n: u64) -> bool {
 /// The `count` largest primes of exactly `bits` bits that are 1 modulo `2N`, descending, leaving out `exclude`.
 ///
 /// # Errors
-/// [`RingError::NotEnoughPrimes`] if there are fewer, [`RingError::Degree`] and [`RingError::ModulusRange`] if no prime
-/// of that width can be used at that degree.
+/// [`RingError::NotEnoughPrimes`] if there are fewer; [`RingError::Degree`] and [`RingError::ModulusRange`] if that
+/// degree supports no prime of that width.
 pub fn ntt_primes(log_n: u32, bits: u32, count: usize, exclude: &[u64]) -> Result<Vec<u64>, RingError> {
     if !(crate::MIN_LOG_N..=crate::MAX_LOG_N).contains(&log_n) {
         return Err(RingError::Degree(log_n));
@@ -63,8 +63,8 @@ pub fn ntt_primes(log_n: u32, bits: u32, count: usize, exclude: &[u64]) -> Resul
     Ok(found)
 }
 
-/// A primitive `2N`-th root of unity modulo a prime that is 1 modulo `2N`: the smallest `x^((q-1)/2N)`, over
-/// `x = 2, 3, ...`, whose order is exactly `2N`. Deterministic, so that every build has the same evaluation order.
+/// A primitive `2N`-th root of unity modulo a prime that is 1 modulo `2N`: the first `x^((q-1)/2N)`, over
+/// `x = 2, 3, ...`, whose order is exactly `2N`. It is deterministic, so every build has the same evaluation order.
 ///
 /// # Errors
 /// [`RingError::NoRoot`] for a prime that is not 1 modulo `2N`.

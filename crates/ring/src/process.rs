@@ -1,16 +1,18 @@
-//! In which process something is. A forked child has a copy of all that its parent holds: generators that would draw
-//! the same, pools whose entries would be used twice, threads that do not run.
+//! The process to which a value belongs. A forked child has a copy of all that its parent holds: generators that would
+//! draw the same, pools whose entries would be used twice, threads that do not run.
 //!
-//! Two signs tell a child. Its *generation*: a word in a page that the kernel wipes in children (`MADV_WIPEONFORK`,
-//! Linux 4.14), which a handler of `fork` sets to zero as well; reading it costs as much as any load, so every draw of
-//! a generator reads it. And its *identity*, the number of the process, for systems without such a page and children
-//! that no handler sees; asking for it costs a system call, so bulk work asks now and then.
+//! Two signs distinguish a child from its parent.
 //!
-//! What neither sees: a copy that the system does not know about, above all the snapshot of a virtual machine.
+//! * Its *generation*: a word in a page that the kernel wipes in children (`MADV_WIPEONFORK`, Linux 4.14) and that a
+//!   handler of `fork` sets to zero too. Reading it costs a load, so every draw of a generator reads it.
+//! * Its *identity*, the number of the process, for systems without such a page and for children that no handler sees.
+//!   Asking for it costs a system call, so bulk work asks now and then.
+//!
+//! Neither sign sees a copy that the system does not know about, above all the snapshot of a virtual machine.
 
 use crate::RingError;
 
-/// A process, as what must stay in one remembers it.
+/// A process, as remembered by an object that must stay in one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
     generation: u64,
@@ -18,26 +20,26 @@ pub struct Process {
 }
 
 impl Process {
-    /// The one that runs.
+    /// The running process.
     pub fn current() -> Self {
         Self { generation: system::generation(), id: system::id() }
     }
 
-    /// Whether it is the one that runs, by its generation: a load.
+    /// Whether this is the running process, by its generation: a load.
     #[inline]
     pub(crate) fn is_generation(self) -> bool {
         self.generation == system::generation()
     }
 
-    /// Whether it is the one that runs, by both signs.
+    /// Whether this is the running process, by both signs.
     pub fn is_current(self) -> bool {
         self == Self::current()
     }
 
-    /// Refuses what belongs to another process than the one that runs.
+    /// Refuses an object of another process than the running one.
     ///
     /// # Errors
-    /// [`RingError::OtherProcess`].
+    /// [`RingError::OtherProcess`] if this is not the running process.
     pub fn require_current(self, what: &'static str) -> Result<(), RingError> {
         let process = Self::current();
         if self == process {
@@ -46,7 +48,7 @@ impl Process {
         Err(RingError::OtherProcess { what, owner: self.id, process: process.id })
     }
 
-    /// The generation of the process that runs.
+    /// The generation of the running process.
     #[cfg(feature = "std")]
     #[inline]
     pub(crate) fn current_generation() -> u64 {
@@ -58,7 +60,7 @@ impl Process {
         self.id
     }
 
-    /// What tells it from its relatives: never zero where there are processes.
+    /// A number that distinguishes it from its relatives: never zero where there are processes.
     pub(crate) fn nonce(self) -> [u32; 2] {
         [self.id, self.generation as u32]
     }
@@ -69,11 +71,11 @@ mod system {
     use core::ptr::{self, NonNull};
     use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-    /// Where the generation is kept, once somebody has asked for it.
+    /// The address of the generation, once a thread has asked for it.
     static MARKER: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
-    /// The marker of systems that wipe no page: the handler alone sets it to zero.
+    /// The marker of systems that wipe no page: only the handler sets it to zero.
     static UNWIPED: AtomicU64 = AtomicU64::new(0);
-    /// Generations that were begun in this process and its ancestors.
+    /// The number of generations that this process and its ancestors began.
     static BEGUN: AtomicU64 = AtomicU64::new(0);
 
     pub(super) fn id() -> u32 {
@@ -124,10 +126,10 @@ mod system {
     mod page {
         use super::{AtomicU64, NonNull, UNWIPED, ptr};
 
-        /// What is mapped: the kernel rounds it up to a page.
+        /// Bytes to map: the kernel rounds them up to a page.
         const BYTES: usize = size_of::<AtomicU64>();
 
-        /// A zero in a page that is zero again in every child; none from kernels before 4.14.
+        /// A zero in a page that is zero again in every child; `None` on kernels before 4.14.
         pub(super) fn wiped() -> Option<NonNull<AtomicU64>> {
             let (access, kind) =
                 (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
@@ -166,7 +168,7 @@ mod system {
     }
 }
 
-/// No process is copied here.
+/// This target does not fork.
 #[cfg(not(all(feature = "std", unix)))]
 mod system {
     pub(super) fn id() -> u32 {

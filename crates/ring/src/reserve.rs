@@ -1,13 +1,13 @@
-//! Memory that is kept back for work that has to be given up.
+//! Memory held in reserve for work that must be abandoned.
 //!
-//! Where there is no memory, a collection of Rust ends the process. What is large here are [`crate::Buffer`]s, which
-//! raise [`OutOfMemory`] instead. The reserve is for everything small around them: a region that nothing touches until
-//! the system has no memory for an allocation, which is then made there. Buffers raise from the time on at which half
-//! of it is in use.
+//! A Rust collection ends the process when there is no memory. Large data are [`crate::Buffer`]s, which raise
+//! [`OutOfMemory`] instead. The reserve is for the small allocations around them. It is a region that nothing touches
+//! until the system has no memory for an allocation, which is then placed there. Buffers raise as soon as half of it is
+//! in use.
 //!
 //! # Invariant
-//! A block of the region has a power of two of bytes. It is an allocation's, or in the list of free blocks of its size,
-//! or behind the end of those that were ever made. Whoever holds the lock changes this, and nobody else.
+//! Each block of the region has a power of two of bytes. A block is allocated, or in the list of free blocks of its
+//! size, or beyond the end of the blocks made so far. Only the holder of the lock changes this.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
@@ -23,24 +23,24 @@ const LAYOUT: Layout = match Layout::from_size_align(BYTES, 4096) {
     Err(_) => panic!("a power of two"),
 };
 
-/// The region, of [`LAYOUT`], or null. It is never given back.
+/// The region, of [`LAYOUT`], or null. It is never freed.
 static REGION: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 /// Bytes of the region that are in use.
 static USED: AtomicUsize = AtomicUsize::new(0);
-/// What the lock protects.
+/// The state that the lock protects.
 static BLOCKS: Lock = Lock { held: AtomicBool::new(false), blocks: UnsafeCell::new(Blocks::new()) };
 
-/// Logarithm of the bytes of the least block, which has room for a pointer.
+/// Logarithm of the bytes of the smallest block, which has room for a pointer.
 const LEAST: u32 = 4;
-/// One more than that of the region.
+/// One more than the logarithm of the bytes of the region.
 const CLASSES: usize = BYTES.trailing_zeros() as usize + 1;
-/// A lock that is held for longer was held when this process was forked, or its holder waits for a processor.
+/// Attempts to lock. If all fail, the lock was held when this process was forked, or its holder waits for a processor.
 const PATIENCE: usize = 1 << 24;
 
 struct Blocks {
-    /// The first free block of each size; in it is where the next one is.
+    /// The first free block of each size; each free block holds the position of the next one.
     free: [*mut u8; CLASSES],
-    /// Offset of the end of those that were ever made.
+    /// Offset of the end of the blocks made so far.
     end: usize,
 }
 
@@ -52,7 +52,8 @@ impl Blocks {
     fn take(&mut self, region: NonNull<u8>, class: usize) -> *mut u8 {
         let first = self.free[class];
         if !first.is_null() {
-            // SAFETY: a free block is in the region, aligned to at least 16 bytes, and has the next one's place in it.
+            // SAFETY: a free block is in the region, aligned to at least 16 bytes, and holds the position of the next
+            // one.
             self.free[class] = unsafe { first.cast::<*mut u8>().read() };
             return first;
         }
@@ -73,7 +74,7 @@ impl Blocks {
     }
 }
 
-/// Waits by turning, as a lock of the operating system may allocate.
+/// Spins, because a lock of the operating system may allocate.
 struct Lock {
     held: AtomicBool,
     blocks: UnsafeCell<Blocks>,
@@ -83,7 +84,7 @@ struct Lock {
 unsafe impl Sync for Lock {}
 
 impl Lock {
-    /// Nothing if the lock cannot be had.
+    /// `None` if the lock cannot be taken.
     fn with<T>(&self, work: impl FnOnce(&mut Blocks) -> T) -> Option<T> {
         for turn in 0..PATIENCE {
             if self.held.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok() {
@@ -111,10 +112,10 @@ fn class(layout: Layout) -> usize {
 pub struct Reserve;
 
 impl Reserve {
-    /// Keeps the reserve, if it is not kept already. To be called before work that allocates.
+    /// Allocates the reserve if there is none. Call it before work that allocates.
     ///
     /// # Errors
-    /// [`OutOfMemory`] if there is none to keep, or half of it is in use.
+    /// [`OutOfMemory`] if there is no memory for a reserve, or half of it is in use.
     pub fn keep() -> Result<(), OutOfMemory> {
         if is_low() {
             return Err(OutOfMemory { bytes: BYTES });
@@ -129,7 +130,7 @@ impl Reserve {
         }
         let first = REGION.compare_exchange(ptr::null_mut(), made, Ordering::AcqRel, Ordering::Acquire);
         if first.is_err() {
-            // SAFETY: nobody else has seen it.
+            // SAFETY: no other thread has seen it.
             unsafe { System.dealloc(made, LAYOUT) };
         }
         Ok(())
@@ -150,7 +151,7 @@ impl Reserve {
         taken
     }
 
-    /// Whether memory is the region's; if so, it is free from now on.
+    /// Frees memory of the region. Returns whether it was the region's.
     fn give_back(old: *mut u8, layout: Layout) -> bool {
         if !in_region(old) {
             return false;
@@ -188,7 +189,7 @@ unsafe impl GlobalAlloc for Reserve {
         if made.is_null() {
             made = Self::take(layout);
             if !made.is_null() {
-                // SAFETY: it has that size and is nobody else's. What was there before may not be zero.
+                // SAFETY: it has that size, and no other allocation has it. Its old contents may not be zero.
                 unsafe { made.write_bytes(0, layout.size()) };
             }
         }
@@ -207,7 +208,7 @@ unsafe impl GlobalAlloc for Reserve {
         // SAFETY: the size is not 0, by the caller's promise.
         let made = unsafe { self.alloc(wanted) };
         if !made.is_null() {
-            // SAFETY: both have that size, and the new one is nobody else's; the old one is given back once.
+            // SAFETY: both have that size, and no other allocation has the new one; the old one is freed once.
             unsafe {
                 ptr::copy_nonoverlapping(old, made, size.min(layout.size()));
                 self.dealloc(old, layout);

@@ -57,9 +57,9 @@ impl LazyPlan {
 }
 
 impl Ring {
-    /// A list of primes. Each one's transforms, about `2 N` words of memory per direction, are precomputed when they
-    /// are first used, so that who needs the primes alone has them for nothing; at once where there is no standard
-    /// library.
+    /// A ring modulo a list of primes. The transforms of each prime, about `2 N` words of memory per direction, are
+    /// precomputed at first use, so a caller that needs only the primes pays nothing. Without the standard library they
+    /// are precomputed at once.
     ///
     /// # Errors
     /// [`RingError::Degree`], [`RingError::ModulusRange`], [`RingError::NotPrime`], [`RingError::NoRoot`],
@@ -118,22 +118,22 @@ impl Ring {
         self.plan_of(i).forward(limb, &[]);
     }
 
-    /// The same, while `upcoming` is fetched from memory ([`NttPlan::forward`]).
+    /// The same, while prefetching `upcoming` ([`NttPlan::forward`]).
     #[inline]
     pub fn forward_limb_fetching(&self, i: usize, limb: &mut [u64], upcoming: &[u64]) {
         self.plan_of(i).forward(limb, upcoming);
     }
 
-    /// The evaluations modulo prime `i` of integers smaller than it in absolute value, while `upcoming` is fetched from
-    /// memory ([`NttPlan::forward_small`]), in the ring or a subring. Constant time in the values.
+    /// The evaluations modulo prime `i` of integers smaller than it in absolute value, in the ring or a subring, while
+    /// prefetching `upcoming` ([`NttPlan::forward_small`]). Constant time in the values.
     #[inline]
     pub fn forward_small_limb(&self, i: usize, values: &[i64], limb: &mut [u64], upcoming: &[u64]) {
         debug_assert!(values.iter().all(|v| v.unsigned_abs() < self.moduli[i].value()));
         self.plan_of(i).forward_small(values, limb, upcoming);
     }
 
-    /// The forward transform modulo prime `i` of a polynomial in `X^(N/M)`, given by its `M` coefficients: of each run
-    /// of `N/M` equal values of [`Self::forward_limb`] one ([`NttPlan::forward_subring`]).
+    /// The forward transform modulo prime `i` of a polynomial in `X^(N/M)`, given by its `M` coefficients. It has one
+    /// value of each run of `N/M` equal values of [`Self::forward_limb`] ([`NttPlan::forward_subring`]).
     ///
     /// # Panics
     /// Unless `M` is a power of two from `2^`[`MIN_LOG_N`] to `N`.
@@ -170,9 +170,9 @@ impl Ring {
         self.plan_of(i).inverse_scaled(limb, factor, out);
     }
 
-    /// The polynomial of the given scaled residues converted to several primes, each with its column, and their
-    /// transforms begun: `outs[k]` modulo prime `targets[k].0`, to be ended by [`NttPlan::finish_block`]. They come
-    /// from memory once, part by part.
+    /// Converts the polynomial of the given scaled residues to several primes, each with its column, and begins their
+    /// transforms. `outs[k]` is modulo prime `targets[k].0`, and [`NttPlan::finish_block`] ends it. The residues are
+    /// read from memory once, part by part.
     pub fn convert_parts(
         &self,
         decomposer: &Decomposer,
@@ -195,7 +195,7 @@ impl Ring {
             }
             self.backend.derive_terms(decomposer, &parts, &mut derived);
             for (k, (&(i, column), out)) in targets.iter().zip(&mut *outs).enumerate() {
-                // Each conversion fetches its share of the next part.
+                // Each conversion prefetches its share of the next part.
                 let fetch = (k * residues.len() / targets.len(), (k + 1) * residues.len() / targets.len());
                 let sources = decomposer.sources();
                 let part = ScaledPart { sources, residues, derived: &derived, part, words, fetch };
@@ -204,7 +204,7 @@ impl Ring {
         }
     }
 
-    /// Ends the transform of a limb all of whose parts are converted. Meanwhile two limbs are fetched from memory.
+    /// Ends the transform of a limb whose parts are all converted, while prefetching two limbs.
     pub fn finish_limb(&self, i: usize, limb: &mut [u64], upcoming: [&[u64]; 2]) {
         let plan = self.plan_of(i);
         let size = limb.len() / plan.blocks();

@@ -1,13 +1,12 @@
-//! Words that processes share: written once by one process, then read by others in the same physical memory.
+//! Words shared between processes: one process writes them once, then others read them in the same physical memory.
 //!
-//! The memory is an anonymous file (`memfd_create(2)`): it has no name, is on no disk, and goes with its last
-//! descriptor and mapping. It is only ever appended to, by the [`SharedWriter`] that owns its descriptor, and what is
-//! mapped was written before. It is handed on as a [`SharedFile`], whose seals (`F_ADD_SEALS`, `fcntl(2)`) forbid every
-//! process to write to it or to change its length: so a mapping neither changes nor ends before its end, which slices
-//! of it rely on.
+//! The memory is an anonymous file (`memfd_create(2)`): it has no name, is on no disk, and disappears with its last
+//! descriptor and mapping. Only the [`SharedWriter`] that owns its descriptor appends to it, and only written parts are
+//! mapped. Other processes get a [`SharedFile`], whose seals (`F_ADD_SEALS`, `fcntl(2)`) forbid every process to write
+//! to it or to change its length. A mapping therefore neither changes nor shrinks, which slices of it rely on.
 //!
-//! A file ends with what its writer has to say of it ([`SharedFile::tail`]), then where that begins and its length, in
-//! bytes.
+//! A file ends with its writer's description of it ([`SharedFile::tail`]), then the offset and the length of that
+//! description, in bytes.
 
 use core::ops::Deref;
 use core::ptr::NonNull;
@@ -20,7 +19,7 @@ use std::vec::Vec;
 /// Bytes of the two numbers at the end.
 const TRAILER: u64 = 16;
 
-/// Without these, what is mapped could change or end.
+/// Without these seals, mapped memory could change or shrink.
 const SEALS: libc::c_int = libc::F_SEAL_WRITE | libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
 
 /// Memory that is being written.
@@ -32,16 +31,16 @@ pub struct SharedWriter {
     page: u64,
 }
 
-/// Memory that is whole and stays as it is.
+/// Memory that is complete and sealed.
 #[derive(Debug)]
 pub struct SharedFile {
     file: File,
-    /// Where words end and the tail begins, and its length.
+    /// The offset at which words end and the tail begins, and the tail's length.
     tail: u64,
     tail_bytes: u64,
 }
 
-/// A part of shared memory, mapped to be read.
+/// A part of shared memory, mapped for reading.
 ///
 /// # Invariant
 /// `pointer` is the address of a private mapping, without the right to write, of `length` words that were written
@@ -59,10 +58,10 @@ unsafe impl Send for SharedWords {}
 unsafe impl Sync for SharedWords {}
 
 impl SharedWriter {
-    /// Memory of no words.
+    /// Creates memory without words.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The error of the operating system.
     pub fn new() -> io::Result<Self> {
         // SAFETY: the name is a string of C; the call has no other effect than to make a descriptor.
         let descriptor =
@@ -77,10 +76,11 @@ impl SharedWriter {
         Ok(Self { file, end: 0, page: u64::try_from(page).unwrap_or(1 << 16) })
     }
 
-    /// Appends words, and maps them: where they begin, in words, and themselves.
+    /// Appends words and maps them. Returns their offset in words, and the mapping.
     ///
     /// # Errors
-    /// What the operating system says. What was written of them then stays in the file, and is overwritten by the next.
+    /// The error of the operating system. The part that was written then stays in the file; the next append overwrites
+    /// it.
     pub fn append<'w>(
         &mut self,
         parts: impl IntoIterator<Item = &'w [u64]>,
@@ -99,10 +99,10 @@ impl SharedWriter {
         Ok((start as usize / 8, words))
     }
 
-    /// Ends the memory with what is to be known of it, and lets nobody change it any more.
+    /// Appends the description and seals the memory: no process can change it any more.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The error of the operating system.
     pub fn finish(self, tail: &[u8]) -> io::Result<SharedFile> {
         let (end, bytes) = (self.end, tail.len() as u64);
         self.file.write_all_at(tail, end)?;
@@ -117,11 +117,10 @@ impl SharedWriter {
 }
 
 impl SharedFile {
-    /// The memory of a descriptor, which stays the caller's: this has its own.
+    /// Opens the memory of a descriptor. The caller keeps the descriptor; this value duplicates it.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidData`] if it is no memory that was finished by a [`SharedWriter`]; what the operating
-    /// system says.
+    /// [`io::ErrorKind::InvalidData`] if no [`SharedWriter`] finished it; otherwise the error of the operating system.
     pub fn of_descriptor(descriptor: i32) -> io::Result<Self> {
         // SAFETY: it makes another descriptor, or fails if there is none of this number.
         let own = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 0) };
@@ -133,7 +132,7 @@ impl SharedFile {
         let refused = || {
             io::Error::new(
                 io::ErrorKind::InvalidData,
-                "the descriptor is not of shared memory that is whole and sealed",
+                "the descriptor is not of sealed shared memory; pass one that a finished writer returned",
             )
         };
         // SAFETY: it asks for a number.
@@ -154,14 +153,14 @@ impl SharedFile {
         Ok(Self { file, tail, tail_bytes })
     }
 
-    /// What the writer said of it, of at most so many bytes.
+    /// The writer's description, of at most `most` bytes.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidData`] if it is longer; what the operating system says.
+    /// [`io::ErrorKind::InvalidData`] if it is longer; otherwise the error of the operating system.
     pub fn tail(&self, most: u64) -> io::Result<Vec<u8>> {
         if self.tail_bytes > most {
             let message = std::format!(
-                "the tail of shared memory has {} bytes, at most {most} can be",
+                "the description of shared memory has {} bytes; at most {most} are allowed",
                 self.tail_bytes
             );
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
@@ -171,24 +170,24 @@ impl SharedFile {
         Ok(out)
     }
 
-    /// All its words, mapped: every run where [`SharedWriter::append`] said.
+    /// Maps all words. Each run lies at the offset that [`SharedWriter::append`] returned.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The error of the operating system.
     pub fn words(&self) -> io::Result<SharedWords> {
         // SAFETY: the seals forbid to write to the file and to shorten it, and the words end before the tail.
         unsafe { SharedWords::map(&self.file, 0, self.tail) }
     }
 
-    /// Another value of the same memory.
+    /// Another handle to the same memory.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The error of the operating system.
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(Self { file: self.file.try_clone()?, ..*self })
     }
 
-    /// The descriptor, to be handed on.
+    /// The descriptor, for passing to another process.
     pub fn into_descriptor(self) -> OwnedFd {
         self.file.into()
     }
@@ -198,8 +197,8 @@ impl SharedWords {
     /// Maps a part of a file.
     ///
     /// # Safety
-    /// The file has `bytes` bytes from `start` on, which were written and which nobody writes or cuts off while the
-    /// value lives.
+    /// The file has `bytes` bytes from `start` on. They are written, and nothing writes to them or cuts them off while
+    /// the value lives.
     unsafe fn map(file: &File, start: u64, bytes: u64) -> io::Result<Self> {
         let refused = |_| io::Error::from(io::ErrorKind::OutOfMemory);
         let (start, bytes) =
@@ -289,7 +288,7 @@ mod tests {
         assert!(file.file.write_at(&[1], 0).is_err());
         assert!(file.file.set_len(0).is_err());
         assert!(file.file.set_len(1 << 20).is_err());
-        // SAFETY: a mapping that is refused, or unused and left to the end of the process.
+        // SAFETY: a mapping that is refused, or unused until the end of the process.
         let writable = unsafe {
             let (rights, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
             libc::mmap(core::ptr::null_mut(), 64, rights, flags, file.file.as_raw_fd(), 0)

@@ -1,4 +1,4 @@
-//! What [`SharedWords`] and its like are where the system has no memory that can be sealed: nothing that could be made.
+//! Stand-ins for [`SharedWords`] and its like on systems without sealed memory: none can be created.
 
 use core::ops::Deref;
 use std::io;
@@ -8,21 +8,21 @@ use std::vec::Vec;
 #[derive(Debug)]
 pub enum SharedWriter {}
 
-/// Memory that is whole and stays as it is.
+/// Memory that is complete and sealed.
 #[derive(Debug)]
 pub enum SharedFile {}
 
-/// A part of shared memory, mapped to be read.
+/// A part of shared memory, mapped for reading.
 #[derive(Debug)]
 pub enum SharedWords {}
 
 fn unsupported<T>() -> io::Result<T> {
-    let message = "this system has no memory that processes share and none can change; Linux has";
+    let message = "this system has no sealed shared memory; use Linux, or read the keys in every process";
     Err(io::Error::new(io::ErrorKind::Unsupported, message))
 }
 
 impl SharedWriter {
-    /// Refuses.
+    /// Always fails.
     ///
     /// # Errors
     /// [`io::ErrorKind::Unsupported`].
@@ -30,7 +30,7 @@ impl SharedWriter {
         unsupported()
     }
 
-    /// Nothing.
+    /// Unreachable.
     ///
     /// # Errors
     /// None.
@@ -38,7 +38,7 @@ impl SharedWriter {
         match *self {}
     }
 
-    /// Nothing.
+    /// Unreachable.
     ///
     /// # Errors
     /// None.
@@ -48,7 +48,7 @@ impl SharedWriter {
 }
 
 impl SharedFile {
-    /// Refuses.
+    /// Always fails.
     ///
     /// # Errors
     /// [`io::ErrorKind::Unsupported`].
@@ -56,7 +56,7 @@ impl SharedFile {
         unsupported()
     }
 
-    /// Nothing.
+    /// Unreachable.
     ///
     /// # Errors
     /// None.
@@ -64,7 +64,7 @@ impl SharedFile {
         match *self {}
     }
 
-    /// Nothing.
+    /// Unreachable.
     ///
     /// # Errors
     /// None.
@@ -72,7 +72,7 @@ impl SharedFile {
         match *self {}
     }
 
-    /// Nothing.
+    /// Unreachable.
     ///
     /// # Errors
     /// None.
@@ -80,7 +80,7 @@ impl SharedFile {
         match *self {}
     }
 
-    /// Nothing.
+    /// Unreachable.
     pub fn into_descriptor(self) -> i32 {
         match self {}
     }

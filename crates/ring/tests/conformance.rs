@@ -1,4 +1,4 @@
-//! Every back end that this CPU can run, through the conformance suite.
+//! Runs every back end that this CPU supports through the conformance suite.
 
 keywright_ring_testing::conformance_suite!(portable);
 keywright_ring_testing::conformance_suite!(avx2);

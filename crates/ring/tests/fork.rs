@@ -1,5 +1,4 @@
-//! A forked child draws nothing that its parent or a sibling draws, whichever way the generator is asked and the child
-//! came to be.
+//! A forked child draws nothing that its parent or a sibling draws, for every kind of draw and every kind of fork.
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeSet;
@@ -9,10 +8,10 @@ use keywright_ring::{Process, RingError};
 use keywright_ring_testing::children::{Way, in_child_by};
 use zeroize::Zeroizing;
 
-/// What a draw gives: as much as the longest.
+/// The output of one draw, as long as the longest.
 type Drawn = [u8; 256];
 
-/// Draws in each of the ways there are.
+/// Draws in every available way.
 const WAYS: [fn(&mut SecretRng) -> Drawn; 7] = [
     |rng| words(&[rng.next_word(), rng.next_word(), rng.next_word(), rng.next_word()]),
     |rng| {
@@ -63,7 +62,7 @@ fn nothing_is_drawn_twice() {
     for way in [Way::Fork, Way::Call] {
         for (number, draw) in WAYS.into_iter().enumerate() {
             for mut rng in [SecretRng::system().unwrap(), given(number as u8)] {
-                // Part of a chunk is made and not given out.
+                // Part of a chunk is computed and not yet drawn.
                 rng.next_word();
                 let mut seen = BTreeSet::from([draw(&mut rng)]);
                 for _ in 0..2 {
@@ -81,7 +80,7 @@ fn nothing_is_drawn_twice() {
     }
 }
 
-/// The parent goes on as if it had no children.
+/// The parent continues as if it had no children.
 #[test]
 fn a_parent_is_not_disturbed() {
     let (mut forking, mut alone) = (given(9), given(9));

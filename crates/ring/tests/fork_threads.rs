@@ -1,4 +1,4 @@
-//! A forked child waits for none of its parent's threads, which it has not.
+//! A forked child does not wait for threads of its parent, which it does not have.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -31,7 +31,7 @@ fn children_of_a_process_whose_threads_draw() {
     });
 }
 
-/// Runs `work` while another thread is inside of `hold`, which calls what it is given when it is there.
+/// Runs `work` while another thread is inside of `hold`; `hold` calls its argument once it is there.
 fn while_held<T>(hold: impl FnOnce(&dyn Fn()) + Send, work: impl FnOnce() -> T) -> T {
     let (inside, entered) = channel();
     let (leave, left) = channel::<()>();
@@ -69,7 +69,7 @@ fn a_lock_that_a_thread_of_the_parent_holds_is_refused() {
             let first = refused();
             let others =
                 thread::scope(|scope| [(); 3].map(|()| scope.spawn(refused)).map(|t| t.join().unwrap()));
-            // A child of the child has no more of that thread.
+            // A child of the child does not have that thread either.
             [vec![first], others.to_vec(), in_child(|| vec![refused()])].concat()
         };
         assert_eq!(in_child(child), [1; 5]);
@@ -136,12 +136,12 @@ fn nobody_waits_for_who_makes_a_value() {
         assert_eq!(in_child(|| once.get_or_init(|| vec![2]).clone()), [2]);
         assert_eq!(once.get_or_init(|| vec![3]), &[3]);
     });
-    // Who comes last drops what it made.
+    // The last thread drops the value that it made.
     assert_eq!(once.get_or_init(|| vec![4]), &[3]);
     assert!(std::ptr::eq(once.get_or_init(Vec::new), once.get_or_init(Vec::new)));
 }
 
-/// The cache of buffers has a lock that all threads take all the time.
+/// All threads take the lock of the cache of buffers often.
 #[test]
 fn children_of_a_process_whose_threads_take_buffers() {
     let stop = AtomicBool::new(false);

@@ -1,4 +1,4 @@
-//! A process without memory ends its work with an error, whatever allocation was the first to fail.
+//! A process without memory ends its work with an error, no matter which allocation fails first.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -15,9 +15,9 @@ static ALLOCATOR: Reserve = Reserve;
 
 const CHILD: &str = "KEYWRIGHT_TEST_SMALL_BYTES";
 
-/// Allocates pieces of that many bytes, and a buffer after every so many, until there is nothing left.
+/// Allocates pieces of that many bytes, and a buffer after every few, until nothing is left.
 fn fill(bytes: usize) {
-    // In lists, which allocate no more at once than a piece.
+    // Uses lists, whose single allocations are no larger than a piece.
     let (mut pieces, mut buffers) = (LinkedList::new(), LinkedList::new());
     loop {
         for _ in 0..(1 << 20) / bytes {
@@ -27,12 +27,12 @@ fn fill(bytes: usize) {
     }
 }
 
-/// What a child of the test does: three times, as memory comes back.
+/// The work of the child: three times, since memory is freed between them.
 fn run_out(bytes: usize) {
     let mapped = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: u64 = mapped.split(' ').next().unwrap().parse().unwrap();
     let limit = libc::rlimit { rlim_cur: pages * 4096 + (192 << 20), rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: the call reads the limit alone.
+    // SAFETY: the call only reads the limit.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);
     for _ in 0..3 {
         Reserve::keep().unwrap();

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use keywright_ring::{Ring, RingError, backend, ntt_primes};
 
-/// Prints what a process with this environment computes with. Only run by the tests below.
+/// Prints the back end of a process with this environment. Only the tests below run it.
 #[test]
 #[ignore = "run by the other tests of this file, in a process of its own"]
 fn report_choice() {

@@ -414,7 +414,7 @@ def test_a_missing_key_is_named_with_stage_and_level(full: Bootstrapping, stage:
     if stage != "mod_raise":
         assert caught.value.level == absent.level
     assert str(caught.value).startswith(
-        f"{stage}, which takes ciphertexts at level {caught.value.stage_level}"
+        f"{stage}, whose input is at level {caught.value.stage_level}"
     )
 
 

@@ -1,40 +1,40 @@
-/** Why a client refuses, for programs. Codes of the server are passed through: see `keywright/serve/errors.py`. */
+/** Codes of refusals, for programs. Codes of the server are passed through: see `keywright/serve/errors.py`. */
 export type Code =
   /** No server answers; what was uploaded so far is kept. */
   | "unreachable"
   /** The page cancelled it; what was uploaded so far is kept. */
   | "cancelled"
-  /** A server that answers garbage, or less than it announced. */
+  /** The server answers with garbage, or with less than it announced. */
   | "invalid_reply"
-  /** A manifest that is not understood, or of another version. */
+  /** The manifest is invalid, or of another version. */
   | "manifest"
-  /** The server has another model than the one that is expected. */
+  /** The server has another model than the expected one. */
   | "other_model"
-  /** The browser gives no randomness. */
+  /** The browser provides no randomness. */
   | "randomness"
   /** The page came neither over HTTPS nor from this machine. */
   | "insecure_page"
-  /** The tab cannot have the memory that the keys take. */
+  /** The tab has no memory for the keys. */
   | "memory"
   /** Numbers outside the range of the model, or of another shape. */
   | "number_range"
   | "length"
-  /** Bytes that are no ciphertext or key of these parameters. */
+  /** Bytes that are not a ciphertext or key of these parameters. */
   | "format"
-  /** An answer to somebody else: another secret decrypts it. */
+  /** The answer belongs to another client: it needs another secret. */
   | "other_key"
   | "insecure"
   | "keys"
   /** The worker failed. */
   | "internal"
-  /** What the server refuses. */
+  /** Refusals of the server. */
   | "bad_request"
   | "no_such_path"
   | "wrong_host"
   | "too_large"
   | "secret_refused"
   | "invalid_object"
-  /** A model that is served no more: `details.successor` is the hash of the next one, empty if there is none. */
+  /** The model is no longer served: `details.successor` is the hash of the next one, empty if there is none. */
   | "retired"
   | "unknown_keys"
   | "unknown_job"
@@ -60,9 +60,9 @@ export class ClientError extends Error {
 }
 
 /**
- * Whatever was thrown, as an error with a code.
+ * Turns any thrown value into an error with a code.
  *
- * @param full whether the module can have no more memory: it ends in the same way when it is refused some, and when it is wrong.
+ * @param full whether the module can get no more memory. It ends in the same way without memory as after a bug.
  */
 export function asClientError(thrown: unknown, full: () => boolean): ClientError {
   if (thrown instanceof ClientError) return thrown;
@@ -76,7 +76,7 @@ export function asClientError(thrown: unknown, full: () => boolean): ClientError
     return new ClientError("internal", `The client failed (${thrown.message}) and cannot go on. Reload the page.`);
   }
   if (thrown instanceof WebAssembly.CompileError) {
-    return new ClientError("internal", "This browser cannot run the client, which needs WebAssembly with vectors: browsers since 2023 have it.");
+    return new ClientError("internal", "This browser cannot run the client: it lacks WebAssembly with vectors. Use a browser released in 2023 or later.");
   }
   if (thrown instanceof Error) {
     const code = "code" in thrown && typeof thrown.code === "string" ? (thrown.code as Code) : "internal";

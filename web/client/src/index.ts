@@ -1,4 +1,4 @@
-/** The thin client of Keywright in a browser: keys, encryption and decryption in a worker, the model on a server. */
+/** Keywright's thin client in a browser: keys, encryption and decryption in a worker, the model on a server. */
 
 import { ClientError, type Code } from "./errors.js";
 import type { Answer, Calls, KeyReport, Method, ModelInfo, Reply, Seen, Traffic } from "./protocol.js";
@@ -13,10 +13,10 @@ type Pending = { resolve: (value: unknown) => void; reject: (error: ClientError)
 export class Session {
   readonly #worker: Worker;
   readonly #pending = new Map<number, Pending>();
-  /** Where the server keeps the keys. */
+  /** The URL of the keys on the server. */
   #keys: string | null = null;
   #next = 0;
-  /** Called when the server was not reached, or is busy, and is asked again after a pause. */
+  /** Called when the server is unreachable or busy, before a pause and a retry. */
   onPause: () => void = () => {};
 
   /** @param worker of `worker.js` of this package. */
@@ -33,45 +33,45 @@ export class Session {
   }
 
   /**
-   * Fetches the manifest of a server's model.
+   * Fetches the manifest of the server's model.
    *
-   * @param base address of the server; the page's own by default.
-   * @param pinned hash of the manifest that is expected; any if it is null.
+   * @param base address of the server; by default that of the page.
+   * @param pinned expected hash of the manifest; null accepts any.
    */
   connect(base = "", pinned: string | null = null): Promise<ModelInfo> {
     return this.#call("connect", [new URL(base, location.href).href.replace(/\/$/, ""), pinned]);
   }
 
-  /** Refuses a sample that the model is not for, with the code "length" or "number_range": before there are keys. */
+  /** Refuses a sample outside of the model's range, with the code "length" or "number_range", before keys exist. */
   async check(values: readonly number[]): Promise<void> {
     await this.#call("check", [values]);
   }
 
   /**
-   * Makes the secret and the keys that the server asks for, and sends these, a few limbs in memory at a time.
-   * Connections that break are taken up again for some seconds. After an error "unreachable" or "busy" it goes on where
-   * the server is when it is called again; after "unknown_keys" of another call it makes new keys.
+   * Makes the secret and the keys that the server requests, and sends the keys with a few limbs in memory at a time.
+   * Broken connections are retried for some seconds. After an error "unreachable" or "busy", the next call resumes at
+   * the byte that the server expects. After "unknown_keys" from another method, it makes new keys.
    */
   prepareKeys(progress: Progress = () => {}): Promise<KeyReport> {
     return this.#call("prepareKeys", [], progress);
   }
 
-  /** Encrypts a sample, has it evaluated, decrypts the answer. */
+  /** Encrypts a sample, has the server evaluate it, and decrypts the answer. */
   infer(values: readonly number[], progress: Progress = () => {}): Promise<Answer> {
     return this.#call("infer", [values], progress);
   }
 
-  /** What the server says that it has of this client. */
+  /** The server's account of what it has from this client. */
   seen(): Promise<Seen> {
     return this.#call("seen", []);
   }
 
-  /** Bytes of all requests and answers of this session, counted where they leave the tab and come. */
+  /** Bytes of all requests and answers of this session, counted where they leave and enter the tab. */
   traffic(): Promise<Traffic> {
     return this.#call("traffic", []);
   }
 
-  /** Ends what is on its way: it is refused with "cancelled". Keys go on where they were when `prepareKeys` is called again. */
+  /** Ends the current work with an error "cancelled". The next `prepareKeys` resumes the upload of keys. */
   async cancel(): Promise<void> {
     await this.#call("cancel", []);
   }
@@ -86,8 +86,8 @@ export class Session {
   }
 
   /**
-   * Has the keys deleted on the server without waiting for an answer, and ends: for a page that is being closed. A
-   * server that does not hear of it deletes them when they have not been used for some time.
+   * Asks the server to delete the keys, without waiting for an answer, and ends: for a page that is closing. If the
+   * request is lost, the server deletes the keys after some time without use.
    */
   abandon(): void {
     if (this.#keys !== null) navigator.sendBeacon(`${this.#keys}/delete`);

@@ -1,8 +1,8 @@
 import { ClientError } from "./errors.js";
 
 /**
- * Where the values of samples' tensors are: value i of sample b is number `start[i] + b + k * stride`, of all
- * ciphertexts' `size` numbers each, for every `b < batch` and `k < repeat`.
+ * The places of a tensor's values. Value i of sample b is number `start[i] + b + k * stride` of all ciphertexts, each
+ * of `size` numbers, for every `b < batch` and `k < repeat`.
  */
 export interface Places {
   readonly shape: readonly number[];
@@ -14,26 +14,26 @@ export interface Places {
   readonly stride: number;
 }
 
-/** What a served model takes and gives. */
+/** The inputs and outputs of a served model. */
 export interface Manifest {
-  /** SHA-256 of the manifest's bytes, which names the model. */
+  /** SHA-256 of the manifest's bytes, which identifies the model. */
   readonly hash: string;
   readonly name: string;
   readonly labels: readonly string[];
-  /** Object of the parameters of thin clients. */
+  /** The parameters of thin clients, as an object. */
   readonly client: Uint8Array;
-  /** Object of the parameters of the keys. */
+  /** The parameters of the keys, as an object. */
   readonly parameters: Uint8Array;
-  /** Head of the key set that the server asks for. */
+  /** The head of the key set that the server requests. */
   readonly keySet: Uint8Array;
   readonly keyBytes: number;
   readonly input: Places;
   readonly output: Places;
-  /** Of the inputs that the model is for, from the lowest to the highest. */
+  /** The lowest and the highest input of the model. */
   readonly inputRange: readonly [number, number];
-  /** By which inputs are divided before they are encrypted, a power of two: what is encrypted is at most 1. */
+  /** The divisor of inputs before encryption, a power of two: encrypted numbers are at most 1. */
   readonly divisor: number;
-  /** By which decrypted numbers are multiplied. */
+  /** The factor of decrypted numbers. */
   readonly factor: number;
   readonly logN: number;
   /** The one prime of ciphertexts. */
@@ -47,14 +47,14 @@ const MAX_BYTES = 16 << 20;
 const MAX_SIZE = 1 << 17;
 
 /**
- * Reads a manifest, every number checked.
+ * Reads a manifest and checks every number.
  *
- * @throws ClientError "manifest" if it is not one, or for clients of another kind.
+ * @throws ClientError "manifest" if it is invalid, or for another kind of client.
  */
 export async function readManifest(bytes: Uint8Array<ArrayBuffer>): Promise<Manifest> {
-  // Browsers keep this from pages that somebody on the way could have changed.
+  // Browsers withhold this API from pages that could have been changed in transit.
   if (globalThis.crypto?.subtle === undefined) {
-    throw new ClientError("insecure_page", "The page must come over HTTPS, or from this machine: what a client does elsewhere cannot be trusted.");
+    throw new ClientError("insecure_page", "Load the page over HTTPS, or from this machine: a page in transit over plain HTTP can be changed.");
   }
   if (bytes.length > MAX_BYTES) throw refused(`it has ${bytes.length} bytes, at most ${MAX_BYTES} are read`);
   let json: unknown;
@@ -123,7 +123,7 @@ function positive(value: unknown, what: string): number {
   return value;
 }
 
-/** The lowest and the highest input; what is encrypted, a quotient, is at most 1. */
+/** The lowest and the highest input; their quotients by the divisor are at most 1. */
 function range(value: unknown, divisor: number): readonly [number, number] {
   const [low, high, ...more] = list(value, "input_range");
   if (typeof low !== "number" || typeof high !== "number" || more.length > 0 || !(-divisor <= low && low < high && high <= divisor)) {

@@ -1,52 +1,52 @@
-/** What passes between a page and its worker. */
+/** Messages between a page and its worker. */
 
-/** A model, as far as a page needs to know it. */
+/** The properties of a model that a page needs. */
 export interface ModelInfo {
   readonly hash: string;
   readonly name: string;
   readonly labels: readonly string[];
   readonly inputShape: readonly number[];
-  /** Lowest and highest number that the model takes. */
+  /** Lowest and highest number that the model accepts. */
   readonly inputRange: readonly [number, number];
   readonly keyBytes: number;
   readonly logN: number;
   readonly modulusBits: number;
   readonly insecure: boolean;
-  /** About the bytes of a question and of its answer. */
+  /** Approximate bytes of a question and of its answer. */
   readonly questionBytes: number;
   readonly answerBytes: number;
 }
 
-/** What making and sending the keys took. */
+/** The cost of making and sending the keys. */
 export interface KeyReport {
   readonly bytes: number;
   readonly keys: number;
   /** Milliseconds. */
   readonly making: number;
   readonly sending: number;
-  /** Most memory of the module, bytes. */
+  /** Peak memory of the module, in bytes. */
   readonly peakMemory: number;
 }
 
-/** An answer, and what it took. */
+/** An answer, and its cost. */
 export interface Answer {
   readonly scores: readonly number[];
   readonly sent: number;
   readonly received: number;
-  /** Milliseconds of the tab, of the server's evaluation, and of everything between. */
+  /** Milliseconds in the tab, in the server's evaluation, and in everything between. */
   readonly encrypting: number;
   readonly evaluating: number;
   readonly decrypting: number;
   readonly waiting: number;
 }
 
-/** What the server says that it has of this client. */
+/** The server's account of what it has from this client. */
 export interface Seen {
   readonly secretKeys: number;
   readonly objects: readonly { direction: string; what: string; size: number; sample: string }[];
 }
 
-/** Bytes of the bodies of requests and answers, counted in the worker where they leave and come. */
+/** Bytes of the bodies of requests and answers, counted in the worker where they leave and enter. */
 export interface Traffic {
   readonly sent: number;
   readonly received: number;
@@ -69,8 +69,8 @@ export type Request = { id: number; method: Method; parameters: unknown[] };
 export type Reply =
   | { id: number; kind: "result"; value: unknown }
   | { id: number; kind: "progress"; done: number; total: number }
-  /** Where the server keeps this client's keys, as soon as it does; null when it does no more. */
+  /** The URL of this client's keys on the server; null once they are deleted. */
   | { id: number; kind: "keys"; address: string | null }
-  /** A request did not come through and is made again after a pause. */
+  /** A request failed, and is made again after a pause. */
   | { id: number; kind: "pause" }
   | { id: number; kind: "error"; code: string; message: string; details: Record<string, unknown> };

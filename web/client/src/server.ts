@@ -3,33 +3,33 @@ import { ClientError, type Code } from "./errors.js";
 const MAX_JSON = 1 << 20;
 /** Bytes of the longest request of an upload. */
 export const PIECE = 1 << 20;
-/** How often a request is made again without progress: for some 16 to 20 seconds. */
+/** Retries of a request without progress: some 16 to 20 seconds. */
 const RETRIES = 8;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5000;
 const TIMEOUT_MS = 60_000;
 
-/** A server as a client sees it: requests, with the answer's length and kind checked. */
+/** A server as a client sees it: requests, with the length and the kind of answers checked. */
 export class Server {
-  /** Bytes of the bodies of all requests that were begun and of all answers that came, headers apart, counted here. */
+  /** Bytes of the bodies of all requests that began and of all answers that arrived, without headers. */
   readonly traffic = { sent: 0, received: 0, requests: 0 };
   #stop = new AbortController();
 
   /**
    * @param base address, without the path of the service.
-   * @param onPause called before a request that did not come through is made again.
+   * @param onPause called before a failed request is made again.
    */
   constructor(
     readonly base: string,
     private readonly onPause: () => void = () => {},
   ) {}
 
-  /** Ends the request on its way, and refuses others until `resume`. */
+  /** Ends the current request, and refuses others until `resume`. */
   cancel(): void {
     this.#stop.abort();
   }
 
-  /** Takes requests again. */
+  /** Allows requests again. */
   resume(): void {
     if (this.#stop.signal.aborted) this.#stop = new AbortController();
   }
@@ -37,8 +37,8 @@ export class Server {
   /**
    * One request.
    *
-   * @param limit bytes of the longest answer that is read.
-   * @throws ClientError "unreachable", "cancelled", "invalid_reply", or what the server refuses.
+   * @param limit most bytes of an answer.
+   * @throws ClientError "unreachable", "cancelled", "invalid_reply", or the code of the server's refusal.
    */
   async bytes(
     method: string,
@@ -46,7 +46,7 @@ export class Server {
     body: Uint8Array<ArrayBuffer> | string | null,
     limit: number,
   ): Promise<Uint8Array<ArrayBuffer>> {
-    // Not AbortSignal.any, which browsers have had since 2024 only.
+    // Not AbortSignal.any, which browsers have had only since 2024.
     const [stop, request] = [this.#stop.signal, new AbortController()];
     const end = () => request.abort();
     const timer = setTimeout(end, TIMEOUT_MS);
@@ -58,7 +58,7 @@ export class Server {
       const response = await fetch(this.base + path, { method, body, signal: request.signal });
       return await this.#answer(response, limit);
     } catch (error) {
-      if (stop.aborted) throw new ClientError("cancelled", "It was cancelled. What the server has is kept.");
+      if (stop.aborted) throw new ClientError("cancelled", "Cancelled. The server keeps the keys that it has.");
       if (error instanceof ClientError) throw error;
       throw new ClientError("unreachable", "The server does not answer. Is keywright serve running?");
     } finally {
@@ -85,7 +85,7 @@ export class Server {
     return data;
   }
 
-  /** A request whose answer is a JSON object; errors as of `bytes`. */
+  /** A request whose answer is a JSON object; throws as `bytes`. */
   async json(
     method: string,
     path: string,
@@ -93,12 +93,12 @@ export class Server {
   ): Promise<Record<string, unknown>> {
     const entry = parse(await this.bytes(method, path, body, MAX_JSON));
     if (entry === null) {
-      throw new ClientError("invalid_reply", "The server's answer is no JSON object. Is it keywright serve?");
+      throw new ClientError("invalid_reply", "The server's answer is not a JSON object. Is it keywright serve?");
     }
     return entry;
   }
 
-  /** Makes a request again, a few times, that did not come through, that the server had no room for, or whose answer broke off. */
+  /** Repeats a request a few times if it failed, if the server had no room, or if the answer broke off. */
   async persist<T>(request: () => Promise<T>): Promise<T> {
     for (let failures = 0; ; failures++) {
       try {
@@ -112,11 +112,12 @@ export class Server {
   }
 
   /**
-   * Sends bytes of an upload, and goes on where the server is after a connection that broke.
+   * Sends bytes of an upload. After a broken connection it resumes at the byte that the server expects.
    *
    * @param start place of the first byte in the whole upload.
-   * @param sent called with the bytes that the server has.
-   * @throws ClientError "unreachable" if the server stays away; "wrong_offset" if it has lost bytes before these.
+   * @param sent called with the number of bytes that the server has.
+   * @throws ClientError "unreachable" if the server stays unreachable; "wrong_offset" if it has lost bytes before
+   * these.
    */
   async upload(
     path: string,
@@ -129,7 +130,7 @@ export class Server {
     let failures = 0;
     while (received < end) {
       const from = received - start;
-      if (from < 0) throw new ClientError("wrong_offset", "The server has lost bytes that it had.", { received });
+      if (from < 0) throw new ClientError("wrong_offset", "The server has lost bytes of the keys that it had received.", { received });
       try {
         const piece = bytes.subarray(from, from + PIECE);
         const state = await this.json("PUT", `${path}?offset=${received}`, piece);
@@ -148,7 +149,7 @@ export class Server {
         if (code === "wrong_offset") continue;
         const before = received;
         received = within(await this.received(path, received), end);
-        // Of a piece that was cut some has come.
+        // Part of a piece that was cut has arrived.
         if (received > before) failures = 0;
       }
     }
@@ -159,7 +160,7 @@ export class Server {
     return pause(Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS), this.#stop.signal);
   }
 
-  /** How many bytes of an upload have come; `otherwise` if the server cannot be asked. */
+  /** The number of bytes of an upload that arrived; `otherwise` if the server cannot be asked. */
   async received(path: string, otherwise: number): Promise<number> {
     try {
       return count(await this.json("GET", path), "received");
@@ -170,17 +171,17 @@ export class Server {
   }
 }
 
-/** Whether work was broken off that goes on when it is asked for again. */
+/** Whether the work was interrupted and resumes at the next call. */
 export function goesOn(error: unknown): boolean {
   return isBreak(error) || (error instanceof ClientError && error.code === "cancelled");
 }
 
-/** Whether the server was not reached, or had no room: what it has, it keeps. */
+/** Whether the server was unreachable or had no room; it keeps what it has. */
 export function isBreak(error: unknown): boolean {
   return error instanceof ClientError && (error.code === "unreachable" || error.code === "busy");
 }
 
-/** A count of bytes that cannot be above what was sent. */
+/** A count of bytes, at most what was sent. */
 function within(received: number, sent: number): number {
   if (received > sent) {
     throw new ClientError("invalid_reply", `The server says that it has ${received} bytes; ${sent} were sent.`);
@@ -206,7 +207,7 @@ export function identifier(entry: Record<string, unknown>, name: string): string
   return value;
 }
 
-/** Waits, until something is cancelled at most. */
+/** Waits, but not beyond a cancellation. */
 export function pause(milliseconds: number, stop?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {
@@ -228,7 +229,7 @@ function parse(data: Uint8Array): Record<string, unknown> | null {
   }
 }
 
-/** The error of a refusal. */
+/** The error of a refusal by the server. */
 export function refusal(status: number, data: Uint8Array): ClientError {
   const error = parse(data)?.["error"];
   if (typeof error === "object" && error !== null && "type" in error && "message" in error) {

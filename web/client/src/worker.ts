@@ -1,4 +1,4 @@
-/** The client: everything secret stays in this worker. */
+/** The client: all secrets stay in this worker. */
 
 import { asClientError, ClientError } from "./errors.js";
 import { type Manifest, readManifest } from "./manifest.js";
@@ -9,11 +9,11 @@ import init, { Client, ClientParameters, type InitOutput, type KeyStream } from 
 const MAX_MANIFEST = 16 << 20;
 const POLL_MS = 50;
 const PAGE_BYTES = 65536;
-/** Bytes that the module never takes more than, whatever the keys. */
+/** The bound on the module's memory, for any keys. */
 const MEMORY_BYTES = 64 << 20;
-/** How often an upload goes back to bytes that the server has lost before it is given up. */
+/** How often an upload returns to bytes that the server lost before it fails. */
 const REWINDS = 5;
-/** How often keys are made anew for a server that does not know of the upload any more. */
+/** How often keys are made anew because the server no longer knows the upload. */
 const RENEWALS = 2;
 
 type Progress = (done: number, total: number) => void;
@@ -25,7 +25,7 @@ let connected = false;
 let client: Client | null = null;
 let keys: string | null = null;
 
-/** Keys on their way. */
+/** Keys during the upload. */
 interface Upload {
   readonly identifier: string;
   readonly stream: KeyStream;
@@ -39,13 +39,13 @@ let preparing: Promise<KeyReport> | null = null;
 /** 32 random bytes of the browser. */
 function entropy(): Uint8Array<ArrayBuffer> {
   if (typeof globalThis.crypto?.getRandomValues !== "function") {
-    throw new ClientError("randomness", "This browser gives no randomness, and there are no keys without.");
+    throw new ClientError("randomness", "This browser provides no randomness, which keys need. Use another browser.");
   }
   return crypto.getRandomValues(new Uint8Array(32));
 }
 
 async function connect(base: string, pinned: string | null): Promise<ModelInfo> {
-  // A session that goes to another model begins anew.
+  // A session that moves to another model begins anew.
   if (connected) await close().catch(() => undefined);
   connected = false;
   wasm = await init({ module_or_path: new URL("./wasm/keywright_client_wasm_bg.wasm", import.meta.url) });
@@ -53,7 +53,7 @@ async function connect(base: string, pinned: string | null): Promise<ModelInfo> 
   const bytes = await server.bytes("GET", "/v1/model", null, MAX_MANIFEST);
   manifest = await readManifest(bytes);
   if (pinned !== null && manifest.hash !== pinned) {
-    throw new ClientError("other_model", "The server has another model than the one that is expected.", {
+    throw new ClientError("other_model", "The server has another model than the expected one.", {
       found: manifest.hash,
       expected: pinned,
     });
@@ -74,7 +74,7 @@ async function connect(base: string, pinned: string | null): Promise<ModelInfo> 
   };
 }
 
-/** About the bytes of a question, one polynomial of a seed's ciphertexts, and of its answer, two. */
+/** Approximate bytes of a question, one polynomial of each seeded ciphertext, and of its answer, two. */
 function sizes({ input, output, logN, modulus }: Manifest): { questionBytes: number; answerBytes: number } {
   const bytes = modulus.toString(2).length / 8;
   return {
@@ -83,7 +83,7 @@ function sizes({ input, output, logN, modulus }: Manifest): { questionBytes: num
   };
 }
 
-/** Refuses a manifest that says other things of its parameters than they do. */
+/** Refuses a manifest that contradicts its own parameters. */
 function describes({ client, logN, modulus, insecure }: Manifest): void {
   const parameters = new ClientParameters(client);
   const agree = parameters.logN === logN && parameters.modulus === modulus && parameters.insecure === insecure;
@@ -91,7 +91,7 @@ function describes({ client, logN, modulus, insecure }: Manifest): void {
   if (!agree) throw new ClientError("manifest", "The server's manifest contradicts its own parameters.");
 }
 
-/** Makes and sends the keys once, whoever asks for it meanwhile. */
+/** Makes and sends the keys once, even if several calls ask for them meanwhile. */
 function prepareKeys(progress: Progress): Promise<KeyReport> {
   preparing ??= makeKeys(progress).finally(() => (preparing = null));
   return preparing;
@@ -106,11 +106,12 @@ async function makeKeys(progress: Progress): Promise<KeyReport> {
       await send(upload, (received) => progress(received, manifest.keyBytes));
       break;
     } catch (error) {
-      // After a break the server is asked where it is; after anything else what it has is of no use.
+      // After a broken connection the client asks the server for its place; after any other error it discards the
+      // upload.
       if (goesOn(error)) throw error;
       discard(upload.identifier);
       drop();
-      // A server that was started anew without what it had.
+      // The server was restarted and lost its state.
       if (!(error instanceof ClientError && error.code === "unknown_keys") || renewals === RENEWALS) throw error;
     }
   }
@@ -122,7 +123,7 @@ async function makeKeys(progress: Progress): Promise<KeyReport> {
   return report;
 }
 
-/** Sends the keys from where the server is, one piece on its way while the next one is made. */
+/** Sends the keys from the byte that the server expects. One piece travels while the next one is made. */
 async function send(upload: Upload, progress: (received: number) => void): Promise<void> {
   const path = `/v1/keys/${upload.identifier}`;
   for (let rewinds = 0; ; rewinds++) {
@@ -138,7 +139,7 @@ async function send(upload: Upload, progress: (received: number) => void): Promi
         upload.sending += performance.now() - start;
         if (piece.length === 0) return checked(path);
         onItsWay = server.upload(path, place, piece, progress);
-        // Awaited after the next piece is made; until then nobody else is told.
+        // Awaited after the next piece is made, so an earlier rejection must not count as unhandled.
         onItsWay.catch(() => undefined);
         place += piece.length;
       }
@@ -148,12 +149,15 @@ async function send(upload: Upload, progress: (received: number) => void): Promi
   }
 }
 
-/** Waits for the server to have checked all keys, which it does after the last byte, and of many for longer than a request takes. */
+/**
+ * Waits until the server has checked all keys. It does so after the last byte; many keys take longer than a request
+ * may.
+ */
 async function checked(path: string): Promise<void> {
   while ((await server.persist(() => server.json("GET", path)))["ready"] !== true) await pause(POLL_MS);
 }
 
-/** The next bytes of the keys, about as many as a request takes; none after the last. */
+/** The next bytes of the keys, about as many as a request holds; empty after the last. */
 function make(stream: KeyStream): Uint8Array<ArrayBuffer> {
   const parts: Uint8Array[] = [];
   let length = 0;
@@ -175,7 +179,7 @@ function timed<T>(upload: Upload, what: "making" | "sending", work: () => T): T 
   return result;
 }
 
-/** Whether the module is refused a megabyte more. */
+/** Whether the module cannot get another megabyte. */
 function full(): boolean {
   try {
     wasm.memory.grow((1 << 20) / PAGE_BYTES);
@@ -185,9 +189,9 @@ function full(): boolean {
   }
 }
 
-/** Makes the secret, and room on the server. */
+/** Makes the secret, and allocates the keys on the server. */
 async function begin(): Promise<Upload> {
-  // Asked for and given back: what the tab cannot have is said before work begins.
+  // Requested and released: a tab without enough memory reports that before work begins.
   new WebAssembly.Memory({ initial: MEMORY_BYTES / PAGE_BYTES, maximum: MEMORY_BYTES / PAGE_BYTES });
   client ??= new Client(manifest.client, entropy());
   if (client.capacity < Math.max(manifest.input.size, manifest.output.size)) {
@@ -208,7 +212,7 @@ async function begin(): Promise<Upload> {
   return { identifier: name, stream, making: 0, sending: 0 };
 }
 
-/** Has keys deleted on the server, as far as it can be reached. */
+/** Deletes keys on the server, if it can be reached. */
 function discard(name: string): void {
   void server.json("DELETE", `/v1/keys/${name}`).catch(() => undefined);
 }
@@ -218,24 +222,24 @@ function drop(): void {
   upload = null;
 }
 
-/** Gives back what the module keeps of an object; of a module that ended in the middle of a call, nothing can be. */
+/** Frees the module's memory of an object, which is impossible if a call of the module was aborted. */
 function release(object: { free(): void } | null | undefined): void {
   try {
     object?.free();
   } catch {
-    // The worker is of no use any more, and whoever hears of the error ends it.
+    // The worker is unusable, and the receiver of the error ends it.
   }
 }
 
 async function infer(values: readonly number[], progress: Progress): Promise<Answer> {
-  if (client === null || keys === null) throw new ClientError("keys_incomplete", "The keys were not made yet.");
+  if (client === null || keys === null) throw new ClientError("keys_incomplete", "There are no keys yet: call prepareKeys first.");
   await check(values);
   const { output } = manifest;
   let start = performance.now();
   const message = frame(pack(client, values));
   const encrypting = performance.now() - start;
   start = performance.now();
-  // Sent again as it is where the connection broke: at worst it is evaluated twice.
+  // Sent again unchanged after a broken connection: at worst it is evaluated twice.
   let job = await tell(() => server.json("POST", `/v1/keys/${keys}/jobs`, message));
   const name = identifier(job, "job");
   while (job["state"] === "waiting" || job["state"] === "running") {
@@ -259,7 +263,9 @@ async function infer(values: readonly number[], progress: Progress): Promise<Ans
   return { scores, sent: message.length, received: reply.length, encrypting, evaluating, decrypting, waiting };
 }
 
-/** A request about the keys, made again after a break; keys that the server does not have any more can be made anew. */
+/**
+ * A request about the keys, repeated after a broken connection. Keys that the server no longer has can be made anew.
+ */
 async function tell<T>(request: () => Promise<T>): Promise<T> {
   try {
     return await server.persist(request);
@@ -269,7 +275,7 @@ async function tell<T>(request: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Refuses a sample that the model is not for; nothing is made or sent. */
+/** Refuses a sample outside of the model's range, before anything is made or sent. */
 async function check(values: readonly number[]): Promise<null> {
   const { input, inputRange } = manifest;
   if (values.length !== input.start.length) {
@@ -283,7 +289,10 @@ async function check(values: readonly number[]): Promise<null> {
   return null;
 }
 
-/** Values of a sample, encrypted: where samples share ciphertexts it is all of them, since each must hold values that the model is for. */
+/**
+ * Encrypts the values of a sample. If samples share ciphertexts it fills every sample's place, since each must hold
+ * valid values.
+ */
 function pack(client: Client, values: readonly number[]): Uint8Array[] {
   const { input, divisor } = manifest;
   const one = 2 ** client.fractionBits / divisor;
@@ -299,7 +308,7 @@ function pack(client: Client, values: readonly number[]): Uint8Array[] {
   );
 }
 
-/** Objects in one message: each is preceded by its length, 4 bytes, little-endian. */
+/** Joins objects into one message: each follows its length, 4 bytes, little-endian. */
 function frame(objects: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const message = new Uint8Array(objects.reduce((sum, bytes) => sum + 4 + bytes.length, 0));
   const view = new DataView(message.buffer);
@@ -331,7 +340,7 @@ function unframe(message: Uint8Array<ArrayBuffer>, expected: number): Uint8Array
 async function seen(): Promise<Seen> {
   const entry = await tell(() => server.json("GET", `/v1/keys/${keys}/seen`));
   const objects = entry["objects"];
-  if (!Array.isArray(objects)) throw new ClientError("invalid_reply", "The server does not say what it saw.");
+  if (!Array.isArray(objects)) throw new ClientError("invalid_reply", "The server's answer has no list of the objects that it saw.");
   return {
     secretKeys: count(entry, "secret_keys"),
     objects: objects.map((object: Record<string, unknown>) => ({
@@ -357,7 +366,7 @@ async function close(): Promise<null> {
   try {
     if (name !== undefined) await server.json("DELETE", `/v1/keys/${name}`);
   } finally {
-    // Also where the server does not hear of it, or has forgotten them.
+    // Also if the request fails, or the server has forgotten the keys.
     reply({ id: -1, kind: "keys", address: null });
     drop();
     release(client);
@@ -385,9 +394,9 @@ addEventListener("message", async (event: MessageEvent<Request>) => {
   const { id, method, parameters } = event.data;
   try {
     if (!connected && method !== "connect" && method !== "close") {
-      throw new ClientError("bad_request", "There is no model yet: connect to a server first.");
+      throw new ClientError("bad_request", "There is no model yet: call connect first.");
     }
-    // What is asked for after something was cancelled is another thing.
+    // Requests after a cancellation are new work.
     if (connected && method !== "cancel" && method !== "traffic") server.resume();
     const progress: Progress = (done, total) => reply({ id, kind: "progress", done, total });
     reply({ id, kind: "result", value: await calls[method](progress, parameters as never) });

@@ -1,13 +1,13 @@
-/** The page: what is asked, in what order, and what is said meanwhile. */
+/** The page: the order of requests, and the texts shown meanwhile. */
 
 import { type Answer, ClientError, type KeyReport, type ModelInfo, Session } from "./client/dist/index.js";
 import { Drawing } from "./drawing.js";
 import { hideAnswer, showAnswer, showSeen, showTime, showTravel } from "./results.js";
 import { about, announce, bytes, element, milliseconds } from "./text.js";
 
-/** Bits a second of connections that the upload's time is foretold for: a slow one and a fast one. */
+/** Bits per second of a slow and a fast connection, for predicting the time of the upload. */
 const LINKS: readonly [number, string][] = [[10e6, "10 Mbit/s"], [100e6, "100 Mbit/s"]];
-/** Bytes of keys a second that a tab makes while a server on the same two cores takes them, as measured. */
+/** Measured bytes of keys per second that a tab makes while a server on the same two cores receives them. */
 const PACE = 25e6;
 
 const ask = element<HTMLButtonElement>("ask");
@@ -30,13 +30,13 @@ const drawing = new Drawing(
   },
 );
 
-/** Lets the button be pressed when there is something to ask about. */
+/** Enables the button when there is something to ask about. */
 function ready(): void {
   ask.disabled = busy || model === null || drawing.sample() === null;
   cancel.hidden = !busy;
 }
 
-/** Says what happens. A screen reader reads the first text when it changes, and every quarter of what is done. */
+/** Shows the current step. A screen reader reads the first text when it changes, and every quarter of the progress. */
 function tell(text: string, done: number | null = null, total = 1, amount = ""): void {
   const status = element("status");
   const quarter = done === null ? 0 : Math.floor((4 * done) / total);
@@ -54,17 +54,17 @@ function begin(): Session {
   const made = new Session();
   made.onPause = () => {
     element("amount").hidden = false;
-    element("amount").textContent = "The server cannot be reached, or is busy. The tab asks again.";
+    element("amount").textContent = "The server is unreachable or busy. This page tries again.";
   };
   return made;
 }
 
-/** Brings what happens into view: on a phone it is below the fold. */
+/** Scrolls the current step into view: on a phone it is below the fold. */
 function look(): void {
   element("answer-title").closest("section")?.scrollIntoView({ block: "nearest" });
 }
 
-/** Takes an answer away that is not of what is to be seen any more. */
+/** Hides an answer that belongs to an earlier input. */
 function forget(): void {
   if (busy) return;
   fail(null);
@@ -72,7 +72,7 @@ function forget(): void {
   if (model !== null) tell(`${drawing.thing === "digit" ? "Draw a digit" : "Choose a picture"} and press the button.`);
 }
 
-/** Says what the next press of the button sends, and how long it takes. */
+/** Shows what the next press of the button sends, and how long it takes. */
 function foretell(): void {
   if (model === null) return;
   const question = `an encrypted ${drawing.thing} of ${bytes(model.questionBytes)}; the answer has ${bytes(model.answerBytes)}`;
@@ -90,7 +90,7 @@ function foretell(): void {
     `${here ? `, to a server on this device: ${about(made)}` : `: ${times} of upload`}. Then it sends ${question}. You can cancel at any time.`;
 }
 
-/** How much has been done, and for how long it goes on at the pace so far. */
+/** The progress, and the remaining time at the average pace so far. */
 function pace(start: { time: number; done: number }, done: number, total: number): string {
   const seconds = (performance.now() - start.time) / 1000;
   const left = ((total - done) * seconds) / (done - start.done);
@@ -112,7 +112,7 @@ async function report(keys: KeyReport): Promise<void> {
 }
 
 async function prepared(): Promise<KeyReport> {
-  const text = "The tab makes its keys and sends those that evaluate.";
+  const text = "This page makes its keys and sends the evaluation keys.";
   tell(text, 0, 1, `0 B of ${bytes(model?.keyBytes ?? 0)}`);
   look();
   let start: { time: number; done: number } | null = null;
@@ -125,7 +125,7 @@ async function prepared(): Promise<KeyReport> {
 async function inferred(values: readonly number[]): Promise<Answer> {
   for (let renewed = false; ; renewed = true) {
     try {
-      // What the model is not for is said before a key is made.
+      // Refuses an input outside of the model's range before making a key.
       await session.check(values);
       if (keys === null) {
         last = null;
@@ -134,14 +134,14 @@ async function inferred(values: readonly number[]): Promise<Answer> {
       }
       const text = `The server computes on the encrypted ${drawing.thing}.`;
       const start = performance.now();
-      tell(text, 0, 1, "The tab encrypts.");
+      tell(text, 0, 1, "Encrypting on this device.");
       look();
       return await session.infer(values, (done, total) =>
         tell(text, done, total, done === 0 ? "It waits for its turn." : `Step ${done} of ${total}, ${milliseconds(performance.now() - start)}`),
       );
     } catch (error) {
-      // A server that was started anew, or has deleted what was not used, gets new keys; one that has another version
-      // of the model by now is asked for that one.
+      // A server that restarted, or deleted unused keys, gets new keys. If it now has another version of the model, the
+      // page uses that version.
       const code = error instanceof ClientError ? error.code : "";
       if (renewed || (code !== "unknown_keys" && code !== "retired")) throw error;
       keys = null;
@@ -151,15 +151,15 @@ async function inferred(values: readonly number[]): Promise<Answer> {
   }
 }
 
-/** Says why there is no answer, and makes anew what is of no use any more. */
+/** Shows why there is no answer, and replaces what has become unusable. */
 async function failed(error: unknown): Promise<void> {
   const code = error instanceof ClientError ? error.code : "internal";
   if (code === "cancelled") {
-    tell(keys === null ? "Cancelled. The server keeps the keys that it has: press the button to go on." : "Cancelled.");
+    tell(keys === null ? "Cancelled. The server keeps the keys that it has. Press the button to continue." : "Cancelled.");
     return;
   }
   tell("There is no answer.");
-  const again = code === "unreachable" || code === "busy" ? " What it has is kept: press the button to go on." : "";
+  const again = code === "unreachable" || code === "busy" ? " The server keeps what it has. Press the button to continue." : "";
   fail((error instanceof Error ? error.message : String(error)) + again);
   element("error").dataset["code"] = code;
   if (["unknown_keys", "retired", "memory", "internal", "other_model"].includes(code)) {
@@ -187,7 +187,7 @@ ask.addEventListener("click", async () => {
   }
   busy = false;
   cancel.disabled = false;
-  // A button that was disabled or is gone has lost the focus.
+  // A button that is disabled or hidden loses the focus.
   const lost = document.activeElement === document.body || document.activeElement === cancel;
   ready();
   foretell();
@@ -200,18 +200,18 @@ cancel.addEventListener("click", () => {
   void session.cancel().catch(() => undefined);
 });
 
-/** The page for a model: to draw digits on, or to drop coloured pictures. */
+/** Adapts the page to a model: drawing of digits, or coloured pictures. */
 function suit(found: ModelInfo): void {
   if (!drawing.suit(found.inputShape)) {
-    throw new ClientError("other_model", `This page has no input of shape ${found.inputShape.join(" x ")}.`);
+    throw new ClientError("other_model", `This page has no input for the model's shape ${found.inputShape.join(" x ")}.`);
   }
   if (drawing.thing === "digit") return;
   const [, height, width] = found.inputShape;
   document.title = element("title").textContent = "A picture that the server never sees";
   element("draw-title").textContent = "Your picture";
   element("lead").textContent =
-    "Choose a picture. This page encrypts it here, on your device. The server finds out what is on it without being able " +
-    "to see it: it computes on encrypted numbers, and only this page can read its answer.";
+    "Choose a picture. This page encrypts it on your device. The server classifies it without seeing it: it computes on " +
+    "encrypted numbers, and only this page can read its answer.";
   document.querySelectorAll(".thing").forEach((word) => (word.textContent = "picture"));
   element("draw-help").textContent =
     `Drop a picture here, or choose one: its middle is scaled to ${width} x ${height} pixels. ` +
@@ -225,9 +225,9 @@ async function connect(): Promise<void> {
     model = found;
     element("insecure").hidden = !model.insecure;
     element("model").textContent =
-      `Model ${model.name}, CKKS with boosted deflation: this tab encrypts in coefficients modulo one prime of ${model.modulusBits} bits, ` +
-      `N = 2^${model.logN}${model.insecure ? "" : ", at 128-bit security"}; the server raises the modulus and computes. ` +
-      "The secret key is made in a worker of this tab and is gone when the page is closed.";
+      `Model ${model.name}, CKKS with boosted deflation. This tab encrypts in coefficients modulo one prime of ${model.modulusBits} bits, ` +
+      `N = 2^${model.logN}${model.insecure ? "" : ", at 128-bit security"}. The server raises the modulus and computes. ` +
+      "The secret key is made in a worker of this tab, and disappears when the page is closed.";
     if (!busy) forget();
     foretell();
   } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * Pixels as the network was trained on: the digit fills a bitmap of 32 x 32, whose blocks of 4 x 4 are counted (E.
- * Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI).
+ * Pixels in the form on which the network was trained: the digit fills a bitmap of 32 x 32, and the ink of each block
+ * of 4 x 4 is counted (E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI).
  */
 
 export const SIDE = 8;
@@ -15,7 +15,7 @@ export interface Picture {
   readonly ink: Float32Array;
 }
 
-/** Ink of canvas pixels; a picture that is mostly light is taken as dark ink on paper. */
+/** Ink of canvas pixels; a mostly light picture counts as dark ink on paper. */
 export function inkOf(image: ImageData): Picture {
   const { width, height, data } = image;
   const ink = new Float32Array(width * height);
@@ -43,7 +43,8 @@ export function digitOf(picture: Picture): number[] | null {
     }
   }
   if (right < 0) return null;
-  // The longer side fills the height. Digits of that data set fill six of the eight columns, and a one two to three.
+  // The longer side fills the height. In that data set digits fill six of the eight columns, and a one fills two to
+  // three.
   const span = Math.max(right - left + 1, bottom - top + 1);
   const spanX = Math.max(((right - left + 1) * 4) / 3, 0.6 * span);
   const [x0, y0] = [(left + right + 1 - spanX) / 2, (top + bottom + 1 - span) / 2];

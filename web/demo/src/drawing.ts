@@ -1,4 +1,4 @@
-/** The drawing area: one brush, moved by a pointer or by arrow keys, pictures that are dropped or chosen, and examples. */
+/** The drawing area: one brush, moved by a pointer or by arrow keys; dropped or chosen pictures; examples. */
 
 import { digitOf, inkOf, SIDE } from "./digit.js";
 import { EXAMPLES } from "./examples.js";
@@ -16,9 +16,9 @@ const canvas = element<HTMLCanvasElement>("canvas");
 const preview = element<HTMLCanvasElement>("preview");
 const example = element<HTMLSelectElement>("example");
 
-/** What is drawn, or the picture that was taken. */
+/** The drawing, or the chosen picture. */
 export class Drawing {
-  /** Width and height of the coloured pictures that the model takes; null if it takes digits. */
+  /** Width and height of the coloured pictures of the model; null for digits. */
   #coloured: readonly [number, number] | null = null;
   readonly #brush = { x: canvas.width / 2, y: canvas.height / 2, down: false, shown: false };
   #strokes: Place[][] = [];
@@ -26,8 +26,8 @@ export class Drawing {
   #name = "";
 
   /**
-   * @param changed called when something else is to be seen.
-   * @param refuse called with why a file cannot be taken, or null when one was.
+   * @param changed called when the visible content changes.
+   * @param refuse called with the reason why a file is unusable, or with null after a usable one.
    */
   constructor(
     private readonly changed: () => void,
@@ -75,7 +75,7 @@ export class Drawing {
   }
 
   /**
-   * Takes what a model does.
+   * Adapts to the input of a model.
    *
    * @returns whether there is an input for its shape.
    */
@@ -95,7 +95,7 @@ export class Drawing {
     return true;
   }
 
-  /** The numbers of what is drawn, on paper of its own: the page's colours do not matter. Null if there is nothing. */
+  /** The numbers of the drawing, on paper of its own: the page's colours do not matter. Null if it is empty. */
   sample(): number[] | null {
     if (this.#coloured !== null) return this.#picture === null ? null : pixelsOf(this.#picture, ...this.#coloured);
     const sheet = new OffscreenCanvas(canvas.width, canvas.height);
@@ -126,7 +126,7 @@ export class Drawing {
     pen.setLineDash([]);
   }
 
-  /** What is to be seen, in words. */
+  /** The visible content, in words. */
   #description(): string {
     if (this.#picture !== null) return `The picture ${this.#name}`;
     if (example.value !== "") return `The example ${example.value}`;
@@ -161,7 +161,7 @@ export class Drawing {
     small.globalAlpha = 1;
   }
 
-  /** Takes everything away and puts an example there, or nothing. */
+  /** Clears the area, and shows an example if one is given. */
   #show(digit: number | null): void {
     this.#picture = null;
     this.#strokes = (digit === null ? [] : (EXAMPLES[digit] ?? [])).map((stroke) =>
@@ -176,7 +176,7 @@ export class Drawing {
     this.paint();
   }
 
-  /** Begins a stroke; a picture or an example that was there goes. */
+  /** Begins a stroke, and removes a picture or an example. */
   #begin(place: Place): void {
     if (this.#picture !== null || example.value !== "") this.#show(null);
     this.#strokes.push([place]);
@@ -216,7 +216,7 @@ export class Drawing {
     this.paint();
   }
 
-  /** Where the brush is, in words. */
+  /** The position of the brush, in words. */
   #where(): string {
     const share = (part: number, whole: number) => Math.round((100 * part) / whole);
     return `${share(this.#brush.x, canvas.width)} percent from the left, ${share(this.#brush.y, canvas.height)} from the top`;

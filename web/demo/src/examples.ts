@@ -1,4 +1,4 @@
-/** Digits as strokes, for whoever does not draw: points in fractions of the drawing area. */
+/** Digits as strokes, for users who do not draw: points in fractions of the drawing area. */
 
 export type Point = readonly [number, number];
 

@@ -1,6 +1,9 @@
-/** Pixels as a network of coloured pictures takes them: a square of the middle, scaled, each channel row by row, in [0, 1]. */
+/**
+ * Pixels in the form that a network of coloured pictures takes: a square from the middle, scaled, each channel row by
+ * row, in [0, 1].
+ */
 
-/** The largest square in the middle of a picture, drawn over all of a canvas. */
+/** Draws the largest square in the middle of a picture over a whole canvas. */
 export function drawSquare(
   pen: CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D,
   picture: ImageBitmap,
@@ -24,7 +27,7 @@ export function pixelsOf(picture: ImageBitmap, width: number, height: number): n
   return Array.from({ length: 3 * count }, (_, i) => (data[4 * (i % count) + Math.floor(i / count)] ?? 0) / 255);
 }
 
-/** The picture of such numbers. */
+/** The picture of these numbers. */
 export function pictureOf(values: readonly number[], width: number, height: number): ImageData {
   const image = new ImageData(width, height);
   const count = width * height;

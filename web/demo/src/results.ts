@@ -1,9 +1,9 @@
-/** What the page shows of an answer: probabilities, what travelled, what took time, what the server saw. */
+/** What the page shows with an answer: probabilities, bytes, times, and what the server saw. */
 
 import type { Answer, KeyReport, Seen, Traffic } from "./client/dist/index.js";
 import { bytes, element, exact, milliseconds, percent, row } from "./text.js";
 
-/** exp(score) in proportion to the sum of all. */
+/** exp(score), divided by the sum over all scores. */
 export function softmax(scores: readonly number[]): number[] {
   const most = Math.max(...scores);
   const powers = scores.map((score) => Math.exp(score - most));
@@ -14,7 +14,7 @@ export function softmax(scores: readonly number[]): number[] {
 /**
  * Shows an answer.
  *
- * @returns it in words.
+ * @returns the answer in words.
  */
 export function showAnswer(scores: readonly number[], names: readonly string[]): string {
   const labels = scores.map((_, i) => names[i] ?? String(i));
@@ -47,12 +47,12 @@ export function hideAnswer(): void {
   element("scores").replaceChildren();
 }
 
-/** What the server says of the last object of a direction whose description has a word; null if it says nothing. */
+/** The server's size of the last object in a direction whose description contains a word; null if it names none. */
 function said(seen: Seen, direction: string, word: string): number | null {
   return seen.objects.filter((object) => object.direction === direction && object.what.includes(word)).at(-1)?.size ?? null;
 }
 
-/** Bytes that this tab counted beside those that the server names. */
+/** Shows the bytes that this tab counted next to those that the server reports. */
 export function showTravel(thing: string, keys: KeyReport, answer: Answer | null, traffic: Traffic, seen: Seen): void {
   const line = (what: string, counted: number, named: number | null) =>
     row(what, exact(counted), named === null ? "" : exact(named));
@@ -63,12 +63,12 @@ export function showTravel(thing: string, keys: KeyReport, answer: Answer | null
       line("encrypted answer", answer.received, said(seen, "sent", "ciphertext")),
     );
   }
-  rows.push(line("everything sent so far", traffic.sent, null), line("everything received so far", traffic.received, null));
+  rows.push(line("all sent so far", traffic.sent, null), line("all received so far", traffic.received, null));
   element("travel").replaceChildren(...rows);
   element("travel-table").hidden = false;
   element("travel-note").textContent =
-    `${keys.keys} keys for evaluation serve every ${thing} until this page is closed. The tab counts at its requests, ` +
-    `${exact(traffic.requests)} so far: bodies without headers, questions about progress and repetitions among them, and ` +
+    `The ${keys.keys} evaluation keys serve every ${thing} until this page is closed. The tab counts the bodies of its ` +
+    `requests, ${exact(traffic.requests)} so far, without headers. This includes questions about progress, retries, and ` +
     "4 bytes for the length of each ciphertext, which the server does not count.";
 }
 

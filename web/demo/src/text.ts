@@ -1,20 +1,20 @@
-/** Numbers in words, and the elements of the page. */
+/** Numbers in words, and access to the elements of the page. */
 
 export const element = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
 
-/** Says something to a screen reader that is not to be seen: it is read when the reader is silent. */
+/** Speaks an invisible text through a screen reader, when the reader is silent. */
 export function announce(text: string): void {
   element("announcer").textContent = text;
 }
 
-/** About how many bytes, in a unit that suits. */
+/** Approximate bytes, in a suitable unit. */
 export function bytes(count: number): string {
   const units: [number, string][] = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"]];
   const [size, unit] = units.find(([size]) => count >= size) ?? [1, "B"];
   return `${(count / size).toLocaleString("en", { maximumSignificantDigits: 3 })} ${unit}`;
 }
 
-/** A count to the last digit. */
+/** An exact count. */
 export function exact(count: number): string {
   return count.toLocaleString("en");
 }
@@ -23,7 +23,7 @@ export function milliseconds(time: number): string {
   return time < 1000 ? `${time.toFixed(time < 10 ? 1 : 0)} ms` : `${(time / 1000).toFixed(1)} s`;
 }
 
-/** Seconds in words, for what is foretold: no digits that nobody knows. */
+/** A predicted time in words, rounded because it is uncertain. */
 export function about(seconds: number): string {
   if (seconds < 1) return "less than a second";
   if (seconds < 100) return `about ${Math.ceil(seconds)} s`;

@@ -14,10 +14,10 @@ use super::stages::slots_to_coeffs::SlotsToCoeffs;
 use crate::CircuitError;
 use crate::linear_transform::{LinearTransform, Spread, Storage, evaluate};
 
-/// What the estimate of a magnitude may be above the planned one by rounding in `f64`.
+/// Relative excess of an estimated magnitude over the planned one that rounding in `f64` can cause.
 const ROUNDING: f64 = 1e-12;
 
-/// A bootstrapping of given parameters: the composition of the stages. Cheap to share, expensive to make if diagonals
+/// A bootstrapping of given parameters: the composition of the stages. Cheap to share; expensive to make if diagonals
 /// are kept.
 #[derive(Debug)]
 pub struct Bootstrapper {
@@ -37,8 +37,8 @@ impl Bootstrapper {
         Self::with_storage(parameters, plan, Some(Storage::Encoded))
     }
 
-    /// A bootstrapping whose transforms have their diagonals kept in one way, which takes time now, or made for each
-    /// use and dropped. The transform that recombines real and imaginary parts, two diagonals, is kept in any case.
+    /// A bootstrapping whose transforms keep their diagonals in one form, which takes time now, or make them for each
+    /// use and drop them. The transform that recombines real and imaginary parts, two diagonals, is kept in any case.
     ///
     /// # Errors
     /// As [`LinearTransform::with_steps`], for a plan that was made for other parameters.
@@ -71,36 +71,37 @@ impl Bootstrapper {
         })
     }
 
-    /// What it does.
+    /// The plan.
     pub fn plan(&self) -> &BootstrapperPlan {
         &self.plan
     }
 
-    /// The first stage.
+    /// The `slots_to_coeffs` stage.
     pub fn slots_to_coeffs(&self) -> &SlotsToCoeffs {
         &self.slots_to_coeffs
     }
 
-    /// The third stage.
+    /// The `coeffs_to_slots` stage.
     pub fn coeffs_to_slots(&self) -> &CoeffsToSlots {
         &self.coeffs_to_slots
     }
 
-    /// Bytes of all diagonals that are kept: [`BootstrapperPlan::diagonal_bytes`].
+    /// Bytes of all kept diagonals: [`BootstrapperPlan::diagonal_bytes`].
     pub fn bytes(&self) -> usize {
         let recombine = self.recombine.as_ref().map_or(0, LinearTransform::bytes);
         self.slots_to_coeffs.bytes() + self.coeffs_to_slots.bytes() + recombine
     }
 
-    /// The same values at the plan's output level and scale: the stages in the plan's order, as often as it says.
+    /// Returns the same values at the plan's output level and scale. Runs the stages in the plan's order, once per
+    /// pass.
     ///
-    /// With [`Order::SlotsToCoeffsFirst`] the input is at the plan's input level or above and, to
-    /// [`super::SCALE_DRIFT`], its scale. With [`Order::ModRaiseFirst`] it is at any level, of which level 0 is taken,
-    /// and at any scale up to that of the plan's coefficients; one above it is brought to it at level 1.
+    /// With [`Order::SlotsToCoeffsFirst`] the input is at the plan's input level or above, and its scale is the plan's
+    /// up to [`super::SCALE_DRIFT`]. With [`Order::ModRaiseFirst`] the input is at any level, and its level 0 is used.
+    /// Its scale is at most that of the plan's coefficients; a larger one is reduced to it at level 1.
     ///
     /// # Errors
-    /// [`CircuitError::Stage`] naming the stage, before anything is computed: a missing key; a level below the plan's,
-    /// another packing, another scale, mixed parameters. [`CircuitError::Iteration`] if a pass is less precise than the
+    /// [`CircuitError::Stage`] with the stage, before anything is computed: a missing key, a level below the plan's, a
+    /// different packing or scale, or mixed parameters. [`CircuitError::Iteration`] if a pass is less precise than the
     /// next one needs.
     pub fn bootstrap(
         &self,
@@ -127,9 +128,9 @@ impl Bootstrapper {
                 let pass = |c: &Ciphertext, scale| {
                     let (largest, coefficients) = (self.largest(c), as_coefficients(&without_error(c)));
                     let mut slots = self.coefficients_to_slots(evaluator, &coefficients, scale, largest)?;
-                    // Errors of the approximation, at most so large in each part, meet in a slot. They follow the
-                    // integers that raising the modulus adds, which are independent: as sums do by Hoeffding's
-                    // inequality, theirs have tails no heavier than those of this deviation.
+                    // Bounded errors of the approximation in each part add up in a slot. They depend on the integers
+                    // that ModRaise adds, which are independent. By Hoeffding's inequality for sums, their tails are no
+                    // heavier than those of this deviation.
                     let ratio = plan.coeffs_to_slots.input_scale / c.scale;
                     let approximation = &plan.eval_mod.approximation;
                     let error = approximation.error_up_to(largest * approximation.message);
@@ -147,11 +148,11 @@ impl Bootstrapper {
         Ok(out)
     }
 
-    /// From coefficients of the ring of inputs, where [`SlotsToCoeffs`] leaves them or a client has put them, to slots
-    /// at the plan's [`slots_level`](BootstrapperPlan::slots_level): slot `j` of `n` holds coefficient `brv(j) N/2n` as
-    /// its real and, for complex values, coefficient `N/2 + brv(j) N/2n` as its imaginary part. `brv` reverses the bits
-    /// of `j`. The input is at any level, of which level 0 is taken, and, to [`super::SCALE_DRIFT`], at the plan's
-    /// `coefficients_scale`.
+    /// Bootstraps coefficients of the ring of inputs, as [`SlotsToCoeffs`] or a client leaves them, into slots at the
+    /// plan's [`slots_level`](BootstrapperPlan::slots_level). Slot `j` of `n` holds coefficient `brv(j) N/2n` as its
+    /// real part and, for complex values, coefficient `N/2 + brv(j) N/2n` as its imaginary part. `brv` reverses the
+    /// bits of `j`. The input is at any level, and its level 0 is used; its scale is the plan's `coefficients_scale` up
+    /// to [`super::SCALE_DRIFT`].
     ///
     /// # Errors
     /// As [`Self::bootstrap`].
@@ -166,7 +167,7 @@ impl Bootstrapper {
         require_input(Stage::ModRaise, ring, input, packing, 0, plan.coefficients_scale)?;
         let lowest = evaluator.of(input).and_then(|evaluator| evaluator.drop_to_level(input, 0));
         let lowest = lowest.map_err(|e| Stage::ModRaise.error(0, e))?;
-        // A slot has a coefficient for each of its parts.
+        // A slot has one coefficient for each of its parts.
         let parts = if plan.coeffs_to_slots.values == Values::Complex { SQRT_2 } else { 1.0 };
         let pass = |c: &Ciphertext, scale| {
             let largest = self.largest(c);
@@ -188,8 +189,8 @@ impl Bootstrapper {
         Ok(out)
     }
 
-    /// An input of [`Order::ModRaiseFirst`] at level 0 and near the scale of the plan's coefficients: a smaller scale
-    /// is multiplied by an integer, a larger one divided, which takes a level.
+    /// Brings an input of [`Order::ModRaiseFirst`] to level 0 and near the scale of the plan's coefficients. An integer
+    /// multiplies a smaller scale; a larger one is divided, which costs a level.
     fn take(&self, evaluator: &Evaluator<'_>, input: &Ciphertext) -> Result<Ciphertext, CircuitError> {
         let (plan, stage) = (&self.plan, Stage::ModRaise);
         let packing = Packing::Slots { log_slots: plan.slots_to_coeffs.dft.log_slots() };
@@ -211,8 +212,8 @@ impl Bootstrapper {
         Ok(lowest)
     }
 
-    /// The largest part of a value that a ciphertext decrypts to, at least 1: what its estimate says. Complex values of
-    /// absolute value up to the square root of 2 are taken for what the plan is for, parts of at most 1.
+    /// The largest part of a value that a ciphertext decrypts to by its estimate, at least 1. The plan covers parts of
+    /// at most 1, so complex values of absolute value up to the square root of 2 count as 1.
     fn largest(&self, input: &Ciphertext) -> f64 {
         let estimate = input.estimate;
         let whole =
@@ -223,7 +224,7 @@ impl Bootstrapper {
         magnitude + estimate.bound()
     }
 
-    /// `mod_raise`, `coeffs_to_slots` and `eval_mod` of coefficients at level 0 up to `largest`, to an output at
+    /// Runs `mod_raise`, `coeffs_to_slots` and `eval_mod` on coefficients at level 0 up to `largest`. The output is at
     /// `scale`.
     fn coefficients_to_slots(
         &self,
@@ -238,9 +239,9 @@ impl Bootstrapper {
         let message = largest * plan.eval_mod.approximation.message;
         let reduce = |part| reduce(evaluator, &plan.eval_mod, part, ratio, scale, message);
         let reduced = match &parts[..] {
-            // Side by side they wait for each other once, rather than at the end of each of their loops.
+            // In parallel they wait for each other once, rather than at the end of each of their loops.
             [real, imaginary] => {
-                // Halves that take keys of a source at once would need memory for two.
+                // Two halves that load keys from a source at once would need memory for two key sets.
                 let (real, imaginary) = if evaluator.keys().all_in_memory() {
                     keywright_rlwe::join(|| reduce(real), || reduce(imaginary))
                 } else {
@@ -256,8 +257,8 @@ impl Bootstrapper {
         })
     }
 
-    /// Second and third stage, together or one after the other as planned: coefficients at level 0 to what `eval_mod`
-    /// takes.
+    /// Second and third stage, fused or one after the other as planned: from coefficients at level 0 to the input of
+    /// `eval_mod`.
     ///
     /// # Errors
     /// Those of [`switch_to_ephemeral`] and [`CoeffsToSlots::evaluate_raised`], or of [`mod_raise`] and
@@ -278,7 +279,7 @@ impl Bootstrapper {
         }
     }
 
-    /// Real and imaginary parts, in the form of [`CoeffsToSlots`], to the values.
+    /// Joins real and imaginary parts, in the form of [`CoeffsToSlots`], to the values.
     fn recombine(
         &self,
         evaluator: &Evaluator<'_>,
@@ -297,14 +298,14 @@ impl Bootstrapper {
     }
 }
 
-/// A result that has, beside its own error, `factor` times that of the input: `eval_mod` has slope 1.
+/// A result whose error is its own plus `factor` times that of the input: `eval_mod` has slope 1.
 fn with_error_of(mut out: Ciphertext, input: &Ciphertext, factor: f64) -> Ciphertext {
     out.estimate.deviation += factor * input.estimate.deviation;
     out.estimate = out.estimate.saturated();
     out
 }
 
-/// What has its values in slots, as the coefficients that make them.
+/// Reads values in slots as the coefficients that encode them.
 fn as_coefficients(slots: &Ciphertext) -> Ciphertext {
     let mut out = Ciphertext { packing: Packing::Coefficients, ..slots.clone() };
     out.estimate.deviation /= slots.packing.spread().sqrt();

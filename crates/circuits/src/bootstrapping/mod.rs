@@ -1,8 +1,8 @@
-//! Bootstrapping: a ciphertext that has no level left gets new ones (Cheon, Han, Kim, Kim and Song, Eurocrypt
-//! 2018), with slots-to-coefficients first and a sparse ephemeral secret (Bossuat, Troncoso-Pastoriza and Hubaux,
-//! ePrint 2022/024).
+//! Bootstrapping gives a ciphertext without levels new ones (Cheon, Han, Kim, Kim and Song, Eurocrypt 2018). By default
+//! it runs SlotsToCoeffs first, and raises the modulus under a sparse ephemeral secret (Bossuat, Troncoso-Pastoriza and
+//! Hubaux, ePrint 2022/024).
 //!
-//! Four public stages, each usable alone, each with its form, scale, level and error in its module:
+//! Four public stages, each usable alone. The module of each gives its form, scale, level and error:
 //!
 //! | stage | from | to | level |
 //! |---|---|---|---|
@@ -11,20 +11,19 @@
 //! | [`coeffs_to_slots`] | coefficients | slots: one real number in each | its number of factors lower |
 //! | [`eval_mod`] | slots that are off by multiples of `q_0` | slots | its depth lower |
 //!
-//! [`Bootstrapper`] composes them, and joins real and imaginary parts at the end; in the order of the table or,
-//! with [`Order::ModRaiseFirst`], with the first of them last, and several times over for [`Iterations`]. A
-//! ciphertext whose values are in coefficients already enters at [`Bootstrapper::bootstrap_coefficients`]; a result
-//! is left in coefficients by [`SlotsToCoeffs`].
+//! [`Bootstrapper`] composes them, and joins real and imaginary parts at the end. It runs them in the order of the
+//! table or, with [`Order::ModRaiseFirst`], with the first of them last, and several times for [`Iterations`]. A
+//! ciphertext with values in coefficients enters at [`Bootstrapper::bootstrap_coefficients`]; [`SlotsToCoeffs`] leaves
+//! a result in coefficients.
 //!
-//! [`BootstrapperPlan`] is plain data: the level, scale and baby and giant steps of every transform, and every key
-//! that is needed, each with the digits and level that a [`KeyDesign`] gives it. It is there before any key is
-//! made. [`BOOTSTRAP_PRESETS`] are parameters with a plan that fits them. How to choose others, and what becomes of
-//! errors, is in `docs/explanation/bootstrapping.md`.
+//! [`BootstrapperPlan`] is plain data: the level, scale and baby and giant steps of every transform, and every required
+//! key, with the digits and level from a [`KeyDesign`]. A plan exists before any key is made. [`BOOTSTRAP_PRESETS`]
+//! pairs parameters with a matching plan. `docs/explanation/bootstrapping.md` explains how to choose others, and how
+//! errors propagate.
 //!
-//! Folders, each built on those before it: `keys/` digits and levels of keys; `transforms/` the factors of the
-//! Fourier transform; `mod_one/` the approximation of the reduction modulo 1; `stages/` the four stages;
-//! `plan/` what a whole bootstrapping does; `error_prediction/` how precise it will be. `bootstrapper.rs` and
-//! `passes.rs` run it.
+//! Folders, each built on those before it: `keys/` digits and levels of keys; `transforms/` the factors of the Fourier
+//! transform; `mod_one/` the approximation of the reduction modulo 1; `stages/` the four stages; `plan/` the plan of a
+//! whole bootstrapping; `error_prediction/` its precision. `bootstrapper.rs` and `passes.rs` run it.
 
 mod bootstrapper;
 mod error_prediction;

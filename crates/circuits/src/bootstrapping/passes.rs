@@ -1,7 +1,7 @@
-//! The passes of [`Iterations`]: what one pass leaves is scaled up, bootstrapped, and added (Bae, Cheon, Cho, Kim
-//! and Kim, *Meta-BTS: bootstrapping precision beyond the limit*, ePrint 2022/1167).
+//! The passes of [`Iterations`]: the error of one pass is scaled up, bootstrapped, and added (Bae, Cheon, Cho, Kim and
+//! Kim, *Meta-BTS: bootstrapping precision beyond the limit*, ePrint 2022/1167).
 //!
-//! Let a pass `B` turn what decrypts to `m`, at the input's level and scale `S_0`, into `m + e` at the output's,
+//! Let a pass `B` turn an encryption of `m`, at the input's level and scale `S_0`, into one of `m + e` at the output's,
 //! with `|e| <= 2^-b` for `|m| <= 1`. With the result lowered to the input's level,
 //!
 //! ```text
@@ -10,24 +10,23 @@
 //! r_(k+1) = r_k + 2^(-b k) B(d_k)                     = m + e_(k+1),                 |e_(k+1)| <= 2^(-b (k+1)).
 //! ```
 //!
-//! * *Levels.* The subtraction and the product with the integer `2^(b k)` are exact and take none. Nor does the
-//!   quotient: `eval_mod` is asked for the scale `2^(-b k) S`, at which the integers of `B(d_k)` are those of
-//!   `2^(-b k) B(d_k)` at scale `S`. So no prime is reserved, as it is where a result has one scale only, and the
-//!   passes use the same keys.
-//! * *`q_0`.* `d_k` is a message like any other: the ratio of `q_0` to the scale is that of a single pass.
-//! * *What is corrected.* Everything that the pass before did, the error of `slots_to_coeffs` and of its result's
-//!   own rounding included. Entering in coefficients, the way back is through `slots_to_coeffs`, and the error of
-//!   that stays.
-//! * *What is left.* `2^(-b k)` times the error of a pass that ends at scale `2^(-b k) S`: the errors of all its
-//!   steps but those near its end shrink by `2^(-b k)`, and its last rounding is that at scale `S`, below which
-//!   nothing goes: `sqrt(N (1 + |s|^2) / 12) / S`.
+//! * *Levels.* The subtraction and the product with the integer `2^(b k)` are exact and consume no level. Nor does the
+//!   quotient: `eval_mod` runs at the scale `2^(-b k) S`, at which the integers of `B(d_k)` are those of
+//!   `2^(-b k) B(d_k)` at scale `S`. So the passes reserve no prime, unlike schemes in which a result has one scale
+//!   only, and share the same keys.
+//! * *`q_0`.* `d_k` is a message like any other, so the ratio of `q_0` to the scale is that of a single pass.
+//! * *What is corrected.* All errors of the pass before, including that of `slots_to_coeffs` and the rounding of its
+//!   result. If the input is in coefficients, the way back runs `slots_to_coeffs`, and its error stays.
+//! * *What is left.* `2^(-b k)` times the error of a pass that ends at scale `2^(-b k) S`. The errors of all its steps
+//!   but those near its end shrink by `2^(-b k)`. Its last rounding is that at scale `S`, which is the floor:
+//!   `sqrt(N (1 + |s|^2) / 12) / S`.
 //!
-//! Of real values only the real parts are bootstrapped, so the imaginary part of an error would stay. Every pass
-//! but the last ends with the sum of its result and the conjugate, at half the scale: no level, and a rounding is
-//! left of the imaginary part.
+//! For real values only the real parts are bootstrapped, so the imaginary part of an error would stay. Every pass but
+//! the last therefore ends with the sum of its result and the conjugate, at half the scale. This consumes no level, and
+//! leaves a rounding of the imaginary part.
 //!
-//! `|d_k| <= 1` is derived, not assumed: the estimate of `r_k` says what its pass added to what the input decrypts
-//! to.
+//! `|d_k| <= 1` is derived, not assumed: the estimate of `r_k` bounds the error that its pass added to the decrypted
+//! input.
 
 use keywright_ckks::{Ciphertext, ErrorEstimate, Evaluator, PRODUCT_TAIL, SCALE_TOLERANCE};
 
@@ -37,11 +36,11 @@ use crate::CircuitError;
 
 /// The result of all passes over `input`.
 ///
-/// `pass(c, scale)` bootstraps `c`, of the form of the input, to an output at that scale; `back(r, c)` brings a
-/// result to the form, level and scale of `c`.
+/// `pass(c, scale)` bootstraps `c`, in the form of the input, to an output at that scale. `back(r, c)` brings a result
+/// to the form, level and scale of `c`.
 ///
 /// # Errors
-/// [`CircuitError::Iteration`] if the bound on what a pass leaves is not what the next one corrects; those of
+/// [`CircuitError::Iteration`] if the bound on the error of a pass exceeds what the next one corrects; the errors of
 /// `pass` and `back`.
 pub(super) fn iterate(
     evaluator: &Evaluator<'_>,
@@ -51,10 +50,10 @@ pub(super) fn iterate(
     back: impl Fn(&Ciphertext, &Ciphertext) -> Result<Ciphertext, CircuitError>,
 ) -> Result<Ciphertext, CircuitError> {
     let Some(iterations) = plan.iterations else { return pass(input, plan.scale) };
-    // A plan is plain data: what shifts by its numbers does not trust it.
+    // A plan is plain data: do not trust its numbers in shifts.
     iterations.require(plan.scale, plan.eval_mod.approximation.bits())?;
     let Iterations { count, log_precision } = iterations;
-    // Errors are those that bootstrapping adds to what the input decrypts to.
+    // Errors are those that bootstrapping adds to the decrypted input.
     let reference = without_error(input);
     let first = pass(&reference, intermediate(plan, plan.scale))?;
     let (mut result, mut uncorrected) = finish(evaluator, plan, first)?;
@@ -90,13 +89,13 @@ pub(super) fn iterate(
     Ok(result)
 }
 
-/// The scale at which a pass ends that another one corrects, for a result at `scale`.
+/// The scale of the result of a pass that another one corrects, for a final result at `scale`.
 fn intermediate(plan: &BootstrapperPlan, scale: f64) -> f64 {
     if plan.coeffs_to_slots.values == Values::Real { scale / 2.0 } else { scale }
 }
 
-/// The result of a pass that another one corrects, at twice the scale if it is a real part, and the deviation of
-/// what no correction sees.
+/// The result of a pass that another one corrects, at twice the scale if it is a real part, and the deviation that no
+/// correction removes.
 fn finish(
     evaluator: &Evaluator<'_>,
     plan: &BootstrapperPlan,
@@ -115,16 +114,16 @@ fn finish(
     Ok((result, kept))
 }
 
-/// The ciphertext as what it decrypts to.
+/// Treats the ciphertext as exact: its message is its decryption.
 pub(super) fn without_error(ciphertext: &Ciphertext) -> Ciphertext {
     let estimate = ErrorEstimate { deviation: 0.0, ..ciphertext.estimate };
     Ciphertext { estimate, ..ciphertext.clone() }
 }
 
-/// A ciphertext at a lower level and at a scale, which costs a level unless it is that already.
+/// A ciphertext at a lower level and a given scale. Costs a level unless it has that scale already.
 ///
 /// # Errors
-/// As [`Evaluator::set_scale`], and for a ciphertext that is too low.
+/// As [`Evaluator::set_scale`]; also for a ciphertext whose level is too low.
 pub(super) fn lowered(
     evaluator: &Evaluator<'_>,
     ciphertext: &Ciphertext,

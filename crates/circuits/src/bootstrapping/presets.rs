@@ -1,4 +1,4 @@
-//! Named parameter sets with a bootstrapping that fits them.
+//! Named parameter sets, each with a matching bootstrapping.
 
 use keywright_ckks::{CkksError, CkksLiteral, CkksParameters};
 use keywright_rlwe::ParametersLiteral;
@@ -9,25 +9,25 @@ use super::stages::coeffs_to_slots::Values;
 use super::transforms::KeyBudget;
 use crate::CircuitError;
 
-/// Parameters and the bootstrapping that they are for.
+/// Parameters and their bootstrapping.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BootstrapPreset {
-    /// What it is called: ring degree, bits of the largest key modulus, levels left and the bits of each.
+    /// The name: ring degree, bits of the largest key modulus, levels left and the bits of each.
     pub name: &'static str,
     /// `log2(N)`.
     pub log_n: u32,
-    /// Widths of `q_0, q_1, ...`; runs as `(bits, count)`: `q_0`, `slots_to_coeffs`, levels to compute on,
+    /// Widths of `q_0, q_1, ...` as runs `(bits, count)`: `q_0`, `slots_to_coeffs`, levels for computation,
     /// recombination, `eval_mod`, `coeffs_to_slots`.
     pub q: &'static [(u32, usize)],
     /// Widths of the special primes.
     pub p: &'static [(u32, usize)],
     /// `log2` of the scale.
     pub log_scale: u32,
-    /// What the bootstrapping does.
+    /// The bootstrapping.
     pub bootstrapper: BootstrapperLiteral,
 }
 
-/// With `K = 16`, half of the ephemeral weight, no bootstrap can fail.
+/// With `K = 16`, half of the ephemeral weight, bootstraps cannot fail.
 const FULL: BootstrapperLiteral = BootstrapperLiteral {
     log_slots: 15,
     values: Values::Complex,
@@ -51,7 +51,7 @@ const FULL: BootstrapperLiteral = BootstrapperLiteral {
 /// `log2` of a probability below that of every bootstrap that can fail: `K = 15` has `2^-130`, `K = 16` has 0.
 const NEVER: f64 = -192.0;
 
-/// A reduction without an arcsine, in 8 levels and 11 relinearizations: wide primes pay for its large message ratio.
+/// A reduction without an arcsine, in 8 levels and 11 relinearizations: wide primes allow its large message ratio.
 const WITHOUT_ARCSINE: BootstrapperLiteral =
     BootstrapperLiteral { log_ratio: 11.5, cosine_degree: 50, arcsine_degree: 1, ..FULL };
 
@@ -214,7 +214,7 @@ pub fn bootstrap_preset(name: &str) -> Result<BootstrapPreset, CkksError> {
 }
 
 impl BootstrapPreset {
-    /// The literal with the primes chosen.
+    /// The literal, with its primes chosen.
     ///
     /// # Errors
     /// [`keywright_rlwe::RlweError::Ring`] if there are not enough primes.
@@ -228,7 +228,7 @@ impl BootstrapPreset {
         })
     }
 
-    /// The parameters with every precomputed table.
+    /// The parameters with all precomputed tables.
     ///
     /// # Errors
     /// As [`CkksParameters::new`].

@@ -1,7 +1,8 @@
 use std::fmt;
 
-/// How far the scale of a stage's input may be from the plan's, relatively. Scales drift with the ratio of primes to
-/// the scale by much less; the exact one is tracked, and only the range that `eval_mod` was built for depends on it.
+/// Largest relative difference between the scale of a stage's input and the plan's. Drift from the ratio of primes to
+/// the scale is much smaller. The exact scale is tracked; only the range that `eval_mod` was built for depends on this
+/// bound.
 pub const SCALE_DRIFT: f64 = 1.0 / 128.0;
 
 /// The stages of bootstrapping.
@@ -9,13 +10,13 @@ pub const SCALE_DRIFT: f64 = 1.0 / 128.0;
 pub enum Stage {
     /// Slots to coefficients, at the lowest levels.
     SlotsToCoeffs,
-    /// From level 0 to the highest level used.
+    /// ModRaise: from level 0 to the highest level used.
     ModRaise,
     /// Coefficients to slots.
     CoeffsToSlots,
     /// The reduction modulo `q_0`.
     EvalMod,
-    /// Real and imaginary parts to complex values.
+    /// Joining real and imaginary parts to complex values.
     Recombine,
 }
 

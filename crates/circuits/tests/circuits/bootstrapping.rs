@@ -15,13 +15,13 @@ use crate::fixture::rng;
 /// Bound on the error of references and decoding in `f64`, relative to the largest value: fewer than 100 additions and
 /// 30 butterflies of 4 units each.
 const FLOAT: f64 = 1.0 / (1u64 << 44) as f64;
-/// A bound that is more than this above what is seen is of no use. It is 21 deviations, of which the largest of many
-/// errors is four or five; deviations of dependent errors are added, as those of up to ten rotations are. Of few slots
-/// it is not expected.
+/// A bound that exceeds the measured error by more than this factor is useless. It is 21 deviations, and the largest of
+/// many errors is four or five. Deviations of dependent errors are added, such as those of up to ten rotations. The
+/// factor does not apply to few slots.
 const SLACK: f64 = 100.0;
 const FEW_SLOTS: u32 = 5;
 
-/// Few keys are hops and chains: what errs most.
+/// A small key budget makes hops and chains, which have the largest errors.
 const BUDGET: KeyBudget = KeyBudget::Fewest;
 
 fn small() -> Owner {
@@ -182,7 +182,7 @@ fn exactly_the_listed_keys_are_needed_and_a_missing_one_is_named() {
     };
     assert!(run(&mut specs.iter().cloned()).is_ok());
     for absent in &specs {
-        // A key of a higher level would serve as well; of two missing ones the first factor's is named.
+        // A key of a higher level would serve too; of two missing keys, the error names that of the first factor.
         let first = specs.iter().filter(|spec| spec.element == absent.element).map(|spec| spec.level).max();
         let mut rest =
             specs.iter().filter(|spec| spec.element != absent.element || spec.level < absent.level);
@@ -195,7 +195,7 @@ fn exactly_the_listed_keys_are_needed_and_a_missing_one_is_named() {
                 if *element == absent.element && Some(*level) == first),
             "{error}"
         );
-        assert!(error.to_string().starts_with("coeffs_to_slots, which takes"), "{error}");
+        assert!(error.to_string().starts_with("coeffs_to_slots, whose input is at level"), "{error}");
     }
 }
 

@@ -6,8 +6,8 @@ use super::{assert_limb, portable, ring};
 use crate::oracle;
 use crate::samples::{SplitMix64, edge_limbs, edge_primes};
 
-/// Lists of source primes by their index in the list of edge primes (0 is left out: the smallest prime is no gadget
-/// digit).
+/// Lists of source primes by their index in the list of edge primes. Index 0 is left out: the smallest prime cannot be
+/// in a gadget digit.
 const SOURCES: [&[usize]; 7] = [&[1], &[3], &[6], &[2, 3], &[3, 4, 5], &[1, 2, 3, 6], &[1, 2, 3, 4, 5, 6]];
 
 fn moduli(primes: &[u64]) -> Vec<Modulus> {
@@ -15,8 +15,7 @@ fn moduli(primes: &[u64]) -> Vec<Modulus> {
     primes.iter().map(|&q| Modulus::new(q).unwrap()).collect()
 }
 
-/// The scaled residues of coefficients modulo the source primes, which are the first of the ring, in the order of its
-/// back end.
+/// The scaled residues of coefficients modulo the source primes, the first of the ring, in the order of its back end.
 fn scaled_of(ring: &Ring, conversion: &Conversion, limbs: &[Vec<u64>]) -> Vec<Vec<u64>> {
     let sources = conversion.decomposer().sources().iter().zip(limbs).enumerate();
     sources
@@ -58,14 +57,14 @@ fn converted(ring: &Ring, conversion: &Conversion, residues: &[Vec<u64>], i: usi
     out
 }
 
-/// The source primes of a list, then the other edge primes: the primes of a ring whose first are the sources.
+/// The source primes of a list, then the other edge primes: the primes of a ring that begins with the sources.
 fn primes_from(edges: &[u64], list: &[usize]) -> Vec<u64> {
     let sources = list.iter().map(|&i| edges[i]);
     let others = (0..edges.len()).filter(|i| !list.contains(i)).map(|i| edges[i]);
     sources.chain(others).collect()
 }
 
-/// `n` integers modulo `Q`: small, random, and on both sides of every border of the rounding at `Q/2`.
+/// `n` integers modulo `Q`: small, random, and on both sides of every rounding boundary at `Q/2`.
 fn integers(sources: &[u64], residues: usize, n: usize) -> Vec<BigInt> {
     let whole: BigInt = sources.iter().map(|&q| BigInt::from(q)).product();
     let half: BigInt = &whole / 2;
@@ -86,8 +85,8 @@ fn integers(sources: &[u64], residues: usize, n: usize) -> Vec<BigInt> {
     list
 }
 
-/// At `N = 2^10`, with big integers: residues stand for the integer itself, or, only where it is within the documented
-/// margin of `Q/2`, for its neighbour modulo `Q`; every term is below `2^50`; every residue is that integer's.
+/// Against big integers at `N = 2^10`. Residues represent the integer itself or, within the documented margin of `Q/2`
+/// only, its neighbour modulo `Q`. Every term is below `2^50`, and every residue belongs to that integer.
 pub fn conversion_is_exact(backend: &'static dyn Backend) {
     let n = 1 << 10;
     let edges = edge_primes(10);
@@ -133,8 +132,8 @@ pub fn conversion_is_exact(backend: &'static dyn Backend) {
     }
 }
 
-/// Scaled residues, terms and converted polynomials have the bits of the portable back end at `N = 2^10`, `2^13` and
-/// `2^16`, on edge limbs, and with every one at its largest.
+/// Scaled residues, terms and converted polynomials equal those of the portable back end bit for bit at `N = 2^10`,
+/// `2^13` and `2^16`, on edge limbs and with all residues at their largest.
 pub fn conversion_equals_portable(backend: &'static dyn Backend) {
     for log_n in [10, 13, 16] {
         let n = 1 << log_n;

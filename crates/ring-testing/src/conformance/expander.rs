@@ -4,8 +4,8 @@ use keywright_ring::{Backend, Modulus, Seed, StreamId};
 use super::{assert_limb, portable};
 use crate::samples::edge_primes;
 
-/// Uniform limbs have the bits of the portable back end, for every field of the stream identifier, every width, and
-/// primes just above a power of two, where almost every second candidate is rejected.
+/// Uniform limbs equal those of the portable back end bit for bit, for every field of the stream identifier, every
+/// width, and primes just above a power of two, where almost every second candidate is rejected.
 pub fn expansion_equals_portable(backend: &'static dyn Backend) {
     let ids = [
         StreamId { object: 0, digit: 0, limb: 0 },

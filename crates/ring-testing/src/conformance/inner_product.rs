@@ -13,7 +13,7 @@ fn stream(digit: usize) -> StreamId {
     StreamId { object: 77, digit: digit as u8, limb: 5 }
 }
 
-/// `rows` of which every second is seeded when `seeded`.
+/// `rows`, of which every second one is seeded if `seeded`.
 fn uniform_rows(rows: &[Vec<u64>], seeded: bool) -> Vec<UniformRow<'_>> {
     let row = |(j, row)| match (seeded, j % 2) {
         (true, 0) => UniformRow::Seeded(&SEED, stream(j), 0),
@@ -22,8 +22,8 @@ fn uniform_rows(rows: &[Vec<u64>], seeded: bool) -> Vec<UniformRow<'_>> {
     rows.iter().map(Vec::as_slice).enumerate().map(row).collect()
 }
 
-/// The sums of 1 to 70 products at `N = 2^10`, modulo every edge prime, of random and of largest residues, with stored
-/// rows and with seeded and stored rows mixed.
+/// The sums of 1 to 70 products at `N = 2^10`, modulo every edge prime, of random and of largest residues. Rows are
+/// stored, or alternately seeded and stored.
 pub fn inner_product_is_the_sum(backend: &'static dyn Backend) {
     let n = 1024;
     for q in edge_primes(10) {
@@ -63,8 +63,8 @@ pub fn inner_product_is_the_sum(backend: &'static dyn Backend) {
     }
 }
 
-/// The bits of the portable back end at `N = 2^13` and `2^16`, narrow and wide, with seeded rows whose every second
-/// candidate is rejected.
+/// Equality with the portable back end, bit for bit, at `N = 2^13` and `2^16`, narrow and wide, with seeded rows that
+/// reject every second candidate.
 pub fn inner_product_equals_portable(backend: &'static dyn Backend) {
     for log_n in [13, 16] {
         let n = 1 << log_n;
@@ -83,7 +83,7 @@ pub fn inner_product_equals_portable(backend: &'static dyn Backend) {
             let (seen, expected) = (run(backend), run(portable()));
             assert_limb(&seen.0, &expected.0, || format!("b, N = 2^{log_n}, mod {q}"));
             assert_limb(&seen.1, &expected.1, || format!("a, N = 2^{log_n}, mod {q}"));
-            // A part of the limbs, with streams that begin in the middle, is that part of the sums.
+            // A part of the limbs, with streams that begin in the middle, gives that part of the sums.
             let part = n / 4..n / 2;
             let cut = |limbs: &[Vec<u64>]| -> Vec<Vec<u64>> {
                 limbs.iter().map(|l| l[part.clone()].to_vec()).collect()

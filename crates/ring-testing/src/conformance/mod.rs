@@ -1,4 +1,4 @@
-//! The suite. Every function takes a back end and panics, naming kernel, prime and degree, where it is wrong.
+//! The suite. Every function takes a back end. On a mismatch it panics and names the kernel, the prime and the degree.
 
 mod conversion;
 mod expander;
@@ -20,7 +20,7 @@ pub use transform::{subring_transform_is_the_rings, transform_equals_portable, t
 
 use keywright_ring::{Backend, Ring, backend};
 
-/// The back end that defines the bits.
+/// The reference back end.
 fn portable() -> &'static dyn Backend {
     #[expect(clippy::unwrap_used, reason = "the portable back end exists everywhere")]
     backend::by_name("portable").unwrap()
@@ -43,7 +43,7 @@ fn assert_limb(seen: &[u64], expected: &[u64], what: impl FnOnce() -> String) {
     }
 }
 
-/// One test per kernel family for the back end of the given name. Where the CPU lacks it the tests pass and say so.
+/// One test per kernel family for the back end of the given name. If the CPU lacks it, the tests pass and print that.
 ///
 /// ```ignore
 /// keywright_ring_testing::conformance_suite!(portable);

@@ -3,8 +3,8 @@ use keywright_ring::Backend;
 use super::ring;
 use crate::samples::{SplitMix64, edge_primes};
 
-/// Sums of planes are those of the definition, for every number of planes around the blocks of back ends, lengths
-/// around theirs, and the largest bytes.
+/// Sums of planes equal the definition for numbers of planes and lengths around the block sizes of back ends, and for
+/// the largest bytes.
 pub fn planes_are_added(backend: &'static dyn Backend) {
     let mut random = SplitMix64(12);
     for count in [0, 1, 31, 32, 33, 127, 128, 129, 1000] {
@@ -30,8 +30,8 @@ pub fn planes_are_added(backend: &'static dyn Backend) {
     }
 }
 
-/// Folded sums are the residues of big integers and written planes the bytes of the words, for every width of a modulus
-/// and the largest words.
+/// Folded sums equal residues of big integers, and written planes equal the bytes of the words, for every width of a
+/// modulus and the largest words.
 pub fn sums_are_folded(backend: &'static dyn Backend) {
     let mut random = SplitMix64(13);
     let primes = edge_primes(10);

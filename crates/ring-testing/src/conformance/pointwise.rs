@@ -57,7 +57,7 @@ pub fn pointwise_is_modular_arithmetic(backend: &'static dyn Backend) {
                 x.clone_from(c);
                 backend.mul_scalar_add_assign(m, &mut x, a, factor);
                 check("mul_scalar_add_assign", &x, &|a, c| oracle::add(c, oracle::mul(a, w, q), q));
-                // Dividend and remainder may be at the extremes together, either way.
+                // Dividend and remainder may both be extreme, in either direction.
                 for (name, dividend, remainder) in [("quotient", a, c), ("quotient reversed", c, a)] {
                     let quotient = |i: usize| oracle::mul(oracle::sub(dividend[i], remainder[i], q), w, q);
                     let mut step =

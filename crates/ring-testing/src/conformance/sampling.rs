@@ -4,7 +4,7 @@ use keywright_ring::expander::CHUNK_WORDS;
 use super::{assert_limb, portable};
 use crate::samples::SplitMix64;
 
-/// Key stream has the bits of the portable back end, also where the number of the block grows past 32 bits.
+/// The key stream equals that of the portable back end, also where the block number exceeds 32 bits.
 pub fn key_stream_equals_portable(backend: &'static dyn Backend) {
     let key = core::array::from_fn(|i| (i as u32).wrapping_mul(0x9E37_79B9));
     for first in [0, 16, (1 << 32) - 32, 1 << 40, u64::MAX - 127] {
@@ -18,11 +18,11 @@ pub fn key_stream_equals_portable(backend: &'static dyn Backend) {
     }
 }
 
-/// Samples are those of the portable back end, for words around every place where a sample changes and for any length.
+/// Samples equal those of the portable back end, for words around every boundary between samples and for any length.
 pub fn samples_equal_portable(backend: &'static dyn Backend) {
     let mut random = SplitMix64(11);
     let mut words: Vec<u64> = (0..4096).map(|_| random.next_word()).collect();
-    // Between two words with different samples lies the place where they change: found by bisection.
+    // Bisection finds the boundary between two words with different samples.
     for kernel in [gaussian, ternary] {
         let mut sorted = words.clone();
         sorted.extend([0, 1, 2, 3, u64::MAX - 3, u64::MAX - 2, u64::MAX - 1, u64::MAX]);

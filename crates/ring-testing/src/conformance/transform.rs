@@ -34,8 +34,8 @@ pub fn transform_is_evaluation(backend: &'static dyn Backend) {
     }
 }
 
-/// Every degree from `2^11` to `2^17`: both transforms have the bits of the portable back end, on any canonical input.
-/// Edge primes and edge limbs at `2^13` and `2^16`; a narrow and a wide prime elsewhere.
+/// Every degree from `2^11` to `2^17`: both transforms equal those of the portable back end bit for bit, on any
+/// canonical input. Edge primes and edge limbs at `2^13` and `2^16`; a narrow and a wide prime elsewhere.
 pub fn transform_equals_portable(backend: &'static dyn Backend) {
     for log_n in 11..=17 {
         let edges = edge_primes(log_n);
@@ -75,7 +75,7 @@ pub fn transform_equals_portable(backend: &'static dyn Backend) {
     }
 }
 
-/// At `N = 2^10`, `2^13` and `2^16`, in every subring: of each run of equal values of the transform in the ring one.
+/// At `N = 2^10`, `2^13` and `2^16`, in every subring: one value of each run of equal values of the ring's transform.
 pub fn subring_transform_is_the_rings(backend: &'static dyn Backend) {
     for log_n in [10, 13, 16] {
         let edges = edge_primes(log_n);

@@ -30,7 +30,7 @@ pub fn from_residues(residues: &[u64], moduli: &[u64]) -> BigInt {
     if &x * 2 > whole { x - whole } else { x }
 }
 
-/// `sum_i y_i (Q/q_i) - v Q` of one column of terms: the integer that conversion takes to any modulus.
+/// `sum_i y_i (Q/q_i) - v Q` of one column of terms: the integer that conversion takes to other moduli.
 pub fn term_value(terms: &[u64], moduli: &[u64]) -> BigInt {
     let whole = product(moduli);
     let mut terms = terms.iter().copied();
@@ -44,7 +44,7 @@ pub fn term_value(terms: &[u64], moduli: &[u64]) -> BigInt {
     value - next() * whole
 }
 
-/// Distance from `Q/2` within which the rounding of the quotient may fall on the other side: `Q terms 2^(1 - F)`.
+/// Distance from `Q/2` within which the quotient may round the other way: `Q terms 2^(1 - F)`.
 pub fn rounding_margin(terms: usize, moduli: &[u64]) -> BigInt {
     (product(moduli) * terms) >> (FRACTION_BITS - 1)
 }

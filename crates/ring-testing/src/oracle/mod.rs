@@ -1,4 +1,4 @@
-//! Definitions, computed as they are written: slow, without lazy ranges, with `u128` remainders and big integers.
+//! Definitions, computed as written: slow, without lazy ranges, with `u128` remainders and big integers.
 
 mod conversion;
 mod transform;

@@ -2,7 +2,7 @@
 
 use super::{add, mul, pow, sub};
 
-/// The root that the evaluation order is defined by: the first `x^((q-1)/2N)`, over `x = 2, 3, ...`, of order `2N`.
+/// The root that defines the evaluation order: the first `x^((q-1)/2N)`, over `x = 2, 3, ...`, of order `2N`.
 pub fn primitive_root(q: u64, log_n: u32) -> u64 {
     let two_n = 2u64 << log_n;
     (2..q).map(|x| pow(x, (q - 1) / two_n, q)).find(|&r| pow(r, two_n / 2, q) == q - 1).unwrap_or(0)

@@ -1,7 +1,7 @@
-//! A back end that counts: what a program computes, in words, for whoever predicts what it takes.
+//! A back end that counts the words a program computes, for models of its cost.
 //!
-//! `KEYWRIGHT_BACKEND=counted` wraps the fastest back end. Results are the same; each kernel adds the words that it
-//! makes to a counter of the process ([`counts`]).
+//! `KEYWRIGHT_BACKEND=counted` wraps the fastest back end. Results are the same; each kernel adds the number of words
+//! it computes to a counter of the process ([`counts`]).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -11,14 +11,14 @@ use super::{Backend, BackendKind, NttPlan, Quotient, UniformRow};
 use crate::conversion::{Column, Decomposer, ScaledLayout, ScaledPart};
 use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId};
 
-/// What is counted: words made modulo primes of at most 50 bits, then modulo wider ones.
+/// What is counted: words computed modulo primes of at most 50 bits, then modulo wider ones.
 pub const COUNTERS: [&str; 7] =
     ["transforms", "conversions", "seeded_products", "stored_products", "products", "visits", "expansions"];
 
 static COUNTS: [[AtomicU64; 2]; COUNTERS.len()] =
     [const { [const { AtomicU64::new(0) }; 2] }; COUNTERS.len()];
 
-/// What all counted back ends of this process have done so far, in the order of [`COUNTERS`].
+/// The counts of all counted back ends of this process, in the order of [`COUNTERS`].
 pub fn counts() -> Vec<(&'static str, [u64; 2])> {
     let read = |counter: &[AtomicU64; 2]| [0, 1].map(|width| counter[width].load(Ordering::Relaxed));
     COUNTERS.into_iter().zip(COUNTS.iter().map(read)).collect()
@@ -39,7 +39,7 @@ fn count(counter: Counter, wide: bool, words: usize) {
     COUNTS[counter as usize][usize::from(wide)].fetch_add(words as u64, Ordering::Relaxed);
 }
 
-/// Counts for another one.
+/// A counting wrapper around another back end.
 #[derive(Debug)]
 pub(super) struct Counted(pub(super) &'static dyn Backend);
 
@@ -75,7 +75,7 @@ impl NttPlan for CountedPlan {
     }
 
     fn convert_part(&self, column: &Column, part: ScaledPart<'_>, out: &mut [u64]) {
-        // A wide prime's scaled residue is two terms, and the quotient is one: what is counted is source primes.
+        // A wide prime's scaled residue is two terms, and the quotient is one. Only source primes are counted.
         count(Counter::Conversions, self.wide, part.sources.len() * part.words);
         self.plan.convert_part(column, part, out);
     }
@@ -145,7 +145,7 @@ impl Backend for Counted {
     }
 
     fn permute(&self, automorphism: &Automorphism, input: &[u64], out: &mut [u64]) {
-        // No arithmetic: the width of the prime makes no difference, and is not known.
+        // No arithmetic: the width of the prime is unknown and makes no difference.
         count(Counter::Visits, false, out.len());
         self.0.permute(automorphism, input, out);
     }

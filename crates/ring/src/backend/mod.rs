@@ -1,8 +1,8 @@
-//! Back ends: the same kernels for different instruction sets, with the same bits.
+//! Back ends: the same kernels for different instruction sets, with bit-identical results.
 //!
-//! [`default`] picks the fastest that the CPU has, once; the environment variable `KEYWRIGHT_BACKEND` (`portable`,
-//! `avx2`, `avx512`) forces one, or counts what the fastest does (`counted`). Every kernel takes canonical residues and
-//! gives canonical residues; lazy ranges live inside kernels.
+//! [`default`] picks the fastest back end that the CPU supports, once. The environment variable `KEYWRIGHT_BACKEND`
+//! (`portable`, `avx2`, `avx512`) forces one; `counted` counts what the fastest one computes. Every kernel takes
+//! canonical residues and returns canonical residues; lazy ranges live inside kernels.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -22,7 +22,7 @@ use core::fmt::Debug;
 use crate::conversion::{Column, Decomposer, ScaledLayout, ScaledPart};
 use crate::{Automorphism, Modulus, RingError, Seed, ShoupFactor, StreamId};
 
-/// Which instruction set a back end is written for.
+/// The instruction set of a back end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BackendKind {
     /// Plain Rust, any target.
@@ -46,34 +46,34 @@ impl BackendKind {
 
 /// Negacyclic transforms modulo one prime.
 pub trait NttPlan: Send + Sync {
-    /// Coefficients to evaluations, in place; canonical in, canonical out. Meanwhile `upcoming` is fetched from memory,
-    /// as far as there is such an instruction; it may be of any length.
+    /// Transforms coefficients to evaluations, in place; canonical in, canonical out. Prefetches `upcoming`, of any
+    /// length, where the CPU has such an instruction.
     fn forward(&self, limb: &mut [u64], upcoming: &[u64]);
-    /// The same in the subring of polynomials in `Y = X^(N/M)`, for the `M` coefficients of a limb of `M` words, a
-    /// power of two from [`crate::MIN_LOG_N`] on: entry `i` is the value at `Y = (psi^(N/M))^(2 brv(i) + 1)`, and every
-    /// entry `i N/M + k`, `k < N/M`, of the transform in the ring.
+    /// The same in the subring of polynomials in `Y = X^(N/M)`, for the `M` coefficients of a limb of `M` words, where
+    /// `M` is a power of two of at least `2^`[`crate::MIN_LOG_N`]. Entry `i` is the value at
+    /// `Y = (psi^(N/M))^(2 brv(i) + 1)`. It equals each entry `i N/M + k`, `k < N/M`, of the transform in the ring.
     fn forward_subring(&self, limb: &mut [u64]);
-    /// The evaluations of integers smaller than the modulus in absolute value, without a branch on them: what
-    /// [`Backend::lift_small`] and [`Self::forward`] give, or, of as many integers as a subring has,
+    /// The evaluations of integers smaller than the modulus in absolute value, without a branch on them. The result is
+    /// that of [`Backend::lift_small`] and [`Self::forward`] or, for as many integers as a subring's degree, of
     /// [`Self::forward_subring`].
     fn forward_small(&self, values: &[i64], limb: &mut [u64], upcoming: &[u64]);
-    /// Evaluations to coefficients, in place; canonical in, canonical out.
+    /// Transforms evaluations to coefficients, in place; canonical in, canonical out.
     fn inverse(&self, limb: &mut [u64]);
-    /// Evaluations to scaled residues: coefficients times `factor`, canonical, in the back end's order
-    /// ([`Backend::scaled_layout`]). Leaves `limb` with words of unspecified value.
+    /// Transforms evaluations to scaled residues: coefficients times `factor`, canonical, in the back end's order
+    /// ([`Backend::scaled_layout`]). Leaves unspecified words in `limb`.
     fn inverse_scaled(&self, limb: &mut [u64], factor: ShoupFactor, out: &mut [u64]);
-    /// Converts one part of a polynomial to this prime, the inner product of its terms with the column, and begins the
-    /// transform of what it gives. `out` is the whole limb.
+    /// Converts one part of a polynomial to this prime, as the inner product of its terms with the column, and begins
+    /// the transform of the result. `out` is the whole limb.
     fn convert_part(&self, column: &Column, part: ScaledPart<'_>, out: &mut [u64]);
     /// Number of equal blocks in which [`Self::finish_block`] ends the transform of a limb.
     fn blocks(&self) -> usize;
-    /// Ends the transform of block `block` of a limb all of whose parts are converted: canonical evaluations. Meanwhile
-    /// `upcoming` is fetched, as above.
+    /// Ends the transform of block `block` of a limb whose parts are all converted: canonical evaluations. Prefetches
+    /// `upcoming`, as [`Self::forward`] does.
     fn finish_block(&self, block: usize, words: &mut [u64], upcoming: [&[u64]; 2]);
 }
 
-/// The layout where conversion is no part of the transform's first pass: the words of a limb in their order. Eight rows
-/// of a part are 128 KiB.
+/// The layout of back ends that do not fuse conversion with the first pass: the words of a limb in their order. Eight
+/// rows of a part are 128 KiB.
 const fn plain_layout(n: usize) -> ScaledLayout {
     ScaledLayout { runs: 1, words: if n < 2048 { n } else { 2048 } }
 }
@@ -104,22 +104,22 @@ fn require_planes_mut(count: usize, low: &[u8], high: &[&mut [u8]]) {
 pub enum UniformRow<'a> {
     /// Stored residues.
     Stored(&'a [u64]),
-    /// Expanded where it is used, from this residue of the stream on, a multiple of [`crate::expander::CHUNK_WORDS`].
+    /// Residues expanded at use, from this residue of the stream on, a multiple of [`crate::expander::CHUNK_WORDS`].
     Seeded(&'a Seed, StreamId, usize),
 }
 
 /// The last step of a division: `(dividend - remainder) * factor + addend * addend_factor`.
 #[derive(Debug, Clone, Copy)]
 pub struct Quotient<'a> {
-    /// What is divided.
+    /// The dividend.
     pub dividend: &'a [u64],
     /// Its remainder.
     pub remainder: &'a [u64],
     /// The inverse of the divisor.
     pub factor: ShoupFactor,
-    /// What is added to the quotient.
+    /// The addend of the quotient.
     pub addend: Option<&'a [u64]>,
-    /// 1 if there is none.
+    /// The factor of the addend; `None` for 1.
     pub addend_factor: Option<ShoupFactor>,
 }
 
@@ -151,8 +151,8 @@ pub trait Backend: Send + Sync + Debug {
     fn permute(&self, automorphism: &Automorphism, input: &[u64], out: &mut [u64]);
     /// The order in which this back end lays the words of scaled residues of polynomials of degree `n`.
     fn scaled_layout(&self, n: usize) -> ScaledLayout;
-    /// The terms that are not scaled residues themselves, for equal words of every source: of each wide prime the low
-    /// and the high part, then the quotient, one after another in `out`.
+    /// Derives the terms that are not scaled residues, for equal words of every source: the low and the high part of
+    /// each wide prime, then the quotient, one after another in `out`.
     fn derive_terms(&self, decomposer: &Decomposer, residues: &[&[u64]], out: &mut [u64]);
     /// `out_b = sum_j digits[j] * b[j]` and `out_a = sum_j digits[j] * a[j]`, reduced once per sum; at least one digit.
     fn inner_product(
@@ -173,31 +173,30 @@ pub trait Backend: Send + Sync + Debug {
     /// ChaCha20's key stream as little-endian words, from block `first` on, a multiple of 16. Words 12 and 13 of the
     /// state `key` are replaced by the number of the block.
     fn key_stream(&self, key: &[u32; 16], first: u64, out: &mut [u64]);
-    /// A discrete Gaussian sample of every uniform word, see [`crate::sampling::gaussian`]. Of any length, in constant
-    /// time.
+    /// A discrete Gaussian sample for every uniform word, see [`crate::sampling::gaussian`]. Any length; constant time.
     fn gaussian(&self, words: &[u64], out: &mut [i64]);
-    /// `floor(3 w / 2^64) - 1` of every uniform word `w`. Of any length, in constant time.
+    /// `floor(3 w / 2^64) - 1` for every uniform word `w`. Any length; constant time.
     fn ternary(&self, words: &[u64], out: &mut [i64]);
-    /// `sums[i] += ` the little-endian word of four bytes `i` of every plane, modulo `2^64`. Of any length.
+    /// `sums[i] += ` the little-endian word of four bytes `i` of every plane, modulo `2^64`. Any length.
     ///
     /// # Panics
-    /// If a plane has not four bytes for every sum.
+    /// If the length of a plane is not four bytes per sum.
     fn add_words(&self, planes: &[&[u8]], sums: &mut [u64]);
-    /// `sums[i] += ` byte `i` of every plane; sums stay below `2^16`. Of any length.
+    /// `sums[i] += ` byte `i` of every plane; sums stay below `2^16`. Any length.
     ///
     /// # Panics
-    /// If a plane has not a byte for every sum.
+    /// If the length of a plane is not one byte per sum.
     fn add_bytes(&self, planes: &[&[u8]], sums: &mut [u16]);
-    /// `sums[i] = (sums[i] + sum_j high[j][i] 2^(32 + 8 j)) mod m`, canonical; the sum in brackets is below `2^64`. Of
-    /// any length.
+    /// `sums[i] = (sums[i] + sum_j high[j][i] 2^(32 + 8 j)) mod m`, canonical; the sum in brackets is below `2^64`. Any
+    /// length.
     ///
     /// # Panics
-    /// If a slice of `high` has another length.
+    /// If the length of a slice of `high` differs from that of `sums`.
     fn fold_sums(&self, m: &Modulus, high: &[&[u16]], sums: &mut [u64]);
-    /// The low four bytes of every word into `low`, byte `4 + j` into `high[j]`. Of any length.
+    /// Writes the low four bytes of every word into `low`, and byte `4 + j` into `high[j]`. Any length.
     ///
     /// # Panics
-    /// If `low` has not four bytes for every word, or a slice of `high` not one.
+    /// If the length of `low` is not four bytes per word, or that of a slice of `high` not one.
     fn write_planes(&self, words: &[u64], low: &mut [u8], high: &mut [&mut [u8]]);
 }
 
@@ -210,7 +209,7 @@ pub fn available() -> Vec<&'static dyn Backend> {
     list
 }
 
-/// The back end that every machine has, and that defines the bits.
+/// The back end that every machine has; it defines the results of all others.
 pub fn portable() -> &'static dyn Backend {
     &portable::Portable
 }
@@ -218,7 +217,7 @@ pub fn portable() -> &'static dyn Backend {
 /// The back end with a given name (see [`BackendKind::name`]), or `counted`, the fastest with counters.
 ///
 /// # Errors
-/// [`RingError::BackendUnavailable`] if there is none or the CPU lacks it.
+/// [`RingError::BackendUnavailable`] if no back end has this name, or the CPU cannot run it.
 pub fn by_name(name: &str) -> Result<&'static dyn Backend, RingError> {
     let list = available();
     #[cfg(feature = "std")]
@@ -248,7 +247,7 @@ pub fn default() -> Result<&'static dyn Backend, RingError> {
         .clone()
 }
 
-/// The back end where there is no operating system to ask.
+/// The back end of a target without an operating system.
 ///
 /// # Errors
 /// None; the signature is that of the hosted form.

@@ -1,4 +1,4 @@
-//! ChaCha20 as a generator of secrets, each of which is drawn once, whatever happens to the process.
+//! ChaCha20 as a generator of secrets. No output is drawn twice, even across forks.
 
 use zeroize::{Zeroize, Zeroizing};
 
@@ -6,37 +6,37 @@ use crate::chacha::{self, CHUNK_BLOCKS, CHUNK_WORDS};
 use crate::{Backend, Process, RingError, Seed, backend};
 
 /// ChaCha20 (RFC 8439's block function with a 64-bit block number and a nonce of zero) as a generator of secrets. Its
-/// state is wiped on drop and never shown.
+/// state is wiped on drop and never printed.
 ///
 /// # In a forked child
-/// A child has a copy of the state. Every draw looks whether the process is still the one in which the generator was
-/// made, or last drew; if not, the generator takes a new key first: ChaCha20 of the old key and of fresh randomness of
-/// the operating system, with the child's identity as its nonce. So no draw is repeated, whoever holds the generator
-/// and whatever it was made from. One made from *given* entropy can then no longer give what it promised:
+/// A child has a copy of the state. Every draw checks that the process is still the one in which the generator was made
+/// or last drew. If not, the generator first takes a new key: ChaCha20 of the old key and of fresh randomness of the
+/// operating system, with the child's identity as its nonce. So no draw is repeated, no matter what holds the generator
+/// or what it was made from. A generator made from *given* entropy can then no longer repeat its promised output, so
 /// [`Self::begin`] and [`Self::split`] refuse it in a child.
 pub struct SecretRng {
     key: [u32; 16],
     /// Number of the next block, a multiple of [`CHUNK_BLOCKS`].
     next_block: u64,
-    /// Key stream that was made and not yet given out.
+    /// Key stream that was computed and not yet drawn.
     chunk: [u64; CHUNK_WORDS],
-    /// How much of it was, in units of 32 bits.
+    /// How much of it was drawn, in units of 32 bits.
     used: usize,
     backend: &'static dyn Backend,
     source: Source,
-    /// Where it was made, or took its last key.
+    /// The process in which it was made, or took its last key.
     process: Process,
-    /// Where the operation began that it draws for.
+    /// The process in which the current operation began.
     operation: Process,
-    /// Words made in bulk since the identity was asked for.
+    /// Words drawn in bulk since the identity was last checked.
     unseen: usize,
 }
 
-/// Words that may be made in bulk before the identity is asked for again: the system call then costs a hundredth of
-/// making them.
+/// Words that may be drawn in bulk before the identity is checked again: the system call then costs a hundredth of the
+/// draws.
 const UNSEEN: usize = 1 << 13;
 
-/// Where the first key came from.
+/// The source of the first key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     /// The operating system, which can be asked again.
@@ -44,13 +44,13 @@ enum Source {
     System,
     /// The caller.
     Given,
-    /// The caller, in the process of that number, of which this one is a child.
+    /// The caller, in the process of that number, an ancestor of this one.
     Copied(u32),
 }
 
 impl SecretRng {
-    /// A generator from 32 bytes of entropy. The same bytes give the same secrets: only for tests and vectors, or for
-    /// a platform that hands in its own entropy.
+    /// A generator from 32 bytes of entropy. The same bytes give the same secrets: use it only for tests and vectors,
+    /// or on a platform that supplies its own entropy.
     pub fn from_entropy(entropy: &Zeroizing<[u8; 32]>) -> Self {
         Self::new(entropy, Source::Given)
     }
@@ -58,14 +58,14 @@ impl SecretRng {
     /// A generator from the operating system's entropy.
     ///
     /// # Errors
-    /// [`RingError::Randomness`] if the operating system gives none.
+    /// [`RingError::Randomness`] if the operating system returns no random bytes.
     #[cfg(feature = "std")]
     pub fn system() -> Result<Self, RingError> {
         Ok(Self::new(&system_entropy()?, Source::System))
     }
 
     fn new(entropy: &Zeroizing<[u8; 32]>, source: Source) -> Self {
-        // Where the environment names a back end that is not there, rings cannot be made and say so.
+        // If the environment names a back end that is missing, rings cannot be made, and their error says so.
         let backend = backend::default().unwrap_or_else(|_| backend::portable());
         let process = Process::current();
         Self {
@@ -81,17 +81,17 @@ impl SecretRng {
         }
     }
 
-    /// What samplers compute with.
+    /// The back end that samplers compute with.
     pub(super) fn backend(&self) -> &'static dyn Backend {
         self.backend
     }
 
-    /// Begins an operation, as everything that draws and can fail does. The system's generator takes a new key, with
-    /// fresh entropy: what is drawn then is new even where its state was copied unseen, as by the snapshot of a virtual
-    /// machine. A copy, by a fork, of a generator that was made from given entropy is refused.
+    /// Begins an operation, as everything that draws and can fail must. A generator from the system takes a new key
+    /// with fresh entropy, so later draws are new even if its state was copied unseen, as by the snapshot of a virtual
+    /// machine. A generator from given entropy is refused if a fork copied it.
     ///
     /// # Errors
-    /// [`RingError::Forked`]; [`RingError::Randomness`] if the operating system gives none.
+    /// [`RingError::Forked`]; [`RingError::Randomness`] if the operating system returns no random bytes.
     pub fn begin(&mut self) -> Result<(), RingError> {
         let owner = match self.source {
             #[cfg(feature = "std")]
@@ -107,10 +107,10 @@ impl SecretRng {
         Err(RingError::Forked { owner, process: Process::current().id() })
     }
 
-    /// Refuses to go on with an operation in a child that was forked within it. The parent has what was drawn before,
-    /// and the child draws anew: both would use one seed, or one mask, with errors of their own, and the mean of many
-    /// errors is none. So what draws looks here before anything leaves that was drawn, and again after a caller's code
-    /// has run.
+    /// Refuses to continue an operation in a child that was forked during it. The parent has the earlier draws, and the
+    /// child draws anew: both would use one seed, or one mask, with different errors, and the mean of many errors tends
+    /// to zero. Code that draws must call this before any drawn value leaves it, and again after a caller's code has
+    /// run.
     ///
     /// # Errors
     /// [`RingError::Forked`].
@@ -121,7 +121,7 @@ impl SecretRng {
         Err(RingError::Forked { owner: self.operation.id(), process: Process::current().id() })
     }
 
-    /// Takes a new key in a child, seen by a load: before what was already made is given out.
+    /// Takes a new key in a child, before any key stream that was already computed is drawn. Costs a load.
     #[inline]
     fn look(&mut self) {
         if !self.process.is_generation() {
@@ -129,7 +129,7 @@ impl SecretRng {
         }
     }
 
-    /// The same, seen by the identity too.
+    /// The same, by the identity too.
     fn look_closely(&mut self) {
         self.unseen = 0;
         if !self.process.is_current() {
@@ -142,7 +142,7 @@ impl SecretRng {
         if self.source == Source::Given {
             self.source = Source::Copied(self.process.id());
         }
-        // Where the system gives nothing, the identity alone tells the children of one process apart.
+        // If the system returns no randomness, the identity alone distinguishes the children of one process.
         #[cfg(feature = "std")]
         let fresh = system_entropy().unwrap_or_default();
         #[cfg(not(feature = "std"))]
@@ -166,7 +166,7 @@ impl SecretRng {
         (self.next_block, self.used) = (0, 2 * CHUNK_WORDS);
     }
 
-    /// Makes the next chunk.
+    /// Computes the next chunk.
     fn refill(&mut self) {
         self.look_closely();
         self.backend.key_stream(&self.key, self.next_block, &mut self.chunk);
@@ -206,7 +206,7 @@ impl SecretRng {
         let (first, rest) = out.split_at_mut(left.len().min(out.len()));
         first.copy_from_slice(&left[..first.len()]);
         self.used += 2 * first.len();
-        // Whole chunks go where they are wanted.
+        // Whole chunks are written directly to `out`.
         let (whole, last) = rest.split_at_mut(rest.len() / CHUNK_WORDS * CHUNK_WORDS);
         self.backend.key_stream(&self.key, self.next_block, whole);
         self.next_block += (whole.len() / CHUNK_WORDS * CHUNK_BLOCKS) as u64;
@@ -286,8 +286,8 @@ mod tests {
         }
     }
 
-    /// Two copies that no sign tells apart, as two virtual machines of one snapshot have them: they draw the same until
-    /// an operation begins.
+    /// Two copies that no sign distinguishes, such as two virtual machines of one snapshot: they draw the same values
+    /// until an operation begins.
     #[cfg(feature = "std")]
     #[test]
     fn operations_begin_with_fresh_entropy() {
@@ -299,7 +299,7 @@ mod tests {
         assert_ne!(first.next_word(), second.next_word());
         let [first, second] = copies().map(|mut rng| rng.split().unwrap().next_word());
         assert_ne!(first, second);
-        // What was given stays what it was.
+        // A copy from given entropy stays deterministic.
         let mut given = SecretRng::from_entropy(&[7; 32].into());
         given.begin().unwrap();
         let [mut copy, _] = copies();

@@ -27,12 +27,12 @@ pub(crate) use ternary::samples as ternary_samples;
 
 use zeroize::Zeroizing;
 
-/// Random words that are turned into samples at once: they stay in the first-level cache.
+/// Random words that are turned into samples at once: they fit the first-level cache.
 const BLOCK: usize = 1024;
-/// The same for few samples: a small machine asks for no more, and has no more stack.
+/// The same for few samples: a small machine requests no more, and has no larger stack.
 const SMALL_BLOCK: usize = crate::expander::CHUNK_WORDS;
 
-/// Fills `out` with what `sampler` makes of fresh random words, one each.
+/// Fills `out` with the samples that `sampler` makes, one per fresh random word.
 fn sample(rng: &mut SecretRng, out: &mut [i64], sampler: impl Fn(&[u64], &mut [i64])) {
     if out.len() <= SMALL_BLOCK {
         sample_by::<SMALL_BLOCK>(rng, out, sampler);

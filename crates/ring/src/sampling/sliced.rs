@@ -1,14 +1,14 @@
-//! Gaussian samples 32 at a time, a bit of all of them in one word: for machines of 32 bits without vectors, where a
-//! comparison of 64 bits is a chain of instructions for every sample.
+//! Gaussian samples 32 at a time, one bit of each in a word. For 32-bit machines without vectors, where a 64-bit
+//! comparison is a chain of instructions per sample.
 //!
-//! Words `x` of 63 bits and a threshold `c` are compared from the lowest bit on: with `g` telling whether the bits
-//! below `i` of `x` are at least those of `c`, the bits up to `i` are if `x_i & g` where `c_i = 1`, and `x_i | g` where
-//! `c_i = 0`. That is one operation for a bit of 32 samples. The thresholds are constants, so what is left of them is
-//! the choice between the two operations. Those near `2^63` begin with a run of ones, whose conjunction they share.
+//! Words `x` of 63 bits and a threshold `c` are compared from the lowest bit on. Let `g` tell whether the bits of `x`
+//! below `i` are at least those of `c`. Then the bits up to `i` are if `x_i & g` where `c_i = 1`, and if `x_i | g`
+//! where `c_i = 0`: one operation per bit of 32 samples. The thresholds are constants, so they only choose between the
+//! two operations. Thresholds near `2^63` begin with a run of ones, whose conjunction they share.
 //!
-//! With `t_k` telling whether `x` reaches threshold `k`, bit `j` of the number of thresholds reached is the sum modulo
-//! 2 of the `t_k` for which `2^j` divides `k + 1`: thresholds ascend, so if `m` are reached, there are `floor(m / 2^j)`
-//! of them.
+//! Let `t_k` tell whether `x` reaches threshold `k`. Bit `j` of the number of thresholds reached is the sum modulo 2 of
+//! those `t_k` for which `2^j` divides `k + 1`: thresholds ascend, so if `m` are reached, `floor(m / 2^j)` of these
+//! are.
 //!
 //! Only the operations and, or, exclusive or and shifts by constants see a secret.
 
@@ -16,7 +16,7 @@ use zeroize::Zeroize;
 
 use super::gaussian::CUMULATIVE;
 
-/// Samples of a slice: bits of a word.
+/// Samples of a slice: the bits of a word.
 const LANES: usize = u32::BITS as usize;
 /// Bits of a word that are compared, above the sign.
 const BITS: u32 = 63;
@@ -38,7 +38,7 @@ fn swap_halves(a: u32, b: u32) -> [u32; 2] {
     [a & 0xFFFF | b << 16, a >> 16 | b & 0xFFFF_0000]
 }
 
-/// The steps of a transposition in which words change places with those 4, 2 and 1 further on.
+/// The steps of a transposition: each swaps words with those 4, 2 or 1 further on.
 #[inline(always)]
 fn transpose_eight(rows: &mut [u32; 8]) {
     for (distance, mask) in [(4, 0x0F0F_0F0F), (2, 0x3333_3333), (1, 0x5555_5555)] {
@@ -67,8 +67,8 @@ const fn leading_ones(threshold: u64) -> u32 {
     (threshold << (u64::BITS - BITS)).leading_ones()
 }
 
-/// Adds to the magnitudes, without a carry, the thresholds from `FIRST` on that are reached. `ones` is the conjunction
-/// of the highest planes, as many as threshold `FIRST - GROUP` begins with ones; it becomes that for `FIRST`.
+/// Adds, without a carry, the reached thresholds from `FIRST` on to the magnitudes. `ones` is the conjunction of the
+/// highest planes, as many as the leading ones of threshold `FIRST - GROUP`; it becomes that for `FIRST`.
 #[inline(never)]
 fn reach<const FIRST: usize>(planes: &[u32; 64], ones: &mut u32, magnitudes: &mut [u32; MAGNITUDE_BITS]) {
     let shared = const { leading_ones(CUMULATIVE[FIRST]) };
@@ -78,7 +78,7 @@ fn reach<const FIRST: usize>(planes: &[u32; 64], ones: &mut u32, magnitudes: &mu
         ($($i:literal)*) => {$(
             let (i, plane) = ($i, planes[$i + 1]);
             if i >= BITS - before {
-                // In the conjunction.
+                // Already in the conjunction.
             } else if i >= BITS - shared {
                 *ones &= plane;
             } else {
@@ -115,7 +115,7 @@ fn slice(words: &[u64; LANES], planes: &mut [u32; 64], out: &mut [i64; LANES]) {
     reach::<GROUP>(planes, &mut ones, &mut magnitudes);
     reach::<{ 2 * GROUP }>(planes, &mut ones, &mut magnitudes);
     reach::<{ 3 * GROUP }>(planes, &mut ones, &mut magnitudes);
-    // Two's complement of those whose sign is set: inverted, and one added.
+    // Two's complement for set signs: inverted, plus one.
     let sign = planes[0];
     let (mut carry, mut bytes) = (sign, [0; 8]);
     for (byte, magnitude) in bytes.iter_mut().zip(magnitudes) {
@@ -132,7 +132,7 @@ fn slice(words: &[u64; LANES], planes: &mut [u32; 64], out: &mut [i64; LANES]) {
     }
 }
 
-/// What [`super::gaussian::samples`] gives.
+/// The same result as [`super::gaussian::samples`].
 pub(crate) fn samples(words: &[u64], out: &mut [i64]) {
     let mut planes = [0; 64];
     let (whole, rest) = words.as_chunks();
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
     use crate::sampling::{SecretRng, gaussian};
 
-    /// Random words, and those around every threshold, at every length of a last slice.
+    /// Random words and those around every threshold, for every length of the last slice.
     #[test]
     fn samples_are_those_of_the_definition() {
         let mut rng = SecretRng::from_entropy(&Zeroizing::new([7; 32]));
@@ -176,7 +176,7 @@ mod tests {
             .flat_map(|x| [2 * x, 2 * x + 1])
             .collect();
         for (i, &edge) in edges.iter().enumerate() {
-            // Neighbours are random: no lane sees another.
+            // Neighbours are random: no lane affects another.
             words[3 * i] = edge;
         }
         let mut expected = vec![0; words.len()];

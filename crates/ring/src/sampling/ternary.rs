@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 use super::{SecretRng, sample};
 use crate::RingError;
 
-/// `ceil(2^64 k / 3)` for `k = 1, 2`: `floor(3 w / 2^64)` counts how many of them are at most `w`.
+/// `ceil(2^64 k / 3)` for `k = 1, 2`: `floor(3 w / 2^64)` counts those that are at most `w`.
 #[cfg(target_arch = "x86_64")]
 pub(crate) const THRESHOLDS: [u64; 2] = [0x5555_5555_5555_5556, 0xAAAA_AAAA_AAAA_AAAB];
 
@@ -16,10 +16,10 @@ pub fn ternary(rng: &mut SecretRng, out: &mut [i64]) {
     sample(rng, out, |words, samples| backend.ternary(words, samples));
 }
 
-/// The samples of uniform words: the definition of [`crate::Backend::ternary`].
+/// The samples for given uniform words: the definition of [`crate::Backend::ternary`].
 pub(crate) fn samples(words: &[u64], out: &mut [i64]) {
     for (sample, &word) in out.iter_mut().zip(words) {
-        // 3 w / 2^64 in halves of a word, of which no product overflows.
+        // 3 w / 2^64 from the halves of a word, so that no product overflows.
         let low = (3 * (word & u64::from(u32::MAX))) >> 32;
         *sample = i64::from(((3 * (word >> 32) + low) >> 32) as i32 - 1);
     }

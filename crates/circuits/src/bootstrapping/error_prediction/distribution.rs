@@ -2,7 +2,7 @@ use std::f64::consts::{PI, SQRT_2};
 
 use keywright_rlwe::noise::Variance;
 
-/// What one part of a slot can be: an integer and a message.
+/// One case of a part of a slot: an integer and a message.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Case {
     pub(super) probability: f64,
@@ -17,12 +17,11 @@ pub(super) struct Case {
 pub struct ErrorPrediction {
     /// Root mean square error of a part that each stage adds, in order, and that of the approximation.
     pub stages: Vec<(&'static str, f64)>,
-    /// `log2` of the probability that a bootstrap fails, some integer being beyond `K`; minus infinity if none can
-    /// be.
+    /// `log2` of the probability that a bootstrap fails because some integer exceeds `K`; minus infinity if none can.
     pub log2_failure: f64,
-    /// All but `eval_mod`.
+    /// The variance of all stages but `eval_mod`.
     pub(super) rest: Variance,
-    /// A rounding at scale 1, of which a part has half.
+    /// The variance of a rounding at scale 1; a part has half of it.
     pub(super) rounding: Variance,
     pub(super) cases: Vec<Case>,
     /// The same for the other half of complex values.
@@ -51,8 +50,8 @@ impl ErrorPrediction {
     /// vectors.
     pub fn worst_bits(&self, vectors: usize) -> f64 {
         let values = self.parts * vectors.max(1) as f64;
-        // The median falls with -log2: the largest number of bits at which the chance that nothing is worse is
-        // above a half.
+        // The median falls with -log2: it is the largest number of bits at which the probability of no larger error
+        // exceeds one half.
         let (mut low, mut high) = (-64.0, 128.0);
         while high - low > 1e-3 {
             let bits = f64::midpoint(low, high);
@@ -71,7 +70,7 @@ impl ErrorPrediction {
         low
     }
 
-    /// Probability that one part is off by more than `t`, where the secret has `X = x`.
+    /// Probability that one part has an error above `t`, given `X = x` for the secret.
     fn tail(&self, t: f64, x: f64) -> f64 {
         let mut sum = 0.0;
         self.at(x, &mut |probability, deviation, bias| {

@@ -15,19 +15,19 @@ use crate::bootstrapping::transforms::dft::{Dft, Direction};
 use crate::polynomial::{Point, Roundings};
 
 impl BootstrapperPlan {
-    /// Predicts the errors that [`crate::bootstrapping::Bootstrapper::bootstrap`] adds to what its input decrypts
-    /// to: values with parts uniform in `[-1, 1]`. `None` if `slots_to_coeffs` comes last, which has another model.
+    /// Predicts the errors that [`crate::bootstrapping::Bootstrapper::bootstrap`] adds to the decrypted input, for
+    /// values with parts uniform in `[-1, 1]`. `None` if `slots_to_coeffs` comes last, which needs another model.
     ///
     /// # Errors
-    /// What [`KeySpec::validate`] says of keys of other parameters.
+    /// The errors of [`KeySpec::validate`], for keys of other parameters.
     pub fn prediction(&self, parameters: &CkksParameters) -> Result<Option<ErrorPrediction>, CircuitError> {
         if self.order == Order::ModRaiseFirst {
             return Ok(None);
         }
         let (rlwe, model) = (parameters.rlwe(), Model::new(self, parameters));
         let input = Model::new(self, self.input_ring(parameters)?);
-        // Of an iterated bootstrapping the last pass corrects what was scaled up by `1 / gain`, and so are its
-        // errors.
+        // The last pass of an iterated bootstrapping corrects an error that was scaled up by `1 / gain`; its own errors
+        // are scaled down by `gain`.
         let power = model.gain * model.gain;
         let recombine = model.recombine()?;
         let s2c = input.slots_to_coeffs()? * power;
@@ -72,23 +72,23 @@ impl BootstrapperPlan {
     }
 }
 
-/// The distribution of a bootstrap's errors where the messages are known, in units of the message: the integers that
-/// raising the modulus adds are not.
+/// The distribution of a bootstrap's errors for known messages, in units of the message. The integers that ModRaise
+/// adds stay unknown.
 ///
 /// A part of a value with integer `i` and message `m` has an error of mean `bias[i][m]` and variance
 /// `rest + (steps[i][m] + other) rounding / 2`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ErrorsOfMessages {
-    /// All but `eval_mod`.
+    /// The variance of all stages but `eval_mod`.
     pub rest: Variance,
-    /// A rounding at scale 1, of which a part has half.
+    /// The variance of a rounding at scale 1; a part has half of it.
     pub rounding: Variance,
     /// Probability of each integer.
     pub probabilities: Vec<f64>,
     /// For each integer and message, the squared error that the steps of `eval_mod` make of roundings of unit variance
     /// at scale 1.
     pub steps: Vec<Vec<f64>>,
-    /// The same of the other half of complex values, in the mean.
+    /// The same for the other half of complex values, as a mean.
     pub other: f64,
     /// For each integer and message, the error of the approximation.
     pub bias: Vec<Vec<f64>>,
@@ -128,11 +128,11 @@ struct Model<'p> {
     parameters: &'p CkksParameters,
     /// Expected squared norm of the secret.
     norm2: f64,
-    /// Coefficients that meet in a slot of the input and of `eval_mod`.
+    /// Coefficients that add up in a slot of the input and of `eval_mod`.
     outer: f64,
     working: f64,
-    /// What the last pass is scaled down by, and the scale that its `eval_mod` is asked for; 1 and the plan's for a
-    /// single one.
+    /// The factor that scales the last pass down, and the scale of its `eval_mod`; 1 and the plan's scale for a single
+    /// pass.
     gain: f64,
     scale: f64,
 }
@@ -154,18 +154,18 @@ impl<'p> Model<'p> {
         self.parameters.rlwe()
     }
 
-    /// The largest message of the last pass: of an iterated bootstrapping it is an error, far below its bound.
+    /// The largest message of the last pass. In an iterated bootstrapping it is an error, far below its bound.
     fn messages(&self) -> f64 {
         if self.plan.iterations.is_some() { 0.0 } else { 1.0 }
     }
 
-    /// `E |e|^2` of a rounding in a slot in which so many coefficients meet, at scale 1.
+    /// `E |e|^2` of a rounding in a slot of that many coefficients, at scale 1.
     fn rounding(&self, spread: f64) -> Variance {
         noise::division_parts(self.rlwe()) * spread
     }
 
-    /// `E |e|^2` of what the factors of a transform do, in integers at its output, but the last rounding; and what
-    /// they multiply values by, squared. `input` is `E |z|^2` of its input's integers.
+    /// `E |e|^2` of the factors of a transform, in integers at its output, without the last rounding; and the squared
+    /// factor by which they multiply values. `input` is `E |z|^2` of its input's integers.
     fn factors(
         &self,
         dft: &Dft,
@@ -181,14 +181,14 @@ impl<'p> Model<'p> {
             let layers = f64::from(dft.layers()[factor]);
             let sign = if direction == Direction::Forward { 1.0 } else { -1.0 };
             let norm = constant * constant * (sign * layers).exp2();
-            // What was made before, the rounding of the factor before included, and the switches of the baby steps.
+            // Earlier errors, including the rounding of the preceding factor, and the switches of the baby steps.
             let before = if position == 0 { 0.0 } else { error + rounding };
             let switched = self.baby_switch(step)? * self.outer;
             let rotated = step.bsgs.babies.iter().filter(|&&b| b != 0).count() as f64;
-            // The switch back from the ephemeral secret is of all terms.
+            // The switch back from the ephemeral secret affects all terms.
             let share = if step.raised.is_some() { 1.0 } else { rotated / step.bsgs.babies.len() as f64 };
             error = norm * (before + switched * share);
-            // 2p coefficients of each diagonal of period p are off by up to 1/2 at the scale of the prime.
+            // 2p coefficients of each diagonal of period p have a rounding error up to 1/2 at the scale of the prime.
             let period = f64::from(dft.layers()[..=factor].iter().sum::<u32>()).exp2();
             let q = self.rlwe().log2_prime(step.level).exp2();
             error += step.bsgs.diagonals as f64 * period / (6.0 * q * q) * input * gain;
@@ -197,8 +197,8 @@ impl<'p> Model<'p> {
         Ok((error, gain))
     }
 
-    /// Variance in coefficients of a baby step's switch, which stays in the raised basis; with the hops of its
-    /// tier, half of all in the mean.
+    /// Variance in coefficients of a baby step's switch, which stays in the raised basis; including the hops of its
+    /// tier, half of all on average.
     fn baby_switch(&self, factor: &FactorPlan) -> Result<f64, CircuitError> {
         let Some(key) = factor.keys.first() else { return Ok(0.0) };
         if factor.raised.is_some() {
@@ -208,8 +208,8 @@ impl<'p> Model<'p> {
         Ok((1.0 + hops) * self.switch(key)?)
     }
 
-    /// Variance in coefficients of a switch of what is below `q_0 / 2`: one digit. What comes from a subring has its
-    /// coefficients alone.
+    /// Variance in coefficients of a switch of a polynomial below `q_0 / 2`: one digit. A polynomial from a subring has
+    /// only its own coefficients.
     fn lowest_switch(&self, key: &KeySpec) -> f64 {
         let ratio = (self.rlwe().log2_prime(0) - key.special_bits(self.rlwe())).exp2();
         let n = key.element.source_ring().map_or(self.rlwe().n(), |log_n| 1 << log_n);
@@ -239,7 +239,7 @@ impl<'p> Model<'p> {
         Ok(Variance { plain: inner + last, secret: 0.0 })
     }
 
-    /// The message to the variable of `eval_mod`, in units of which errors of coefficients at scale `q_0` count.
+    /// The factor from the message to the variable of `eval_mod`, the unit of errors of coefficients at scale `q_0`.
     fn coefficient_unit(&self) -> f64 {
         let scale = self.plan.slots_to_coeffs.output_scale;
         1.0 / (scale * scale)
@@ -252,7 +252,7 @@ impl<'p> Model<'p> {
             return Ok(Variance { plain: variance * self.coefficient_unit(), secret: 0.0 });
         };
         let mut variance = self.lowest_switch(&keys.to_sparse) + (1.0 + keys.weight as f64) / 12.0;
-        // Where the first factor of `coeffs_to_slots` is one with the switch back, that is counted there.
+        // If the first factor of `coeffs_to_slots` is fused with the switch back, that switch is counted there.
         if self.plan.coeffs_to_slots.factors.first().is_none_or(|factor| factor.raised.is_none()) {
             variance += self.lowest_switch(&keys.to_dense) + (1.0 + self.norm2) / 12.0;
         }
@@ -266,20 +266,19 @@ impl<'p> Model<'p> {
         if let Some(last) = constants.last_mut() {
             *last /= 2.0;
         }
-        // E |z|^2 of what a slot holds: 2n coefficients of the root mean square of u, see `range`, times the
-        // trace's multiplicity.
+        // E |z|^2 of a slot: 2n coefficients of the root mean square of u, see `range`, times the trace's multiplicity.
         let weight = self.plan.mod_raise.weight(self.rlwe()) as f64;
         let multiplicity = (stage.trace.len() as f64).exp2();
         let held = stage.input_scale * multiplicity;
         let input = self.outer * (weight + 1.0) / 12.0 * held * held;
         let (error, _) = self.factors(&stage.dft, Direction::Inverse, &stage.factors, &constants, input)?;
-        // c + conj(c): twice the real part; in units of the message.
+        // c + conj(c), twice the real part, in units of the message.
         let unit = self.plan.ratio() / (stage.factor * stage.output_scale);
         let unit = unit * unit;
         let last = self.rounding(self.working);
         let mut out = Variance { plain: 2.0 * unit * (error + last.plain), secret: 2.0 * unit * last.secret };
-        // Of a full complex packing the conjugation's error cancels: e in one half, i e in the other, joined as a +
-        // i b.
+        // In a full complex packing the conjugation's error cancels: e in one half and i e in the other are joined as a
+        // + i b.
         if stage.ciphertexts() == 1 {
             let halves = if stage.values == Values::Complex { 1.0 } else { 0.5 };
             let switch = self.working * self.switch(&stage.conjugation)?;
@@ -302,7 +301,7 @@ impl<'p> Model<'p> {
         Ok(Variance { plain: unit * (rounding.plain + switch), secret: unit * rounding.secret })
     }
 
-    /// What becomes of every integer and message.
+    /// The case of every integer and message.
     fn cases(&self) -> Vec<Case> {
         let reduction = Reduction::new(self);
         let mut out = Vec::new();
@@ -321,12 +320,12 @@ impl<'p> Model<'p> {
     }
 }
 
-/// `eval_mod` of one value at a time.
+/// Evaluates `eval_mod` on one value at a time.
 struct Reduction<'p> {
     plan: &'p EvalModPlan,
     cosine: Roundings<'p>,
     arcsine: Option<Roundings<'p>>,
-    /// Of the cosine and of what each double angle makes.
+    /// The scales of the cosine and of the result of each double angle.
     scales: Vec<f64>,
     ratio: f64,
     gain: f64,
@@ -347,8 +346,8 @@ impl<'p> Reduction<'p> {
         Self { plan, cosine, arcsine, scales, ratio, gain: model.gain }
     }
 
-    /// Squared error of all steps for roundings of unit variance at scale 1, and the error of the approximation, where
-    /// the integer is this one and the message, in units of the largest, that.
+    /// Squared error of all steps for roundings of unit variance at scale 1, and the error of the approximation, for
+    /// this integer and this message in units of the largest message.
     fn at(&self, integer: i64, message: f64) -> (f64, f64) {
         let approximation = &self.plan.approximation;
         let linear = approximation.arcsine.coefficients().get(1).copied().unwrap_or(1.0);
@@ -369,8 +368,8 @@ impl<'p> Reduction<'p> {
     }
 }
 
-/// Gauss's five points and weights for a message uniform in `[-1, 1]`: exact for the square of a cubic error, that
-/// of a linear arcsine.
+/// Gauss's five points and weights for a message uniform in `[-1, 1]`: exact for the square of a cubic error, such as
+/// that of a linear arcsine.
 const MESSAGES: [(f64, f64); 5] = [
     (-0.906_179_845_938_664, 0.118_463_442_528_094_5),
     (-0.538_469_310_105_683_1, 0.239_314_335_249_683_2),
@@ -379,7 +378,8 @@ const MESSAGES: [(f64, f64); 5] = [
     (0.906_179_845_938_664, 0.118_463_442_528_094_5),
 ];
 
-/// Integers that occur in more than one coefficient of 2^12: errors are smaller for those that are left out.
+/// The probability of an integer that occurs in one of 2^12 coefficients. Rarer integers are left out; errors are
+/// smaller for them.
 const RARE: f64 = 1.0 / 4096.0;
 
 /// Integers of `[-k, k]` with their probabilities for a secret of the given weight.
@@ -397,7 +397,7 @@ fn integers(k: usize, weight: usize) -> Vec<(i64, f64)> {
     out
 }
 
-/// One case for each integer: for the half whose bias does not reach the part that is looked at.
+/// One case for each integer, for the half whose bias does not reach the part in question.
 fn merged(cases: &[Case]) -> Vec<Case> {
     cases
         .chunks(MESSAGES.len())

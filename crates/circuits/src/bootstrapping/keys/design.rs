@@ -1,9 +1,8 @@
 //! Digits and levels of the keys of a bootstrapping.
 //!
-//! A key is decided by what it switches, by the length of its digits and by its level (Joo, Ha, Oh and Paek,
-//! *Efficient Keyset Design for Neural Networks Using Homomorphic Encryption*, Sensors 25(14), 2025, section 5).
-//! The first is the business of the stages; this module decides the other two, for all keys of a plan in the same
-//! way.
+//! A key is determined by what it switches, by the length of its digits and by its level (Joo, Ha, Oh and Paek,
+//! *Efficient Keyset Design for Neural Networks Using Homomorphic Encryption*, Sensors 25(14), 2025, section 5). The
+//! stages fix the first; this module chooses the other two, by the same rule for all keys of a plan.
 
 use std::ops::Range;
 
@@ -14,60 +13,59 @@ use super::quiet::{is_loud, least};
 /// How the digits of keys are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DigitRule {
-    /// The same in all keys: digits of at most `alpha` primes over the first `alpha` special primes of the
-    /// parameters, whatever the level. A digit whose product would be above that of the special primes is closed
-    /// early.
+    /// The same for all keys: digits of at most `alpha` primes over the first `alpha` special primes of the parameters,
+    /// at any level. A digit whose product would exceed that of the special primes is closed early.
     Static {
         /// Primes per digit, and special primes.
         alpha: usize,
     },
-    /// For each key the digits and special primes that make the fewest transforms at the level where it is used.
+    /// For each key, the digits and special primes that need the fewest transforms at the level where it is used.
     Dynamic {
-        /// Whether ciphertext primes above that level, which ciphertexts there no longer have, may be special
-        /// primes beside those of the parameters. They make longer digits possible the lower the level is.
+        /// Whether ciphertext primes above the key's level, which ciphertexts there have dropped, may join the special
+        /// primes of the parameters. The lower the level, the longer the digits they allow.
         dropped_primes: bool,
     },
 }
 
 impl DigitRule {
-    /// As long as the special primes of the parameters allow at every level.
+    /// As long as the special primes of the parameters allow, at every level.
     pub fn maximum(parameters: &Parameters) -> Self {
         Self::Static { alpha: parameters.special_primes().len() }
     }
 }
 
-/// Which levels keys have.
+/// The levels of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyLevels {
-    /// Each the level at which it is used.
+    /// Each key at the level where it is used.
     Needed,
-    /// Each the highest one that its special primes and the security bound allow: what a library does that makes
-    /// keys before it knows what they are for.
+    /// Each key at the highest level that its special primes and the security bound allow, as in a library that makes
+    /// keys before it knows their use.
     Top,
 }
 
 /// Digits and levels of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyDesign {
-    /// How digits are chosen.
+    /// The choice of digits.
     pub digits: DigitRule,
-    /// Which levels keys have.
+    /// The choice of levels.
     pub levels: KeyLevels,
 }
 
 impl KeyDesign {
-    /// The seeded key that serves `element` at `level`.
+    /// The seeded key for `element` at `level`.
     ///
     /// # Errors
     /// [`RlweError::Count`] for a static alpha of 0 or of more special primes than there are;
-    /// [`RlweError::SpecialTooSmall`] if one prime of the ciphertexts is larger than the special primes together;
-    /// what else [`KeySpec::validate`] says if no key is legal.
+    /// [`RlweError::SpecialTooSmall`] if one ciphertext prime is larger than the product of the special primes; other
+    /// errors of [`KeySpec::validate`] if no key is legal.
     pub fn key(self, rlwe: &Parameters, element: KeyElement, level: usize) -> Result<KeySpec, RlweError> {
         self.cheapest(rlwe, element, level, |_, _| false)
     }
 
-    /// The same for a key that is to add less than the rounding of its division ([`is_loud`]), if there is one: with
-    /// most static digits there is none.
+    /// The same for a key that adds less noise than the rounding of its division ([`is_loud`]), if there is one. Most
+    /// static digits have none.
     ///
     /// # Errors
     /// As [`Self::key`].
@@ -80,7 +78,7 @@ impl KeyDesign {
         self.cheapest(rlwe, element, level, |spec, digits| is_loud(rlwe, spec, digits))
     }
 
-    /// Of the legal keys one that is not loud, if there is any, and of these the one of fewest transforms.
+    /// Prefers legal keys that are not loud, and among them the one with the fewest transforms.
     fn cheapest(
         self,
         rlwe: &Parameters,
@@ -112,7 +110,7 @@ impl KeyDesign {
         spec.validate(rlwe).map(|_| spec)
     }
 
-    /// Alphas with special primes: more special primes allow longer digits, fewer are fewer targets.
+    /// Alphas with special primes: more special primes allow longer digits, fewer special primes are fewer targets.
     fn candidates(self, rlwe: &Parameters, level: usize) -> Result<Vec<(usize, Vec<usize>)>, RlweError> {
         let own = rlwe.special_primes().len();
         let dropped_primes = match self.digits {
@@ -120,7 +118,7 @@ impl KeyDesign {
                 return Ok(vec![(alpha, first(rlwe, alpha))]);
             }
             DigitRule::Static { alpha } => {
-                let what = "alpha, for which there must be as many special primes,";
+                let what = "alpha, at most the number of special primes,";
                 return Err(RlweError::Count { what, count: alpha, min: 1, max: own });
             }
             DigitRule::Dynamic { dropped_primes } => dropped_primes,
@@ -130,7 +128,7 @@ impl KeyDesign {
             dropped.clear();
         }
         if self.levels == KeyLevels::Top {
-            // A key is below its special primes: the highest leave it the most levels.
+            // A key is below its special primes: the highest special primes leave it the most levels.
             dropped.reverse();
         }
         let mut out = Vec::new();

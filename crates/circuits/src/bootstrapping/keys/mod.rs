@@ -1,4 +1,4 @@
-//! Keys of every stage: their digits and levels, and where a streamed stage takes them from.
+//! Keys of every stage: their digits and levels, and the source of a streamed stage's keys.
 
 mod design;
 mod quiet;

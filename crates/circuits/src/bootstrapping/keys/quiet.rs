@@ -1,4 +1,4 @@
-//! Keys that add less than the rounding of their division.
+//! Keys that add less noise than the rounding of their division.
 
 use std::ops::Range;
 
@@ -7,18 +7,18 @@ use keywright_rlwe::{KeyElement, KeySpec, Parameters, RlweError};
 /// Bits by which the digits of a quiet key are smaller than its special modulus.
 const MARGIN_BITS: f64 = 5.0;
 
-/// Whether a key with these digits is not quiet: whether one of them is above `2^-5` of the special modulus.
+/// Whether a key with these digits is loud: whether a digit exceeds `2^-5` of the special modulus.
 ///
-/// Below it the variance of a switch is `N sigma^2 d 2^-10 / 12` for `d` digits. That is less than the variance of the
-/// rounding, `N / 18` under a ternary secret, for up to 67 of them. A digit as large as the special modulus adds four
-/// times the rounding's deviation, which matters where no rescaling follows.
+/// Below it the variance of a switch is `N sigma^2 d 2^-10 / 12` for `d` digits. For up to 67 digits that is less than
+/// the variance of the rounding, `N / 18` under a ternary secret. A digit as large as the special modulus adds four
+/// times the rounding's deviation, which matters if no rescaling follows.
 pub(super) fn is_loud(rlwe: &Parameters, spec: &KeySpec, digits: &[Range<usize>]) -> bool {
     let bits = |digit: &Range<usize>| digit.clone().map(|i| rlwe.log2_prime(i)).sum::<f64>();
     let largest = digits.iter().map(bits).fold(0.0, f64::max);
     largest + MARGIN_BITS > spec.special_bits(rlwe)
 }
 
-/// Of the legal specs the one of least cost, the first of several.
+/// The cheapest of the legal specs, the first of equals.
 pub(super) fn least<T: Ord>(
     rlwe: &Parameters,
     specs: impl Iterator<Item = KeySpec>,
@@ -28,11 +28,11 @@ pub(super) fn least<T: Ord>(
     legal.min_by(|(a, _), (b, _)| a.cmp(b)).map(|(_, spec)| spec)
 }
 
-/// The quiet seeded key at `level` of the fewest transforms, of all alphas and numbers of special primes, dropped
-/// ciphertext primes among them. One that is loud if there is no other.
+/// The quiet seeded key at `level` with the fewest transforms, over all alphas and numbers of special primes, including
+/// dropped ciphertext primes. Returns a loud key if no quiet one exists.
 ///
 /// # Errors
-/// What [`KeySpec::validate`] says if no key is legal.
+/// The errors of [`KeySpec::validate`] if no key is legal.
 pub(crate) fn quiet_key(rlwe: &Parameters, element: KeyElement, level: usize) -> Result<KeySpec, RlweError> {
     rlwe.require_level(level)?;
     let primes: Vec<usize> = rlwe.special_primes().chain(level + 1..=rlwe.max_level()).collect();

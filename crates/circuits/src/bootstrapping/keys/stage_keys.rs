@@ -5,16 +5,15 @@ use keywright_rlwe::{EvaluationKeys, KeySpec};
 use crate::CircuitError;
 use crate::bootstrapping::stage::Stage;
 
-/// The keys of a streamed stage, one step after the other: from a file, a network, a generator.
+/// The source of a streamed stage's keys, one step after the other: a file, a network or a generator.
 ///
-/// The stage asks once for each of its steps, in their order, which
-/// [`crate::bootstrapping::CoeffsToSlotsPlan::steps`] lists beforehand.
+/// The stage asks once for each of its steps, in the order that [`crate::bootstrapping::CoeffsToSlotsPlan::steps`]
+/// lists.
 pub trait StageKeys {
-    /// A set that holds at least these keys, the keys of one step of `stage`. Those of earlier steps are no longer
-    /// in use.
+    /// A set that holds at least these keys, those of one step of `stage`. Keys of earlier steps are no longer in use.
     ///
     /// # Errors
-    /// Why there are none; the stage ends with it.
+    /// Why the keys are unavailable; the stage ends with this error.
     fn supply(&mut self, stage: Stage, keys: &[KeySpec]) -> Result<&EvaluationKeys, CircuitError>;
 }
 

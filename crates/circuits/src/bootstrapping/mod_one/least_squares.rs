@@ -3,8 +3,8 @@
 /// The `x` that minimises `|A x - b|^2 + |ridge x|^2`, for `A` given by rows of equal length, at least as many as
 /// unknowns.
 ///
-/// The ridge decides directions that the rows leave open: it costs an error of about `ridge |x|`, and without it
-/// such directions come out as large as rounding allows.
+/// The ridge fixes directions that the rows leave open. It costs an error of about `ridge |x|`; without it such
+/// directions grow as large as rounding allows.
 pub(crate) fn solve(rows: &[Vec<f64>], b: &[f64], ridge: f64) -> Vec<f64> {
     let n = rows.first().map_or(0, Vec::len);
     let m = rows.len() + n;

@@ -1,5 +1,5 @@
-//! Reduction modulo 1, of which `eval_mod` evaluates an approximation: the range of the integers, and the polynomials
-//! for it.
+//! The approximation of the reduction modulo 1 that `eval_mod` evaluates: the range of the integers, and the
+//! polynomials.
 
 mod least_squares;
 pub mod range;

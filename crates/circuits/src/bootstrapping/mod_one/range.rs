@@ -1,4 +1,4 @@
-//! How large the multiples of `q_0` become when the modulus is raised.
+//! The size of the multiples of `q_0` that ModRaise adds.
 //!
 //! A ciphertext modulo `q_0`, read as integers `|c_0|, |c_1| <= q_0 / 2`, decrypts to `c_0 + c_1 s = m + q_0 I`.
 //! With `u = c_1 s / q_0` and `m / q_0 = mu`, the equation `c_0 / q_0 = mu + I - u` and `|c_0| <= q_0 / 2` give
@@ -7,21 +7,20 @@
 //! |I| > K   =>   |u| >= K + 1/2 - |mu|.
 //! ```
 //!
-//! `c_1` is computationally indistinguishable from uniform and independent of `s`, so each coefficient of `u` is a
-//! sum of `h` independent uniform variables on `[-1/2, 1/2]`, `h` the Hamming weight of `s`: an Irwin-Hall
-//! variable. Bossuat, Troncoso-Pastoriza and Hubaux (ePrint 2022/024, equation 1) bound `I + mu` by a sum of
-//! `h + 1` variables, the rounding of `c_0` as one more; conditioned on the message, which is small, that variable
-//! is determined, and the tail is the one above.
+//! `c_1` is computationally indistinguishable from uniform and independent of `s`. Each coefficient of `u` is therefore
+//! a sum of `h` independent uniform variables on `[-1/2, 1/2]`, with `h` the Hamming weight of `s`: an Irwin-Hall
+//! variable. Bossuat, Troncoso-Pastoriza and Hubaux (ePrint 2022/024, equation 1) bound `I + mu` by a sum of `h + 1`
+//! variables, one of them for the rounding of `c_0`. Given the message, which is small, that variable is determined,
+//! and the tail is the one above.
 //!
-//! `P(S_h <= x)` for the sum `S_h` of `h` uniform variables on `[0, 1]` is `sum_j B_(h+1)(x - j)`, `B_m` the
-//! density of `S_m`: a cardinal B-spline, from `B_1 = 1` on `[0, 1)` and
+//! `P(S_h <= x)` for the sum `S_h` of `h` uniform variables on `[0, 1]` is `sum_j B_(h+1)(x - j)`. Here `B_m` is the
+//! density of `S_m`, a cardinal B-spline, computed from `B_1 = 1` on `[0, 1)` and
 //!
 //! ```text
 //! (m - 1) B_m(x) = x B_(m-1)(x) + (m - x) B_(m-1)(x - 1),
 //! ```
 //!
-//! a sum of terms that are not negative, so that a tail of any size comes out with a relative error of some
-//! `h 2^-52`.
+//! a sum of nonnegative terms. Tails of any size therefore have a relative error of about `h 2^-52`.
 //!
 //! For messages up to 1/64:
 //!
@@ -34,8 +33,8 @@
 
 use crate::CircuitError;
 
-/// `log2` of the probability that one coefficient has `|I| > k`, for a secret of Hamming weight `weight` and
-/// messages with `|mu| <= message`, in units of `q_0`. Minus infinity if it cannot happen.
+/// `log2` of the probability that one coefficient has `|I| > k`, for a secret of Hamming weight `weight` and messages
+/// with `|mu| <= message`, in units of `q_0`. Minus infinity if that is impossible.
 pub fn log2_tail(weight: usize, k: usize, message: f64) -> f64 {
     let x = weight as f64 / 2.0 - (k as f64 + 0.5 - message);
     if x <= 0.0 {
@@ -55,13 +54,12 @@ pub fn log2_tail(weight: usize, k: usize, message: f64) -> f64 {
     1.0 + densities.iter().sum::<f64>().log2()
 }
 
-/// The smallest `K` such that all `2^log_coefficients` coefficients of one bootstrap have `|I| <= K`, except with
+/// The smallest `K` that bounds `|I|` in all `2^log_coefficients` coefficients of one bootstrap, except with
 /// probability below `2^log2_failure`, for messages with `|mu| <= message`, in units of `q_0`.
 ///
 /// # Errors
-/// [`CircuitError::FailureProbability`] unless `log2_failure` is below 0; [`CircuitError::Count`] for a weight of 0
-/// or above [`MAX_WEIGHT`]; dense secrets make `I` so large that they are switched to an ephemeral sparse one
-/// first.
+/// [`CircuitError::FailureProbability`] unless `log2_failure` is below 0; [`CircuitError::Count`] for a weight of 0 or
+/// above [`MAX_WEIGHT`]. Dense secrets make `I` too large: switch to an ephemeral sparse secret first.
 pub fn integer_part_bound(
     weight: usize,
     log_coefficients: u32,
@@ -79,7 +77,7 @@ pub fn integer_part_bound(
     Ok((0..weight).take_while(fails).count())
 }
 
-/// Largest weight that [`integer_part_bound`] takes.
+/// Largest weight that [`integer_part_bound`] accepts.
 pub const MAX_WEIGHT: usize = 4096;
 
 #[cfg(test)]
@@ -88,12 +86,12 @@ mod tests {
 
     #[test]
     fn tails_of_few_variables_are_exact() {
-        // One variable never reaches 1/2 with k = 0 and no message; with one of 1/4 it does half of the time.
+        // One variable never reaches 1/2 with k = 0 and no message; with a message of 1/4 it does half of the time.
         assert_eq!(log2_tail(1, 0, 0.0), f64::NEG_INFINITY);
         assert!((log2_tail(1, 0, 0.25) + 1.0).abs() < 1e-14);
         // Two: P(|u| > 3/4) = (1/4)^2.
         assert!((log2_tail(2, 0, -0.25) + 4.0).abs() < 1e-14);
-        // The Irwin-Hall formula where it has one term: 2 x^h / h!, x = 1/2.
+        // The Irwin-Hall formula at a point where it has one term: 2 x^h / h!, x = 1/2.
         let factorial: f64 = (1..=32).map(f64::from).map(f64::log2).sum();
         assert!((log2_tail(32, 15, 0.0) - (1.0 - 32.0 - factorial)).abs() < 1e-9);
         assert_eq!(log2_tail(32, 16, 0.25), f64::NEG_INFINITY);

@@ -6,29 +6,27 @@
 //! mu = A(sin(2 pi x)),      A(s) = arcsin(s) / (2 pi) = (s + s^3/6 + 3 s^5/40 + ...) / (2 pi).
 //! ```
 //!
-//! The sine is a cosine, `sin(2 pi x) = cos(2 pi (x - 1/4))`, and that one `r` double angles away from a slower
-//! one:
+//! The sine is a cosine, `sin(2 pi x) = cos(2 pi (x - 1/4))`, and `r` double angles compute it from a slower cosine:
 //!
 //! ```text
 //! c_0 = cos(2 pi (x - 1/4) / 2^r),     c_(i+1) = 2 c_i^2 - 1,     c_r = sin(2 pi x).
 //! ```
 //!
-//! * `c_0` is a polynomial in `y = (x - 1/4) / W`, `W = K + eps + 1/4`, in the Chebyshev basis of `[-1, 1]`. It is
-//!   fitted by least squares at Chebyshev points of the neighbourhoods of the `2 K + 1` integers alone: what it
-//!   does between them does not matter (Han and Ki, CT-RSA 2020, who interpolate there). A polynomial of even
-//!   degree has even terms only, like the cosine itself, and needs about `2 pi W / 2^r` of them before it gains
-//!   bits with every degree; one of odd degree has all terms, costs more products, and gains bits sooner, because
-//!   symmetry would force values on it in neighbourhoods of half integers that nobody asks for.
-//! * `A` is approximated on `[-sin 2 pi eps, sin 2 pi eps]` by an odd polynomial, interpolated at Chebyshev nodes:
-//!   its degree is 1 (a constant, free), 3, 5 or 7. At degree 1 the error is `pi^2 eps^2 / 6` of the message, at
-//!   most.
+//! * `c_0` is a polynomial in `y = (x - 1/4) / W`, `W = K + eps + 1/4`, in the Chebyshev basis of `[-1, 1]`. A
+//!   least-squares fit at Chebyshev points in the neighbourhoods of the `2 K + 1` integers determines it; its values
+//!   between them do not matter (Han and Ki, CT-RSA 2020, interpolate there). A polynomial of even degree has only even
+//!   terms, like the cosine itself; it needs about `2 pi W / 2^r` of them before every further degree gains bits. A
+//!   polynomial of odd degree has all terms and costs more products. It gains bits sooner, because symmetry forces no
+//!   values on it near half integers.
+//! * `A` is approximated on `[-sin 2 pi eps, sin 2 pi eps]` by an odd polynomial of degree 1 (a constant, free), 3, 5
+//!   or 7, interpolated at Chebyshev nodes. At degree 1 the error is at most `pi^2 eps^2 / 6` of the message.
 //!
-//! The error of a choice is not assumed: [`SineApproximation::new`] runs the whole composition in `f64` on a grid
-//! in every neighbourhood of an integer. [`SineApproximation::pareto`] lists, of all that are precise enough, for
-//! each number of levels the one of fewest relinearizations. `f64` costs up to `2^-46` of `q_0`, which bounds what
-//! can be asked for.
+//! The error of a choice is measured: [`SineApproximation::new`] runs the whole composition in `f64` on a grid in every
+//! neighbourhood of an integer. For each number of levels, [`SineApproximation::pareto`] lists the sufficiently precise
+//! approximation with the fewest relinearizations. `f64` costs up to `2^-46` of `q_0`, which bounds the available
+//! precision.
 //!
-//! What it finds, with the degrees of the cosine, `r`, and the degree of the arcsine:
+//! Its results, with the degree of the cosine, `r`, and the degree of the arcsine:
 //!
 //! | `K` | `1 / eps` | bits | levels | relinearizations | choice |
 //! |---|---|---|---|---|---|
@@ -63,7 +61,8 @@ pub struct SineApproximation {
     pub k: usize,
     /// Largest absolute value of the message, in units of `q_0`.
     pub message: f64,
-    /// `c_0` in the Chebyshev basis of `[-1, 1]`, as a function of `y = (x - 1/4) / W`; even, if its degree is.
+    /// `c_0` in the Chebyshev basis of `[-1, 1]`, as a function of `y = (x - 1/4) / W`. Only even terms if the degree
+    /// is even.
     pub cosine: Polynomial,
     /// Number `r` of double angles.
     pub double_angles: u32,
@@ -73,7 +72,7 @@ pub struct SineApproximation {
     pub error: f64,
 }
 
-/// Messages up to which the sine rises, in units of `q_0`: above, it takes them for smaller ones.
+/// Largest message on which the sine rises, in units of `q_0`: larger messages look like smaller ones.
 const FOLDED: f64 = 0.25;
 
 /// Points of the grid on each half of the neighbourhood of an integer, at which errors are evaluated.
@@ -82,14 +81,14 @@ const GRID: i32 = 16;
 /// Chebyshev points in each neighbourhood at which the cosine is fitted.
 const FIT_POINTS: usize = 9;
 
-/// What least squares spends on small coefficients: far below the errors that it reaches.
+/// The weight of small coefficients in the least-squares fit, far below the errors that it reaches.
 const RIDGE: f64 = 1e-13;
 
 /// Degrees of the arcsine that [`SineApproximation::pareto`] considers.
 const ARCSINE_DEGREES: [usize; 4] = [1, 3, 5, 7];
 
-/// Largest sum of the absolute values of a cosine's coefficients that it considers: an interpolated one has about
-/// 6, and what is larger multiplies the errors of evaluation.
+/// The largest sum of absolute values of a cosine's coefficients that it considers. An interpolated cosine has about 6;
+/// larger sums amplify the errors of evaluation.
 const MAX_COEFFICIENTS: f64 = 16.0;
 
 /// Most double angles that it considers.
@@ -102,8 +101,9 @@ impl SineApproximation {
     /// The approximation with a cosine of the given degree, `double_angles` and an arcsine of the given odd degree.
     ///
     /// # Errors
-    /// [`CircuitError::Count`] for a degree of 0 or above 127, or of the arcsine's even or above 7, more than 127
-    /// double angles, a `k` above [`MAX_WEIGHT`]; [`CircuitError::Interval`] unless `0 < message < 1/4`.
+    /// [`CircuitError::Count`] for a cosine's degree of 0 or above 127, an arcsine's degree that is even or above 7,
+    /// more than 127 double angles, or a `k` above [`MAX_WEIGHT`]; [`CircuitError::Interval`] unless
+    /// `0 < message < 1/4`.
     pub fn new(
         k: usize,
         message: f64,
@@ -143,14 +143,15 @@ impl SineApproximation {
         Ok(out)
     }
 
-    /// Of the approximations whose error is at most `2^-bits` of the message, for each number of levels the one of
-    /// fewest relinearizations, if more levels save any: levels ascending, relinearizations descending.
+    /// For each number of levels, the approximation with an error of at most `2^-bits` of the message and the fewest
+    /// relinearizations, if more levels save any. Levels ascend, relinearizations descend.
     ///
     /// # Errors
-    /// [`CircuitError::Precision`] if there is none; [`CircuitError::Interval`] unless `0 < message < 1/4`.
+    /// [`CircuitError::Precision`] if no approximation is that precise; [`CircuitError::Interval`] unless
+    /// `0 < message < 1/4`.
     pub fn pareto(k: usize, message: f64, bits: f64) -> Result<Vec<Self>, CircuitError> {
         let wanted = message * (-bits).exp2();
-        // The first degree that leaves half of the error to the cosine; a higher one only costs more.
+        // The first degree that leaves half of the error to the cosine; higher ones only cost more.
         let mut last = None;
         for degree in ARCSINE_DEGREES {
             let arcsine = arcsine(message, degree)?;
@@ -172,7 +173,8 @@ impl SineApproximation {
             |candidate: &Self| candidate.error <= wanted && candidate.coefficients() <= MAX_COEFFICIENTS;
         for double_angles in 0..=MAX_DOUBLE_ANGLES {
             for parity in [0, 1] {
-                // Errors and coefficients fall with the degree: the lowest by bisection over degrees of one parity.
+                // Errors and coefficients decrease with the degree: bisection over degrees of one parity finds the
+                // lowest.
                 let make =
                     |half: usize| Self::with_arcsine(k, message, 2 * half + parity, double_angles, &arcsine);
                 let (mut low, mut high) = (0, (MAX_DEGREE - parity) / 2);
@@ -212,7 +214,7 @@ impl SineApproximation {
         half_width(self.k, self.message)
     }
 
-    /// Whether an arcsine is evaluated, rather than a constant factor applied.
+    /// Whether the plan evaluates an arcsine, rather than applying a constant factor.
     pub fn has_arcsine(&self) -> bool {
         self.arcsine.degree() > 1
     }
@@ -230,15 +232,15 @@ impl SineApproximation {
         count(&self.cosine) + self.double_angles as usize + arcsine
     }
 
-    /// The value at `x`, in units of `q_0`: what the circuit computes without noise.
+    /// The value at `x`, in units of `q_0`: the circuit's result without noise.
     pub fn value(&self, x: f64) -> f64 {
         let cosine = self.cosine.value((x - 0.25) / self.half_width());
         let sine = (0..self.double_angles).fold(cosine, |c, _| 2.0 * c * c - 1.0);
         self.arcsine.value(sine)
     }
 
-    /// Values of `y` all over the neighbourhoods of integers, at which errors are followed, for messages up to
-    /// `message`; beyond [`FOLDED`] those up to there.
+    /// Values of `y` throughout the neighbourhoods of integers at which errors are propagated, for messages up to
+    /// `message`, capped at [`FOLDED`].
     pub(crate) fn inputs(&self, message: f64) -> impl Iterator<Item = f64> + '_ {
         let message = message.clamp(self.message, FOLDED.max(self.message));
         let messages = move || (-2..=2).map(move |part| message * f64::from(part) / 2.0);
@@ -247,9 +249,9 @@ impl SineApproximation {
             .map(|shifted| shifted / self.half_width())
     }
 
-    /// A bound on the error for messages up to `message`, which may be above [`Self::message`], in units of `q_0`. Up
-    /// to `FOLDED` it is measured; beyond, where the sine takes messages for others, it is what the circuit can give at
-    /// all, and the message.
+    /// A bound on the error for messages up to `message`, which may exceed [`Self::message`], in units of `q_0`. Up to
+    /// `FOLDED` the error is measured. Beyond, where the sine confuses messages, the bound is the circuit's largest
+    /// output plus the message.
     pub fn error_up_to(&self, message: f64) -> f64 {
         if message <= self.message {
             return self.error;
@@ -257,7 +259,7 @@ impl SineApproximation {
         if message <= FOLDED {
             return self.error.max(self.measure(message, 4 * GRID));
         }
-        // |T_k| <= T_k(|y|), |y| > 1, in the Chebyshev basis; sums of absolute values from there.
+        // |T_k| <= T_k(|y|) for |y| > 1 in the Chebyshev basis; sums of absolute values from there.
         let y = ((self.k as f64 + message + 0.25) / self.half_width()).max(1.0);
         let powers = self.cosine.coefficients().iter().enumerate();
         let cosine: f64 = powers.map(|(k, c)| c.abs() * (k as f64 * y.acosh()).cosh().min(f64::MAX)).sum();
@@ -282,7 +284,7 @@ impl SineApproximation {
         (self.message / self.error).log2()
     }
 
-    /// The largest error of messages up to `largest_message` on a grid of so many points for each sign.
+    /// The largest error of messages up to `largest_message` on a grid of that many points for each sign.
     fn measure(&self, largest_message: f64, grid: i32) -> f64 {
         let mut largest = 0.0f64;
         for integer in -(self.k as i64)..=self.k as i64 {
@@ -329,7 +331,7 @@ fn arcsine_error(message: f64, arcsine: &Polynomial) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// [`arcsine_error`] of the best one.
+/// The [`arcsine_error`] of the best degree.
 fn last_error(message: f64) -> Result<f64, CircuitError> {
     Ok(arcsine_error(message, &arcsine(message, ARCSINE_DEGREES[ARCSINE_DEGREES.len() - 1])?))
 }
@@ -343,8 +345,7 @@ fn arcsine(message: f64, degree: usize) -> Result<Polynomial, CircuitError> {
         return Err(CircuitError::Count { what: "degree of an arcsine, odd", count: degree, min: 1, max: 7 });
     }
     let end = (2.0 * PI * message).sin();
-    // Of an odd function the coefficient of the even degree above is zero: with one node more the error begins with
-    // T_(degree + 2).
+    // The even coefficient above an odd degree is zero: with one node more the error begins with T_(degree + 2).
     let found = chebyshev_interpolate(|s| s.asin() / (2.0 * PI), -end, end, degree + 1)?.polynomial;
     // T_(k+1) = 2 y T_k - T_(k-1), in powers of y.
     let (mut before, mut current) = (vec![1.0], vec![0.0, 1.0]);
@@ -403,7 +404,7 @@ mod tests {
         assert!(even.error < whole / 3.0, "{:e} {whole:e}", even.error);
         assert!(odd.error < even.error / 64.0, "{:e} {:e}", odd.error, even.error);
         assert!(even.cosine.coefficients().iter().skip(1).step_by(2).all(|&c| c == 0.0));
-        // Errors of evaluation are multiplied by coefficients: they stay small.
+        // Coefficients amplify errors of evaluation, so they must stay small.
         for found in [even, odd] {
             assert!(found.cosine.coefficients().iter().map(|c| c.abs()).sum::<f64>() < 8.0);
         }

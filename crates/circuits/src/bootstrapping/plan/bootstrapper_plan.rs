@@ -21,7 +21,7 @@ pub(super) fn input_ring(
     Ok(log_n.map_or(Ok(parameters), |log_n| parameters.ring_of_degree(log_n))?)
 }
 
-/// What a bootstrapping does, stage by stage, before any key is made or diagonal encoded. Plain data.
+/// The work of a bootstrapping, stage by stage, before any key is made or diagonal encoded. Plain data.
 ///
 /// Levels, from the top, of [`Order::SlotsToCoeffsFirst`]:
 ///
@@ -34,33 +34,33 @@ pub(super) fn input_ring(
 /// slots_to_coeffs      input level = its number of factors -> 0
 /// ```
 ///
-/// With [`Order::ModRaiseFirst`] the input level is 0, and `slots_to_coeffs` goes on from where `recombine` ends to
-/// the output level. [`Iterations`] take no levels: the passes are alike.
+/// With [`Order::ModRaiseFirst`] the input level is 0, and `slots_to_coeffs` runs from the end of `recombine` down to
+/// the output level. [`Iterations`] consume no levels: the passes are alike.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BootstrapperPlan {
-    /// In which order the stages run.
+    /// The order of the stages.
     pub order: Order,
-    /// Passes that correct what the first one leaves.
+    /// Passes that correct the error of the first one.
     pub iterations: Option<Iterations>,
-    /// Digits and levels of the keys, if they are not chosen for the least work.
+    /// Digits and levels of the keys; `None` if chosen for the least work.
     pub keys: Option<KeyDesign>,
     /// Slots to coefficients.
     pub slots_to_coeffs: SlotsToCoeffsPlan,
-    /// Level 0 to the highest level used.
+    /// From level 0 to the highest level used.
     pub mod_raise: ModRaisePlan,
     /// Coefficients to slots.
     pub coeffs_to_slots: CoeffsToSlotsPlan,
     /// Reduction modulo `q_0`.
     pub eval_mod: EvalModPlan,
-    /// Its relinearization key.
+    /// The relinearization key of the reduction.
     pub relinearization: KeySpec,
-    /// Real and imaginary parts side by side to complex values: the diagonals 0 and `n` of `2n` slots.
+    /// Joins real and imaginary parts, side by side, to complex values: the diagonals 0 and `n` of `2n` slots.
     pub recombine: Option<FactorPlan>,
     /// Scale of the result, and of the input of `slots_to_coeffs`: that of the parameters.
     pub scale: f64,
-    /// Scale of the coefficients of which the modulus is raised: `q_0` divided by the message ratio.
+    /// Scale of the coefficients that ModRaise takes: `q_0` divided by the message ratio.
     pub coefficients_scale: f64,
-    /// `log2` of the degree of the subring that inputs are of, and in which `slots_to_coeffs` is done.
+    /// `log2` of the degree of the inputs' subring, in which `slots_to_coeffs` runs.
     pub input_log_n: Option<u32>,
 }
 
@@ -68,12 +68,12 @@ impl BootstrapperPlan {
     /// The parameters of inputs: those of the ring that the plan is for, or of a subring.
     ///
     /// # Errors
-    /// [`keywright_rlwe::RlweError::NoRing`], for a plan that was made for other parameters.
+    /// [`keywright_rlwe::RlweError::NoRing`] for a plan that was made for other parameters.
     pub fn input_ring<'p>(&self, parameters: &'p CkksParameters) -> Result<&'p CkksParameters, CircuitError> {
         input_ring(parameters, self.input_log_n)
     }
 
-    /// Level at which [`crate::bootstrapping::Bootstrapper::bootstrap`] takes ciphertexts; those above are taken at
+    /// Level at which [`crate::bootstrapping::Bootstrapper::bootstrap`] uses ciphertexts; those above are lowered to
     /// it.
     pub fn input_level(&self) -> usize {
         match self.order {
@@ -90,8 +90,8 @@ impl BootstrapperPlan {
         }
     }
 
-    /// Level of the result of [`crate::bootstrapping::Bootstrapper::bootstrap_coefficients`]: where `eval_mod` and
-    /// `recombine` leave it.
+    /// Level of the result of [`crate::bootstrapping::Bootstrapper::bootstrap_coefficients`], after `eval_mod` and
+    /// `recombine`.
     pub fn slots_level(&self) -> usize {
         let reduced = self.coeffs_to_slots.output_level() - self.eval_mod.depth();
         reduced - usize::from(self.recombine.is_some())
@@ -112,7 +112,7 @@ impl BootstrapperPlan {
         out
     }
 
-    /// Levels that can be computed on between two bootstraps.
+    /// Levels for computation between two bootstraps.
     pub fn levels_left(&self) -> usize {
         self.output_level() - self.input_level()
     }
@@ -129,7 +129,7 @@ impl BootstrapperPlan {
             let second = to_slots.factors.iter().zip(to_slots.dft.order(Direction::Inverse));
             let first = first.map(|(factor, index)| bytes(factor, to_coeffs.dft.period(index), storage));
             let second = second.map(|(factor, index)| {
-                // Side by side with its product with -i, a factor has no shorter period.
+                // In parallel with its product with -i, a factor has no shorter period.
                 let doubled = factor.log_slots > to_slots.dft.log_slots();
                 let period = if doubled { 1 << factor.log_slots } else { to_slots.dft.period(index) };
                 bytes(factor, period, storage)
@@ -143,7 +143,7 @@ impl BootstrapperPlan {
             })
     }
 
-    /// `q_0` to the scale of the coefficients.
+    /// The ratio of `q_0` to the scale of the coefficients.
     pub fn ratio(&self) -> f64 {
         self.coeffs_to_slots.input_scale / self.coefficients_scale
     }

@@ -1,4 +1,4 @@
-//! From what is wanted to a plan: levels from the top down, stage by stage.
+//! Builds a plan from a literal: levels from the top down, stage by stage.
 
 use std::f64::consts::SQRT_2;
 
@@ -18,17 +18,17 @@ use crate::bootstrapping::stages::mod_raise::ModRaisePlan;
 use crate::bootstrapping::stages::slots_to_coeffs::SlotsToCoeffsPlan;
 use crate::bootstrapping::transforms::{Dft, FactorPlan, KeyBudget};
 
-/// All factors share the budget: they are planned for speed first, and chosen anew at the end.
+/// All factors share the budget. They are planned for speed first, and chosen anew at the end.
 const SPEED: KeyBudget = KeyBudget::Fastest;
 
 impl BootstrapperPlan {
     /// Plans a bootstrapping.
     ///
     /// # Errors
-    /// [`CircuitError::Stage`] naming the stage that cannot be: keys that are not secure or whose special primes
-    /// are too small, a message ratio and precision that no approximation has, too many slots.
-    /// [`CircuitError::BootstrapLevels`] if the parameters have too few levels, or the result would be too low to
-    /// be bootstrapped again. [`CircuitError::Count`] for iterations that one pass is not precise enough for.
+    /// [`CircuitError::Stage`] with the stage that is impossible: keys that are not secure or whose special primes are
+    /// too small, a message ratio and precision that no approximation has, too many slots.
+    /// [`CircuitError::BootstrapLevels`] if the parameters have too few levels, or the result would be too low to be
+    /// bootstrapped again. [`CircuitError::Count`] for iterations for which one pass is not precise enough.
     /// [`CircuitError::KeyBudget`].
     pub fn new(parameters: &CkksParameters, literal: &BootstrapperLiteral) -> Result<Self, CircuitError> {
         literal.require(parameters)?;
@@ -71,7 +71,7 @@ impl BootstrapperPlan {
     }
 }
 
-/// What the stages of a plan are made from.
+/// The inputs to the stages of a plan.
 struct Construction<'p> {
     parameters: &'p CkksParameters,
     /// The ring of inputs.
@@ -79,20 +79,20 @@ struct Construction<'p> {
     literal: &'p BootstrapperLiteral,
     /// `q_0` divided by the message ratio.
     coefficients_scale: f64,
-    /// What `coeffs_to_slots` separates: real values in slots are complex ones in coefficients.
+    /// The values that `coeffs_to_slots` separates: real values in slots are complex ones in coefficients.
     values: Values,
 }
 
 /// Levels after `mod_raise`.
 struct Levels {
-    /// That of the raised modulus, which `coeffs_to_slots` begins at.
+    /// The level of the raised modulus, where `coeffs_to_slots` begins.
     top: usize,
-    /// That of the input of `eval_mod`.
+    /// The level of the input of `eval_mod`.
     eval_mod: usize,
-    /// That of its output, the input of `recombine` if there is that.
+    /// The level of its output, the input of `recombine` if there is one.
     reduced: usize,
-    /// That at which the values are in slots again: the result's, or the input's of `slots_to_coeffs` if that comes
-    /// last.
+    /// The level at which the values are in slots again: the result's, or that of the input of a final
+    /// `slots_to_coeffs`.
     slots: usize,
 }
 
@@ -118,7 +118,7 @@ impl<'p> Construction<'p> {
         }
     }
 
-    /// Whether parts come out of `eval_mod` side by side in one ciphertext, and a transform joins them.
+    /// Whether `eval_mod` leaves both parts side by side in one ciphertext, so that a transform must join them.
     fn has_halves(&self) -> bool {
         self.values == Values::Complex && self.literal.log_slots < self.parameters.max_log_slots()
     }
@@ -134,7 +134,7 @@ impl<'p> Construction<'p> {
             .map_err(|error| Stage::SlotsToCoeffs.error(level, error))
     }
 
-    /// Refuses a design by which no rotation of the input has a key.
+    /// Refuses a design that leaves some rotation of the input without a key.
     fn require_key_design(&self) -> Result<(), CircuitError> {
         let Some(design) = self.literal.keys else { return Ok(()) };
         let (rlwe, level) = (self.input.rlwe(), self.input_level());
@@ -156,7 +156,7 @@ impl<'p> Construction<'p> {
         .map_err(|error| Stage::ModRaise.error(0, error))
     }
 
-    /// The approximation for the messages and for all integers that occur but with the probability of failure.
+    /// The approximation for the messages, and for all integers except with the probability of failure.
     fn eval_mod(&self) -> Result<EvalModPlan, CircuitError> {
         let literal = self.literal;
         let weight = self.mod_raise(0)?.weight(self.rlwe());
@@ -234,8 +234,8 @@ impl<'p> Construction<'p> {
         key.map_err(|error| Stage::EvalMod.error(level, error))
     }
 
-    /// Keys of the trace and the conjugation by the literal's design, if it has one. Those of the factors follow
-    /// with the budget.
+    /// Keys of the trace and the conjugation by the literal's design, if it has one. The budget decides those of the
+    /// factors later.
     fn redesign_keys(&self, coeffs_to_slots: &mut CoeffsToSlotsPlan) -> Result<(), CircuitError> {
         let Some(design) = self.literal.keys else { return Ok(()) };
         let (top, end) = (coeffs_to_slots.input_level(), coeffs_to_slots.output_level());
@@ -248,7 +248,7 @@ impl<'p> Construction<'p> {
         Ok(())
     }
 
-    /// Real and imaginary parts side by side to complex values, if they are so.
+    /// Joins real and imaginary parts that lie side by side to complex values.
     fn recombine(&self, levels: &Levels) -> Result<Option<FactorPlan>, CircuitError> {
         if !self.has_halves() {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! How the factors of the transforms are evaluated: the ways that there are, and a plan with others.
+//! Ways to evaluate the factors of the transforms, and plans with other ways.
 
 use keywright_ckks::CkksParameters;
 
@@ -9,7 +9,7 @@ use crate::bootstrapping::stages::coeffs_to_slots::CoeffsToSlotsPlan;
 use crate::bootstrapping::stages::slots_to_coeffs::SlotsToCoeffsPlan;
 use crate::bootstrapping::transforms::{Dft, Direction, FactorPlan, KeyBudget, worthwhile};
 
-/// How one factor of a transform is evaluated.
+/// How to evaluate one factor of a transform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FactorSteps {
     /// Radix-2 layers of the Fourier transform that it merges.
@@ -20,8 +20,8 @@ pub struct FactorSteps {
 
 impl BootstrapperPlan {
     /// The ways to evaluate each factor of the transforms, by ascending [`FactorPlan::key_bytes`] and descending
-    /// [`FactorPlan::work`]: those of `slots_to_coeffs`, then those of `coeffs_to_slots`, in the order in which
-    /// they are applied. What a key budget chooses from.
+    /// [`FactorPlan::work`]. Those of `slots_to_coeffs` come first, then those of `coeffs_to_slots`, in the order of
+    /// application. A key budget chooses from these.
     ///
     /// # Errors
     /// As [`Self::new`], for a plan that was made for other parameters.
@@ -33,7 +33,7 @@ impl BootstrapperPlan {
         Ok(ways.into_iter().enumerate().map(|(i, ways)| (self.stage_of(i), worthwhile(ways))).collect())
     }
 
-    /// The stage of a factor, counted in the order of [`Self::factor_options`].
+    /// The stage of a factor, by its index in [`Self::factor_options`].
     fn stage_of(&self, factor: usize) -> Stage {
         if factor < self.slots_to_coeffs.factors.len() { Stage::SlotsToCoeffs } else { Stage::CoeffsToSlots }
     }
@@ -59,11 +59,11 @@ impl BootstrapperPlan {
         Ok(out)
     }
 
-    /// The same with the factors that another budget makes the best ones.
+    /// The same plan with the factors that are best for another budget.
     ///
     /// # Errors
-    /// [`CircuitError::KeyBudget`] naming the fewest bytes there can be; as [`Self::new`], for a plan that was made
-    /// for other parameters.
+    /// [`CircuitError::KeyBudget`] with the fewest possible bytes; as [`Self::new`], for a plan that was made for other
+    /// parameters.
     pub fn with_key_budget(
         &self,
         parameters: &CkksParameters,
@@ -85,8 +85,8 @@ impl BootstrapperPlan {
         out
     }
 
-    /// For each factor, in the order of [`Self::factor_options`], every number of baby steps, all of which are
-    /// rotations of its input: what a key planner chooses from, which decides how they are made.
+    /// For each factor, in the order of [`Self::factor_options`], one way for every number of baby steps, all of which
+    /// are rotations of its input. A key planner chooses from these and decides how the rotations are made.
     ///
     /// # Errors
     /// As [`Self::new`], for a plan that was made for other parameters.
@@ -99,11 +99,11 @@ impl BootstrapperPlan {
         Ok(ways.into_iter().enumerate().map(of).collect())
     }
 
-    /// The same with its factors evaluated so, in the order of [`Self::factor_options`]: what a key planner chose.
+    /// The same plan with the ways that a key planner chose, in the order of [`Self::factor_options`].
     ///
     /// # Errors
-    /// [`CircuitError::Count`] for another number of factors, or of baby steps than any of [`Self::factor_ways`]
-    /// has; [`CircuitError::DftLayers`].
+    /// [`CircuitError::Count`] for another number of factors, or for baby steps that [`Self::factor_ways`] lacks;
+    /// [`CircuitError::DftLayers`].
     pub fn with_factors(
         &self,
         parameters: &CkksParameters,
@@ -140,22 +140,21 @@ impl BootstrapperPlan {
         Ok(plan)
     }
 
-    /// The same with other ways to evaluate its factors, of least work with keys of that budget, and layers of
-    /// `coeffs_to_slots` moved between factors: those at low levels, and one that is one with raising the modulus,
-    /// have cheaper rotations.
+    /// The same plan with the ways of least work for keys of that budget. Layers of `coeffs_to_slots` move between
+    /// factors, because factors at low levels, and one fused with ModRaise, have cheaper rotations.
     pub(super) fn within(
         mut self,
         parameters: &CkksParameters,
         budget: KeyBudget,
     ) -> Result<Self, CircuitError> {
         let (rlwe, dft) = (parameters.rlwe(), &self.coeffs_to_slots.dft);
-        // From the same one whatever budget there was before.
+        // Starts from the same plan for every budget.
         let dfts = Dft::balanced(dft.log_slots(), dft.depth())?.neighbours();
         let stage = &self.coeffs_to_slots;
         let recombine = self.recombine.iter().flat_map(|factor| &factor.keys);
         let single = [&stage.conjugation, &self.relinearization];
         let others = stage.trace.iter().chain(single).chain(recombine).cloned();
-        // The switch back is the first baby step of a factor that is raised, and counted there.
+        // The switch back is the first baby step of a raised factor, and counted there.
         let raise = self.mod_raise.key_specs().into_iter().filter(|key| !stage.is_raised() || key.level == 0);
         let fixed = others.chain(raise).map(|key| key.bytes(rlwe)).sum::<Result<usize, _>>()?;
         let mut best: Option<(f64, Dft, Vec<FactorPlan>)> = None;

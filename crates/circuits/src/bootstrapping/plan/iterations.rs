@@ -1,24 +1,24 @@
 use crate::CircuitError;
 
-/// How often a bootstrapping is iterated, and what each pass corrects: Meta-BTS (Bae, Cheon, Cho, Kim and Kim,
-/// ePrint 2022/1167).
+/// The number of passes of a bootstrapping, and what each corrects: Meta-BTS (Bae, Cheon, Cho, Kim and Kim, ePrint
+/// 2022/1167).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Iterations {
     /// Passes in all: 2 or more.
     pub count: usize,
-    /// `b`: bits after the point that the bound on the error of one pass has at least. By so many bits each pass
-    /// corrects the one before.
+    /// `b`: the bits after the point that the bound on the error of one pass must have. Each pass corrects the one
+    /// before by this many bits.
     pub log_precision: u32,
 }
 
-/// Most passes: three with the precision that a pass can have are below what `f64` values resolve.
+/// Most passes: three, at the precision of a pass, go below the resolution of `f64` values.
 const MAX_COUNT: usize = 4;
 
-/// Most bits by which a difference is scaled up: a factor in `i64`.
+/// Most bits by which a difference is scaled up: the factor is an `i64`.
 const MAX_GAIN_BITS: u32 = 60;
 
 impl Iterations {
-    /// Refuses what cannot be, as far as that is known without keys: the approximation of `eval_mod` has `bits`
+    /// Refuses what is impossible, as far as that is known without keys. The approximation of `eval_mod` has `bits`
     /// bits.
     ///
     /// # Errors
@@ -32,7 +32,7 @@ impl Iterations {
         let max = largest.min(bits).floor() as usize;
         let count = self.log_precision as usize;
         if !(1..=max).contains(&count) {
-            return refuse("bits by which a pass corrects the one before", count, 1, max);
+            return refuse("log_precision, the bits that a pass corrects", count, 1, max);
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Every key switch of a bootstrapping that can be made in more than one way: what a key planner starts from.
+//! The key switches of a bootstrapping that have more than one implementation: the input of a key planner.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use crate::bootstrapping::stages::coeffs_to_slots::Values;
 use crate::bootstrapping::transforms::FactorPlan;
 use crate::linear_transform::GiantSteps;
 
-/// What becomes of the division of key switches.
+/// How key switches share the division by the special primes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SwitchForm {
     /// Each divides its result.
     Whole,
     /// Baby steps, whose results stay modulo `Q P`.
     Baby,
-    /// A giant step: one half is divided before it, its result stays modulo `Q P`.
+    /// A giant step: one half is divided before the switch, and the result stays modulo `Q P`.
     Giant,
 }
 
@@ -36,22 +36,22 @@ impl SwitchForm {
 /// Automorphisms of one ciphertext, or relinearizations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyGroup {
-    /// Where.
+    /// The place.
     pub stage: Stage,
     /// How they divide.
     pub form: SwitchForm,
     /// Level of the ciphertext.
     pub level: usize,
-    /// Galois elements that are needed of it; none for a relinearization.
+    /// The Galois elements required; empty for a relinearization.
     pub elements: Vec<u64>,
-    /// How often, for one bootstrapping.
+    /// The count, for one bootstrapping.
     pub count: usize,
 }
 
 impl BootstrapperPlan {
     /// The key switches of one [`crate::bootstrapping::Bootstrapper::bootstrap`], in a ring of degree `2^log_n`, in the
-    /// order of the stages; those of `slots_to_coeffs` are in the ring of inputs. Those to and from an ephemeral
-    /// secret, which have one way to be made, are left out: [`Self::fixed_keys`].
+    /// order of the stages; those of `slots_to_coeffs` are in the ring of inputs. Switches to and from an ephemeral
+    /// secret have a single implementation and are left out: [`Self::fixed_keys`].
     pub fn key_groups(&self, log_n: u32) -> Vec<KeyGroup> {
         let mut out = Vec::new();
         let passes = self.iterations.map_or(1, |iterations| iterations.count);
@@ -96,16 +96,16 @@ impl BootstrapperPlan {
             }
         }
         if passes > 1 && self.coeffs_to_slots.values == Values::Real {
-            // The real parts of what a pass leaves.
+            // The real parts of the result of a pass.
             let (stage, level, elements) = (Stage::Recombine, self.output_level(), vec![(2u64 << log_n) - 1]);
             out.push(KeyGroup { stage, form: SwitchForm::Whole, level, elements, count: passes - 1 });
         }
         out
     }
 
-    /// The same with the diagonals at each of these levels encoded for those special primes, for keys that follow
-    /// routes: the key switches of a transform whose keys divide by the primes of its diagonals share one division.
-    /// A factor that raises the modulus is left as it is.
+    /// The same plan with the diagonals at each of these levels encoded for those special primes, for keys that follow
+    /// routes. Key switches of a transform share one division if their keys divide by the primes of its diagonals. A
+    /// factor that raises the modulus stays as it is.
     #[must_use]
     pub fn with_special_primes(mut self, special: &BTreeMap<usize, Vec<usize>>) -> Self {
         let factors = self.slots_to_coeffs.factors.iter_mut().chain(&mut self.coeffs_to_slots.factors);
@@ -120,7 +120,7 @@ impl BootstrapperPlan {
 
 impl FactorPlan {
     /// The key switches of one evaluation, in a ring of degree `2^log_n`, as [`BootstrapperPlan::key_groups`] lists
-    /// them: form, Galois elements and how often.
+    /// them: form, Galois elements and count.
     pub fn key_groups(&self, log_n: u32) -> Vec<(SwitchForm, Vec<u64>, usize)> {
         let mut out = Vec::new();
         factor(self, log_n, 1, &mut |form, _, elements, count| out.push((form, elements, count)));
@@ -135,8 +135,8 @@ fn galois(spec: &keywright_rlwe::KeySpec) -> Option<u64> {
     }
 }
 
-/// The baby steps of a factor together, its giant steps each alone. Those of a factor that raises the modulus have
-/// keys of their own.
+/// The baby steps of a factor together, and each of its giant steps alone. A factor that raises the modulus has keys of
+/// its own.
 fn factor(
     plan: &FactorPlan,
     log_n: u32,

@@ -1,4 +1,4 @@
-//! Which keys a bootstrapping needs.
+//! The keys of a bootstrapping.
 
 use std::collections::BTreeSet;
 
@@ -17,14 +17,14 @@ impl BootstrapperPlan {
         Ok(self.required_keys().iter().map(|key| key.bytes(rlwe)).sum::<Result<_, _>>()?)
     }
 
-    /// The keys to and from an ephemeral secret, and that from the ring of inputs.
+    /// The keys to and from an ephemeral secret, and the key from the ring of inputs.
     pub fn fixed_keys(&self) -> Vec<KeySpec> {
         let mut keys = self.required_keys();
         keys.retain(|spec| spec.element.ephemeral_weight().is_some() || spec.element.source_ring().is_some());
         keys
     }
 
-    /// Every key, with the stage that it is for, in the order of the stages.
+    /// Every key with its stage, in the order of the stages.
     pub fn stage_keys(&self) -> Vec<(Stage, KeySpec)> {
         let keys = |stage| match stage {
             Stage::SlotsToCoeffs => self.slots_to_coeffs.required_keys(),
@@ -37,7 +37,7 @@ impl BootstrapperPlan {
         stages.flat_map(|stage| keys(stage).into_iter().map(move |spec| (stage, spec))).collect()
     }
 
-    /// Every key that the bootstrapping uses, each once, at the level at which it is used.
+    /// Every key that the bootstrapping uses, each once, at the level where it is used.
     pub fn required_keys(&self) -> Vec<KeySpec> {
         let mut seen = BTreeSet::new();
         let specs = self.stage_keys().into_iter().map(|(_, spec)| spec);
@@ -51,7 +51,7 @@ impl BootstrapperPlan {
     /// Makes the [`Self::required_keys`] and adds them to a set.
     ///
     /// # Errors
-    /// What [`KeySpec::validate`] says, mixed parameters.
+    /// The errors of [`KeySpec::validate`]; mixed parameters.
     pub fn generate_keys(
         &self,
         generator: &mut KeyGenerator<'_>,
@@ -63,12 +63,12 @@ impl BootstrapperPlan {
         Ok(())
     }
 
-    /// Refuses a key set that lacks a key, before anything is computed. One with routes has all keys of these;
-    /// whether they are for this bootstrapping shows at its steps.
+    /// Refuses a key set that lacks a key, before anything is computed. A set with routes has all keys of these; its
+    /// steps check whether they suit this bootstrapping.
     ///
     /// # Errors
-    /// [`CircuitError::Stage`] with the stage and level of the first missing key, or of the first that there is
-    /// over other special primes than the diagonals that it is for.
+    /// [`CircuitError::Stage`] with the stage and level of the first missing key, or of the first key whose special
+    /// primes differ from those of its diagonals.
     pub fn require_keys(&self, keys: &EvaluationKeys) -> Result<(), CircuitError> {
         let factors = self.slots_to_coeffs.factors.iter().chain(&self.coeffs_to_slots.factors);
         let encoded: Vec<&KeySpec> = factors

@@ -8,64 +8,62 @@ use crate::bootstrapping::stage::Stage;
 use crate::bootstrapping::stages::coeffs_to_slots::Values;
 use crate::bootstrapping::transforms::KeyBudget;
 
-/// In which order the stages run.
+/// The order of the stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// `slots_to_coeffs` at the lowest levels, then `mod_raise`, `coeffs_to_slots`, `eval_mod`. What the modulus is
-    /// raised of has the values themselves in its coefficients.
+    /// `slots_to_coeffs` at the lowest levels, then `mod_raise`, `coeffs_to_slots`, `eval_mod`. ModRaise runs on a
+    /// ciphertext whose coefficients are the message values.
     SlotsToCoeffsFirst,
-    /// `mod_raise` of level 0, `coeffs_to_slots`, `eval_mod`, and `slots_to_coeffs` last, at the levels then left:
-    /// the order of Cheon, Han, Kim, Kim and Song (Eurocrypt 2018). Real values have complex coefficients and cost
-    /// as much as complex ones.
+    /// `mod_raise` from level 0, `coeffs_to_slots`, `eval_mod`, and `slots_to_coeffs` last, at the remaining levels:
+    /// the order of Cheon, Han, Kim, Kim and Song (Eurocrypt 2018). Real values have complex coefficients and cost as
+    /// much as complex ones.
     ModRaiseFirst,
 }
 
-/// What a bootstrapping is to do: plain data, not yet checked.
+/// The wanted bootstrapping: plain data, not yet checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BootstrapperLiteral {
     /// `log2` of the number of slots.
     pub log_slots: u32,
-    /// What the slots hold, of absolute value at most 1 in each part.
+    /// The values in the slots, of absolute value at most 1 in each part.
     pub values: Values,
-    /// In which order the stages run.
+    /// The order of the stages.
     pub order: Order,
-    /// Levels of `slots_to_coeffs`: the matrices that the Fourier transform is factored into.
+    /// Levels of `slots_to_coeffs`: the number of matrices into which the Fourier transform is factored.
     pub slots_to_coeffs: usize,
     /// Levels of `coeffs_to_slots`.
     pub coeffs_to_slots: usize,
-    /// Bytes that all keys may have: fewer take longer.
+    /// Bytes allowed for all keys: fewer bytes cost time.
     pub budget: KeyBudget,
-    /// Whether each stage is to be usable alone. Otherwise, for a full packing under an ephemeral secret, the
-    /// switch back from it is one with the rotations of the first factor of `coeffs_to_slots`: less time, fewer
+    /// Whether each stage must be usable alone. If not, for a full packing under an ephemeral secret, the switch back
+    /// from that secret is fused with the rotations of the first factor of `coeffs_to_slots`, which saves time and
     /// bytes.
     pub stages_apart: bool,
-    /// Digits and levels of the keys, with the stages apart; `None` for what makes the least work within the
-    /// budget.
+    /// Digits and levels of the keys, if the stages are apart; `None` for the least work within the budget.
     pub keys: Option<KeyDesign>,
-    /// Hamming weight of the ephemeral secret under which the modulus is raised; `None` raises it under the main
-    /// one.
+    /// Hamming weight of the ephemeral secret under which ModRaise runs; `None` runs it under the main secret.
     pub ephemeral_weight: Option<usize>,
     /// `log2` of the probability that a bootstrap fails.
     pub log2_failure: f64,
-    /// `log2` of the message ratio: `q_0` to the scale of the coefficients.
+    /// `log2` of the message ratio, `q_0` divided by the scale of the coefficients.
     pub log_ratio: f64,
-    /// Even degree of the cosine that the reduction evaluates: see [`crate::bootstrapping::sine`].
+    /// Even degree of the cosine in the reduction: see [`crate::bootstrapping::sine`].
     pub cosine_degree: usize,
     /// Double angles after it.
     pub double_angles: u32,
     /// Odd degree of the arcsine at its end; 1 for none.
     pub arcsine_degree: usize,
-    /// Passes that correct what the first one leaves; `None` for a single pass.
+    /// Passes that correct the error of the first one; `None` for a single pass.
     pub iterations: Option<Iterations>,
     /// Level of the result; `None` for the highest.
     pub output_level: Option<usize>,
-    /// `log2` of the degree of the ring that inputs are of: a subring, in which `slots_to_coeffs` is done; `None` for
-    /// that of the parameters. Results are always of that.
+    /// `log2` of the degree of the inputs' ring: a subring, in which `slots_to_coeffs` runs; `None` for the ring of the
+    /// parameters. Results are always in the latter.
     pub input_log_n: Option<u32>,
 }
 
 impl BootstrapperLiteral {
-    /// Refuses numbers by which something would be sized, or that nothing is defined for.
+    /// Refuses numbers that would size something too large, or that have no meaning.
     ///
     /// # Errors
     /// As [`BootstrapperPlan::new`].

@@ -1,5 +1,5 @@
-//! What a whole bootstrapping does, before any key is made or diagonal encoded: a [`BootstrapperLiteral`] says what
-//! is wanted, a [`BootstrapperPlan`] is checked and complete.
+//! A whole bootstrapping before any key is made or diagonal encoded: a [`BootstrapperLiteral`] describes what is
+//! wanted; a [`BootstrapperPlan`] is checked and complete.
 //!
 //! | file | what is there |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Everything of a bootstrapping that takes time beside the key switches of [`super::key_groups`].
+//! The operations of a bootstrapping that take time, except for the key switches of [`super::key_groups`].
 
 use super::bootstrapper_plan::BootstrapperPlan;
 use super::literal::Order;
@@ -7,24 +7,24 @@ use crate::bootstrapping::stage::Stage;
 use crate::bootstrapping::stages::coeffs_to_slots::Values;
 use crate::bootstrapping::transforms::FactorPlan;
 
-/// What a stage computes at one place.
+/// The work of a stage at one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StageOperation {
-    /// Where.
+    /// The place.
     pub stage: Stage,
     /// Level of its input.
     pub level: usize,
     /// Number of special primes, for keys that a plan does not choose.
     pub special: Option<usize>,
-    /// What it computes.
+    /// The operation.
     pub arithmetic: Arithmetic,
-    /// How often, for one bootstrapping.
+    /// The count, for one bootstrapping.
     pub count: usize,
 }
 
 impl BootstrapperPlan {
-    /// The operations of one [`crate::bootstrapping::Bootstrapper::bootstrap`] in the order of the stages, with
-    /// diagonals that are stored. Switches to and from an ephemeral secret are among them.
+    /// The operations of one [`crate::bootstrapping::Bootstrapper::bootstrap`] in the order of the stages, with stored
+    /// diagonals. They include switches to and from an ephemeral secret.
     pub fn operations(&self) -> Vec<StageOperation> {
         let passes = self.iterations.map_or(1, |iterations| iterations.count);
         let mut out = Vec::new();
@@ -64,7 +64,7 @@ impl BootstrapperPlan {
         out
     }
 
-    /// Second stage.
+    /// The third stage, `coeffs_to_slots`.
     fn raising(&self, push: &mut impl FnMut(usize, Option<usize>, Arithmetic, usize)) {
         let level = self.mod_raise.level;
         let raised = |raised| Arithmetic { raised, ..Arithmetic::default() };
@@ -85,7 +85,7 @@ impl BootstrapperPlan {
         }
     }
 
-    /// What lies between passes: the difference, the way back and the sum.
+    /// The operations between passes: the difference, the way back and the sum.
     fn correcting(&self, passes: usize, out: &mut Vec<StageOperation>) {
         let (stage, count) = (Stage::Recombine, passes - 1);
         if count == 0 {
@@ -105,8 +105,8 @@ impl BootstrapperPlan {
 }
 
 impl FactorPlan {
-    /// What one evaluation computes beside the key switches of [`Self::key_groups`], and the number of special
-    /// primes of its own keys where it is one with raising the modulus.
+    /// The operations of one evaluation except for the key switches of [`Self::key_groups`], and the number of special
+    /// primes of its own keys if it is fused with ModRaise.
     pub fn operation(&self) -> (Option<usize>, Arithmetic) {
         match self.raised {
             Some(_) => (Some(self.special.len()), self.bsgs.raised_arithmetic()),

@@ -1,4 +1,4 @@
-//! What a bootstrapping holds while it runs, stage by stage.
+//! The memory that each stage of a bootstrapping takes while it runs.
 
 use keywright_ckks::CkksParameters;
 use keywright_rlwe::{KeySpec, Parameters};
@@ -9,7 +9,7 @@ use crate::bootstrapping::stage::Stage;
 use crate::bootstrapping::transforms::{Dft, Direction, FactorPlan};
 use crate::linear_transform::{ScratchShape, Storage, transformed_words};
 
-/// Threads, and how diagonals are kept.
+/// Threads, and the storage of diagonals.
 #[derive(Clone, Copy)]
 struct Run {
     kept: Option<Storage>,
@@ -17,11 +17,11 @@ struct Run {
 }
 
 impl BootstrapperPlan {
-    /// Bytes that each stage holds at its peak beside keys, kept diagonals and what it is given, its result among them,
-    /// in the order of the stages, with so many threads.
+    /// Peak bytes of each stage with that many threads, in the order of the stages. They include the result, but not
+    /// keys, kept diagonals and the input.
     ///
     /// # Errors
-    /// For a plan that was made for other parameters.
+    /// The errors for a plan that was made for other parameters.
     pub fn scratch_bytes(
         &self,
         parameters: &CkksParameters,
@@ -92,7 +92,7 @@ fn switch(
     Ok(key.best_layout(rlwe, level, rescale)?.switch_limbs(1, rescale, threads))
 }
 
-/// The largest of some transforms, each beside its input.
+/// The largest of some transforms, each next to its input.
 fn transforms(
     rlwe: &Parameters,
     factors: &[FactorPlan],
@@ -123,8 +123,8 @@ fn transform(rlwe: &Parameters, factor: &FactorPlan, period: usize, run: Run) ->
     let key = factor.keys.first().ok_or(CircuitError::Empty("the list of a factor's keys"))?;
     let layout = key.best_layout(rlwe, level, false)?;
     let scratch = shape.bytes(rlwe.log_n(), &layout, run.threads);
-    // What is made for one use are coefficients, of numbers of 16 bytes. These are no buffers: idle ones make no room
-    // for them.
+    // Diagonals made for one use are coefficients, numbers of 16 bytes. They are no buffers, so idle buffers make no
+    // room for them.
     let numbers = (diagonals << factor.log_slots) * 16;
     let made = Storage::Coefficients.bytes(periods(), 1);
     Ok(if run.kept.is_none() { made + scratch + numbers } else { scratch })

@@ -14,18 +14,18 @@
 //! | [`Values::Complex`] | `n < N/2` | one of `2n` slots: `f u_j` in slot `j`, `f v_j` in slot `n + j` |
 //! | [`Values::Complex`] | `n = N/2` | two of `n` slots: `f u_j`; `f v_j` |
 //!
-//! 1. *Trace.* With `n < N/2` the rotations by `n, 2n, .., N/4`, each added to the sum so far, remove all
-//!    coefficients but those at multiples of `N/2n`, which they multiply by `N/2n`: this is a change of scale.
-//! 2. *Transform* by `B F^-1` of [`crate::bootstrapping::dft`]: slot `j` holds `u_j + i v_j`. Its factors have
-//!    `(f S'/S)^(1/m)` each, `S'` being the output's scale, and the last one 1/2 more; for complex values of
-//!    `n < N/2` slots it also multiplies the second of the two copies that `2n` slots hold by `-i`.
+//! 1. *Trace.* If `n < N/2`, the rotations by `n, 2n, .., N/4`, each added to the sum so far, remove all coefficients
+//!    but those at multiples of `N/2n`, and multiply these by `N/2n`, which is a change of scale.
+//! 2. *Transform* by `B F^-1` of [`crate::bootstrapping::dft`]: slot `j` holds `u_j + i v_j`. Each factor carries
+//!    `(f S'/S)^(1/m)`, with `S'` the output's scale; the last one carries another 1/2. For complex values of `n < N/2`
+//!    slots the last factor also multiplies the second of the two copies in `2n` slots by `-i`.
 //! 3. *Real parts.* The sum with the conjugate; for two ciphertexts also `-i` times the difference from it.
 //!
 //! # Error
-//! As for [`super::slots_to_coeffs`], with factors `2^(-l/2)` times unitary matrices: the slots of a plaintext with
-//! coefficients of root mean square `r` have `sqrt(2n) r`, and errors shrink by `sqrt(n)` on their way. What is
-//! rounded last, at scale `S'`, counts in full, and so does the conjugation: its key has digits small enough for
-//! its own error to be below its rounding.
+//! As for [`super::slots_to_coeffs`], with factors `2^(-l/2)` times unitary matrices. The slots of a plaintext with
+//! coefficients of root mean square `r` have `sqrt(2n) r`, and the transform divides errors by `sqrt(n)`. The last
+//! rounding, at scale `S'`, counts in full. So does the conjugation: the digits of its key are small enough that its
+//! own error is below its rounding.
 
 use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Complex64, Evaluator, Packing};
 use keywright_ring::rotation_element;
@@ -43,44 +43,44 @@ use crate::bootstrapping::transforms::Transforms;
 use crate::bootstrapping::transforms::dft::{Dft, Direction};
 use crate::linear_transform::{LinearTransform, Spread, Storage};
 
-/// What the slots hold.
+/// The values in the slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Values {
-    /// Real values: imaginary parts are not bootstrapped, and come out as 0.
+    /// Real values: imaginary parts are not bootstrapped, and become 0.
     Real,
     /// Complex values.
     Complex,
 }
 
-/// What the stage does, without diagonals and keys.
+/// The plan of the stage, without diagonals and keys.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CoeffsToSlotsPlan {
     /// Factorisation.
     pub dft: Dft,
-    /// What the slots hold.
+    /// The values in the slots.
     pub values: Values,
     /// Keys of the rotations by `n, 2n, .., N/4`, at the input's level.
     pub trace: Vec<KeySpec>,
-    /// Factors in the order in which they are applied.
+    /// Factors in the order of application.
     pub factors: Vec<FactorPlan>,
     /// Key of the conjugation, at the output's level.
     pub conjugation: KeySpec,
     /// Scale of the input.
     pub input_scale: f64,
-    /// `f`: by how much values are multiplied.
+    /// `f`: the factor that multiplies the values.
     pub factor: f64,
     /// Scale of the output, for an input at exactly [`Self::input_scale`].
     pub output_scale: f64,
 }
 
 impl CoeffsToSlotsPlan {
-    /// Plans the stage for inputs at `level`: one level for each factor, whose keys have a budget. With the keys
-    /// that raise the modulus to that level the first factor of a full packing is one with the switch back:
+    /// Plans the stage for inputs at `level`: one level per factor, with a budget for the keys. With the keys that
+    /// raise the modulus to that level, the first factor of a full packing is fused with the switch back:
     /// [`CoeffsToSlots::evaluate_raised`].
     ///
     /// # Errors
-    /// [`CircuitError::LogSlots`]; [`CircuitError::Ckks`] for too low a level, scales that are not positive and
-    /// finite, and keys that cannot be; [`CircuitError::KeyBudget`].
+    /// [`CircuitError::LogSlots`]; [`CircuitError::Ckks`] for too low a level, scales that are not positive and finite,
+    /// and impossible keys; [`CircuitError::KeyBudget`].
     pub fn new(
         parameters: &CkksParameters,
         dft: Dft,
@@ -132,7 +132,7 @@ impl CoeffsToSlotsPlan {
             .map(|(factor, level)| {
                 let log_slots = log_slots + u32::from(halves && factor == 0);
                 let indices = dft.indices(factor);
-                // The first one applied takes what is raised. A trace would have to come before.
+                // The first factor to be applied takes the raised ciphertext. A trace would have to come before.
                 match raise.filter(|_| factor + 1 == dft.depth() && log_slots == parameters.max_log_slots()) {
                     Some(EphemeralKeys { weight, to_dense, .. }) => {
                         FactorPlan::raised_ways(parameters, indices, log_slots, *weight, to_dense)
@@ -143,12 +143,12 @@ impl CoeffsToSlotsPlan {
             .collect()
     }
 
-    /// Whether the first factor is one with raising the modulus.
+    /// Whether the first factor is fused with ModRaise.
     pub fn is_raised(&self) -> bool {
         self.factors.first().is_some_and(|factor| factor.raised.is_some())
     }
 
-    /// Level of the input; ciphertexts above it are taken at it.
+    /// Level of the input; ciphertexts above are lowered to it.
     pub fn input_level(&self) -> usize {
         self.factors[0].level
     }
@@ -174,20 +174,20 @@ impl CoeffsToSlotsPlan {
         self.steps().concat()
     }
 
-    /// The keys of each step, in the order in which [`CoeffsToSlots::evaluate_streamed`] asks for them: those of
-    /// the trace, none for a full packing; of every factor; of the conjugation.
+    /// The keys of each step, in the order in which [`CoeffsToSlots::evaluate_streamed`] asks for them: those of the
+    /// trace, empty for a full packing; of every factor; of the conjugation.
     pub fn steps(&self) -> Vec<Vec<KeySpec>> {
         let factors = self.factors.iter().map(|factor| factor.keys.clone());
         let last = vec![self.conjugation.clone()];
         std::iter::once(self.trace.clone()).chain(factors).chain([last]).collect()
     }
 
-    /// By how much the trace multiplies: `N/2n`.
+    /// The factor of the trace: `N/2n`.
     fn multiplicity(&self) -> f64 {
         (self.trace.len() as f64).exp2()
     }
 
-    /// What the factors multiply integers by, all in all.
+    /// The product of the factors by which the transforms multiply integers.
     pub(crate) fn constant(&self) -> f64 {
         self.factor * self.output_scale / (self.input_scale * self.multiplicity())
     }
@@ -210,7 +210,7 @@ impl CoeffsToSlots {
         Self::with_storage(parameters, plan, Some(Storage::Encoded))
     }
 
-    /// The stage with its diagonals kept in one way, or made for each use.
+    /// The stage with its diagonals kept in one form, or made for each use.
     ///
     /// # Errors
     /// As [`LinearTransform::with_steps`], for diagonals that are kept.
@@ -224,21 +224,21 @@ impl CoeffsToSlots {
         Ok(Self { parameters: parameters.clone(), plan: plan.clone(), transforms })
     }
 
-    /// What it does.
+    /// The plan.
     pub fn plan(&self) -> &CoeffsToSlotsPlan {
         &self.plan
     }
 
-    /// Bytes of the diagonals that it keeps.
+    /// Bytes of the kept diagonals.
     pub fn bytes(&self) -> usize {
         self.transforms.bytes()
     }
 
-    /// Moves the values in coefficients to slots: the ciphertexts of the table in the [module documentation](self).
+    /// Moves the values from coefficients to slots: the ciphertexts of the table in the [module documentation](self).
     ///
     /// # Errors
     /// [`CircuitError::Stage`] with: a ciphertext whose values are in slots, a level below the plan's, a scale that
-    /// differs from the plan's by more than [`crate::bootstrapping::SCALE_DRIFT`], a missing key, mixed parameters,
+    /// differs from the plan's by more than [`crate::bootstrapping::SCALE_DRIFT`], a missing key, mixed parameters, or
     /// a plan that [`CoeffsToSlotsPlan::is_raised`].
     pub fn evaluate(
         &self,
@@ -254,10 +254,10 @@ impl CoeffsToSlots {
         same.map_err(|error| Stage::CoeffsToSlots.error(self.plan.input_level(), error))
     }
 
-    /// The same with keys that come when they are needed, step by step: [`CoeffsToSlotsPlan::steps`].
+    /// The same with keys that arrive step by step: [`CoeffsToSlotsPlan::steps`].
     ///
     /// # Errors
-    /// As [`Self::evaluate`], but a missing key is found at its step; those of the supply.
+    /// As [`Self::evaluate`], but a missing key is found at its step; the errors of the supply.
     pub fn evaluate_streamed(
         &self,
         keys: &mut dyn StageKeys,
@@ -280,12 +280,12 @@ impl CoeffsToSlots {
         self.finish(keys, slots, scale, input.estimate.magnitude)
     }
 
-    /// The same for what [`super::mod_raise::switch_to_ephemeral`] leaves, and a plan that
+    /// The same for the result of [`super::mod_raise::switch_to_ephemeral`] and a plan that
     /// [`CoeffsToSlotsPlan::is_raised`].
     ///
     /// # Errors
-    /// [`CircuitError::Stage`] with: [`CircuitError::StageLevel`] for a plan that is not, a scale that differs from
-    /// the plan's by more than [`crate::bootstrapping::SCALE_DRIFT`], a missing key, mixed parameters.
+    /// [`CircuitError::Stage`] with: [`CircuitError::StageLevel`] for a plan that is not raised, a scale that differs
+    /// from the plan's by more than [`crate::bootstrapping::SCALE_DRIFT`], a missing key, mixed parameters.
     pub fn evaluate_raised(
         &self,
         evaluator: &Evaluator<'_>,
@@ -308,7 +308,7 @@ impl CoeffsToSlots {
         self.finish(&mut evaluator.keys(), slots, scale, magnitude)
     }
 
-    /// What follows the transforms.
+    /// The steps after the transforms.
     fn finish(
         &self,
         keys: &mut dyn StageKeys,
@@ -331,7 +331,7 @@ impl CoeffsToSlots {
         Ok(out)
     }
 
-    /// The input with nothing but multiples of `X^(N/2n)`, as slots. Magnitudes are root mean squares from here on.
+    /// Keeps only multiples of `X^(N/2n)`, read as slots. Magnitudes are root mean squares from here on.
     fn trace(&self, keys: &mut dyn StageKeys, input: &Ciphertext) -> Result<Ciphertext, CircuitError> {
         let (plan, log_slots) = (&self.plan, self.plan.dft.log_slots());
         let evaluator = Evaluator::new(&self.parameters, keys.supply(Stage::CoeffsToSlots, &plan.trace)?)?;
@@ -348,7 +348,7 @@ impl CoeffsToSlots {
         Ok(sum)
     }
 
-    /// Coefficients read as slots: of the input's errors and values only those kept meet in a slot.
+    /// Reads coefficients as slots: of the input's errors and values, only the kept ones add up in a slot.
     fn spread(&self, sum: &mut Ciphertext, input: &Ciphertext) {
         sum.packing = Packing::Slots { log_slots: self.plan.dft.log_slots() };
         let values = sum.packing.spread().sqrt();

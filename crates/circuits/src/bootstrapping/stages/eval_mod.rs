@@ -2,13 +2,13 @@
 //!
 //! # Form
 //! *Input*: slots holding `y = x / W`, with `x = mu + I`, `|I| <= K`, `|mu| <= eps` and `W` the half width of the
-//! [`SineApproximation`]; real; the scale of [`EvalModPlan::input_scale`], roughly. *Output*:
-//! [`EvalModPlan::depth`] levels below, slots holding `ratio mu` at exactly the scale asked for. With
-//! `ratio = q_0 / D` that is the message that [`super::mod_raise`] was given at scale `D`.
+//! [`SineApproximation`]. Slots are real, at approximately the scale of [`EvalModPlan::input_scale`]. *Output*:
+//! [`EvalModPlan::depth`] levels below, slots holding `ratio mu` at exactly the requested scale. With `ratio = q_0 / D`
+//! that is the message that [`super::mod_raise`] received at scale `D`.
 //!
 //! # Scales
 //! Constant factors cost nothing: a ciphertext that holds `s` at scale `S` holds `f s` at scale `S / f`. Scales are
-//! fixed from the end, so that every step has exactly the one that it is asked for:
+//! fixed from the end, so that every step has exactly its required scale:
 //!
 //! ```text
 //! S_r    = S ratio f              f the linear coefficient of the arcsine, if it has no other,
@@ -19,20 +19,22 @@
 //! and the cosine is evaluated at scale `S_0` ([`crate::polynomial`]).
 //!
 //! # Error
-//! The error of `y` reaches the result times `W ratio`: the derivative of `x -> mu` is 1. Every step adds its own:
-//! `e_k`, of a power of the cosine's variable, of a node of its tree, of a double angle, of a power or node of the
-//! arcsine, each the rounding of a division and a key switch at the scale of the step. The derivative of the result
-//! by each step is computed along the plan at a grid of messages around every integer, to first order, and
+//! The error of `y` reaches the result times `W ratio`: the derivative of `x -> mu` is 1. Every step adds its own error
+//! `e_k`, the rounding of a division and a key switch at the scale of the step. The steps are the powers of the
+//! cosine's variable, the nodes of its tree, the double angles, and the powers and nodes of the arcsine. The derivative
+//! of the result by each step is computed along the plan at a grid of messages around every integer, to first order,
+//! and
 //!
 //! ```text
 //! deviation^2 = ratio^2 max_x ( (W e_y)^2 + sum_k ((d mu / d step_k)(x) e_k)^2 ),
 //! ```
 //!
-//! [`keywright_ckks::PRODUCT_TAIL`] of which are the bound. The error of the approximation is added to it: of messages
-//! up to the largest that the input may have, where a bootstrapping knows it to be above 1. For steps of equal errors
-//! `e` the powers count most. That of `T_2 = 2 y^2 - 1` has the derivative `W / (4 y)`, which is `W^2` at the integer
-//! 0, where `y = -1 / (4 W)`; `T_4` has a quarter of it, and so on. Larger scales for the first powers take that away:
-//! wide primes at the first levels, and the input scale that goes with them.
+//! The bound is [`keywright_ckks::PRODUCT_TAIL`] times this deviation, plus the error of the approximation. If a
+//! bootstrapping knows that the input may exceed 1, that error covers messages up to the largest one.
+//!
+//! For steps of equal errors `e` the powers count most. The derivative by `T_2 = 2 y^2 - 1` is `W / (4 y)`, which is
+//! `W^2` at the integer 0, where `y = -1 / (4 W)`; `T_4` has a quarter of it, and so on. Larger scales for the first
+//! powers remove this: wide primes at the first levels, and the input scale that goes with them.
 
 use keywright_ckks::{Ciphertext, CkksError, Decryptor, ErrorEstimate, Evaluator, PRODUCT_TAIL};
 use keywright_rlwe::{KeyElement, KeySpec, Parameters};
@@ -43,7 +45,7 @@ use crate::{Arithmetic, CircuitError};
 
 const OPERATION: &str = "eval_mod";
 
-/// What the reduction does: plain data.
+/// The plan of the reduction: plain data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EvalModPlan {
     /// The approximation that it evaluates.
@@ -71,7 +73,7 @@ impl EvalModPlan {
         self.approximation.double_angles as usize
     }
 
-    /// For each relinearization, how far below the input's level it is done, ascending.
+    /// For each relinearization, its depth below the input's level, ascending.
     pub fn relinearizations(&self) -> Vec<usize> {
         let before_angles = self.cosine.depth();
         let before_arcsine = before_angles + self.double_angles();
@@ -83,8 +85,8 @@ impl EvalModPlan {
         offsets
     }
 
-    /// What the reduction of one ciphertext computes beside relinearizations, each with how far below the input's
-    /// level it is done.
+    /// The operations of the reduction of one ciphertext except relinearizations, each with its depth below the input's
+    /// level.
     pub fn arithmetic(&self) -> Vec<(usize, Arithmetic)> {
         let before_angles = self.cosine.depth();
         let before_arcsine = before_angles + self.double_angles();
@@ -96,8 +98,8 @@ impl EvalModPlan {
         out
     }
 
-    /// Limbs that the reduction of one ciphertext at `level` holds at its peak, its result among them and the input
-    /// not; relinearizations as in [`PolynomialPlan::scratch_limbs`].
+    /// Peak number of limbs of the reduction of one ciphertext at `level`, including the result but not the input;
+    /// relinearizations as in [`PolynomialPlan::scratch_limbs`].
     pub fn scratch_limbs(&self, level: usize, relinearization: &dyn Fn(usize) -> usize) -> usize {
         let angles = level - self.cosine.depth();
         let arcsine = angles - self.double_angles();
@@ -108,12 +110,12 @@ impl EvalModPlan {
         first.max(second).max(last)
     }
 
-    /// The scale from which repeated squares of the input, each divided by the prime that is removed, come to that
-    /// of the prime after the cosine. With wider primes at the first levels the first powers have larger scales,
-    /// and their errors count most: see [the module](self).
+    /// The input scale from which repeated squaring, with a division by the removed prime each time, ends at the scale
+    /// of the prime after the cosine. Wider primes at the first levels give the first powers larger scales, and their
+    /// errors count most: see [the module](self).
     ///
     /// # Errors
-    /// [`CkksError::LevelsExhausted`] for a level below the depth, [`keywright_rlwe::RlweError::Level`] for one
+    /// [`CkksError::LevelsExhausted`] for a level below the depth, [`keywright_rlwe::RlweError::Level`] for a level
     /// that does not exist.
     pub fn input_scale(&self, parameters: &Parameters, level: usize) -> Result<f64, CircuitError> {
         parameters.require_level(level)?;
@@ -126,10 +128,10 @@ impl EvalModPlan {
         Ok((end + 1..=level).fold(parameters.log2_prime(end), halfway).exp2())
     }
 
-    /// A seeded relinearization key for an input at `level`, with the digits of fewest transforms there.
+    /// A seeded relinearization key for an input at `level`, with the digits that need the fewest transforms there.
     ///
     /// # Errors
-    /// What [`KeySpec::validate`] says of it.
+    /// The errors of [`KeySpec::validate`].
     pub fn key_spec(&self, parameters: &Parameters, level: usize) -> Result<KeySpec, CircuitError> {
         parameters.require_level(level)?;
         let alpha = KeySpec::best_alpha(parameters, level);
@@ -138,7 +140,7 @@ impl EvalModPlan {
         Ok(spec)
     }
 
-    /// Scales of `c_0 .. c_r` for an input at `level`, and the one that the arcsine is asked for.
+    /// Scales of `c_0 .. c_r` for an input at `level`, and the scale at which the arcsine is evaluated.
     pub(crate) fn scales(
         &self,
         parameters: &Parameters,
@@ -177,8 +179,8 @@ pub fn eval_mod(
     reduce(evaluator, plan, input, ratio, scale, plan.approximation.message)
 }
 
-/// [`eval_mod`] of messages up to `message`, in units of `q_0`: the estimate covers those that the approximation was
-/// not built for as well.
+/// [`eval_mod`] of messages up to `message`, in units of `q_0`. The estimate also covers messages beyond the range of
+/// the approximation.
 ///
 /// # Errors
 /// As [`eval_mod`].
@@ -222,7 +224,7 @@ pub(crate) fn reduce(
     if let Some(arcsine) = &plan.arcsine {
         (value, _) = evaluate(evaluator, arcsine, value, last, &points)?;
     }
-    // The same integers, read at the scale asked for.
+    // The same integers, read at the requested scale.
     value.estimate.deviation = value.estimate.deviation * value.scale / scale
         + ratio * approximation.error_up_to(message) / PRODUCT_TAIL;
     value.estimate.magnitude = ratio * message.max(approximation.message);
@@ -231,7 +233,7 @@ pub(crate) fn reduce(
     Ok(value)
 }
 
-/// A polynomial whose variable needs no change, at the given points.
+/// A polynomial in the unchanged variable, at the given points.
 fn evaluate(
     evaluator: &Evaluator<'_>,
     plan: &PolynomialPlan,
@@ -246,7 +248,7 @@ fn evaluate(
     polynomial::evaluate_at(evaluator, plan, root, variable, scale, points)
 }
 
-/// `2 c^2 - 1`, exactly at a scale that the caller has arranged for.
+/// `2 c^2 - 1`, exactly at the scale that the caller arranged.
 fn double_angle(
     evaluator: &Evaluator<'_>,
     cosine: &Ciphertext,
@@ -268,17 +270,17 @@ fn double_angle(
     Ok((out, points))
 }
 
-/// What the inputs of a reduction were, as found with the secret key.
+/// The inputs of a reduction, as found with the secret key.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct InputRange {
     /// Largest absolute value of an integer part.
     pub integer: usize,
-    /// Largest distance from an integer: the message in units of `q_0`, and what is left of an imaginary part.
+    /// Largest distance from an integer: the message in units of `q_0`, and any remaining imaginary part.
     pub message: f64,
 }
 
-/// Decrypts an input of [`eval_mod`] and tells how much of the range that the plan was built for it uses: to find
-/// out why a bootstrap went wrong. What it returns depends on the secret; it is for its owner.
+/// Decrypts an input of [`eval_mod`] and reports how much of the plan's range it uses, for diagnosing a failed
+/// bootstrap. The result depends on the secret: keep it with the secret's owner.
 ///
 /// # Errors
 /// [`CircuitError::OutOfRange`] for the first slot outside; [`CkksError::PackingMismatch`] for coefficients, mixed

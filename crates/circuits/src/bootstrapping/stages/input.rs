@@ -4,7 +4,7 @@ use keywright_rlwe::RlweError;
 use crate::CircuitError;
 use crate::bootstrapping::stage::{SCALE_DRIFT, Stage};
 
-/// Refuses a ciphertext that a stage cannot take.
+/// Refuses a ciphertext that a stage cannot use.
 pub(crate) fn require_input(
     stage: Stage,
     parameters: &CkksParameters,

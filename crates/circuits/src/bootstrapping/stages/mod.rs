@@ -1,4 +1,4 @@
-//! The four stages: the plan of each and what evaluates it.
+//! The four stages: the plan of each, and its evaluation.
 
 pub mod coeffs_to_slots;
 pub mod eval_mod;

@@ -1,35 +1,35 @@
-//! Raising the modulus: from `q_0` to `q_0 .. q_level`.
+//! ModRaise: raising the modulus from `q_0` to `q_0 .. q_level`.
 //!
 //! The residues modulo `q_0` of `c_0, c_1` are read as integers in `[-q_0/2, q_0/2]` and reduced modulo the other
-//! primes. What decrypted to `m` modulo `q_0` then decrypts to `m + q_0 I` with small integers `I`:
-//! [`crate::bootstrapping::range`] says how small, and that it depends on the Hamming weight of the secret. A dense
-//! secret is therefore left for a while (sparse-secret encapsulation: Bossuat, Troncoso-Pastoriza and Hubaux,
-//! ePrint 2022/024):
+//! primes. An encryption of `m` modulo `q_0` then decrypts to `m + q_0 I` with small integers `I`.
+//! [`crate::bootstrapping::range`] bounds them by the Hamming weight of the secret. A dense secret is therefore
+//! replaced temporarily by a sparse one (sparse-secret encapsulation: Bossuat, Troncoso-Pastoriza and Hubaux, ePrint
+//! 2022/024):
 //!
-//! 1. at `q_0`, switch to an ephemeral secret of weight `h` ([`KeyElement::DenseToSparse`]), whose key has the
-//!    modulus `q_0 P'` and is checked against the bound for sparse secrets;
+//! 1. at `q_0`, switch to an ephemeral secret of weight `h` ([`KeyElement::DenseToSparse`]); its key has the modulus
+//!    `q_0 P'` and is checked against the bound for sparse secrets;
 //! 2. raise the modulus: `|I| <= K(h)`;
-//! 3. switch back ([`KeyElement::SparseToDense`]) at the raised level. What is switched is below `q_0 / 2` over the
-//!    integers, so the key has a single digit and one special modulus above `q_0`, whatever the level.
+//! 3. switch back ([`KeyElement::SparseToDense`]) at the raised level. The switched polynomial is below `q_0 / 2` over
+//!    the integers, so the key has a single digit and one special modulus above `q_0`, at any level.
 //!
 //! # Form
 //! *Input*: level 0, any packing, scale `D`, message `m`; all coefficients of `D m` below `q_0 / 4`. *Output*: the
-//! wanted level, the same packing, scale exactly `q_0`, so that in every coefficient the value is
+//! wanted level, the same packing, scale exactly `q_0`, so that the value of every coefficient is
 //!
 //! ```text
 //! x = (D / q_0) m + I.
 //! ```
 //!
-//! An input of a subring comes up in step 1, whose key is then one from `s'(X^k)` ([`KeyElement::RingUpToSparse`]), or,
-//! without an ephemeral secret, by a key of its own before ([`KeyElement::RingUp`]). It is in coefficients: coefficient
-//! `i` becomes coefficient `k i`.
+//! An input of a subring is moved up in step 1, whose key is then from `s'(X^k)` ([`KeyElement::RingUpToSparse`]).
+//! Without an ephemeral secret, a key of its own moves it up before ([`KeyElement::RingUp`]). Its values are in
+//! coefficients: coefficient `i` becomes coefficient `k i`.
 //!
-//! With fewer than `N/2` slots `I` has all `N` coefficients: a trace to the subring removes the others.
+//! With fewer than `N/2` slots, `I` still has all `N` coefficients: a trace to the subring removes the others.
 //!
 //! # Error
-//! In units of coefficients at scale `q_0`: none without an ephemeral secret, but for that of a switch up. With it,
-//! variance `N sigma^2 (q_0 / P')^2 / 12 + (1 + h) / 12` of the first switch and
-//! `N sigma^2 (q_0 / P)^2 / 12 + (1 + |s|^2) / 12` of the second ([`keywright_rlwe::noise`]).
+//! In units of coefficients at scale `q_0`: without an ephemeral secret, only the error of moving up from a subring.
+//! With one, variance `N sigma^2 (q_0 / P')^2 / 12 + (1 + h) / 12` for the first switch and
+//! `N sigma^2 (q_0 / P)^2 / 12 + (1 + |s|^2) / 12` for the second ([`keywright_rlwe::noise`]).
 
 use std::borrow::Cow;
 
@@ -42,25 +42,25 @@ use keywright_rlwe::{
 
 use crate::CircuitError;
 
-/// The two keys that depend on an ephemeral secret (the paper calls them those of sparse-secret encapsulation).
+/// The two keys that depend on an ephemeral secret; the paper calls them the keys of sparse-secret encapsulation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EphemeralKeys {
     /// Hamming weight of the ephemeral secret.
     pub weight: usize,
-    /// The key to it, at level 0: from the secret of the ring, or of a subring that inputs are of.
+    /// The key to it, at level 0: from the secret of the ring, or of the subring of the inputs.
     pub to_sparse: KeySpec,
     /// The key back, at the raised level.
     pub to_dense: KeySpec,
 }
 
-/// What raising the modulus does: plain data.
+/// The plan of ModRaise: plain data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModRaisePlan {
-    /// The level raised to.
+    /// The raised level.
     pub level: usize,
     /// The switch to an ephemeral secret, if any.
     pub ephemeral: Option<EphemeralKeys>,
-    /// The key by which inputs of a subring come up where there is no ephemeral secret, at level 0. With one,
+    /// The level-0 key that moves inputs of a subring up if there is no ephemeral secret. Otherwise
     /// [`EphemeralKeys::to_sparse`] does it.
     pub up: Option<KeySpec>,
 }
@@ -111,13 +111,13 @@ impl ModRaisePlan {
         Ok(Self { level, ephemeral, up })
     }
 
-    /// Keys that it needs: none, the pair to and from the ephemeral secret, in that order, or the key from a subring.
+    /// The keys: none, the pair to and from the ephemeral secret in that order, or the key from a subring.
     pub fn key_specs(&self) -> Vec<KeySpec> {
         let pair = self.ephemeral.iter().flat_map(|e| [e.to_sparse.clone(), e.to_dense.clone()]);
         pair.chain(self.up.clone()).collect()
     }
 
-    /// `log2` of the degree of the subring that inputs are of, if they are of one.
+    /// `log2` of the degree of the inputs' subring, if there is one.
     fn source(&self) -> Option<u32> {
         let key = self.ephemeral.as_ref().map(|keys| &keys.to_sparse).or(self.up.as_ref());
         key.and_then(|spec| spec.element.source_ring())
@@ -133,9 +133,9 @@ impl ModRaisePlan {
     }
 }
 
-/// A ciphertext at level 0 under the ephemeral secret, whose residues modulo `q_0` stand for integers in
-/// `[-q_0/2, q_0/2]`: what is between steps 1 and 2. [`crate::bootstrapping::CoeffsToSlots::evaluate_raised`] does
-/// step 3 with every rotation of its first factor.
+/// A ciphertext at level 0 under the ephemeral secret, between steps 1 and 2. Its residues modulo `q_0` stand for
+/// integers in `[-q_0/2, q_0/2]`. [`crate::bootstrapping::CoeffsToSlots::evaluate_raised`] does step 3 with every
+/// rotation of its first factor.
 #[derive(Debug, Clone)]
 pub struct Raised(pub(crate) Ciphertext);
 
@@ -209,7 +209,7 @@ fn check(evaluator: &Evaluator<'_>, plan: &ModRaisePlan, input: &Ciphertext) -> 
     Ok(())
 }
 
-/// The output's form and estimate, with an error of that variance added.
+/// The form and estimate of the output, with an added error of that variance.
 fn raised(
     plan: &ModRaisePlan,
     input: &Ciphertext,
@@ -220,7 +220,7 @@ fn raised(
     polys.key = polys.key.or(input.key());
     let rlwe = parameters.rlwe();
     let q0 = rlwe.modulus(0).value() as f64;
-    // |c_0 + c_1 s| <= q_0 (1 + h) / 2 in every coefficient. In a slot all of them meet.
+    // |c_0 + c_1 s| <= q_0 (1 + h) / 2 in every coefficient. All coefficients add up in a slot.
     let meeting = if input.packing == Packing::Coefficients { 1.0 } else { rlwe.n() as f64 };
     let overflow = (plan.weight(rlwe) as f64 + 1.0) / 2.0 * meeting;
     let units = input.scale / q0;

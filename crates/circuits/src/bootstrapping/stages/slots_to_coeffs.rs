@@ -5,18 +5,17 @@
 //! | input | values `z_j` in `n = 2^log_slots` slots | the plan's, or above | `S` |
 //! | output | `Re z_j` in coefficient `brv(j) N/2n`, `Im z_j` in coefficient `N/2 + brv(j) N/2n`, 0 in the others; `brv` reverses `log_slots` bits | the plan's depth below the plan's level | `c S` |
 //!
-//! The matrix is `F B` of [`crate::bootstrapping::dft`], times `c`, the quotient of the output's scale to the
-//! input's. Each of its `m` factors has `c^(1/m)`. A plaintext whose slots are `F B z` has the complex coefficients
-//! `B z`: the values themselves are what decoding coefficients gives.
+//! The matrix is `F B` of [`crate::bootstrapping::dft`], times `c`, the quotient of the output's scale and the input's.
+//! Each of its `m` factors carries `c^(1/m)`. A plaintext whose slots are `F B z` has the complex coefficients `B z`,
+//! so decoding its coefficients gives the values themselves.
 //!
 //! # Error
-//! Deviations are root mean squares over the slots, see
-//! [`Spread::RootMeanSquare`](crate::linear_transform::Spread); the factors are multiples of unitary matrices,
-//! `c^(1/m) 2^(l/2)` for `l` layers. In the last factor's output slots have `sqrt(n)` times the values' root mean
-//! square and errors, at scale `c S` read as coefficients: `|F B z|^2 = n |z|^2`, and a coefficient's error is that
-//! of a slot divided by `sqrt(2n)`, two coefficients making one complex number. So an error made before the first
-//! factor counts in full, and one made after `l` layers is divided by `2^(l/2)`: it is the first roundings that
-//! matter.
+//! Deviations are root mean squares over the slots, see [`Spread::RootMeanSquare`](crate::linear_transform::Spread).
+//! The factors are multiples of unitary matrices, `c^(1/m) 2^(l/2)` for `l` layers. In the last factor's output, slots
+//! have `sqrt(n)` times the values' root mean square and errors, at scale `c S` read as coefficients:
+//! `|F B z|^2 = n |z|^2`. A coefficient's error is that of a slot divided by `sqrt(2n)`, since two coefficients make
+//! one complex number. So an error before the first factor counts in full, and an error after `l` layers is divided by
+//! `2^(l/2)`: the first roundings dominate.
 
 use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Evaluator, Packing};
 use keywright_rlwe::KeySpec;
@@ -31,12 +30,12 @@ use crate::bootstrapping::transforms::Transforms;
 use crate::bootstrapping::transforms::dft::{Dft, Direction};
 use crate::linear_transform::{LinearTransform, Spread, Storage};
 
-/// What the stage does, without diagonals and keys.
+/// The plan of the stage, without diagonals and keys.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SlotsToCoeffsPlan {
     /// Factorisation.
     pub dft: Dft,
-    /// Factors in the order in which they are applied.
+    /// Factors in the order of application.
     pub factors: Vec<FactorPlan>,
     /// Scale of the input.
     pub input_scale: f64,
@@ -45,11 +44,11 @@ pub struct SlotsToCoeffsPlan {
 }
 
 impl SlotsToCoeffsPlan {
-    /// Plans the stage for inputs at `level`: one level for each factor, whose keys have a budget.
+    /// Plans the stage for inputs at `level`: one level per factor, with a budget for the keys.
     ///
     /// # Errors
-    /// [`CircuitError::LogSlots`]; [`CircuitError::Ckks`] for too low a level, scales that are not positive and
-    /// finite, and keys that cannot be; [`CircuitError::KeyBudget`].
+    /// [`CircuitError::LogSlots`]; [`CircuitError::Ckks`] for too low a level, scales that are not positive and finite,
+    /// and impossible keys; [`CircuitError::KeyBudget`].
     pub fn new(
         parameters: &CkksParameters,
         dft: Dft,
@@ -92,7 +91,7 @@ impl SlotsToCoeffsPlan {
             .collect()
     }
 
-    /// Level of the input; ciphertexts above it are taken at it.
+    /// Level of the input; ciphertexts above are lowered to it.
     pub fn input_level(&self) -> usize {
         self.factors[0].level
     }
@@ -125,7 +124,7 @@ impl SlotsToCoeffs {
         Self::with_storage(parameters, plan, Some(Storage::Encoded))
     }
 
-    /// The stage with its diagonals kept in one way, or made for each use.
+    /// The stage with its diagonals kept in one form, or made for each use.
     ///
     /// # Errors
     /// As [`LinearTransform::with_steps`], for diagonals that are kept.
@@ -139,17 +138,17 @@ impl SlotsToCoeffs {
         Ok(Self { parameters: parameters.clone(), plan: plan.clone(), transforms })
     }
 
-    /// What it does.
+    /// The plan.
     pub fn plan(&self) -> &SlotsToCoeffsPlan {
         &self.plan
     }
 
-    /// Bytes of the diagonals that it keeps.
+    /// Bytes of the kept diagonals.
     pub fn bytes(&self) -> usize {
         self.transforms.bytes()
     }
 
-    /// Moves the values in slots to coefficients.
+    /// Moves the values from slots to coefficients.
     ///
     /// # Errors
     /// [`CircuitError::Stage`] with: a packing of another number of slots, a level below the plan's, a scale that
@@ -185,8 +184,8 @@ impl SlotsToCoeffs {
         lowered.map_err(|error| stage.error(level, error))
     }
 
-    /// The transform of an input at the plan's level and any scale, as slots: those whose coefficients are the
-    /// values. Their absolute values are at most `magnitude`.
+    /// The transform of an input at the plan's level and any scale, as slots whose coefficients are the values. Their
+    /// absolute values are at most `magnitude`.
     ///
     /// # Errors
     /// [`CircuitError::Stage`] with a missing key.

@@ -15,15 +15,15 @@
 //! entries have period `2^b`, so that its diagonals are plaintexts of `2^b` slots.
 //!
 //! *Positive diagonals.* With `R_c` the rotation by `c`, `D R_r` a diagonal and `S_i = c_1 + .. + c_i`, the factors
-//! `R_(S_i) M_i R_(-S_(i-1))` have their diagonals at `r + c_i`, and their product is that of the `M_i` if
-//! `S_m = 0` modulo `n`. Here `c_i = T_i - T_(i-1)`, in the order of distances, with `T_i = 2^b` for the layers
-//! `2^a .. 2^b`, so that `r + c_i` is not negative and the giant steps of a factor are `0, g, 2 g, ..`: a chain.
-//! The last group may be shifted by any multiple of its distances.
+//! `R_(S_i) M_i R_(-S_(i-1))` have their diagonals at `r + c_i`. Their product is that of the `M_i` if `S_m = 0` modulo
+//! `n`. Here `c_i = T_i - T_(i-1)`, in the order of distances, with `T_i = 2^b` for the layers `2^a .. 2^b`. So
+//! `r + c_i` is nonnegative, and the giant steps of a factor are a chain `0, g, 2 g, ..`. The last group may be shifted
+//! by any multiple of its distances.
 //!
-//! The homomorphic transforms leave `B` out: [`Direction::Forward`] is `F B`, which takes the complex coefficients
-//! in bit-reversed order to the slots, and [`Direction::Inverse`] is `B F^-1`. What is between them, evaluated slot
-//! by slot, does not see the order. (Cheon, Han and Hhan, *Faster homomorphic discrete Fourier transforms and
-//! improved FHE bootstrapping*, IEEE Access 2019; Chen, Chillotti and Song, Eurocrypt 2019.)
+//! The homomorphic transforms omit `B`: [`Direction::Forward`] is `F B`, which takes the complex coefficients in
+//! bit-reversed order to the slots, and [`Direction::Inverse`] is `B F^-1`. The steps between them work slot by slot,
+//! so the order does not matter. (Cheon, Han and Hhan, *Faster homomorphic discrete Fourier transforms and improved FHE
+//! bootstrapping*, IEEE Access 2019; Chen, Chillotti and Song, Eurocrypt 2019.)
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -33,11 +33,11 @@ use keywright_ckks::encoder::twiddles;
 
 use crate::CircuitError;
 
-/// Which way a transform goes.
+/// The direction of a transform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// `F B`: from complex coefficients in bit-reversed order to slots. On slots that hold `z` it gives the
-    /// plaintext whose complex coefficients are `z`, bit-reversed.
+    /// `F B`: from complex coefficients in bit-reversed order to slots. From slots that hold `z` it makes the plaintext
+    /// whose complex coefficients are `z`, bit-reversed.
     Forward,
     /// `B F^-1`: from slots to complex coefficients in bit-reversed order.
     Inverse,
@@ -50,7 +50,7 @@ pub struct Dft {
     layers: Vec<u32>,
 }
 
-/// Most factors whose layers are varied by [`Dft::neighbours`]: 51 factorisations at most.
+/// Most factors for which [`Dft::neighbours`] varies the layers: 51 factorisations at most.
 const MOST_VARIED: usize = 5;
 /// `log2` of the most slots: those of the largest ring.
 pub const MAX_LOG_SLOTS: u32 = keywright_ring::MAX_LOG_N - 1;
@@ -64,12 +64,12 @@ fn require_log_slots(log_slots: u32) -> Result<(), CircuitError> {
 }
 
 impl Dft {
-    /// A factorisation; `layers` counts the layers of each factor, those of the shortest distance first. A factor
-    /// may have no layers: it is the identity.
+    /// A factorisation; `layers` counts the layers of each factor, the shortest distance first. A factor without layers
+    /// is the identity.
     ///
     /// # Errors
     /// [`CircuitError::LogSlots`] above [`MAX_LOG_SLOTS`]; [`CircuitError::Empty`] without factors;
-    /// [`CircuitError::DftLayers`] unless the layers are `log_slots` in all.
+    /// [`CircuitError::DftLayers`] unless there are `log_slots` layers in all.
     pub fn new(log_slots: u32, layers: &[u32]) -> Result<Self, CircuitError> {
         require_log_slots(log_slots)?;
         if layers.is_empty() {
@@ -82,8 +82,8 @@ impl Dft {
         Ok(Self { log_slots, layers: layers.to_vec() })
     }
 
-    /// A factorisation into `factors` factors with as few diagonals as there can be: layer by layer, the next one
-    /// is merged into the factor where it adds the fewest.
+    /// A factorisation into `factors` factors with the fewest diagonals. Layer by layer, the next one joins the factor
+    /// where it adds the fewest.
     ///
     /// # Errors
     /// [`CircuitError::LogSlots`] above [`MAX_LOG_SLOTS`]; [`CircuitError::Empty`] for no factors;
@@ -96,7 +96,7 @@ impl Dft {
         }
         let mut layers = vec![0; factors];
         for _ in 0..log_slots {
-            // The last factor has half the diagonals of another one with as many layers, but longer ones.
+            // The last factor has half as many diagonals as another with as many layers, but longer ones.
             let next = (0..factors).min_by_key(|&k| layers[k] + u32::from(k + 1 < factors));
             if let Some(next) = next {
                 layers[next] += 1;
@@ -105,8 +105,8 @@ impl Dft {
         Self::new(log_slots, &layers)
     }
 
-    /// This factorisation, and all in which every factor has at most one layer more or less than here, but at least
-    /// one if it has any here. Of more than [`MOST_VARIED`] factors only this one.
+    /// This factorisation, and all whose factors have at most one layer more or less, but at least one if they have any
+    /// here. With more than [`MOST_VARIED`] factors, only this one.
     pub(crate) fn neighbours(&self) -> Vec<Self> {
         let mut lists = vec![Vec::new()];
         for &layers in self.layers.iter().filter(|_| self.depth() <= MOST_VARIED) {
@@ -119,7 +119,7 @@ impl Dft {
         let others = lists.into_iter().filter(|list| list != &self.layers);
         let others = others.filter(|list| list.iter().sum::<u32>() == self.log_slots);
         let of = |layers| Self { log_slots: self.log_slots, layers };
-        // The given one first: of equally good ones it is taken.
+        // The given one comes first, so it wins among equals.
         std::iter::once(self.layers.clone()).chain(others.filter(|list| !list.is_empty())).map(of).collect()
     }
 
@@ -128,17 +128,17 @@ impl Dft {
         self.log_slots
     }
 
-    /// Layers of each factor, those of the shortest distance first.
+    /// Layers of each factor, the shortest distance first.
     pub fn layers(&self) -> &[u32] {
         &self.layers
     }
 
-    /// Number of factors: levels that a homomorphic transform takes.
+    /// Number of factors: the levels that a homomorphic transform consumes.
     pub fn depth(&self) -> usize {
         self.layers.len()
     }
 
-    /// Factors in the order in which they are applied.
+    /// Factors in the order of application.
     pub fn order(&self, direction: Direction) -> Vec<usize> {
         match direction {
             Direction::Forward => (0..self.depth()).collect(),
@@ -152,7 +152,7 @@ impl Dft {
         start..start + self.layers[factor]
     }
 
-    /// `T_i`: by how much factors `0..=factor` are shifted all in all.
+    /// `T_i`: the total shift of factors `0..=factor`.
     fn total_shift(&self, factor: usize) -> i64 {
         let merged = (0..=factor).rev().map(|i| self.range(i)).find(|range| !range.is_empty());
         merged.map_or(0, |range| 1 << range.end)

@@ -13,24 +13,24 @@ use crate::linear_transform::{
 /// One linear transform of a stage: its level, its baby and giant steps and its keys. Plain data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FactorPlan {
-    /// Level of the ciphertexts it takes; it leaves them one lower.
+    /// Level of its input; the output is one lower.
     pub level: usize,
     /// `log2` of the number of slots.
     pub log_slots: u32,
     /// Baby and giant steps.
     pub bsgs: BsgsPlan,
-    /// Primes that its key switches remove.
+    /// Special primes of its key switches.
     pub special: Vec<usize>,
-    /// Weight of the ephemeral secret, for a factor that is one with the switch back from it:
+    /// Weight of the ephemeral secret, for a factor that is fused with the switch back from it:
     /// [`crate::bootstrapping::mod_raise::Raised`].
     pub raised: Option<usize>,
-    /// One key for each rotation, at the factor's level, all with the same special primes. Of a raised factor the
-    /// giant step's has others.
+    /// One key for each rotation, at the factor's level, all with the same special primes. The giant steps of a raised
+    /// factor use others.
     pub keys: Vec<KeySpec>,
     /// Bytes of the keys.
     pub key_bytes: usize,
-    /// Work, in multiplications for each coefficient of a polynomial modulo one prime:
-    /// [`TransformCost::multiplications`]. It orders the ways.
+    /// Work, in multiplications per coefficient of a polynomial modulo one prime: [`TransformCost::multiplications`].
+    /// It orders the ways.
     ///
     /// [`TransformCost::multiplications`]: crate::linear_transform::TransformCost::multiplications
     pub work: f64,
@@ -47,12 +47,12 @@ struct KeyShape {
     bytes: usize,
 }
 
-/// The shapes of keys at `level` that no other beats both in key rows and in targets. Special primes are those of
-/// the parameters, then ciphertext primes above the level: dropped already, they are free, and the more there are
-/// the fewer digits.
+/// The shapes of keys at `level` that no other shape beats in both key rows and targets. Special primes are those of
+/// the parameters, then ciphertext primes above the level: these are dropped already, so they are free, and more of
+/// them make fewer digits.
 ///
 /// # Errors
-/// What [`KeySpec::validate`] says if no shape is legal.
+/// The errors of [`KeySpec::validate`] if no shape is legal.
 fn key_shapes(rlwe: &Parameters, level: usize) -> Result<Vec<KeyShape>, RlweError> {
     rlwe.require_level(level)?;
     let element = KeyElement::Galois(rotation_element(rlwe.log_n(), 1));
@@ -64,7 +64,7 @@ fn key_shapes(rlwe: &Parameters, level: usize) -> Result<Vec<KeyShape>, RlweErro
             KeySpec { element, level, alpha: level + 1, special, seeded: true, subring: rlwe.as_subring() };
         let Ok(digits) = spec.validate(rlwe) else { continue };
         let alpha = digits.iter().map(Range::len).max().unwrap_or(1);
-        // Targets grow with the count: only fewer digits make up for it.
+        // Targets grow with the count; only fewer digits compensate.
         if shapes.last().is_none_or(|last| digits.len() < last.digits) {
             let bytes = spec.bytes(rlwe)?;
             shapes.push(KeyShape { level, special: spec.special, alpha, digits: digits.len(), bytes });
@@ -93,16 +93,16 @@ fn counts(most: usize) -> impl Iterator<Item = usize> {
     (1..4).chain(larger).take_while(move |&count| count <= most)
 }
 
-/// Most baby steps of a factor: what is kept of them while it is evaluated is 1 MiB each, and prime, at `N = 2^16`.
+/// Most baby steps of a factor: at `N = 2^16` each holds 1 MiB per prime during the evaluation.
 const MOST_BABIES: usize = 64;
 
 impl FactorPlan {
-    /// The ways to evaluate a transform with diagonals at `indices`. They differ in the digits and special primes
-    /// of the keys, in the number of baby steps and in their tiers. Giant steps are chained: that costs no more and
-    /// needs one key.
+    /// The ways to evaluate a transform with diagonals at `indices`. They differ in the digits and special primes of
+    /// the keys, in the number of baby steps and in their tiers. Giant steps are chained, which costs no more and needs
+    /// one key.
     ///
     /// # Errors
-    /// What [`KeySpec::validate`] says of the keys; [`CircuitError::Empty`] without indices.
+    /// The errors of [`KeySpec::validate`]; [`CircuitError::Empty`] without indices.
     pub(crate) fn ways(
         parameters: &CkksParameters,
         indices: impl IntoIterator<Item = usize>,
@@ -144,9 +144,9 @@ impl FactorPlan {
         Ok(out)
     }
 
-    /// The ways to evaluate a transform of what is raised with `to_dense`, the key of
-    /// [`crate::bootstrapping::mod_raise::EphemeralKeys`]: they differ in the number of baby steps, and in the
-    /// digits of the giant step's key.
+    /// The ways to evaluate a transform of a raised ciphertext with `to_dense`, the key of
+    /// [`crate::bootstrapping::mod_raise::EphemeralKeys`]. They differ in the number of baby steps, and in the digits
+    /// of the giant step's key.
     ///
     /// # Errors
     /// As [`Self::ways`].
@@ -205,8 +205,8 @@ impl FactorPlan {
         self.bsgs.n1 / self.bsgs.stride()
     }
 
-    /// Of these ways the one of least work for each number of baby steps, all of which are rotations of the input,
-    /// by that number.
+    /// Of these ways, those whose baby steps are all rotations of the input; for each number of baby steps the one of
+    /// least work, by that number.
     pub(crate) fn by_baby_steps(ways: Vec<Self>) -> BTreeMap<usize, Self> {
         let mut out: BTreeMap<usize, Self> = BTreeMap::new();
         for way in ways.into_iter().filter(|way| way.bsgs.tier == way.bsgs.n1) {

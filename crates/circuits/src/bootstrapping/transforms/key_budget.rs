@@ -1,16 +1,16 @@
-//! Keys against time: which way each factor is evaluated.
+//! Trades key bytes against time: chooses the way to evaluate each factor.
 
 use super::factor::FactorPlan;
 use crate::CircuitError;
 
-/// How many bytes the evaluation keys of a bootstrapping may have.
+/// The bytes that the evaluation keys of a bootstrapping may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyBudget {
-    /// Any number: least time.
+    /// No limit: the least time.
     Fastest,
-    /// Least time with at most so many bytes in memory, seeds instead of uniform halves.
+    /// The least time with at most this many bytes in memory, with seeds instead of uniform halves.
     Bytes(usize),
-    /// Fewest bytes, and of the ways that have as few the fastest.
+    /// The fewest bytes, and the fastest of the ways that need only these.
     Fewest,
 }
 
@@ -22,7 +22,7 @@ struct Choice {
     picks: Vec<usize>,
 }
 
-/// Those of which no other is at least as good in both figures, by the first one ascending. Of equal ones the first
+/// The items that no other item matches or beats in both figures, by the first one ascending. The first of equal items
 /// stays.
 fn pareto<T>(mut list: Vec<T>, figures: impl Fn(&T) -> (usize, f64)) -> Vec<T> {
     list.sort_by(|a, b| {
@@ -39,19 +39,19 @@ fn pareto<T>(mut list: Vec<T>, figures: impl Fn(&T) -> (usize, f64)) -> Vec<T> {
     list
 }
 
-/// The ways of which no other has both fewer bytes of keys and less [`FactorPlan::work`], by ascending bytes.
+/// The ways that no other beats in both bytes of keys and [`FactorPlan::work`], by ascending bytes.
 pub(crate) fn worthwhile(ways: Vec<FactorPlan>) -> Vec<FactorPlan> {
     pareto(ways, |way| (way.key_bytes, way.work))
 }
 
 impl KeyBudget {
-    /// The work and one way of each factor, of least work within the budget, of which keys of `fixed` bytes that
-    /// are needed anyway use up a part.
+    /// The work and one way of each factor, of least work within the budget. `fixed` bytes of the budget go to keys
+    /// that are needed anyway.
     ///
-    /// Exact: for one factor after the other the best choices for every number of bytes are kept, and no others.
+    /// Exact: for one factor after the other it keeps the best choices for every number of bytes, and drops the rest.
     ///
     /// # Errors
-    /// [`CircuitError::KeyBudget`] naming the fewest bytes there can be.
+    /// [`CircuitError::KeyBudget`] with the fewest possible bytes.
     pub(crate) fn choose(
         self,
         fixed: usize,

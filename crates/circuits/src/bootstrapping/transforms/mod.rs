@@ -1,5 +1,5 @@
-//! The Fourier transform as a sequence of linear transforms: how it is cut into factors, how each factor is
-//! evaluated, and which ways a budget of key bytes chooses.
+//! The Fourier transform as a sequence of linear transforms: its factors, the evaluation of each factor, and the choice
+//! of ways by a budget of key bytes.
 
 pub mod dft;
 mod factor;

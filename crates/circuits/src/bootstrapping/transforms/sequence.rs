@@ -6,19 +6,20 @@ use crate::bootstrapping::keys::StageKeys;
 use crate::bootstrapping::stage::Stage;
 use crate::linear_transform::{LinearTransform, Storage, evaluate_raised};
 
-/// What is used once is transformed once, whether before or then; as coefficients it takes less memory meanwhile.
+/// Diagonals that are used once are transformed once, earlier or at use; as coefficients they take less memory until
+/// then.
 const FOR_ONE_USE: Storage = Storage::Coefficients;
 
-/// The transforms of a stage, in the order in which they are applied.
+/// The transforms of a stage, in the order of application.
 #[derive(Debug)]
 pub(crate) struct Transforms {
     count: usize,
-    /// None if they are made when they are needed, and dropped.
+    /// `None` if they are made at use and dropped.
     stored: Option<Vec<LinearTransform>>,
 }
 
 impl Transforms {
-    /// `count` transforms, of which `encode` makes each; made now and kept so, or made for each use.
+    /// `count` transforms, each made by `encode`: now, to be kept, or at each use.
     pub(crate) fn new(
         kept: Option<Storage>,
         count: usize,
@@ -28,12 +29,12 @@ impl Transforms {
         Ok(Self { count, stored })
     }
 
-    /// Bytes of what is kept.
+    /// Bytes of the kept diagonals.
     pub(crate) fn bytes(&self) -> usize {
         self.stored.iter().flatten().map(LinearTransform::bytes).sum()
     }
 
-    /// All of them, one after the other, each with the keys of its factor; `encode` as in [`Self::new`].
+    /// Applies all of them in order, each with the keys of its factor; `encode` as in [`Self::new`].
     pub(crate) fn apply(
         &self,
         parameters: &CkksParameters,
@@ -52,7 +53,7 @@ impl Transforms {
         })
     }
 
-    /// The same for what [`crate::bootstrapping::mod_raise::switch_to_ephemeral`] leaves under an ephemeral secret of
+    /// The same for the result of [`crate::bootstrapping::mod_raise::switch_to_ephemeral`] under an ephemeral secret of
     /// that weight.
     pub(crate) fn apply_raised(
         &self,

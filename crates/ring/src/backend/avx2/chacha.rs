@@ -1,5 +1,5 @@
-//! ChaCha, eight blocks side by side: word `w` of blocks `0..8` is four consecutive words of a chunk of the expander.
-//! Key stream is transposed.
+//! ChaCha, eight blocks side by side. Word `w` of blocks `0..8` is four consecutive words of a chunk of the expander.
+//! The key stream is transposed.
 
 use core::arch::x86_64::*;
 
@@ -117,7 +117,8 @@ pub(super) fn key_stream(key: &[u32; 16], first: u64, out: &mut [u64]) {
     }
 }
 
-/// Turns chunk `number` of attempt 0 into residues: [`expander::accept`], but for the rejected ones four at a time.
+/// Turns chunk `number` of attempt 0 into residues: [`expander::accept`], except that four candidates are tested at a
+/// time.
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn accept(seed: &Seed, id: StreamId, m: &Modulus, number: usize, words: &mut [u64; CHUNK_WORDS]) {
     let mask = _mm256_set1_epi64x((u64::MAX >> (64 - m.bits())).cast_signed());

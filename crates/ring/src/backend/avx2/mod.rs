@@ -1,5 +1,5 @@
-//! AVX2 and FMA: primes below `2^50` in double precision, the expander in 32-bit lanes. Products modulo wider primes
-//! have no fast instruction there and stay with the portable kernels.
+//! AVX2 and FMA: primes below `2^50` in double precision, the expander in 32-bit lanes. AVX2 has no fast instruction
+//! for products modulo wider primes; those use the portable kernels.
 
 mod chacha;
 mod dot;
@@ -22,7 +22,7 @@ use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId};
 /// Kernels for CPUs with AVX2 and FMA.
 ///
 /// # Invariant
-/// A reference to a value of this type is only given out by [`Avx2::detect`], so it proves that the CPU has both.
+/// Only [`Avx2::detect`] creates references to a value of this type, so a reference proves that the CPU has both.
 #[derive(Debug)]
 pub(super) struct Avx2(());
 

@@ -1,11 +1,13 @@
 //! Negacyclic transforms modulo a narrow prime in double precision; see [`super::residues`] for the arithmetic.
 //!
-//! Between passes the limb holds doubles, bit for bit in its words. Passes do two layers each (radix 4); the two layers
-//! of distances 2 and 1 work inside registers. Once a block fits the first-level cache, it is finished before the next.
+//! Between passes the words of a limb hold the bits of doubles. A pass does two layers (radix 4). The two layers of
+//! distances 2 and 1 work inside registers. Once a block fits the first-level cache, it is finished before the next
+//! begins.
 //!
 //! # Invariant
-//! In units of `q`. A forward layer takes values up to `B` to `B + (1/2 + B/16)`; with the sum's operand reduced first,
-//! to `1/2 + (1/2 + B/16)`. Passes are numbered from 0 and odd ones reduce in their first layer:
+//! Bounds are in units of `q`. A forward layer takes values up to `B` to `B + (1/2 + B/16)`. If the sum's operand is
+//! reduced first, it takes them to `1/2 + (1/2 + B/16)`. Passes are numbered from 0, and odd ones reduce in their first
+//! layer:
 //!
 //! * even pass: at most [`LOW`] = 1.8 in, 2.42 between the layers, at most [`HIGH`] = 3.07 out;
 //! * odd pass: at most 3.07 in, 1.20 between the layers, at most 1.78 out;
@@ -13,9 +15,9 @@
 //!   reduction;
 //! * a single layer first, where `log N` is odd, takes canonical words to 1.57.
 //!
-//! An inverse layer reduces its sums; a pass takes at most [`INVERSE`] = 1.5 (differences up to 3), gives sums of two
-//! reduced sums (1), products of their differences (0.57), sums of two products (2 * 0.69 = 1.38) and products of their
-//! differences (0.59).
+//! An inverse layer reduces its sums. A pass takes at most [`INVERSE`] = 1.5, so differences are at most 3. It gives
+//! sums of two reduced sums (1), products of their differences (0.57), sums of two products (2 * 0.69 = 1.38) and
+//! products of their differences (0.59).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -54,8 +56,8 @@ impl Twiddles {
         Factor { value: _mm256_set1_pd(self.values[i]), quotient: _mm256_set1_pd(self.quotients[i]) }
     }
 
-    /// The factors of four blocks of distance 1, and those of their two blocks of distance 2, each twice: for groups of
-    /// eight words of which the first has the block of distance 2 with index `i`.
+    /// The factors of four blocks of distance 1, and those of their two blocks of distance 2, each twice. They serve
+    /// eight words, the first of which is in the block of distance 2 with index `i`.
     #[inline]
     #[target_feature(enable = "avx2,fma")]
     fn in_register(&self, i: usize) -> (Factor, Factor) {
@@ -95,7 +97,7 @@ impl NarrowPlan {
         x.iter().all(|&bits| f64::from_bits(bits).abs() <= bound * self.modulus.value() as f64)
     }
 
-    /// Canonical words, or with `INTEGERS` false doubles of at most `q`, to canonical words.
+    /// Transforms canonical words, or doubles of at most `q` if `INTEGERS` is false, to canonical words.
     #[target_feature(enable = "avx2,fma")]
     fn forward_passes<const INTEGERS: bool>(&self, x: &mut [u64]) {
         let (f, t) = (Field::new(&self.modulus), &self.forward);
@@ -121,7 +123,7 @@ impl NarrowPlan {
         }
     }
 
-    /// Two layers over blocks of `size` words, of which the first has twiddle `first`.
+    /// Two layers over blocks of `size` words; `first` is the twiddle factor of the first block.
     #[target_feature(enable = "avx2,fma")]
     fn pass_forward(&self, pass: usize, integers: bool, first: usize, size: usize, x: &mut [u64]) {
         let (f, t) = (Field::new(&self.modulus), &self.forward);

@@ -1,5 +1,5 @@
-//! Sums of planes by widening loads. Accumulators stay in registers while every plane is read; the AVX-512 back end,
-//! which is waiting for memory already, uses them too.
+//! Sums of planes by widening loads. Accumulators stay in registers while every plane is read. The AVX-512 back end
+//! uses these kernels too, since memory already limits them.
 
 use core::arch::x86_64::*;
 

@@ -40,7 +40,7 @@ pub(super) fn gaussian(words: &[u64], out: &mut [i64]) {
             *word = _mm256_srli_epi64::<1>(*word);
         }
         for threshold in CUMULATIVE {
-            // Both are below 2^63: the signed comparison is right, and takes 1 off where the threshold is larger.
+            // Both are below 2^63, so the signed comparison is right. It subtracts 1 where the threshold is larger.
             let threshold = _mm256_set1_epi64x(threshold.cast_signed());
             for (rank, word) in ranks.iter_mut().zip(uniform) {
                 *rank = _mm256_add_epi64(*rank, _mm256_cmpgt_epi64(threshold, word));

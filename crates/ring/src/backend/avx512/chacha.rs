@@ -1,5 +1,5 @@
-//! ChaCha, sixteen blocks at a time: state word `w` of all blocks is one register, which is also the order of
-//! [`crate::expander`]'s output. Key stream is transposed.
+//! ChaCha, sixteen blocks at a time. One register holds state word `w` of all blocks, which is also the order of
+//! [`crate::expander`]'s output. The key stream is transposed.
 
 use core::arch::x86_64::*;
 
@@ -33,7 +33,7 @@ fn blocks<const DOUBLE_ROUNDS: usize>(state: &[u32; 16], number: u32) -> [__m512
     let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     let counters = _mm512_add_epi32(_mm512_set1_epi32(number as i32), lanes);
     let start = |w: usize| if w == 12 { counters } else { _mm512_set1_epi32(state[w] as i32) };
-    // Loops: `array::map` stays a call, to code without the CPU features.
+    // Loops instead of `array::map`, which stays a call to code without the CPU features.
     let mut s = [counters; 16];
     for w in 0..16 {
         s[w] = start(w);

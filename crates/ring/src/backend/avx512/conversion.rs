@@ -11,8 +11,8 @@ const SIDE: usize = 4;
 /// The words of these vectors.
 pub(super) const SUM_WORDS: usize = 8 * SIDE;
 
-/// Inner products of terms of `count` words with a column: lazy words below `2U`. `meanwhile` is called with the number
-/// of every [`SUM_WORDS`] words.
+/// Inner products of `count` words of terms with a column: lazy words below `2U`. Calls `meanwhile` with the index of
+/// each block of [`SUM_WORDS`] words.
 ///
 /// # Safety
 /// `count` is a multiple of [`SUM_WORDS`]; `out` addresses `count` words; the CPU has the enabled features.

@@ -1,9 +1,8 @@
-//! Fetching of words from memory while others are computed with.
+//! Prefetching of words while the kernels compute with others.
 
 use core::arch::x86_64::*;
 
-/// Words to be fetched into the second-level cache, a share at a time: a burst would wait for the memory instead of
-/// working.
+/// Words to prefetch into the second-level cache, a share at a time. A burst would stall on memory.
 #[derive(Clone, Copy)]
 pub(super) struct Fetch {
     next: *const u64,

@@ -1,4 +1,4 @@
-//! Inner products of digits with a switching key: both components in one visit to the digits, one reduction per sum.
+//! Inner products of digits with a switching key: both components in one pass over the digits, one reduction per sum.
 
 use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
@@ -65,7 +65,8 @@ pub(super) unsafe fn inner_product<L: Lanes>(
     }
 }
 
-/// Words ahead of the sums at which rows are prefetched: eighteen streams are more than the hardware follows.
+/// Distance in words at which rows are prefetched ahead of the sums. Eighteen streams are more than the hardware
+/// prefetcher follows.
 const AHEAD: usize = 2 * CHUNK_WORDS;
 
 /// The sums of one chunk, added to the outputs if `resume`.

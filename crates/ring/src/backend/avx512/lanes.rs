@@ -1,14 +1,14 @@
 //! Modular arithmetic on eight lanes, for the two widths of primes.
 //!
 //! # Invariant: lazy words
-//! A *lazy word below `b`* is a 64-bit lane that stands for a residue through its low [`Lanes::WORD`] bits alone, which
-//! are below `b`. For wide primes that is the whole lane. For narrow ones it is the low 52 bits, the part that the
-//! fused multiply-add reads, and the bits above are arbitrary: sums of low products run over into them and are never
-//! masked, because every reader ignores them.
+//! A *lazy word below `b`* is a 64-bit lane whose low [`Lanes::WORD`] bits represent a residue and are below `b`. For
+//! wide primes these are all bits of the lane. For narrow primes they are the low 52 bits, which the fused multiply-add
+//! reads. The bits above are arbitrary: sums of low products carry into them and are never masked, because every reader
+//! ignores them.
 //!
-//! Bounds are multiples of a *unit* `U`, what products stay below: `2q` for narrow primes, `4q` for wide ones, whose
-//! quotients are cheaper for being less exact. With `2U <= 2^WORD` the low bits tell the words of `[0, 2U)` apart, and
-//! also those of a *difference* in `(-U, U)`, kept modulo `2^WORD`.
+//! Bounds are multiples of a *unit* `U`, the bound of a product: `2q` for narrow primes, `4q` for wide ones, whose
+//! quotients are cheaper because they are less exact. Since `2U <= 2^WORD`, the low bits distinguish the words of
+//! `[0, 2U)`. They also distinguish *differences* in `(-U, U)`, which are kept modulo `2^WORD`.
 
 use core::arch::x86_64::*;
 
@@ -33,8 +33,8 @@ pub(super) struct Sum {
     pub(super) low: __m512i,
 }
 
-/// Products that a [`Sum`] holds. Narrow: a product is below `2^50 q = 2^52 q / 4`, so twelve of them are below
-/// `3q 2^52`, and reduced by 52 bits they are below `4q`. Wide: below `12 * 2^122 < 2^126`.
+/// The number of products that a [`Sum`] holds. Narrow: a product is below `2^50 q = 2^52 q / 4`, so twelve of them are
+/// below `3q 2^52`, and below `4q` once reduced by 52 bits. Wide: twelve are below `12 * 2^122 < 2^126`.
 pub(super) const LAZY_TERMS: usize = 12;
 
 /// `q^-1` modulo `2^64` for odd `q`, by Newton iteration from three correct bits.
@@ -51,8 +51,8 @@ pub(super) const fn inverse_of_odd(q: u64) -> u64 {
 /// Arithmetic modulo one prime on eight lanes.
 ///
 /// # Safety
-/// All functions need AVX-512 F, DQ, VL and IFMA, which [`super::Avx512`] proves; they are inlined into functions that
-/// enable it.
+/// All functions need AVX-512 F, DQ, VL and IFMA, which [`super::Avx512`] proves. They are inlined into functions that
+/// enable these features.
 pub(super) trait Lanes: Copy {
     /// Bits of a lane that hold the residue; quotients of factors are scaled by this power of two.
     const WORD: u32;
@@ -74,7 +74,7 @@ pub(super) trait Lanes: Copy {
     /// `q` in every lane.
     fn q(self) -> __m512i;
 
-    /// The bits of lazy words that count.
+    /// The bits of a lazy word that represent the residue.
     unsafe fn masked(self, x: __m512i) -> __m512i;
     /// `U` in every lane.
     fn unit(self) -> __m512i;
@@ -97,7 +97,7 @@ pub(super) trait Lanes: Copy {
             self.canonical(self.value(self.accumulate(sum, a, b)))
         }
     }
-    /// The constants that [`Lanes::converted`] expects rows to have been multiplied by.
+    /// The constants by which [`Lanes::converted`] expects rows to be multiplied.
     fn constants(column: &Column) -> &[u64];
     /// The value modulo q of an inner product of rows with [`Lanes::constants`]: a lazy word below `2U`.
     unsafe fn converted(self, sum: Sum) -> __m512i;

@@ -52,8 +52,8 @@ impl Avx512 {
     }
 }
 
-/// Calls a kernel with the arithmetic of the modulus's width, having checked that slices are as long as the first, a
-/// multiple of eight words.
+/// Calls a kernel with the arithmetic of the modulus's width. First checks that all slices have the length of the
+/// first, a multiple of eight words.
 macro_rules! by_width {
     ($m:expr, $n:expr, [$($length:expr),*]; $module:ident::$kernel:ident($($argument:expr),*)) => {{
         let n: usize = $n;

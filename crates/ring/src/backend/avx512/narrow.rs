@@ -68,8 +68,9 @@ impl Lanes for Narrow {
 
     #[inline(always)]
     unsafe fn reduce(self, x: __m512i) -> __m512i {
-        // The multiplication by one masks x: `low = x mod 2^52 - 2q`. If that is negative it is, unsigned, above
-        // every x whose low bits are below 2q, since 2q < 2^52; so the minimum is x itself, arbitrary bits and all.
+        // The multiplication by one masks x: `low = x mod 2^52 - 2q`. A negative `low` is, as an unsigned word, above
+        // every x whose low bits are below 2q, since 2q < 2^52. The minimum is then x itself, including its arbitrary
+        // high bits.
         // SAFETY: the caller has the CPU features.
         unsafe {
             debug_assert!(self.is_below(x, 2));
@@ -132,9 +133,10 @@ impl Lanes for Narrow {
 
     #[inline(always)]
     unsafe fn multiply_add(self, a: __m512i, b: __m512i, c: __m512i) -> __m512i {
-        // Barrett. The product p is below 2^(2b), s = floor(p / 2^(b - 2)) below 2^(b + 2) <= 2^52, and h is the floor
-        // of s barrett / 2^52: p / q - h is what the floor of s takes, at most barrett / 2^52 < 1, that of the
-        // constant, below s / 2^52 < 1, and less than 1 of the last floor. With c below q the result is below 4q = 2U.
+        // Barrett. The product p is below 2^(2b), and s = floor(p / 2^(b - 2)) is below 2^(b + 2) <= 2^52. h is the
+        // floor of s barrett / 2^52. Three errors make up p / q - h: the floor of s costs at most barrett / 2^52 < 1,
+        // the floor of the constant less than s / 2^52 < 1, and the last floor less than 1. With c below q the result
+        // is below 4q = 2U.
         // SAFETY: the caller has the CPU features.
         unsafe {
             let zero = _mm512_setzero_si512();

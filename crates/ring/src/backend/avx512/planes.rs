@@ -1,4 +1,4 @@
-//! The end of sums of planes: one reduction for each, and planes again.
+//! The last step of summing planes: one reduction per sum, and splitting words into planes again.
 
 use alloc::vec::Vec;
 use core::arch::x86_64::*;

@@ -1,11 +1,11 @@
-//! Samples from uniform words, eight at a time. Nothing but registers depends on them: no branch, no address.
+//! Samples from uniform words, eight at a time, in registers. No branch and no address depends on them.
 
 use core::arch::x86_64::*;
 
 use crate::sampling::{CUMULATIVE, TERNARY_THRESHOLDS, gaussian_samples, ternary_samples};
 
-/// The cumulative distribution as a search tree of 31 nodes, level by level: node `p` of level `l` is one below the
-/// threshold of rank `(2 p + 1) 2^(4 - l) - 1`. Ranks beyond the table are never reached: no uniform value of 63 bits
+/// The cumulative distribution as a search tree of 31 nodes, level by level. Node `p` of level `l` is one below the
+/// threshold of rank `(2 p + 1) 2^(4 - l) - 1`. Ranks beyond the table are never reached, since no uniform 63-bit value
 /// is above their node.
 const TREE: [[i64; 16]; 5] = {
     let mut tree = [[i64::MAX; 16]; 5];
@@ -31,10 +31,10 @@ fn table(level: usize, half: usize) -> __m512i {
     unsafe { TREE[level].as_ptr().cast::<__m512i>().add(half).read_unaligned() }
 }
 
-/// [`gaussian_samples`]: a search of five steps, whose thresholds are picked by permuting registers.
+/// [`gaussian_samples`]: a search of five steps. Register permutations select the thresholds.
 ///
-/// Nodes and uniform values `u` are in `[0, 2^63)`, so the sign of `node - u` says whether `u` reaches the threshold. A
-/// funnel shift puts it behind the rank.
+/// Nodes and uniform values `u` are in `[0, 2^63)`, so the sign of `node - u` tells whether `u` reaches the threshold.
+/// A funnel shift appends that bit to the rank.
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma,avx512vbmi2")]
 pub(super) fn gaussian(words: &[u64], out: &mut [i64]) {
     let (root, last) = (_mm512_set1_epi64(TREE[0][0]), [table(4, 0), table(4, 1)]);

@@ -1,4 +1,4 @@
-//! Primes below `2^46.7`, in forward transforms: words have room to grow, and are reduced at the end alone.
+//! Primes below `2^46.7`, in forward transforms: words have room to grow and are reduced only at the end.
 
 use core::arch::x86_64::*;
 
@@ -9,20 +9,20 @@ use crate::conversion::Column;
 /// The arithmetic of narrow primes without the reductions between layers.
 ///
 /// # Invariant
-/// Of a forward transform. A butterfly multiplies its second operand, so that `t` is below `2q`, and makes `x + t` and
-/// `x - t + 2q` of the first: a layer adds at most `2q`, and products begin anew. From at most `4q` on, seventeen
-/// layers stay below `38q`, which is below `2^52`; and what becomes canonical is three layers after a product, below
-/// `8q`.
+/// For a forward transform. A butterfly multiplies its second operand, so that `t` is below `2q`, and forms `x + t` and
+/// `x - t + 2q` from the first. A layer therefore adds at most `2q`, and products start anew. Seventeen layers from at
+/// most `4q` stay below `38q`, which is below `2^52`. A word that becomes canonical is at most three layers after a
+/// product, so it is below `8q`.
 #[derive(Clone, Copy)]
 pub(super) struct Short<L>(L);
 
-/// What words of [`Short`] are below, in units of `q`.
+/// The bound of words of [`Short`], in units of `q`.
 const GROWTH: u64 = 38;
 
-/// No prime is larger.
+/// Larger primes are not short.
 pub(super) const LARGEST: u64 = (1 << 52) / GROWTH;
 
-/// Whether a prime is one.
+/// Whether a prime is short.
 pub(super) fn is_short(m: &Modulus) -> bool {
     m.value() <= LARGEST
 }
@@ -113,7 +113,7 @@ impl<L: Lanes> Lanes for Short<L> {
         unsafe { self.0.converted(sum) }
     }
 
-    /// Whatever the units.
+    /// Any number of units.
     #[inline(always)]
     unsafe fn is_below(self, x: __m512i, _units: u64) -> bool {
         // SAFETY: as above.

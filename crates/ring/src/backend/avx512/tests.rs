@@ -119,7 +119,7 @@ fn permutations_agree() {
     }
 }
 
-/// One source of each kind up to more terms than one lazy sum holds, to narrow and wide targets.
+/// One source of each kind, up to more terms than one lazy sum holds, converted to narrow and wide targets.
 #[test]
 fn conversions_agree() {
     let Some(fast) = backend() else { return };
@@ -161,7 +161,7 @@ fn conversions_agree() {
     }
 }
 
-/// All terms at the largest value that the contract allows, at every count up to past two lazy sums.
+/// All terms at the largest value that the contract allows, at every count up to more than two lazy sums.
 #[test]
 fn largest_terms_are_converted() {
     let Some(fast) = backend() else { return };

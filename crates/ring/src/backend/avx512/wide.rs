@@ -1,4 +1,4 @@
-//! Primes below `2^61`: products put together from 32-bit ones.
+//! Primes below `2^61`: 64-bit products built from 32-bit ones.
 
 use core::arch::x86_64::*;
 
@@ -30,8 +30,8 @@ pub(super) struct Wide {
 unsafe fn mul_high(a: __m512i, b: __m512i) -> __m512i {
     // SAFETY: the caller has the CPU features.
     unsafe {
-        // High words move by a shuffle: written as shifts, the whole is recognised as a high product (rustc 1.95)
-        // and computed by scalar multiplications, four times slower.
+        // A shuffle moves the high words. rustc 1.95 recognises the form with shifts as a high product and computes it
+        // by scalar multiplications, four times slower.
         let (a1, b1) = (_mm512_shuffle_epi32::<0xF5>(a), _mm512_shuffle_epi32::<0xF5>(b));
         let low = _mm512_srli_epi64::<32>(_mm512_mul_epu32(a, b));
         // Each sum is below 2^64: (2^32 - 1)^2 + 2 (2^32 - 1) = 2^64 - 1.
@@ -51,7 +51,7 @@ unsafe fn mul_high(a: __m512i, b: __m512i) -> __m512i {
 #[inline(always)]
 unsafe fn mul_high_near(a: __m512i, b: __m512i) -> __m512i {
     // With `a = a1 2^32 + a0` and `b` likewise, `a b / 2^64` is a1 b1 + a1 b0 / 2^32 + a0 b1 / 2^32 + a0 b0 / 2^64. The
-    // two floors and the last term take less than one each away. SAFETY: the caller has the CPU features.
+    // two floors and the last term cost less than one each. SAFETY: the caller has the CPU features.
     unsafe {
         let (a1, b1) = (_mm512_shuffle_epi32::<0xF5>(a), _mm512_shuffle_epi32::<0xF5>(b));
         let one = _mm512_srli_epi64::<32>(_mm512_mul_epu32(a1, b));
@@ -161,10 +161,10 @@ impl Lanes for Wide {
 
     #[inline(always)]
     unsafe fn multiply_add(self, a: __m512i, b: __m512i, c: __m512i) -> __m512i {
-        // Barrett. The product p is below 2^(2b), s = floor(p / 2^(b - 3)) below 2^(b + 3) <= 2^64, and h is near s
-        // barrett / 2^64: p / q - h is what the floor of s takes, below barrett / 2^64 < 1, that of the constant, below
-        // s / 2^64 < 1, and less than 3 of the near product. With c below q the result is below 6q < 2U. SAFETY: the
-        // caller has the CPU features.
+        // Barrett. The product p is below 2^(2b), s = floor(p / 2^(b - 3)) is below 2^(b + 3) <= 2^64, and h is near s
+        // barrett / 2^64. Three errors make up p / q - h: the floor of s costs less than barrett / 2^64 < 1, the floor
+        // of the constant less than s / 2^64 < 1, and the near product less than 3. With c below q the result is below
+        // 6q < 2U. SAFETY: the caller has the CPU features.
         unsafe {
             let (high, low) = (mul_high(a, b), _mm512_mullo_epi64(a, b));
             let (above, below) =

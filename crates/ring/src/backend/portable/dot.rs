@@ -19,7 +19,7 @@ type Chunk = [u64; CHUNK_WORDS];
 /// Barrett reduction with one high product.
 ///
 /// # Invariant
-/// `shift = b - 1` for a modulus of `b` bits, `ratio = floor(2^(64 + shift) / q)`, which is below `2^64`. For
+/// `shift = b - 1` for a modulus of `b` bits, and `ratio = floor(2^(64 + shift) / q)`, which is below `2^64`. For
 /// `x < 2^(64 + shift)` the quotient `floor(floor(x / 2^shift) ratio / 2^64)` is less than 3 below `x / q`: less than 1
 /// for each of the three roundings, as `2^shift < q` and `x / 2^shift < 2^64`. The remainder is below `4q`.
 struct LazyBarrett {
@@ -43,7 +43,7 @@ impl LazyBarrett {
     }
 }
 
-/// The second factors of a row of products: one for all, or one each.
+/// The second factors of a row of products: one for all, or one per product.
 trait Factors: Copy {
     fn at(self, i: usize) -> u64;
 }
@@ -62,8 +62,8 @@ impl Factors for &Chunk {
     }
 }
 
-/// Gives `finish` the sum of `x(j)[i] * y(j)[i]` over `j < terms`, modulo `m` where there are more than [`LAZY_TERMS`],
-/// for each `i`. Few terms are summed in registers.
+/// Passes to `finish` the sum of `x(j)[i] * y(j)[i]` over `j < terms` for each `i`. The sum is modulo `m` if there are
+/// more than [`LAZY_TERMS`] terms. Few terms are summed in registers.
 #[inline(always)]
 fn sum_products<'a, Y: Factors>(
     m: &Modulus,
@@ -178,7 +178,7 @@ fn dot_chunk<'a>(
     );
 }
 
-/// Where the rows of a key's uniform half come from, chunk by chunk.
+/// The source of the rows of a key's uniform half, chunk by chunk.
 #[expect(clippy::large_enum_variant, reason = "one per digit, made once per limb")]
 enum Source<'a> {
     Stored(&'a [u64]),

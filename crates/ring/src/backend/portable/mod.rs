@@ -1,4 +1,4 @@
-//! Plain Rust, on any target: the definition that the other back ends are compared with.
+//! Plain Rust, on any target: the reference for the other back ends.
 
 mod dot;
 pub(crate) mod kernels;

@@ -1,5 +1,5 @@
-//! Harvey's lazy butterflies on 64-bit words, two layers to a pass (radix 4), block by block once a block fits the
-//! first-level cache.
+//! Harvey's lazy butterflies on 64-bit words, two layers per pass (radix 4). Once a block fits the first-level cache,
+//! it is finished before the next begins.
 //!
 //! # Invariant
 //! Products by Shoup factors take any word and are below `2q`. Inputs are below `4q`.
@@ -95,8 +95,8 @@ impl NttPlan for ScalarPlan {
     }
 
     fn forward_subring(&self, x: &mut [u64]) {
-        // psi^brv(i) for i < M are the powers of psi^(N/M) in the order of M: the subring's factors are the first of
-        // the ring's.
+        // psi^brv(i) for i < M are the powers of psi^(N/M) in the order of degree M, so the subring's factors are the
+        // first of the ring's.
         self.forward(x, &[]);
     }
 
@@ -181,7 +181,7 @@ fn radix4<const LAZY: bool>(m: &Modulus, x: [u64; 4], w: [ShoupFactor; 3]) -> [u
     [a, b, c, d]
 }
 
-/// Two layers over blocks of `size` words, of which the first has twiddle `first`.
+/// Two layers over blocks of `size` words; `first` is the twiddle factor of the first block.
 fn radix4_forward<const LAZY: bool>(
     m: &Modulus,
     t: &[ShoupFactor],
@@ -221,7 +221,7 @@ fn last_butterfly(m: &Modulus, u: u64, v: u64, w: ShoupFactor, scale: ShoupFacto
     (m.mul_shoup(u + v, scale), m.mul_shoup(u + 2 * m.value() - v, w))
 }
 
-/// Two layers, from distance `size / 4` to `size / 2`; the `LAST` ones also multiply by `scale` and give canonical
+/// Two layers, from distance `size / 4` to `size / 2`. The `LAST` ones also multiply by `scale` and write canonical
 /// words.
 fn radix4_inverse<const LAST: bool>(
     m: &Modulus,

@@ -1,10 +1,10 @@
-//! Sums of planes: numbers of one or four bytes, as many in each plane.
+//! Sums of planes. A plane has one or four bytes of each number.
 
 use crate::Modulus;
 
 /// `sums[i] += ` word `i` of every plane.
 pub(crate) fn add_words(planes: &[&[u8]], sums: &mut [u64]) {
-    // Four at a time, so that an accumulator is loaded and stored once for them.
+    // Four planes at a time, so that each accumulator is loaded and stored once for them.
     let (fours, rest) = planes.as_chunks::<4>();
     fours.iter().for_each(|planes| words(planes, sums));
     rest.iter().for_each(|plane| words(&[*plane], sums));

@@ -12,8 +12,9 @@ use super::{RUN, TAIL, pass_log_radix, tail};
 use crate::Modulus;
 use crate::conversion::{Column, ScaledPart};
 
-/// The inner product of one part of terms with a column, and the first pass over it: its operands are converted just
-/// before, so that the converted limb is written once. `C` converts, `L` transforms; their factors are the same.
+/// The inner product of one part of terms with a column, fused with the first pass over that part. The pass's operands
+/// are converted just before it runs, so the converted limb is written once. `C` converts and `L` transforms; both use
+/// the same factors.
 ///
 /// # Safety
 /// As for [`transform`]; the part has the words of [`super::scaled_layout`].
@@ -41,7 +42,7 @@ pub(super) unsafe fn convert_part<C: Lanes, L: Lanes>(
                 for row in &part.residues[part.fetch.0..part.fetch.1] {
                     _mm_prefetch::<_MM_HINT_T1>(row.as_ptr().wrapping_add(next + run * RUN + line).cast());
                 }
-                // What the next part's pass will write to.
+                // Prefetches what the next part's pass writes to.
                 _mm_prefetch::<_MM_HINT_T1>(to.start.wrapping_add(run * to.stride + RUN + line).cast());
             }
         });
@@ -55,8 +56,8 @@ pub(super) const fn blocks(length: usize) -> usize {
     1 << pass_log_radix(length)
 }
 
-/// The passes after the first, over one block of a limb of `length` words whose parts are all converted. Meanwhile
-/// `upcoming` is fetched into the second-level cache, a share for every [`TAIL`] words.
+/// The passes after the first, over one block of a limb of `length` words whose parts are all converted. Prefetches
+/// `upcoming` into the second-level cache, a share for every [`TAIL`] words.
 ///
 /// # Safety
 /// As for [`transform`]; `words` has the length of a block.
@@ -70,7 +71,7 @@ pub(super) unsafe fn finish<L: Lanes>(
     table: &[u64],
 ) {
     let log_radix = pass_log_radix(length);
-    // The stream has equal parts for the blocks, after the first pass.
+    // After the first pass, the stream has equal parts for the blocks.
     let streams = &table[HEAD + pass_words(log_radix)..];
     let stream = &streams[number * (streams.len() >> log_radix)..];
     let mut fetch = upcoming.map(|upcoming| Fetch::new(upcoming, words.len() / TAIL));
@@ -107,7 +108,7 @@ unsafe fn input<L: Lanes, const INPUT: u8>(l: L, at: *const __m512i) -> __m512i 
     }
 }
 
-/// The transform of small integers, as many as `x` has words; the rest as in [`transform`].
+/// The transform of small integers, as many as `x` has words; otherwise the same as [`transform`].
 ///
 /// # Safety
 /// As for [`transform`].
@@ -133,7 +134,7 @@ pub(super) unsafe fn transform_small<L: Lanes>(
     }
 }
 
-/// Transforms `length` canonical words in place, canonical out. Meanwhile `upcoming` is fetched into the second-level
+/// Transforms `length` canonical words in place; the output is canonical. Prefetches `upcoming` into the second-level
 /// cache, a share for every [`TAIL`] words.
 ///
 /// # Safety
@@ -156,7 +157,7 @@ pub(super) unsafe fn transform<L: Lanes>(
     }
 }
 
-/// Transforms a block: a pass, then its children. Gives the position in the stream after the block.
+/// Transforms a block: a pass, then its children. Returns the position in the stream after the block.
 ///
 /// # Safety
 /// As for [`transform`]; `stream` is the block's part of the table.
@@ -208,7 +209,7 @@ unsafe fn pass<L: Lanes, const INPUT: u8>(
     }
 }
 
-/// The blocks below a pass. Gives what [`block`] does, after all of them.
+/// The blocks below a pass. Returns the position in the stream after all of them.
 ///
 /// # Safety
 /// As for [`transform`]; `x` addresses `2^log_radix` blocks of `part` words.
@@ -231,7 +232,7 @@ unsafe fn children<L: Lanes>(
     }
 }
 
-/// Two layers from four rows of `columns` words to as many. Input as `INPUT` says.
+/// Two layers from four rows of `columns` words to as many. `INPUT` names the form of the input.
 ///
 /// # Safety
 /// `from` and `to` address 4 rows, which are the same or disjoint; `w` addresses 3 factors; the CPU has the enabled
@@ -270,7 +271,7 @@ unsafe fn radix_4<L: Lanes, const INPUT: u8>(
     }
 }
 
-/// Three layers from eight rows of `columns` words to as many. Input as `INPUT` says.
+/// Three layers from eight rows of `columns` words to as many. `INPUT` names the form of the input.
 ///
 /// # Safety
 /// `from` and `to` address 8 rows, which are the same or disjoint; `w` addresses 7 factors; the CPU has the enabled
@@ -323,7 +324,7 @@ unsafe fn radix_8<L: Lanes, const INPUT: u8>(
     }
 }
 
-/// Four layers from sixteen rows of `columns` words to as many. Input as `INPUT` says.
+/// Four layers from sixteen rows of `columns` words to as many. `INPUT` names the form of the input.
 ///
 /// # Safety
 /// `from` and `to` address 16 rows, which are the same or disjoint; `w` addresses 15 factors; the CPU has the enabled

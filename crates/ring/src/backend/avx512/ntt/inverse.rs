@@ -9,7 +9,7 @@ use super::tables::{HEAD, TAIL_WORDS, pass_words};
 use super::{RUN, TAIL, pass_log_radix, scaled_layout, tail};
 use crate::{Modulus, ShoupFactor};
 
-/// Transforms `length` canonical words in place, canonical out.
+/// Transforms `length` canonical words in place; the output is canonical.
 ///
 /// # Safety
 /// `x` addresses `length` words, `table` is that of [`super::tables::inverse`] for this length, and the CPU has the
@@ -26,7 +26,8 @@ pub(super) unsafe fn transform<L: Lanes>(m: &Modulus, x: *mut u64, length: usize
     }
 }
 
-/// The same times `factor`, into `row` in the order of [`scaled_layout`]; `x` is left with words of unspecified value.
+/// Computes the same transform times `factor` into `row`, in the order of [`scaled_layout`]. Leaves unspecified words
+/// in `x`.
 ///
 /// # Safety
 /// As for [`transform`]; `row` has `length` words.
@@ -54,8 +55,8 @@ pub(super) unsafe fn transform_to_row<L: Lanes>(
     }
 }
 
-/// All but the last pass. Meanwhile what is to be written by that is fetched. Gives the position in the stream of that
-/// one's factors, the last.
+/// All passes but the last. Prefetches what the last pass writes to. Returns the position of the last pass's factors in
+/// the stream.
 ///
 /// # Safety
 /// As for [`transform`].
@@ -76,7 +77,7 @@ unsafe fn all_children<L: Lanes>(
     }
 }
 
-/// The blocks below a pass over `length` words. Gives the position in the stream after them.
+/// The blocks below a pass over `length` words. Returns the position in the stream after them.
 ///
 /// # Safety
 /// As for [`transform`]; `stream` is the block's part of the table.
@@ -100,8 +101,8 @@ unsafe fn children<L: Lanes>(
     }
 }
 
-/// Transforms a block in place, words below `U` in and out: its children, then a pass. Gives the position in the stream
-/// after the block.
+/// Transforms a block in place, words below `U` in and out: its children, then a pass. Returns the position in the
+/// stream after the block.
 ///
 /// # Safety
 /// As for [`transform`]; `stream` is the block's part of the table.
@@ -129,7 +130,7 @@ unsafe fn block<L: Lanes>(
     }
 }
 
-/// One pass of a given radix over `columns` words of each row, whose output is what `finish` makes of words below `U`.
+/// One pass of a given radix over `columns` words of each row. Applies `finish` to the resulting words below `U`.
 ///
 /// # Safety
 /// `from` and `to` address as many rows as the radix, the same or disjoint; `stream` is the pass's part of the table;
@@ -154,7 +155,7 @@ unsafe fn pass<L: Lanes>(
     }
 }
 
-/// Two layers over four rows of `columns` words, below `U`; writes what `finish` makes of them.
+/// Two layers over four rows of `columns` words below `U`. Writes the result of `finish` on each.
 ///
 /// # Safety
 /// `from` and `to` address 4 rows, the same or disjoint; `w` addresses 3 factors; the CPU has the enabled features.
@@ -189,7 +190,7 @@ unsafe fn radix_4<L: Lanes>(
     }
 }
 
-/// Three layers over eight rows of `columns` words, below `U`; writes what `finish` makes of them.
+/// Three layers over eight rows of `columns` words below `U`. Writes the result of `finish` on each.
 ///
 /// # Safety
 /// `from` and `to` address 8 rows, the same or disjoint; `w` addresses 7 factors; the CPU has the enabled features.
@@ -236,7 +237,7 @@ unsafe fn radix_8<L: Lanes>(
     }
 }
 
-/// Four layers over sixteen rows of `columns` words, below `U`; writes what `finish` makes of them.
+/// Four layers over sixteen rows of `columns` words below `U`. Writes the result of `finish` on each.
 ///
 /// # Safety
 /// `from` and `to` address 16 rows, the same or disjoint; `w` addresses 15 factors; the CPU has the enabled features.

@@ -1,8 +1,9 @@
 //! Negacyclic transforms.
 //!
-//! Layers between vectors run depth first in passes of radix 4, 8 or 16 held in registers, so that a limb passes
-//! through the second-level cache once and the rest stays in the first. The last seven layers of a forward transform
-//! are one visit to 128 words, see [`tail`]. Twiddle factors lie in the order in which they are read ([`tables`]).
+//! Layers between vectors run depth first, in passes of radix 4, 8 or 16 held in registers. A limb thus passes through
+//! the second-level cache once, and the rest of the work stays in the first-level cache. The last seven layers of a
+//! forward transform are one visit to 128 words, see [`tail`]. Twiddle factors lie in the order in which they are read
+//! ([`tables`]).
 
 mod forward;
 mod inverse;
@@ -24,8 +25,8 @@ use crate::{Buffer, Modulus, ShoupFactor};
 /// Words that are transformed without leaving registers.
 const TAIL: usize = 128;
 
-/// `log2` of the radix of the pass over a block of `length` words. From limbs of `2^10` to `2^17` words the lengths
-/// that occur are `TAIL` times a power of two that is at least 4.
+/// `log2` of the radix of the pass over a block of `length` words. For limbs of `2^10` to `2^17` words, `length` is
+/// always `TAIL` times a power of two of at least 4.
 const fn pass_log_radix(length: usize) -> u32 {
     match (length / TAIL).trailing_zeros() {
         2 => 2,
@@ -34,10 +35,10 @@ const fn pass_log_radix(length: usize) -> u32 {
     }
 }
 
-/// Words of a run: the runs of a part are the operands of the first pass, and sixteen of them are 8 KiB.
+/// Words of a run. The runs of a part are the operands of the first pass; sixteen runs are 8 KiB.
 const RUN: usize = 32;
 
-/// A part of a row is what one step of the first forward pass needs, and the last inverse pass gives.
+/// A part of a row is what one step of the first forward pass reads, and what one step of the last inverse pass writes.
 pub(super) const fn scaled_layout(length: usize) -> ScaledLayout {
     ScaledLayout { runs: 1 << pass_log_radix(length), words: RUN }
 }
@@ -53,8 +54,8 @@ pub(super) struct Plan<L> {
     forward: Buffer,
     inverse: Buffer,
     psi: u64,
-    /// Tables of forward transforms in subrings, from degree `2^MIN_LOG_N` on, made when they are first used: factors
-    /// lie in the order of the passes, which is another one for each degree.
+    /// Tables of forward transforms in subrings of degree `2^MIN_LOG_N` and above, made at first use. Factors lie in
+    /// the order of the passes, which differs between degrees.
     #[cfg(feature = "std")]
     subrings: [RaceOnce<Buffer>; SUBRINGS],
     lanes: PhantomData<fn() -> L>,

@@ -1,9 +1,9 @@
 //! Butterflies, and layers of them on vectors in registers.
 //!
 //! # Invariant
-//! Forward: lazy words below `2U` in and out. Within a pass the outputs of a butterfly whose next use is as a
-//! multiplicand are below `2U`; those whose next use is to be added to are a sum below `2U` and a difference in
-//! `(-U, U)`, which saves the addition of `U`. Inverse: lazy words below `U` in and out.
+//! Forward: lazy words below `2U` in and out. Within a pass, an output that the next butterfly multiplies is below
+//! `2U`. An output that the next butterfly adds to is a sum below `2U` or a difference in `(-U, U)`, which saves the
+//! addition of `U`. Inverse: lazy words below `U` in and out.
 
 use core::arch::x86_64::*;
 
@@ -17,7 +17,7 @@ pub(super) struct Rows<P> {
 }
 
 impl Rows<*mut u64> {
-    /// The same rows, to be read.
+    /// The same rows, for reading.
     pub(super) fn read(self) -> Rows<*const u64> {
         Rows { start: self.start, stride: self.stride }
     }
@@ -74,8 +74,8 @@ pub(super) unsafe fn butterfly_inverse<L: Lanes>(
     }
 }
 
-/// One layer's butterflies with one factor: for each pair of indices, reduces the first word as said (`sum`,
-/// `difference` or `reduced`: nothing) and applies the butterfly.
+/// One layer's butterflies with one factor. For each pair of indices, reduces the first word as named (`sum`,
+/// `difference`, or `reduced` for no reduction) and applies the butterfly.
 macro_rules! layer {
     ($l:ident, $v:ident, $w:expr; $($x:literal $y:literal $reduce:ident $butterfly:ident),*) => {{
         let w = $w;

@@ -1,17 +1,17 @@
 //! Twiddle factors in the order of use.
 //!
 //! A table starts with the constants of the tail: [`LANE_FACTORS`] factors by lane for the layers inside a vector, then
-//! one by group of eight words for the twist. The rest is a stream, in the order of the depth-first traversal: for a
-//! pass of radix `2^k` its `2^k - 1` factors, each with its quotient, padded to a cache line; for a tail of 128 words
-//! the twist, the twist times the factor of distance 64 (both by lane), and the fourteen factors of distances 32, 16
-//! and 8.
+//! one per group of eight words for the twist. A stream follows, in the order of the depth-first traversal. For a pass
+//! of radix `2^k` it has `2^k - 1` factors, each with its quotient, padded to a cache line. For a tail of 128 words it
+//! has the twist, the twist times the factor of distance 64 (both by lane), and the fourteen factors of distances 32,
+//! 16 and 8.
 //!
 //! # The twist
 //! Layers of distance 4, 2 and 1 evaluate, for group `g` of eight words, a polynomial modulo `X^8 - z^8` at
 //! `z w^brv(k)`, where `z = psi^(2 brv(8g) + 1)` and `w = psi^(N/4)`. Once word `j` is multiplied by `z^j`, their
 //! factors are powers of `w` for every group. With `g = 16 h + l`, `z = psi^(2 brv(128 h) + 1) psi^(2 brv(8 l))`: the
-//! first factor joins the layer of distance 64, the second takes sixteen vectors. Tables for the last three layers
-//! would be seven eighths of a limb.
+//! first factor joins the layer of distance 64, the second takes sixteen vectors. Without the twist, tables for the
+//! last three layers would take seven eighths of a limb.
 
 use alloc::vec::Vec;
 
@@ -22,7 +22,7 @@ use crate::{Buffer, Modulus};
 
 /// Factors by lane in front of the twist: distances 2 and 1.
 pub(super) const LANE_FACTORS: usize = 2;
-/// Words in front of the stream.
+/// Words before the stream.
 pub(super) const HEAD: usize = 16 * (LANE_FACTORS + TAIL / 8);
 /// Words of the stream that a tail reads.
 pub(super) const TAIL_WORDS: usize = 64;

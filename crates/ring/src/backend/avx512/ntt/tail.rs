@@ -1,8 +1,8 @@
-//! The last seven layers of a forward transform, the first seven of an inverse, on 128 words in sixteen registers.
+//! The last seven layers of a forward transform and the first seven of an inverse, on 128 words in sixteen registers.
 //!
-//! Layers of distance 64 to 8 are between registers. Those of distance 4, 2 and 1 are within them: pairs of registers
-//! exchange lanes so that one holds the first operands and the other the second. The twist of [`super::tables`] makes
-//! their factors the same for every group of eight words.
+//! Layers of distance 64 to 8 work between registers. Those of distance 4, 2 and 1 work within them: pairs of registers
+//! exchange lanes, so that one holds the first operands and the other the second. The twist of [`super::tables`] makes
+//! their factors equal for every group of eight words.
 
 use core::arch::x86_64::*;
 
@@ -10,7 +10,7 @@ use super::super::lanes::{Factor, Lanes, broadcast_factor, load_factor};
 use super::passes::{butterfly, butterfly_inverse, butterfly_signed, layer, layer_inverse};
 use super::tables::LANE_FACTORS;
 
-/// Words of a factor by lane with its quotient.
+/// Words of a factor by lane, with its quotient.
 const FACTOR: usize = 16;
 
 /// The last seven layers.
@@ -41,7 +41,7 @@ pub(super) unsafe fn forward<L: Lanes>(l: L, x: *mut u64, head: *const u64, w: *
             at(14).read_unaligned(),
             at(15).read_unaligned(),
         ];
-        // Distance 64, with the part of the twist that belongs to this block: both operands are multiplied.
+        // Distance 64, with this block's part of the twist: both operands are multiplied.
         let (twist, twist_factor) = (load_factor(w), load_factor(w.add(FACTOR)));
         v[0] = l.product(v[0], twist);
         v[1] = l.product(v[1], twist);
@@ -66,7 +66,7 @@ pub(super) unsafe fn forward<L: Lanes>(l: L, x: *mut u64, head: *const u64, w: *
         layer!(l, v, broadcast_factor(w.add(54)); 10 11 difference butterfly);
         layer!(l, v, broadcast_factor(w.add(56)); 12 13 sum butterfly);
         layer!(l, v, broadcast_factor(w.add(58)); 14 15 difference butterfly);
-        // The other part, by group. Any word is good as a multiplicand, and products are below U.
+        // The other part of the twist, by group. Any word is valid as a multiplicand, and products are below U.
         let group = |g: usize| load_factor(head.add(FACTOR * (LANE_FACTORS + g)));
         v[0] = l.product(v[0], group(0));
         v[1] = l.product(v[1], group(1));
