@@ -1,13 +1,12 @@
 //! Measures one bootstrapping preset:
-//! `cargo run --release -p keywright-circuits --example bootstrap -- NAME [VECTORS] [coefficients|streamed]`; with the
-//! last word diagonals are kept as coefficients, or made for each use, instead of encoded.
+//! `cargo run --release -p keywright-circuits --example bootstrap -- NAME [VECTORS] [coefficients|streamed]`. The last
+//! word keeps diagonals as coefficients, or makes them for each use, instead of keeping them encoded.
 //!
 //! Prints the levels and keys of every stage, the bytes and seconds of key generation and precomputation, the seconds
 //! of every stage, and the precision of random values with parts uniform in `[-1, 1]`: `-log2` of the largest and of
-//! the mean error of a part, over all slots of all vectors. First the error that bootstrapping adds to what the input
-//! decrypts to, beside the prediction of the plan, then that of the result as it is, which has the error of encryption
-//! as well, beside the bound of its estimate. With 0 vectors there is the plan and its prediction alone, and no key is
-//! made.
+//! the mean error of a part, over all slots of all vectors. First comes the error that bootstrapping adds to the
+//! decrypted input, with the plan's prediction. Then comes the error of the result, which includes that of encryption,
+//! with the bound of its estimate. With 0 vectors it prints only the plan and its prediction, and makes no key.
 #![expect(clippy::print_stdout, reason = "a report")]
 
 use std::error::Error;
@@ -31,8 +30,7 @@ fn uniform(state: &mut u64) -> f64 {
     ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
 }
 
-/// Seconds that this thread has been running on a processor, where the system tells: what a busy machine does not
-/// lengthen.
+/// Processor seconds of this thread, where the system reports them: other load does not lengthen these.
 fn processor_seconds() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     Some(text.split_whitespace().next()?.parse::<f64>().ok()? / 1e9)
@@ -47,7 +45,7 @@ fn timed<T>(what: &str, f: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
     Ok(out)
 }
 
-/// Peak resident memory of this process in bytes, where the system tells.
+/// Peak resident memory of this process in bytes, where the system reports it.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
@@ -78,7 +76,7 @@ impl std::fmt::Display for Errors {
     }
 }
 
-/// The stages one after the other, each with its time.
+/// Runs the stages one after the other, and prints the time of each.
 fn staged(bootstrapper: &Bootstrapper, evaluator: &Evaluator<'_>, input: &Ciphertext) -> Outcome<()> {
     let plan = bootstrapper.plan();
     let coefficients =
@@ -177,7 +175,7 @@ fn main() -> Outcome<()> {
             .map(|_| Complex64::new(uniform(&mut state), imaginary * uniform(&mut state)))
             .collect();
         let input = encryptor.encrypt(&values, preset.bootstrapper.log_slots, plan.input_level())?;
-        // Not the first: by then memory has been touched and plans are made.
+        // Not the first vector: it touches memory and makes plans.
         if vector + 1 == vectors {
             staged(&bootstrapper, &evaluator, &input)?;
         }

@@ -1,9 +1,10 @@
-//! Keys against time: `cargo run --release -p keywright-circuits --example key_budgets -- PRESET [RUNS [BUDGET..]]`,
-//! budgets being `fastest`, `fewest` or a number of bytes. With 0 runs nothing is measured.
+//! Key bytes against time:
+//! `cargo run --release -p keywright-circuits --example key_budgets -- PRESET [RUNS [BUDGET..]]`. A budget is
+//! `fastest`, `fewest` or a number of bytes. With 0 runs nothing is measured.
 //!
-//! Prints the ways to evaluate each factor, with the bytes of their keys and their predicted work; then, for each
-//! budget, what is chosen and the medians of the seconds that `slots_to_coeffs`, `mod_raise` with `coeffs_to_slots`,
-//! and a whole bootstrap take: elapsed, and of all threads.
+//! Prints the ways to evaluate each factor, with the bytes of their keys and their predicted work. Then, for each
+//! budget, prints the choice and the median seconds of `slots_to_coeffs`, of `mod_raise` with `coeffs_to_slots`, and of
+//! a whole bootstrap: elapsed, and of all threads.
 #![expect(clippy::print_stdout, reason = "a report")]
 
 use std::error::Error;
@@ -42,7 +43,7 @@ fn describe(factor: &FactorPlan, log_n: u32) -> String {
     )
 }
 
-/// Seconds on processors of all threads of this process so far, where the system tells.
+/// Processor seconds of all threads of this process so far, where the system reports them.
 fn processor_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields: Vec<f64> = text
@@ -52,11 +53,11 @@ fn processor_seconds() -> f64 {
         .flat_map(str::split_whitespace)
         .filter_map(|f| f.parse().ok())
         .collect();
-    // The state is not a number: user and system time are the 14th and 15th field of all, in hundredths of a second.
+    // The state is not a number: user and system time are fields 14 and 15 of all, in hundredths of a second.
     fields.get(10).zip(fields.get(11)).map_or(0.0, |(user, system)| (user + system) / 100.0)
 }
 
-/// Elapsed seconds and seconds on processors.
+/// Elapsed seconds and processor seconds.
 fn timed<T>(f: impl FnOnce() -> Outcome<T>) -> Outcome<(T, [f64; 2])> {
     let (start, before) = (Instant::now(), processor_seconds());
     let out = f()?;
@@ -73,7 +74,7 @@ fn medians(mut runs: Vec<[f64; 2]>) -> String {
     format!("{wall:.3} s ({least:.3} to {most:.3}), {busy:.2} s on processors")
 }
 
-/// Bytes of a key's residues in a file, where a limb takes as many bits for each as its prime has.
+/// Bytes of a key's residues in a file: a limb takes as many bits per residue as its prime has.
 fn packed_bytes(key: &KeySpec, rlwe: &Parameters) -> Outcome<usize> {
     let bits = key.primes().map(|i| 64 - rlwe.modulus(i).value().leading_zeros() as usize).sum::<usize>();
     Ok(key.validate(rlwe)?.len() * rlwe.n() * bits / 8)
@@ -129,7 +130,7 @@ fn measure(parameters: &CkksParameters, literal: &BootstrapperLiteral, runs: usi
         let (low, stage) = timed(|| Ok(bootstrapper.slots_to_coeffs().evaluate(&evaluator, &input)?))?;
         let (_, slots) = timed(|| Ok(bootstrapper.raise_to_slots(&evaluator, &low)?))?;
         let (out, total) = timed(|| Ok(bootstrapper.bootstrap(&evaluator, &input)?))?;
-        // Not the first: by then memory has been touched and plans are made.
+        // Not the first run: it touches memory and makes plans.
         if run > 0 {
             first.push(stage);
             second.push(slots);

@@ -5,21 +5,21 @@ use std::f64::consts::PI;
 use crate::CircuitError;
 use crate::polynomial::{Basis, Polynomial};
 
-/// A polynomial that stands for a function, and how well.
+/// A polynomial that approximates a function, and its error.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Approximation {
     /// In the Chebyshev basis of the interval.
     pub polynomial: Polynomial,
-    /// Largest difference from the function at `64 (degree + 1) + 1` points, equispaced in angle, ends included.
+    /// Largest error at `64 (degree + 1) + 1` points, equispaced in angle, ends included.
     pub max_error: f64,
 }
 
-/// Relative difference of samples up to which a function counts as even or odd: rounding of the function itself.
+/// Relative difference of samples below which a function counts as even or odd: the rounding of the function itself.
 const SYMMETRY: f64 = 1.0 / (1u64 << 48) as f64;
 
 /// Interpolates `f` at the Chebyshev nodes of `[a, b]`: within a factor of `2 + (2/pi) ln(degree + 1)` of the best
-/// approximation (Trefethen, Approximation Theory and Approximation Practice, chapter 15). Of a function whose samples
-/// are even or odd about 0, coefficients of the other parity are exactly zero.
+/// approximation (Trefethen, Approximation Theory and Approximation Practice, chapter 15). If the samples are even or
+/// odd about 0, coefficients of the other parity are exactly zero.
 ///
 /// # Errors
 /// [`CircuitError::Interval`]; [`CircuitError::NotFinite`] where `f` is not finite.
@@ -36,7 +36,7 @@ pub fn chebyshev_interpolate(
         let x = 0.5 * (a * (1.0 - y) + b * (1.0 + y));
         (x, f(x))
     };
-    // Pairs of nodes are exact opposites, and a middle one is exactly 0.
+    // Nodes form exact opposites in pairs, and a middle one is exactly 0.
     let node = |j: usize| {
         let cosine = |j: usize| (PI * (j as f64 + 0.5) / count as f64).cos();
         match (2 * j + 1).cmp(&count) {
@@ -107,7 +107,7 @@ mod tests {
         );
         let cosh = chebyshev_interpolate(f64::cosh, -1.0, 1.0, 10).unwrap();
         assert!(cosh.polynomial.coefficients().iter().skip(1).step_by(2).all(|&c| c == 0.0));
-        // On an interval that is not symmetric both parities are there.
+        // On an asymmetric interval both parities occur.
         let shifted = chebyshev_interpolate(f64::cosh, -1.0, 2.0, 10).unwrap();
         assert!(shifted.polynomial.coefficients().iter().all(|&c| c != 0.0));
     }

@@ -1,4 +1,4 @@
-//! What a circuit computes beside the key switches whose keys a planner chooses.
+//! The operations of a circuit, except for the key switches whose keys a planner chooses.
 
 use keywright_rlwe::{PrimeWidths, Work};
 
@@ -16,7 +16,7 @@ macro_rules! counts {
                 [$((stringify!($field), self.$field)),*].into_iter()
             }
 
-            /// The count of a name.
+            /// The count with this name.
             pub fn count_mut(&mut self, name: &str) -> Option<&mut usize> {
                 match name {
                     $(stringify!($field) => Some(&mut self.$field),)*
@@ -28,10 +28,10 @@ macro_rules! counts {
 }
 
 counts! {
-    /// Counts of one operation on ciphertexts of one level `l`, in terms of the primes `Q = q_0 .. q_l` and of those,
-    /// `P`, that key switches at the level remove.
+    /// Counts of one operation on ciphertexts of one level `l`. `Q = q_0 .. q_l`, and `P` is the product of the primes
+    /// that key switches at the level remove.
     ///
-    /// [`Arithmetic::work`] says what kernels compute for them.
+    /// [`Arithmetic::work`] gives the kernels that compute them.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub struct Arithmetic {
         /// For each prime of `Q`: products of two limbs.
@@ -44,32 +44,32 @@ counts! {
         transforms,
         /// For each prime of `Q P`: products of a diagonal with both halves of a ciphertext.
         diagonals,
-        /// For each prime of `Q`: the same, where the ciphertext is a multiple of `P`.
+        /// For each prime of `Q`: the same, if the ciphertext is a multiple of `P`.
         lifted,
         /// For each prime of `Q P`: products of a digit with both halves of a seeded key row.
         key_rows,
         /// Sums and permutations of limbs, for each prime of `Q P`.
         raised_visits,
-        /// Polynomials modulo `q_0` that are raised to `Q`.
+        /// Polynomials raised from `q_0` to `Q`.
         raised,
-        /// Polynomials modulo `q_0` that are raised to `Q P`.
+        /// Polynomials raised from `q_0` to `Q P`.
         decomposed,
-        /// Polynomials modulo `Q P` that are divided by `P`.
+        /// Polynomials modulo `Q P` divided by `P`.
         lowered,
-        /// Polynomials modulo `Q P` that are divided by `P q_l`.
+        /// Polynomials modulo `Q P` divided by `P q_l`.
         divided,
-        /// Polynomials modulo `Q` that are divided by `q_l`.
+        /// Polynomials modulo `Q` divided by `q_l`.
         rescaled,
-        /// Relinearizations whose division is by `q_l` as well.
+        /// Relinearizations that also divide by `q_l`.
         merged,
-        /// Vectors of slots that are encoded; their transforms are among `transforms`.
+        /// Encoded vectors of slots; their transforms are among `transforms`.
         embeddings,
     }
 }
 
 impl Arithmetic {
-    /// The sum of `products` tensor products and of scaled ciphertexts, `doubled` or not, with a constant added after
-    /// the rescaling, or not. Without products nothing is relinearized.
+    /// The sum of `products` tensor products and of scaled ciphertexts, optionally `doubled`, and optionally with a
+    /// constant added after the rescaling. Without products nothing is relinearized.
     pub(crate) fn sum(products: usize, terms: usize, doubled: bool, constant: bool) -> Self {
         Self {
             products: 4 * products,
@@ -81,7 +81,7 @@ impl Arithmetic {
         }
     }
 
-    /// Element-wise sums alone, so many limbs of each prime.
+    /// Element-wise sums alone, of this many limbs of each prime.
     pub(crate) fn visits(visits: usize) -> Self {
         Self { visits, ..Self::default() }
     }
@@ -96,18 +96,18 @@ impl Arithmetic {
         Self { products: 2, transforms: 1, ..Self::default() }
     }
 
-    /// A switch of a polynomial modulo `q_0` with a key of one digit.
+    /// A switch of a polynomial modulo `q_0` with a one-digit key.
     pub(crate) fn switch() -> Self {
         Self { key_rows: 1, decomposed: 1, lowered: 2, ..Self::default() }
     }
 
-    /// Transforms of one limb that [`Self::work`] counts, for so many primes of `Q` and of `Q P`.
+    /// Transforms of one limb that [`Self::work`] counts, for these numbers of primes of `Q` and of `Q P`.
     pub(crate) fn limb_transforms(&self, kept: usize, targets: usize) -> usize {
         kept * (self.transforms + self.raised + self.rescaled)
             + targets * (self.lowered + self.divided + self.decomposed)
     }
 
-    /// The kernels of doing it once on ciphertexts of level `l`.
+    /// The kernels of one evaluation on ciphertexts of level `l`.
     ///
     /// | operation | transforms | conversion terms | visits |
     /// |---|---|---|---|
@@ -116,8 +116,8 @@ impl Arithmetic {
     /// | rescaling by `q_l` | 1 inverse, `l` forward | `l` | `l` |
     /// | raising from `q_0` | 1 inverse, 1 forward for each other prime | 1 for each other prime | |
     ///
-    /// A relinearization is counted as a key switch that divides by the primes that its key removes; where it divides
-    /// by `q_l` as well, once for both (`merged`), the difference is counted here.
+    /// A relinearization counts as a key switch that divides by the primes that its key removes. If it also divides by
+    /// `q_l` (`merged`), this function counts the difference.
     ///
     /// Args: `removed` is `P`; `relinearization` are the primes that the relinearization key of the level removes.
     pub fn work(
@@ -148,7 +148,7 @@ impl Arithmetic {
         let (merged, removes) = (count(self.merged), count(relinearization.len()));
         out.convert(widths, below, 2 * merged * (removes + 1));
         out.convert(widths, kept, -2 * merged * removes);
-        // What is added to the product is added modulo q_l as well, before the division.
+        // The addend of the product is added modulo q_l as well, before the division.
         out.visits += merged * (2 * below_count - 4 * kept_count + 2);
         out
     }

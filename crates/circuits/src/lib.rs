@@ -1,7 +1,7 @@
 //! Circuits of CKKS operations: [`linear_transform`]s by diagonals, [`polynomial`] evaluation and [`bootstrapping`].
 //!
-//! Each has a plan that is plain data and needs no keys, so that a planner can count levels, rotations and
-//! relinearizations before anything runs, and an evaluation that does exactly what the plan lists.
+//! Each has a plan, plain data that needs no keys, so that a planner can count levels, rotations and relinearizations
+//! before anything runs. The evaluation does exactly what the plan lists.
 #![forbid(unsafe_code)]
 
 pub mod approximate;

@@ -1,4 +1,4 @@
-//! What is predicted of memory against what is allocated. One test, as other threads would be measured with it.
+//! Predicted memory against allocated memory. A single test, because other threads would add to the measurement.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use keywright_ring::{buffer_use, reset_peak, rotation_element, trim_cache};
 use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, SecretKey, Security};
 use zeroize::Zeroizing;
 
-/// Counts what is not a buffer of the ring, whose alignment is a cache line at least.
+/// Counts allocations that are not buffers of the ring, whose alignment is at least a cache line.
 struct Counting;
 
 static HELD: AtomicIsize = AtomicIsize::new(0);
@@ -25,7 +25,7 @@ fn count(layout: Layout, sign: isize) {
     }
 }
 
-// SAFETY: everything is done by the system's allocator.
+// SAFETY: the system's allocator does all of the work.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout, 1);
@@ -43,7 +43,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Bytes that some work holds at its peak beside what there was before, its result among them.
+/// Peak bytes of some work in addition to those before it, including its result.
 fn peak<T>(work: impl FnOnce() -> T) -> f64 {
     trim_cache();
     reset_peak();
@@ -56,7 +56,7 @@ fn peak<T>(work: impl FnOnce() -> T) -> f64 {
     bytes
 }
 
-/// Several threads need not all be where they hold most at once: what is predicted for them is a bound.
+/// Several threads need not reach their peaks at the same time, so the prediction for them is a bound.
 fn require(what: &str, threads: usize, predicted: usize, measured: f64) {
     let ratio = predicted as f64 / measured;
     let most = if threads == 1 { 1.1 } else { f64::INFINITY };

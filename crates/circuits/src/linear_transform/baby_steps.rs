@@ -10,7 +10,7 @@ use super::rotation::Rotation;
 use super::tiers::Input;
 use crate::CircuitError;
 
-/// Baby steps of one tier of one input whose keys share a decomposition.
+/// Baby steps of one tier of one input that share a decomposition.
 pub(super) struct Hoisted<'a> {
     /// Index of the input, and of its tier.
     pub(super) tier: (usize, usize),
@@ -26,7 +26,7 @@ pub(super) struct Loaded<'h, 'a> {
     pub(super) rotations: Vec<(usize, &'a Rotation, LoadedKey, Vec<usize>)>,
 }
 
-/// Decomposes every input once for each kind of key among its baby steps.
+/// Decomposes every input once for each shape of key among its baby steps.
 fn hoist<'a>(evaluator: &Evaluator<'_>, inputs: &'a [Input<'_>]) -> Result<Vec<Hoisted<'a>>, CircuitError> {
     let rlwe = evaluator.parameters().rlwe();
     let mut out: Vec<Hoisted<'a>> = Vec::new();
@@ -53,7 +53,7 @@ fn hoist<'a>(evaluator: &Evaluator<'_>, inputs: &'a [Input<'_>]) -> Result<Vec<H
     Ok(out)
 }
 
-/// The next rotations, in order, whose keys can be in memory together.
+/// The next rotations, in order, whose keys fit memory together.
 fn load<'h, 'a>(hoisted: &'h [Hoisted<'a>], done: usize) -> Result<Vec<Loaded<'h, 'a>>, CircuitError> {
     let all =
         || hoisted.iter().flat_map(|group| group.rotations.iter().map(move |rotation| (group, rotation)));
@@ -71,9 +71,9 @@ fn load<'h, 'a>(hoisted: &'h [Hoisted<'a>], done: usize) -> Result<Vec<Loaded<'h
     Ok(out)
 }
 
-/// `w_j` modulo `Q P` for every giant step `j`, first and second half of each. The baby steps are those of as many keys
-/// at a time as can be in memory together, each time added to what there is; the first time all that need no key are
-/// among them.
+/// `w_j` modulo `Q P` for every giant step `j`, first and second half of each. The baby steps are computed in batches
+/// whose keys fit memory together, and each batch is added to the sums. The first batch includes all steps that need no
+/// key.
 ///
 /// # Errors
 /// As [`StoredKey::load_some`].

@@ -7,10 +7,10 @@ use keywright_ckks::encoder::{Embedding, EncoderError, Integers};
 
 use crate::CircuitError;
 
-/// A matrix on the slots by its diagonals, as numbers: diagonal `r` is `M[k, (k + r) mod slots]`.
+/// A matrix on the slots, given by its diagonals: diagonal `r` is `M[k, (k + r) mod slots]`.
 #[derive(Debug, Clone, Copy)]
 pub enum Diagonals<'a> {
-    /// Of each diagonal a value for every slot.
+    /// Each diagonal with one value per slot.
     Slots(&'a BTreeMap<usize, Vec<Complex64>>),
     /// Real diagonals that repeat: row `i` of `values`, of `period` values, is that of index `indices[i]`.
     Rows {
@@ -29,10 +29,10 @@ impl<'a> From<&'a BTreeMap<usize, Vec<Complex64>>> for Diagonals<'a> {
     }
 }
 
-/// The diagonals of a matrix, row by row, that are not 0; of one of zeros the first.
+/// The nonzero diagonals of a matrix, row by row; the first one for a zero matrix.
 ///
 /// # Errors
-/// [`CircuitError::MatrixShape`] for more rows or columns than slots, or none.
+/// [`CircuitError::MatrixShape`] for no rows or columns, or more than slots.
 pub fn diagonals_of(
     values: &[Complex64],
     columns: usize,
@@ -57,7 +57,7 @@ pub fn diagonals_of(
     Ok(diagonals)
 }
 
-/// One diagonal, over its least period, a power of two.
+/// One diagonal over its smallest period, a power of two.
 pub(super) enum Diagonal<'a> {
     Real(Cow<'a, [f64]>),
     Complex(Cow<'a, [Complex64]>),
@@ -94,7 +94,7 @@ impl<'a> Diagonals<'a> {
                     return Err(CircuitError::DiagonalLength { index, found, expected: period });
                 }
                 let rows = indices.iter().copied().zip(values.chunks_exact(period));
-                // Infinities and NaN alone are not below infinity without their sign.
+                // Only infinities and NaN have an absolute value that is not below infinity.
                 let bad = |values: &[f64]| {
                     let largest = values.iter().fold(0, |acc, v| v.abs().to_bits().max(acc));
                     (largest >= f64::INFINITY.to_bits())
@@ -136,7 +136,7 @@ fn by_index<'a, V: Copy + PartialEq + AddAssign>(
     Ok(out)
 }
 
-/// The least power of two that is a period.
+/// The smallest power of two that is a period.
 fn least_period<V: PartialEq>(values: &[V]) -> usize {
     let mut period = values.len();
     while period > 1 && values[..period / 2] == values[period / 2..period] {

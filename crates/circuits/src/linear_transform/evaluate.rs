@@ -11,13 +11,13 @@ use super::tiers::Input;
 use super::{GiantSteps, LinearTransform};
 use crate::CircuitError;
 
-/// `sum_t M_t v_t`: each ciphertext with its transform. The giant steps and the division at the end are those of one
-/// transform. The result is one level below the transforms', at the scale of the inputs.
+/// `sum_t M_t v_t`: each ciphertext with its transform. All transforms share giant steps and the final division. The
+/// result is one level below the transforms', at the scale of the inputs.
 ///
-/// A rotation whose keys have other special primes than the transforms is a whole key switch: right, and slower.
+/// A rotation whose keys have other special primes than the transforms runs as a whole key switch: correct, but slower.
 ///
-/// Ciphertexts above the level of the transforms are taken at that level. One input is a plain matrix-vector product;
-/// several are a block row.
+/// Ciphertexts above the level of the transforms are lowered to it. One input is a plain matrix-vector product; several
+/// are a block row.
 ///
 /// # Errors
 /// Before anything is computed: [`CircuitError::Empty`], [`CircuitError::Mismatch`], and, as [`CircuitError::Ckks`], a
@@ -122,7 +122,7 @@ fn check(
     Ok(())
 }
 
-/// The derivation is in the documentation of the module. Every giant step is used `switches` times.
+/// The module's documentation has the derivation. Every giant step is used `switches` times.
 fn estimate(
     evaluator: &Evaluator<'_>,
     inputs: &[Input<'_>],

@@ -11,11 +11,11 @@ use super::rotation::Rotation;
 use super::{GiantSteps, LinearTransform};
 use crate::CircuitError;
 
-/// Giant steps that are divided and decomposed at a time.
+/// Giant steps that are divided and decomposed together.
 pub(super) const GIANTS: usize = 8;
 
-/// `sum_j rot(w_j, j)` modulo `Q P`, the rotations being those of the giant steps other than 0 in order, or the one of
-/// the chain: `w_0 + rot(w_1 + rot(w_2 + .., step), step)`.
+/// `sum_j rot(w_j, j)` modulo `Q P`. The rotations are those of the giant steps other than 0 in order, or that of the
+/// chain: `w_0 + rot(w_1 + rot(w_2 + .., step), step)`.
 pub(super) fn giant_steps(
     evaluator: &Evaluator<'_>,
     first: &LinearTransform,
@@ -44,9 +44,9 @@ pub(super) fn giant_steps(
     Ok(total)
 }
 
-/// Adds each sum, rotated, to the total. Every second half is divided by `P` and decomposed; then, prime by prime, all
-/// are switched, rotated and added while the total is in cache. Sums that take several hops are divided as a whole, and
-/// multiplied with `P` before the last one.
+/// Adds each sum, rotated, to the total. Divides every second half by `P` and decomposes it; then, prime by prime,
+/// switches, rotates and adds all of them while the total is in cache. Sums that take several hops are divided as a
+/// whole, and multiplied by `P` before the last hop.
 fn add_rotated(
     evaluator: &Evaluator<'_>,
     first: &LinearTransform,
@@ -89,10 +89,10 @@ fn add_rotated(
     Ok(())
 }
 
-/// What is rotated last: the rotation, the second half, divided, and the first half over the special primes.
+/// The input of the last rotation: the rotation, the divided second half, and the first half over the special primes.
 type Switch<'s> = (&'s Rotation, Vec<Poly<Evaluation>>, Cow<'s, Poly<Evaluation>>);
 
-/// Adds what is switched with some keys.
+/// Adds the results of switches with some keys.
 fn add_switched(
     evaluator: &Evaluator<'_>,
     first: &LinearTransform,
@@ -136,7 +136,7 @@ fn add_switched(
 fn add(first: &LinearTransform, total: &mut [Poly<Evaluation>; 2], addend: [&Poly<Evaluation>; 2]) {
     let rlwe = first.parameters().rlwe();
     for (sum, addend) in total.iter_mut().zip(addend) {
-        // What is lifted is zero modulo the special primes, whose limbs are the last ones.
+        // A lifted polynomial is zero modulo the special primes, whose limbs are the last ones.
         let limbs = sum.limbs_mut().zip(addend.limbs()).enumerate().take(first.level() + 1);
         for (i, (sum, addend)) in limbs {
             rlwe.ring().backend().add_assign(rlwe.modulus(i), sum, addend);

@@ -10,15 +10,15 @@ use super::rotation::{Rotation, raised_element};
 use super::tiers::Tier;
 use crate::CircuitError;
 
-/// How a sum is rotated by one giant step.
+/// The switches that rotate a sum by one giant step.
 pub(super) struct Giant {
     /// Whole key switches, in order.
     pub(super) hops: Vec<Rotation>,
-    /// The last one, if its key divides by the transform's special primes: its result stays over them.
+    /// The last switch, if its key divides by the transform's special primes: its result stays over them.
     pub(super) last: Option<Rotation>,
 }
 
-/// The hops that lead to an element, in order.
+/// The hops to an element, in order.
 pub(super) fn path(mut hops: Vec<ServedHop>, element: u64) -> Vec<Rotation> {
     let (mut out, mut place) = (Vec::new(), element);
     // Parents come before their children.
@@ -41,8 +41,8 @@ pub(super) struct KeyFinder<'e, 'k> {
 }
 
 impl KeyFinder<'_, '_> {
-    /// The tiers of baby steps: those of the transform's plan and one for each rotation whose keys do not fit, or what
-    /// the routes of the keys make of them. The halves of all are those given, until [`super::tiers::Input::hop`].
+    /// The tiers of baby steps: those of the transform's plan, plus one for each rotation whose keys do not fit; or
+    /// those of the keys' routes. All have the given halves until [`super::tiers::Input::hop`].
     ///
     /// # Errors
     /// [`keywright_rlwe::RlweError::MissingKey`] for the first rotation without any key,
@@ -79,7 +79,8 @@ impl KeyFinder<'_, '_> {
         Ok(tiers)
     }
 
-    /// Tiers by the routes: whatever is rotated again is one, and so is what a key that does not fit makes.
+    /// Tiers by the routes: each intermediate ciphertext that is rotated again, and each result of a key that does not
+    /// fit.
     fn routed<'a>(
         &self,
         plan: &BsgsPlan,
@@ -111,7 +112,7 @@ impl KeyFinder<'_, '_> {
         Ok(tiers)
     }
 
-    /// How each giant step but 0 is made, in order. As [`Self::tiers`].
+    /// The switches of each giant step but 0, in order. As [`Self::tiers`].
     ///
     /// # Errors
     /// As [`Self::tiers`].
@@ -141,7 +142,7 @@ impl KeyFinder<'_, '_> {
         removes(&rotation.found, self.special)
     }
 
-    /// The cheapest way to rotate by steps other than 0: of those that fit, if there is one.
+    /// The cheapest way to rotate by nonzero steps, among those that fit if there are any.
     fn rotation(&self, steps: usize) -> Result<Rotation, CircuitError> {
         let (rlwe, keys) = (self.evaluator.parameters().rlwe(), self.evaluator.keys());
         let g = rotation_element(rlwe.log_n(), steps as i64);
@@ -152,11 +153,11 @@ impl KeyFinder<'_, '_> {
         Ok(Rotation { found, automorphism: rlwe.automorphism(g)? })
     }
 
-    /// The rotations by steps, 0 among them, with fitting keys from an ephemeral secret of that weight.
+    /// The rotations by steps, including 0, with fitting keys from an ephemeral secret of that weight.
     ///
     /// # Errors
     /// [`keywright_rlwe::RlweError::MissingKey`] for the first rotation without any key;
-    /// [`CircuitError::SpecialPrimes`] naming every rotation that has keys, but none that fits.
+    /// [`CircuitError::SpecialPrimes`] with every rotation whose keys do not fit.
     pub(super) fn raised(&self, steps: &[usize], weight: usize) -> Result<Vec<Rotation>, CircuitError> {
         let (rlwe, keys) = (self.evaluator.parameters().rlwe(), self.evaluator.keys());
         let (mut out, mut unfit) = (Vec::with_capacity(steps.len()), Vec::new());
@@ -185,7 +186,7 @@ fn removes(found: &KeyUse, special: &[usize]) -> bool {
     found.plan.mod_down.removed == special
 }
 
-/// The use of least rank of those that remove the special primes.
+/// The use of lowest rank of those that remove the special primes.
 fn cheapest(keys: &EvaluationKeys, element: KeyElement, level: usize, special: &[usize]) -> Option<KeyUse> {
     keys.uses(element, level, false).filter(|found| removes(found, special)).min_by_key(|found| found.rank)
 }

@@ -7,48 +7,51 @@
 //! M v = sum_j rot( sum_i rot(diag_{i+j}, -j) * rot(v, i), j ).
 //! ```
 //!
-//! 1. *Baby steps.* The ciphertext is decomposed once. `u_i = P rot(v, i)` is left modulo `Q P`: no division. Baby
-//!    steps in tiers ([`BsgsPlan::tier`]) do this for the input and for what each hop, a key switch with division,
-//!    makes of it: more time, fewer keys.
+//! 1. *Baby steps.* The ciphertext is decomposed once. `u_i = P rot(v, i)` stays modulo `Q P`: no division. Baby steps
+//!    in tiers ([`BsgsPlan::tier`]) do this for the input and for the result of each hop, a key switch with division:
+//!    more time, fewer keys.
 //! 2. *Products.* `w_j = sum_i rot(diag_{i+j}, -j) u_i` modulo `Q P`, with diagonals encoded at scale `q_level` over
 //!    the primes of `Q` and `P`; one lazily reduced inner product for each giant step and prime.
 //! 3. *Giant steps.* Only the second half of `w_j` is divided by `P`, and switched; the result stays modulo `Q P`. The
-//!    first half joins it there, the rotation is applied and the sum over `j` is taken modulo `Q P`. Chained giant
-//!    steps ([`GiantSteps::Chain`]) do this to the sum so far, one `w_j` after the other.
-//! 4. One division by `P q_level` for the sum: the division by `P` and the rescaling are one. The scale is the input's.
+//!    first half joins it there. The rotation is applied, and the sum over `j` is taken modulo `Q P`. Chained giant
+//!    steps ([`GiantSteps::Chain`]) do this to the partial sum, one `w_j` after the other.
+//! 4. One division by `P q_level` for the sum, which combines the division by `P` and the rescaling. The scale is the
+//!    input's.
 //!
-//! With keys that have routes ([`keywright_rlwe::KeyRoutes`]) baby steps are made by the hops of their group: what is
-//! rotated again, and what a key makes that removes other primes than `P`, is a whole key switch, a tier of its own,
-//! and multiplied with `P`. A giant step of several hops divides both halves of `w_j`, makes all hops but the last, and
-//! multiplies the first half with `P` again.
+//! With keys that have routes ([`keywright_rlwe::KeyRoutes`]), the hops of a group make its baby steps. A ciphertext
+//! that is rotated again, and the result of a key that removes other primes than `P`, come from a whole key switch.
+//! Each is a tier of its own, multiplied by `P`. A giant step of several hops divides both halves of `w_j`, makes all
+//! hops but the last, and multiplies the first half by `P` again.
 //!
 //! `P` is the product of all primes that a key switch removes: special primes and, for keys used with coarser digits,
 //! dropped ciphertext primes.
 //!
 //! # Error
-//! All deviations are in units of the message, `D` the scale, `V` a variance of coefficients (see
-//! [`keywright_rlwe::noise`]) and `s` the number of coefficients that meet in a slot. `|M| = max_k sum_r |diag_r[k]|`.
+//! All deviations are in units of the message. `D` is the scale, `V` a variance of coefficients (see
+//! [`keywright_rlwe::noise`]), `s` the number of coefficients that add up in a slot, and
+//! `|M| = max_k sum_r |diag_r[k]|`.
 //!
-//! * The input's own error: at most `|M|` times its deviation, whatever the dependencies between slots.
-//! * Encoding rounds the `2p` coefficients of each of the `d` diagonals, of period `p`, by at most 1/2, independently:
-//!   each slot of a diagonal is off by `sqrt(2p/12) / q_level`, and the sum of `d` of them times the input's values by
-//!   `sqrt(d 2p/12) / q_level` times their magnitude. The embedding is computed in `f64`: [`ENCODING_UNITS`].
-//! * Every baby step adds `sqrt(V_b s) / D`, `V_b` of a switch without the rounding of its division, to a term that is
-//!   then multiplied by its diagonals: at most `|M'| sqrt(V_b s) / D` in sum, `M'` without the diagonals that need no
+//! * The input's own error: at most `|M|` times its deviation, for any dependencies between slots.
+//! * Encoding rounds the `2p` coefficients of each of the `d` diagonals, of period `p`, by at most 1/2, independently.
+//!   Each slot of a diagonal has an error of `sqrt(2p/12) / q_level`, and the sum of `d` of them times the input's
+//!   values an error of `sqrt(d 2p/12) / q_level` times their magnitude. The embedding is computed in `f64`:
+//!   [`ENCODING_UNITS`].
+//! * Every baby step adds `sqrt(V_b s) / D`, where `V_b` is that of a switch without the rounding of its division. Its
+//!   diagonals multiply this: at most `|M'| sqrt(V_b s) / D` in sum, with `M'` without the diagonals that need no
 //!   rotation.
-//! * Every hop adds `sqrt(V_s s) / D`, `V_s` of a whole switch, to every tier after it: times `|M''|`, `M''` being the
-//!   diagonals of those tiers, and these are added.
-//! * A tier of a route likewise, times the diagonals of what hangs on it; sums of the largest rows of single baby steps
-//!   bound them. Each further hop of a giant step adds `sqrt(V_s s) / (D q_level)`, and the first division rounds both
-//!   halves: `V_d`.
-//! * Every giant step switches at scale `D q_level`: `sqrt((V_g + |S|^2/12) s) / (D q_level)`, `|S|^2/12` for the
-//!   rounding of the second half alone, the norm being that of the secret. The steps' deviations are added.
-//! * The division at the end rounds once, independently: `sqrt(V_d s) / D`.
+//! * Every hop adds `sqrt(V_s s) / D`, where `V_s` is that of a whole switch, to every tier after it. The factor is
+//!   `|M''|`, with `M''` the diagonals of those tiers, and the hops are added.
+//! * A tier of a route does likewise, with the diagonals of its descendants; sums of the largest rows of single baby
+//!   steps bound them. Each further hop of a giant step adds `sqrt(V_s s) / (D q_level)`, and the first division rounds
+//!   both halves: `V_d`.
+//! * Every giant step switches at scale `D q_level`: `sqrt((V_g + |S|^2/12) s) / (D q_level)`. The term `|S|^2/12` is
+//!   the rounding of the second half alone, with the norm of the secret. The deviations of the steps are added.
+//! * The final division rounds once, independently: `sqrt(V_d s) / D`.
 //!
 //! With [`Spread::RootMeanSquare`] the deviation of one value is its root mean square over all slots. `|M| e` is then
-//! bounded by `|M|_2 |e|`, and `|M|_2` is the Euclidean norm of each row if `M` is a multiple of a unitary matrix; the
-//! errors of different slots of one key switch or rounding are uncorrelated, as are those of different keys, so that
-//! they grow by the Euclidean norm of a row, too.
+//! bounded by `|M|_2 |e|`, and `|M|_2` is the Euclidean norm of each row if `M` is a multiple of a unitary matrix. The
+//! errors of different slots of one key switch or rounding are uncorrelated, and so are those of different keys, so
+//! they grow by the Euclidean norm of a row too.
 
 mod baby_steps;
 mod diagonals;
@@ -77,7 +80,8 @@ pub use scratch::ScratchShape;
 pub use storage::{Storage, coefficient_transforms, transformed_words};
 pub use transform::LinearTransform;
 
-/// Error of encoding that comes from computing the embedding in `f64`: with `u = 2^-53`, a diagonal is off by at most
-/// `4 u log2(n)` of its Euclidean norm ([`keywright_ckks::encoder::Embedding`]), so a slot, in the root mean square, by
-/// that times the largest value. Two more are counted with `log2(n)`, for the scale and the conversion to integers.
+/// Error of encoding from computing the embedding in `f64`. With `u = 2^-53`, a diagonal has an error of at most
+/// `4 u log2(n)` of its Euclidean norm ([`keywright_ckks::encoder::Embedding`]); a slot has, in the root mean square,
+/// at most that times the largest value. Two more units are added to `log2(n)`, for the scale and the conversion to
+/// integers.
 pub const ENCODING_UNITS: f64 = 4.0;

@@ -1,10 +1,10 @@
-/// How the values and errors of a transform's inputs may depend on each other from slot to slot.
+/// An assumption on how the values and errors of a transform's inputs depend on each other from slot to slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spread {
-    /// In any way: estimates grow by the largest sum of a row's absolute values.
+    /// Arbitrary dependence: estimates grow by the largest sum of absolute values in a row.
     Arbitrary,
-    /// Not at all, or the matrix is a multiple of a unitary one: deviations are root mean squares over all slots, and
-    /// grow by the largest Euclidean norm of a row. Magnitudes of inputs, too, are taken for root mean squares.
+    /// Independence, or a matrix that is a multiple of a unitary one. Deviations are root mean squares over all slots,
+    /// and grow by the largest Euclidean norm of a row. Magnitudes of inputs are read as root mean squares too.
     RootMeanSquare,
 }
 
@@ -16,7 +16,7 @@ pub(super) struct RowNorms {
 }
 
 impl RowNorms {
-    /// By how much they multiply deviations.
+    /// The factor by which they multiply deviations.
     pub(super) fn growth(&self, spread: Spread) -> f64 {
         match spread {
             Spread::Arbitrary => self.sum,
@@ -25,19 +25,19 @@ impl RowNorms {
     }
 }
 
-/// For each row of a matrix, the sums of absolute values and of their squares; rows that repeat are kept once.
+/// For each row of a matrix, the sums of absolute values and of their squares. Repeated rows are stored once.
 pub(super) struct RowSums {
     sums: Vec<f64>,
     squares: Vec<f64>,
 }
 
 impl RowSums {
-    /// Of no diagonals.
+    /// The norms without diagonals.
     pub(super) fn new() -> Self {
         Self { sums: vec![0.0], squares: vec![0.0] }
     }
 
-    /// Adds a diagonal, given by the squares of its absolute values over a power of two slots, its period.
+    /// Adds a diagonal, given by the squared absolute values over a power of two of slots, its period.
     pub(super) fn add_diagonal(&mut self, squares: &[f64]) {
         self.repeat(squares.len());
         let period = squares.len();
@@ -58,13 +58,13 @@ impl RowSums {
         }
     }
 
-    /// The largest of all rows.
+    /// The largest norm of all rows.
     pub(super) fn largest(&self) -> RowNorms {
         let largest = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
         RowNorms { sum: largest(&self.sums), euclidean: largest(&self.squares).sqrt() }
     }
 
-    /// Keeps at least so many rows.
+    /// Extends the storage to at least this many rows.
     fn repeat(&mut self, rows: usize) {
         let times = rows / self.sums.len().min(rows);
         if times > 1 {

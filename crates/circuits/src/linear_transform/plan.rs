@@ -4,7 +4,7 @@ use keywright_rlwe::switch::RANK_WEIGHTS;
 
 use crate::{Arithmetic, CircuitError};
 
-/// Numbers that decide what one key switch costs.
+/// Numbers that determine the cost of one key switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SwitchShape {
     /// Ciphertext level.
@@ -15,21 +15,21 @@ pub struct SwitchShape {
     pub special: usize,
 }
 
-/// Work of one transform on limbs of `N` words. It orders the ways to split a transform into baby and giant steps, and
-/// nothing else: times are predicted elsewhere, from [`Arithmetic`] and a calibration of the machine.
+/// Work of one transform on limbs of `N` words. It only orders the ways to split a transform into baby and giant steps;
+/// [`Arithmetic`] and a calibration of the machine predict times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TransformCost {
     /// Number-theoretic transforms, forward and inverse.
     pub transforms: usize,
     /// Products of one limb with another, accumulated.
     pub products: usize,
-    /// Products of a digit with both halves of a key row, the row being read and its uniform half expanded.
+    /// Products of a digit with both halves of a key row, including reading the row and expanding its uniform half.
     pub key_rows: usize,
 }
 
 impl TransformCost {
     /// In multiplications per coefficient, for a ring of degree `2^log_n`: a transform takes `log_n / 2`, and a key row
-    /// its share of a transform by [`RANK_WEIGHTS`].
+    /// takes its share of a transform by [`RANK_WEIGHTS`].
     pub fn multiplications(self, log_n: u32) -> f64 {
         let [transform, product, _] = RANK_WEIGHTS;
         let share = product as f64 / transform as f64;
@@ -38,36 +38,36 @@ impl TransformCost {
     }
 }
 
-/// How the sums of the giant steps are rotated.
+/// The rotations of the giant steps' sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GiantSteps {
-    /// Each by its own step, with a key of its own.
+    /// Each by its own step, with its own key.
     Separate,
-    /// One after the other by the same step, as in Horner's scheme: one key, and as many switches if no multiple of the
-    /// step is left out.
+    /// One after the other by the same step, as in Horner's scheme: one key, and no more switches unless a multiple of
+    /// the step is left out.
     Chain {
         /// The step: the greatest common divisor of all giant steps.
         step: usize,
     },
 }
 
-/// How the diagonals of one transform are split into baby and giant steps. Plain data: no keys, no parameters.
+/// The split of one transform's diagonals into baby and giant steps. Plain data: no keys, no parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BsgsPlan {
     /// Number of possible baby steps: diagonal `r` has baby step `r mod n1`.
     pub n1: usize,
     /// Number of diagonals.
     pub diagonals: usize,
-    /// How many of them have baby step 0.
+    /// The number of these with baby step 0.
     pub unrotated: usize,
     /// Baby steps that occur, ascending; 0 needs no key.
     pub babies: Vec<usize>,
     /// Giant steps that occur, ascending; 0 needs no key.
     pub giants: Vec<usize>,
-    /// How they are made.
+    /// The rotations of the giant steps.
     pub giant_steps: GiantSteps,
     /// Baby steps of a tier: baby step `i` is a rotation by `i mod tier` of the input rotated `i / tier` times by
-    /// `tier`, a *hop* each. `n1` for one tier, whose baby steps are all rotations of the input.
+    /// `tier`, a *hop* each. `n1` for a single tier, whose baby steps are all rotations of the input.
     pub tier: usize,
 }
 
@@ -101,8 +101,8 @@ impl BsgsPlan {
         })
     }
 
-    /// The plan of least [`TransformCost::multiplications`] over `n1 = g 2^k`, `g` the greatest common divisor of the
-    /// indices, with at most `max_babies` baby steps: each of them has a key.
+    /// The plan of least [`TransformCost::multiplications`] over `n1 = g 2^k`, with `g` the greatest common divisor of
+    /// the indices, and at most `max_babies` baby steps, each of which has a key.
     ///
     /// # Errors
     /// [`CircuitError::Empty`] without diagonals.
@@ -189,7 +189,7 @@ impl BsgsPlan {
     }
 
     /// Rotations that need a key, ascending: those of the input (baby steps and hops) and of the sums (giant steps). A
-    /// rotation that is several of them is listed once.
+    /// rotation that occurs in several roles is listed once.
     pub fn rotations(&self) -> Vec<usize> {
         let babies = self.babies.iter().map(|k| k % self.tier).filter(|&k| k != 0);
         let hop = (self.hops() > 0).then_some(self.tier);
@@ -197,7 +197,7 @@ impl BsgsPlan {
         steps.into_iter().collect()
     }
 
-    /// Key switches: one per giant step other than 0, hop, and baby step that is not reached by hops alone.
+    /// Key switches: one per giant step other than 0, per hop, and per baby step that hops alone do not reach.
     pub fn key_switches(&self) -> usize {
         self.baby_switches() + self.hops() + self.giant_switches()
     }
@@ -210,7 +210,7 @@ impl BsgsPlan {
         let (babies, hops, giants) = (self.baby_switches(), self.hops(), self.giant_switches());
         let decomposed = self.babies.iter().filter(|&&k| k % self.tier != 0).map(|k| k / self.tier);
         let tiers = decomposed.collect::<BTreeSet<_>>().len();
-        // An inverse transform of each limb, a forward one of each digit at each target but the digit's own primes.
+        // An inverse transform of each limb, and a forward one of each digit at each target outside of the digit.
         let decomposition = kept + digits * targets - kept;
         let division = special + kept;
         let last = 2 * (special + 1 + level);
@@ -226,8 +226,8 @@ impl BsgsPlan {
 }
 
 impl BsgsPlan {
-    /// What one evaluation on one ciphertext computes beside the key switches of its baby and giant steps, at the level
-    /// of the input: see [`super`].
+    /// The operations of one evaluation on one ciphertext, except for the key switches of its baby and giant steps, at
+    /// the level of the input: see [`super`].
     pub fn arithmetic(&self) -> Arithmetic {
         let lifted = self.unrotated;
         Arithmetic {
@@ -239,8 +239,8 @@ impl BsgsPlan {
         }
     }
 
-    /// The same for what is raised to the level by keys of one digit: its baby steps are part of it, the giant steps
-    /// are not.
+    /// The same for a ciphertext that one-digit keys raise to the level: this includes the baby steps, but not the
+    /// giant steps.
     pub fn raised_arithmetic(&self) -> Arithmetic {
         let chained = self.giant_switches() > 0;
         let babies = self.babies.len();
@@ -259,8 +259,8 @@ impl BsgsPlan {
         }
     }
 
-    /// Work of one evaluation on what is raised to `level` by keys with one special prime: [`Self::raised_arithmetic`],
-    /// and the switches of the giant steps, whose key has the shape `giant`.
+    /// Work of one evaluation on a ciphertext that keys with one special prime raise to `level`:
+    /// [`Self::raised_arithmetic`], and the switches of the giant steps, whose key has the shape `giant`.
     pub(crate) fn raised_cost(&self, level: usize, giant: SwitchShape) -> TransformCost {
         let (own, giants) = (self.raised_arithmetic(), self.giant_switches());
         let (kept, targets) = (level + 1, level + 2);
@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(chained.giant_steps, GiantSteps::Chain { step: 8 });
         assert_eq!(chained.rotations(), (1..=8).collect::<Vec<_>>());
         assert_eq!((chained.key_switches(), chained.cost(SHAPE)), (14, cost));
-        // A chain goes over the multiples that are left out as well.
+        // A chain also passes over the multiples that are left out.
         let gaps = BsgsPlan::new([0, 3, 16, 40], 64, 4).unwrap().chained();
         assert_eq!((gaps.rotations(), gaps.key_switches()), (vec![3, 8], 1 + 5));
         assert_eq!(BsgsPlan::new(0..4, 64, 4).unwrap().chained().giant_steps, GiantSteps::Separate);

@@ -10,20 +10,20 @@ use super::tiers::Tier;
 use super::{BsgsPlan, GiantSteps};
 use crate::CircuitError;
 
-/// The errors that one evaluation of a sum of transforms adds, as variances of coefficients of the input at its scale:
-/// known before any key is made and any diagonal is encoded, from [`keywright_rlwe::EvaluationKeys::outline`]. The
-/// encoding of diagonals has [`diagonal_variance`].
+/// The errors that one evaluation of a sum of transforms adds, as variances of coefficients of the input at its scale.
+/// They are known before any key is made and any diagonal is encoded, from [`keywright_rlwe::EvaluationKeys::outline`].
+/// For the encoding of diagonals see [`diagonal_variance`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct SwitchErrors {
-    /// For each input and each of its baby steps, in the order of its plan, what is added to the rotated input before
-    /// it meets diagonals.
+    /// For each input and each of its baby steps, in the order of its plan, the error of the rotated input before it is
+    /// multiplied by diagonals.
     pub babies: Vec<Vec<Variance>>,
-    /// What is added to the result: by all giant steps, and by the division at the end.
+    /// The error added to the result: by all giant steps, and by the final division.
     pub end: Variance,
 }
 
 impl SwitchErrors {
-    /// Of transforms with these plans, at a level and over these special primes, with the keys of an evaluator.
+    /// Predicts for transforms with these plans, at a level and over these special primes, with an evaluator's keys.
     ///
     /// # Errors
     /// [`CircuitError::Empty`] without plans, and as [`super::evaluate`] for keys that are missing.
@@ -59,7 +59,7 @@ impl SwitchErrors {
         for giant in &rotations {
             let raised = giant.last.as_ref().map_or(0.0, |last| last.raised_variance(rlwe));
             before += Variance { plain: raised, secret: 0.0 };
-            // Only the second half is divided where the last hop is the only one.
+            // Only the second half is divided if the last hop is the only one.
             before += if giant.hops.is_empty() && giant.last.is_some() {
                 Variance { plain: 0.0, secret: division.secret }
             } else {
@@ -72,13 +72,13 @@ impl SwitchErrors {
     }
 }
 
-/// What every baby step of a plan has of its tier and of its own switch.
+/// The errors of every baby step of a plan: that of its tier and that of its own switch.
 fn of_babies(evaluator: &Evaluator<'_>, tiers: &[Tier<'_>], plan: &BsgsPlan) -> Vec<Variance> {
     let rlwe = evaluator.parameters().rlwe();
     let mut babies = vec![Variance::default(); plan.babies.len()];
     let mut of_tier: Vec<Variance> = Vec::with_capacity(tiers.len());
     for tier in tiers {
-        // A tier comes after the one that it is a rotation of.
+        // A tier comes after the one that it rotates.
         let made = tier.made.as_ref().map_or(Variance::default(), |(from, hop)| {
             of_tier[*from] + noise::key_switch_parts(rlwe, &hop.found.plan, &hop.found.key)
         });
@@ -93,7 +93,8 @@ fn of_babies(evaluator: &Evaluator<'_>, tiers: &[Tier<'_>], plan: &BsgsPlan) -> 
     babies
 }
 
-/// `E |e|^2` in a slot of a diagonal of that period, encoded at a scale: `2p` coefficients are off by up to 1/2 each.
+/// `E |e|^2` in a slot of a diagonal of that period, encoded at a scale: each of `2p` coefficients has an error up to
+/// 1/2.
 pub fn diagonal_variance(period: usize, scale: f64) -> f64 {
     period as f64 / 6.0 / (scale * scale)
 }

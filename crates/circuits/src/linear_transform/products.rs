@@ -10,28 +10,27 @@ use super::baby_steps::Loaded;
 use super::storage::{Place, Storage, repeated};
 use super::tiers::Input;
 
-/// Primes that digits are raised to together: their conversion rows, which come from a far cache, are then read once
-/// for all.
+/// Primes that digits are raised to together: their conversion rows come from a far cache and are read once for all.
 pub(super) const GROUP: usize = 2;
 
-/// Words of baby steps that a thread keeps, 64 MiB: at `N = 2^16` of 32 modulo two primes. More are made in turns, and
-/// each turn adds to the sums once.
+/// Words of baby steps that a thread keeps, 64 MiB: at `N = 2^16`, 32 baby steps modulo two primes. More are made in
+/// batches, and each batch adds to the sums once.
 pub(super) const BABY_WORDS: usize = 1 << 23;
 
-/// Words of a limb that all giant steps visit together: of 16 baby steps 256 KiB.
+/// Words of a limb that all giant steps visit together: 256 KiB for 16 baby steps.
 pub(super) const BLOCK: usize = 1024;
 
 /// Words of diagonals that are transformed at a time, 8 MiB: they are used before they leave the cache.
 pub(super) const TRANSFORMED_WORDS: usize = 1 << 20;
 
-/// Where a baby step is while it is in memory.
+/// The location of a baby step in memory.
 #[derive(Clone, Copy)]
 enum Made {
-    /// Not there.
+    /// Absent.
     Not,
     /// `P` times a tier: zero modulo the special primes.
     Lifted(usize),
-    /// Made by a key switch that is not divided.
+    /// Made by a key switch without division.
     Switched(usize),
 }
 
@@ -41,12 +40,12 @@ struct Babies {
     made: Vec<Vec<Made>>,
     count: usize,
     most: usize,
-    /// For each prime, of each baby step both halves.
+    /// For each prime, both halves of each baby step.
     words: Buffer,
 }
 
 impl Babies {
-    /// Words for each prime.
+    /// Words per prime.
     fn stride(&self, n: usize) -> usize {
         2 * n * self.most
     }
@@ -63,8 +62,8 @@ impl Babies {
     }
 }
 
-/// What some baby steps add to `w_j`: the first time, if `fresh`, it is written, with the baby steps that need no key.
-/// A few primes at a time: every baby step is made, used by all giant steps and forgotten.
+/// Adds the contribution of some baby steps to `w_j`. The first call (`fresh`) writes it, with the baby steps that need
+/// no key. A few primes at a time, every baby step is made, used by all giant steps and dropped.
 pub(super) fn products(
     evaluator: &Evaluator<'_>,
     first: &LinearTransform,
@@ -125,7 +124,7 @@ pub(super) fn products(
             let targets = lifted.chunks_exact_mut(n).zip(babies.words.chunks_exact_mut(stride));
             for (position, (lifted, words)) in positions.clone().zip(targets) {
                 if position > first.level() {
-                    // P v is zero modulo the special primes; the terms below leave it out there.
+                    // P v is zero modulo the special primes, so the terms below omit it there.
                     continue;
                 }
                 let m = ring.modulus(first.prime(position));
@@ -179,7 +178,7 @@ struct Products<'p> {
     inputs: &'p [Input<'p>],
     made: &'p [Vec<Made>],
     position: usize,
-    /// Of each baby step both halves.
+    /// Both halves of each baby step.
     words: &'p [u64],
     ring: &'p Ring,
 }
@@ -188,13 +187,13 @@ struct Products<'p> {
 struct Term<'p> {
     transform: &'p LinearTransform,
     place: &'p Place,
-    /// Of the baby step.
+    /// Both halves of the baby step.
     slot: usize,
     b: &'p [u64],
     a: &'p [u64],
 }
 
-/// Both halves of a sum, one after the other, and whether they have been written.
+/// Both halves of a sum, one after the other, and whether they are written already.
 struct Sum<'s, 'l> {
     limbs: &'s mut [&'l mut [u64]; 2],
     written: bool,
@@ -250,9 +249,9 @@ impl<'p> Products<'p> {
         self.add_tile(&tile, sums, scratch, self.ring.n());
     }
 
-    /// A tile of some giant steps and some baby steps at a time: its diagonals are transformed, used and forgotten. A
-    /// tile of `t` diagonals reads its baby steps once, and reads and writes its sums: least traffic with half as many
-    /// giant steps as baby steps.
+    /// A tile of some giant steps and some baby steps at a time: its diagonals are transformed, used and dropped. A
+    /// tile of `t` diagonals reads its baby steps once, and reads and writes its sums. Traffic is least with half as
+    /// many giant steps as baby steps.
     fn add_coefficients(&self, terms: &[Vec<Term<'_>>], sums: &mut [Sum<'_, '_>], scratch: &mut Scratch) {
         let words = |term: &Term<'_>| term.place.transformed_words();
         let all: usize = terms.iter().flatten().map(words).sum();
@@ -301,7 +300,7 @@ impl<'p> Products<'p> {
         sums.iter_mut().zip(tile).for_each(|(sum, (_, terms))| sum.written |= !terms.is_empty());
     }
 
-    /// Adds the products of some words, or writes them if the sum is not written.
+    /// Adds the products of some words, or writes them if the sum is not written yet.
     fn add_block(
         &self,
         limbs: &[&[u64]],
@@ -351,7 +350,7 @@ pub(super) fn groups<T>(items: Vec<T>) -> Vec<(usize, Vec<T>)> {
     out
 }
 
-/// Limb `i` of every polynomial, for each `i`: what a task that owns one prime writes to.
+/// Limb `i` of every polynomial, for each `i`: the output of a task that owns one prime.
 pub(super) fn transpose(polys: &mut [Poly<Evaluation>]) -> Vec<Vec<&mut [u64]>> {
     let count = polys.first().map_or(0, Poly::limb_count);
     let mut limbs: Vec<_> = polys.iter_mut().map(Poly::limbs_mut).collect();

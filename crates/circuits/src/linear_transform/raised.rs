@@ -1,19 +1,19 @@
-//! A transform of a ciphertext whose modulus is being raised.
+//! A transform fused with ModRaise.
 //!
-//! A ciphertext `(c_0, c_1)` modulo `q_0` under an ephemeral secret `s'` is raised by reading it as integers, and then
-//! switched to the main secret `s`. The first thing that is done to the result are the rotations of a transform. Both
-//! are one: for the automorphism `g`, a key from `s'(X^g)` to `s` ([`keywright_rlwe::KeyElement::SparseToDenseGalois`])
-//! gives the rotated ciphertext at once. What it switches is below `q_0 / 2`, so each of these keys has one digit and
-//! one special modulus `P >= q_0` at whatever level, a fifth of the bytes and of the work of a rotation there.
+//! ModRaise reads a ciphertext `(c_0, c_1)` modulo `q_0` under an ephemeral secret `s'` as integers, and then switches
+//! it to the main secret `s`. The next operations are the rotations of a transform. Both are fused: for the
+//! automorphism `g`, a key from `s'(X^g)` to `s` ([`keywright_rlwe::KeyElement::SparseToDenseGalois`]) gives the
+//! rotated ciphertext at once. The switched polynomial is below `q_0 / 2`, so each of these keys has one digit and one
+//! special modulus `P >= q_0` at any level, a fifth of the bytes and of the work of a rotation there.
 //!
 //! * *Baby steps* are such switches, of one decomposition with one digit. `0` is the switch back itself. They stay
 //!   modulo `Q P`.
-//! * *Giant steps*, if there are any, need keys with more special primes than `P`: every `w_j` is divided by `P`, and
-//!   the chain `w_0 + rot(w_1 + rot(w_2 + ..))` made of whole rotations at scale `S q_level`, before the rescaling.
+//! * *Giant steps*, if there are any, need keys with more special primes than `P`. Every `w_j` is divided by `P`, and
+//!   whole rotations at scale `S q_level`, before the rescaling, form the chain `w_0 + rot(w_1 + rot(w_2 + ..))`.
 //!
 //! # Error
-//! As in [`super`], with every diagonal's baby step switched: `V_b = N sigma^2 (q_0 / P)^2 / 12`. A giant step adds
-//! that of a key switch and of a division, at scale `D q_level`.
+//! As in [`super`], with every diagonal's baby step switched: `V_b = N sigma^2 (q_0 / P)^2 / 12`. A giant step adds the
+//! errors of a key switch and of a division, at scale `D q_level`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -29,12 +29,13 @@ use super::tiers::{Input, Tier};
 use super::{GiantSteps, LinearTransform};
 use crate::CircuitError;
 
-/// Applies a transform, whose special primes are those of the keys back from the ephemeral secret of that weight, to a
-/// ciphertext at level 0 under that secret. The result is one level below the transform's, at the input's scale.
+/// Applies a transform to a ciphertext at level 0 under the ephemeral secret of that weight. The transform's special
+/// primes are those of the keys back from that secret. The result is one level below the transform's, at the input's
+/// scale.
 ///
 /// # Errors
-/// Before anything is computed: a missing key; [`CircuitError::SpecialPrimes`] for keys over others than the
-/// transform's.
+/// Before anything is computed: a missing key; [`CircuitError::SpecialPrimes`] for keys over other special primes than
+/// the transform's.
 pub(crate) fn evaluate_raised(
     evaluator: &Evaluator<'_>,
     transform: &LinearTransform,

@@ -20,8 +20,8 @@ impl From<ServedHop> for Rotation {
 }
 
 impl Rotation {
-    /// A whole key switch, division included, of each pair of halves with its rotation: all are over the primes of
-    /// one level.
+    /// A whole key switch, including division, of each pair of halves, followed by its rotation. All are over the
+    /// primes of one level.
     pub(super) fn switch(
         rlwe: &Parameters,
         rotations: &[&Self],
@@ -41,7 +41,7 @@ impl Rotation {
         Ok(switched.filter_map(|result| <[_; 2]>::try_from(result.polys).ok()).collect())
     }
 
-    /// Variance that it adds if it is divided.
+    /// Variance that it adds if its result is divided.
     pub(super) fn variance(&self, rlwe: &Parameters) -> f64 {
         noise::key_switch(rlwe, &self.found.plan, &self.found.key)
     }

@@ -5,18 +5,18 @@ use super::giant_steps::GIANTS;
 use super::products::{BABY_WORDS, BLOCK, GROUP, TRANSFORMED_WORDS};
 use super::{BsgsPlan, GiantSteps};
 
-/// Counts of a block row of transforms that decide what memory its evaluation takes.
+/// Counts of a block row of transforms that determine the memory of its evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ScratchShape {
-    /// Inputs that are above the level of the transforms, of which copies are made.
+    /// Inputs above the level of the transforms, which are copied.
     pub above: usize,
-    /// Inputs and what is made of them before baby steps: each is decomposed.
+    /// Inputs, and the ciphertexts made from them before baby steps: each is decomposed.
     pub tiers: usize,
-    /// Baby steps of all inputs that have a key.
+    /// Baby steps of all inputs with a key.
     pub switched: usize,
-    /// Baby steps of all inputs that have none.
+    /// Baby steps of all inputs without a key.
     pub lifted: usize,
-    /// Giant steps of all inputs, 0 among them.
+    /// Giant steps of all inputs, including 0.
     pub giants: usize,
     /// Giant steps other than 0.
     pub rotated: usize,
@@ -27,7 +27,7 @@ pub struct ScratchShape {
 }
 
 impl ScratchShape {
-    /// Of inputs with their plans, with diagonals that are kept encoded, at the level of the transforms.
+    /// Counts for inputs with their plans, with encoded diagonals, at the level of the transforms.
     pub fn new(plans: &[&BsgsPlan]) -> Self {
         let mut giants: Vec<usize> = plans.iter().flat_map(|plan| &plan.giants).copied().collect();
         giants.sort_unstable();
@@ -44,8 +44,8 @@ impl ScratchShape {
         out
     }
 
-    /// Bytes that the evaluation holds at its peak, the result among them and the inputs not, with keys of one layout
-    /// and so many threads.
+    /// Peak bytes of the evaluation, including the result but not the inputs, with keys of one layout and this many
+    /// threads.
     pub fn bytes(&self, log_n: u32, layout: &SwitchLayout, threads: usize) -> usize {
         let n = 1usize << log_n;
         let (kept, removed) = (layout.level + 1, layout.removed().count());

@@ -6,7 +6,7 @@ use keywright_ring::{Buffer, MIN_LOG_N};
 
 use crate::CircuitError;
 
-/// How a transform keeps its diagonals.
+/// The form in which a transform keeps its diagonals.
 ///
 /// A diagonal whose entries have the period `p`, a power of two, is a polynomial in `X^(N/2p)`: an element of a subring
 /// of degree `2p`, with as many coefficients, and as many values modulo each prime.
@@ -34,16 +34,16 @@ impl Storage {
     }
 }
 
-/// Transforms of whole limbs of degree `N` that have as many butterflies as those of diagonals of the given periods
-/// that are kept as coefficients, modulo one prime: `sum M log2(M) / (N log2(N))`, `M` the degree that is transformed,
-/// `2p` or `2^MIN_LOG_N`.
+/// The number of whole-limb transforms of degree `N` that have as many butterflies as those of diagonals of the given
+/// periods, kept as coefficients, modulo one prime: `sum M log2(M) / (N log2(N))`. `M` is the transformed degree, `2p`
+/// or `2^MIN_LOG_N`.
 pub fn coefficient_transforms(log_n: u32, periods: impl IntoIterator<Item = usize>) -> f64 {
     let butterflies = |log_m: u32| f64::from(log_m) * f64::from(1u32 << log_m);
     let sum: f64 = periods.into_iter().map(|period| butterflies(log_degree(period))).sum();
     sum / butterflies(log_n)
 }
 
-/// Words modulo one prime of the diagonals of the given periods, where they are kept as coefficients and transformed.
+/// Words modulo one prime of diagonals of the given periods, if they are kept as coefficients and transformed.
 pub fn transformed_words(periods: impl IntoIterator<Item = usize>) -> usize {
     periods.into_iter().map(|period| 1usize << log_degree(period)).sum()
 }
@@ -78,10 +78,10 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    /// Memory of unspecified contents for diagonals of the given periods, and the place of each.
+    /// Memory of unspecified content for diagonals of the given periods, and the place of each.
     pub(super) fn unspecified(storage: Storage, periods: &[usize], primes: usize) -> (Self, Vec<Place>) {
         let mut places = vec![Place { offset: 0, period: 1, largest: 0.0 }; periods.len()];
-        // The longest first: each then begins at a multiple of its length.
+        // The longest first, so that each begins at a multiple of its length.
         let mut order: Vec<usize> = (0..periods.len()).collect();
         order.sort_by_key(|&i| std::cmp::Reverse(periods[i]));
         let mut offset = 0;
@@ -92,7 +92,7 @@ impl Stored {
         (Self { storage, primes, words: Buffer::unspecified(offset) }, places)
     }
 
-    /// The room of every diagonal, in the order of its places.
+    /// The memory of every diagonal, in the order of its places.
     pub(super) fn rooms<'a>(&'a mut self, places: &[Place]) -> Vec<&'a mut [u64]> {
         let mut order: Vec<usize> = (0..places.len()).collect();
         order.sort_by_key(|&i| places[i].offset);
@@ -111,7 +111,7 @@ impl Stored {
         8 * self.words.len()
     }
 
-    /// How they are kept.
+    /// The form of storage.
     pub(super) fn storage(&self) -> Storage {
         self.storage
     }
@@ -122,8 +122,7 @@ impl Stored {
         &self.words[place.offset + 2 * place.period * position..][..2 * place.period]
     }
 
-    /// The values modulo a prime of a diagonal that is kept as coefficients, as often as [`Place::transformed_words`]
-    /// says in all.
+    /// The values modulo a prime of a diagonal kept as coefficients, repeated to [`Place::transformed_words`] in all.
     pub(super) fn transform(
         &self,
         parameters: &CkksParameters,
@@ -146,7 +145,7 @@ impl Stored {
 }
 
 impl Storage {
-    /// Writes a diagonal to its room, over the given primes.
+    /// Writes a diagonal to its memory, over the given primes.
     ///
     /// # Errors
     /// [`CircuitError::CoefficientWidth`].
@@ -188,9 +187,9 @@ impl Storage {
     }
 }
 
-/// Words `words` of the limb of `n` words in which every word of `limb` is repeated equally often: those of `limb`, or
-/// repeated in scratch of as many words. Values of a polynomial in `X^(N/2p)` occur in such runs, as entry `i` is the
-/// value at `psi^(2 brv(i) + 1)`, and `N/2p` times the exponent depends on the upper bits of `i` alone.
+/// Words `words` of the limb of `n` words that repeats every word of `limb` equally often: those of `limb`, or copies
+/// in as many words of scratch. Values of a polynomial in `X^(N/2p)` occur in such runs, because entry `i` is the value
+/// at `psi^(2 brv(i) + 1)`, and `N/2p` times the exponent depends on the upper bits of `i` alone.
 pub(super) fn repeated<'a>(
     limb: &'a [u64],
     n: usize,

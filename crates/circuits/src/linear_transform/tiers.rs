@@ -14,13 +14,13 @@ pub(super) struct Input<'a> {
     pub(super) transform: &'a LinearTransform,
     pub(super) ciphertext: &'a Ciphertext,
     pub(super) tiers: Vec<Tier<'a>>,
-    /// Whether every baby step is a key switch, 0 as well: see [`super::raised`].
+    /// Whether every baby step is a key switch, including 0: see [`super::raised`].
     pub(super) raised: bool,
 }
 
 /// The baby steps that are rotations of one polynomial pair.
 pub(super) struct Tier<'a> {
-    /// The tier that it is a rotation of, which is before it; none for the input itself.
+    /// The earlier tier that it rotates; none for the input itself.
     pub(super) made: Option<(usize, Rotation)>,
     /// Its own position among the plan's baby steps, if it is one of them.
     pub(super) baby: Option<usize>,
@@ -31,8 +31,8 @@ pub(super) struct Tier<'a> {
 }
 
 impl Input<'_> {
-    /// Computes the halves of every tier but the first, each with a whole key switch of another. Those of one tier
-    /// whose keys have one shape share its decomposition.
+    /// Computes the halves of every tier but the first, each with a whole key switch of another tier. Switches of one
+    /// tier whose keys have one shape share its decomposition.
     pub(super) fn hop(&mut self, evaluator: &Evaluator<'_>) -> Result<(), CircuitError> {
         let rlwe = evaluator.parameters().rlwe();
         let mut left: Vec<usize> = (1..self.tiers.len()).collect();
@@ -56,8 +56,8 @@ impl Input<'_> {
         Ok(())
     }
 
-    /// Deviation that its key switches add to the result, before the giant steps: `routed` tiers each with the rows
-    /// of all that is made of them, those of a plan as it knows them.
+    /// Deviation that its key switches add to the result, before the giant steps. Each of the `routed` tiers counts
+    /// with the rows of all its descendants; the tiers of a plan count as the plan knows them.
     pub(super) fn switching_deviation(&self, rlwe: &Parameters, routed: bool) -> f64 {
         let (transform, ciphertext) = (self.transform, self.ciphertext);
         let rotations = self.tiers.iter().flat_map(|tier| &tier.babies);

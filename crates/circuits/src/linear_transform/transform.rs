@@ -16,12 +16,12 @@ use crate::CircuitError;
 pub(super) struct GiantStep {
     /// The giant step.
     pub(super) step: usize,
-    /// Position among the baby steps, and where the diagonal rotated by `-step` is.
+    /// Position among the baby steps, and the place of the diagonal rotated by `-step`.
     pub(super) terms: Vec<(usize, Place)>,
 }
 
-/// A matrix on the slots, encoded by diagonals for one level and one list of special primes, which are kept as
-/// [`Storage`] says.
+/// A matrix on the slots, encoded by diagonals for one level and one list of special primes, and kept as [`Storage`]
+/// specifies.
 pub struct LinearTransform {
     parameters: CkksParameters,
     plan: BsgsPlan,
@@ -37,11 +37,11 @@ pub struct LinearTransform {
     /// `P` modulo each ciphertext prime.
     pub(super) lift: Vec<ShoupFactor>,
     norms: RowNorms,
-    /// Of the diagonals whose baby step needs a key switch within its tier.
+    /// Norms of the diagonals whose baby step needs a key switch within its tier.
     rotated_norms: RowNorms,
-    /// For each hop, of the diagonals whose tier comes after it.
+    /// For each hop, norms of the diagonals whose tier comes after it.
     hop_norms: Vec<RowNorms>,
-    /// For each baby step, of its diagonals.
+    /// For each baby step, norms of its diagonals.
     baby_norms: Vec<RowNorms>,
     spread: Spread,
     pub(super) deviation: f64,
@@ -51,9 +51,8 @@ pub struct LinearTransform {
 
 impl LinearTransform {
     /// Encodes diagonals: `diagonals[r][k]` is `M[k, (k + r) mod 2^log_slots]`. Indices are taken modulo the number of
-    /// slots; those that coincide are summed. `special` are the primes that key switches of the transform remove, in
-    /// their order: usually [`keywright_rlwe::KeySpec::special`] of the keys. What is kept are [`Storage::Encoded`]
-    /// diagonals.
+    /// slots; equal ones are summed. `special` are the primes that key switches of the transform remove, in their
+    /// order: usually [`keywright_rlwe::KeySpec::special`] of the keys. Keeps [`Storage::Encoded`] diagonals.
     ///
     /// # Errors
     /// [`CircuitError::LogSlots`], [`CircuitError::DiagonalLength`], [`CircuitError::NotFinite`],
@@ -79,12 +78,12 @@ impl LinearTransform {
         )
     }
 
-    /// The same, kept in another way, with steps that `plan` makes of the indices of the diagonals, which are below the
-    /// number of slots, its second argument.
+    /// The same with another storage, and with steps that `plan` makes. Its second argument are the indices of the
+    /// diagonals, which are below the number of slots.
     ///
     /// # Errors
     /// As [`Self::new`], and those of `plan`; [`CircuitError::DiagonalPeriod`] for rows;
-    /// [`CircuitError::CoefficientWidth`] for coefficients of more than 62 bits that are to be kept.
+    /// [`CircuitError::CoefficientWidth`] for coefficients of more than 62 bits that must be kept.
     pub fn with_steps<'d>(
         parameters: &CkksParameters,
         diagonals: impl Into<Diagonals<'d>>,
@@ -121,7 +120,7 @@ impl LinearTransform {
         let mut results: Vec<Result<(), CircuitError>> = terms.iter().map(|_| Ok(())).collect();
         let rooms = stored.rooms(&places);
         let work = terms.iter().zip(rooms).zip(places.iter_mut().zip(&mut results));
-        // Integers of one diagonal for each thread at a time.
+        // Integers of one diagonal per thread at a time.
         for_each_item(work.collect(), |_, ((&(step, b, diagonal), room), (place, result))| {
             *result = diagonal
                 .encode(parameters.embedding(), step, scale)
@@ -186,7 +185,7 @@ impl LinearTransform {
         self.log_slots
     }
 
-    /// The level of ciphertexts that it takes; the result is one lower.
+    /// The level of its input; the result is one lower.
     pub fn level(&self) -> usize {
         self.level
     }
@@ -196,29 +195,29 @@ impl LinearTransform {
         &self.special
     }
 
-    /// `max_k sum_r |diag_r[k]|`: by how much the transform can enlarge values.
+    /// `max_k sum_r |diag_r[k]|`: the largest factor by which the transform can enlarge values.
     pub fn row_sum(&self) -> f64 {
         self.norms.sum
     }
 
-    /// The same transform with another assumption for its error estimates; [`Spread::Arbitrary`] at first.
+    /// The same transform with another assumption for its error estimates; the default is [`Spread::Arbitrary`].
     pub fn with_spread(mut self, spread: Spread) -> Self {
         self.spread = spread;
         self
     }
 
-    /// By how much the transform multiplies deviations of its input.
+    /// The factor by which the transform multiplies deviations of its input.
     pub(super) fn growth(&self) -> f64 {
         self.norm(&self.norms)
     }
 
-    /// By how much it multiplies those of key switches: within tiers, and of all hops, added.
+    /// The factors by which it multiplies deviations of key switches: within tiers, and the sum over all hops.
     pub(super) fn switch_growth(&self) -> [f64; 2] {
         [self.norm(&self.rotated_norms), self.hop_norms.iter().map(|norms| self.norm(norms)).sum()]
     }
 
-    /// By how much it multiplies deviations of these baby steps, at most: largest rows are added, or the whole is
-    /// taken.
+    /// A bound on the factor by which it multiplies deviations of these baby steps: the sum of largest rows, or the
+    /// factor of the whole.
     pub(super) fn growth_of(&self, babies: impl IntoIterator<Item = usize>) -> f64 {
         let norms = babies.into_iter().map(|baby| self.norm(&self.baby_norms[baby]));
         let sum = match self.spread {
@@ -243,17 +242,17 @@ impl LinearTransform {
         norms.growth(self.spread)
     }
 
-    /// How it keeps its diagonals.
+    /// The form in which it keeps its diagonals.
     pub fn storage(&self) -> Storage {
         self.stored.storage()
     }
 
-    /// Bytes of the diagonals that it keeps: [`Storage::bytes`].
+    /// Bytes of the kept diagonals: [`Storage::bytes`].
     pub fn bytes(&self) -> usize {
         self.stored.bytes()
     }
 
-    /// What decides the memory of its evaluation on an input at its level.
+    /// The counts that determine the memory of its evaluation on an input at its level.
     pub fn scratch_shape(&self) -> ScratchShape {
         let places = self.giants.iter().flat_map(|giant| &giant.terms).map(|(_, place)| place);
         let transformed = match self.storage() {
@@ -274,13 +273,13 @@ impl LinearTransform {
     }
 }
 
-/// What the rows of a matrix say about errors.
+/// Error norms from the rows of a matrix.
 struct Rows {
     all: RowNorms,
     rotated: RowNorms,
     hops: Vec<RowNorms>,
     babies: Vec<RowNorms>,
-    /// Of a slot of the encoded matrix times values of 1.
+    /// The deviation of a slot of the encoded matrix times values of 1.
     deviation: f64,
 }
 
@@ -317,7 +316,7 @@ fn require_special(prime_count: usize, level: usize, special: &[usize]) -> Resul
             return refuse("the parameters have no such prime");
         }
         if index <= level {
-            return refuse("it is a prime of the ciphertexts that the transform takes");
+            return refuse("it is a ciphertext prime at the transform's level");
         }
         if special[..k].contains(&index) {
             return refuse("it is listed twice");

@@ -9,25 +9,25 @@ use super::sum::{Term, accumulate};
 use super::{Basis, Point};
 use crate::CircuitError;
 
-/// Powers of the variable made so far, for one input.
+/// Powers of the variable computed so far, for one input.
 struct Powers<'e, 'k> {
     evaluator: &'e Evaluator<'k>,
     basis: Basis,
     /// Level of the variable.
     top: usize,
     by_exponent: BTreeMap<usize, Ciphertext>,
-    /// Errors that the steps added so far. The estimates of powers have none: what reaches the result is found at the
-    /// end.
+    /// Errors that the steps added so far. The estimates of powers carry none: the end computes their effect on the
+    /// result.
     errors: StepErrors,
 }
 
-/// Evaluates a planned polynomial on every slot. The result is [`PolynomialPlan::depth`] levels below the input and has
-/// exactly the given scale, or the input's if none is given.
+/// Evaluates a planned polynomial on every slot. The result is [`PolynomialPlan::depth`] levels below the input, at
+/// exactly the given scale, or at the input's scale if none is given.
 ///
 /// # Errors
 /// Before anything is computed: [`CkksError::LevelsExhausted`], a missing relinearization key, [`CkksError::Degree`],
-/// [`CkksError::PackingMismatch`] for coefficient packing, mixed parameters. [`CkksError::Scale`] if scales, which
-/// drift with the ratio of the input's scale to the primes, leave the modulus.
+/// [`CkksError::PackingMismatch`] for coefficient packing, mixed parameters. [`CkksError::Scale`] if scales leave the
+/// modulus; they drift with the ratio of the input's scale to the primes.
 pub fn evaluate(
     evaluator: &Evaluator<'_>,
     plan: &PolynomialPlan,
@@ -55,7 +55,7 @@ pub fn evaluate(
             out.estimate.magnitude = out.estimate.magnitude.min(value);
         }
         basis => {
-            // The derivatives grow with |x|, and are taken where the error of the variable may have moved it to.
+            // The derivatives grow with |x|, so they are taken where the error may have moved the variable.
             let reach = ErrorEstimate { magnitude: estimate.magnitude + estimate.bound(), ..estimate };
             let at = Differentiation::bounding(plan, |exponent| power_bound(basis, reach, exponent));
             out.estimate.deviation = largest([at.run(root, &errors, estimate.deviation).deviation]);
@@ -65,7 +65,7 @@ pub fn evaluate(
     Ok(out)
 }
 
-/// The largest of some numbers that are not negative; infinite if one is none.
+/// The largest of some nonnegative numbers; infinite if one is NaN.
 fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
     values.into_iter().fold(0.0, |a: f64, b| if b.is_nan() { f64::INFINITY } else { a.max(b) })
 }
@@ -84,7 +84,7 @@ fn power_bound(basis: Basis, ErrorEstimate { magnitude, real, .. }: ErrorEstimat
     bound.min(f64::MAX)
 }
 
-/// What can be refused before anything is computed.
+/// Checks everything that can fail before anything is computed.
 ///
 /// # Errors
 /// As [`evaluate`].
@@ -118,11 +118,11 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Points per degree of a grid equispaced in angle: between them a polynomial exceeds its values on it by
-/// `1 / cos(pi / 16) < 1.02` (Ehlich and Zeller 1964).
+/// Points per degree of a grid equispaced in angle: between them a polynomial exceeds its grid values by a factor of at
+/// most `1 / cos(pi / 16) < 1.02` (Ehlich and Zeller 1964).
 const POINTS_PER_DEGREE: usize = 8;
 
-/// More than that quotient.
+/// An upper bound on that factor.
 const BETWEEN_POINTS: f64 = 1.02;
 
 fn chebyshev_points(degree: usize) -> impl Iterator<Item = f64> {
@@ -130,8 +130,8 @@ fn chebyshev_points(degree: usize) -> impl Iterator<Item = f64> {
     (0..=count).map(move |i| (std::f64::consts::PI * i as f64 / count as f64).cos())
 }
 
-/// Evaluates the tree of a planned polynomial at a (changed) variable that takes, up to its error, only the given
-/// values: the estimate covers these. Also what becomes of each of them.
+/// Evaluates the tree of a planned polynomial at a (changed) variable that takes only the given values, up to its
+/// error; the estimate covers these. Also returns the result for each of them.
 ///
 /// # Errors
 /// As [`evaluate`], after [`check`].
@@ -152,8 +152,8 @@ pub(crate) fn evaluate_at(
     Ok((out, reached))
 }
 
-/// Evaluates the tree of a planned polynomial at a (changed) variable. The estimate of the result has no error: those
-/// of the steps come beside it.
+/// Evaluates the tree of a planned polynomial at a (changed) variable. The estimate of the result has no error; the
+/// errors of the steps are returned separately.
 fn evaluate_tree(
     evaluator: &Evaluator<'_>,
     plan: &PolynomialPlan,
@@ -176,11 +176,11 @@ fn evaluate_tree(
     Ok((out, powers.errors))
 }
 
-/// What a magnitude may be above the end of an interval by rounding in `f64`.
+/// Excess of a magnitude over the end of an interval that rounding in `f64` can cause.
 const ROUNDING: f64 = 1e-12;
 
-/// `y = w x + t`, at the scale of `x`. In the Chebyshev basis real values are taken to be in the interval where the
-/// bound on their absolute values is not above that of its ends: the magnitude is then 1.
+/// `y = w x + t`, at the scale of `x`. In the Chebyshev basis real values count as inside the interval if the bound on
+/// their absolute values does not exceed that of its ends: the magnitude is then 1.
 fn change_variable(
     evaluator: &Evaluator<'_>,
     plan: &PolynomialPlan,
@@ -203,11 +203,11 @@ fn change_variable(
 
 impl Powers<'_, '_> {
     fn get(&self, exponent: usize) -> &Ciphertext {
-        // Plans list every power before its first use; a plan is only made by PolynomialPlan::new.
+        // Plans list every power before its first use; only PolynomialPlan::new makes plans.
         &self.by_exponent[&exponent]
     }
 
-    /// `|X^k|` or `|T_k|` at most.
+    /// A bound on `|X^k|` or `|T_k|`.
     fn magnitude(&self, exponent: usize) -> f64 {
         power_bound(self.basis, self.get(1).estimate, exponent)
     }
@@ -228,7 +228,7 @@ impl Powers<'_, '_> {
         Ok(())
     }
 
-    /// A node's polynomial, `node.depth` levels below the variable, exactly at a scale.
+    /// A node's polynomial, `node.depth` levels below the variable, at an exact scale.
     fn node(&mut self, node: &Node, scale: f64) -> Result<Ciphertext, CircuitError> {
         let evaluator = self.evaluator;
         let level = self.top + 1 - node.depth;

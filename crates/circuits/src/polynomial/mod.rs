@@ -1,4 +1,4 @@
-//! Polynomial evaluation in the fewest levels: [`degree_depth`].
+//! Polynomial evaluation with the fewest levels: [`degree_depth`].
 //!
 //! The coefficients are divided recursively by powers `X^g`, `g` a power of two (Paterson and Stockmeyer 1973; in the
 //! Chebyshev basis by `T_g`, with `2 T_a T_b = T_{a+b} + T_{|a-b|}`). All quotients at one depth of the recursion are
@@ -8,24 +8,24 @@
 //! node_D = rescale( relinearize( sum_i node_{D-1,i} X^{g_i} + sum_k c_k X^k ) ) + c_0,
 //! ```
 //!
-//! so that a node costs one key switch however many products it sums, or none if it has only terms `c_k X^k`. Every
-//! power is relinearized before it is rescaled: the rounding of a division meets `s^2` in a ciphertext of degree 2, and
-//! is `sqrt(2 |s|^2)` times larger there.
+//! so a node costs one key switch for any number of products, or none if it has only terms `c_k X^k`. Every power is
+//! relinearized before it is rescaled: in a ciphertext of degree 2 the rounding of a division is multiplied by `s^2`,
+//! which makes it `sqrt(2 |s|^2)` times larger.
 //!
 //! # Scales
-//! `X^k` has the scale that its products give it. A node is asked for a scale `S`; with `q` the prime that its
-//! rescaling removes, each of its products must have scale `S q`, so the quotient `node_i` is asked for scale
-//! `S q / scale(X^{g_i})`, and the constant `c_k` is encoded at scale `S q / scale(X^k)`. The result has the scale
-//! asked for, and nothing is spent on adjusting scales (the target scales of Bossuat et al. 2021, section 5). The
-//! primes should be close to the scale of the input: `X^k` is at scale `D (D/q)^(k-1)` for an input at scale `D`.
+//! `X^k` has the scale of its products. A node has a required scale `S`. With `q` the prime that its rescaling removes,
+//! each of its products must have scale `S q`, so the quotient `node_i` has the required scale `S q / scale(X^{g_i})`,
+//! and the constant `c_k` is encoded at scale `S q / scale(X^k)`. The result has exactly the required scale, and no
+//! level is spent on adjusting scales (the target scales of Bossuat et al. 2021, section 5). The primes should be close
+//! to the scale of the input: `X^k` is at scale `D (D/q)^(k-1)` for an input at scale `D`.
 //!
 //! # Error
-//! Each power and each node adds an error of its own: that of its key switch and rounding at its scale, and half a unit
-//! for each constant, for values that are known of polynomials: `|T_k| <= 1` on the interval, and a node is bounded by
-//! the sum of its coefficients' absolute values, times those of their powers. What these errors and that of the input
-//! do to the result is found by differentiating the plan: on a grid of the interval, or of all that the input may be,
-//! for real values in the Chebyshev basis; with bounds on the absolute values of powers and the absolute values of
-//! coefficients in the monomial basis and for complex values.
+//! Each power and each node adds its own error: that of its key switch and rounding at its scale, and half a unit for
+//! each constant. These are computed for known bounds of the values: `|T_k| <= 1` on the interval, and a node is
+//! bounded by the sum of its coefficients' absolute values, times those of their powers. Differentiating the plan gives
+//! the effect of these errors and of the input's error on the result. For real values in the Chebyshev basis this is
+//! done on a grid of the interval, or of the whole range of the input. In the monomial basis and for complex values it
+//! uses bounds on the absolute values of powers and the absolute values of coefficients.
 
 mod evaluate;
 mod plan;
@@ -42,14 +42,14 @@ pub use rounding::rounding_gains;
 
 use crate::CircuitError;
 
-/// What coefficients multiply.
+/// The functions that coefficients multiply.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Basis {
     /// Powers `x^k`.
     Monomial,
-    /// `T_k(y)` for `y = (2 x - a - b) / (b - a)`. Outside `[a, b]` Chebyshev polynomials grow fast, and estimates with
-    /// them: where the input may be larger than both ends, or complex, they follow the bound on its absolute values. An
-    /// input that is not must be in the interval. The change of variable costs a level unless `b - a = 2`.
+    /// `T_k(y)` for `y = (2 x - a - b) / (b - a)`. Outside `[a, b]` Chebyshev polynomials grow fast, and so do
+    /// estimates: if the input may exceed both ends, or be complex, they follow the bound on its absolute values. Any
+    /// other input must be in the interval. The change of variable costs a level unless `b - a = 2`.
     Chebyshev {
         /// Lower end.
         a: f64,
@@ -101,7 +101,7 @@ pub struct Polynomial {
 }
 
 impl Polynomial {
-    /// From coefficients, the constant first. Zeros at the end are dropped.
+    /// Makes a polynomial from coefficients, the constant first. Drops trailing zeros.
     ///
     /// # Errors
     /// [`CircuitError::NotFinite`] for a coefficient, [`CircuitError::Interval`].
@@ -121,7 +121,7 @@ impl Polynomial {
         self.basis
     }
 
-    /// Coefficients, the constant first, without zeros at the end.
+    /// Coefficients, the constant first, without trailing zeros.
     pub fn coefficients(&self) -> &[f64] {
         &self.coefficients
     }

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Basis, Polynomial};
 use crate::Arithmetic;
 
-/// How one power is made.
+/// The computation of one power.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Power {
     /// The exponent (the index, in the Chebyshev basis): at least 2.
@@ -21,18 +21,18 @@ pub struct Node {
     pub depth: usize,
     /// Quotients and the exponents of the powers that multiply them.
     pub products: Vec<(Node, usize)>,
-    /// Exponents and coefficients.
+    /// Scaled powers: exponents and coefficients.
     pub terms: Vec<(usize, f64)>,
-    /// Added at the end.
+    /// The constant added at the end.
     pub constant: f64,
     /// The polynomial that it evaluates, in the basis of the plan.
     pub coefficients: Vec<f64>,
 }
 
-/// Everything that the evaluation of a polynomial does, before anything runs: no keys, no parameters.
+/// The whole evaluation of a polynomial before anything runs: no keys, no parameters.
 ///
-/// Of all baby-step sizes the plan has the one with the fewest relinearizations, then the fewest ciphertext products,
-/// then the fewest scaled powers.
+/// Of all baby-step sizes the plan has the fewest relinearizations, then the fewest ciphertext products, then the
+/// fewest scaled powers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PolynomialPlan {
     basis: Basis,
@@ -75,7 +75,7 @@ impl PolynomialPlan {
         self.basis
     }
 
-    /// Powers in the order in which they are made.
+    /// Powers in the order of computation.
     pub fn powers(&self) -> &[Power] {
         &self.powers
     }
@@ -95,7 +95,7 @@ impl PolynomialPlan {
         self.constant
     }
 
-    /// Levels that the change of variable takes: 1 if it multiplies, else 0.
+    /// Levels of the change of variable: 1 if it multiplies, else 0.
     pub fn change_depth(&self) -> usize {
         usize::from(self.root.is_some() && self.basis.change_of_variable().0 != 1.0)
     }
@@ -105,8 +105,7 @@ impl PolynomialPlan {
         self.change_depth() + self.root.as_ref().map_or(0, |root| root.depth)
     }
 
-    /// For each relinearization, how far below the input's level it is done, ascending. All of them are merged with a
-    /// rescaling.
+    /// For each relinearization, its depth below the input's level, ascending. All of them are merged with a rescaling.
     pub fn relinearizations(&self) -> Vec<usize> {
         let mut offsets: Vec<usize> = self.powers.iter().map(|p| p.depth - 1).collect();
         if let Some(root) = &self.root {
@@ -117,7 +116,7 @@ impl PolynomialPlan {
         offsets
     }
 
-    /// What the evaluation computes beside relinearizations, each with how far below the input's level it is done.
+    /// The operations of the evaluation except relinearizations, each with its depth below the input's level.
     pub fn arithmetic(&self) -> Vec<(usize, Arithmetic)> {
         let Some(root) = &self.root else {
             return vec![(0, Arithmetic { visits: 2, ..Arithmetic::constant() })];
@@ -184,7 +183,7 @@ impl Node {
         self.products.iter().for_each(|(quotient, _)| quotient.collect(offsets));
     }
 
-    /// What each node computes, and where, below the (changed) variable.
+    /// The operations of each node, and their depth below the (changed) variable.
     fn arithmetic(&self, push: &mut impl FnMut(usize, Arithmetic)) {
         let (products, terms) = (self.products.len(), self.terms.len());
         push(self.depth - 1, Arithmetic::sum(products, terms, false, self.constant != 0.0));
@@ -225,8 +224,8 @@ fn divide(basis: Basis, coefficients: &[f64], g: usize) -> (Vec<f64>, Vec<f64>) 
     (quotient, remainder)
 }
 
-/// All powers that a tree needs, each from two that need fewer levels, adding as few others as a greedy choice from the
-/// highest power down finds.
+/// All powers that a tree needs, each from two that need fewer levels. A greedy choice from the highest power down adds
+/// as few others as it can.
 fn powers(basis: Basis, root: &Node) -> Vec<Power> {
     let (mut factors, mut needed) = (BTreeSet::new(), BTreeSet::new());
     root.exponents(&mut factors, &mut needed);
@@ -334,11 +333,11 @@ mod tests {
         assert_eq!(count(2, 1), [0]);
         // T_2, and the root.
         assert_eq!(count(3, 1), [0, 1]);
-        // The leading coefficients of degree 2^d - 1 leave no choice but d - 1 powers and d - 1 sums.
+        // The leading coefficients of degree 2^d - 1 leave only one choice: d - 1 powers and d - 1 sums.
         for (degree, found) in [(7, 4), (15, 7), (31, 10), (63, 15), (127, 20)] {
             assert_eq!(count(degree, 1).len(), found, "degree {degree}");
         }
-        // What else is computed says the same of them.
+        // The other counts agree with these.
         let [monomial, chebyshev] = [Basis::Monomial, Basis::Chebyshev { a: -3.0, b: 2.0 }];
         for (basis, degree, step) in [(monomial, 30, 1), (chebyshev, 63, 2), (chebyshev, 1, 1)] {
             let plan = PolynomialPlan::new(&random(basis, degree, step));
@@ -351,7 +350,7 @@ mod tests {
             assert_eq!(rescaled + merged.len(), arithmetic.len());
             assert!(arithmetic.iter().all(|(below, _)| *below < plan.depth()));
         }
-        // Odd polynomials need no even powers but those that others are made of.
+        // Odd polynomials need even powers only as factors of others.
         for (degree, found) in [(31, 10), (63, 14), (127, 19)] {
             assert_eq!(count(degree, 2).len(), found, "odd, degree {degree}");
         }

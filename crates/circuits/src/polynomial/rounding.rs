@@ -1,4 +1,4 @@
-//! What the roundings of a planned evaluation do to its result, before there is a ciphertext: the scales of all steps
+//! The effect of a planned evaluation's roundings on its result, before there is a ciphertext: the scales of all steps
 //! and their derivatives.
 
 use std::collections::BTreeMap;
@@ -11,15 +11,15 @@ use super::plan::{Node, PolynomialPlan, Power};
 use super::sensitivity::{Differentiation, StepErrors};
 use crate::CircuitError;
 
-/// The steps of one evaluation with the error that the rounding of each has, in units of its value.
+/// The steps of one evaluation, each with the error of its rounding in units of its value.
 pub(crate) struct Roundings<'p> {
     plan: &'p PolynomialPlan,
     errors: StepErrors,
 }
 
 impl<'p> Roundings<'p> {
-    /// For a variable at a level and scale and a result at exactly `scale`, as [`super::evaluate_at`] makes them.
-    /// `unit` is the deviation of a rounding at scale 1. A plan for more levels than there are has none.
+    /// For a variable at a level and scale, and a result at exactly `scale`, as [`super::evaluate_at`] computes them.
+    /// `unit` is the deviation of a rounding at scale 1. `None` for a plan with more levels than there are.
     pub(crate) fn new(
         plan: &'p PolynomialPlan,
         parameters: &Parameters,
@@ -42,7 +42,7 @@ impl<'p> Roundings<'p> {
         Self { plan, errors }
     }
 
-    /// Value of the polynomial and deviation of its error where the variable has a value and an error.
+    /// Value of the polynomial and deviation of its error, for a variable with a value and an error.
     pub(crate) fn reach(&self, at: Point) -> Point {
         let constant = Point { value: self.plan.constant(), deviation: 0.0 };
         self.plan.root().map_or(constant, |root| {
@@ -51,11 +51,11 @@ impl<'p> Roundings<'p> {
     }
 }
 
-/// By how much one evaluation of a planned polynomial amplifies a rounding at scale 1, at each of some real values of
-/// the input: the deviation that its steps add to the result for roundings of unit deviation.
+/// The factor by which one evaluation of a planned polynomial amplifies a rounding at scale 1, for each of some real
+/// values of the input: the deviation that its steps add to the result for roundings of unit deviation.
 ///
-/// The input is at a level and scale and the result at exactly `scale`, as [`super::evaluate`] has them.
-/// Relinearizations are not counted: each is divided by the prime that is rescaled by.
+/// The input is at a level and scale and the result at exactly `scale`, as in [`super::evaluate`]. Relinearizations are
+/// not counted: each is divided by the prime of the rescaling.
 ///
 /// # Errors
 /// [`CkksError::LevelsExhausted`] for a level below the depth of the plan, [`keywright_rlwe::RlweError::Level`] for one
@@ -82,7 +82,7 @@ pub fn rounding_gains(
     Ok(values.iter().map(at).collect())
 }
 
-/// Errors of a node and its quotients in the order in which they are finished.
+/// Errors of a node and its quotients in the order of completion.
 fn nodes(
     node: &Node,
     scale: f64,

@@ -1,15 +1,15 @@
 use super::plan::{Node, PolynomialPlan};
 
-/// Limbs that an evaluation holds at its peak, its result among them.
+/// Peak number of limbs of an evaluation, including its result.
 struct Held<'r> {
     top: usize,
-    /// Of a relinearization at a level, with the result.
+    /// Limbs of a relinearization at a level, including the result.
     relinearization: &'r dyn Fn(usize) -> usize,
     peak: usize,
 }
 
 impl Held<'_> {
-    /// A sum of products at a level, relinearized and rescaled, beside what is held.
+    /// A sum of products at a level, relinearized and rescaled, in addition to the limbs already held.
     fn product(&mut self, held: usize, level: usize) {
         self.peak = self.peak.max(held + 3 * (level + 1) + (self.relinearization)(level));
     }
@@ -30,8 +30,8 @@ impl Held<'_> {
 }
 
 impl PolynomialPlan {
-    /// Limbs that the evaluation on an input at `level` holds at its peak, the result among them and the input not. A
-    /// relinearization with a rescaling at a level holds so many as the function says, without its input.
+    /// Peak number of limbs of the evaluation on an input at `level`, including the result but not the input. The
+    /// function gives those of a relinearization with a rescaling at a level, without its input.
     pub fn scratch_limbs(&self, level: usize, relinearization: &dyn Fn(usize) -> usize) -> usize {
         let change = 2 * (level + 1);
         let top = level - self.change_depth();

@@ -1,17 +1,17 @@
-//! How errors that arise on the way reach the result of a planned polynomial.
+//! The effect of intermediate errors on the result of a planned polynomial.
 //!
-//! With `x` the (changed) variable, every power and every node is a step that adds an error of its own: rounding, key
-//! switching, constants off by half a unit. To first order the result is off by
+//! With `x` the (changed) variable, every power and every node is a step that adds its own error: rounding, key
+//! switching, and half a unit for constants. To first order the error of the result is
 //!
 //! ```text
 //! p'(x) e_x + sum_k (dp / dX^k) e_k + sum_j (dp / dnode_j) e_j,
 //! ```
 //!
-//! the derivatives taken through everything that is made from the step: one pass over the plan forwards for the values
-//! and one backwards for the derivatives (reverse-mode differentiation), at every point of interest. Errors of
-//! different steps are independent, so their squares are added; that of the variable is one error, however often it is
-//! used. What the steps do to each other's errors is of second order: products of two errors, each some `2^-30` in what
-//! this library is used for.
+//! with the derivatives taken through every later step. One forward pass over the plan gives the values, and one
+//! backward pass the derivatives (reverse-mode differentiation), at every point of interest. Errors of different steps
+//! are independent, so their squares are added; the variable's error is a single error, no matter how often it is used.
+//! The effect of steps on each other's errors is of second order: products of two errors, each about `2^-30` in
+//! practice.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use super::{Basis, Point};
 pub(super) struct StepErrors {
     /// By exponent.
     pub(super) powers: BTreeMap<usize, f64>,
-    /// In the order in which nodes are finished: quotients before the node that multiplies them.
+    /// In the order of completion: quotients before the node that multiplies them.
     pub(super) nodes: Vec<f64>,
 }
 
@@ -33,8 +33,8 @@ struct Evaluated {
     quotients: Vec<Evaluated>,
 }
 
-/// One point of one plan. With `absolute`, absolute values are taken of coefficients, powers and derivatives: what
-/// bounds everything at all points at which the powers are bounded.
+/// One point of one plan. With `absolute`, it takes absolute values of coefficients, powers and derivatives: a bound at
+/// all points for which the powers are bounded.
 pub(super) struct Differentiation<'p> {
     plan: &'p PolynomialPlan,
     absolute: bool,
@@ -57,15 +57,15 @@ impl<'p> Differentiation<'p> {
         Self { plan, absolute: false, values, derivatives: BTreeMap::new() }
     }
 
-    /// What bounds everything where the absolute value of each power is at most what `bound` says.
+    /// A bound for all points at which `bound` bounds the absolute value of each power.
     pub(super) fn bounding(plan: &'p PolynomialPlan, bound: impl Fn(usize) -> f64) -> Self {
         let exponents = std::iter::once(1).chain(plan.powers().iter().map(|power| power.exponent));
         let values = exponents.map(|exponent| (exponent, bound(exponent))).collect();
         Self { plan, absolute: true, values, derivatives: BTreeMap::new() }
     }
 
-    /// In the monomial basis, what bounds everything at every point whose absolute value is at most `x`; in that of
-    /// Chebyshev, the point `x`.
+    /// In the monomial basis, a bound for every point whose absolute value is at most `x`; in the Chebyshev basis, the
+    /// point `x`.
     pub(super) fn absolute(plan: &'p PolynomialPlan, x: f64) -> Self {
         match plan.basis() {
             Basis::Monomial => Self::bounding(plan, |exponent| x.abs().powi(exponent as i32)),
@@ -110,7 +110,7 @@ impl<'p> Differentiation<'p> {
         *sum += (derivative * errors.next().copied().unwrap_or(0.0)).powi(2);
     }
 
-    /// Value of the polynomial and standard deviation of its error, for a variable with one.
+    /// Value of the polynomial and standard deviation of its error, for a variable with an error.
     pub(super) fn run(mut self, root: &Node, errors: &StepErrors, deviation: f64) -> Point {
         let evaluated = self.evaluate(root);
         let mut sum = 0.0;
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn steps_are_amplified_by_what_is_made_of_them() {
-        // x^3 = (x^2) x: the error of x^2 meets x, that of the only node counts as it is.
+        // x^3 = (x^2) x: x multiplies the error of x^2; that of the only node counts unchanged.
         let cube = Polynomial::new(Basis::Monomial, vec![0.0, 0.0, 0.0, 1.0]).unwrap();
         let plan = PolynomialPlan::new(&cube);
         let powers: Vec<_> = plan.powers().iter().map(|p| p.exponent).collect();

@@ -1,7 +1,7 @@
 //! Sums of products and of scaled powers, in one pass over memory.
 //!
-//! A limb of `N = 2^16` residues is half a megabyte, so that a pass over all limbs for each summand would take longer
-//! than the arithmetic. Here every limb is made block by block: the block of the sum stays in the nearest cache while
+//! A limb of `N = 2^16` residues is half a megabyte, so a pass over all limbs for each summand would take longer than
+//! the arithmetic. Every limb is therefore made block by block: the block of the sum stays in the nearest cache while
 //! every summand passes by once.
 
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::CircuitError;
 /// Words of a block: three blocks of a sum and four of the factors of a product make 28 KiB.
 const BLOCK: usize = 512;
 
-/// A scaled power: `c X^k` as the power and the integer that stands for `c`.
+/// A scaled power: `c X^k` as the power and the integer that encodes `c`.
 pub(super) struct Term<'p> {
     power: &'p Ciphertext,
     constant: f64,
@@ -24,10 +24,10 @@ pub(super) struct Term<'p> {
 
 impl<'p> Term<'p> {
     /// `c` times a power, for a sum at a level and a scale: the constant is encoded at the quotient of the two scales,
-    /// off by at most half a unit.
+    /// with an error of at most half a unit.
     ///
     /// # Errors
-    /// [`CkksError::Scale`] for a quotient below 1, at which constants would round to nothing, or constants of more
+    /// [`CkksError::Scale`] for a quotient below 1, at which constants would round to nothing, or for constants of more
     /// than 127 bits.
     pub(super) fn new(
         evaluator: &Evaluator<'_>,
@@ -54,8 +54,8 @@ impl<'p> Term<'p> {
 
 /// `multiple * sum_i a_i b_i + sum_k t_k` at a level and a scale: of degree 2 if there are products, else of degree 1.
 ///
-/// The products' scales are the sum's, and the errors of their factors are not followed: the estimate has those of the
-/// terms alone, and the magnitudes of all.
+/// The products have the scale of the sum. The estimate has the errors of the terms, not those of the products'
+/// factors, and the magnitudes of all.
 pub(super) fn accumulate(
     evaluator: &Evaluator<'_>,
     products: &[(&Ciphertext, &Ciphertext)],

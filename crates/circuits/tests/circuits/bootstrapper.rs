@@ -1,4 +1,4 @@
-//! The composition of the stages: what comes out is what went in, within the derived estimate, at the level of the
+//! The composition of the stages: the output has the input's values, within the derived estimate, at the level of the
 //! plan.
 
 use std::collections::BTreeSet;
@@ -18,11 +18,11 @@ use keywright_rlwe::{EvaluationKeys, KeyGenerator, KeySpec, RlweError};
 /// Error of encoding, decoding and the grid of the approximation in `f64`, relative to values of 1.
 pub(crate) const FLOAT: f64 = 1.0 / (1u64 << 40) as f64;
 
-/// A bound that is more than this above what is seen is of no use; of few slots it is not expected.
+/// A bound that exceeds the measured error by more than this factor is useless; few slots are exempt.
 const SLACK: f64 = 50.0;
 const FEW_SLOTS: u32 = 7;
 
-/// `q_0`, two levels of `slots_to_coeffs`, three to compute on, fourteen of 50 bits for the other stages.
+/// `q_0`, two levels of `slots_to_coeffs`, three for computation, fourteen of 50 bits for the other stages.
 pub(crate) fn owner() -> Owner {
     let mut q = vec![50, 40, 40, 45, 45, 45];
     q.extend([50; 14]);
@@ -118,7 +118,7 @@ fn larger_values_than_planned_are_within_the_bound() {
             let seen = owner.check(&out, &z, FLOAT, &format!("{kind:?}, {order:?}, up to {largest}"));
             let bound = out.estimate.bound();
             assert!(bound.is_finite() && bound >= planned.estimate.bound(), "{bound}");
-            // In coefficients one slot is little.
+            // In coefficients one slot contributes little.
             assert!(order == Order::ModRaiseFirst || largest > 8.0 || bound < 1e3 * seen, "{bound} {seen}");
         }
     }
@@ -279,7 +279,7 @@ fn a_missing_key_is_named_before_anything_is_computed() {
     let mut named = BTreeSet::new();
     for (stage, absent) in plan.stage_keys() {
         let mut keys = EvaluationKeys::new(p.rlwe());
-        // Keys of higher levels serve as well.
+        // Keys of higher levels serve too.
         for key in all.iter().filter(|k| k.spec().element != absent.element || k.spec().level < absent.level)
         {
             keys.insert(key.clone()).unwrap();
@@ -294,11 +294,11 @@ fn a_missing_key_is_named_before_anything_is_computed() {
         assert!(*found <= stage && error.to_string().starts_with(found.name()), "{error}");
         named.insert(*found);
     }
-    // The rotation of the recombination is one of the trace's as well.
+    // The rotation of the recombination is also one of the trace's.
     let stages = [Stage::SlotsToCoeffs, Stage::ModRaise, Stage::CoeffsToSlots, Stage::EvalMod];
     assert_eq!(named.into_iter().collect::<Vec<_>>(), stages);
 
-    // Keys of other special primes than the diagonals are encoded over are as good as none.
+    // Keys over other special primes than the diagonals are as good as missing.
     let mut keys = EvaluationKeys::new(p.rlwe());
     let (first, factor) = (&plan.slots_to_coeffs.factors[0], plan.slots_to_coeffs.factors[0].keys[0].element);
     for key in all.iter().filter(|k| k.spec().element != factor) {
@@ -333,7 +333,7 @@ fn what_cannot_be_bootstrapped_is_refused() {
             "{error}"
         );
     }
-    // Counts that nothing is sized by.
+    // Counts that must not size anything.
     for huge in [20, usize::MAX] {
         for (at, literal) in [
             (Stage::SlotsToCoeffs, BootstrapperLiteral { slots_to_coeffs: huge, ..good.clone() }),
@@ -376,8 +376,8 @@ fn what_cannot_be_bootstrapped_is_refused() {
     assert!(at == Stage::EvalMod && matches!(error, CircuitError::Interval { .. }), "{error}");
     let (at, error) = stage(refuse(BootstrapperLiteral { ephemeral_weight: Some(0), ..good.clone() }));
     assert!(at == Stage::ModRaise, "{error}");
-    // Weight 16 is below what a bound is pinned for, and q_0 with a special prime is above the bound for weight 32 at
-    // 2^15.
+    // Weight 16 is below the weights with a pinned bound, and q_0 with a special prime exceeds the bound for weight 32
+    // at 2^15.
     let secure =
         |q: &[u32]| CkksParameters::new(CkksLiteral::from_bits(15, q, &[50], 40.0).unwrap()).unwrap();
     let mut q = vec![50; 16];
@@ -437,8 +437,8 @@ fn every_preset_is_secure_and_what_its_name_says() {
             preset.name,
             name(plan.levels_left())
         );
-        // Primes of this form are N ln(q) apart in the mean: four times that for each, and never more than a thousandth
-        // if they are wide.
+        // Primes of this form are N ln(q) apart on average. Allow four times that for each, and at most a thousandth
+        // for wide ones.
         let bits = f64::from(preset.log_scale);
         let gap = rlwe.n() as f64 * bits / bits.exp2();
         let tolerance = (4.0 * gap * plan.levels_left() as f64).max(1e-3);
@@ -446,7 +446,7 @@ fn every_preset_is_secure_and_what_its_name_says() {
             let width = rlwe.log2_prime(level);
             assert!((width - bits).abs() < tolerance, "{} {level}: {width}", preset.name);
         }
-        // What a scale is chosen for: bits of the worst part of 100 vectors.
+        // A scale is chosen by this: the bits of the worst part of 100 vectors.
         let prediction = plan.prediction(&parameters).unwrap().unwrap();
         let wanted = [(32, 13.0), (37, 17.5), (40, 20.6), (45, 24.0), (50, 20.0), (55, 30.0)];
         let wanted = wanted.iter().find(|(scale, _)| *scale == preset.log_scale).unwrap().1;

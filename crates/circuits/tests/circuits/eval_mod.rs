@@ -12,7 +12,7 @@ use keywright_rlwe::{EvaluationKeys, RlweError};
 
 const K: usize = 12;
 
-/// Fifteen levels, at a scale that is that of the primes but for `2^-10` of it.
+/// Fifteen levels, at a scale within `2^-10` of that of the primes.
 fn small() -> Owner {
     Owner::small(&[50; 16], &[50, 50], 49.999)
 }
@@ -21,7 +21,7 @@ fn keys(owner: &Owner, plan: &EvalModPlan, level: usize) -> EvaluationKeys {
     owner.keys([plan.key_spec(owner.parameters.rlwe(), level).unwrap()])
 }
 
-/// Integer parts of every value in range, and messages up to the largest, the ends included.
+/// Integer parts of every value in range, and messages up to the largest, including the ends.
 fn inputs(plan: &EvalModPlan, count: usize) -> (Vec<f64>, Vec<f64>) {
     let k = plan.approximation.k;
     let mut random = Values(count as u64);
@@ -60,8 +60,7 @@ fn messages_are_recovered_at_the_scale_asked_for() {
         let out = eval_mod(&evaluator, &plan, &owner.encrypt_real(&y, level), ratio, scale).unwrap();
         assert_eq!((out.level(), out.scale, out.degree()), (level - plan.depth(), scale, 1));
         let seen = check(&owner, &out, &message, ratio, &format!("ratio {ratio}"));
-        // Bounds are 21 deviations, and of 2^10 values some are beyond three; the error of the approximation is in
-        // both.
+        // Bounds are 21 deviations, and some of 2^10 values exceed three. Both include the error of the approximation.
         let noise = out.estimate.bound() - ratio * plan.approximation.error;
         assert!(seen > ratio * plan.approximation.error / 2.0 || seen > noise / 21.0, "{seen:e} {noise:e}");
     }
@@ -71,11 +70,11 @@ fn messages_are_recovered_at_the_scale_asked_for() {
 struct BudgetLine {
     /// `K`, `log2(q_0 / m)`, degree of the cosine, double angles, degree of the arcsine.
     approximation: (usize, i32, usize, u32, usize),
-    /// Widths of the first primes, in the order in which they are removed; all others have 50 bits.
+    /// Widths of the first primes, in the order of removal; all others have 50 bits.
     first: &'static [u32],
 }
 
-/// Prints the line; the measured error is checked against the bound.
+/// Prints the line, and checks the measured error against the bound.
 fn budget_line(line: &BudgetLine) {
     let BudgetLine { approximation: (k, log_ratio, degree, angles, arcsine), first } = *line;
     let ratio = 2f64.powi(log_ratio);
@@ -89,7 +88,7 @@ fn budget_line(line: &BudgetLine) {
     let keys = owner.keys([plan.key_spec(rlwe, top).unwrap()]);
     let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();
     let (y, message) = inputs(&plan, 1 << 15);
-    // Symmetric encryption and one rescaling, to the scale from which repeated squares come to that of the later
+    // Symmetric encryption and one rescaling, to the scale from which repeated squaring ends at that of the later
     // primes.
     let decryptor = Decryptor::new(&owner.parameters, &owner.secret).unwrap();
     let packing = Packing::Slots { log_slots: 15 };
@@ -163,7 +162,7 @@ fn misuse_is_refused() {
     let owner = small();
     let plan = EvalModPlan::new(SineApproximation::new(K, 1.0 / 64.0, 30, 3, 1).unwrap());
     assert_eq!(plan.depth(), 8);
-    // Of equal primes, the input's scale is theirs.
+    // With equal primes, the input's scale is theirs.
     let scale = plan.input_scale(owner.parameters.rlwe(), 8).unwrap();
     assert!((scale.log2() - 50.0).abs() < 1e-3, "{scale}");
     let error = plan.input_scale(owner.parameters.rlwe(), 7).unwrap_err();

@@ -52,12 +52,12 @@ impl Owner {
         Self { parameters, secret, public }
     }
 
-    /// A small ring that protects nobody, for speed.
+    /// A small insecure ring, for speed.
     pub(crate) fn small(q_bits: &[u32], p_bits: &[u32], log_scale: f64) -> Self {
         Self::insecure(11, q_bits, p_bits, log_scale)
     }
 
-    /// A ring of any degree that protects nobody.
+    /// An insecure ring of any degree.
     pub(crate) fn insecure(log_n: u32, q_bits: &[u32], p_bits: &[u32], log_scale: f64) -> Self {
         let mut literal = CkksLiteral::from_bits(log_n, q_bits, p_bits, log_scale).unwrap();
         literal.rlwe.security = Security::InsecureForExperiments;
@@ -110,8 +110,8 @@ impl Owner {
         Decryptor::new(&self.parameters, &self.secret).unwrap().decrypt_real(ciphertext).unwrap()
     }
 
-    /// Largest distance of decrypted values from the expected ones, which must be within the estimate's bound and
-    /// `float`, the error of the computation in `f64` that it is compared with.
+    /// Largest distance of decrypted values from the expected ones. Must be within the estimate's bound plus `float`,
+    /// the error of the reference computation in `f64`.
     pub(crate) fn check(
         &self,
         ciphertext: &Ciphertext,

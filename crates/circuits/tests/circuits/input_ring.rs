@@ -1,4 +1,4 @@
-//! Bootstraps whose inputs are of a subring: the same values as without it, inside the estimate, with smaller keys.
+//! Bootstraps with inputs of a subring: the same values as without it, within the estimate, with smaller keys.
 
 use std::collections::BTreeSet;
 
@@ -72,7 +72,7 @@ fn every_packing_of_a_subring_comes_back() {
     }
 }
 
-/// Where the modulus is raised under the ring's own sparse secret, a key brings inputs up.
+/// If the modulus is raised under the ring's own sparse secret, a key moves inputs up.
 #[test]
 fn without_an_ephemeral_secret_a_key_brings_inputs_up() {
     let owner = owner(SecretDistribution::Sparse { weight: 32 });

@@ -1,4 +1,4 @@
-//! Iterated bootstrapping: each pass corrects what the one before left, down to the rounding at the scale of the
+//! Iterated bootstrapping: each pass corrects the error of the one before, down to the rounding at the scale of the
 //! result.
 
 use crate::bootstrapper::{keys, literal, values};
@@ -9,13 +9,13 @@ use keywright_circuits::bootstrapping::{
 };
 use keywright_ckks::{Ciphertext, Evaluator, PRODUCT_TAIL};
 
-/// Bits by which the passes correct the one before.
+/// Bits by which each pass corrects the one before.
 const BITS: u32 = 12;
 
-/// Of `f64` decoding, relative to values of 1: far below the scale of these tests.
+/// Error of `f64` decoding, relative to values of 1: far below the scale of these tests.
 const FLOAT: f64 = 1.0 / (1u64 << 44) as f64;
 
-/// `q_0`, two levels of `slots_to_coeffs`, three to compute on, fourteen for the other stages.
+/// `q_0`, two levels of `slots_to_coeffs`, three for computation, fourteen for the other stages.
 fn owner(q0: u32, slots_to_coeffs: u32) -> Owner {
     let mut q = vec![q0, slots_to_coeffs, slots_to_coeffs];
     q.extend([50; 17]);
@@ -32,7 +32,8 @@ fn iterated(log_slots: u32, kind: Values, count: usize) -> BootstrapperLiteral {
     }
 }
 
-/// Largest difference of what two ciphertexts decrypt to: the error of bootstrapping, without that of encryption.
+/// Largest difference between the decryptions of two ciphertexts: the error of bootstrapping, without that of
+/// encryption.
 fn added(owner: &Owner, out: &Ciphertext, input: &Ciphertext) -> f64 {
     let (found, expected) = (owner.decrypt(out), owner.decrypt(input));
     found.iter().zip(&expected).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max)
@@ -55,7 +56,7 @@ fn run(owner: &Owner, literal: &BootstrapperLiteral, drift: f64) -> (f64, f64) {
     let input = owner.encrypt_at(&z, plan.input_level(), p.scale() * drift);
     let out = Bootstrapper::new(p, &plan).unwrap().bootstrap(&evaluator, &input).unwrap();
     assert_eq!((out.level(), out.scale), (plan.output_level(), p.scale()));
-    // What comes in with the input is in the estimate as well.
+    // The estimate includes the error of the input.
     let total = owner.check(&out, &z, FLOAT, "all in all");
     assert!(total <= out.estimate.bound() + FLOAT);
     let bound = out.estimate.bound() - input.estimate.bound();
@@ -72,8 +73,7 @@ fn every_pass_gains_its_bits_until_only_the_rounding_is_left() {
     let gain = f64::from(BITS).exp2();
     assert!(two.0 < one.1 / gain && two.1 < 2.0 * one.1 / gain, "{one:?} {two:?}");
     assert!(three.1 < two.1 / 16.0, "{two:?} {three:?}");
-    // Five deviations are not exceeded by 512 values; the bound has 21, and at the end of a pass there is more than one
-    // rounding.
+    // 512 values do not exceed five deviations; the bound has 21, and the end of a pass has more than one rounding.
     assert!(three.0 < 8.0 * floor && three.1 < 4.0 * PRODUCT_TAIL * floor, "{three:?} {floor:e}");
 }
 
@@ -85,7 +85,7 @@ fn other_orders_packings_and_scales_are_corrected() {
         ..iterated(log_slots, kind, 2)
     };
     let (first, last) = (Order::SlotsToCoeffsFirst, Order::ModRaiseFirst);
-    // The last one ends with slots_to_coeffs, in which errors of coefficients meet: one pass of it has fewer bits.
+    // The last one ends with slots_to_coeffs, in which errors of coefficients add up: one pass of it has fewer bits.
     for (what, owner, literal, drift) in [
         ("sparse", owner(51, 36), of(3, Values::Complex, first, BITS), 1.0),
         ("real", owner(51, 36), of(9, Values::Real, first, BITS), 1.0),
@@ -143,7 +143,7 @@ fn what_cannot_be_iterated_is_refused() {
         let CircuitError::Count { count: found, max: bound, .. } = error else { panic!("{error}") };
         assert_eq!((found, bound), (count, max));
     }
-    // More than the bound on one pass has, which is known when it has been computed.
+    // More bits than the bound on one pass has, which is known only after the pass.
     let plan = BootstrapperPlan::new(p, &with(2, 19)).unwrap();
     let keys = keys(&owner, &plan);
     let evaluator = Evaluator::new(p, &keys).unwrap();

@@ -1,5 +1,5 @@
-//! Digits and levels of a bootstrapping's keys: every choice gives the same values within its estimate, and is what it
-//! says.
+//! Digits and levels of a bootstrapping's keys: every choice gives the same values within its estimate, and matches its
+//! description.
 
 use crate::bootstrapper::{FLOAT, keys, literal, values};
 use crate::fixture::Owner;
@@ -29,7 +29,7 @@ fn plan(owner: &Owner, digits: DigitRule, levels: KeyLevels) -> Result<Bootstrap
     BootstrapperPlan::new(&owner.parameters, &literal)
 }
 
-/// Keys that the design decides: those of an ephemeral secret have one digit in any case.
+/// Keys that the design decides: those of an ephemeral secret always have one digit.
 fn designed(plan: &BootstrapperPlan) -> Vec<KeySpec> {
     let ephemeral = plan.mod_raise.key_specs();
     plan.stage_keys().into_iter().map(|(_, spec)| spec).filter(|spec| !ephemeral.contains(spec)).collect()
@@ -79,7 +79,7 @@ fn static_digits_have_as_many_special_primes_as_primes() {
                 assert_eq!((spec.alpha, spec.special.len()), (alpha, alpha), "{what}");
                 let digits = spec.validate(rlwe).unwrap();
                 assert!(digits.len() >= (spec.level + 1).div_ceil(alpha), "{what}");
-                // 51 bits beside primes of at most 50: no digit but the last is shorter.
+                // 51 bits next to primes of at most 50: no digit but the last is shorter.
                 assert!(digits.iter().rev().skip(1).all(|digit| digit.len() == alpha), "{what}");
                 assert!(levels == KeyLevels::Needed || spec.level == rlwe.max_level(), "{what}");
             }
@@ -128,7 +128,7 @@ fn dynamic_digits_make_the_fewest_transforms() {
         assert!(own <= one.min(two).min(three), "level {level}");
         assert!(dropped <= own, "level {level}");
         gained += usize::from(dropped < own);
-        // By brute force: any special primes of the parameters with any primes above the level, any alpha.
+        // By brute force: any special primes of the parameters with any primes above the level, and any alpha.
         let mut least = usize::MAX;
         for count in 0..=3 {
             for more in 0..=rlwe.max_level() - level {

@@ -1,4 +1,4 @@
-//! Linear transforms against the matrix-vector product in `f64`, with the error inside the derived estimate.
+//! Linear transforms against the matrix-vector product in `f64`, with the error within the derived estimate.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,7 +49,7 @@ fn run(
     run_with(owner, diagonals, log_slots, level, above, n1, alpha, Ok)
 }
 
-/// The same, with steps changed.
+/// The same, with other steps.
 fn run_with(
     owner: &Owner,
     diagonals: &Diagonals,
@@ -91,13 +91,13 @@ fn dense_matrices_of_every_size() {
     for log_slots in 0..=10u32 {
         let slots = 1usize << log_slots;
         let count = slots.min(32);
-        // Spread over all rotations, the last one included.
+        // Spread over all rotations, including the last one.
         let indices: Vec<usize> =
             (0..count).map(|k| (k * slots / count + k % 3 * (slots / count / 3)) % slots).collect();
         let diagonals = random(&indices, slots, u64::from(log_slots));
         for n1 in [1, 4, slots].into_iter().filter(|&n1| n1 <= slots) {
             let ratio = run(&owner, &diagonals, log_slots, 3, 1, n1, 2);
-            // The estimate adds deviations in the worst case, but it is not vacuous.
+            // The estimate adds deviations as in the worst case, but it is not vacuous.
             assert!(ratio > 1.0 / 200.0, "2^{log_slots} slots: {ratio}");
         }
     }
@@ -196,7 +196,7 @@ fn baby_steps_in_tiers_need_fewer_keys_and_give_the_same() {
         (10, (0..31).collect::<Vec<_>>(), 8, 4, 3, 3 + 1 + 3 + 3, vec![1, 2, 3, 4, 8]),
         (10, (0..31).collect(), 8, 2, 1, 4 + 3 + 3, vec![1, 2, 8]),
         (10, (0..15).map(|k| 4 * k).collect(), 16, 4, 5, 3 + 3, vec![4, 16]),
-        // Tiers that are left out are hopped over, and tiers of unequal length.
+        // Hops pass over tiers that are left out, and tiers have unequal lengths.
         (6, vec![0, 7, 13, 30], 16, 4, 4, 3 + 3 + 1, vec![1, 2, 3, 4, 16]),
         (6, vec![0, 1, 2, 3, 4], 8, 5, 2, 4, vec![1, 2, 3, 4]),
         // No baby step is a rotation of the input.
@@ -260,7 +260,7 @@ fn periodic_diagonals_are_stored_once_and_give_the_same() {
     }
 }
 
-/// The same transform kept in both ways.
+/// The same transform in both storages.
 fn both(
     owner: &Owner,
     diagonals: &Diagonals,
@@ -325,7 +325,7 @@ proptest! {
             [0, 1].map(|i| pool.install(|| evaluate(&evaluator, &[(&transforms[i], &input)]).unwrap()));
         prop_assert!(encoded.rlwe.polys == kept.rlwe.polys);
         prop_assert_eq!(encoded.estimate.deviation, kept.estimate.deviation);
-        // What is predicted from indices and periods alone.
+        // The prediction uses indices and periods alone.
         let least = |r: usize| (0..=log_slots).map(|log| 1usize << log).find(|&p| {
             let d = &diagonals[&r];
             (0..slots).all(|k| d[k] == d[k % p])
@@ -356,7 +356,7 @@ fn block_rows_of_both_kinds_of_storage() {
     }
 }
 
-/// At `N = 2^16` 40 baby steps are made in two turns, and 12 transformed diagonals do not fit the scratch at once.
+/// At `N = 2^16`, 40 baby steps take two batches, and 12 transformed diagonals do not fit the scratch at once.
 #[test]
 fn more_baby_steps_than_are_kept_at_a_time() {
     let owner = Owner::insecure(16, &[50, 45], &[50], 45.0);
@@ -396,7 +396,7 @@ fn rows_are_diagonals() {
         let [rows, map] = [rows, (&map).into()].map(|diagonals: linear_transform::Diagonals<'_>| {
             LinearTransform::with_steps(p, diagonals, 6, 3, &[6], storage, steps).unwrap()
         });
-        // 3 and 67 are one.
+        // 3 and 67 are equal.
         assert_eq!(rows.bytes(), storage.bytes([8, 16, 16, 1], 5));
         assert_eq!((rows.bytes(), rows.plan(), rows.row_sum()), (map.bytes(), map.plan(), map.row_sum()));
         let keys = keys_for(&owner, &[&rows], 3, 1);
@@ -517,7 +517,7 @@ fn coinciding_diagonals_are_summed() {
     let mut diagonals = random(&[1, 3], 4, 10);
     let folded = random(&[1], 4, 11);
     diagonals.insert(9, folded[&1].clone());
-    // The reference takes index 9 modulo 4 as well.
+    // The reference takes index 9 modulo 4 too.
     run(&owner, &diagonals, 2, 2, 0, 2, 2);
 }
 

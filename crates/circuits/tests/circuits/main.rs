@@ -1,4 +1,4 @@
-//! Circuits on ciphertexts against the same computation in `f64`, with the error inside the derived estimate.
+//! Circuits on ciphertexts against the same computation in `f64`, with the error within the derived estimate.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod bootstrapper;

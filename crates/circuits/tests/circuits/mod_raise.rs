@@ -1,4 +1,4 @@
-//! Raising the modulus: what decrypts at the raised level is the message plus small multiples of `q_0`.
+//! Raising the modulus: the decryption at the raised level is the message plus small multiples of `q_0`.
 
 use crate::fixture::{Owner, Values, rng};
 use keywright_circuits::CircuitError;
@@ -96,7 +96,7 @@ fn a_sparse_main_secret_needs_no_keys() {
     assert!(plan.key_specs().is_empty());
     let largest = check(&owner, &plan, &EvaluationKeys::new(owner.parameters.rlwe()), 3);
     assert!((8..=integer_part_bound(192, 11, -40.0, 1e-3).unwrap()).contains(&largest), "{largest}");
-    // A dense one makes integer parts far beyond those of weight 32.
+    // A dense secret makes integer parts far beyond those of weight 32.
     let dense = Owner::new(parameters(50, SecretDistribution::Ternary));
     let plan = ModRaisePlan::new(dense.parameters.rlwe(), 6, None).unwrap();
     assert!(check(&dense, &plan, &EvaluationKeys::new(dense.parameters.rlwe()), 3) > 16);
@@ -104,7 +104,7 @@ fn a_sparse_main_secret_needs_no_keys() {
 
 #[test]
 fn the_key_to_a_sparse_secret_is_checked_as_one() {
-    // 50 + 60 bits are safe at 2^16 for a weight of 32; 60 + 2 * 50 are not, nor is any modulus for a weight of 16.
+    // 50 + 60 bits are secure at 2^16 for a weight of 32; 60 + 2 * 50 are not, nor is any modulus for a weight of 16.
     let literal = |q0, p: &[u32]| CkksLiteral::from_bits(16, &[q0, 50, 50], p, 45.0).unwrap();
     let secure = CkksParameters::new(literal(50, &[60])).unwrap();
     let plan = ModRaisePlan::new(secure.rlwe(), 2, Some(WEIGHT)).unwrap();
@@ -118,9 +118,9 @@ fn the_key_to_a_sparse_secret_is_checked_as_one() {
     );
     let error = refuse(&secure, 16);
     assert!(matches!(&error, CircuitError::Ckks(CkksError::Rlwe(RlweError::NoBound { .. }))), "{error}");
-    // The dense secret's key at the same modulus is fine: the bound is that of the secret switched to.
+    // The dense secret's key at the same modulus is secure: the bound is that of the target secret.
     KeySpec::new(wide.rlwe(), KeyElement::Secret(1), 0, 1, true).validate(wide.rlwe()).unwrap();
-    // At level 1 the key would be above the bound.
+    // At level 1 the key would exceed the bound.
     let higher = KeySpec { level: 1, ..plan.key_specs()[0].clone() };
     assert!(matches!(higher.validate(secure.rlwe()), Err(RlweError::Insecure { .. })));
 }

@@ -1,4 +1,4 @@
-//! The modulus raised first, from the same stages: what comes out is what went in, within the derived estimate.
+//! ModRaise first, with the same stages: the output has the input's values, within the derived estimate.
 
 use crate::bootstrapper::{FLOAT, keys, literal, values};
 use crate::fixture::Owner;
@@ -8,7 +8,7 @@ use keywright_circuits::bootstrapping::{
 };
 use keywright_ckks::{Ciphertext, CkksError, Decryptor, Evaluator, Packing};
 
-/// `q_0`, three levels to compute on, two of `slots_to_coeffs`, fourteen of 50 bits for the other stages.
+/// `q_0`, three levels for computation, two of `slots_to_coeffs`, fourteen of 50 bits for the other stages.
 fn owner() -> Owner {
     let mut q = vec![51, 45, 45, 45, 45, 45];
     q.extend([50; 14]);
@@ -25,8 +25,8 @@ fn every_packing_comes_back() {
     let p = &owner.parameters;
     for log_slots in 0..=9 {
         for kind in [Values::Real, Values::Complex] {
-            // Real values in slots are complex ones in coefficients: the two differ in what they may be, not in what is
-            // done.
+            // Real values in slots are complex ones in coefficients: the two differ in their range, not in the
+            // computation.
             if kind == Values::Real && log_slots % 4 != 1 {
                 continue;
             }
@@ -40,7 +40,7 @@ fn every_packing_comes_back() {
             let out = Bootstrapper::new(p, &plan).unwrap().bootstrap(&evaluator, &input).unwrap();
             assert_eq!((out.level(), out.scale, out.packing), (3, p.scale(), Packing::Slots { log_slots }));
             owner.check(&out, &z, FLOAT, &what);
-            // What is left of the errors is small: 2^-12 of values up to 1.4.
+            // The remaining errors are small: 2^-12 of values up to 1.4.
             assert!(out.estimate.bound() < 1.0 / 4096.0, "{what}: {:e}", out.estimate.bound());
         }
     }
@@ -89,7 +89,7 @@ fn a_result_can_be_left_in_coefficients_at_one_prime() {
         assert_eq!(coefficients.level(), plan.slots_to_coeffs.output_level());
         let input = match order {
             Order::SlotsToCoeffsFirst => coefficients,
-            // Not at the scale of what enters.
+            // Not at the scale of the input.
             Order::ModRaiseFirst => evaluator.set_scale(&coefficients, plan.coefficients_scale).unwrap(),
         };
         let slots = bootstrapper.bootstrap_coefficients(&evaluator, &input).unwrap();

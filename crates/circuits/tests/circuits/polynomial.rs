@@ -139,7 +139,7 @@ fn values_outside_the_interval_are_within_the_bound() {
         let total: f64 = polynomial.coefficients().iter().map(|c| c.abs()).sum();
         let input = owner.encrypt(&z, 8);
         assert!(!input.estimate.real);
-        // Values above the modulus cannot be had.
+        // Values above the modulus are impossible.
         if total * growth * input.scale < 2f64.powi(90) {
             let float = FLOAT * (total + 1.0) * growth;
             let out = run(&input);
@@ -185,7 +185,7 @@ fn keys_are_needed_where_the_plan_says() {
                 run(&owner.keys([])).unwrap();
                 continue;
             };
-            // A key of the highest level listed serves all of them; one lower does not.
+            // A key of the highest listed level serves all of them; one lower does not.
             run(&relinearization(&owner, 7 - first)).unwrap();
             let error = run(&relinearization(&owner, 6 - first)).unwrap_err();
             assert!(
@@ -227,7 +227,7 @@ fn misuse_is_refused() {
             "{log_scale}"
         );
     }
-    // A constant that no scale asks for.
+    // A constant that no scale requires.
     let huge = PolynomialPlan::new(&Polynomial::new(Basis::Monomial, vec![0.0, 1e30]).unwrap());
     let error = evaluate(&evaluator, &huge, &good, None).unwrap_err();
     assert!(matches!(error, CircuitError::Ckks(CkksError::Scale { .. })), "{error}");

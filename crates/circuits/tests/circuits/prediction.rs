@@ -1,4 +1,4 @@
-//! What a plan predicts is what is seen.
+//! Measured errors agree with a plan's predictions.
 
 use crate::fixture::{Owner, Values as Random, rng};
 use keywright_circuits::bootstrapping::{

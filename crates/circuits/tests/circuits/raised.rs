@@ -1,4 +1,4 @@
-//! The switch back from an ephemeral secret as one with the rotations of a transform: the same values as with both
+//! The switch back from an ephemeral secret fused with the rotations of a transform: the same values as with both
 //! apart.
 
 use crate::fixture::{Owner, Values as Random, rng};
@@ -70,7 +70,7 @@ fn slots_hold_the_same_as_with_the_stages_apart() {
                 let (found, expected) = (owner.decrypt(found), owner.decrypt(expected));
                 let seen = found.iter().zip(&expected).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
                 let largest = expected.iter().map(|v| v.norm()).fold(0.0, f64::max);
-                // Integer parts are there: the same ones.
+                // The same integer parts are present.
                 assert!(largest > 1.0 / 16.0, "{what}: {largest}");
                 assert!(seen <= bound + FLOAT, "{what}: {seen:e} above {bound:e}");
             }

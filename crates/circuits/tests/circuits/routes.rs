@@ -1,5 +1,5 @@
-//! The same results whatever way automorphisms are made: trees of hops with keys of several shapes, against the product
-//! in `f64`, with the error inside the derived estimate.
+//! Equal results for all ways to make automorphisms: trees of hops with keys of several shapes, against the product in
+//! `f64`, with the error within the derived estimate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,8 +24,8 @@ fn shaped(g: u64, shape: usize) -> KeySpec {
     KeySpec { element: KeyElement::Galois(g), level: LEVEL, alpha, special, seeded: true, subring: None }
 }
 
-/// A random tree: every target hangs on the ciphertext or on any automorphism made before, now and then on one that
-/// nobody asked for.
+/// A random tree: every target is a child of the ciphertext or of an earlier automorphism, sometimes of one that is no
+/// target.
 fn route(owner: &Owner, targets: &BTreeSet<u64>, values: &mut Values) -> Route {
     let two_n = 2 * owner.parameters.rlwe().n() as u64;
     let inverse = |g: u64| (1..).step_by(2).find(|&h| h * g % two_n == 1).unwrap();
