@@ -18,7 +18,7 @@ const WEIGHT_192: [(u32, u32); 3] = [(15, 733), (16, 1474), (17, 2968)];
 /// The same for ephemeral secrets of Hamming weight 32, which only the key that switches to them depends on: the moduli
 /// of that key in the parameter sets of Bossuat, Troncoso-Pastoriza and Hubaux (ACNS 2022, ePrint 2022/024), 40 + 56
 /// bits at `2^15` and 60 + 61 bits at `2^16`. A larger ring with the same modulus is not weaker. By the estimate of
-/// `keywright.security` they have 141, 158 and 186 bits.
+/// `keywright.security` they have 141, 159 and 190 bits.
 const WEIGHT_32: [(u32, u32); 3] = [(15, 96), (16, 121), (17, 121)];
 
 /// Largest `log2(QP)` that keeps 128 bits of classical security.
