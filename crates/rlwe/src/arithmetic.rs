@@ -1,11 +1,11 @@
-//! Sums of RLWE ciphertexts: what schemes add once they have checked what may be added.
+//! Sums of RLWE ciphertexts: schemes call these after checking that the operands match.
 
 use crate::parallel::for_each_item;
 use crate::{Parameters, RlweCiphertext};
 
 impl RlweCiphertext {
-    /// `self += other`, where both have as many limbs, or `other` more. Polynomials that only `other` has are taken
-    /// over. Whether both are of one key is the caller's question.
+    /// `self += other`, where `other` has at least as many limbs. Takes over polynomials that only `other` has. The
+    /// caller checks that both belong to one key.
     pub fn add_assign(&mut self, other: &Self, parameters: &Parameters) {
         let ring = parameters.ring();
         self.combine(other, |i, x, y| ring.backend().add_assign(ring.modulus(i), x, y), |_, _| {});

@@ -18,7 +18,7 @@ pub const ENCRYPTION_STREAM: u64 = 4 << 40;
 pub struct RlweCiphertext {
     /// At least two polynomials with equally many limbs.
     pub polys: Vec<Poly<Evaluation>>,
-    /// That of the secret `s`, or of the secret that `s` is a subring's of.
+    /// The identity of the secret `s`, or of the secret whose subring secret is `s`.
     pub key: KeyIdentity,
 }
 
@@ -39,15 +39,15 @@ impl RlweCiphertext {
     }
 }
 
-/// A symmetric encryption whose uniform half is a seed: half the bytes. It can be stored and sent; to compute with it,
-/// expand it.
+/// A symmetric encryption whose uniform half is a seed: half the bytes. It can be stored and sent; expand it before
+/// computing with it.
 #[derive(Clone)]
 pub struct SeededRlweCiphertext {
     /// Seed of `c_1`.
     pub seed: Seed,
     /// `c_0`.
     pub c0: Poly<Evaluation>,
-    /// As of [`RlweCiphertext::key`].
+    /// As in [`RlweCiphertext::key`].
     pub key: KeyIdentity,
 }
 
@@ -79,7 +79,7 @@ fn uniform_half(parameters: &Parameters, seed: &Seed, limbs: usize) -> Poly<Eval
 pub type AddMessage<'m> = &'m (dyn Fn(usize, &mut [u64]) + Sync);
 
 /// A fresh encryption of a message under a public key: `(b u + e_0 + m, a u + e_1)` with ternary `u`. Message and error
-/// share one transform; without a message it is one of zero.
+/// share one transform. Without a message it encrypts zero.
 ///
 /// # Errors
 /// [`RlweError::Level`] if `level` is above the key's; [`RlweError::Ring`] for a generator of given entropy in a forked
@@ -101,9 +101,9 @@ pub fn encrypt_zero(
     for_each_item(limbs, |i, (c0, c1)| {
         let (m, backend) = (ring.modulus(i), ring.backend());
         let mut mask = Buffer::unspecified(n);
-        // Every transform fetches what is needed next: what is to be written counts as well.
+        // Every transform prefetches the limbs that are read or written next.
         ring.forward_small_limb(i, &u, &mut mask, c0);
-        // Not the key: it is in some cache, as what every encryption reads. What is made is fresh memory.
+        // Not the key: every encryption reads it, so it is in some cache. The output is fresh memory.
         forward_noisy(ring, i, &e0, add_message, c0, c1);
         backend.mul_add_assign(m, c0, key.b().limb(i), &mask);
         ring.forward_small_limb(i, &e1, c1, key.a().limb(i));
@@ -114,10 +114,10 @@ pub fn encrypt_zero(
     Ok(RlweCiphertext { polys: alloc::vec![c0, c1], key: key.identity() })
 }
 
-/// A fresh symmetric encryption `(-a s + e + m, a)` with `a` from a seed, as [`encrypt_zero`].
+/// A fresh symmetric encryption `(-a s + e + m, a)` with `a` from a seed, otherwise as [`encrypt_zero`].
 ///
 /// # Errors
-/// [`RlweError::Level`] if `level` is above the highest; [`RlweError::Ring`] as of [`encrypt_zero`].
+/// [`RlweError::Level`] if `level` is above the highest; [`RlweError::Ring`] as in [`encrypt_zero`].
 pub fn encrypt_zero_symmetric(
     secret: &SecretKey,
     level: usize,
@@ -145,7 +145,7 @@ pub fn encrypt_zero_symmetric(
     Ok(SeededRlweCiphertext { seed, c0, key: secret.identity() })
 }
 
-/// The evaluations of an error and a message modulo prime `i`, while `upcoming` is fetched.
+/// The evaluations of an error and a message modulo prime `i`, while prefetching `upcoming`.
 fn forward_noisy(
     ring: &Ring,
     i: usize,
@@ -164,8 +164,8 @@ fn forward_noisy(
     }
 }
 
-/// `c_0 + c_1 s + ...` modulo the first `limbs` primes, in coefficient form. The result is the message with its error:
-/// what it reveals is the caller's responsibility (see SECURITY.md).
+/// `c_0 + c_1 s + ...` modulo the first `limbs` primes, in coefficient form. The result is the message with its error;
+/// the caller is responsible for what it reveals (see SECURITY.md).
 pub fn decrypt(
     secret: &SecretKey,
     ciphertext: &RlweCiphertext,

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::{KeyElement, KeyIdentity};
 
-/// What can go wrong between parameters and key switching.
+/// Errors of parameters, keys and key switching.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum RlweError {
@@ -17,7 +17,7 @@ pub enum RlweError {
          {bound}. Use fewer or smaller primes, a larger ring, or a lower level"
     )]
     Insecure {
-        /// What would be insecure: a key or the parameters.
+        /// The insecure object: a key or the parameters.
         object: String,
         /// Its modulus, bits.
         log_qp: f64,
@@ -40,7 +40,7 @@ pub enum RlweError {
         log_n: u32,
     },
     /// A prime too small for basis conversion.
-    #[error("prime {prime} is below 2^{bits}, the smallest that digits can be converted from")]
+    #[error("prime {prime} is below 2^{bits}, the minimum for basis conversion; use a wider prime")]
     PrimeTooSmall {
         /// The offending prime.
         prime: u64,
@@ -66,17 +66,17 @@ pub enum RlweError {
         level: usize,
         /// Highest level.
         max: usize,
-        /// What has that highest level.
+        /// The object with that highest level.
         object: &'static str,
     },
-    /// A special prime that cannot serve.
+    /// A prime that cannot be a special prime.
     #[error("prime index {index} cannot be a special prime of a key at level {level}: {reason}")]
     SpecialPrime {
         /// Index among the parameters' primes.
         index: usize,
         /// Level of the key.
         level: usize,
-        /// Why not.
+        /// The reason.
         reason: &'static str,
     },
     /// A single ciphertext prime is larger than the special modulus.
@@ -94,18 +94,19 @@ pub enum RlweError {
     /// No key serves this element at this level.
     #[error("no key for {element} (rotation by {rotation}) at level {level}; nearest keys: {nearest}")]
     MissingKey {
-        /// Element that was asked for.
+        /// The requested element.
         element: KeyElement,
-        /// Rotation steps of the element, or a word for what it is.
+        /// Rotation steps of the element, or a word for other elements.
         rotation: String,
-        /// Level that was asked for.
+        /// The requested level.
         level: usize,
         /// The nearest keys there are.
         nearest: String,
     },
-    /// A key cannot be used as asked.
+    /// A key cannot be used in this way.
     #[error(
-        "key for {element} at level {key_level}, alpha {alpha}, cannot serve level {level} with {coalesce} rows per digit: {reason}"
+        "the key for {element} at level {key_level}, alpha {alpha}, cannot serve level {level} with {coalesce} rows per \
+         digit: {reason}"
     )]
     KeyUse {
         /// Element of the key.
@@ -114,47 +115,48 @@ pub enum RlweError {
         key_level: usize,
         /// Its alpha.
         alpha: usize,
-        /// Level asked for.
+        /// The requested level.
         level: usize,
-        /// Rows per coarse digit asked for.
+        /// The requested rows per coarse digit.
         coalesce: usize,
-        /// Why not.
+        /// The reason.
         reason: &'static str,
     },
-    /// What is said to be the way to an automorphism is none.
+    /// An invalid hop of a route.
     #[error("the hop to Galois element {child} at level {level} is refused: {reason}")]
     Route {
         /// Level of its group.
         level: usize,
         /// Galois element of its result.
         child: u64,
-        /// Why.
+        /// The reason.
         reason: &'static str,
     },
     /// The routes of a key set serve other automorphisms.
     #[error(
-        "no route makes {what} at level {level}: the keys were planned for another program, or for other levels of this one"
+        "no route makes {what} at level {level}: the keys were planned for another program, or for other levels; plan \
+         them for this program"
     )]
     NotPlanned {
         /// Rotations, or the relinearization.
         what: String,
-        /// Level that was asked for.
+        /// The requested level.
         level: usize,
     },
-    /// A key that is not in memory could not be had.
+    /// A key outside of memory could not be loaded.
     #[error("the key for {element} at level {level} cannot be read: {reason}")]
     KeySource {
         /// Its element.
         element: KeyElement,
         /// Its level.
         level: usize,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A key does not fit into the memory that there is for keys.
+    /// A key does not fit the memory for keys.
     #[error(
-        "the key for {element} at level {level} takes the keys that are in memory at once to {needed} bytes, the budget is {budget}; allow at \
-         least {needed} bytes of keys in memory"
+        "with the key for {element} at level {level}, the keys in memory at once take {needed} bytes, above the budget of \
+         {budget}; allow at least {needed} bytes of keys in memory"
     )]
     KeyMemory {
         /// Element of the key.
@@ -166,71 +168,70 @@ pub enum RlweError {
         /// Bytes allowed.
         budget: usize,
     },
-    /// Whoever asked for it does not want it any more.
-    #[error("it was interrupted before it was done")]
+    /// The caller gave up the work.
+    #[error("the operation was interrupted")]
     Interrupted,
-    /// The system did not start a thread.
+    /// The system refused to start a thread.
     #[error("no thread can be started: {0}")]
     Thread(String),
-    /// A key from another secret was asked for without that secret.
+    /// A key from another secret was requested without that secret.
     #[error("a key from secret {0} needs that secret; make it with switching_key_from")]
     SourceSecret(u64),
-    /// Half of a pair of ephemeral keys was asked for, or a pair that does not fit together.
+    /// A request for one of a pair of ephemeral keys, or for a pair that does not match.
     #[error(
-        "{0} and its counterpart share an ephemeral secret; make both at once, exactly one key to a weight and one back"
+        "{0} and its counterpart share an ephemeral secret; make both together, one key to each weight and one back"
     )]
     EphemeralSecret(KeyElement),
-    /// A key set got a second key to or from an ephemeral secret of a weight: it would belong to another secret, and
-    /// results under both are garbage.
+    /// A second key to or from an ephemeral secret of one weight: it belongs to another secret, and results under both
+    /// are garbage.
     #[error(
-        "the key set has a key for {0} already, and another one belongs to another ephemeral secret; keep one pair of a weight, at the highest level at \
-         which it is used"
+        "the key set already has a key for {0}, and a second one belongs to another ephemeral secret; keep one pair per \
+         weight, at the highest level where it is used"
     )]
     EphemeralRepeated(KeyElement),
-    /// A key that is no Galois key was to be derived, or to be a master key.
-    #[error("the key for {0} is no Galois key; only those are derived from others. Its owner has to make it")]
+    /// Only Galois keys are derived, and only they are master keys.
+    #[error("the key for {0} is not a Galois key, so it cannot be derived; its owner must make it")]
     NotGalois(KeyElement),
-    /// Master keys do not make a key.
+    /// The master keys do not reach a key.
     #[error("the key for {element} cannot be derived: {reason}")]
     Underivable {
         /// Element of the key.
         element: KeyElement,
-        /// Why not.
+        /// The reason.
         reason: &'static str,
     },
-    /// What is described as a subring is none of the parameters.
+    /// An invalid subring.
     #[error("the subring of N = 2^{log_n} to level {level} is refused: {reason}")]
     Subring {
         /// `log2` of its degree.
         log_n: u32,
         /// Its highest level.
         level: usize,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// The parameters have no ring of that degree.
-    #[error(
-        "the parameters have no ring of N = 2^{log_n}; they have log_n {known}. Add it to their subrings"
-    )]
+    #[error("the parameters have no ring of N = 2^{log_n}, only of log_n {known}; add it to their subrings")]
     NoRing {
         /// `log2` of the degree.
         log_n: u32,
         /// Those of all rings.
         known: String,
     },
-    /// A switch between rings that cannot be.
-    #[error("a key for {element} cannot be one of the ring of N = 2^{log_n}: {reason}")]
+    /// An impossible switch between rings.
+    #[error("a key for {element} cannot belong to the ring of N = 2^{log_n}: {reason}")]
     RingSwitch {
         /// Element of the key.
         element: KeyElement,
         /// `log2` of the degree of the key's ring.
         log_n: u32,
-        /// Why not.
+        /// The reason.
         reason: &'static str,
     },
     /// Objects of different rings were mixed.
     #[error(
-        "{left} is of the ring of N = 2^{left_log_n}, {right} of that of N = 2^{right_log_n}; bring them into one ring with switch_ring"
+        "{left} belongs to the ring of N = 2^{left_log_n}, {right} to that of N = 2^{right_log_n}; bring them into one \
+         ring with switch_ring"
     )]
     MixedRings {
         /// One object.
@@ -244,8 +245,8 @@ pub enum RlweError {
     },
     /// Objects of different owners were mixed.
     #[error(
-        "{left} belongs to key {left_key}, {right} to key {right_key}: they were not made with one secret, and what they give together is no \
-         result; take the keys and ciphertexts of one owner"
+        "{left} belongs to key {left_key}, {right} to key {right_key}: they were made with different secrets; use keys and \
+         ciphertexts of one owner"
     )]
     KeyMismatch {
         /// One object.

@@ -1,4 +1,4 @@
-//! Which secret an object belongs to, without saying anything of the secret.
+//! Identifies the secret of an object without revealing it.
 
 use core::fmt;
 
@@ -15,29 +15,29 @@ const BLOCK: usize = 256;
 
 /// The identity of a secret: the first 16 bytes of the SHA-256 of `"keywright key identity"` and the packed secret.
 ///
-/// Keys and ciphertexts carry it beside their parameters, so that those of different owners are told apart. It
-/// tells whether two objects are of one secret, and whether a guess of a whole secret is right. A public key tells
-/// both as well.
+/// Keys and ciphertexts carry it with their parameters, so that those of different owners can be distinguished. It
+/// reveals whether two objects belong to one secret, and whether a guess of a whole secret is right. So does a public
+/// key.
 ///
-/// One identity is that of a secret and of everything made with it: the secrets of its subrings, the same
-/// coefficients modulo other primes (master keys), keys to and from ephemeral secrets. Zero is no identity: of
-/// joint keys, and of what was written before there were identities.
+/// One identity covers a secret and everything made with it: the secrets of its subrings, the same coefficients modulo
+/// other primes (master keys), and keys to and from ephemeral secrets. Zero means no identity: joint keys, and objects
+/// from before identities existed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct KeyIdentity(pub [u8; Self::BYTES]);
 
 impl KeyIdentity {
     /// Bytes of an identity.
     pub const BYTES: usize = 16;
-    /// Of a joint key, or not known.
+    /// The identity of a joint key, or an unknown one.
     pub const UNKNOWN: Self = Self([0; Self::BYTES]);
 
-    /// That of a secret in two bits a coefficient ([`pack_ternary`]). Every byte is hashed in the same time; what
-    /// the hash function kept of the secret is wiped.
+    /// The identity of a secret packed in two bits per coefficient ([`pack_ternary`]). Every byte is hashed in the same
+    /// time, and the hash function's copy of the secret is wiped.
     pub fn of_packed(packed: &[u8]) -> Self {
         Self::finish(Sha256::new().chain_update(DOMAIN).chain_update(packed))
     }
 
-    /// That of ternary coefficients.
+    /// The identity of ternary coefficients.
     pub(crate) fn of_coefficients(coefficients: &[i64]) -> Self {
         let mut hash = Sha256::new().chain_update(DOMAIN);
         let mut packed = Zeroizing::new([0; BLOCK / 4]);
@@ -55,18 +55,18 @@ impl KeyIdentity {
         identity
     }
 
-    /// Whether it is one.
+    /// Whether it is known.
     pub fn is_known(&self) -> bool {
         *self != Self::UNKNOWN
     }
 
-    /// This one, or the other where this is not known.
+    /// This identity, or the other one if this is unknown.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         if self.is_known() { self } else { other }
     }
 
-    /// The identity of what two objects make together: the one that is known.
+    /// The identity of a result of two objects: the known one.
     ///
     /// # Errors
     /// [`RlweError::KeyMismatch`] if both are known and differ; `left` and `right` name the objects.

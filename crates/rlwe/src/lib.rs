@@ -1,9 +1,9 @@
 //! RLWE layer of Keywright: parameters and their security, keys, gadget decomposition and key switching.
 //!
-//! Nothing here knows a scheme: schemes use it through RLWE ciphertexts. The maths of key switching is written in
-//! [`switch::plan`]; keys are described by [`KeySpec`] and found by [`EvaluationKeys::best`] or, for automorphisms made
-//! of several, by [`EvaluationKeys::serve`]. They are in memory, or a [`KeySource`] brings them when they are used: a
-//! [`residency::KeyStore`] within a given number of bytes.
+//! Nothing here depends on a scheme: schemes use it through RLWE ciphertexts. [`switch::plan`] has the maths of key
+//! switching. A [`KeySpec`] describes a key. [`EvaluationKeys::best`] finds the key of a switch, and
+//! [`EvaluationKeys::serve`] those of automorphisms made in several hops. Keys are in memory, or a [`KeySource`]
+//! supplies them at use: a [`residency::KeyStore`] does so within a given number of bytes.
 #![no_std]
 #![forbid(unsafe_code)]
 

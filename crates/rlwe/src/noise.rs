@@ -18,19 +18,19 @@ pub const TAIL: f64 = 9.0;
 /// Standard deviations in a bound on a product of two complex normal variables of unit variance:
 /// `P(|x y| > t) = 2 t K_1(2 t)`, at `t = 21` below `2^-57`. That is below `2^-40` for `2^17` values.
 ///
-/// Such a product is the error that the rounding of a division leaves at one root of unity, where it meets the secret:
-/// in a slot, or where a plaintext factor has its weight at few roots.
+/// Such a product is the error that the rounding of a division leaves at one root of unity, where the secret multiplies
+/// it: in a slot, or where a plaintext factor has its weight at few roots.
 pub const PRODUCT_TAIL: f64 = 21.0;
 
-/// A variance in two parts: what is the same at every root of unity, and what meets the secret there.
+/// A variance in two parts: one that is equal at every root of unity, and one that the secret multiplies there.
 ///
-/// With `X = |s(zeta)|^2 / |s|^2`, of mean 1, it is `plain + secret X` at the root of unity `zeta`: in every slot
-/// another, in all errors of one slot the same.
+/// With `X = |s(zeta)|^2 / |s|^2`, of mean 1, it is `plain + secret X` at the root of unity `zeta`. `X` differs between
+/// slots, and is the same for all errors of one slot.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Variance {
-    /// The same at every root.
+    /// The part that is equal at every root.
     pub plain: f64,
-    /// Times `X`.
+    /// The factor of `X`.
     pub secret: f64,
 }
 
@@ -74,19 +74,19 @@ pub fn fresh_public(parameters: &Parameters) -> f64 {
     SIGMA * SIGMA * (1.0 + 2.0 * n / 3.0 + parameters.secret().expected_norm2(parameters.n()))
 }
 
-/// [`fresh_public`] in parts: `e_1` meets the secret.
+/// [`fresh_public`] in parts: the secret multiplies `e_1`.
 pub fn fresh_public_parts(parameters: &Parameters) -> Variance {
     let secret = SIGMA * SIGMA * parameters.secret().expected_norm2(parameters.n());
     Variance { plain: fresh_public(parameters) - secret, secret }
 }
 
-/// Variance of the rounding of a division: each half is off by a uniform value in `[-1/2, 1/2]`, the second one meets
-/// the secret.
+/// Variance of the rounding of a division: each half has a uniform error in `[-1/2, 1/2]`, and the secret multiplies
+/// that of the second one.
 pub fn division(parameters: &Parameters) -> f64 {
     division_of_degree(parameters, 1)
 }
 
-/// [`division`] in parts: the rounding of the second half meets the secret.
+/// [`division`] in parts: the secret multiplies the rounding of the second half.
 pub fn division_parts(parameters: &Parameters) -> Variance {
     rounding_parts(parameters.secret().expected_norm2(parameters.n()))
 }
@@ -96,9 +96,9 @@ fn rounding_parts(h: f64) -> Variance {
     Variance { plain: 1.0 / 12.0, secret: h / 12.0 }
 }
 
-/// The same for a ciphertext of any degree: part `k` meets `s^k`. With `h` the expected squared norm of `s`, its value
-/// at a root of unity is a complex normal variable of variance `h`, so that `s^k` has the expected squared norm
-/// `k! h^k`: dividing a ciphertext of degree 2 costs `sqrt(2 h)` times the error of dividing it after relinearization.
+/// The same for a ciphertext of any degree: `s^k` multiplies part `k`. With `h` the expected squared norm of `s`, its
+/// value at a root of unity is a complex normal variable of variance `h`, so `s^k` has the expected squared norm
+/// `k! h^k`. Dividing a ciphertext of degree 2 costs `sqrt(2 h)` times the error of dividing it after relinearization.
 pub fn division_of_degree(parameters: &Parameters, degree: usize) -> f64 {
     rounding(parameters.secret().expected_norm2(parameters.n()), degree)
 }
@@ -113,9 +113,9 @@ fn rounding(h: f64, degree: usize) -> f64 {
     sum / 12.0
 }
 
-/// Variance that one key switch adds, before the division by `q_level` if it is merged with a rescaling (the rounding
-/// then counts for the rescaled ciphertext, see [`division`]): that of [`key_switch_raised`] and the rounding of the
-/// division.
+/// Variance that one key switch adds: that of [`key_switch_raised`] and the rounding of the division. If it is merged
+/// with a rescaling, it applies before the division by `q_level`; the rounding then counts for the rescaled ciphertext,
+/// see [`division`].
 pub fn key_switch(parameters: &Parameters, plan: &SwitchPlan, key: &impl AsRef<KeyLayout>) -> f64 {
     let inner = key_switch_raised(parameters, plan, key);
     if plan.rescales() {
@@ -125,7 +125,7 @@ pub fn key_switch(parameters: &Parameters, plan: &SwitchPlan, key: &impl AsRef<K
     }
 }
 
-/// [`key_switch`] in parts: the rounding of its division meets the secret.
+/// [`key_switch`] in parts: the secret multiplies the rounding of its division.
 pub fn key_switch_parts(parameters: &Parameters, plan: &SwitchPlan, key: &impl AsRef<KeyLayout>) -> Variance {
     let inner = Variance { plain: key_switch_raised(parameters, plan, key), secret: 0.0 };
     if plan.rescales() {
@@ -134,11 +134,11 @@ pub fn key_switch_parts(parameters: &Parameters, plan: &SwitchPlan, key: &impl A
     inner + rounding_parts(key.as_ref().spec.target_secret(parameters).expected_norm2(parameters.n()))
 }
 
-/// Variance that one key switch adds when its result stays in the raised basis: the inner product with the key alone,
-/// in units of a ciphertext modulo `Q` (its error modulo `Q P D`, divided by `P D`).
+/// Variance that one key switch adds if its result stays in the raised basis: the inner product with the key alone, in
+/// units of a ciphertext modulo `Q` (its error modulo `Q P D`, divided by `P D`).
 ///
-/// `N V_e / 12` times [`crate::SwitchLayout::relative_noise`], where `V_e` is [`KeyLayout::error_variance`]. What comes
-/// from a ring of degree `n` has `n` coefficients, not `N`.
+/// `N V_e / 12` times [`crate::SwitchLayout::relative_noise`], where `V_e` is [`KeyLayout::error_variance`]. A
+/// polynomial from a ring of degree `n` has `n` coefficients, not `N`.
 pub fn key_switch_raised(parameters: &Parameters, plan: &SwitchPlan, key: &impl AsRef<KeyLayout>) -> f64 {
     let digits = plan.layout.relative_noise(parameters.widths(), &key.as_ref().digits) / 12.0;
     let coefficients = match key.as_ref().spec.element {
@@ -148,32 +148,32 @@ pub fn key_switch_raised(parameters: &Parameters, plan: &SwitchPlan, key: &impl 
     coefficients as f64 * digits * key.as_ref().error_variance
 }
 
-/// Variance that a switch to a smaller ring adds: the inner products with the keys of all parts, which are summed, and
-/// the rounding of one division. The parameters are those of the smaller ring.
+/// Variance that a switch to a smaller ring adds: the sum of the inner products with the keys of all parts, and the
+/// rounding of one division. The parameters are those of the smaller ring.
 pub fn ring_down(parameters: &Parameters, uses: &[KeyUse]) -> f64 {
     ring_down_parts(parameters, uses).mean()
 }
 
-/// [`ring_down()`] in parts: the rounding of its division meets the secret.
+/// [`ring_down()`] in parts: the secret multiplies the rounding of its division.
 pub fn ring_down_parts(parameters: &Parameters, uses: &[KeyUse]) -> Variance {
     let inner = uses.iter().map(|found| key_switch_raised(parameters, &found.plan, &found.key)).sum();
     Variance { plain: inner, secret: 0.0 } + division_parts(parameters)
 }
 
-/// Variance that the derivation of a key with a master key adds to the errors of its rows: that of a key switch. At the
-/// `first` derivation, from the key of 1, the digits are constants of at most half of the digit's product, where others
-/// have `N` coefficients of a twelfth of its square.
+/// Variance that deriving a key with a master key adds to the errors of its rows: that of a key switch. At the `first`
+/// derivation, from the key of 1, the digits are constants of at most half of the digit's product; later digits have
+/// `N` coefficients of a twelfth of its square.
 pub fn derivation(chain: &Parameters, plan: &SwitchPlan, master: &impl AsRef<KeyLayout>, first: bool) -> f64 {
     division(chain) + of_digits(key_switch_raised(chain, plan, master), chain.n(), first)
 }
 
-/// The part of the digits, of the `switched` variance that uniform polynomials of `n` coefficients would add.
+/// The part of the digits, given the `switched` variance that uniform polynomials of `n` coefficients would add.
 fn of_digits(switched: f64, n: usize, first: bool) -> f64 {
     if first { switched * 3.0 / n as f64 } else { switched }
 }
 
-/// The variance of [`derivation`] over that of the errors of a fresh key, for a uniform ternary secret and a fresh
-/// master key of these digits: what the first derivation adds, and what every other one adds.
+/// The variance of [`derivation`] divided by that of a fresh key's errors, for a uniform ternary secret and a fresh
+/// master key of these digits: for the first derivation, and for every other one.
 pub fn derivation_over_fresh(
     layout: &SwitchLayout,
     widths: &PrimeWidths,
@@ -185,8 +185,8 @@ pub fn derivation_over_fresh(
     [true, false].map(|first| rounding + of_digits(switched, n, first))
 }
 
-/// The variance of [`key_switch_raised`] with a fresh key over that of the rounding of a division, `N (2/3) / 12` for a
-/// uniform ternary secret: whatever the ring degree.
+/// The variance of [`key_switch_raised`] with a fresh key divided by that of the rounding of a division, `N (2/3) / 12`
+/// for a uniform ternary secret: independent of the ring degree.
 pub fn over_rounding(layout: &SwitchLayout, widths: &PrimeWidths, key_digits: &[Range<usize>]) -> f64 {
     1.5 * SIGMA * SIGMA * layout.relative_noise(widths, key_digits)
 }
@@ -196,7 +196,7 @@ pub fn bound(variance: f64) -> f64 {
     TAIL * sqrt(variance)
 }
 
-/// `2^x`, for a `core` without a floating-point library; good to about `2^-45`.
+/// `2^x`, for a `core` without a floating-point library; accurate to about `2^-45`.
 pub(crate) fn exp2(x: f64) -> f64 {
     let whole = x as i32 - i32::from(x < 0.0);
     let fraction = (x - f64::from(whole)) * core::f64::consts::LN_2;

@@ -1,18 +1,17 @@
 //! Work shared among threads, limb by limb.
 //!
-//! With the feature `parallel` the current rayon pool is used (`RAYON_NUM_THREADS`, or a pool that the caller
-//! installs); without it, or on a pool of one thread, loops run in place. Results never depend on the number of
-//! threads.
+//! The feature `parallel` uses the current rayon pool (`RAYON_NUM_THREADS`, or a pool that the caller installs).
+//! Without the feature, or on a pool of one thread, loops run in place. Results never depend on the number of threads.
 //!
-//! The threads of rayon's global pool are those of one process. A forked child that installs no pool of its own
-//! computes in place.
+//! The threads of rayon's global pool belong to one process. A forked child that installs no pool of its own computes
+//! in place.
 
 use alloc::vec::Vec;
 
 #[cfg(feature = "parallel")]
 use keywright_ring::{Process, RaceOnce};
 
-/// Most threads that are started together: more than the limbs of one operation, which they share, can use.
+/// Most threads that are started together: the limbs of one operation cannot use more.
 pub const MAX_THREADS: usize = 256;
 
 /// Number of threads that loops are shared among.
@@ -27,14 +26,14 @@ pub fn threads() -> usize {
     1
 }
 
-/// Whether the global pool's threads, if it was this crate that asked for it first, run in this process.
+/// Whether the threads of the global pool run in this process, if this crate created the pool.
 #[cfg(feature = "parallel")]
 fn has_global_pool() -> bool {
     static PROCESS: RaceOnce<Process> = RaceOnce::new();
     PROCESS.get_or_init(Process::current).is_current()
 }
 
-/// Whether this thread is one of a pool: it may take up other work where it waits for a loop.
+/// Whether this thread belongs to a pool: it may take up other work while it waits for a loop.
 #[cfg(feature = "std")]
 pub(crate) fn in_pool() -> bool {
     #[cfg(feature = "parallel")]
@@ -67,7 +66,7 @@ pub fn for_each_index(count: usize, f: impl Fn(usize) + Sync + Send) {
     (0..count).for_each(f);
 }
 
-/// Both results, each computed by a thread of its own if there are several: loops inside share what threads are free.
+/// Both results. If there are several threads, each has its own, and loops inside share the free threads.
 pub fn join<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
     #[cfg(feature = "parallel")]
     if threads() > 1 {
@@ -76,21 +75,21 @@ pub fn join<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> 
     (a(), b())
 }
 
-/// Targets that are visited together: enough that conversion rows, which come from a far cache, are read seldom, few
-/// enough that the limbs being made are still in it when they are ended. Three to six were equally fast.
+/// Targets that are visited together: enough to read conversion rows, which come from a far cache, rarely, and few
+/// enough that the limbs in progress are still in cache when they are finished. Three to six were equally fast.
 const GROUP: usize = 4;
 
 fn runs(count: usize, threads: usize) -> usize {
     threads * count.div_ceil(threads * GROUP)
 }
 
-/// Most targets of a run of so many.
+/// Most targets of a run, given their number.
 pub(crate) fn run_length(count: usize, threads: usize) -> usize {
     count.div_ceil(runs(count, threads).max(1))
 }
 
-/// Cuts a list of targets into runs of about [`GROUP`], as many runs for each thread as for any other, each with the
-/// index of its first target.
+/// Splits a list of targets into runs of about [`GROUP`], equally many per thread, each with the index of its first
+/// target.
 pub(crate) fn groups<T>(items: Vec<T>) -> Vec<(usize, Vec<T>)> {
     let count = items.len();
     let runs = runs(count, threads());

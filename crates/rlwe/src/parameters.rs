@@ -14,11 +14,11 @@ use crate::{PrimeWidths, RlweError, SecretDistribution, SubringLiteral, require_
 pub enum Security {
     /// Every key and the ciphertext modulus are checked against the 128-bit bound.
     Classical128,
-    /// Nothing is checked: for experiments on parameters that protect nobody. Shows in every report.
+    /// Nothing is checked: for experiments on insecure parameters. Every report shows it.
     InsecureForExperiments,
 }
 
-/// At most this many ciphertext or special primes.
+/// Most ciphertext primes, and most special primes.
 const MAX_PRIMES: usize = 64;
 
 /// Plain description of parameters, not yet checked.
@@ -86,8 +86,8 @@ impl Parameters {
     /// Checks a literal and precomputes its tables on the back end of this process.
     ///
     /// # Errors
-    /// [`RlweError::Ring`], [`RlweError::Count`], [`RlweError::PrimeTooSmall`], [`RlweError::Insecure`] if the
-    /// ciphertext modulus alone is above the bound, [`RlweError::NoBound`]; the same of subrings,
+    /// [`RlweError::Ring`], [`RlweError::Count`], [`RlweError::PrimeTooSmall`], [`RlweError::NoBound`];
+    /// [`RlweError::Insecure`] if the ciphertext modulus alone exceeds the bound; the same for subrings,
     /// [`RlweError::Subring`].
     pub fn new(literal: ParametersLiteral) -> Result<Self, RlweError> {
         Self::with_backend(literal, backend::default()?)
@@ -149,7 +149,7 @@ impl Parameters {
         Ok(Self(Arc::new(Inner { literal, ring, widths, plans, subrings, is_subring })))
     }
 
-    /// The literal these parameters were made from.
+    /// The literal of these parameters.
     pub fn literal(&self) -> &ParametersLiteral {
         &self.0.literal
     }
@@ -221,7 +221,7 @@ impl Parameters {
         primes.iter().fold(1, |acc, &i| m.mul(acc, m.reduce(self.modulus(i).value())))
     }
 
-    /// Whether two values stand for the same parameters.
+    /// Whether two values represent the same parameters.
     pub fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
             || self.0.is_subring == other.0.is_subring && self.0.literal == other.0.literal
@@ -255,7 +255,7 @@ impl Parameters {
         self.0.widths.require_level(level)
     }
 
-    /// `log2` of the degree if these are the parameters of a subring: how keys name their ring.
+    /// `log2` of the degree if these are the parameters of a subring; keys identify their ring by it.
     pub fn as_subring(&self) -> Option<u32> {
         self.0.is_subring.then(|| self.log_n())
     }

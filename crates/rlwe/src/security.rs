@@ -1,4 +1,4 @@
-//! Which moduli are safe: every key is checked by itself.
+//! Bounds on secure moduli. Every key is checked on its own.
 
 use alloc::string::{String, ToString};
 
@@ -6,19 +6,19 @@ use crate::{RlweError, SecretDistribution};
 
 /// Largest `log2(QP)` for 128-bit classical security with a uniform ternary secret and error of deviation 3.19, as
 /// `(log_n, bits)`: Bossuat et al., *Security Guidelines for Implementing Homomorphic Encryption* (ePrint 2024/463),
-/// table 5.2. Its 3523 at `2^17` has 127.9 bits by the estimate of `keywright.security`, and by the lattice estimator
-/// that the table was made with as it is today; what is here has 128.
+/// table 5.2. Its 3523 at `2^17` has 127.9 bits by the estimate of `keywright.security`, and by the current version of
+/// the lattice estimator that made the table; the value here has 128.
 const TERNARY: [(u32, u32); 8] =
     [(10, 26), (11, 53), (12, 106), (13, 214), (14, 430), (15, 868), (16, 1747), (17, 3520)];
 
-/// The same for secrets of Hamming weight 192: the largest with which no attack that `keywright.security` estimates
-/// takes less than `2^128`, where one reduced lattice serves all rotations of the secret.
+/// The same for secrets of Hamming weight 192. These are the largest moduli at which every attack that
+/// `keywright.security` estimates takes at least `2^128`, where one reduced lattice serves all rotations of the secret.
 const WEIGHT_192: [(u32, u32); 3] = [(15, 733), (16, 1474), (17, 2968)];
 
-/// The same for ephemeral secrets of Hamming weight 32, which only the key that switches to them depends on: the moduli
-/// of that key in the parameter sets of Bossuat, Troncoso-Pastoriza and Hubaux (ACNS 2022, ePrint 2022/024), 40 + 56
-/// bits at `2^15` and 60 + 61 bits at `2^16`. A larger ring with the same modulus is not weaker. By the estimate of
-/// `keywright.security` they have 141, 159 and 190 bits.
+/// The same for ephemeral secrets of Hamming weight 32, on which only the key that switches to them depends. These are
+/// the moduli of that key in the parameter sets of Bossuat, Troncoso-Pastoriza and Hubaux (ACNS 2022, ePrint 2022/024),
+/// 40 + 56 bits at `2^15` and 60 + 61 bits at `2^16`. A larger ring with the same modulus is at least as strong. By the
+/// estimate of `keywright.security` they have 141, 159 and 190 bits.
 const WEIGHT_32: [(u32, u32); 3] = [(15, 96), (16, 121), (17, 121)];
 
 /// Largest `log2(QP)` that keeps 128 bits of classical security.

@@ -1,10 +1,10 @@
 //! Subrings: parameters of a smaller degree over primes of larger ones.
 //!
-//! With `Y = X^k`, `k = N / n`, the polynomials in `Y` are a copy of `Z[Y]/(Y^n + 1)` in `Z[X]/(X^N + 1)`. A message of
-//! at most `n/2` slots lies there. Ciphertexts at low levels can be switched to a secret of the subring
-//! ([`mod@crate::switch::ring_down`]) and back ([`mod@crate::switch::ring_up`]): in between, keys, transforms and
-//! ciphertexts are a `k`-th as large. What is secure is decided by the degree of the ring that a key is of, so a
-//! subring has a highest level of its own.
+//! With `Y = X^k`, `k = N / n`, the polynomials in `Y` are a copy of `Z[Y]/(Y^n + 1)` in `Z[X]/(X^N + 1)`. It holds the
+//! messages of at most `n/2` slots. Ciphertexts at low levels can be switched to a secret of the subring
+//! ([`mod@crate::switch::ring_down`]) and back ([`mod@crate::switch::ring_up`]). In between, keys, transforms and
+//! ciphertexts are a `k`-th as large. Security depends on the degree of the key's ring, so a subring has its own
+//! highest level.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -21,15 +21,14 @@ pub struct SubringLiteral {
     pub log_n: u32,
     /// Its highest level: its ciphertext primes are `q_0 .. q_level`.
     pub level: usize,
-    /// Its special primes, as indices of the parameters that it is of: special primes, or ciphertext primes above the
+    /// Its special primes, as indices in the larger ring's parameters: special primes, or ciphertext primes above the
     /// level.
     pub special: Vec<usize>,
 }
 
 impl ParametersLiteral {
-    /// The literal with further subrings, which are put in order. Where special primes are not named, they are all
-    /// those of these parameters: a key takes as many of them as its own bound leaves room for. [`Parameters::new`]
-    /// finds what is wrong.
+    /// The literal with further subrings, sorted. Subrings without named special primes get all those of these
+    /// parameters, and a key takes as many of them as its own bound allows. [`Parameters::new`] checks the result.
     #[must_use]
     pub fn with_subrings(mut self, subrings: &[(u32, usize, Option<Vec<usize>>)]) -> Self {
         for (log_n, level, special) in subrings {
@@ -42,11 +41,11 @@ impl ParametersLiteral {
         self
     }
 
-    /// The literals of the subrings, as of parameters of their own. Their secrets are uniform ternary, whatever that of
+    /// The literals of the subrings, as parameters of their own. Their secrets are uniform ternary for every secret of
     /// the larger ring.
     ///
     /// # Errors
-    /// [`RlweError::Count`] for too many of them; [`RlweError::Subring`] for one that is none of these parameters.
+    /// [`RlweError::Count`] for too many of them; [`RlweError::Subring`] for an invalid one.
     pub(crate) fn subring_literals(&self) -> Result<Vec<Self>, RlweError> {
         let count = self.subrings.len();
         if count > MAX_SUBRINGS {
@@ -69,7 +68,7 @@ impl ParametersLiteral {
             let primes: Option<Vec<u64>> = special.iter().map(prime).collect();
             let Some(p) = primes else { return refuse("the parameters have no such special prime") };
             if special.iter().any(|index| index <= level) {
-                return refuse("one of its special primes is a prime of its ciphertexts");
+                return refuse("one of its special primes is among its ciphertext primes");
             }
             literals.push(Self {
                 log_n: *log_n,
@@ -85,8 +84,7 @@ impl ParametersLiteral {
 }
 
 impl Parameters {
-    /// The parameters of the subrings, from the largest down. They are parameters like any others, over primes of
-    /// these.
+    /// The parameters of the subrings, from the largest down. They are ordinary parameters, over primes of these.
     pub fn subrings(&self) -> &[Self] {
         self.subring_list()
     }
@@ -94,7 +92,7 @@ impl Parameters {
     /// The ring of that degree: these parameters themselves, or a subring.
     ///
     /// # Errors
-    /// [`RlweError::NoRing`] naming the rings there are.
+    /// [`RlweError::NoRing`] with the available rings.
     pub fn ring_of_degree(&self, log_n: u32) -> Result<&Self, RlweError> {
         if log_n == self.log_n() {
             return Ok(self);
@@ -102,8 +100,8 @@ impl Parameters {
         self.subrings().iter().find(|ring| ring.log_n() == log_n).ok_or_else(|| self.no_ring(log_n))
     }
 
-    /// The ring that a key or a ciphertext says that it is of: `None` stands for that of the parameters themselves, and
-    /// a subring is known by the `log2` of its degree, also to itself.
+    /// The ring that a key or a ciphertext names: `None` is the ring of these parameters. A subring is identified by
+    /// the `log2` of its degree, also within its own parameters.
     ///
     /// # Errors
     /// [`RlweError::NoRing`].
@@ -117,10 +115,10 @@ impl Parameters {
         }
     }
 
-    /// Which of the rings of these parameters an object of other parameters is of.
+    /// The ring of these parameters to which an object of other parameters belongs.
     ///
     /// # Errors
-    /// [`RlweError::MixedParameters`] if it is of none of them.
+    /// [`RlweError::MixedParameters`] if it belongs to none of them.
     pub fn ring_like(
         &self,
         other: &Self,

@@ -1,4 +1,4 @@
-//! Ternary values as bit strings: what secrets are stored, sent and hashed as.
+//! Ternary values as bit strings: the form in which secrets are stored, sent and hashed.
 
 /// Bytes of `count` ternary values, a multiple of four.
 pub const fn packed_ternary_len(count: usize) -> usize {

@@ -1,6 +1,6 @@
-//! The widths of primes: all that the shapes of keys, their sizes and the work of their switches depend on.
+//! The widths of primes: the shapes of keys, their sizes and the work of their switches depend on nothing else.
 //!
-//! Everything here works for primes that were never chosen, so that keys of a published parameter set can be planned.
+//! Everything here works before primes are chosen, so that keys of a published parameter set can be planned.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -9,8 +9,7 @@ use keywright_ring::{Modulus, NARROW_BITS, Seed};
 
 use crate::RlweError;
 
-/// Bits by which a digit may exceed the special modulus: none. Logarithms are compared with this slack for their own
-/// rounding.
+/// The rounding slack in comparisons of logarithms; digits must not exceed the special modulus.
 const LOG_SLACK: f64 = 1e-9;
 
 /// Whether a product of `bits` fits a special modulus of `special_bits`.
@@ -29,14 +28,14 @@ pub struct PrimeWidths {
 }
 
 impl PrimeWidths {
-    /// Primes of these widths, in bits, of which every one of at most 50 bits is narrow.
+    /// Primes of these widths, in bits; every one of at most 50 bits is narrow.
     pub fn new(log_n: u32, q: &[f64], p: &[f64]) -> Self {
         let log2: Vec<f64> = q.iter().chain(p).copied().collect();
         let narrow = log2.iter().map(|&bits| bits <= f64::from(NARROW_BITS)).collect();
         Self { log_n, ciphertext: q.len(), log2, narrow }
     }
 
-    /// The widths of these primes, the first `ciphertext` of them those of ciphertexts.
+    /// The widths of these primes; the first `ciphertext` of them are ciphertext primes.
     pub(crate) fn of(log_n: u32, primes: &[Modulus], ciphertext: usize) -> Self {
         Self {
             log_n,
@@ -84,8 +83,8 @@ impl PrimeWidths {
         Ok(())
     }
 
-    /// The digits of levels `0..=level`: runs of at most `alpha` primes, each closed early if one prime more would make
-    /// its product larger than the special modulus.
+    /// The digits of levels `0..=level`: runs of at most `alpha` primes. A digit is closed early if one more prime
+    /// would make its product larger than the special modulus.
     ///
     /// # Errors
     /// [`RlweError::Level`]; [`RlweError::Count`] if `alpha` is 0; [`RlweError::SpecialTooSmall`] if one prime alone is
@@ -121,9 +120,9 @@ impl PrimeWidths {
         Ok(ranges)
     }
 
-    /// What can be special primes of a key for `level`, in the order in which a key takes them: the special primes,
-    /// then the ciphertext primes above the level from the top down, as long as the key's modulus has at most `bound`
-    /// bits.
+    /// Candidates for the special primes of a key for `level`, in the order in which a key takes them: the special
+    /// primes, then the ciphertext primes above the level from the top down, while the key's modulus has at most
+    /// `bound` bits.
     pub fn special_candidates(&self, level: usize, bound: f64) -> Vec<usize> {
         let mut left = bound - self.log2_product(0..=level);
         let within = |&prime: &usize| {

@@ -1,5 +1,5 @@
-//! Keys derived from master keys against their definition: the error of every row, and of what is rotated with them,
-//! inside the derived bounds.
+//! Keys derived from master keys against their definition: the error of every row, and of rotations with them, is
+//! within the derived bounds.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use keywright_ring::{
@@ -17,7 +17,7 @@ fn rng(byte: u8) -> SecretRng {
     SecretRng::from_entropy(&Zeroizing::new([byte; 32]))
 }
 
-/// Four ciphertext primes, two special primes; small enough to be quick, not secure.
+/// Four ciphertext primes, two special primes; small for speed, not secure.
 fn parameters(log_n: u32) -> Parameters {
     let mut literal = ParametersLiteral::from_bits(log_n, &[50, 40, 40, 40], &[55, 55]).unwrap();
     literal.security = Security::InsecureForExperiments;
@@ -116,7 +116,7 @@ fn derive(masters: &MasterKeys, specs: &[KeySpec]) -> Vec<SwitchingKey> {
     keys
 }
 
-/// Every row and a rotation: not above the bound, and not so far below it that the bound says nothing.
+/// Every row and a rotation: within the bound, and close enough to it that the bound is useful.
 fn check(secret: &SecretKey, key: &SwitchingKey) {
     let bound = noise::bound(key.error_variance());
     let seen = row_error(secret, key);
@@ -148,8 +148,8 @@ fn every_level_and_digit_size_at_small_degrees() {
     }
 }
 
-/// Master keys for low levels take dropped ciphertext primes as special primes; derived keys do as well, and need not
-/// take all special primes of the parameters.
+/// Master keys for low levels use dropped ciphertext primes as special primes. Derived keys do too, and need not use
+/// all special primes of the parameters.
 #[test]
 fn dropped_primes_and_some_special_primes() {
     let parameters = parameters(10);
@@ -164,7 +164,7 @@ fn dropped_primes_and_some_special_primes() {
     for special in [vec![4], vec![5], vec![5, 4], vec![4, 3], vec![2, 3]] {
         let spec =
             KeySpec { element, level: 1, alpha: 1, special: special.clone(), seeded: true, subring: None };
-        // A special prime above the masters' level is out of their reach.
+        // A special prime above the masters' level is unavailable to them.
         let reach = special.iter().all(|&prime| prime <= 1 || prime >= 4);
         for (masters, reaches) in [(&low, reach), (&high, true)] {
             match masters.derive(std::slice::from_ref(&spec), 8) {
@@ -200,7 +200,7 @@ fn a_secure_set() {
     assert!(seen <= bound && seen >= bound / 6.0, "{seen} of {bound}");
     let (seen, bound) = rotation_error(&secret, key, 10);
     assert!(seen <= bound && seen >= bound / 6.0, "{seen} of {bound}");
-    // One more extra prime is above the bound: no master key at the top has all of them.
+    // One more extra prime exceeds the bound: no master key at the top has all of them.
     let chain = MasterParameters::from_bits(&parameters, &[61, 61, 61, 61]).unwrap();
     let all = KeySpec {
         element: KeyElement::Galois(5),
@@ -229,7 +229,7 @@ fn same(a: &[SwitchingKey], b: &[SwitchingKey]) -> bool {
         })
 }
 
-/// Forgotten keys come back bit for bit, alone or with others, on any number of threads.
+/// Evicted keys come back bit for bit, alone or with others, on any number of threads.
 #[test]
 fn derived_again_they_are_the_same() {
     let parameters = parameters(10);
@@ -244,7 +244,7 @@ fn derived_again_they_are_the_same() {
     // Two at once.
     let (left, right) = rayon::join(|| derive(&masters, &wanted), || derive(&masters, &wanted));
     assert!(same(&first, &left) && same(&first, &right));
-    // A set of derived keys is one like any other.
+    // A set of derived keys is an ordinary set.
     let mut keys = EvaluationKeys::new(&parameters);
     for key in first {
         keys.insert(key).unwrap();
@@ -262,14 +262,14 @@ fn what_cannot_be_is_refused() {
     let refused = |element, hops| masters.derive(&[spec(element)], hops).err().unwrap();
     assert_eq!(refused(KeyElement::Relinearization, 9), RlweError::NotGalois(KeyElement::Relinearization));
     assert!(matches!(refused(KeyElement::Galois(1), 9), RlweError::Underivable { .. }));
-    // The conjugation is no rotation, and 3 hops make at most 12 of {1, 4}.
+    // The conjugation is not a rotation, and 3 hops make at most 12 of {1, 4}.
     assert!(matches!(refused(KeyElement::Galois(2047), 255), RlweError::Underivable { .. }));
     let far = KeyElement::Galois(rotation_element(10, 13));
     assert!(matches!(refused(far, 3), RlweError::Underivable { .. }));
     assert!(matches!(refused(far, 0), RlweError::Count { .. }));
     assert!(matches!(refused(KeyElement::Galois(4), 9), RlweError::Ring(RingError::GaloisElement { .. })));
     assert!(matches!(refused(KeyElement::Galois(2049), 9), RlweError::Ring(RingError::GaloisElement { .. })));
-    // Keys of other parameters, and keys that rotate nothing.
+    // Keys of other parameters, and keys that do not rotate.
     let mut other = MasterKeys::new(masters.parameters());
     let key = KeyGenerator::new(&secret, rng(9)).switching_key(&spec(KeyElement::Galois(5))).unwrap();
     assert!(matches!(other.insert(key), Err(RlweError::MixedParameters { .. })));
@@ -313,8 +313,8 @@ fn distances(log_n: u32, masters: &[u64]) -> Vec<Option<usize>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A tree is one: every key is its parent times a master, what was asked for is there, and a limit of steps is
-    /// refused only if no way is so short.
+    /// A tree is valid: every key is its parent times a master, every requested key is there, and a limit of steps is
+    /// refused only if no path is that short.
     #[test]
     fn trees_reach_what_can_be_reached(
         masters in proptest::collection::vec(1u64..1024, 1..6),

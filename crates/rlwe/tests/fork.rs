@@ -1,5 +1,5 @@
-//! Processes draw apart whatever they make: no seed and no error of a parent, of two children and of a grandchild is
-//! another's. The parent has used rayon's threads, of which its children have none.
+//! Processes draw independently for every object: a parent, two children and a grandchild share no seed and no error.
+//! The parent has used rayon's threads, which its children do not have.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -50,7 +50,7 @@ fn drawn(key: &SwitchingKey, target: &[u64]) -> Vec<Vec<u8>> {
     out
 }
 
-/// What a process has when it forks.
+/// The objects of a process when it forks.
 struct Fixture {
     secret: SecretKey,
     public: PublicKey,
@@ -73,7 +73,7 @@ impl Fixture {
     }
 }
 
-/// What is drawn for an object: nothing of it may come twice.
+/// The randomness of an object: no part of it may occur twice.
 type Draw = fn(&Fixture, &mut KeyGenerator<'_>, &mut SecretRng) -> Result<Vec<Vec<u8>>, RlweError>;
 
 const DRAWS: [(&str, Draw); 6] = [
@@ -106,7 +106,7 @@ const DRAWS: [(&str, Draw); 6] = [
     }),
 ];
 
-/// What was drawn as one answer of a child, and back.
+/// The draws as one answer of a child, and back.
 fn pieces(drawn: Vec<Vec<u8>>) -> Vec<u8> {
     drawn.iter().flat_map(|one| [(one.len() as u32).to_le_bytes().to_vec(), one.clone()].concat()).collect()
 }
@@ -141,7 +141,7 @@ fn processes_draw_apart() {
     }
 }
 
-/// Even what cannot refuse repeats nothing.
+/// Functions that cannot fail repeat nothing either.
 #[test]
 fn public_keys_of_copies_differ() {
     let all = Fixture::new();

@@ -42,7 +42,7 @@ fn keys_come_in_the_order_of_the_list() {
     }
     assert!(keys.next().is_none());
 
-    // The first key of a list is that of a pair made together: it depends on the same ephemeral secret.
+    // The first key of a list belongs to a pair that is made together: it depends on the same ephemeral secret.
     let listed = [specs[3].clone(), specs[0].clone()];
     let made: Vec<_> = KeyGenerator::new(&secret, rng(3))
         .switching_keys(&listed)
@@ -53,8 +53,8 @@ fn keys_come_in_the_order_of_the_list() {
     assert!(made.iter().zip(&together).all(|(a, b)| a.b_rows() == b.b_rows()));
 }
 
-/// What a constant modulo `q_0` becomes under keys of one list, whatever their order: there and back is the identity,
-/// and there and back with a Galois element the automorphism. Keys of different ephemeral secrets would give noise.
+/// A constant modulo `q_0` under keys of one list in any order: switching there and back is the identity, and with a
+/// Galois element the automorphism. Keys of different ephemeral secrets would give noise.
 #[test]
 fn all_keys_of_a_weight_share_an_ephemeral_secret() {
     let parameters = parameters();
@@ -73,7 +73,7 @@ fn all_keys_of_a_weight_share_an_ephemeral_secret() {
         keys.insert(key.unwrap()).unwrap();
     }
     let m = parameters.modulus(0);
-    // c_1 of small coefficients: c_1 s is then small as well, and equal to its representative.
+    // c_1 has small coefficients, so c_1 s is small too, and equals its representative.
     let coefficients: Vec<i64> = (0..n as i64).map(|i| i * 37 % 1001 - 500).collect();
     let poly = |level: usize| {
         let mut out = Poly::zero(n, level + 1);
@@ -101,7 +101,7 @@ fn all_keys_of_a_weight_share_an_ephemeral_secret() {
     ] {
         let dense = switch(element, level, &sparse, Some(g));
         let automorphism = parameters.automorphism(g).unwrap();
-        // Modulo q_0, where the raised modulus changes nothing.
+        // Modulo q_0, where raising the modulus changes nothing.
         let (mut found, mut wanted) = (vec![0; n], vec![0; n]);
         ring.backend().mul(m, dense[1].limb(0), secret.limb(0), &mut found);
         ring.backend().add_assign(m, &mut found, dense[0].limb(0));
@@ -161,7 +161,7 @@ fn a_set_holds_one_ephemeral_secret_of_a_weight() {
         for key in generator.ephemeral_keys(&there, &back).unwrap() {
             keys.insert(key).unwrap();
         }
-        // Another pair, at whatever level, belongs to another secret.
+        // Another pair, at any level, belongs to another secret.
         let lower = KeySpec { level: 1, ..back.clone() };
         for key in generator.ephemeral_keys(&there, &lower).unwrap() {
             let element = key.spec().element;

@@ -1,4 +1,4 @@
-//! Choice of keys, and what elements stand for.
+//! Choice of keys, and the meaning of elements.
 use keywright_ring::{RingError, sampling::SecretRng};
 use keywright_rlwe::{
     KeyElement, KeyGenerator, KeyIdentity, KeyRow, KeySpec, Parameters, ParametersLiteral, RlweError,

@@ -1,4 +1,4 @@
-//! Keys of which only some are in memory, with operations on several threads.
+//! Keys that are only partly in memory, with operations on several threads.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::collections::BTreeSet;
@@ -161,7 +161,7 @@ fn who_holds_keys_or_is_lent_to_others_does_not_wait() {
         _ => false,
     };
     assert!(refused(stored(&set, &keys[2]).load().map(drop)));
-    // Another thread waits, but not one of a pool: what it waits for could lie under it.
+    // A thread outside of a pool may wait; on a pool's thread, the awaited operation could be below it on the stack.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     assert!(pool.install(|| refused(stored(&set, &keys[2]).load().map(drop))));
     thread::scope(|scope| {
@@ -262,7 +262,7 @@ fn who_waits_can_be_interrupted_and_the_thread_ends_with_the_store() {
     let store = Arc::new(KeyStore::new(Endless { copies, ended: ended.clone() }, &[], bytes).unwrap());
     let set = store.keys(&p).unwrap();
     let [first, second] = set.iter().collect::<Vec<_>>()[..] else { panic!("two keys") };
-    // One waits for its key, the other one for room, a third for its turn.
+    // One waits for its key, another for memory, a third for its turn.
     let turn = store.turn(|| false).unwrap();
     thread::scope(|scope| {
         let both = [first, second].map(|key| scope.spawn(move || key.load().map(drop)));

@@ -1,4 +1,4 @@
-//! Every kind of key switch against its definition, with the error inside the derived bound.
+//! Every kind of key switch against its definition, with the error within the derived bound.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::sync::Arc;
@@ -33,7 +33,7 @@ fn uniform(parameters: &Parameters, level: usize, byte: u8) -> Poly<Evaluation> 
     poly
 }
 
-/// `c s'` modulo the first primes, where `s'` is what the element switches from, after the element's automorphism.
+/// `c s'` modulo the first primes, where `s'` is the element's source secret, after the element's automorphism.
 fn expected(
     secret: &SecretKey,
     element: KeyElement,
@@ -63,7 +63,7 @@ fn expected(
     out
 }
 
-/// Largest centred coefficient of `decrypt(switched) - expected`, which must be small at every prime alike.
+/// Largest centred coefficient of `decrypt(switched) - expected`, which must be small at every prime.
 fn error(secret: &SecretKey, switched: &RlweCiphertext, expected: &Poly<Evaluation>) -> f64 {
     let parameters = secret.parameters();
     let mut difference = switched.clone();
@@ -124,7 +124,7 @@ fn every_level_alpha_and_special() {
     let mut cases = 0;
     for key_level in [0, 1, 3, 4, 7] {
         for alpha in 1..=4 {
-            // Special primes of the parameters, and dropped ciphertext primes beside or instead of them.
+            // Special primes of the parameters, and dropped ciphertext primes with or instead of them.
             let mut specials: Vec<Vec<usize>> = vec![vec![8, 9], vec![8, 9, 10]];
             specials.extend((key_level < 7).then(|| vec![8, 9, 7]));
             specials.extend((key_level < 5).then(|| vec![6, 7]));
@@ -179,8 +179,8 @@ fn coalesced_rows_serve_coarser_digits() {
     }
 }
 
-/// A key of one prime a row with two rows for a digit, and one of two primes a row, have the same digits: they share
-/// the plan, and with it decompositions, and each still takes the rows that it has.
+/// A key of one prime per row with two rows for a digit, and one of two primes per row, have the same digits. They
+/// share the plan, and with it decompositions, and each still takes its own rows.
 #[test]
 fn keys_of_different_rows_share_a_plan() {
     let parameters = parameters(11);
@@ -396,7 +396,7 @@ fn raised_residues_are_those_of_the_centred_representative() {
             for (&found, &c) in found.iter().zip(&coefficients) {
                 let centred = i128::from(parameters.modulus(0).centered(c));
                 let allowed = |x: i128| x.rem_euclid(i128::from(m.value())) == i128::from(found);
-                // Within 2^-14 of the ends either representative will do, see the documentation.
+                // Within 2^-14 of the ends either representative is valid, see the documentation.
                 let end = centred.unsigned_abs() as f64 > (0.5 - 1.0 / 16384.0) * q0 as f64;
                 let other = centred - centred.signum() * i128::from(q0);
                 assert!(allowed(centred) || (end && allowed(other)), "prime {i}: {c}");
@@ -424,7 +424,7 @@ fn keys_of_an_ephemeral_secret_are_checked_against_its_bound() {
     assert!(matches!(spec(vec![4]).validate(&parameters), Err(RlweError::SpecialTooSmall { .. })));
     let heavy = KeySpec { element: KeyElement::DenseToSparse(1 << 17), ..spec(vec![3]) };
     assert!(matches!(heavy.validate(&parameters), Err(RlweError::Count { .. })));
-    // The way back is under the main secret: one digit, and a special modulus above q_0.
+    // The switch back is under the main secret: one digit, and a special modulus above q_0.
     let back = KeySpec { element: KeyElement::SparseToDense(32), level: 2, ..spec(vec![3]) };
     let digits = back.validate(&parameters).unwrap();
     assert_eq!((digits.len(), &digits[0]), (1, &(0..3)));

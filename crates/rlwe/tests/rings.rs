@@ -23,7 +23,7 @@ fn parameters() -> Parameters {
     Parameters::new(literal.with_subrings(&subrings)).unwrap()
 }
 
-/// The keys of the way from one ring to another, of each of `alphas`.
+/// The keys for switching from one ring to another, for each of `alphas`.
 fn down(parameters: &Parameters, from: u32, to: u32, level: usize, alphas: &[usize]) -> Vec<KeySpec> {
     let ring = parameters.ring_of_degree(to).unwrap();
     let spec = |element, alpha| KeySpec::new(ring, element, level, alpha, true);
@@ -96,7 +96,7 @@ fn largest(values: impl Iterator<Item = BigInt>) -> f64 {
     values.map(|v| i64::try_from(v).unwrap().unsigned_abs()).max().unwrap() as f64
 }
 
-/// What comes down is component 0 of what was there, to the derived error, decrypted by schoolbook multiplication.
+/// The result of switching down is component 0 of the input, within the derived error, by schoolbook decryption.
 #[test]
 fn down_is_component_0_over_the_integers() {
     let parameters = parameters();
@@ -142,12 +142,12 @@ fn uniform(parameters: &Parameters, level: usize, byte: u8) -> Poly<Evaluation> 
     poly
 }
 
-/// What a ciphertext decrypts to modulo every prime, in coefficient form.
+/// The decryption of a ciphertext modulo every prime, in coefficient form.
 fn phase(secret: &SecretKey, ciphertext: &RlweCiphertext) -> Poly<Coefficient> {
     decrypt(secret, ciphertext, ciphertext.level() + 1)
 }
 
-/// Coefficients of one ring as evaluations of another: those at multiples of `k`, or with zeros between them.
+/// Coefficients of one ring as evaluations of another: those at multiples of `k`, or with zeros in between.
 fn moved(from: &Poly<Coefficient>, to: &Parameters) -> Poly<Evaluation> {
     let mut out = Poly::zero(to.n(), from.limb_count());
     for (i, limb) in from.limbs().enumerate() {
@@ -165,8 +165,8 @@ fn moved(from: &Poly<Coefficient>, to: &Parameters) -> Poly<Evaluation> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Uniform ciphertexts, which are the worst for the error, of every pair of rings, at every level, with keys of
-    /// every number of digits, also above the ciphertext's level, where rows are summed.
+    /// Uniform ciphertexts, the worst case for the error, of every pair of rings, at every level, with keys of every
+    /// number of digits, also above the ciphertext's level, where rows are summed.
     #[test]
     fn down_and_up_again(from in 11u32..=13, shrink in 1u32..=3, level in 0usize..=3, above in 0usize..=2, alpha in 1usize..=2, byte: u8) {
         let to = from.saturating_sub(shrink).max(10);
@@ -197,7 +197,7 @@ proptest! {
     }
 }
 
-/// Parts whose keys do not decompose alike cannot be summed; the set says which one is lacking.
+/// Parts whose keys decompose differently cannot be summed; the set names the missing one.
 #[test]
 fn parts_need_keys_of_one_shape() {
     let parameters = parameters();
@@ -220,7 +220,7 @@ fn parts_need_keys_of_one_shape() {
     assert!(complete.best(KeyElement::RingDown { from: 12, part: 0 }, 1, false).is_err());
 }
 
-/// Keys to one ephemeral secret, from the ring itself and from a smaller one, beside the key back.
+/// Keys to one ephemeral secret, from the ring itself and from a smaller one, with the key back.
 #[test]
 fn an_ephemeral_secret_is_reached_from_every_ring() {
     let parameters = parameters();
@@ -237,7 +237,7 @@ fn an_ephemeral_secret_is_reached_from_every_ring() {
         Err(RlweError::EphemeralSecret(_))
     ));
 
-    // Up to the ephemeral secret, and back to the ring's own: together an ordinary way up.
+    // Up to the ephemeral secret, and back to the ring's own: together an ordinary switch up.
     let small = parameters.ring_of_degree(11).unwrap();
     let input =
         RlweCiphertext { polys: vec![uniform(small, 0, 3), uniform(small, 0, 4)], key: KeyIdentity::UNKNOWN };
@@ -282,7 +282,7 @@ fn what_is_no_subring_is_refused() {
         Parameters::new(literal.clone().with_subrings(list)).map(drop)
     };
     assert_eq!(with(&[(12, 1, None)]), Ok(()));
-    // 88 bits at 2^12: one more prime is above 106.
+    // 88 bits at 2^12: one more prime exceeds 106.
     assert!(matches!(with(&[(12, 2, None)]), Err(RlweError::Insecure { log_n: 12, bound: 106, .. })));
     assert!(matches!(with(&[(9, 0, None)]), Err(RlweError::NoBound { log_n: 9, .. })));
     for (list, reason) in [
@@ -300,7 +300,7 @@ fn what_is_no_subring_is_refused() {
     assert!(matches!(with(&many), Err(RlweError::Count { what: "subrings", count: 8, max: 7, .. })));
 }
 
-/// Special primes that are not named are those of the ring; each key takes what its own bound leaves room for.
+/// Unnamed special primes default to those of the ring; each key takes what its own bound allows.
 #[test]
 fn special_primes_are_those_of_the_ring() {
     let literal = ParametersLiteral::from_bits(14, &[50, 40, 40, 40, 40], &[50, 50, 50]).unwrap();
@@ -317,7 +317,7 @@ fn special_primes_are_those_of_the_ring() {
     );
 }
 
-/// The bound that counts is that of the key's own ring.
+/// The bound of the key's own ring applies.
 #[test]
 fn keys_are_checked_by_the_degree_of_their_ring() {
     let literal = ParametersLiteral::from_bits(14, &[50, 40, 40, 40, 40], &[50, 50, 50]).unwrap();
@@ -355,7 +355,7 @@ fn keys_are_checked_by_the_degree_of_their_ring() {
     // Above the bound nothing is made.
     let secret = SecretKey::sample(&parameters, &mut rng(1)).unwrap();
     assert!(KeyGenerator::new(&secret, rng(2)).switching_key(&spec(2, down, 2)).is_err());
-    // Rings the parameters do not have: the key is legal by itself, but there is no secret to make it from.
+    // Rings that the parameters lack: the key is legal by itself, but there is no secret to make it from.
     let from_elsewhere = KeySpec { element: KeyElement::RingDown { from: 15, part: 0 }, ..spec(1, down, 0) };
     assert!(matches!(
         KeyGenerator::new(&secret, rng(2)).switching_key(&from_elsewhere),

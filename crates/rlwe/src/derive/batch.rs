@@ -1,28 +1,28 @@
 use core::ops::RangeInclusive;
 
-/// Bytes of the keys that are made at once, sharing a decomposition.
+/// Bytes of the keys that are made at once and share a decomposition.
 const BATCH_BYTES: usize = 1 << 30;
-/// Keys that are made at once: at least two whatever their bytes, and not more than the scratch space of a switch
-/// should grow by.
+/// Keys that are made at once: at least two for any size, and at most as many as the scratch space of a switch should
+/// grow by.
 pub(super) const BATCH: RangeInclusive<usize> = 2..=16;
-/// Those of them that keys are derived from in their turn: they stay in memory until they are.
+/// Those of them from which further keys are derived: they stay in memory until then.
 const INNER_PER_BATCH: usize = 2;
 
-/// How the keys that are derived from one key are cut into batches, each of which takes a decomposition.
+/// Splits the keys that are derived from one key into batches; each batch costs a decomposition.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Batches {
     most: usize,
 }
 
 impl Batches {
-    /// For keys with so many rows over so many primes of the chain, in the ring of degree `2^log_n`.
+    /// For keys with this many rows over this many primes of the chain, in the ring of degree `2^log_n`.
     pub(super) fn new(log_n: u32, rows: usize, primes: usize) -> Self {
         let bytes = (16 << log_n) * rows * primes;
         Self { most: (BATCH_BYTES / bytes.max(1)).clamp(*BATCH.start(), *BATCH.end()) }
     }
 
-    /// How many of the next keys are made at once: at least one, if there are any. `inner` says of each whether
-    /// others are derived from it.
+    /// The number of the next keys that are made at once: at least one, if there are any. `inner` tells for each
+    /// whether others are derived from it.
     pub(super) fn next(self, inner: impl Iterator<Item = bool>) -> usize {
         let fits = |count: &mut usize, inner: bool| {
             *count += usize::from(inner);

@@ -4,11 +4,11 @@ use keywright_ring::ntt_primes;
 
 use crate::{KeyElement, KeySpec, Parameters, ParametersLiteral, RlweError};
 
-/// The primes that master keys live over: those of the parameters that keys are derived for, all of which a derived key
-/// is decomposed by, and *extra* primes `P'`, which master keys divide by.
+/// The primes of master keys: those of the evaluation parameters, all of which are in the digits of a derived key, and
+/// *extra* primes `P'`, by which master keys divide.
 ///
-/// The chain numbers the special primes first: index `j < k` is special prime `p_j`, index `k + i` is `q_i`, and
-/// `k + L + 1` on are the extra primes. So the primes of any key at level `l` are among the first `k + l + 1`, and a
+/// The chain numbers the special primes first: index `j < k` is special prime `p_j`, index `k + i` is `q_i`, and the
+/// extra primes start at `k + L + 1`. So the primes of any key at level `l` are among the first `k + l + 1`, and a
 /// master key for lower levels is one at a lower level of the chain.
 #[derive(Debug, Clone)]
 pub struct MasterParameters {
@@ -31,8 +31,8 @@ impl MasterParameters {
     ///
     /// # Errors
     /// [`RlweError::Count`] for no extra primes or more than [`MAX_EXTRA_PRIMES`], or more primes than parameters can
-    /// have; [`RlweError::Ring`] for one that is no prime of this ring or is there already; [`RlweError::Insecure`] if
-    /// the primes of the parameters alone are above the bound.
+    /// have; [`RlweError::Ring`] for one that is not a prime of this ring or is there already; [`RlweError::Insecure`]
+    /// if the primes of the parameters alone exceed the bound.
     pub fn new(evaluation: &Parameters, extra: Vec<u64>) -> Result<Self, RlweError> {
         require_count(extra.len())?;
         let literal = evaluation.literal();
@@ -42,7 +42,7 @@ impl MasterParameters {
         Ok(Self { evaluation: evaluation.clone(), chain })
     }
 
-    /// The chain of the largest primes of the given widths that the parameters do not have.
+    /// The chain of the largest primes of the given widths that the parameters do not use.
     ///
     /// # Errors
     /// As [`Self::new`]; [`RlweError::Ring`] if there are not enough primes of a width.
@@ -57,7 +57,7 @@ impl MasterParameters {
         Self::new(evaluation, taken.split_off(known))
     }
 
-    /// The parameters that keys are derived for.
+    /// The parameters of derived keys.
     pub fn evaluation(&self) -> &Parameters {
         &self.evaluation
     }
@@ -77,13 +77,13 @@ impl MasterParameters {
         self.evaluation.special_primes().len()
     }
 
-    /// Where a prime of the evaluation parameters stands in the chain.
+    /// The position of a prime of the evaluation parameters in the chain.
     pub fn chain_index(&self, prime: usize) -> usize {
         let ciphertext_primes = self.evaluation.max_level() + 1;
         if prime < ciphertext_primes { self.specials() + prime } else { prime - ciphertext_primes }
     }
 
-    /// Which prime of the evaluation parameters a prime of the chain is; `None` for an extra prime.
+    /// The index in the evaluation parameters of a prime of the chain; `None` for an extra prime.
     pub fn evaluation_index(&self, index: usize) -> Option<usize> {
         if index >= self.evaluation.prime_count() {
             return None;
@@ -97,12 +97,12 @@ impl MasterParameters {
         spec.primes().map(|prime| self.chain_index(prime)).max().unwrap_or(0)
     }
 
-    /// The master key for keys up to `level`, over the chain, with so many special primes: extra primes before dropped
-    /// ciphertext primes.
+    /// The master key for keys up to `level`, over the chain, with this many special primes: extra primes before
+    /// dropped ciphertext primes.
     ///
     /// # Errors
-    /// [`RlweError::Level`]; [`RlweError::Count`] for no special primes or more than there are; what
-    /// [`KeySpec::validate`] says.
+    /// [`RlweError::Level`]; [`RlweError::Count`] for no special primes or more than there are; the errors of
+    /// [`KeySpec::validate`].
     pub fn spec_of(
         &self,
         galois: u64,
@@ -121,11 +121,10 @@ impl MasterParameters {
         Ok(spec)
     }
 
-    /// The master key of fewest bytes for keys up to `level`: [`Self::spec_of`] among all numbers of special primes
-    /// that are secure.
+    /// The smallest master key for keys up to `level`: [`Self::spec_of`] over all secure numbers of special primes.
     ///
     /// # Errors
-    /// [`RlweError::Level`]; what [`KeySpec::validate`] says if no number is legal.
+    /// [`RlweError::Level`]; the errors of [`KeySpec::validate`] if no number is legal.
     pub fn spec(&self, galois: u64, level: usize, seeded: bool) -> Result<KeySpec, RlweError> {
         self.evaluation.require_level(level)?;
         let candidates = self.special_candidates(level);
@@ -136,8 +135,8 @@ impl MasterParameters {
         best.map_or_else(|| self.spec_of(galois, level, 1, seeded), |(_, spec)| Ok(spec))
     }
 
-    /// What can be special primes of a master key for keys up to `level`, secure or not: a spec is checked when there
-    /// is one.
+    /// Candidates for the special primes of a master key for keys up to `level`, secure or not: the spec is checked
+    /// later.
     fn special_candidates(&self, level: usize) -> Vec<usize> {
         self.chain.widths().special_candidates(self.specials() + level, f64::INFINITY)
     }

@@ -12,38 +12,38 @@ use crate::{
     Decomposed, Finish, KeyElement, KeySpec, KeyUse, RlweError, SwitchPlan, SwitchingKey, UniformPart,
 };
 
-/// Derives keys: what [`DerivationPlan::derive`] returns. The trees are walked depth first, so that only keys are
-/// kept that something is still derived from.
+/// Derives keys: the result of [`DerivationPlan::derive`]. It walks the trees depth first, so that it keeps only keys
+/// from which others are still derived.
 pub struct Derivation {
     plan: Arc<DerivationPlan>,
-    /// Of each family: the keys that are wanted, and those with what they are derived from.
+    /// For each family: the wanted keys, and the keys with their parents.
     wanted: Vec<BTreeSet<u64>>,
     needed: Vec<BTreeSet<u64>>,
-    /// The family that is worked at, and the keys of it that others are still derived from.
+    /// The current family, and its keys from which others are still derived.
     at: usize,
     stack: Vec<Frame>,
     ready: VecDeque<SwitchingKey>,
     left: usize,
 }
 
-/// A key that others are derived from: per digit a ciphertext `(b, a)` of `P g_j s(X^element)` under `s`, modulo
-/// the primes of the chain up to the family's level.
+/// A key from which others are derived: per digit, a ciphertext `(b, a)` of `P g_j s(X^element)` under `s`, modulo the
+/// primes of the chain up to the family's level.
 struct Node {
     element: u64,
     /// `None` for a `b` of zero.
     rows: Vec<(Option<Poly<Evaluation>>, Poly<Evaluation>)>,
-    /// Of the error of one coefficient.
+    /// Variance of the error of one coefficient.
     variance: f64,
 }
 
-/// A node, and how many of its children have been made.
+/// A node, and the number of its children that are done.
 struct Frame {
     node: Node,
     made: usize,
 }
 
-/// A key while it is made. One that others are derived from is made over the chain, any other one over its own
-/// primes and after the inverse automorphism, as switching keys are kept.
+/// A key in progress. A key from which others are derived is made over the chain. Any other key is made over its own
+/// primes and after the inverse automorphism, as switching keys are stored.
 struct Child<'l> {
     step: &'l DerivationStep,
     inner: bool,
@@ -70,14 +70,14 @@ impl KeyFamily {
         Node { element: 1, rows: self.digits.iter().map(row).collect(), variance: 0.0 }
     }
 
-    /// The children that are made next, and how many have been made then.
+    /// The children of the next batch, and the number of children done after it.
     fn batch<'t>(&'t self, needed: &'t BTreeSet<u64>, frame: &Frame) -> (Vec<&'t DerivationStep>, usize) {
         let left = || self.children(needed, frame.node.element).skip(frame.made);
         let count = self.batches().next(left().map(|step| self.is_inner(needed, step.element)));
         (left().take(count).collect(), frame.made + count)
     }
 
-    /// A child with room for its rows.
+    /// A child with memory for its rows.
     fn child<'l>(
         &'l self,
         parameters: &MasterParameters,
@@ -96,7 +96,7 @@ impl KeyFamily {
         Ok(Child { step, inner, master, automorphism, b: rows(), a: rows(), variance })
     }
 
-    /// Derives keys from one, all with master keys of one plan: one decomposition for each row.
+    /// Derives keys from one key, all with master keys of one plan: one decomposition per row.
     fn extend(
         &self,
         parameters: &MasterParameters,
@@ -106,7 +106,7 @@ impl KeyFamily {
     ) -> Result<(), RlweError> {
         let chain = parameters.chain();
         let Some(plan) = children.first().map(|child| child.master.plan.clone()) else { return Ok(()) };
-        // Where the limb of each prime of the chain is written to: a key without that prime throws it away.
+        // The output of each prime's limb; the limb of a prime that the key lacks is discarded.
         let place = |child: &Child<'_>, i: usize| {
             if child.inner {
                 return Some(i);
@@ -155,7 +155,7 @@ impl KeyFamily {
         Ok(())
     }
 
-    /// A finished child as a node, if something is derived from it, and as a key, if it was asked for.
+    /// A finished child: as a node if others are derived from it, and as a key if it was requested.
     fn take(
         &self,
         parameters: &MasterParameters,
@@ -184,7 +184,7 @@ impl KeyFamily {
         Ok((Some(Node { element, rows, variance }), kept))
     }
 
-    /// Rows of a node as switching keys have them: over their own primes, after the inverse automorphism.
+    /// Rows of a node in the form of switching keys: over their own primes, after the inverse automorphism.
     fn kept_form(
         &self,
         parameters: &MasterParameters,
@@ -220,7 +220,7 @@ impl MasterKeys {
 }
 
 impl DerivationPlan {
-    /// The keys at some places of [`Self::keys`], one after the other as the trees have them.
+    /// The keys at some places of [`Self::keys`], one after the other in the order of the trees.
     pub fn derive(self: &Arc<Self>, places: impl IntoIterator<Item = usize>) -> Derivation {
         let mut wanted: Vec<BTreeSet<u64>> = self.families.iter().map(|_| BTreeSet::new()).collect();
         let mut needed = wanted.clone();
@@ -237,12 +237,12 @@ impl DerivationPlan {
 }
 
 impl Derivation {
-    /// The plan that it follows.
+    /// The plan.
     pub fn plan(&self) -> &Arc<DerivationPlan> {
         &self.plan
     }
 
-    /// Puts the key of 1 of the present family, or of the next one with keys to derive, on the stack.
+    /// Puts the key of 1 of the current family, or of the next family with keys to derive, on the stack.
     fn plant(&mut self) {
         while self.needed.get(self.at).is_some_and(BTreeSet::is_empty) {
             self.at += 1;
@@ -253,12 +253,12 @@ impl Derivation {
         }
     }
 
-    /// The next key, unless `stop` says that nobody wants it any more: it is asked before every row, which is about
-    /// a second's work on one thread in the largest rings.
+    /// The next key. Before every row, about a second's work on one thread in the largest rings, `stop` is asked
+    /// whether to give up.
     ///
     /// # Errors
-    /// [`RlweError::Interrupted`] if it did; the derivation may go on later. After any other error there are no
-    /// more keys.
+    /// [`RlweError::Interrupted`] if `stop` says so; the derivation may continue later. After any other error there are
+    /// no more keys.
     pub fn next_unless(
         &mut self,
         stop: &(dyn Fn() -> bool + Sync),
@@ -280,7 +280,7 @@ impl Derivation {
         }
     }
 
-    /// Makes the next batch of keys. Nothing has happened if it was interrupted.
+    /// Makes the next batch of keys. An interruption changes nothing.
     fn advance(&mut self, stop: &(dyn Fn() -> bool + Sync)) -> Result<(), RlweError> {
         let plan = self.plan.clone();
         let parameters = plan.masters.parameters();
@@ -295,8 +295,8 @@ impl Derivation {
             .into_iter()
             .map(|step| family.child(parameters, needed, &frame.node, step))
             .collect::<Result<Vec<_>, _>>()?;
-        // Masters of one plan share a decomposition; the plans in the order in which they come, so that keys have
-        // an order, too.
+        // Masters of one plan share a decomposition. Plans keep the order in which they occur, which fixes the order of
+        // keys.
         let mut plans: Vec<Arc<SwitchPlan>> = Vec::new();
         children.sort_by_cached_key(|child| {
             plans.iter().position(|plan| Arc::ptr_eq(plan, &child.master.plan)).unwrap_or_else(|| {

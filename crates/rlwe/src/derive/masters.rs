@@ -8,8 +8,8 @@ use crate::{
     EvaluationKeys, KeyElement, KeyGenerator, KeySpec, RlweError, SecretKey, StoredKey, SwitchingKey,
 };
 
-/// The master keys of one client: switching keys over [`MasterParameters::chain`], of which a server makes all Galois
-/// keys that it needs, as often as it likes.
+/// The master keys of one client: switching keys over [`MasterParameters::chain`]. A server derives all Galois keys
+/// that it needs from them, any number of times.
 #[derive(Debug, Clone)]
 pub struct MasterKeys {
     parameters: MasterParameters,
@@ -22,7 +22,7 @@ impl MasterKeys {
         Self { parameters: parameters.clone(), keys: EvaluationKeys::new(parameters.chain()) }
     }
 
-    /// Makes the master keys of these Galois elements for derived keys up to `level`, seeded, each of the fewest bytes.
+    /// Makes the smallest master keys of these Galois elements, seeded, for derived keys up to `level`.
     ///
     /// # Errors
     /// [`RlweError::MixedParameters`] for the secret of other parameters; as [`MasterParameters::spec`].
@@ -40,11 +40,11 @@ impl MasterKeys {
         Ok(masters)
     }
 
-    /// Makes the master keys that are described, over the chain.
+    /// Makes the master keys of these specs, over the chain.
     ///
     /// # Errors
-    /// [`RlweError::MixedParameters`] for the secret of other parameters; what [`KeySpec::validate`] says of a spec,
-    /// security at the modulus of the master key included; [`RlweError::NotGalois`].
+    /// [`RlweError::MixedParameters`] for the secret of other parameters; the errors of [`KeySpec::validate`],
+    /// including security at the modulus of the master key; [`RlweError::NotGalois`].
     pub fn generate_specs(
         &mut self,
         secret: &SecretKey,
@@ -68,7 +68,7 @@ impl MasterKeys {
     /// Adds a master key.
     ///
     /// # Errors
-    /// [`RlweError::MixedParameters`] for a key that is not one of this chain; [`RlweError::NotGalois`].
+    /// [`RlweError::MixedParameters`] for a key that is not over this chain; [`RlweError::NotGalois`].
     pub fn insert(&mut self, key: SwitchingKey) -> Result<(), RlweError> {
         require_galois(key.spec())?;
         self.keys.insert(key)

@@ -1,11 +1,11 @@
-//! Switching keys derived from a few master keys, by whoever has no secret.
+//! Derives switching keys from a few master keys, without the secret.
 //!
 //! Hierarchical Galois keys of Lee, Lee, Kim and No (ePrint 2022/532) with seeded masters, digits counted in bits, and
-//! decompositions shared among all keys that are derived from one. The maths, the noise and the assumption are written
-//! down in `docs/explanation/derived-keys.md`.
+//! decompositions shared among all keys that are derived from one. `docs/explanation/derived-keys.md` has the maths,
+//! the noise and the assumption.
 //!
-//! A key of `g` is, after its automorphism, `dnum` ciphertexts of `P g_j s(X^g)` under `s` modulo `Q P`. Rotated by `h`
-//! with a *master key* over `Q P P'` they are those of `g h`. The key of 1 needs nobody: `(0, P g_j)`.
+//! After its automorphism, a key of `g` is `dnum` ciphertexts of `P g_j s(X^g)` under `s` modulo `Q P`. Rotating them
+//! by `h` with a *master key* over `Q P P'` gives those of `g h`. The key of 1 needs no secret: `(0, P g_j)`.
 
 mod batch;
 mod chain;

@@ -7,16 +7,16 @@ use super::masters::require_galois;
 use super::{DerivationStep, DerivationTree, MasterKeys, MasterParameters};
 use crate::{KeyElement, KeyLayout, KeySpec, KeyUse, RlweError, noise};
 
-/// How keys are derived from master keys: which from which, once for all of them. Whatever is derived of it at a
-/// time, a key is always made by the same steps, and has the same bytes.
+/// The tree of derivations from master keys, fixed once for all keys. A key is always made by the same steps, and so
+/// has the same bytes, no matter which keys are derived together.
 pub struct DerivationPlan {
     pub(super) masters: MasterKeys,
     pub(super) families: Vec<KeyFamily>,
-    /// The keys in the order in which they were asked for, each once: its family's place and its element.
+    /// The keys in the requested order, each once: the place of its family and its element.
     pub(super) keys: Vec<(usize, u64)>,
 }
 
-/// Keys of one shape, which are derived from each other: what they share, all but their element.
+/// Keys of one shape, which are derived from each other and differ only in their element.
 pub(super) struct KeyFamily {
     pub(super) spec: KeySpec,
     /// Primes of the digits, of the evaluation parameters.
@@ -27,7 +27,7 @@ pub(super) struct KeyFamily {
 }
 
 impl KeyFamily {
-    /// What is derived from a key, as far as it is needed.
+    /// The children of a key, as far as they are needed.
     pub(super) fn children<'t>(
         &'t self,
         needed: &'t BTreeSet<u64>,
@@ -44,19 +44,19 @@ impl KeyFamily {
         self.children(needed, element).next().is_some()
     }
 
-    /// A key and what it is derived from.
+    /// A key and its children.
     pub(super) fn ancestry(&self, element: u64) -> impl Iterator<Item = u64> {
         core::iter::successors(self.tree.step(element), |step| self.tree.step(step.parent))
             .map(|step| step.element)
     }
 
-    /// Variance that the derivation of a key from another one adds to the errors of its rows.
+    /// Variance that one derivation adds to the errors of a key's rows.
     pub(super) fn added_variance(&self, parameters: &MasterParameters, step: &DerivationStep) -> f64 {
         let master = self.master(step);
         noise::derivation(parameters.chain(), &master.plan, &master.key, step.parent == 1)
     }
 
-    /// How the keys that are derived from one are cut into batches.
+    /// The split of the keys that are derived from one into batches.
     pub(super) fn batches(&self) -> Batches {
         self.tree.batches(self.digits.len(), self.chain_level + 1)
     }
@@ -70,12 +70,12 @@ impl KeyFamily {
 }
 
 impl DerivationPlan {
-    /// Plans keys, for the evaluation parameters. A spec that stands twice is one key. Whatever a spec says, the
-    /// uniform halves of a derived key are stored: there is no seed for them.
+    /// Plans keys for the evaluation parameters. A repeated spec is one key. Derived keys store their uniform halves
+    /// for any spec, because these have no seed.
     ///
     /// # Errors
-    /// [`RlweError::NotGalois`] for a relinearization key or one of another secret; [`RlweError::Underivable`] for
-    /// what the masters do not reach within `max_hops` steps; what [`KeySpec::validate`] says of a spec.
+    /// [`RlweError::NotGalois`] for a relinearization key or one of another secret; [`RlweError::Underivable`] for a
+    /// key that the masters do not reach within `max_hops` steps; the errors of [`KeySpec::validate`].
     pub fn new(masters: &MasterKeys, specs: &[KeySpec], max_hops: usize) -> Result<Self, RlweError> {
         let parameters = masters.parameters();
         let evaluation = parameters.evaluation();
@@ -84,7 +84,7 @@ impl DerivationPlan {
             let element = require_galois(spec)?;
             spec.validate(evaluation)?;
             if spec.subring.is_some() {
-                let reason = "it is a key of a subring, whose secret master keys do not depend on";
+                let reason = "it belongs to a subring, whose secret the master keys do not contain";
                 return Err(RlweError::Underivable { element: spec.element, reason });
             }
             wanted.entry(shape_of(spec)).or_default().insert(element);
@@ -132,17 +132,17 @@ impl DerivationPlan {
         self.families.iter().map(|family| (&family.spec, &family.tree))
     }
 
-    /// The keys, in the order in which they were asked for: what they will be, errors included.
+    /// The keys in the requested order: their layouts, including their errors.
     ///
     /// # Errors
-    /// What [`KeySpec::validate`] says of a spec: none that [`Self::new`] took.
+    /// The errors of [`KeySpec::validate`]; none for specs that [`Self::new`] accepted.
     pub fn keys(&self) -> Result<Vec<KeyLayout>, RlweError> {
         let parameters = self.masters.parameters();
         let key = |&(family, element): &(usize, u64)| {
             let family = &self.families[family];
             let spec = KeySpec { element: KeyElement::Galois(element), ..family.spec.clone() };
             let steps = family.ancestry(element).filter_map(|element| family.tree.step(element));
-            // From the key of 1 on, as they are added when keys are made.
+            // From the key of 1 on, in the order in which derivation adds them.
             let added: Vec<f64> = steps.map(|step| family.added_variance(parameters, step)).collect();
             let error_variance = added.iter().rev().sum();
             let identity = self.masters.keys().identity();
@@ -152,7 +152,7 @@ impl DerivationPlan {
     }
 }
 
-/// What keys that are derived from each other share.
+/// The data that keys derived from each other share.
 fn shape_of(spec: &KeySpec) -> (usize, usize, &[usize]) {
     (spec.level, spec.alpha, &spec.special)
 }

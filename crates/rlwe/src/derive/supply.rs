@@ -6,9 +6,9 @@ use super::batch::BATCH;
 use crate::residency::{KeyLoader, Stop};
 use crate::{KeyLayout, RlweError, SwitchingKey};
 
-/// The keys of a plan for a [`crate::residency::KeyStore`]: derived when they are needed, forgotten, and derived again.
+/// The keys of a plan for a [`crate::residency::KeyStore`]: derived at use, evicted, and derived again.
 ///
-/// The master keys are held all the time. Keys on the way to others are so for as long as a batch is made, beside the
+/// The master keys are always in memory. Intermediate keys are in memory while a batch is made, in addition to the
 /// store's bytes.
 pub struct DerivedKeys {
     plan: Arc<DerivationPlan>,
@@ -18,10 +18,10 @@ pub struct DerivedKeys {
 }
 
 impl DerivedKeys {
-    /// The keys of a plan, derived by so many threads of their own.
+    /// The keys of a plan, derived by this many threads of its own.
     ///
     /// # Errors
-    /// [`RlweError::Thread`] if they cannot be started.
+    /// [`RlweError::Thread`] if the threads cannot be started.
     #[cfg_attr(not(feature = "parallel"), expect(unused_variables, reason = "there is one thread"))]
     pub fn new(plan: Arc<DerivationPlan>, threads: usize) -> Result<Self, RlweError> {
         let layouts = plan.keys()?.into_iter().map(Arc::new).collect();
@@ -39,7 +39,7 @@ impl DerivedKeys {
         })
     }
 
-    /// Runs on the threads that derive.
+    /// Runs work on the deriving threads.
     fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         #[cfg(feature = "parallel")]
         return self.pool.install(work);
@@ -70,8 +70,7 @@ impl KeyLoader for DerivedKeys {
         Ok(())
     }
 
-    /// As many as are derived from one key at once: they may share its decomposition, and what is on the way is made
-    /// once for all of them.
+    /// As many as are derived from one key at once: they may share its decomposition, and their intermediate keys.
     fn batch(&self) -> usize {
         *BATCH.end()
     }

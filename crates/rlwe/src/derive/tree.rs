@@ -6,10 +6,10 @@ use keywright_ring::galois_inverse;
 use super::batch::Batches;
 use crate::{KeyElement, RlweError};
 
-/// Most steps between the key of 1, which is made of nothing, and a derived key.
+/// Most steps between the key of 1, which needs no key, and a derived key.
 pub const MAX_HOPS: usize = 255;
 
-/// As many are allowed where nothing else is said: each adds to the noise of a key.
+/// The default limit of steps: each step adds to the noise of a key.
 pub const DEFAULT_HOPS: usize = 64;
 
 /// One derived key: that of `parent`, rotated with the master key of `master`.
@@ -17,21 +17,21 @@ pub const DEFAULT_HOPS: usize = 64;
 pub struct DerivationStep {
     /// Its Galois element, `parent * master` modulo `2N`.
     pub element: u64,
-    /// The key it is derived from; 1 for the key that is made of nothing.
+    /// The key from which it is derived; 1 for the trivial key.
     pub parent: u64,
     /// The master key.
     pub master: u64,
     /// Steps from the key of 1.
     pub depth: usize,
-    /// Whether it was asked for, or is only on the way.
+    /// Whether it was requested; otherwise it is intermediate.
     pub wanted: bool,
 }
 
-/// Which key is derived from which: a tree that contains every key that was asked for.
+/// The tree of derivations: it contains every requested key.
 ///
-/// A key that others are derived from costs a decomposition more than one that is not, so keys that are one step
-/// from such a parent are attached to it first, then those of the parent that serves the most of what is left; what
-/// is further away is joined by a shortest way. Deterministic.
+/// A key with children costs one decomposition more than a key without. Keys that are one step from such a parent are
+/// therefore attached to it first, then the children of the parent that serves the most remaining keys. Remaining keys
+/// join by a shortest path. Deterministic.
 #[derive(Debug, Clone)]
 pub struct DerivationTree {
     log_n: u32,
@@ -39,14 +39,14 @@ pub struct DerivationTree {
     children: BTreeMap<u64, Vec<u64>>,
 }
 
-/// A tree that grows, over the automorphisms modulo `two_n`.
+/// A growing tree over the automorphisms modulo `two_n`.
 struct Growth<'m> {
     log_n: u32,
     masters: &'m [u64],
     max_hops: usize,
     /// By element.
     steps: BTreeMap<u64, DerivationStep>,
-    /// Elements that something is derived from.
+    /// Elements with children.
     parents: BTreeSet<u64>,
     missing: BTreeSet<u64>,
 }
@@ -69,11 +69,11 @@ impl Growth<'_> {
         self.steps.insert(element, DerivationStep { element, parent, master, depth, wanted });
     }
 
-    /// Attaches what is one step from the tree.
+    /// Attaches the elements that are one step from the tree.
     fn attach(&mut self) {
         let inverses: Vec<u64> = self.masters.iter().map(|&m| galois_inverse(self.log_n, m)).collect();
         loop {
-            // Shallow parents first; how much each parent that is none yet would serve.
+            // Shallow parents first; how many elements each potential parent would serve.
             let mut found: Vec<(usize, u64, u64)> = Vec::new();
             let mut gains: BTreeMap<u64, usize> = BTreeMap::new();
             for &element in &self.missing {
@@ -107,8 +107,7 @@ impl Growth<'_> {
         }
     }
 
-    /// The shortest way from one of `sources` to something that is missing: the masters along it, and where it
-    /// begins.
+    /// The shortest path from one of `sources` to a missing element: the masters along it, and its start.
     fn shortest(&self, sources: impl Iterator<Item = u64>, wanted: Option<u64>) -> Option<(u64, Vec<u64>)> {
         const UNSEEN: u32 = u32::MAX;
         const SOURCE: u32 = u32::MAX - 1;
@@ -141,15 +140,14 @@ impl Growth<'_> {
         None
     }
 
-    /// Joins the nearest element that is missing. An element that would be too deep there is joined from the key of
-    /// 1.
+    /// Joins the nearest missing element. An element that would be too deep there is joined from the key of 1.
     fn join(&mut self) -> Result<(), RlweError> {
         let refuse = |element| RlweError::Underivable {
             element: KeyElement::Galois(element),
             reason: "no product of so few of the master keys' automorphisms is this one",
         };
         let Some(&first) = self.missing.first() else { return Ok(()) };
-        // Parents before others, shallow ones before deep ones.
+        // Parents before children, shallow ones before deep ones.
         let mut sources: Vec<_> = core::iter::once(1)
             .chain(self.steps.keys().copied())
             .map(|g| (!self.parents.contains(&g), self.depth(g), g))
@@ -167,8 +165,7 @@ impl Growth<'_> {
         let mut at = start;
         for master in way {
             let next = self.multiply(at, master);
-            // On the way from the key of 1 there may be keys of longer ways: they move, with all that is derived
-            // from them.
+            // A path from the key of 1 may contain keys of longer paths: these move, with all their descendants.
             let depth = self.depth(at).unwrap_or(0) + 1;
             if self.depth(next).is_none_or(|known| known > depth) {
                 self.add(at, master);
@@ -183,8 +180,8 @@ impl DerivationTree {
     /// The tree for `targets` in the ring of degree `2^log_n`, with at most `max_hops` steps for each.
     ///
     /// # Errors
-    /// [`RlweError::Underivable`] for the identity, and for what the masters do not reach; [`RlweError::Ring`] for
-    /// an element that is even or above `2N`.
+    /// [`RlweError::Underivable`] for the identity, and for elements that the masters do not reach; [`RlweError::Ring`]
+    /// for an element that is even or above `2N`.
     pub fn new(log_n: u32, masters: &[u64], targets: &[u64], max_hops: usize) -> Result<Self, RlweError> {
         let two_n = 2u64 << log_n;
         for &element in masters.iter().chain(targets) {
@@ -213,7 +210,7 @@ impl DerivationTree {
             growth.join()?;
         }
         let mut steps = growth.steps;
-        // Where keys have moved, there may be some that led to nothing else.
+        // Moved keys may leave behind intermediate keys without other children.
         loop {
             let parents: BTreeSet<u64> = steps.values().map(|step| step.parent).collect();
             let before = steps.len();
@@ -226,7 +223,7 @@ impl DerivationTree {
         for step in steps.values() {
             children.entry(step.parent).or_default().push(step.element);
         }
-        // Below a key that moved the depths are those of before.
+        // Below a moved key the depths are stale.
         let mut left = alloc::vec![(1, 0)];
         while let Some((element, depth)) = left.pop() {
             if let Some(step) = steps.get_mut(&element) {
@@ -242,30 +239,30 @@ impl DerivationTree {
         self.steps.values()
     }
 
-    /// How a key is derived.
+    /// The derivation of a key.
     pub fn step(&self, element: u64) -> Option<&DerivationStep> {
         self.steps.get(&element)
     }
 
-    /// What is derived from a key, 1 being the one that is made of nothing.
+    /// The children of a key; 1 is the trivial key.
     pub fn children(&self, element: u64) -> &[u64] {
         self.children.get(&element).map_or(&[], Vec::as_slice)
     }
 
-    /// Number of keys that others are derived from, beside that of 1: each is decomposed.
+    /// Number of keys with children, except that of 1: each is decomposed.
     pub fn parents(&self) -> usize {
         self.children.keys().filter(|&&element| element != 1).count()
     }
 
-    /// Decompositions of each row of a key while all keys of the tree are made, keys with `rows` rows over `primes`
-    /// primes of the chain: one for each batch of keys that are derived from one. Masters of several shapes share none,
-    /// so that with them there may be more.
+    /// Decompositions of each row of a key while all keys of the tree are made, for keys with `rows` rows over `primes`
+    /// primes of the chain: one per batch of siblings. Masters of several shapes share none, so with them there may be
+    /// more.
     pub fn decompositions(&self, rows: usize, primes: usize) -> usize {
         let (batches, inner) = (self.batches(rows, primes), |child| self.children.contains_key(child));
         self.children.values().map(|children| batches.count(children.iter().map(inner))).sum()
     }
 
-    /// How the keys that are derived from one are cut into batches, keys with `rows` rows over `primes` primes.
+    /// The split of siblings into batches, for keys with `rows` rows over `primes` primes.
     pub(super) fn batches(&self, rows: usize, primes: usize) -> Batches {
         Batches::new(self.log_n, rows, primes)
     }

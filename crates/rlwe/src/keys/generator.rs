@@ -18,9 +18,9 @@ pub struct KeyGenerator<'s> {
 
 /// The secrets of one switching key modulo one prime, in evaluation form.
 struct SecretLimbs {
-    /// `-s`, the negated secret switched to.
+    /// `-s`, the negated target secret.
     negated_target: Buffer,
-    /// `P s'` for the secret switched from.
+    /// `P s'` for the source secret.
     scaled_source: Buffer,
 }
 
@@ -46,11 +46,11 @@ impl<'s> KeyGenerator<'s> {
         PublicKey::generate(self.secret, &mut self.rng)
     }
 
-    /// A relinearization or Galois key, or one that leads from one ring to another, of the ring that the spec names.
+    /// A relinearization or Galois key, or a key between rings, of the ring that the spec names.
     ///
     /// # Errors
-    /// What [`KeySpec::validate`] says; [`RlweError::SourceSecret`] for a spec that switches from another secret, which
-    /// needs [`Self::switching_key_from`]; [`RlweError::EphemeralSecret`] for one of [`Self::ephemeral_keys`].
+    /// The errors of [`KeySpec::validate`]; [`RlweError::SourceSecret`] for a spec that switches from another secret,
+    /// which needs [`Self::switching_key_from`]; [`RlweError::EphemeralSecret`] for one of [`Self::ephemeral_keys`].
     pub fn switching_key(&mut self, spec: &KeySpec) -> Result<SwitchingKey, RlweError> {
         if let KeyElement::Secret(id) = spec.element {
             return Err(RlweError::SourceSecret(id));
@@ -77,12 +77,12 @@ impl<'s> KeyGenerator<'s> {
 
     /// The two ephemeral keys, of sparse-secret encapsulation (Bossuat, Troncoso-Pastoriza and Hubaux, ePrint
     /// 2022/024): to an ephemeral secret of the weight that the specs name, and back. The ephemeral secret is sampled
-    /// here and wiped on return: only these keys depend on it, so only the modulus of the first one has to be safe for
+    /// here and wiped on return. Only these keys depend on it, so only the modulus of the first one must be secure for
     /// a sparse secret.
     ///
     /// # Errors
     /// [`RlweError::EphemeralSecret`] unless the elements are [`KeyElement::DenseToSparse`] and
-    /// [`KeyElement::SparseToDense`] of one weight, and the rings the same; what [`KeySpec::validate`] says;
+    /// [`KeyElement::SparseToDense`] of one weight, and of the same ring; the errors of [`KeySpec::validate`];
     /// [`RlweError::Ring`] for a weight above `N`.
     pub fn ephemeral_keys(
         &mut self,
@@ -127,11 +127,11 @@ impl<'s> KeyGenerator<'s> {
         }
     }
 
-    /// A key that switches ciphertexts under `source`, the secret of number `id`, to this generator's secret. The
-    /// element of `spec` is not read.
+    /// A key that switches ciphertexts under `source`, the secret of number `id`, to this generator's secret. Ignores
+    /// the element of `spec`.
     ///
     /// # Errors
-    /// What [`KeySpec::validate`] says; [`RlweError::MixedParameters`].
+    /// The errors of [`KeySpec::validate`]; [`RlweError::MixedParameters`].
     pub fn switching_key_from(
         &mut self,
         source: &SecretKey,

@@ -1,4 +1,4 @@
-//! Keys: what they are ([`KeySpec`]), secrets and the keys made from them, sets of keys, and routes through a set.
+//! Keys: their descriptions ([`KeySpec`]), secrets and the keys made from them, sets of keys, and routes through a set.
 
 mod generator;
 mod outline;

@@ -19,11 +19,11 @@ impl KeySource for Unmade {
 }
 
 impl EvaluationKeys {
-    /// A set that knows its keys and has none of them: how they would be used, and what errors they would add, is known
-    /// before any is made. Whatever computes with one fails.
+    /// A set that has the descriptions of its keys only. It tells how the keys would be used, and what errors they
+    /// would add, before any is made. Computing with one fails.
     ///
     /// # Errors
-    /// What [`KeySpec::validate`] says of a spec, and what [`Self::insert`] says of the key.
+    /// The errors of [`KeySpec::validate`] and of [`Self::insert`].
     pub fn outline(
         parameters: &Parameters,
         specs: impl IntoIterator<Item = KeySpec>,

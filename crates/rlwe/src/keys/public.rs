@@ -21,14 +21,14 @@ pub struct PublicKey {
 
 impl PublicKey {
     pub(crate) fn generate(secret: &SecretKey, rng: &mut sampling::SecretRng) -> Self {
-        // Where it cannot begin, what is drawn is new all the same: see `SecretRng`.
+        // If the operation cannot begin, draws are fresh nevertheless: see `SecretRng`.
         let _ = rng.begin();
         Self::from_seed(secret, rng.public_seed(), rng)
     }
 
-    /// The public key `(-a s + e, a)` whose uniform half is expanded from a given seed. Several parties that agree on
-    /// the seed add their first halves to the public key of the sum of their secrets. A secret must meet a seed once:
-    /// two keys of one seed differ by errors alone.
+    /// The public key `(-a s + e, a)` whose uniform half is expanded from a given seed. Parties that agree on a seed
+    /// add their first halves to get the public key of the sum of their secrets. Use a seed once per secret: two keys
+    /// of one secret and seed differ only in their errors.
     pub fn from_seed(secret: &SecretKey, seed: Seed, rng: &mut sampling::SecretRng) -> Self {
         let parameters = secret.parameters();
         let (ring, n) = (parameters.ring(), parameters.n());
@@ -68,12 +68,12 @@ impl PublicKey {
         Self { parameters: parameters.clone(), identity, seed, b, a }
     }
 
-    /// The parameters it belongs to.
+    /// The parameters of the key.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
-    /// That of its secret.
+    /// The identity of its secret.
     pub fn identity(&self) -> KeyIdentity {
         self.identity
     }

@@ -1,4 +1,4 @@
-//! What keys between rings switch from: secrets of one ring as seen from another.
+//! Source secrets of keys between rings: secrets of one ring in the representation of another.
 
 use alloc::vec::Vec;
 

@@ -1,9 +1,9 @@
-//! How the automorphisms of a program are made from the keys there are.
+//! Routes: how the available keys make the automorphisms of a program.
 //!
-//! A *group* is a ciphertext at a level with every automorphism that is needed of it. Its *route* is a tree of hops:
-//! each is one key switch, from the ciphertext or from what an earlier hop has made. Hops from one place whose keys
-//! have one shape share its decomposition. Automorphisms multiply: the key of the hop from `X -> X^g` to `X -> X^h` is
-//! that of `h g^-1 mod 2N`.
+//! A *group* is a ciphertext at a level with all automorphisms of it that are needed. Its *route* is a tree of hops.
+//! Each hop is one key switch, from the ciphertext or from the result of an earlier hop. Hops from one parent whose
+//! keys have one shape share its decomposition. Automorphisms multiply: the key of the hop from `X -> X^g` to
+//! `X -> X^h` is that of `h g^-1 mod 2N`.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
@@ -14,7 +14,7 @@ use crate::{KeyElement, KeySpec, Parameters, RlweError};
 /// One key switch of a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hop {
-    /// Galois element of what is switched: 1 for the ciphertext itself.
+    /// Galois element of the input: 1 for the ciphertext itself.
     pub parent: u64,
     /// Galois element of the result.
     pub child: u64,
@@ -27,17 +27,17 @@ pub struct Hop {
 pub struct Route {
     /// Level of the ciphertext.
     pub level: usize,
-    /// Galois elements that are needed of it.
+    /// The required Galois elements.
     pub targets: BTreeSet<u64>,
-    /// Every parent is 1 or a child before it; every target is a child, and every child once.
+    /// The hops: every parent is 1 or an earlier child; every target is a child, and every child occurs once.
     pub hops: Vec<Hop>,
 }
 
 /// The ring, level and targets of a group.
 type Group = (Option<u32>, usize, BTreeSet<u64>);
 
-/// The routes of a program, and the keys of its relinearizations by level, of every ring apart. Immutable, cheap to
-/// share.
+/// The routes of a program, and the keys of its relinearizations by level, separately for every ring. Immutable, cheap
+/// to share.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KeyRoutes {
     groups: BTreeMap<Group, Arc<[Hop]>>,
@@ -45,12 +45,12 @@ pub struct KeyRoutes {
 }
 
 impl KeyRoutes {
-    /// Checks routes. Groups of one level and the same targets have one route: a program is planned with equal groups
+    /// Checks routes. Groups of one level with the same targets have one route: programs are planned with equal groups
     /// merged.
     ///
     /// # Errors
-    /// [`RlweError::Route`] for what is no tree of hops over the group's targets, a key of another element or below the
-    /// level, or two routes for one group.
+    /// [`RlweError::Route`] for hops that do not form a tree over the group's targets, a key of the wrong element or
+    /// below the level, or two routes for one group.
     pub fn new(
         parameters: &Parameters,
         routes: impl IntoIterator<Item = Route>,
@@ -63,16 +63,12 @@ impl KeyRoutes {
             let hops: Arc<[Hop]> = hops.into();
             let known = out.groups.entry((subring, level, targets)).or_insert_with(|| hops.clone());
             if *known != hops {
-                return Err(RlweError::Route {
-                    level,
-                    child: 1,
-                    reason: "its group has another route already",
-                });
+                return Err(RlweError::Route { level, child: 1, reason: "its group already has a route" });
             }
         }
         for (level, spec) in relinearizations {
             if spec.element != KeyElement::Relinearization || spec.level < level {
-                let reason = "its relinearization key is none, or below the level";
+                let reason = "its relinearization key has another element, or is below the level";
                 return Err(RlweError::Route { level, child: 1, reason });
             }
             out.relinearizations.insert((spec.subring, level), spec);
@@ -80,8 +76,8 @@ impl KeyRoutes {
         Ok(out)
     }
 
-    /// The hops of a group: its own, or, if it has no route of its own, those of the smallest group of the level that
-    /// contains its targets, without those that lead to none of them.
+    /// The hops of a group: its own or, if it has no route of its own, those of the smallest group of the level that
+    /// contains its targets, without the hops that lead to none of them.
     pub(crate) fn hops(
         &self,
         subring: Option<u32>,
@@ -130,13 +126,13 @@ fn check(
         let refuse = |reason| Err(RlweError::Route { level, child: *child, reason });
         spec.validate(parameters)?;
         let KeyElement::Galois(g) = spec.element else {
-            return refuse("its key is not that of an automorphism");
+            return refuse("its key is not a Galois key");
         };
         if !made.contains(parent) {
-            return refuse("it comes from what is not made before");
+            return refuse("its parent is not made before it");
         }
         if parent.wrapping_mul(g) & mask != *child {
-            return refuse("its key does not lead there");
+            return refuse("its key has another Galois element");
         }
         if spec.level < level {
             return refuse("its key is below the level");

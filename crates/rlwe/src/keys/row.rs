@@ -6,7 +6,7 @@ use core::fmt;
 use keywright_ring::SharedWords;
 use keywright_ring::{Evaluation, Poly};
 
-/// A polynomial of a key, which is only read: in memory of this process, or in memory that processes share.
+/// A read-only polynomial of a key, in the memory of this process or in shared memory.
 #[derive(Clone)]
 pub struct KeyRow(Words);
 

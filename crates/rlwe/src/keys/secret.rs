@@ -31,8 +31,8 @@ impl SecretDistribution {
 
 impl SecretDistribution {
     /// Hamming weights of secrets in a ring of degree `n`. Those of uniform ternary secrets are binomial with mean
-    /// `2n/3` and variance `2n/9`; they are outside ten deviations with a probability below `2^-70` (summed exactly for
-    /// `2^10` and `2^16`), so that what is outside was not sampled.
+    /// `2n/3` and variance `2n/9`. They are outside ten deviations with a probability below `2^-70` (summed exactly for
+    /// `2^10` and `2^16`), so a weight outside cannot come from sampling.
     pub fn weights(self, n: usize) -> RangeInclusive<usize> {
         match self {
             Self::Sparse { weight } => weight..=weight,
@@ -53,7 +53,7 @@ impl fmt::Display for SecretDistribution {
     }
 }
 
-/// A secret and one for each subring of the parameters, independent of each other; wiped when dropped, never shown.
+/// A secret and one for each subring of the parameters, independent of each other; wiped when dropped, never printed.
 pub struct SecretKey {
     parameters: Parameters,
     identity: KeyIdentity,
@@ -77,14 +77,14 @@ impl SecretKey {
         Ok(secret.identified())
     }
 
-    /// The same with its identity, which is that of its subrings' secrets too.
+    /// The same with an identity, which its subrings' secrets share.
     fn identified(mut self) -> Self {
         self.identity = KeyIdentity::of_coefficients(&self.coefficients);
         self.subrings.iter_mut().for_each(|secret| secret.identity = self.identity);
         self
     }
 
-    /// Samples a secret of another distribution, for keys that switch to it and are checked accordingly.
+    /// Samples a secret of another distribution, for keys that switch to it and are checked for it.
     pub(crate) fn sample_from(
         parameters: &Parameters,
         distribution: SecretDistribution,
@@ -101,12 +101,12 @@ impl SecretKey {
         Ok(Self::from_coefficients(parameters, coefficients))
     }
 
-    /// A secret from the ternary coefficients of all its rings, as stored in a file: first its own, then those of the
-    /// subrings in order.
+    /// A secret from the stored ternary coefficients of all its rings: first its own, then those of the subrings in
+    /// order.
     ///
     /// # Errors
-    /// [`RlweError::Count`] if there are not as many lists as rings, their number is not the degree, a coefficient is
-    /// not in `{-1, 0, 1}`, or their Hamming weight is none that [`SecretDistribution::weights`] allows.
+    /// [`RlweError::Count`] if the number of lists is not that of the rings, the number of coefficients is not the
+    /// degree, a coefficient is not in `{-1, 0, 1}`, or the Hamming weight is outside [`SecretDistribution::weights`].
     pub fn from_ternary(parameters: &Parameters, rings: Vec<Zeroizing<Vec<i64>>>) -> Result<Self, RlweError> {
         let wanted = parameters.subrings().len() + 1;
         let (count, mut rings) = (rings.len(), rings.into_iter());
@@ -123,7 +123,7 @@ impl SecretKey {
         Ok(secret.identified())
     }
 
-    /// One ring's secret from coefficients that are not trusted.
+    /// One ring's secret from untrusted coefficients.
     fn from_checked(parameters: &Parameters, coefficients: Zeroizing<Vec<i64>>) -> Result<Self, RlweError> {
         let n = parameters.n();
         if coefficients.len() != n {
@@ -156,7 +156,7 @@ impl SecretKey {
         Ok(Self::from_coefficients(parameters, coefficients))
     }
 
-    /// A secret of one ring, or a part of one, that is used like a secret: without an identity of its own.
+    /// A secret of one ring, or a part of one used as a secret, without an identity of its own.
     pub(super) fn from_coefficients(parameters: &Parameters, coefficients: Zeroizing<Vec<i64>>) -> Self {
         let ring = parameters.ring();
         let mut evaluations = Poly::unspecified(parameters.n(), parameters.prime_count());
@@ -167,12 +167,12 @@ impl SecretKey {
         Self { parameters, identity, coefficients, evaluations, subrings }
     }
 
-    /// The parameters it belongs to.
+    /// The parameters of the secret.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
-    /// What tells its keys and ciphertexts from those of others.
+    /// The identity that distinguishes its keys and ciphertexts from those of others.
     pub fn identity(&self) -> KeyIdentity {
         self.identity
     }
@@ -185,7 +185,7 @@ impl SecretKey {
     /// The secret of the ring of these parameters, its own or that of a subring.
     ///
     /// # Errors
-    /// [`RlweError::MixedParameters`] if it is of none of the secret's rings.
+    /// [`RlweError::MixedParameters`] if these are not one of the secret's rings.
     pub fn ring_like(&self, parameters: &Parameters) -> Result<&Self, RlweError> {
         core::iter::once(self)
             .chain(&self.subrings)
@@ -201,7 +201,7 @@ impl SecretKey {
         self.ring_like(self.parameters.ring_of_degree(log_n)?)
     }
 
-    /// Coefficients in `{-1, 0, 1}`. Secret: for storage by the owner.
+    /// Coefficients in `{-1, 0, 1}`. Secret: for the owner's storage only.
     pub fn coefficients(&self) -> &[i64] {
         &self.coefficients
     }

@@ -4,14 +4,15 @@ use alloc::vec::Vec;
 
 use crate::{KeyGenerator, KeySpec, RlweError, SecretKey, SwitchingKey};
 
-/// The keys of a list, made one by one in its order by a generator that is lent for each: for owners that cannot hold a
-/// borrow between them, as behind a foreign interface. [`KeyGenerator::switching_keys`] is the same as an iterator.
+/// Makes the keys of a list one by one, in order, with a generator that is lent for each key: for owners that cannot
+/// hold a borrow in between, as behind a foreign interface. [`KeyGenerator::switching_keys`] is the same as an
+/// iterator.
 ///
-/// Ephemeral keys may stand anywhere in the list: all of one weight are made with one ephemeral secret, which is
-/// sampled with the first of them and wiped when the sequence is dropped.
+/// Ephemeral keys may be anywhere in the list. All of one weight use one ephemeral secret, which is sampled with the
+/// first of them and wiped when the sequence is dropped.
 pub struct KeySequence {
     specs: Vec<KeySpec>,
-    /// How many have been given out.
+    /// The number of keys returned so far.
     given: usize,
     /// Ephemeral secrets by ring and weight.
     ephemeral: BTreeMap<(Option<u32>, usize), SecretKey>,
@@ -21,8 +22,8 @@ impl KeySequence {
     /// The keys of a list.
     ///
     /// # Errors
-    /// [`RlweError::EphemeralSecret`] if there is no key to the ephemeral secret of a weight, none back, or one of them
-    /// twice: a second one would belong to another secret.
+    /// [`RlweError::EphemeralSecret`] if the key to an ephemeral secret of a weight, or the key back, is missing or
+    /// repeated: a second one would belong to another secret.
     pub fn new(specs: &[KeySpec]) -> Result<Self, RlweError> {
         for spec in specs {
             if spec.element.ephemeral_weight().is_none() {
@@ -39,17 +40,17 @@ impl KeySequence {
         Ok(Self { specs: specs.to_vec(), given: 0, ephemeral: BTreeMap::new() })
     }
 
-    /// The next key, `None` after the last. All keys must be made by generators of one secret.
+    /// The next key; `None` after the last. All keys must be made by generators of one secret.
     ///
     /// # Errors
-    /// What [`KeyGenerator::switching_key`] says of the key.
+    /// The errors of [`KeyGenerator::switching_key`].
     pub fn make_next(&mut self, generator: &mut KeyGenerator<'_>) -> Option<Result<SwitchingKey, RlweError>> {
         let spec = self.specs.get(self.given)?.clone();
         self.given += 1;
         Some(self.make(generator, &spec))
     }
 
-    /// How many keys are left.
+    /// The number of keys left.
     pub fn left(&self) -> usize {
         self.specs.len() - self.given
     }
@@ -72,22 +73,22 @@ impl KeySequence {
     }
 }
 
-/// Which ephemeral secret a key depends on: its ring and weight.
+/// The ephemeral secret of a key: its ring and weight.
 fn ephemeral_of(spec: &KeySpec) -> Option<(Option<u32>, usize)> {
     Some((spec.subring, spec.element.ephemeral_weight()?))
 }
 
-/// The keys of a list, made one by one in its order: what [`KeyGenerator::switching_keys`] returns.
+/// The keys of a list, made one by one in order: the result of [`KeyGenerator::switching_keys`].
 pub struct SwitchingKeys<'g, 's> {
     generator: &'g mut KeyGenerator<'s>,
     sequence: KeySequence,
 }
 
 impl<'s> KeyGenerator<'s> {
-    /// The keys of a list, each made when it is asked for, as by a [`KeySequence`].
+    /// The keys of a list, each made on request, as by a [`KeySequence`].
     ///
     /// # Errors
-    /// As [`KeySequence::new`]. What [`Self::switching_key`] says of each key.
+    /// As [`KeySequence::new`]; for each key, those of [`Self::switching_key`].
     pub fn switching_keys<'g>(&'g mut self, specs: &[KeySpec]) -> Result<SwitchingKeys<'g, 's>, RlweError> {
         Ok(SwitchingKeys { generator: self, sequence: KeySequence::new(specs)? })
     }

@@ -9,23 +9,23 @@ use keywright_ring::Automorphism;
 use crate::switch::used_rows;
 use crate::{Hop, KeyElement, KeyIdentity, KeyRoutes, KeySpec, Parameters, RlweError, StoredKey, SwitchPlan};
 
-/// A way to use one key at one level.
+/// One use of a key at one level.
 #[derive(Debug, Clone)]
 pub struct KeyUse {
     /// The key.
     pub key: StoredKey,
     /// Key rows per digit; 1 is the key's own digits.
     pub coalesce: usize,
-    /// The arithmetic of it.
+    /// The digits and primes of the switch.
     pub plan: Arc<SwitchPlan>,
-    /// What orders the ways to switch: [`crate::SwitchLayout::rank`].
+    /// The rank by which uses are ordered: [`crate::SwitchLayout::rank`].
     pub rank: usize,
 }
 
-/// One key switch on the way to automorphisms of a ciphertext: what [`EvaluationKeys::serve`] lists.
+/// One key switch of the automorphisms of a ciphertext, as listed by [`EvaluationKeys::serve`].
 #[derive(Debug, Clone)]
 pub struct ServedHop {
-    /// Galois element of what is switched: 1 for the ciphertext itself, or the child of a hop before.
+    /// Galois element of the input: 1 for the ciphertext itself, or the child of an earlier hop.
     pub parent: u64,
     /// Galois element of the result.
     pub child: u64,
@@ -35,12 +35,12 @@ pub struct ServedHop {
     pub found: KeyUse,
 }
 
-/// The switching keys a server holds: any number per element, with or without routes that say how a program is to use
-/// them. Those of subrings are sets of their own within it.
+/// The switching keys of a server: any number per element, optionally with routes that prescribe their use in a
+/// program. Keys of subrings form sets of their own within it.
 #[derive(Debug, Clone)]
 pub struct EvaluationKeys {
     parameters: Parameters,
-    /// Of the keys of all its rings.
+    /// The identity of the keys of all its rings.
     identity: KeyIdentity,
     keys: BTreeMap<KeyElement, Vec<StoredKey>>,
     /// In the order of the parameters' subrings.
@@ -67,15 +67,15 @@ impl EvaluationKeys {
         }
     }
 
-    /// The same keys, each used with its own digits at every level: a measure of what coalescing does.
+    /// The same keys, each used with its own digits at every level, for measuring the effect of coalescing.
     #[must_use]
     pub fn without_coalescing(self) -> Self {
         let subrings = self.subrings.into_iter().map(Self::without_coalescing).collect();
         Self { coalescing: false, subrings, ..self }
     }
 
-    /// The same keys, used as a plan says: every automorphism is made by its route, every relinearization with the key
-    /// of its level. Keys to and from ephemeral secrets are used as without.
+    /// The same keys, used as planned: the route makes every automorphism, and the key of the level every
+    /// relinearization. Keys to and from ephemeral secrets are used as without routes.
     ///
     /// # Errors
     /// [`RlweError::MissingKey`] for a key of the routes that the set lacks.
@@ -91,10 +91,10 @@ impl EvaluationKeys {
         Self { routes: Some(routes.clone()), subrings, ..self }
     }
 
-    /// The keys of one of its rings, known by its parameters.
+    /// The keys of one of its rings, identified by its parameters.
     ///
     /// # Errors
-    /// [`RlweError::MixedParameters`] if it is none of them.
+    /// [`RlweError::MixedParameters`] if it has no such ring.
     pub fn ring_like(&self, parameters: &Parameters) -> Result<&Self, RlweError> {
         core::iter::once(self)
             .chain(&self.subrings)
@@ -117,7 +117,7 @@ impl EvaluationKeys {
         &self.parameters
     }
 
-    /// The identity of the secret that its keys were made with, of those whose identity is known.
+    /// The identity of the secret of its keys, as far as known.
     pub fn identity(&self) -> KeyIdentity {
         self.identity
     }
@@ -125,9 +125,8 @@ impl EvaluationKeys {
     /// Adds a key to those of its ring.
     ///
     /// # Errors
-    /// [`RlweError::MixedParameters`]; [`RlweError::KeyMismatch`] for a key of another secret;
-    /// [`RlweError::NoRing`]; [`RlweError::EphemeralRepeated`] for a second key to or from an ephemeral secret of
-    /// one weight.
+    /// [`RlweError::MixedParameters`]; [`RlweError::KeyMismatch`] for a key of another secret; [`RlweError::NoRing`];
+    /// [`RlweError::EphemeralRepeated`] for a second key to or from an ephemeral secret of one weight.
     pub fn insert(&mut self, key: impl Into<StoredKey>) -> Result<(), RlweError> {
         let key = key.into();
         let identity = key.identity();
@@ -168,12 +167,12 @@ impl EvaluationKeys {
         self.iter().count()
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.iter().next().is_none()
     }
 
-    /// Whether no key is in a [`crate::KeySource`].
+    /// Whether all keys are in memory, none in a [`crate::KeySource`].
     pub fn all_in_memory(&self) -> bool {
         self.iter().all(|key| key.in_memory().is_some())
     }
@@ -183,8 +182,8 @@ impl EvaluationKeys {
         self.iter().map(|key| key.bytes()).sum()
     }
 
-    /// Every way to switch `element` at `level`: all keys of the element that reach the level, with all numbers of rows
-    /// per digit that are legal.
+    /// Every way to switch `element` at `level`: all keys of the element that reach the level, with all legal numbers
+    /// of rows per digit.
     pub fn uses(
         &self,
         element: KeyElement,
@@ -195,7 +194,7 @@ impl EvaluationKeys {
         keys.flat_map(move |key| self.uses_of(key, level, rescale))
     }
 
-    /// Every way to use a key at `level`: none above its own.
+    /// Every way to use a key at `level`; empty above the key's level.
     fn uses_of(&self, key: &StoredKey, level: usize, rescale: bool) -> impl Iterator<Item = KeyUse> {
         let rows = used_rows(key.digits(), level);
         let most = match (key.spec().level >= level, self.coalescing) {
@@ -217,11 +216,11 @@ impl EvaluationKeys {
     }
 
     /// The cheapest way to switch `element` at `level`: the one of [`Self::uses`] with the least
-    /// [`crate::SwitchLayout::rank`]. With routes a relinearization is done with the key of its level.
+    /// [`crate::SwitchLayout::rank`]. With routes, a relinearization uses the key of its level.
     ///
     /// # Errors
-    /// [`RlweError::MissingKey`] naming element, rotation and level, and the nearest keys there are;
-    /// [`RlweError::NotPlanned`] for a relinearization that the routes do not know.
+    /// [`RlweError::MissingKey`] with element, rotation and level, and the nearest keys; [`RlweError::NotPlanned`] for
+    /// a relinearization that the routes lack.
     pub fn best(&self, element: KeyElement, level: usize, rescale: bool) -> Result<KeyUse, RlweError> {
         if let (Some(routes), KeyElement::Relinearization) = (&self.routes, element) {
             let Some(spec) = routes.relinearization(self.parameters.as_subring(), level) else {
@@ -235,15 +234,14 @@ impl EvaluationKeys {
             .ok_or_else(|| self.missing(element, level))
     }
 
-    /// The key switches that make the images of a ciphertext at `level` under `X -> X^g` for each of the elements `g`:
-    /// those of its route, or one for each where there are no routes. 1 needs none and is left out. Every parent is 1
-    /// or a child before it.
+    /// The key switches that make the images of a ciphertext at `level` under `X -> X^g` for each element `g`: those of
+    /// its route, or one each without routes. 1 needs none and is left out. Every parent is 1 or an earlier child.
     ///
-    /// Keys are used in the way of least [`crate::SwitchLayout::rank`], of those that divide by the primes `removed` if
-    /// a key has any.
+    /// Each key is used in the way of least [`crate::SwitchLayout::rank`], among those that divide by the primes
+    /// `removed` if any key does.
     ///
     /// # Errors
-    /// [`RlweError::MissingKey`]; [`RlweError::NotPlanned`] if the routes have none for these elements together;
+    /// [`RlweError::MissingKey`]; [`RlweError::NotPlanned`] if the routes lack these elements as a group;
     /// [`RlweError::Ring`] for an element that is even or above `2N`.
     pub fn serve(
         &self,
@@ -278,11 +276,11 @@ impl EvaluationKeys {
             .collect()
     }
 
-    /// The uses of the keys by which ciphertexts of the larger ring of degree `2^from` come into this set's, part by
-    /// part: of all ways that have one decomposition for every part, the cheapest.
+    /// The uses of the keys that bring ciphertexts of the larger ring of degree `2^from` into this set's, part by part:
+    /// the cheapest of all ways that have one decomposition for every part.
     ///
     /// # Errors
-    /// [`RlweError::MissingKey`] for a part without a key at the level, or without one of the shape of the others;
+    /// [`RlweError::MissingKey`] for a part without a key at the level, or without one of the others' shape;
     /// [`RlweError::NoRing`] if the other ring is not larger.
     pub fn ring_down(&self, from: u32, level: usize) -> Result<Vec<KeyUse>, RlweError> {
         let elements = || KeyElement::ring_down(from, self.parameters.log_n());

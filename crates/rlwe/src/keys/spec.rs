@@ -1,4 +1,4 @@
-//! What a switching key is.
+//! Descriptions of switching keys.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -9,30 +9,30 @@ use keywright_ring::{MAX_LOG_N, MIN_LOG_N, RingError, rotation_element};
 
 use crate::{Parameters, RlweError, SecretDistribution, Security, require_secure};
 
-/// What a switching key switches from.
+/// The source secret of a switching key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum KeyElement {
     /// From `s(X^g)` to `s`: rotations and conjugation.
     Galois(u64),
     /// From `s^2` to `s`.
     Relinearization,
-    /// From another secret, told apart by a number that the owner chooses.
+    /// From another secret, identified by a number that the owner chooses.
     Secret(u64),
     /// From `s` to an ephemeral ternary secret of this Hamming weight: see [`crate::KeyGenerator::ephemeral_keys`].
     DenseToSparse(usize),
-    /// From that ephemeral secret back to `s`, raising the modulus from `q_0` to `q_0 .. q_level`: one digit, because
-    /// what it multiplies is below `q_0 / 2` whatever the level.
+    /// From that ephemeral secret back to `s`, raising the modulus from `q_0` to `q_0 .. q_level`. It has one digit,
+    /// because the digit is below `q_0 / 2` at every level.
     SparseToDense(usize),
-    /// The same from `s'(X^g)`, for the rotation by `g` of what is raised.
+    /// The same from `s'(X^g)`, for the rotation by `g` of a raised ciphertext.
     SparseToDenseGalois {
         /// Hamming weight of the ephemeral secret.
         weight: usize,
         /// `g`.
         galois: u64,
     },
-    /// One of the `k` keys by which ciphertexts of a larger ring come into the key's: from a part of the larger ring's
-    /// secret `s` to the secret of the key's ring. With `s = sum_i X^i s_i(Y)`, `Y = X^k`, part 0 is `s_0` and part `j`
-    /// is `Y s_{k-j}`: see [`mod@crate::switch::ring_down`].
+    /// One of the `k` keys that bring ciphertexts of a larger ring into the key's ring: from a part of the larger
+    /// ring's secret `s` to the secret of the key's ring. With `s = sum_i X^i s_i(Y)`, `Y = X^k`, part 0 is `s_0` and
+    /// part `j` is `Y s_{k-j}`: see [`mod@crate::switch::ring_down`].
     RingDown {
         /// `log2` of the degree of the larger ring.
         from: u32,
@@ -45,8 +45,8 @@ pub enum KeyElement {
         /// `log2` of the degree of the smaller ring.
         from: u32,
     },
-    /// From `s'(X^k)` to an ephemeral ternary secret of this Hamming weight: what [`Self::DenseToSparse`] is for a
-    /// ciphertext of a smaller ring.
+    /// From `s'(X^k)` to an ephemeral ternary secret of this Hamming weight: [`Self::DenseToSparse`] for a ciphertext
+    /// of a smaller ring.
     RingUpToSparse {
         /// `log2` of the degree of the smaller ring.
         from: u32,
@@ -56,7 +56,7 @@ pub enum KeyElement {
 }
 
 impl KeyElement {
-    /// Hamming weight of the ephemeral secret that the key depends on, if any.
+    /// Hamming weight of the ephemeral secret of the key, if any.
     pub fn ephemeral_weight(self) -> Option<usize> {
         match self {
             Self::DenseToSparse(weight)
@@ -76,7 +76,7 @@ impl KeyElement {
         matches!(self, Self::DenseToSparse(_) | Self::RingUpToSparse { .. })
     }
 
-    /// `log2` of the degree of the other ring, of a key that leads from one ring to another.
+    /// `log2` of the degree of the other ring, for a key between rings.
     pub fn source_ring(self) -> Option<u32> {
         match self {
             Self::RingDown { from, .. } | Self::RingUp { from } | Self::RingUpToSparse { from, .. } => {
@@ -86,14 +86,14 @@ impl KeyElement {
         }
     }
 
-    /// The elements of the keys by which ciphertexts of the ring of degree `2^from` come into that of `2^to`, part by
-    /// part; none unless that is smaller.
+    /// The elements of the keys that bring ciphertexts of the ring of degree `2^from` into that of `2^to`, part by
+    /// part; empty unless the latter is smaller.
     pub fn ring_down(from: u32, to: u32) -> impl Iterator<Item = Self> {
         let parts = if from > to && from <= MAX_LOG_N { 1 << (from - to) } else { 0 };
         (0..parts).map(move |part| Self::RingDown { from, part })
     }
 
-    /// Whether the key raises the modulus: from an ephemeral secret.
+    /// Whether the key raises the modulus: its source is an ephemeral secret.
     pub(crate) fn raises(self) -> bool {
         matches!(self, Self::SparseToDense(_) | Self::SparseToDenseGalois { .. })
     }
@@ -139,10 +139,10 @@ impl fmt::Display for KeyElement {
     }
 }
 
-/// Description of one switching key: all that decides its size, its noise and where it can be used.
+/// The description of one switching key: it determines the key's size, noise and uses.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KeySpec {
-    /// What it switches from.
+    /// The source secret.
     pub element: KeyElement,
     /// Highest ciphertext level it serves.
     pub level: usize,
@@ -150,17 +150,17 @@ pub struct KeySpec {
     pub alpha: usize,
     /// Indices of its special primes: special primes of the parameters, or ciphertext primes above `level`.
     pub special: Vec<usize>,
-    /// Whether the uniform half is a 32-byte seed, expanded where it is used.
+    /// Whether the uniform half is a 32-byte seed, expanded at use.
     pub seeded: bool,
-    /// The ring that it is a key of: `None` for that of the parameters, or `log2` of the degree of one of their
-    /// subrings. Levels and indices of primes are those of that ring.
+    /// The key's ring: `None` for that of the parameters, or `log2` of the degree of one of their subrings. Levels and
+    /// indices of primes are those of that ring.
     pub subring: Option<u32>,
 }
 
 impl KeySpec {
-    /// A key at `level` with digits of at most `alpha` primes, and as many of the parameters' special primes as make
-    /// the fewest transforms: more of them allow fuller digits, fewer of them are fewer targets. All of them, if no
-    /// number is legal: [`KeySpec::validate`] then says why.
+    /// A key at `level` with digits of at most `alpha` primes, and the number of the parameters' special primes that
+    /// makes the fewest transforms: more of them allow fuller digits, fewer of them are fewer targets. If no number is
+    /// legal, it takes all of them, and [`KeySpec::validate`] tells why.
     pub fn new(
         parameters: &Parameters,
         element: KeyElement,
@@ -184,8 +184,8 @@ impl KeySpec {
             .map_or_else(|| spec(all.len()), |(_, best)| best)
     }
 
-    /// The alpha whose key at `level`, made by [`KeySpec::new`], is legal and makes the fewest transforms; the smallest
-    /// of several. 1 if none is legal: [`KeySpec::validate`] then says why.
+    /// The alpha whose key at `level`, made by [`KeySpec::new`], is legal and needs the fewest transforms; the smallest
+    /// of equals. 1 if none is legal: [`KeySpec::validate`] then tells why.
     pub fn best_alpha(parameters: &Parameters, level: usize) -> usize {
         (1..=level.min(parameters.max_level()) + 1)
             .filter_map(|alpha| {
@@ -197,13 +197,13 @@ impl KeySpec {
             .map_or(1, |(_, alpha)| alpha)
     }
 
-    /// What orders keys by time: transforms of one use at the key's level, where it has so many digits. Each digit is
+    /// Orders keys by time: the transforms of one use at the key's level, with this many digits. Each digit is
     /// transformed at every target, and so are both halves of the result before the division.
     pub fn transforms(&self, digits: usize) -> usize {
         (digits + 2) * (self.level + 1 + self.special.len())
     }
 
-    /// [`Self::transforms`] of the digits it has; `None` if they are not legal.
+    /// [`Self::transforms`] for its own digits; `None` if they are not legal.
     fn rank(&self, parameters: &Parameters) -> Option<usize> {
         let spec = Self { level: self.level.min(parameters.max_level()), ..self.clone() };
         Some(spec.transforms(spec.digits(parameters).ok()?.len()))
@@ -212,18 +212,18 @@ impl KeySpec {
     /// `log2` of the special modulus.
     ///
     /// # Panics
-    /// If the parameters, those of the key's ring, have no such special prime; [`Self::validate`] finds out.
+    /// If the parameters of the key's ring have no such special prime; call [`Self::validate`] first.
     pub fn special_bits(&self, parameters: &Parameters) -> f64 {
         parameters.widths().log2_product(self.special.iter().copied())
     }
 
-    /// Checks everything that can be wrong, security included, and gives the digits.
+    /// Checks everything, including security, and returns the digits.
     ///
     /// # Errors
     /// [`RlweError::Ring`] for a Galois element that is even or above `2N`, [`RlweError::Level`], [`RlweError::Count`],
     /// [`RlweError::SpecialPrime`], [`RlweError::SpecialTooSmall`], [`RlweError::Insecure`], [`RlweError::NoBound`];
-    /// [`RlweError::NoRing`] for a key of a ring that the parameters do not have, [`RlweError::RingSwitch`] for one
-    /// between rings that cannot be.
+    /// [`RlweError::NoRing`] for a ring that the parameters lack, [`RlweError::RingSwitch`] for an impossible switch
+    /// between rings.
     pub fn validate(&self, parameters: &Parameters) -> Result<Vec<Range<usize>>, RlweError> {
         let parameters = parameters.ring_named(self.subring)?;
         self.require_rings(parameters)?;
@@ -252,7 +252,7 @@ impl KeySpec {
                 return refuse("the parameters have no such prime");
             }
             if index <= self.level {
-                return refuse("it is a prime of the ciphertexts that the key serves");
+                return refuse("it is a ciphertext prime at the key's level");
             }
             if self.special[..k].contains(&index) {
                 return refuse("it is listed twice");
@@ -267,14 +267,14 @@ impl KeySpec {
         Ok(digits)
     }
 
-    /// Refuses a switch between rings of which one is not larger than the other, in the direction of the element. That
-    /// the other ring is there is found when the key is made: who uses it needs no more than the key.
+    /// Refuses a switch between rings whose sizes are not in the order that the element requires. Key generation checks
+    /// that the other ring exists; using a key does not need it.
     fn require_rings(&self, ring: &Parameters) -> Result<(), RlweError> {
         let (element, log_n) = (self.element, ring.log_n());
         let refuse = |reason| Err(RlweError::RingSwitch { element, log_n, reason });
         match element {
             KeyElement::RingDown { from, .. } if !(log_n + 1..=MAX_LOG_N).contains(&from) => {
-                refuse("the way down leads from a larger ring")
+                refuse("a switch down starts from a larger ring")
             }
             KeyElement::RingDown { from, part } if part >> (from - log_n) != 0 => {
                 refuse("the secret of the larger ring has fewer parts")
@@ -282,14 +282,14 @@ impl KeySpec {
             KeyElement::RingUp { from } | KeyElement::RingUpToSparse { from, .. }
                 if !(MIN_LOG_N..log_n).contains(&from) =>
             {
-                refuse("the way up leads from a smaller ring")
+                refuse("a switch up starts from a smaller ring")
             }
             _ => Ok(()),
         }
     }
 
-    /// Distribution of the secret that the key switches to: what its security depends on. The parameters are those of
-    /// the key's ring.
+    /// Distribution of the target secret, on which the key's security depends. The parameters are those of the key's
+    /// ring.
     pub fn target_secret(&self, parameters: &Parameters) -> SecretDistribution {
         match self.element {
             KeyElement::DenseToSparse(weight) | KeyElement::RingUpToSparse { weight, .. } => {
@@ -299,7 +299,7 @@ impl KeySpec {
         }
     }
 
-    /// Primes of each digit. A key that raises the modulus has one for all primes; what it holds is below `q_0 / 2`.
+    /// Primes of each digit. A key that raises the modulus has one digit for all primes; its value is below `q_0 / 2`.
     fn digits(&self, parameters: &Parameters) -> Result<Vec<Range<usize>>, RlweError> {
         let special_bits = self.special_bits(parameters);
         if self.element.raises() {
@@ -314,7 +314,7 @@ impl KeySpec {
         (0..=self.level).chain(self.special.iter().copied())
     }
 
-    /// Bytes of such a key in memory: residues, `(1 or 2) * N * 8 * dnum * (level + 1 + |P|)`, and the seed.
+    /// Bytes of the key in memory: residues, `(1 or 2) * N * 8 * dnum * (level + 1 + |P|)`, and the seed.
     ///
     /// # Errors
     /// As [`KeySpec::validate`].

@@ -8,12 +8,12 @@ use keywright_ring::sampling::SIGMA;
 
 use crate::{KeyIdentity, KeySpec, Parameters, RlweError, SwitchingKey};
 
-/// What a key is without its residues: all that planning a switch and bounding its error needs.
+/// A key without its residues: all that planning a switch and bounding its error needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyLayout {
-    /// What the key is.
+    /// The description of the key.
     pub spec: KeySpec,
-    /// Of the secret that it was made with, which it leads to unless that is an ephemeral one.
+    /// The identity of the secret that made it; also its target secret unless that is ephemeral.
     pub identity: KeyIdentity,
     /// The primes of each digit.
     pub digits: Vec<Range<usize>>,
@@ -27,7 +27,7 @@ impl KeyLayout {
     /// The layout of a key of this spec, of an unknown secret.
     ///
     /// # Errors
-    /// What [`KeySpec::validate`] says of the spec.
+    /// The errors of [`KeySpec::validate`].
     pub fn new(parameters: &Parameters, spec: KeySpec) -> Result<Self, RlweError> {
         let digits = spec.validate(parameters)?;
         let parameters = parameters.ring_named(spec.subring)?;
@@ -41,25 +41,25 @@ impl KeyLayout {
     }
 }
 
-/// Where keys are that are not in memory all the time.
+/// The source of keys that are not always in memory.
 pub trait KeySource: Send + Sync {
-    /// The keys at some places of the source, in memory for as long as the results are kept: those of a prefix of
-    /// `places` that is not empty, as many as can be had together. May wait for the first of them, and only for that.
+    /// Loads the keys at some places of the source, and keeps them in memory while the results exist. Returns those of
+    /// a nonempty prefix of `places`, as many as fit together. May wait for the first of them, and only for that.
     ///
     /// # Errors
-    /// [`RlweError::KeySource`] or [`RlweError::KeyMemory`], why it cannot be had.
+    /// [`RlweError::KeySource`] or [`RlweError::KeyMemory`], with the reason.
     fn load(&self, places: &[usize]) -> Result<Vec<LoadedKey>, RlweError>;
 }
 
-/// A key in memory; one of a source may leave it when this is dropped.
+/// A key in memory; a source may evict its key when this is dropped.
 pub struct LoadedKey {
     key: Arc<SwitchingKey>,
-    /// What the source is told by dropping it.
+    /// Tells the source when it is dropped.
     _lease: Option<Box<dyn Send + Sync>>,
 }
 
 impl LoadedKey {
-    /// A key of a source, which may drop it when `lease` is dropped.
+    /// A key of a source, which may evict it when `lease` is dropped.
     pub fn leased(key: Arc<SwitchingKey>, lease: impl Send + Sync + 'static) -> Self {
         Self { key, _lease: Some(Box::new(lease)) }
     }
@@ -98,12 +98,12 @@ impl StoredKey {
         Self { layout, residues: Residues::Source(source, place) }
     }
 
-    /// What the key is.
+    /// The description of the key.
     pub fn spec(&self) -> &KeySpec {
         &self.layout.spec
     }
 
-    /// That of the secret that it was made with.
+    /// The identity of the secret that made it.
     pub fn identity(&self) -> KeyIdentity {
         self.layout.identity
     }
@@ -113,11 +113,10 @@ impl StoredKey {
         &self.layout.digits
     }
 
-    /// The key itself. One of a source is read or made where it is not in memory, and may be dropped from there when
-    /// the result is.
+    /// The key itself. A source reads or makes it if it is not in memory, and may evict it when the result is dropped.
     ///
     /// # Errors
-    /// Those of [`KeySource::load`].
+    /// The errors of [`KeySource::load`].
     pub fn load(&self) -> Result<LoadedKey, RlweError> {
         match &self.residues {
             Residues::Memory(key) => Ok(LoadedKey { key: key.clone(), _lease: None }),
@@ -125,12 +124,12 @@ impl StoredKey {
         }
     }
 
-    /// The keys of a prefix of `keys`, which is empty only if that is: as many as can be in memory together. Who needs
-    /// all of them uses these, drops them and asks for the others, so that no more memory is needed than one key takes,
-    /// and nobody holds keys while waiting for more.
+    /// The keys of a prefix of `keys`, empty only if `keys` is: as many as fit memory together. A caller that needs all
+    /// of them uses these, drops them and asks for the others. So the memory of one key suffices, and nobody holds keys
+    /// while waiting for more.
     ///
     /// # Errors
-    /// Those of [`KeySource::load`].
+    /// The errors of [`KeySource::load`].
     pub fn load_some<'k>(keys: impl IntoIterator<Item = &'k Self>) -> Result<Vec<LoadedKey>, RlweError> {
         let mut keys = keys.into_iter().peekable();
         let mut out = Vec::new();
@@ -152,7 +151,7 @@ impl StoredKey {
         self.layout.bytes
     }
 
-    /// The key if it is always in memory.
+    /// The key, if it is always in memory.
     pub(crate) fn in_memory(&self) -> Option<&Arc<SwitchingKey>> {
         match &self.residues {
             Residues::Memory(key) => Some(key),

@@ -13,7 +13,7 @@ use crate::{KeyElement, KeyIdentity, KeyLayout, KeyRow, KeySpec, Parameters, Rlw
 pub enum UniformPart {
     /// One polynomial per digit, over the key's primes.
     Stored(Vec<KeyRow>),
-    /// Expanded from a seed where it is used; never in memory as a whole.
+    /// A seed, expanded at use; never in memory as a whole.
     Seeded(Seed),
 }
 
@@ -26,9 +26,9 @@ impl UniformPart {
 
 /// A switching key: `dnum` rows `(b_j, a_j)` with `b_j = -a_j s + e_j + P g_j s'`.
 ///
-/// `g_j` is 1 modulo the primes of digit `j` and 0 modulo the other ciphertext primes; `s'` is the secret switched
-/// from. For a Galois element `g` the roles are `s' = s` and `s = s(X^(1/g))`: the automorphism is applied after
-/// the switch, so that rotations of one ciphertext share everything before it.
+/// `g_j` is 1 modulo the primes of digit `j` and 0 modulo the other ciphertext primes; `s'` is the source secret. For a
+/// Galois element `g` the roles are `s' = s` and `s = s(X^(1/g))`: the automorphism follows the switch, so that
+/// rotations of one ciphertext share everything before it.
 #[derive(Clone)]
 pub struct SwitchingKey {
     parameters: Parameters,
@@ -58,10 +58,10 @@ pub(crate) fn stream_object(element: KeyElement) -> u64 {
 }
 
 impl SwitchingKey {
-    /// Puts a key of the ring that the spec names together from its parts, as read from a file.
+    /// Assembles a key of the ring that the spec names from its parts, as read from a file.
     ///
     /// # Errors
-    /// What [`KeySpec::validate`] says of the spec; [`RlweError::Count`] if rows or limbs are missing or left over.
+    /// The errors of [`KeySpec::validate`]; [`RlweError::Count`] if rows or limbs are missing or left over.
     pub fn from_parts(
         parameters: &Parameters,
         identity: KeyIdentity,
@@ -95,14 +95,14 @@ impl SwitchingKey {
         Ok(Self { parameters: parameters.clone(), layout: Arc::new(layout), b, a })
     }
 
-    /// The same key with the error of a derived one.
+    /// The same key with the error of a derived key.
     pub(crate) fn with_error_variance(self, error_variance: f64) -> Self {
         let layout = KeyLayout { error_variance, ..(*self.layout).clone() };
         Self { layout: Arc::new(layout), ..self }
     }
 
-    /// Variance of one coefficient of the errors `e_j`: that of fresh Gaussians for a key that the owner of the secret
-    /// made, more for a derived one ([`crate::derive`]).
+    /// Variance of one coefficient of the errors `e_j`: that of fresh Gaussians if the owner of the secret made the
+    /// key, more for a derived one ([`crate::derive`]).
     pub fn error_variance(&self) -> f64 {
         self.layout.error_variance
     }
@@ -112,17 +112,17 @@ impl SwitchingKey {
         self.layout.is_derived()
     }
 
-    /// That of the secret that it was made with.
+    /// The identity of the secret that made it.
     pub fn identity(&self) -> KeyIdentity {
         self.layout.identity
     }
 
-    /// What the key is.
+    /// The description of the key.
     pub fn spec(&self) -> &KeySpec {
         &self.layout.spec
     }
 
-    /// The same without its residues.
+    /// The layout of the key, without its residues.
     pub fn layout(&self) -> &Arc<KeyLayout> {
         &self.layout
     }
@@ -183,7 +183,7 @@ impl SwitchingKey {
         }
     }
 
-    /// The same key for ciphertexts of at most `level`: fewer limbs and digits, so fewer bytes. It can no longer be
+    /// The same key for ciphertexts up to `level`: fewer limbs and digits, so fewer bytes. It can no longer be
     /// coalesced into the primes that were cut off.
     ///
     /// # Errors

@@ -4,20 +4,20 @@ use alloc::vec::Vec;
 
 use crate::{KeyLayout, RlweError, SwitchingKey};
 
-/// Whether to end what takes long; asked from any thread.
+/// A flag that ends long work; set from any thread.
 pub type Stop<'s> = dyn Fn() -> bool + Sync + 's;
 
-/// Where a [`super::KeyStore`] has its keys from.
+/// The source of a [`super::KeyStore`]'s keys.
 pub trait KeyLoader: Send {
-    /// What the keys are: one for each place.
+    /// The layouts of the keys, one for each place.
     fn layouts(&self) -> &[Arc<KeyLayout>];
 
-    /// Makes the keys of some places, each once and given to `each` with its place as soon as it is there, in any
-    /// order. `stop` is asked every second or so: whether nobody wants the rest any more.
+    /// Makes the keys of some places, each once and in any order, and passes each with its place to `each` as soon as
+    /// it is ready. Asks `stop` every second or so whether to give up the rest.
     ///
     /// # Errors
-    /// [`RlweError::KeySource`], why a key that was not given yet cannot be made; [`RlweError::Interrupted`] after
-    /// `stop` said so.
+    /// [`RlweError::KeySource`] with the reason why a key cannot be made; [`RlweError::Interrupted`] after `stop` said
+    /// so.
     fn make(
         &mut self,
         places: &[usize],
@@ -25,25 +25,25 @@ pub trait KeyLoader: Send {
         stop: &Stop<'_>,
     ) -> Result<(), RlweError>;
 
-    /// How many keys it is worth while to make at once: more than one where they share work.
+    /// The number of keys worth making at once: more than one if they share work.
     fn batch(&self) -> usize {
         1
     }
 
-    /// Bytes of keys that it holds itself, all the time.
+    /// Bytes of keys that it always holds.
     fn held_bytes(&self) -> usize {
         0
     }
 }
 
-/// Several loaders as one, their places one after the other.
+/// Several loaders as one, with their places one after the other.
 pub struct Loaders {
     loaders: Vec<Box<dyn KeyLoader>>,
     layouts: Vec<Arc<KeyLayout>>,
 }
 
 impl Loaders {
-    /// All of them.
+    /// Joins the loaders.
     pub fn new(loaders: Vec<Box<dyn KeyLoader>>) -> Self {
         let layouts = loaders.iter().flat_map(|loader| loader.layouts().iter().cloned()).collect();
         Self { loaders, layouts }

@@ -1,21 +1,23 @@
-//! Keys of which only some are in memory: read from a file, or derived from others, when a program needs them.
+//! Keys that are only partly in memory: read from a file, or derived from others, when a program needs them.
 //!
-//! A [`KeyStore`] knows the program's steps beforehand. A thread of its own makes the keys of coming steps while those
-//! of the current one are in use; when memory is full, the idle key needed furthest in the future is evicted. What
-//! makes keys is a [`KeyLoader`].
+//! A [`KeyStore`] knows the program's steps beforehand. Its own thread makes the keys of coming steps while the current
+//! keys are in use; when memory is full, the idle key needed furthest in the future is evicted. A [`KeyLoader`] makes
+//! the keys.
 //!
 //! # No deadlock
-//! Operations take as many of their keys as fit, use them, give them back and take the next
-//! ([`crate::StoredKey::load_some`]), so that nobody who waits for room holds any. The thread waits for room only while
-//! nobody waits for it, and for operations never. Left is a thread that is lent to several operations: on a thread of a
-//! `rayon` pool an operation may lie under another one that waits, and would never end. There, and where a thread that
-//! holds keys asks for more, what would have to wait for other operations is refused ([`crate::RlweError::KeyMemory`]).
-//! Who shares a store and a pool among operations does them one at a time ([`KeyStore::turn`]), and an operation does
-//! not take keys on several threads at once.
+//! Operations take as many of their keys as fit, use them, return them and take the next
+//! ([`crate::StoredKey::load_some`]), so an operation that waits for memory holds none. The store's thread waits for
+//! memory only while no operation does, and it never waits for operations.
+//!
+//! One case remains: a thread that serves several operations. On a thread of a `rayon` pool, a waiting operation may
+//! sit on top of another one on the stack, and would never end. There, and if a thread that holds keys asks for more, a
+//! request that would have to wait for other operations fails ([`crate::RlweError::KeyMemory`]). Code that shares a
+//! store and a pool among operations runs them one at a time ([`KeyStore::turn`]), and an operation does not take keys
+//! on several threads at once.
 //!
 //! # Interruption
-//! An operation that waits for a key is ended by [`Turn::interrupt`]. The thread ends with the store, in the midst of
-//! what it derives: it asks before every row.
+//! [`Turn::interrupt`] ends an operation that waits for a key. The thread ends with the store, even during a
+//! derivation: it checks before every row.
 
 mod loader;
 mod schedule;

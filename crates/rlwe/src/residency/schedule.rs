@@ -1,16 +1,16 @@
-//! Which keys are in memory: the one that is needed furthest in the future leaves first.
+//! Decides which keys are in memory: the one needed furthest in the future is evicted first.
 //!
-//! A program is a cycle of *steps*, the keys of each being in use together in any order; a step whose keys do not fit
-//! together is cut into several ([`share`]). With keys of one size, evicting whatever is needed last of all makes the
-//! fewest loads there can be (Belady, *A study of replacement algorithms*, 1966). Loads ahead of time follow Cao,
-//! Felten, Karlin and Li (*A study of integrated prefetching and caching strategies*, 1995): always the key that is
-//! missing first, and never in the place of one that is needed before it.
+//! A program is a cycle of *steps*. The keys of a step are in use together, in any order; a step whose keys do not fit
+//! together is split into several ([`share`]). For keys of one size, evicting the key whose next use is last makes the
+//! fewest possible loads (Belady, *A study of replacement algorithms*, 1966). Loads ahead of time follow Cao, Felten,
+//! Karlin and Li (*A study of integrated prefetching and caching strategies*, 1995): always the first missing key, and
+//! never by evicting a key that is needed before it.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-/// How many of the first keys of an operation are in memory together: all if they fit, else those of half the budget,
-/// so that the next ones can be brought while these are in use; one at least.
+/// How many of the first keys of an operation are in memory together: all if they fit, otherwise those of half the
+/// budget, so that the next ones can be loaded while these are in use; at least one.
 pub(super) fn share(sizes: impl Iterator<Item = usize> + Clone, budget: usize) -> usize {
     let most = if sizes.clone().sum::<usize>() <= budget { budget } else { budget / 2 };
     let mut used = 0;
@@ -21,14 +21,14 @@ pub(super) fn share(sizes: impl Iterator<Item = usize> + Clone, budget: usize) -
     fitting.count().max(1)
 }
 
-/// When keys are needed, and which there are in memory.
+/// The times at which keys are needed, and the keys in memory.
 #[derive(Debug)]
 pub(super) struct Residency {
     /// Keys of each step, each once; no two neighbours are equal.
     steps: Vec<Vec<usize>>,
     /// Steps that need a key, ascending.
     needed: BTreeMap<usize, Vec<usize>>,
-    /// The step that the program is at.
+    /// The current step of the program.
     position: usize,
     /// Bytes of every key.
     sizes: Vec<usize>,
@@ -38,17 +38,17 @@ pub(super) struct Residency {
     budget: usize,
 }
 
-/// Why a key has no room.
+/// The reason why a key does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoRoom {
-    /// Keys that are in use take so many bytes together with it.
+    /// Keys in use, together with this key, take this many bytes.
     InUse(usize),
-    /// What would have to leave is needed before it.
+    /// Only keys that are needed earlier could be evicted.
     Sooner,
 }
 
 impl Residency {
-    /// Args: `sizes` of the keys; the keys of each step of the program; what is held all the time counts as used.
+    /// Args: `sizes` of the keys; the keys of each step of the program; `held` bytes that always count as used.
     pub(super) fn new(sizes: Vec<usize>, program: &[Vec<usize>], held: usize, budget: usize) -> Self {
         let mut steps: Vec<Vec<usize>> = Vec::with_capacity(program.len());
         for step in program {
@@ -84,8 +84,8 @@ impl Residency {
         self.resident.contains(&key)
     }
 
-    /// Steps until a key is needed, counted from the current one: the program starts again at its end. Keys that are in
-    /// no step are needed after all others.
+    /// Steps until a key is needed, counted from the current one: the program starts again at its end. Keys in no step
+    /// are needed last.
     pub(super) fn distance(&self, key: usize) -> usize {
         let Some(steps) = self.needed.get(&key) else { return usize::MAX };
         match steps.get(steps.partition_point(|&step| step < self.position)) {
@@ -94,7 +94,7 @@ impl Residency {
         }
     }
 
-    /// Notes that a key is used now: the program is at the next step that needs it.
+    /// Records the use of a key: the program is at the next step that needs it.
     pub(super) fn advance(&mut self, key: usize) {
         let distance = self.distance(key);
         if distance < usize::MAX {
@@ -102,8 +102,8 @@ impl Residency {
         }
     }
 
-    /// Makes room for a key and counts it as resident; what has to leave for it. With `ahead` a key only leaves for one
-    /// that is needed before it. Nothing changes if there is no room.
+    /// Makes room for a key and counts it as resident; returns the keys to evict. With `ahead`, a key is evicted only
+    /// for one that is needed earlier. Changes nothing if there is no room.
     pub(super) fn admit(
         &mut self,
         key: usize,
@@ -129,21 +129,21 @@ impl Residency {
         Ok(leaving)
     }
 
-    /// Takes back a key that could not be read.
+    /// Removes a key that could not be read.
     pub(super) fn withdraw(&mut self, key: usize) {
         if self.resident.remove(&key) {
             self.used -= self.sizes[key];
         }
     }
 
-    /// The key that is missing first, from the current step on, of those that are not `hopeless`.
+    /// The first missing key from the current step on, of those that are not `hopeless`.
     pub(super) fn missing(&self, hopeless: impl Fn(usize) -> bool) -> Option<usize> {
         let (before, from) = self.steps.split_at(self.position.min(self.steps.len()));
         let mut keys = from.iter().chain(before).flatten().copied();
         keys.find(|&key| !self.is_resident(key) && !hopeless(key))
     }
 
-    /// Bytes that there would be if everything left that is not held.
+    /// Bytes in memory if all keys that are not held were evicted.
     pub(super) fn held_bytes(&self, held: impl Fn(usize) -> bool) -> usize {
         let leaving: usize =
             self.resident.iter().copied().filter(|&key| !held(key)).map(|key| self.sizes[key]).sum();
@@ -157,7 +157,7 @@ mod tests {
     use alloc::vec;
     use proptest::prelude::*;
 
-    /// Loads of one pass over a program, each step holding its keys together.
+    /// Loads of one pass over a program, in which each step holds its keys together.
     fn loads(program: &[Vec<usize>], keys: usize, budget: usize) -> usize {
         let mut residency = Residency::new(vec![1; keys], program, 0, budget);
         let mut count = 0;
@@ -174,7 +174,7 @@ mod tests {
         count
     }
 
-    /// The fewest loads over all choices of what leaves.
+    /// The fewest loads over all choices of evictions.
     fn fewest(program: &[Vec<usize>], resident: &BTreeSet<usize>, budget: usize) -> usize {
         let Some((step, rest)) = program.split_first() else { return 0 };
         let wanted: BTreeSet<usize> = step.iter().copied().collect();
@@ -227,7 +227,7 @@ mod tests {
         residency.advance(0);
         assert_eq!([0, 1, 2].map(|key| residency.distance(key)), [0, 2, 2]);
         assert_eq!(residency.missing(|_| false), Some(0));
-        // A key that is in no step moves nothing.
+        // A key in no step moves nothing.
         residency.advance(3);
         assert_eq!(residency.distance(0), 0);
     }
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(residency.admit(2, |_| false, true), Err(NoRoom::Sooner));
         assert_eq!(residency.admit(2, |_| true, false), Err(NoRoom::InUse(60)));
         residency.advance(1);
-        // Of the first two the one that is over leaves.
+        // Of the first two keys, the one whose use is over is evicted.
         assert_eq!(residency.admit(2, |key| key == 1, true), Err(NoRoom::InUse(50)));
         assert_eq!(residency.admit(2, |_| false, false), Ok(vec![0, 1]));
         assert_eq!(residency.used(), 30);

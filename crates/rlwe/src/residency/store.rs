@@ -17,7 +17,7 @@ use crate::{
     EvaluationKeys, KeyLayout, KeySource, KeySpec, LoadedKey, Parameters, RlweError, StoredKey, SwitchingKey,
 };
 
-/// How often somebody who waits for a turn is asked whether it still wants it.
+/// The interval at which a waiting caller is asked whether it still wants its turn.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Keys of a loader, of which at most a given number of bytes is in memory.
@@ -26,18 +26,18 @@ pub struct KeyStore {
     maker: Option<JoinHandle<()>>,
 }
 
-/// What a store has done so far.
+/// Statistics of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeyStoreStatistics {
     /// Keys read or derived.
     pub loads: usize,
-    /// Of these, before an operation asked for them.
+    /// Those of them made before an operation asked for them.
     pub ahead: usize,
     /// Bytes of these keys in memory.
     pub bytes: usize,
-    /// Most bytes of keys that were in memory at once, those that the loader holds included.
+    /// Peak bytes of keys in memory, including those that the loader holds.
     pub peak_bytes: usize,
-    /// For how long operations waited for keys.
+    /// The time that operations waited for keys.
     pub waited: Duration,
 }
 
@@ -46,41 +46,41 @@ struct Shared {
     budget: usize,
     /// Bytes that the loader holds.
     held: usize,
-    /// The thread exists in this process only.
+    /// The process that has the thread.
     process: Process,
     state: Mutex<State>,
-    /// A key was made, given back, or is wanted; a turn is over or interrupted.
+    /// Signals that a key was made, returned or requested, or that a turn ended or was interrupted.
     changed: Condvar,
 }
 
 struct State {
     residency: Residency,
     keys: BTreeMap<usize, Arc<SwitchingKey>>,
-    /// Admitted, not yet made.
+    /// Admitted keys that are not made yet.
     loading: BTreeSet<usize>,
-    /// Of these, what operations wait for and nobody has begun to make.
+    /// Those of them that operations wait for and no thread makes yet.
     wanted: VecDeque<usize>,
-    /// How often each key is lent, and how many are lent to each thread.
+    /// How often each key is lent, and how many keys are lent to each thread.
     leases: BTreeMap<usize, usize>,
     borrowers: HashMap<ThreadId, usize>,
-    /// Operations that wait for room: nothing is made ahead of its use meanwhile.
+    /// Operations that wait for memory: no key is made ahead of its use meanwhile.
     waiting: usize,
-    /// The thread does not try these again; an operation that needs one does.
+    /// Keys that the thread does not retry; an operation that needs one does.
     failed: BTreeMap<usize, RlweError>,
     statistics: KeyStoreStatistics,
-    /// Whether an operation has its turn, and whether it has been interrupted.
+    /// Whether an operation has its turn, and whether it was interrupted.
     taken: bool,
     interrupted: bool,
     stopping: bool,
     ended: bool,
 }
 
-/// The only one of several operations that is done now: what [`KeyStore::turn`] gives. Dropped when it is over.
+/// The turn of one of several operations, from [`KeyStore::turn`]. Drop it at the end.
 pub struct Turn<'s>(&'s Shared);
 
 impl Turn<'_> {
-    /// Ends the operation: asking for keys, and waiting for them, fails with [`RlweError::Interrupted`] until the turn
-    /// is over.
+    /// Ends the operation: requests for keys, and waiting for them, fail with [`RlweError::Interrupted`] until the turn
+    /// ends.
     pub fn interrupt(&self) {
         self.0.lock().interrupted = true;
         self.0.changed.notify_all();
@@ -96,7 +96,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// A key that is lent: given back when it is dropped.
+/// A lent key, returned when this is dropped.
 struct Lease {
     shared: Arc<Shared>,
     place: usize,
@@ -113,11 +113,11 @@ impl Drop for Lease {
 impl KeyStore {
     /// Begins to make keys for a program.
     ///
-    /// Args: `steps` are the keys that each step of the program uses; those that the loader lacks are left out. The
-    /// program may be run any number of times. `budget` is in bytes, and includes what the loader holds.
+    /// Args: `steps` are the keys that each step of the program uses; those that the loader lacks are ignored. The
+    /// program may run any number of times. `budget` is in bytes, and includes what the loader holds.
     ///
     /// # Errors
-    /// [`RlweError::KeyMemory`] for a budget that some key does not fit into; [`RlweError::Thread`] if no thread can be
+    /// [`RlweError::KeyMemory`] for a budget below the size of some key; [`RlweError::Thread`] if no thread can be
     /// started.
     pub fn new(
         mut loader: impl KeyLoader + 'static,
@@ -172,7 +172,7 @@ impl KeyStore {
         Ok(Self { shared, maker: Some(maker) })
     }
 
-    /// A set of all keys of the loader, each made when it is used.
+    /// A set of all keys of the loader, each made at use.
     ///
     /// # Errors
     /// As [`EvaluationKeys::insert`].
@@ -184,7 +184,7 @@ impl KeyStore {
         Ok(keys)
     }
 
-    /// What it has done so far.
+    /// Its statistics.
     ///
     /// # Errors
     /// [`RlweError::Ring`] in a forked child.
@@ -193,8 +193,8 @@ impl KeyStore {
         Ok(self.shared.lock().statistics)
     }
 
-    /// Held by who runs one of several operations that share this store and the threads of a pool, taken outside of the
-    /// pool: then none waits for another. While it waits for those before it, `stop` is asked again and again.
+    /// Takes the turn of one of several operations that share this store and the threads of a pool. Call it outside of
+    /// the pool: then no operation waits for another. While it waits, it asks `stop` again and again.
     ///
     /// # Errors
     /// [`RlweError::Interrupted`] once `stop` says so; [`RlweError::Ring`] in a forked child.
@@ -215,7 +215,7 @@ impl KeyStore {
     }
 }
 
-/// What tells keys of one store apart.
+/// The number that distinguishes keys of one store.
 fn key_of(spec: &KeySpec) -> (Option<u32>, crate::KeyElement, usize, usize, &[usize], bool) {
     (spec.subring, spec.element, spec.level, spec.alpha, &spec.special, spec.seeded)
 }
@@ -238,7 +238,7 @@ impl Drop for KeyStore {
         self.shared.lock().stopping = true;
         self.shared.changed.notify_all();
         if let Some(maker) = self.maker.take() {
-            // Its panic, if any, has nothing to tell any more.
+            // Its panic, if any, is of no further interest.
             let _ = maker.join();
         }
     }
@@ -266,7 +266,7 @@ impl Drop for Ended<'_> {
 }
 
 impl Shared {
-    /// A forked child has not the thread, and perhaps a lock that nobody opens.
+    /// A forked child lacks the thread, and may have a lock that no thread opens.
     fn require_process(&self) -> Result<(), RlweError> {
         Ok(self.process.require_current("a store of keys")?)
     }
@@ -293,7 +293,7 @@ impl Shared {
         let places = &places[..share(sizes, room)];
         let mut state = shared.lock();
         state.residency.advance(first);
-        // The thread may go on from here.
+        // The thread may continue from here.
         shared.changed.notify_all();
         state = shared.reserve_first(state, first, thread)?;
         let mut reserved = 1;
@@ -304,7 +304,7 @@ impl Shared {
             }
             reserved += 1;
         }
-        // The thread has been told of what is wanted.
+        // The thread knows what is wanted.
         shared.changed.notify_all();
         let places = &places[..reserved];
         let failure = loop {
@@ -334,7 +334,7 @@ impl Shared {
         Ok(keys.into_iter().zip(places).map(|(key, &place)| LoadedKey::leased(key, lease(place))).collect())
     }
 
-    /// Reserves a key, waiting for room where that is safe.
+    /// Reserves a key, and waits for memory where that is safe.
     fn reserve_first<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
@@ -362,7 +362,7 @@ impl Shared {
         Ok(state)
     }
 
-    /// Makes what operations wait for, then the keys of coming steps, until the store is dropped.
+    /// Makes the keys that operations wait for, then those of coming steps, until the store is dropped.
     fn make_keys(&self, loader: &mut dyn KeyLoader) {
         let batch = loader.batch().max(1);
         let mut state = self.lock();
@@ -384,7 +384,7 @@ impl Shared {
                 continue;
             }
             drop(state);
-            // A key that was made may be gone and asked for again before the others are.
+            // A finished key may be evicted and requested again before the others are finished.
             let mut left: BTreeSet<usize> = places.iter().copied().collect();
             let mut each = |place, key| {
                 if left.remove(&place) {
@@ -406,8 +406,8 @@ impl Shared {
 }
 
 impl State {
-    /// Lends a key, which is asked for if it is not in memory; `false` if there is no room. With `ahead` nothing leaves
-    /// for it that is needed as soon.
+    /// Lends a key, or requests it if it is not in memory; `false` if there is no room. With `ahead`, no key that is
+    /// needed as soon is evicted.
     fn reserve(&mut self, place: usize, thread: ThreadId, ahead: bool) -> bool {
         if !self.residency.is_resident(place) {
             if !self.admit(place, ahead) {
@@ -436,7 +436,7 @@ impl State {
         }
     }
 
-    /// Makes room for a key that is made ahead of its use, and says which.
+    /// Makes room for a key that is made ahead of its use, and returns its place.
     fn admit_ahead(&mut self) -> Option<usize> {
         if self.waiting > 0 {
             return None;

@@ -8,8 +8,8 @@ use super::SwitchLayout;
 use super::plan::{PlanId, SwitchPlan, identify};
 use crate::{KeySpec, ModDown, Parameters, RlweError};
 
-/// Plans, automorphisms and monomials made so far. In a child that was forked while a list was locked, they are made
-/// each time.
+/// Plans, automorphisms and monomials made so far. A child that was forked while a list was locked makes them each
+/// time.
 #[derive(Default)]
 pub(crate) struct PlanCache {
     #[cfg(feature = "std")]
@@ -94,7 +94,7 @@ fn inverse_of_x(parameters: &Parameters, prime: usize) -> Arc<Buffer> {
 }
 
 impl Parameters {
-    /// `X^-1` modulo prime `prime` in evaluation form, computed once where there is a standard library.
+    /// `X^-1` modulo prime `prime` in evaluation form; computed once if there is a standard library.
     pub(super) fn inverse_of_x(&self, prime: usize) -> Arc<Buffer> {
         #[cfg(feature = "std")]
         if let Ok(mut list) = self.plans().inverses_of_x.lock() {
@@ -106,8 +106,8 @@ impl Parameters {
     /// The plan of a key of this spec for ciphertexts at `level`, with `coalesce` key rows per digit, rescaling or not.
     ///
     /// # Errors
-    /// [`RlweError::KeyUse`] if the key cannot be used so, with the reason; what [`KeySpec::validate`] says of the
-    /// spec.
+    /// [`RlweError::KeyUse`] if the key cannot be used in this way, with the reason; the errors of
+    /// [`KeySpec::validate`].
     pub fn switch_plan(
         &self,
         spec: &KeySpec,

@@ -2,12 +2,12 @@
 //!
 //! At a level `l` below the key's, let `D` be the product of dropped primes that start at a digit boundary. `D c`
 //! modulo `Q D` is 0 modulo every dropped prime, so digits above `l` vanish. The sum of `r` adjacent rows has `g = 1`
-//! on their `r` digits together, and serves one digit that is `r` times as long. The steps of [`super::plan`] run with
-//! the input `D c`, the coarse digits, and the special modulus `P D`, which must not be below a coarse digit. Fewer
-//! transforms, same key.
+//! on all of their `r` digits, and serves one digit that is `r` times as long. The steps of [`super::plan`] run with
+//! the input `D c`, the coarse digits, and the special modulus `P D`, which must not be below a coarse digit. The same
+//! key thus needs fewer transforms.
 //!
-//! Which numbers of rows are legal is the business of [`super::SwitchLayout::all`]; which of them is used, of
-//! [`crate::EvaluationKeys`], by [`super::SwitchLayout::rank`].
+//! [`super::SwitchLayout::all`] lists the legal numbers of rows; [`crate::EvaluationKeys`] chooses one by
+//! [`super::SwitchLayout::rank`].
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -15,12 +15,12 @@ use core::ops::Range;
 use crate::PrimeWidths;
 use crate::widths::fits;
 
-/// Rows of a key that a ciphertext at `level` meets.
+/// The rows of a key that a ciphertext at `level` uses.
 pub(crate) fn used_rows(key_digits: &[Range<usize>], level: usize) -> usize {
     key_digits.iter().filter(|digit| digit.start <= level).count()
 }
 
-/// The digits at `level` that `rows` adjacent rows of a key with these digits serve together.
+/// The digits at `level`, each served by `rows` adjacent rows of a key with these digits.
 pub(super) fn coarser_digits(key_digits: &[Range<usize>], level: usize, rows: usize) -> Vec<Range<usize>> {
     key_digits[..used_rows(key_digits, level)]
         .chunks(rows)
@@ -29,7 +29,7 @@ pub(super) fn coarser_digits(key_digits: &[Range<usize>], level: usize, rows: us
 }
 
 /// The primes of `D`: dropped ones, from the first digit boundary above the level, until `P D` holds the longest digit.
-/// `None` if all up to the key's level are too few.
+/// `None` if all primes up to the key's level are too few.
 pub(super) fn merged_primes(
     widths: &PrimeWidths,
     key_level: usize,

@@ -9,8 +9,8 @@ use crate::{RlweError, SwitchingKey};
 
 impl Decomposed<'_> {
     /// The products of all keys modulo each of the targets at `positions`: `outs[target][2 k]` and `[2 k + 1]` for key
-    /// `k`. Block by block: the digits' transforms are ended while the keys of the block come from memory, and the
-    /// products are taken while the digits are in a near cache.
+    /// `k`. Works block by block: it finishes the digits' transforms while the keys of the block come from memory, and
+    /// multiplies while the digits are in a near cache.
     pub(super) fn products(
         &self,
         positions: Range<usize>,
@@ -47,7 +47,7 @@ impl Decomposed<'_> {
         }
     }
 
-    /// Checks that a key can be multiplied with these digits, and says which digit each of its rows takes.
+    /// Checks that a key can be multiplied with these digits, and returns the digit of each of its rows.
     ///
     /// # Errors
     /// [`RlweError::MixedParameters`]; [`RlweError::KeyUse`] if the key was made for another decomposition.
@@ -83,7 +83,7 @@ impl Decomposed<'_> {
         self.multiply_words(&digits.digits, digits.prime, 0..self.parameters.n(), key, rows, out_b, out_a);
     }
 
-    /// The same for some words of the limbs; `digits` and outputs are those words alone.
+    /// The same for some words of the limbs; `digits` and outputs contain only those words.
     fn multiply_words(
         &self,
         digits: &[&[u64]],

@@ -7,12 +7,12 @@ use super::coalescing::{coarser_digits, merged_primes, used_rows};
 use crate::PrimeWidths;
 use crate::noise::exp2;
 
-/// What a key switch at a level computes with, whichever rows a key has.
+/// The digits and primes of a key switch at a level, for keys of any rows.
 ///
-/// Ciphertexts of level `l` are modulo `Q = q_0 .. q_l`. The input is cut into digits; each is raised to the targets,
-/// the primes of `Q` and the removed ones, multiplied with the key rows that lie in it, and the sum is divided by the
-/// removed primes. Keys of different rows share a layout, and with it a decomposition: two rows of one prime serve the
-/// digit that one row of two primes serves.
+/// Ciphertexts of level `l` are modulo `Q = q_0 .. q_l`. The input is cut into digits. Each is raised to the targets,
+/// the primes of `Q` and the removed ones, and multiplied with its key rows; the sum is divided by the removed primes.
+/// Keys with different rows can share a layout, and with it a decomposition: two rows of one prime serve the digit that
+/// one row of two primes serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwitchLayout {
     /// Level `l` of the ciphertext.
@@ -21,7 +21,7 @@ pub struct SwitchLayout {
     pub digits: Vec<Range<usize>>,
     /// The key's special primes.
     pub special: Vec<usize>,
-    /// Dropped primes that are removed as well, so that coarser digits fit.
+    /// Dropped primes that are removed too, so that coarser digits fit.
     pub merged: Vec<usize>,
     /// Whether the input is modulo `q_0` alone, and the key raises it to `Q`.
     pub raises: bool,
@@ -31,7 +31,7 @@ impl SwitchLayout {
     /// The use at `level` of a key of `key_level` with these digits, `coalesce` adjacent rows summed for each.
     ///
     /// # Errors
-    /// Why the key cannot be used so.
+    /// The reason why the key cannot be used in this way.
     pub fn new(
         widths: &PrimeWidths,
         key_level: usize,
@@ -48,18 +48,18 @@ impl SwitchLayout {
         }
         let digits = coarser_digits(key_digits, level, coalesce);
         let merged = merged_primes(widths, key_level, key_digits, special, level, &digits)
-            .ok_or("the key has too few dropped primes to enlarge the special modulus with")?;
+            .ok_or("the key has too few dropped primes to enlarge the special modulus")?;
         Ok(Self { level, digits, special: special.to_vec(), merged, raises: false })
     }
 
-    /// The use of a key of one row that raises an input modulo `q_0` to level `level`.
+    /// The use of a one-row key that raises an input modulo `q_0` to level `level`.
     pub(crate) fn raising(level: usize, special: &[usize]) -> Self {
         let digits = core::iter::once(0..1).collect();
         Self { level, digits, special: special.to_vec(), merged: Vec::new(), raises: true }
     }
 
-    /// Every use of a key at `level` that is legal, see [`super::coalescing`]: from one row a digit to all of them.
-    /// None above the key's level.
+    /// Every legal use of a key at `level`, see [`super::coalescing`]: from one row per digit to all of them. Empty
+    /// above the key's level.
     pub fn all<'k>(
         widths: &'k PrimeWidths,
         key_level: usize,
@@ -86,7 +86,7 @@ impl SwitchLayout {
         self.level + 1 + self.special.len() + self.merged.len()
     }
 
-    /// For each used row of a key with these digits, which digit of the switch it serves.
+    /// For each used row of a key with these digits, the digit of the switch that it serves.
     pub fn digit_of_rows(&self, key_digits: &[Range<usize>]) -> Vec<usize> {
         key_digits[..used_rows(key_digits, self.level)]
             .iter()
@@ -94,8 +94,9 @@ impl SwitchLayout {
             .collect()
     }
 
-    /// Variance that the errors of the rows of a key with these digits add, over `N V / 12` for errors of variance `V`:
-    /// digit `j` is uniform in `[-Q_j/2, Q_j/2]` and meets the errors of its `r_j` rows, `sum_j r_j Q_j^2 / (P D)^2`.
+    /// Variance that the row errors of a key with these digits add, divided by `N V / 12` for errors of variance `V`.
+    /// Digit `j` is uniform in `[-Q_j/2, Q_j/2]` and multiplies the errors of its `r_j` rows:
+    /// `sum_j r_j Q_j^2 / (P D)^2`.
     pub fn relative_noise(&self, widths: &PrimeWidths, key_digits: &[Range<usize>]) -> f64 {
         let divisor = widths.log2_product(self.removed());
         let rows = self.digit_of_rows(key_digits);

@@ -11,8 +11,8 @@ use crate::parallel::{for_each_item, groups};
 /// `x -> round(x / R)`, `R` the product of the removed primes, from the primes `0..kept` and the removed ones to
 /// `0..kept`.
 ///
-/// The remainder `r = x mod R`, centred, is converted to the kept primes, and `(x - r) R^-1` is the result: off from
-/// `x / R` by at most 1/2 in every coefficient (times `1 + 2^-12`, see [`keywright_ring::conversion`]).
+/// The remainder `r = x mod R`, centred, is converted to the kept primes, and the result is `(x - r) R^-1`. It differs
+/// from `x / R` by at most 1/2 in every coefficient (times `1 + 2^-12`, see [`keywright_ring::conversion`]).
 #[derive(Debug)]
 pub struct ModDown {
     /// Primes of the result: `0..kept`.
@@ -33,7 +33,7 @@ impl ModDown {
         Self { kept, conversion: Conversion::new(&sources, &targets), factor, removed }
     }
 
-    /// Terms that a remainder is converted with.
+    /// Terms of a remainder's conversion.
     pub fn term_count(&self) -> usize {
         self.conversion.decomposer().term_count()
     }
@@ -49,8 +49,8 @@ impl ModDown {
         parameters.ring().inverse_scaled(self.removed[i], limb, factor, out);
     }
 
-    /// The remainder, given by its scaled residues, modulo the kept primes from `first` on, transforms begun: to be
-    /// ended by [`keywright_ring::Ring::finish_limb`].
+    /// The remainder, given by its scaled residues, modulo the kept primes from `first` on, with transforms begun;
+    /// [`keywright_ring::Ring::finish_limb`] ends them.
     pub(super) fn begin(
         &self,
         parameters: &Parameters,

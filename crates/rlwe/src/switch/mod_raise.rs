@@ -8,8 +8,8 @@ use crate::parallel::{for_each_item, groups};
 use crate::{Parameters, RlweError};
 
 /// The residues modulo `q_0 .. q_level` of the representative in `[-q_0/2, q_0/2]` of each coefficient, given modulo
-/// `q_0`: the first limb of `input`, which is kept bit for bit. The interval is `1 + 2^-14` times as long, see
-/// [`keywright_ring::conversion`]: representatives near its ends may be either one.
+/// `q_0` by the first limb of `input`, which stays bit for bit. The interval is `1 + 2^-14` times as long, see
+/// [`keywright_ring::conversion`]: near its ends either representative can occur.
 ///
 /// # Errors
 /// [`RlweError::Level`] for a level that does not exist.

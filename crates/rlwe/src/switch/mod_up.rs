@@ -10,7 +10,7 @@ use keywright_ring::{Buffer, Evaluation, Poly, Scaled};
 use crate::parallel::for_each_item;
 use crate::{Parameters, RlweError, SwitchPlan};
 
-/// A polynomial cut into digits, ready for ModUp to any target prime: what hoisted switches share.
+/// A polynomial cut into digits, ready for ModUp to any target prime: hoisted switches share it.
 pub struct Decomposed<'c> {
     pub(super) parameters: Parameters,
     pub(super) plan: Arc<SwitchPlan>,
@@ -24,7 +24,7 @@ pub struct Decomposed<'c> {
 pub(super) enum Limb<'r> {
     /// A prime of the digit itself.
     Own(&'r [u64]),
-    /// Converted, its transform begun.
+    /// Converted, with its transform begun.
     Begun(&'r mut [u64]),
 }
 
@@ -37,7 +37,7 @@ impl Limb<'_> {
     }
 }
 
-/// The digits converted to one target prime, their transforms begun.
+/// The digits converted to one target prime, with their transforms begun.
 pub(super) struct Begun<'r> {
     pub(super) prime: usize,
     pub(super) limbs: Vec<Limb<'r>>,
@@ -84,7 +84,7 @@ impl<'c> Decomposed<'c> {
         Ok(Self { parameters: parameters.clone(), plan, own, residues })
     }
 
-    /// The plan it was cut by.
+    /// The plan of its digits.
     pub fn plan(&self) -> &Arc<SwitchPlan> {
         &self.plan
     }
@@ -112,8 +112,8 @@ impl<'c> Decomposed<'c> {
             .collect()
     }
 
-    /// Converts all digits to each of the targets at `positions` and begins their transforms. The scaled residues of a
-    /// digit come from memory once for all targets.
+    /// Converts all digits to each of the targets at `positions` and begins their transforms. Reads the scaled residues
+    /// of a digit from memory once for all targets.
     pub(super) fn begin<'r>(&'r self, positions: Range<usize>, scratch: &'r mut [u64]) -> Vec<Begun<'r>> {
         let (ring, n) = (self.parameters.ring(), self.parameters.n());
         let mut begun: Vec<_> = positions

@@ -1,8 +1,9 @@
 //! Key switching as a pipeline over target primes.
 //!
-//! For each target prime: every digit is converted to it and transformed while its limb is in cache, then multiplied
-//! into both halves of every key that shares the decomposition. Primes to divide by come first; with their result at
-//! hand each kept prime is finished in the same visit, and written once. Targets run in parallel; keys are read once.
+//! For each target prime, every digit is converted to it and transformed while its limb is in cache, then multiplied
+//! into both halves of every key that shares the decomposition. The removed primes come first. With their result
+//! available, each kept prime is finished in the same visit, and written once. Targets run in parallel; keys are read
+//! once.
 
 use alloc::vec::Vec;
 
@@ -13,7 +14,7 @@ use super::mod_up::Decomposed;
 use crate::parallel::{for_each_item, groups};
 use crate::{KeyUse, RlweCiphertext, RlweError, StoredKey, SwitchingKey};
 
-/// What happens to the result of one switch before it is written: `out = phi(switched + addend)`.
+/// The last step of one switch before its result is written: `out = phi(switched + addend)`.
 pub struct Finish<'f> {
     /// Addends of the two halves, modulo the ciphertext's own primes.
     pub addend: [Option<&'f Poly<Evaluation>>; 2],
@@ -22,8 +23,8 @@ pub struct Finish<'f> {
 }
 
 impl Decomposed<'_> {
-    /// Switches with several keys at once and finishes each result. `keys` are the key and the rows that
-    /// [`Self::rows_of`] gave; each result has its key's identity.
+    /// Switches with several keys at once and finishes each result. `keys` are pairs of a key and the rows from
+    /// [`Self::rows_of`]; each result has its key's identity.
     pub fn switch(&self, keys: &[(&SwitchingKey, Vec<usize>)], finish: &[Finish<'_>]) -> Vec<RlweCiphertext> {
         let (n, kept) = (self.parameters.n(), self.plan.mod_down.kept);
         let mut out: Vec<Poly<Evaluation>> =
@@ -36,11 +37,10 @@ impl Decomposed<'_> {
         keys.iter().filter_map(result).collect()
     }
 
-    /// [`Self::switch`] with keys of a set, as many at a time as can be in memory together: ModUp runs once for those
-    /// of a time.
+    /// [`Self::switch`] with keys of a set, in batches that fit memory together: ModUp runs once per batch.
     ///
     /// # Errors
-    /// As [`Self::rows_of`]; those of [`crate::KeySource::load`].
+    /// As [`Self::rows_of`]; the errors of [`crate::KeySource::load`].
     pub fn switch_stored(
         &self,
         uses: &[&KeyUse],
@@ -75,7 +75,7 @@ impl Decomposed<'_> {
         let mod_down = &plan.mod_down;
         let removed = mod_down.removed.len();
 
-        // The primes to divide by: both halves of every key, as scaled residues.
+        // The removed primes: both halves of every key, as scaled residues.
         let mut remainders_scaled: Vec<Poly<Scaled>> =
             (0..halves).map(|_| Poly::unspecified(n, removed)).collect();
         for_each_item(groups(transpose(&mut remainders_scaled)), |_, (first, scaled)| {
@@ -128,7 +128,7 @@ impl Decomposed<'_> {
                     };
                     match finish.automorphism {
                         Some(automorphism) => {
-                            // The permutation reads here and there: from a near cache.
+                            // The permutation reads at random places: from a near cache.
                             backend.quotient(ring.modulus(i), &quotient, near);
                             backend.permute(automorphism, near, &mut *outs[half]);
                         }
@@ -140,7 +140,7 @@ impl Decomposed<'_> {
     }
 }
 
-/// Limb `i` of every polynomial, for each `i`: what a task that owns one prime writes to.
+/// Limb `i` of every polynomial, for each `i`: the output of a task that owns one prime.
 pub(super) fn transpose<D: Domain>(polys: &mut [Poly<D>]) -> Vec<Vec<&mut [u64]>> {
     let count = polys.first().map_or(0, Poly::limb_count);
     let mut limbs: Vec<_> = polys.iter_mut().map(Poly::limbs_mut).collect();

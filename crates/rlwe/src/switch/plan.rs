@@ -8,7 +8,7 @@
 //! 1. *Decompose.* With `Q_j` the product of digit `j`, let `d_j` be the centred representative of `c mod Q_j`. Then
 //!    `sum_j d_j g_j = c (mod Q)`, and ModUp raises each `d_j` to all of `Q P` by exact basis conversion.
 //! 2. *Inner product.* `sum_j d_j (b_j, a_j)` modulo `Q P` is an encryption of `P c s'` with error `sum_j d_j e_j`.
-//! 3. *ModDown*: divide by `P`, rounding: `|d_j| <= Q_j / 2 (1 + eps)` and `P >= Q_j` make the error that remains
+//! 3. *ModDown*: divide by `P`, rounding. Since `|d_j| <= Q_j / 2 (1 + eps)` and `P >= Q_j`, the remaining error is
 //!    comparable with the rounding of the division, see [`crate::noise`].
 //!
 //! # Coarser digits from the same key
@@ -19,11 +19,11 @@
 //! After a multiplication the division by `P D` and the rescaling by `q_l` are one division by `P D q_l`.
 //!
 //! # Raising the modulus
-//! A key from an ephemeral sparse secret ([`crate::KeyElement::SparseToDense`]) switches `c` given modulo `q_0` to
-//! `q_0 .. q_l`: with `d` the centred representative, `d` times its only row `(-a s + e + P s', a)` modulo `Q_l P`
+//! A key from an ephemeral sparse secret ([`crate::KeyElement::SparseToDense`]) switches `c`, given modulo `q_0`, to
+//! `q_0 .. q_l`. With `d` the centred representative, `d` times its only row `(-a s + e + P s', a)` modulo `Q_l P`
 //! encrypts `P d s'` over the integers, not modulo `q_0`. With a Galois element
-//! ([`crate::KeyElement::SparseToDenseGalois`]) the automorphism follows, as after any switch: rotations of what is
-//! raised share `d`. One digit, because `|d| <= q_0 / 2` whatever `l`; so `P >= q_0` is enough.
+//! ([`crate::KeyElement::SparseToDenseGalois`]) the automorphism follows, as after any switch: rotations of a raised
+//! ciphertext share `d`. There is one digit, because `|d| <= q_0 / 2` for every `l`; so `P >= q_0` suffices.
 
 use alloc::vec::Vec;
 
@@ -37,19 +37,19 @@ use crate::{KeySpec, Parameters, RlweError};
 pub struct SwitchPlan {
     /// Digits and primes, before a merged rescaling.
     pub layout: SwitchLayout,
-    /// The division at the end: by the key's special primes, merged primes, and `q_level` when rescaling.
+    /// The final division: by the key's special primes, merged primes, and `q_level` when rescaling.
     pub mod_down: ModDown,
     /// Per ciphertext prime, `D mod q_i`, when primes are merged.
     pub(super) input_factor: Option<Vec<ShoupFactor>>,
     /// Per digit, the conversion to every target (kept, then removed).
     pub(super) mod_up: Vec<Conversion>,
-    /// When rescaling: per kept prime `q_level^-1`, by which an addend of the ciphertext's own modulus is scaled.
+    /// When rescaling: per kept prime `q_level^-1`, the factor of an addend modulo the ciphertext's own primes.
     pub(super) addend_factor: Option<Vec<ShoupFactor>>,
-    /// When rescaling: `P D mod q_level`, by which the addend enters before the division.
+    /// When rescaling: `P D mod q_level`, the factor of the addend before the division.
     pub(super) addend_lift: Option<ShoupFactor>,
 }
 
-/// What decides a [`SwitchPlan`].
+/// The properties that determine a [`SwitchPlan`].
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct PlanId {
     level: usize,
@@ -73,7 +73,7 @@ impl PlanId {
     }
 }
 
-/// The layout of a use of a key of this spec, `coalesce` rows per digit, and what its plan is found by.
+/// The layout of a use of a key of this spec, with `coalesce` rows per digit, and the lookup key of its plan.
 pub(super) fn identify(
     parameters: &Parameters,
     spec: &KeySpec,
@@ -91,12 +91,12 @@ pub(super) fn identify(
     };
     let digits = spec.validate(parameters)?;
     if rescale && level == 0 {
-        return Err(refuse("there is no prime left to rescale by"));
+        return Err(refuse("no prime is left for rescaling"));
     }
     let layout = SwitchLayout::new(parameters.widths(), spec.level, &digits, &spec.special, level, coalesce);
     let layout = if spec.element.raises() {
         if rescale || coalesce != 1 {
-            return Err(refuse("a key that raises the modulus has one row and leaves nothing to rescale"));
+            return Err(refuse("a key that raises the modulus has one row, and its result is not rescaled"));
         }
         SwitchLayout::raising(level, &spec.special)
     } else {
@@ -138,7 +138,7 @@ impl SwitchPlan {
         self.mod_down.prime(position)
     }
 
-    /// Whether `q_level` is divided by as well.
+    /// Whether the plan also divides by `q_level`.
     pub fn rescales(&self) -> bool {
         self.addend_lift.is_some()
     }

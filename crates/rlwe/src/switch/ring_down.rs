@@ -1,8 +1,8 @@
-//! The way down: from a ring to a smaller one.
+//! Switching down: from a ring to a smaller one.
 //!
 //! Let `Y = X^k`, `k = N / n`, and `(c_0, c_1)` a ciphertext under `s` in the ring of `X`. Every polynomial is
-//! `c = sum_j X^j c_j(Y)` with `k` components in the ring of `Y`. A message in that ring is its own component 0, and
-//! that of what decrypts to it is
+//! `c = sum_j X^j c_j(Y)` with `k` components in the ring of `Y`. A message in that ring equals its component 0, and
+//! component 0 of the decryption is
 //!
 //! ```text
 //! (c_0 + c_1 s)_0 = (c_0)_0 + (c_1)_0 s_0 + sum_{j = 1}^{k - 1} (c_1)_j Y s_{k - j}
@@ -10,8 +10,8 @@
 //!
 //! So `k` keys in the small ring, from `s_0` and from each `Y s_{k - j}` to one secret
 //! ([`crate::KeyElement::RingDown`]), make a ciphertext of the small ring: the `k` inner products are summed, and
-//! divided once. Errors outside of component 0 are left behind. The work is that of `k` switches in the small ring with
-//! one division.
+//! divided once. Errors outside of component 0 are dropped. The work is that of `k` switches in the small ring with one
+//! division.
 //!
 //! # Components of evaluations
 //! Limb entry `i` of `c` is its value at `x_i = psi^(2 brv(i) + 1)`, and `x_i^k` is the same for the `k` entries from
@@ -29,7 +29,7 @@ use crate::parallel::{for_each_item, groups};
 use crate::{KeyUse, Parameters, RlweCiphertext, RlweError, SwitchingKey};
 
 impl Parameters {
-    /// How many of the coefficients of these parameters' ring there are for each of a smaller one's.
+    /// The ratio of this ring's degree to that of a smaller one.
     fn parts_of(&self, small: &Self) -> usize {
         self.n() / small.n()
     }
@@ -73,7 +73,8 @@ fn sums_of_neighbours(q: u64, limb: &[u64], k: usize, out: &mut [u64]) {
 }
 
 impl Decomposed<'_> {
-    /// Adds the inner product with a key to the halves in `sums`, or begins them with it: all targets, limb by limb.
+    /// Adds the inner product with a key to the halves in `sums`, or initialises them with it: all targets, limb by
+    /// limb.
     fn accumulate(&self, key: &SwitchingKey, rows: &[usize], sums: &mut [Poly<Evaluation>; 2], begin: bool) {
         let (ring, n) = (self.parameters.ring(), self.parameters.n());
         for_each_item(groups(transpose(sums)), |_, (first, mut outs): (usize, Vec<Vec<&mut [u64]>>)| {
@@ -98,7 +99,7 @@ impl Decomposed<'_> {
     }
 }
 
-/// A ciphertext of the ring `from` as one of the smaller ring `to` of the same primes, whose message is component 0 of
+/// Converts a ciphertext of the ring `from` to the smaller ring `to` of the same primes. The message is component 0 of
 /// the input's. `uses` are those of the keys of all parts, in order ([`crate::EvaluationKeys::ring_down`]).
 ///
 /// # Errors

@@ -1,9 +1,10 @@
-//! The way up: from a ring to a larger one.
+//! Switching up: from a ring to a larger one.
 //!
 //! A ciphertext `(c_0(Y), c_1(Y))` under `s'(Y)` in the ring of degree `n` is one of the ring of degree `N` with
-//! `Y = X^k`: `c_0(X^k)` and `c_1(X^k)` under `s'(X^k)`, of the message `m(X^k)`. A value at `x` is that at `x^k`, so
-//! that in evaluation form every entry stands `k` times ([`mod@super::ring_down`]). A key of the large ring from
-//! `s'(X^k)` ([`crate::KeyElement::RingUp`], [`crate::KeyElement::RingUpToSparse`]) does the rest: one ordinary switch.
+//! `Y = X^k`: `c_0(X^k)` and `c_1(X^k)` under `s'(X^k)`, of the message `m(X^k)`. Its value at `x` is the old value at
+//! `x^k`, so evaluation form repeats every entry `k` times ([`mod@super::ring_down`]). One ordinary switch with a key
+//! of the large ring from `s'(X^k)` ([`crate::KeyElement::RingUp`], [`crate::KeyElement::RingUpToSparse`]) completes
+//! it.
 
 use keywright_ring::{Evaluation, Poly};
 
@@ -22,8 +23,8 @@ fn embedded(to: &Parameters, poly: &Poly<Evaluation>) -> Poly<Evaluation> {
     out
 }
 
-/// A ciphertext of a smaller ring as one of the ring `to` of the same primes, under the secret that the key leads to.
-/// Its message is `m(X^k)`.
+/// Converts a ciphertext of a smaller ring to the ring `to` of the same primes, under the target secret of the key. Its
+/// message is `m(X^k)`.
 ///
 /// # Errors
 /// [`RlweError::Level`] for an input at another level than that of the use; as [`Decomposed::rows_of`] and

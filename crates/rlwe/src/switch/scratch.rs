@@ -1,19 +1,19 @@
-//! Memory that key switches take while they run, in limbs of `N` words, from counts of primes alone. It is what the
-//! code beside it allocates: tests compare the two.
+//! Memory of running key switches, in limbs of `N` words, from counts of primes alone. Tests compare it with the actual
+//! allocations.
 
 use super::SwitchLayout;
 use super::coalescing::used_rows;
 use crate::parallel::run_length;
 use crate::{KeySpec, Parameters, RlweError};
 
-/// Most limbs of scratch that `threads` threads hold at a time: `runs` tasks of `targets` primes in all, each of
-/// `per_prime` limbs for every prime and `per_task` beside.
+/// Peak limbs of scratch of `threads` threads: `runs` tasks over `targets` primes in all, each with `per_prime` limbs
+/// per prime and `per_task` more.
 fn tasks(targets: usize, per_prime: usize, per_task: usize, threads: usize) -> usize {
     let length = run_length(targets, threads);
     threads.min(targets.div_ceil(length.max(1))) * (length * per_prime + per_task)
 }
 
-/// Limbs that a division holds: of `polynomials` over `kept + removed` primes by the last `removed`, with its results.
+/// Limbs of a division: of `polynomials` over `kept + removed` primes by the last `removed`, with its results.
 pub fn division_limbs(polynomials: usize, kept: usize, removed: usize, threads: usize) -> usize {
     let remainders = polynomials * removed;
     let first = threads.min(remainders);
@@ -22,13 +22,13 @@ pub fn division_limbs(polynomials: usize, kept: usize, removed: usize, threads: 
 }
 
 impl SwitchLayout {
-    /// Limbs that a decomposed polynomial holds.
+    /// Limbs of a decomposed polynomial.
     pub fn decomposition_limbs(&self) -> usize {
         (self.input_level() + 1) * if self.merged.is_empty() { 1 } else { 2 }
     }
 
-    /// Limbs that the decomposition of a polynomial and its switches with `keys` keys at once hold, their results among
-    /// them; with a rescaling they have a prime less.
+    /// Limbs of the decomposition of a polynomial and its switches with `keys` keys at once, including their results,
+    /// which have a prime less with a rescaling.
     pub fn switch_limbs(&self, keys: usize, rescale: bool, threads: usize) -> usize {
         let (digits, halves, last) = (self.digits.len(), 2 * keys, usize::from(rescale));
         let (kept, removed) = (self.level + 1 - last, self.removed().count() + last);
@@ -43,7 +43,7 @@ impl KeySpec {
     /// The layout of the use of such a key at a level that [`crate::EvaluationKeys::best`] chooses.
     ///
     /// # Errors
-    /// What [`Self::validate`] says; [`RlweError::Level`] above the key's level.
+    /// The errors of [`Self::validate`]; [`RlweError::Level`] above the key's level.
     pub fn best_layout(
         &self,
         parameters: &Parameters,

@@ -1,4 +1,4 @@
-//! Counts of what key switches compute, and what orders the ways to switch.
+//! Operation counts of key switches, and the rank that orders the ways to switch.
 //!
 //! A switch at level `l` with `d` digits of `r` rows over `t` targets, `k` of them removed, takes
 //!
@@ -9,25 +9,25 @@
 //! | ModDown of a half | `k` | `l + 1` | `k (l + 1)` | | `l + 1` |
 //! | the permutation of a half | | | | | `l + 1` |
 //!
-//! Rotations of one ciphertext share the decomposition. The steps of a linear transform do not divide as other switches
-//! do: a baby step leaves ModDown to the transform and visits `2 t + l + 1` limbs; a giant step divides one half before
-//! it, leaves the other division to the transform, and visits `5 t` limbs beside.
+//! Rotations of one ciphertext share the decomposition. The steps of a linear transform divide differently: a baby step
+//! leaves ModDown to the transform and visits `2 t + l + 1` limbs. A giant step divides one half first, leaves the
+//! other division to the transform, and visits `5 t` more limbs.
 
 use super::SwitchLayout;
 use crate::PrimeWidths;
 
 /// Counts of kernels on limbs of `N` words; pairs are counts modulo narrow primes and modulo wider ones.
 ///
-/// Counts are signed: what an operation saves where it is merged with another is subtracted.
+/// Counts are signed, so that the savings of a merged operation can be subtracted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Work {
     /// Number-theoretic transforms, forward and inverse.
     pub transforms: [i64; 2],
     /// Products of a digit with both halves of a key row whose uniform half is a seed.
     pub products: [i64; 2],
-    /// Terms of conversions: a source prime, for a target prime.
+    /// Terms of conversions: one source prime for one target prime.
     pub conversions: [i64; 2],
-    /// Products of a digit with both halves of a key row that is stored.
+    /// Products of a digit with both halves of a stored key row.
     pub stored_products: i64,
     /// Products of a diagonal with both halves of a ciphertext.
     pub diagonals: i64,
@@ -104,7 +104,7 @@ pub struct SwitchWork {
 pub const RANK_WEIGHTS: [usize; 3] = [8, 5, 1];
 
 impl SwitchLayout {
-    /// What it computes with a key of which it uses so many rows, the uniform half a seed or stored.
+    /// The work with a key of which this many rows are used; its uniform half is a seed, or stored.
     pub fn work(&self, widths: &PrimeWidths, rows: usize, seeded: bool) -> SwitchWork {
         let kept = 0..self.level + 1;
         let targets = || kept.clone().chain(self.removed());
@@ -141,16 +141,16 @@ impl SwitchLayout {
         }
     }
 
-    /// What a switch to a smaller ring computes, in limbs of that ring: one with keys of `parts` parts of which it uses
-    /// so many rows each, see [`mod@super::ring_down`]. The components of one half are `parts` products and sums of
-    /// neighbours each, those of the other one sum.
+    /// The work of a switch to a smaller ring, in limbs of that ring, with keys of `parts` parts that use this many
+    /// rows each: see [`mod@super::ring_down`]. The components of one half are `parts` products and sums of neighbours
+    /// each, those of the other half one sum.
     pub fn ring_down_work(&self, widths: &PrimeWidths, rows: usize, seeded: bool, parts: usize) -> Work {
         let (kept, parts) = (self.level as i64 + 1, parts as i64);
         let SwitchWork { shared, whole, baby, .. } = self.work(widths, rows, seeded);
         let mut out = Work::default();
         out.add(&shared, parts);
         out.add(&baby, parts);
-        // Two divisions in all: those that a switch by itself has and a baby step has not.
+        // Two divisions in all: those of a separate switch that a baby step lacks.
         out.add(&whole, 1);
         out.add(&baby, -1);
         out.calls = 1 + parts;
@@ -161,8 +161,7 @@ impl SwitchLayout {
         out
     }
 
-    /// What a switch to a larger ring computes beside an ordinary one, in limbs of that ring: both halves are written
-    /// out.
+    /// The additional work of a switch to a larger ring, in limbs of that ring: both halves are written out.
     pub fn ring_up_work(&self, widths: &PrimeWidths, rows: usize, seeded: bool) -> Work {
         let SwitchWork { shared, whole, .. } = self.work(widths, rows, seeded);
         let mut out = shared;
@@ -171,11 +170,11 @@ impl SwitchLayout {
         out
     }
 
-    /// What orders the ways to switch, with a key of which `rows` are used: an estimate of the time, in units of one
+    /// Orders the ways to switch with a key of which `rows` are used: an estimate of the time, in units of one
     /// conversion term of one target prime, by [`RANK_WEIGHTS`]. Only the order matters. With a rescaling the division
-    /// is by `q_level` as well.
+    /// includes `q_level`.
     ///
-    /// Terms are those that the kernels multiply with: two for each wide source prime, and one for the quotient.
+    /// Terms are the factors of the kernels: two for each wide source prime, and one for the quotient.
     pub fn rank(&self, widths: &PrimeWidths, rows: usize, rescale: bool) -> usize {
         let terms = |primes: &mut dyn Iterator<Item = usize>| {
             1 + primes.map(|i| if widths.is_narrow(i) { 1 } else { 2 }).sum::<usize>()
