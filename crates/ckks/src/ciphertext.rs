@@ -5,7 +5,7 @@ use keywright_rlwe::{KeyIdentity, RlweCiphertext};
 
 use crate::CkksParameters;
 
-/// Where the values of a message are.
+/// The places of a message's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Packing {
     /// `2^log_slots` complex values in the slots of the canonical embedding (of a subring, if fewer than `N/2`).
@@ -18,7 +18,8 @@ pub enum Packing {
 }
 
 impl Packing {
-    /// How many coefficient errors meet in one value: the degree of the subring for slots, one for coefficients.
+    /// The number of coefficient errors that add up in one value: the degree of the subring for slots, one for
+    /// coefficients.
     pub fn spread(self) -> f64 {
         match self {
             Self::Slots { log_slots } => 2.0 * f64::from(log_slots).exp2(),
@@ -46,23 +47,23 @@ impl fmt::Display for Packing {
     }
 }
 
-/// What is known of a ciphertext's values without decrypting, in units of the message.
+/// Bounds on a ciphertext's values that hold without decryption, in units of the message.
 ///
-/// Deviations of dependent errors are added, not their squares, so the estimate is an upper bound whatever the
-/// dependencies are; magnitudes multiply and add in the worst case. Errors of rounding a plaintext count as independent
-/// of each other, coefficient by coefficient.
+/// Deviations of dependent errors are added, not their squares, so the estimate is an upper bound for any dependencies.
+/// Magnitudes multiply and add as in the worst case. Rounding errors of a plaintext count as independent of each other,
+/// coefficient by coefficient.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ErrorEstimate {
     /// Standard deviation of the error of one value.
     pub deviation: f64,
     /// Bound on the absolute value of every value.
     pub magnitude: f64,
-    /// Whether all values are real, so that imaginary parts are errors. In coefficients they always are.
+    /// Whether all values are real, so that imaginary parts are errors. Values in coefficients always are.
     pub real: bool,
 }
 
 impl ErrorEstimate {
-    /// The least that is known: where a bound would be above all numbers, it is the largest one.
+    /// The weakest estimate: a bound that exceeds all numbers becomes the largest number.
     #[must_use]
     pub fn saturated(self) -> Self {
         let finite = |x: f64| if x.is_nan() { f64::MAX } else { x.min(f64::MAX) };
@@ -74,7 +75,7 @@ impl ErrorEstimate {
         PRODUCT_TAIL * self.deviation
     }
 
-    /// Bits of precision after the point that the bound leaves.
+    /// Bits of precision after the point by the bound.
     pub fn precision_bits(&self) -> f64 {
         -self.bound().log2()
     }
@@ -86,7 +87,7 @@ impl ErrorEstimate {
     }
 
     /// The estimate of a product, value by value, with a factor whose error has no parts between the coefficients of a
-    /// sparse packing, such as a constant. Where both errors are as large as their bounds so is their product.
+    /// sparse packing, such as a constant. If both errors are as large as their bounds, so is their product.
     pub fn times(self, other: Self) -> Self {
         Self {
             deviation: self.magnitude * other.deviation
@@ -98,7 +99,7 @@ impl ErrorEstimate {
         .saturated()
     }
 
-    /// With an independent error of the given deviation added.
+    /// The estimate with an added independent error of the given deviation.
     pub fn with_noise(self, deviation: f64) -> Self {
         Self { deviation: self.deviation.hypot(deviation), ..self }.saturated()
     }
@@ -107,20 +108,20 @@ impl ErrorEstimate {
 /// An encrypted message.
 #[derive(Clone)]
 pub struct Ciphertext {
-    /// Parameters it belongs to.
+    /// Parameters of the ciphertext.
     pub parameters: CkksParameters,
     /// The RLWE ciphertext.
     pub rlwe: RlweCiphertext,
     /// Factor by which the message is scaled.
     pub scale: f64,
-    /// Where its values are.
+    /// The places of its values.
     pub packing: Packing,
-    /// What is known of its error.
+    /// The estimate of its error.
     pub estimate: ErrorEstimate,
 }
 
 impl Ciphertext {
-    /// Level: the number of rescalings it still admits.
+    /// Level: the number of rescalings left.
     pub fn level(&self) -> usize {
         self.rlwe.level()
     }
@@ -130,18 +131,18 @@ impl Ciphertext {
         self.rlwe.degree()
     }
 
-    /// The identity of the secret that it is encrypted under.
+    /// The identity of the secret that encrypts it.
     pub fn key(&self) -> KeyIdentity {
         self.rlwe.key
     }
 
-    /// `log2` of the largest coefficient that its values and their error can make.
+    /// `log2` of the largest coefficient that its values and their error can cause.
     pub(crate) fn log2_largest(&self) -> f64 {
         ((self.estimate.magnitude + self.estimate.bound()) * self.scale).log2()
     }
 
-    /// Bound on the error of all values at once, as [`ErrorEstimate::bound`]. Infinite, if values of the size that
-    /// the estimate allows do not fit the modulus: they may have overflowed then, and no error is too large.
+    /// Bound on the error of all values at once, as [`ErrorEstimate::bound`]. Infinite if values as large as the
+    /// estimate allows do not fit the modulus: they may have overflowed.
     pub fn error_bound(&self) -> f64 {
         let fits = self.log2_largest() < self.parameters.rlwe().log2_q(self.level()) - 1.0;
         if fits { self.estimate.bound() } else { f64::INFINITY }
@@ -152,7 +153,7 @@ impl Ciphertext {
         self.rlwe.bytes()
     }
 
-    /// Everything but the polynomials, for a result that brings its own.
+    /// All fields but the polynomials, for a result with its own.
     pub(crate) fn clone_header(&self) -> Self {
         Self {
             parameters: self.parameters.clone(),
@@ -166,8 +167,8 @@ impl Ciphertext {
     /// The estimate of this ciphertext times another operand of the same packing, as polynomials.
     ///
     /// Slots multiply one by one. With `2n < N` coefficients in use, a slot of the product of two errors is the mean of
-    /// the `N/2n` products at the roots of unity above it, each of which is a product of errors with all `N`
-    /// coefficients: their sum has `sqrt(N/2n)` times the deviation that the errors in the slots suggest. In
+    /// the `N/2n` products at the roots of unity above it. Each of these is a product of errors with all `N`
+    /// coefficients, so their sum has `sqrt(N/2n)` times the deviation that the errors in the slots suggest. In
     /// coefficients the product is a negacyclic convolution: `N` terms per value.
     pub(crate) fn estimate_times(&self, other: ErrorEstimate) -> ErrorEstimate {
         let n = self.parameters.rlwe().n() as f64;

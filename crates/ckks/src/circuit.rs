@@ -1,4 +1,4 @@
-//! Parameters from what a circuit needs.
+//! Parameters from the needs of a circuit.
 
 use keywright_rlwe::{RlweError, SecretDistribution, noise, require_secure};
 
@@ -6,21 +6,21 @@ use crate::{CkksError, CkksLiteral, CkksParameters, ErrorEstimate, Packing};
 
 /// Base-2 logarithms of the ring degrees that are tried.
 const RINGS: std::ops::RangeInclusive<u32> = 12..=17;
-/// Bits of the widest primes, as the special prime is one.
+/// Bits of the widest primes, including the special prime.
 const WIDEST: u32 = 60;
-/// Bits of a scale below which there are too few primes.
+/// Smallest scale in bits: below it there are too few primes.
 const NARROWEST: u32 = 24;
-/// Bits of a scale at which the error of an encryption is looked up; it is the same at any other.
+/// The scale in bits at which the error of an encryption is looked up; it is the same at any other.
 const PROBE: u32 = 40;
-/// Bits above the largest result: for its sign, and for sums on the way.
+/// Bits above the largest result: for its sign, and for intermediate sums.
 const ROOM: u32 = 2;
 
-/// What a circuit needs of its parameters.
+/// The needs of a circuit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Circuit {
-    /// Levels of the products, matrices and polynomials that follow each other.
+    /// Multiplicative depth: successive products, matrices and polynomials.
     pub depth: usize,
-    /// Bits after the point that a fresh encryption has, in all slots at once except with probability below `2^-40`.
+    /// Bits after the point of a fresh encryption, in all slots at once except with probability below `2^-40`.
     pub precision: u32,
     /// Values in a ciphertext.
     pub slots: usize,
@@ -29,7 +29,7 @@ pub struct Circuit {
 }
 
 impl CkksParameters {
-    /// The parameters of the smallest ring that has so many levels, slots and bits at 128 bits of security, with one
+    /// The parameters of the smallest ring with this many levels, slots and bits at 128 bits of security, with one
     /// special prime.
     ///
     /// # Errors
@@ -38,13 +38,13 @@ impl CkksParameters {
         let &Circuit { depth, precision, slots, magnitude } = circuit;
         let refused = |what, value: String, bounds| Err(CkksError::Circuit { what, value, bounds });
         if precision < 1 {
-            return refused("precision", precision.to_string(), "give at least 1");
+            return refused("precision", precision.to_string(), "it must be at least 1");
         }
         if slots < 1 {
-            return refused("slots", slots.to_string(), "give at least 1");
+            return refused("slots", slots.to_string(), "it must be at least 1");
         }
         if !(magnitude > 0.0 && magnitude < f64::from(WIDEST).exp2()) {
-            return refused("magnitude", magnitude.to_string(), "give a number above 0 and below 2^60");
+            return refused("magnitude", magnitude.to_string(), "it must be above 0 and below 2^60");
         }
         let log_slots = usize::BITS - (slots - 1).leading_zeros();
         let room = magnitude.log2().ceil().max(0.0) as u32 + ROOM;
@@ -56,7 +56,7 @@ impl CkksParameters {
             }
             match with_scale(log_n, depth, scale, room) {
                 Err(CkksError::Rlwe(RlweError::Insecure { .. })) => {}
-                // More primes than there may be, of this width or at all: a larger ring needs wider ones.
+                // There are too few primes of this width, or too many primes in all: a larger ring needs wider ones.
                 Err(CkksError::Rlwe(_)) => break,
                 other => return other,
             }
@@ -65,10 +65,10 @@ impl CkksParameters {
     }
 }
 
-/// A first prime with room for results, `depth` primes of the scale, and a special prime, within the bound of all of
-/// them together.
+/// A first prime with room for results, `depth` primes of the scale, and a special prime, within the bound for their
+/// product.
 fn with_scale(log_n: u32, depth: usize, scale: u32, room: u32) -> Result<CkksParameters, CkksError> {
-    // Keys have all of the primes. Above the bound no list of them is made.
+    // Keys have all of the primes. Above the bound no list of primes is made.
     let bits = f64::from(scale) * (depth as f64 + 1.0) + f64::from(room + WIDEST);
     require_secure(|| "a key".into(), log_n, bits, SecretDistribution::Ternary)?;
     let mut widths = vec![scale; depth + 1];
@@ -76,7 +76,7 @@ fn with_scale(log_n: u32, depth: usize, scale: u32, room: u32) -> Result<CkksPar
     CkksParameters::new(CkksLiteral::from_bits(log_n, &widths, &[WIDEST], f64::from(scale))?)
 }
 
-/// Bits of a scale that the error of an encryption with the public key takes.
+/// The scale in bits that the error of an encryption with the public key requires.
 fn noise_bits(log_n: u32, log_slots: u32) -> Result<f64, CkksError> {
     let literal = CkksLiteral::from_bits(log_n, &[PROBE + 10], &[PROBE + 10], f64::from(PROBE))?;
     let parameters = CkksParameters::new(literal)?;

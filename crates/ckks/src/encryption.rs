@@ -98,20 +98,20 @@ impl<'k> Encryptor<'k> {
 /// A ciphertext made with the secret key, whose uniform half is a seed: half the bytes to send.
 #[derive(Clone)]
 pub struct SeededCiphertext {
-    /// Parameters it belongs to.
+    /// Parameters of the ciphertext.
     pub parameters: CkksParameters,
     /// Seed and first half.
     pub seeded: SeededRlweCiphertext,
     /// Factor by which the message is scaled.
     pub scale: f64,
-    /// Where its values are.
+    /// The places of its values.
     pub packing: Packing,
-    /// What is known of its error.
+    /// The estimate of its error.
     pub estimate: ErrorEstimate,
 }
 
 impl SeededCiphertext {
-    /// The ciphertext to compute with.
+    /// Expands it to a ciphertext for computation.
     pub fn expand(&self) -> Ciphertext {
         Ciphertext {
             parameters: self.parameters.clone(),
@@ -122,7 +122,7 @@ impl SeededCiphertext {
         }
     }
 
-    /// The identity of the secret that it is encrypted under.
+    /// The identity of the secret that encrypts it.
     pub fn key(&self) -> KeyIdentity {
         self.seeded.key
     }
@@ -133,8 +133,8 @@ impl SeededCiphertext {
     }
 }
 
-/// Decrypts and decodes ciphertexts of every ring of its parameters, and encrypts symmetrically: what the owner of the
-/// secret does.
+/// Decrypts and decodes ciphertexts of every ring of its parameters, and encrypts symmetrically: the operations of the
+/// secret's owner.
 pub struct Decryptor<'k> {
     parameters: CkksParameters,
     secret: &'k SecretKey,
@@ -142,8 +142,8 @@ pub struct Decryptor<'k> {
 
 /// Bits that values may have above the scale before [`Decryptor::coefficients`] uses more primes.
 const HEADROOM_BITS: f64 = 20.0;
-/// Further bits by which a wrapped value is told from a small one: the residue of a coefficient that exceeds the primes
-/// is as good as uniform, so it looks small with probability `2^-39`; that all of them do is less likely still.
+/// Further bits that distinguish a wrapped value from a small one. The residue of a coefficient that exceeds the primes
+/// is practically uniform, so it looks small with probability `2^-39`; that all of them do is even less likely.
 const DETECTION_BITS: f64 = 40.0;
 
 impl<'k> Decryptor<'k> {
@@ -156,10 +156,10 @@ impl<'k> Decryptor<'k> {
         Ok(Self { parameters: parameters.clone(), secret })
     }
 
-    /// The decryptor of the ring of that degree of its parameters, for encryptions there.
+    /// The decryptor for encryptions in the ring of that degree of its parameters.
     ///
     /// # Errors
-    /// [`CkksError::Rlwe`] for a ring that the parameters do not have.
+    /// [`CkksError::Rlwe`] for a ring that the parameters lack.
     pub fn in_ring(&self, log_n: u32) -> Result<Self, CkksError> {
         let parameters = self.parameters.ring_of_degree(log_n)?.clone();
         Ok(Self { secret: self.secret.ring_like(parameters.rlwe())?, parameters })
@@ -195,11 +195,11 @@ impl<'k> Decryptor<'k> {
         })
     }
 
-    /// The decrypted coefficients with the noise added to those that are decoded, centred, not yet divided by the
-    /// scale. Without noise there is none to add.
+    /// The decrypted coefficients, centred, not yet divided by the scale, with the noise added to those that are
+    /// decoded. Without noise nothing is added.
     ///
-    /// Only as many primes are decrypted as the scale needs with [`HEADROOM_BITS`] to spare; if a coefficient turns out
-    /// to be larger, all of them are.
+    /// Decrypts only as many primes as the scale needs with [`HEADROOM_BITS`] to spare, and all of them if a
+    /// coefficient proves larger.
     fn coefficients(&self, ciphertext: &Ciphertext, noise: &[i64]) -> Result<Vec<f64>, CkksError> {
         let rlwe = self.parameters.rlwe();
         rlwe.ring_like(ciphertext.parameters.rlwe(), "the decryptor", "the ciphertext")?;
@@ -225,7 +225,7 @@ impl<'k> Decryptor<'k> {
         let ring = secret.parameters().ring();
         let moduli = &ring.moduli()[..limbs];
         if !noise.is_empty() {
-            // Before they become floating-point numbers, which are rounded as the exact sum is.
+            // Before conversion to floating-point numbers, so that rounding acts on the exact sum.
             let mut residues = Buffer::unspecified(ring.n());
             for (m, limb) in moduli.iter().zip(poly.limbs_mut()) {
                 ciphertext.parameters.embedding().residues_of_words(noise, WORD_LIMIT, m, &mut residues);
@@ -234,7 +234,7 @@ impl<'k> Decryptor<'k> {
             residues.zeroize();
         }
         let values = centred(moduli, &poly.limbs().collect::<Vec<_>>());
-        // With the ciphertext the exact message and error give the secret away.
+        // The exact message and error together with the ciphertext reveal the secret.
         poly.zeroize();
         values
     }
@@ -248,8 +248,8 @@ impl<'k> Decryptor<'k> {
         self.slots(ciphertext, &[])
     }
 
-    /// Decrypts complex values that may be handed out: with noise that hides the error of the ciphertext.
-    /// [`Flooding::error_bound`] says how far off they are.
+    /// Decrypts complex values that may be shared: with noise that hides the error of the ciphertext.
+    /// [`Flooding::error_bound`] bounds their error.
     ///
     /// # Errors
     /// As [`Self::decrypt`]; [`CkksError::FloodingTooLarge`], [`CkksError::FloodingSpent`]; [`CkksError::Rlwe`] for a
@@ -287,7 +287,7 @@ impl<'k> Decryptor<'k> {
         self.real(ciphertext, &[])
     }
 
-    /// Decrypts real values that may be handed out, as [`Self::decrypt_flooded`].
+    /// Decrypts real values that may be shared, as [`Self::decrypt_flooded`].
     ///
     /// # Errors
     /// As [`Self::decrypt_flooded`], for any packing.
@@ -311,13 +311,13 @@ impl<'k> Decryptor<'k> {
     }
 }
 
-/// `log2` of the share of the half modulus that coefficients may reach: 15/16. Those of a decryption with another
-/// key, or of values that have overflowed by far, are as good as uniform: `m` of them stay below with probability
-/// `(15/16)^m`, less than `2^-95` for 1,024.
+/// `log2` of the share of the half modulus that coefficients may reach: 15/16. The coefficients of a decryption with
+/// another key, or of values that have overflowed by far, are practically uniform: `m` of them stay below with
+/// probability `(15/16)^m`, less than `2^-95` for 1,024.
 const LOG_SHARE: f64 = -0.093_109;
 
-/// Refuses a decryption that has a coefficient above twice what its ciphertext's estimate allows and the noise that was
-/// added, or near half the modulus. An estimate is exact to roundings far below a factor of two.
+/// Refuses a decryption with a coefficient above twice what the ciphertext's estimate and the added noise allow, or
+/// near half the modulus. An estimate is exact to roundings far below a factor of two.
 fn require_allowed(
     ciphertext: &Ciphertext,
     mut coefficients: Vec<f64>,
@@ -331,7 +331,7 @@ fn require_allowed(
     let half = ciphertext.parameters.rlwe().log2_q(ciphertext.level()) - 1.0;
     let added = noise.iter().fold(0, |most: u64, n| most.max(n.unsigned_abs())) as f64;
     let allowed = (ciphertext.log2_largest() + 1.0).exp2() + added;
-    // Logarithms look their argument up in a table: only what is refused has one.
+    // Logarithms look their argument up in a table, so only refused values have theirs computed.
     if largest < (half + LOG_SHARE).exp2() && largest < allowed {
         return Ok(coefficients);
     }
@@ -340,7 +340,7 @@ fn require_allowed(
     Err(CkksError::Overflow { log_value: largest.log2(), log_limit })
 }
 
-/// The largest absolute value: all are looked at.
+/// The largest absolute value; reads all values.
 fn largest<'c>(coefficients: impl Iterator<Item = &'c f64>) -> f64 {
     coefficients.fold(0.0, |largest: f64, c| largest.max(c.abs()))
 }

@@ -3,11 +3,11 @@ use thiserror::Error;
 
 use crate::encoder::EncoderError;
 
-/// What can go wrong in the scheme.
+/// Errors of the scheme.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum CkksError {
-    /// Keys, levels, parameters.
+    /// An error of keys, levels or parameters.
     #[error(transparent)]
     Rlwe(#[from] RlweError),
     /// Values that cannot be encoded.
@@ -24,16 +24,16 @@ pub enum CkksError {
         right: f64,
     },
     /// Packings of two operands differ.
-    #[error("packings differ: {left} and {right}")]
+    #[error("packings differ: {left} and {right}; encode both operands in one packing")]
     PackingMismatch {
         /// Left operand.
         left: crate::Packing,
         /// Right operand.
         right: crate::Packing,
     },
-    /// An operation needs more levels than there are.
+    /// An operation needs more levels than the ciphertext has.
     #[error(
-        "{operation} needs {needed} levels, the ciphertext has {available}; use deeper parameters or bootstrap"
+        "{operation} needs {needed} levels, and the ciphertext has {available}; use deeper parameters or bootstrap"
     )]
     LevelsExhausted {
         /// The operation.
@@ -44,14 +44,16 @@ pub enum CkksError {
         available: usize,
     },
     /// A ciphertext of the wrong degree.
-    #[error("{operation} takes ciphertexts of degree 1, this one has degree {degree}; relinearize it first")]
+    #[error(
+        "{operation} needs a ciphertext of degree 1, and this one has degree {degree}; relinearize it first"
+    )]
     Degree {
         /// The operation.
         operation: &'static str,
         /// Offending degree.
         degree: usize,
     },
-    /// A scale outside the range where messages survive.
+    /// A scale outside the range in which messages survive.
     #[error("scale 2^{log_scale:.1} does not fit the modulus of {log_q:.1} bits at level {level}")]
     Scale {
         /// `log2` of the scale.
@@ -63,73 +65,74 @@ pub enum CkksError {
     },
     /// A decryption that is larger than its ciphertext allows.
     #[error(
-        "a coefficient of the decryption is above 2^{log_value:.1}, and the ciphertext allows none above 2^{log_limit:.1}: it belongs to \
-         another secret key, or its values have overflowed the modulus or the range that they were said to have. Decrypt with the key that it \
-         was made with; keep inputs in the range that the computation is for"
+        "a coefficient of the decryption is above 2^{log_value:.1}, and the ciphertext allows none above \
+         2^{log_limit:.1}: it belongs to another secret key, or its values exceeded the modulus or their declared range. \
+         Decrypt with the key that encrypted it; keep inputs in the range of the computation"
     )]
     Overflow {
         /// `log2` of the largest coefficient.
         log_value: f64,
-        /// `log2` of what is allowed.
+        /// `log2` of the allowed bound.
         log_limit: f64,
     },
     /// A factor that is not a finite number.
     #[error("the constant {0} is not a finite number")]
     NotFinite(f64),
-    /// A number of bits or of queries that noise flooding cannot be for.
+    /// A number of bits or of queries that noise flooding does not support.
     #[error("flooding for {value} {what} is outside 1 to {max}")]
     FloodingRange {
         /// "bits" or "queries".
         what: &'static str,
-        /// How many.
+        /// The number.
         value: u64,
-        /// Most there can be.
+        /// The largest supported number.
         max: u64,
     },
-    /// Noise that would leave nothing of the values.
+    /// Noise that would destroy the values.
     #[error(
-        "flooding for {bits} bits and {queries} queries takes {lost:.1} bits of precision and leaves an error of up to {error:.3e}, where \
-         {what} {limit:.3e}; ask for fewer bits or queries, decrypt fewer slots, or use a larger scale"
+        "flooding for {bits} bits and {queries} queries costs {lost:.1} bits of precision and leaves an error of up to \
+         {error:.3e}, where {what} {limit:.3e}; request fewer bits or queries, decrypt fewer slots, or use a larger scale"
     )]
     FloodingTooLarge {
-        /// Statistical bits asked for.
+        /// Statistical bits requested.
         bits: u32,
-        /// Queries asked for.
+        /// Queries requested.
         queries: u64,
         /// Bits of precision that it costs.
         lost: f64,
         /// Bound on the error that it leaves.
         error: f64,
-        /// What has the limit, in words.
+        /// The meaning of the limit, in words.
         what: &'static str,
-        /// What the error would have to be below.
+        /// The bound that the error must not reach.
         limit: f64,
     },
-    /// More decryptions than were announced.
+    /// More decryptions than planned.
     #[error(
-        "all {queries} decryptions that the flooding is for are made; further ones need a new secret, or larger noise from the first on"
+        "all {queries} decryptions of this flooding are used; for more, make a new secret, or plan larger noise from the \
+         first decryption on"
     )]
     FloodingSpent {
-        /// How many there were.
+        /// The number of planned decryptions.
         queries: u64,
     },
     /// A number of summands that is not a power of two.
-    #[error("{0} slots cannot be summed by doubling; use a power of two, with zeros in the slots left over")]
+    #[error("{0} slots cannot be summed by doubling; use a power of two, with zeros in the remaining slots")]
     NotPowerOfTwo(usize),
-    /// A number that no circuit has.
+    /// A number that no circuit can have.
     #[error("{what}={value}; {bounds}")]
     Circuit {
         /// Which number.
         what: &'static str,
         /// The number.
         value: String,
-        /// What to give.
+        /// The allowed range.
         bounds: &'static str,
     },
     /// No ring is large enough for a circuit.
     #[error(
         "no ring of up to 2^17 has depth={depth}, precision={precision}, slots={slots} and magnitude={magnitude} at 128 bits \
-         of security; ask for less, or bootstrap"
+         of security; request less, or bootstrap"
     )]
     NoRing {
         /// Levels.
@@ -144,7 +147,7 @@ pub enum CkksError {
     /// No preset of that name.
     #[error("there is no preset `{name}`; there are {known}")]
     UnknownPreset {
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// All names.
         known: String,

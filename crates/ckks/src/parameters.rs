@@ -19,7 +19,7 @@ pub struct CkksLiteral {
 /// A named parameter set.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Preset {
-    /// What it is called: ring degree, bits of the largest key modulus, bits of the scale.
+    /// The name: ring degree, bits of the largest key modulus, bits of the scale.
     pub name: &'static str,
     /// `log2(N)`.
     pub log_n: u32,
@@ -38,7 +38,7 @@ pub const PRESETS: [Preset; 6] = [
     Preset { name: "N13_QP214_S38", log_n: 13, q: &[(50, 1), (38, 3)], p: &[(50, 1)], log_scale: 38 },
     Preset { name: "N14_QP415_S45", log_n: 14, q: &[(50, 1), (45, 7)], p: &[(50, 1)], log_scale: 45 },
     Preset { name: "N14_QP430_S40", log_n: 14, q: &[(50, 1), (40, 8)], p: &[(60, 1)], log_scale: 40 },
-    // Digits of four primes, so small keys, for networks whose scores need not be close.
+    // Digits of four primes, hence small keys, for networks whose scores may be imprecise.
     Preset { name: "N14_QP426_S33", log_n: 14, q: &[(45, 1), (33, 7)], p: &[(50, 3)], log_scale: 33 },
     Preset { name: "N15_QP830_S45", log_n: 15, q: &[(50, 1), (45, 14)], p: &[(50, 3)], log_scale: 45 },
     Preset { name: "N16_QP1660_S50", log_n: 16, q: &[(60, 1), (50, 26)], p: &[(50, 6)], log_scale: 50 },
@@ -56,7 +56,7 @@ pub fn preset(name: &str) -> Result<Preset, CkksError> {
 }
 
 impl Preset {
-    /// The literal with the primes chosen.
+    /// The literal, with its primes chosen.
     ///
     /// # Errors
     /// [`RlweError::Ring`] if there are not enough primes.
@@ -129,12 +129,12 @@ impl CkksParameters {
         Self::new(preset(name)?.literal()?)
     }
 
-    /// The literal these parameters were made from.
+    /// The literal of these parameters.
     pub fn literal(&self) -> CkksLiteral {
         CkksLiteral { rlwe: self.0.rlwe.literal().clone(), log_scale: self.0.log_scale }
     }
 
-    /// The scheme-agnostic part.
+    /// The parameters below the scheme.
     #[inline]
     pub fn rlwe(&self) -> &Parameters {
         &self.0.rlwe
@@ -174,10 +174,10 @@ impl CkksParameters {
         self.ring_like(ring, "the parameters", "the ring")
     }
 
-    /// Which of the rings of these parameters an object of other parameters is of.
+    /// The ring of these parameters to which an object of other parameters belongs.
     ///
     /// # Errors
-    /// [`RlweError::MixedParameters`] if it is of none of them.
+    /// [`RlweError::MixedParameters`] if it belongs to none of them.
     pub fn ring_like(
         &self,
         other: &Parameters,

@@ -10,13 +10,13 @@ use crate::{CkksError, CkksParameters, ErrorEstimate, Packing};
 /// An encoded message.
 #[derive(Clone)]
 pub struct Plaintext {
-    /// Parameters it belongs to.
+    /// Parameters of the plaintext.
     pub parameters: CkksParameters,
     /// Residues in evaluation form.
     pub poly: Poly<Evaluation>,
     /// Factor by which the message is scaled.
     pub scale: f64,
-    /// Where its values are.
+    /// The places of its values.
     pub packing: Packing,
     /// Bound on the absolute value of every value.
     pub magnitude: f64,
@@ -25,12 +25,12 @@ pub struct Plaintext {
 }
 
 impl Plaintext {
-    /// Level it is encoded for.
+    /// Level of the encoding.
     pub fn level(&self) -> usize {
         self.poly.limb_count() - 1
     }
 
-    /// Rounding to integers as an error, uniform in `[-1/2, 1/2]` per coefficient, and that of encoding in `f64`.
+    /// The error of rounding to integers, uniform in `[-1/2, 1/2]` per coefficient, and that of encoding in `f64`.
     pub fn estimate(&self) -> ErrorEstimate {
         let rounding = (self.packing.spread() / 12.0).sqrt() / self.scale;
         let arithmetic = self.packing.arithmetic() * self.magnitude;
@@ -113,8 +113,7 @@ impl Message {
 }
 
 impl CkksParameters {
-    /// Encodes complex values into `2^log_slots` slots, for a level and at a scale. Fewer values than slots are
-    /// followed by zeros.
+    /// Encodes complex values into `2^log_slots` slots, for a level and at a scale. Zeros fill the remaining slots.
     ///
     /// # Errors
     /// [`CkksError::Encode`] for values that are not finite, too many or too large for the level's modulus;

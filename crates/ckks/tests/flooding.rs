@@ -1,5 +1,5 @@
-//! The key recovery of Li and Micciancio (EUROCRYPT 2021): it takes the secret from decryptions as they are, and
-//! from the mean of decryptions with too little noise, and nothing from flooded ones.
+//! The key recovery of Li and Micciancio (EUROCRYPT 2021). It finds the secret from exact decryptions, and from the
+//! mean of decryptions with too little noise, but not from flooded ones.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use keywright_ckks::encoder::Integers;
@@ -27,7 +27,7 @@ fn values(count: usize, byte: u8) -> Vec<f64> {
     (0..count).map(|_| rng.next_word() as f64 / 2f64.powi(63) - 1.0).collect()
 }
 
-/// An encryption of values between -1 and 1, public like what follows from it.
+/// An encryption of values between -1 and 1, both public.
 fn encrypted(parameters: &CkksParameters, secret: &SecretKey, packing: Packing, level: usize) -> Ciphertext {
     let key = KeyGenerator::new(secret, rng(2)).public_key();
     let mut encryptor = Encryptor::new(parameters, &key, rng(3)).unwrap();
@@ -38,8 +38,8 @@ fn encrypted(parameters: &CkksParameters, secret: &SecretKey, packing: Packing, 
     encryptor.encrypt_real(&values(count, 4), packing, level).unwrap()
 }
 
-/// The solution of `c_0 + c_1 s = m` modulo the first prime, where `m` are decrypted coefficients: what an attacker
-/// computes from what he sees. `None` if it is no ternary polynomial.
+/// The solution of `c_0 + c_1 s = m` modulo the first prime, where `m` are decrypted coefficients: the attacker's
+/// computation. `None` if it is not a ternary polynomial.
 fn recover(ciphertext: &Ciphertext, decrypted: &[f64]) -> Option<Vec<i64>> {
     let rlwe = ciphertext.parameters.rlwe();
     let (ring, modulus) = (rlwe.ring(), rlwe.modulus(0));
@@ -69,7 +69,7 @@ fn plain_decryptions_give_the_secret_away_and_flooded_ones_do_not() {
     let plain = decryptor.decrypt_real(&ciphertext).unwrap();
     assert_eq!(recover(&ciphertext, &plain).unwrap(), secret.coefficients());
 
-    // The mean of enough queries undoes little noise: an attacker who may ask again must be counted.
+    // The mean of enough queries removes little noise: count the queries of an attacker who may ask again.
     let queries = 64;
     let mean = |query: &mut dyn FnMut() -> Vec<f64>| {
         // Differences from the first answer, so that the sum is exact enough.
@@ -93,13 +93,12 @@ fn plain_decryptions_give_the_secret_away_and_flooded_ones_do_not() {
     let flooded = mean(&mut || {
         let seen = decryptor.decrypt_real_flooded(&ciphertext, &flooding, &mut generator).unwrap();
         let error = seen.iter().zip(&plain).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-        // The noise is there, and the bound holds and says something: of so many samples one is above two
-        // deviations.
+        // The noise is present, and the bound is valid and useful: among this many samples, one exceeds two deviations.
         assert!(error < bound && error > bound / 9.0, "{error:e} of {bound:e}");
         seen
     });
     assert_eq!(recover(&ciphertext, &flooded), None);
-    // The secret would have to be guessed from this noise, which is still larger than that of the ciphertext.
+    // The attacker would have to guess the secret from this noise, which is still larger than that of the ciphertext.
     let left = flooded.iter().zip(&plain).map(|(a, b)| (a - b).powi(2)).sum::<f64>() / plain.len() as f64;
     assert!(left.sqrt() > 100.0 * ciphertext.estimate.deviation, "{:e}", left.sqrt());
 
@@ -108,7 +107,7 @@ fn plain_decryptions_give_the_secret_away_and_flooded_ones_do_not() {
     assert_eq!(refused.unwrap_err(), CkksError::FloodingSpent { queries });
 }
 
-/// The deviation against its definition, from what is decrypted, for every packing.
+/// The measured deviation of decryptions against its definition, for every packing.
 #[test]
 fn noise_has_the_derived_deviation() {
     let parameters = parameters();
@@ -125,8 +124,7 @@ fn noise_has_the_derived_deviation() {
             sum += seen.iter().zip(&plain).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
         }
         let samples = (queries as usize * plain.len()) as f64;
-        // Coefficients that are decoded, and how many of them meet in a real value: half of them in the real part
-        // of a slot.
+        // Decoded coefficients, and how many of them add up in a real value: half of them in the real part of a slot.
         let (decoded, met) = match packing {
             Packing::Slots { log_slots } => {
                 (2.0 * f64::from(1u32 << log_slots), f64::from(1u32 << log_slots))
@@ -141,8 +139,8 @@ fn noise_has_the_derived_deviation() {
         let norm = error + decoded.sqrt() / 2.0 / ciphertext.scale;
         let least = (12.0 * queries as f64).sqrt() * 2f64.powi(bits as i32 / 2) * norm * met.sqrt();
         let seen = (sum / samples).sqrt();
-        // A deviation of so many normal variables is off by 1 / sqrt(2 samples); six of these. At most 1.6 times
-        // what is needed.
+        // The measured deviation of this many normal variables has an error of 1 / sqrt(2 samples); allow six of these.
+        // It is at most 1.6 times the required one.
         let off = 6.0 / (2.0 * samples).sqrt();
         assert!(
             seen > least * (1.0 - off) && seen < 1.6 * least * (1.0 + off),
@@ -167,7 +165,7 @@ fn what_leaves_nothing_is_refused() {
     assert!(decryptor.decrypt_flooded(&ciphertext, &flooding, &mut rng(8)).is_err());
     assert_eq!(flooding.remaining(), 1, "nothing was decrypted");
 
-    // An estimate that says nothing of the values leaves the modulus as the limit.
+    // With an estimate without information on the values, the modulus remains as the limit.
     let keys = EvaluationKeys::new(parameters.rlwe());
     let mut large = Evaluator::new(&parameters, &keys).unwrap().drop_to_level(&ciphertext, 0).unwrap();
     large.estimate.magnitude = f64::MAX;

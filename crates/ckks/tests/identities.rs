@@ -1,4 +1,4 @@
-//! What is of another owner, or larger than a ciphertext allows, is an error and no result.
+//! Objects of another owner, and values larger than a ciphertext allows, give an error instead of a result.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use keywright_ckks::{
@@ -77,7 +77,7 @@ fn nothing_of_two_owners_is_combined_or_decrypted() {
     assert_ne!(a.key(), b.key());
     assert!(alice.decryptor().decrypt_real(&a).is_ok());
     assert!(mismatch(alice.decryptor().decrypt_real(&b), &alice, &bob));
-    // With keys, without, in every operation on two.
+    // With keys, without, in every operation on two operands.
     for evaluator in [&alice.evaluator(), &bob.evaluator()] {
         assert!(evaluator.add(&a, &b).is_err() && evaluator.multiply(&a, &b).is_err());
     }
@@ -89,14 +89,14 @@ fn nothing_of_two_owners_is_combined_or_decrypted() {
     let plain = alice.parameters.encode_real(&[1.0; 512], SLOTS, 2, 1024.0).unwrap();
     sum.scale *= 1024.0;
     assert!(mismatch(evaluator.multiply_plain_add_assign(&mut sum, &b, &plain), &alice, &bob));
-    // The keys of one, the ciphertext of the other: whatever needs a key, and whatever does not.
+    // The keys of one owner, the ciphertext of the other: in operations with and without keys.
     let evaluator = alice.evaluator();
     assert!(mismatch(evaluator.rotate(&b, 1), &alice, &bob));
     assert!(mismatch(evaluator.square(&b), &alice, &bob));
     assert!(mismatch(evaluator.neg(&b), &alice, &bob));
     assert!(mismatch(evaluator.rescale(&b), &alice, &bob));
     assert!(mismatch(evaluator.switch_ring(&b, 10), &alice, &bob));
-    // One set does not take keys of both.
+    // One set refuses keys of both.
     let mut keys = alice.keys.clone();
     let spec = KeySpec::new(bob.parameters.rlwe(), KeyElement::Galois(25), 2, 1, true);
     let foreign = KeyGenerator::new(&bob.secret, rng(30)).switching_key(&spec).unwrap();
@@ -128,7 +128,7 @@ fn results_keep_the_identity_that_is_known() {
         assert_eq!(made.unwrap().key(), known);
     }
     assert_eq!(evaluator.neg(&b).unwrap().key(), KeyIdentity::UNKNOWN);
-    // Every ring's secret is known by the same identity.
+    // All rings of a secret share its identity.
     assert_eq!(owner.secret.subrings()[0].identity(), known);
     let small = owner.decryptor().in_ring(10).unwrap();
     assert_eq!(
@@ -137,7 +137,7 @@ fn results_keep_the_identity_that_is_known() {
     );
 }
 
-/// What a garbled decryption looks like: without an identity, as of files of version 1, and where values overflow.
+/// A garbled decryption: without an identity, as in files of version 1, and with overflowed values.
 #[test]
 fn what_a_ciphertext_does_not_allow_is_refused() {
     let (mut alice, bob) = (Owner::new(31), Owner::new(41));
@@ -147,23 +147,23 @@ fn what_a_ciphertext_does_not_allow_is_refused() {
     for decrypted in [bob.decryptor().decrypt_real(&a), bob.decryptor().decrypt(&a).map(|v| vec![v[0].re])] {
         assert!(matches!(decrypted, Err(CkksError::Overflow { .. })));
     }
-    // A client that says too little of its values.
+    // A client that understates its values.
     let mut small = a.clone();
     small.estimate.magnitude = 0.125;
     assert!(matches!(alice.decryptor().decrypt_real(&small), Err(CkksError::Overflow { .. })));
 
-    // 2^10 is what q_0 holds at this scale, half of it on either side.
+    // At this scale q_0 holds 2^10, half of it on either side.
     let fits = alice.encrypt(400.0, 0);
     let bound = fits.error_bound();
     assert!(bound == fits.estimate.bound() && bound < 1e-6);
     let value = alice.decryptor().decrypt_real(&fits).unwrap()[0];
     assert!((value - 400.0).abs() < bound);
-    // Twice that has overflowed, and is off by 1024: the bound says so.
+    // Twice that has overflowed, with an error of 1024: the bound says so.
     let wrapped = alice.evaluator().add(&fits, &fits).unwrap();
     assert_eq!(wrapped.error_bound(), f64::INFINITY);
     let value = alice.decryptor().decrypt_real(&wrapped).map(|values| values[0]);
     assert!((value.unwrap() - 800.0).abs() > 1000.0);
-    // Near the half of the modulus it is seen, and what is above it cannot be encrypted.
+    // Near half the modulus the overflow is detected, and larger values cannot be encrypted.
     let near = alice.encrypt(505.0, 0);
     assert!(matches!(alice.decryptor().decrypt_real(&near), Err(CkksError::Overflow { .. })));
     let public = KeyGenerator::new(&alice.secret, rng(200)).public_key();

@@ -1,4 +1,4 @@
-//! Ciphertexts in several rings: every operation in its ring, switches between them, errors inside the derived
+//! Ciphertexts in several rings: every operation in its ring, switches between them, errors within the derived
 //! estimate.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -30,7 +30,7 @@ struct Party {
 }
 
 impl Party {
-    /// Keys of a rotation by 3 and of products in every ring, and of every way between two.
+    /// Keys for a rotation by 3 and for products in every ring, and for every switch between two.
     fn new() -> Self {
         let parameters = parameters();
         let rlwe = parameters.rlwe();
@@ -126,7 +126,7 @@ fn a_computation_passes_through_the_rings() {
             &rolled(&expected, 6),
         );
     }
-    // Decrypting as well as encrypting in a ring.
+    // Both decrypting and encrypting in a ring.
     let symmetric = Decryptor::new(&party.parameters, &party.secret).unwrap().in_ring(10).unwrap();
     let fresh = symmetric.encrypt_real(&x, Packing::Slots { log_slots: 9 }, 2, &mut rng(30)).unwrap();
     party.check("symmetric", &fresh.expand(), &x);
@@ -170,7 +170,7 @@ fn rings_are_not_mixed() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// More slots are the same values again and again, fewer are their means; what is seen wide can come down narrow.
+    /// More slots repeat the same values, fewer are their means; a ciphertext read wide can be switched down narrow.
     #[test]
     fn views_repeat_values_and_see_through_repetitions(log_slots in 3u32..=8, wider in 1u32..=3, byte: u8) {
         let party = Party::new();
@@ -190,7 +190,7 @@ proptest! {
         party.check("square seen wide", &wide, &products(&x, &x).repeat(1 << (9 - log_slots)));
         let too_wide = matches!(evaluator.view_slots(&square, 10), Err(CkksError::PackingMismatch { .. }));
         prop_assert!(too_wide);
-        // Slots that differ are seen as their means.
+        // Slots that differ are read as their means.
         let y = values(2 << log_slots, byte ^ 1);
         let b = party.encrypt(&y, log_slots + 1, 13, 2, byte);
         let means: Vec<f64> = y[..1 << log_slots].iter().zip(&y[1 << log_slots..]).map(|(a, b)| (a + b) / 2.0).collect();

@@ -1,4 +1,4 @@
-//! The scheme end to end: every operation against its meaning, with the error inside the derived estimate.
+//! The scheme end to end: every operation against its definition, with the error within the derived estimate.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::cell::Cell;
@@ -49,19 +49,19 @@ impl Party {
 
     fn encrypt(&self, values: &[Complex64], log_slots: u32) -> Ciphertext {
         let public = KeyGenerator::new(&self.secret, rng(3)).public_key();
-        // Errors of two messages are not those of one.
+        // Two messages have independent errors.
         let randomness = rng(self.encryptions.replace(self.encryptions.get().wrapping_add(1)));
         let mut encryptor = Encryptor::new(&self.parameters, &public, randomness).unwrap();
         encryptor.encrypt(values, log_slots, self.parameters.max_level()).unwrap()
     }
 
-    /// The estimate's bound, and the arithmetic of decoding.
+    /// The estimate's bound, plus the arithmetic of decoding.
     fn bound(&self, ciphertext: &Ciphertext) -> f64 {
         ciphertext.estimate.bound()
             + PRODUCT_TAIL * ciphertext.packing.arithmetic() * ciphertext.estimate.magnitude
     }
 
-    /// Decrypts and compares with what the values should be, within the ciphertext's own estimate.
+    /// Decrypts and compares with the expected values, within the ciphertext's own estimate.
     fn check(&self, what: &str, ciphertext: &Ciphertext, expected: &[Complex64]) {
         let seen = Decryptor::new(&self.parameters, &self.secret).unwrap().decrypt(ciphertext).unwrap();
         assert_eq!(seen.len(), expected.len());
@@ -69,8 +69,8 @@ impl Party {
         let bound = self.bound(ciphertext);
         assert!(error <= bound, "{what}: error {error:e} above {bound:e}");
         if expected.len() >= 512 {
-            // The bound is not vacuous: of so many values some are off by several deviations of their own, of which the
-            // estimate adds those that may depend on each other.
+            // The bound is not vacuous. Among this many values some errors reach several of their own deviations, and
+            // the estimate adds the deviations that may depend on each other.
             assert!(
                 error >= ciphertext.estimate.deviation / 4.0,
                 "{what}: error {error:e} suspiciously below {bound:e}"
@@ -165,7 +165,7 @@ fn constants_and_plaintexts() {
     evaluator.multiply_plain_add_assign(&mut sum, &quadratic, &p).unwrap();
     assert_eq!(sum.degree(), 2);
     party.check("fused, degree 2", &sum, &map2(&x, &y, |x, y| x * x * y));
-    // Another scale, exactly: then a product and a fresh message add up.
+    // Another exact scale: then a product and a fresh message can be added.
     let squared = evaluator.square(&a).unwrap();
     let lowered = evaluator.drop_to_level(&a, squared.level()).unwrap();
     assert!(matches!(evaluator.add(&squared, &lowered), Err(CkksError::ScaleMismatch { .. })));
@@ -240,8 +240,8 @@ fn coefficients_multiply_as_polynomials() {
     }
 }
 
-/// With messages of zero only errors meet: those between the coefficients of a sparse packing come back, and the
-/// rounding of a division at degree 2 meets the square of the secret.
+/// With messages of zero only errors multiply. Those between the coefficients of a sparse packing return, and the
+/// square of the secret multiplies the rounding of a division at degree 2.
 #[test]
 fn products_of_zeros_stay_within_the_estimate() {
     let party = Party::new(small(), &[]);
@@ -268,7 +268,7 @@ fn smallest_and_largest_rings_and_chains() {
         literal.rlwe.security = Security::InsecureForExperiments;
         CkksParameters::new(literal).unwrap()
     };
-    // One prime and no special one: what a thin client has. No switching key exists.
+    // One prime and no special one: a thin client's parameters. No switching key exists.
     let parameters = insecure(10, &[55], &[], 40.0);
     let secret = SecretKey::sample(parameters.rlwe(), &mut rng(1)).unwrap();
     let mut generator = KeyGenerator::new(&secret, rng(2));
@@ -282,7 +282,7 @@ fn smallest_and_largest_rings_and_chains() {
     party.check("one prime", &evaluator.add(&a, &a).unwrap(), &map2(&x, &x, |x, _| x * 2.0));
 
     for (parameters, levels) in [
-        // As many primes of either kind as there can be.
+        // The largest number of primes of either kind.
         (insecure(10, &[40; 64], &[50; 64], 38.0), 63),
         (insecure(17, &[55, 40], &[56], 40.0), 1),
     ] {

@@ -1,11 +1,11 @@
 //! Copies of a portable function for wider instruction sets, chosen at run time.
 //!
-//! The bodies are plain Rust that LLVM vectorises. They use no fused multiply-add, so every copy rounds alike and an
+//! The bodies are plain Rust that LLVM vectorises. They use no fused multiply-add, so every copy rounds alike, and an
 //! encoding has the same bits on every machine.
 
 use keywright_ring::BackendKind;
 
-/// Proof that this CPU runs an instruction set.
+/// Proof that this CPU supports an instruction set.
 ///
 /// # Invariant
 /// The kind is one that [`Isa::at_most`] found on this CPU.

@@ -52,7 +52,7 @@ impl DoubleDouble {
         fast_two_sum((x >> 31) as f64 * 2_147_483_648.0, (x & 0x7FFF_FFFF) as f64)
     }
 
-    /// Sum, off by at most `2^-104` of the larger operand.
+    /// Sum, with an error of at most `2^-104` of the larger operand.
     #[inline(always)]
     pub(super) fn add(self, other: Self) -> Self {
         let s = two_sum(self.hi, other.hi);

@@ -15,13 +15,13 @@ use super::roots::{Root, Roots};
 /// `exp(2 pi i 5^j / 4n)`, for every power of two `n` up to `N/2`.
 ///
 /// As `Y^n` is `i` at every slot, the slots are the values of `sum_k w_k Y^k` with `w_k = c_k + i c_(k+n)`: a transform
-/// of `n` complex numbers, in place of one of `2n`. Both sides are passed as `n` complex numbers.
+/// of `n` complex numbers instead of `2n`. Both sides are passed as `n` complex numbers.
 ///
 /// # Accuracy
-/// With `u = 2^-53`, the result differs from the exact one by at most `4 u log2(n)` of it in Euclidean norm, to first
-/// order: factors are rounded once from double-double (`0.71 u`), a complex product is within `sqrt(5) u` (Brent,
-/// Percival and Zimmermann, 2007) and each of the additions of two complex numbers within `u`, so that a radix-4 pass
-/// adds `4.95 u` and the radix-2 pass `3.95 u`. The result has the same bits on every machine.
+/// With `u = 2^-53`, the relative error of the result is at most `4 u log2(n)` in Euclidean norm, to first order.
+/// Factors are rounded once from double-double (`0.71 u`), a complex product is within `sqrt(5) u` (Brent, Percival and
+/// Zimmermann, 2007), and each addition of two complex numbers within `u`. So a radix-4 pass adds `4.95 u` and the
+/// radix-2 pass `3.95 u`. The result has the same bits on every machine.
 #[derive(Debug, Clone)]
 pub struct Embedding {
     log_n: u32,
@@ -63,7 +63,7 @@ impl Embedding {
     /// The slots of the polynomial given by `w_k`, in place. `values.len()` is `2^log_slots`.
     ///
     /// # Panics
-    /// If the length is another one, or above `N/2`.
+    /// If the length differs, or exceeds `N/2`.
     pub fn to_slots(&self, log_slots: u32, values: &mut [Complex64]) {
         self.in_place(log_slots, values, 1.0, Self::coefficients_to_slots);
     }
@@ -71,7 +71,7 @@ impl Embedding {
     /// The `w_k` of the polynomial with the given slots, in place. `values.len()` is `2^log_slots`.
     ///
     /// # Panics
-    /// If the length is another one, or above `N/2`.
+    /// If the length differs, or exceeds `N/2`.
     pub fn to_coefficients(&self, log_slots: u32, values: &mut [Complex64]) {
         self.in_place(log_slots, values, 1.0 / values.len() as f64, Self::slots_to_coefficients);
     }
@@ -99,8 +99,8 @@ impl Embedding {
         self.isa
     }
 
-    /// Slots, as `n` real parts followed by `n` imaginary ones, of the polynomial with the `2n` coefficients given.
-    /// Both buffers are overwritten; the one that holds the result is returned.
+    /// The slots of the polynomial with the given `2n` coefficients, as `n` real parts followed by `n` imaginary ones.
+    /// Overwrites both buffers and returns the one that holds the result.
     ///
     /// # Panics
     /// If the two lengths differ or are not twice a power of two `n <= N/2`.
@@ -125,8 +125,8 @@ impl Embedding {
         from
     }
 
-    /// `n` times the inverse of [`Self::coefficients_to_slots`]. Both buffers are overwritten; the one that
-    /// holds the result is returned.
+    /// `n` times the inverse of [`Self::coefficients_to_slots`]. Overwrites both buffers and returns the one that holds
+    /// the result.
     ///
     /// # Panics
     /// If the two lengths differ or are not twice a power of two `n <= N/2`.
@@ -192,9 +192,9 @@ pub(super) fn default_isa() -> Isa {
     Isa::at_most(backend::default().map_or(BackendKind::Portable, |b| b.kind()))
 }
 
-/// Runs `f` on two buffers of unspecified contents that begin at a cache line: a vector that straddles two lines costs
-/// twice. They belong to the thread and are kept, as touching fresh memory costs more than a transform, and are wiped
-/// after use, as they held a message.
+/// Runs `f` on two buffers of unspecified content that begin at a cache line, since a vector across two lines costs
+/// twice. The thread keeps them, because touching fresh memory costs more than a transform. They are wiped after use,
+/// because they held a message.
 pub(super) fn with_buffers<T>(length: usize, f: impl FnOnce([&mut [f64]; 2]) -> T) -> T {
     const LINE: usize = 64;
     const SLACK: usize = LINE / size_of::<f64>();

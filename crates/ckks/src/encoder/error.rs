@@ -1,6 +1,6 @@
 use thiserror::Error;
 
-/// What cannot be encoded or decoded.
+/// Errors of encoding and decoding.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum EncoderError {
@@ -12,7 +12,7 @@ pub enum EncoderError {
         /// `log2` of the ring degree.
         log_n: u32,
     },
-    /// More values than there is room for.
+    /// More values than places.
     #[error("{count} values do not fit {room} {what}; split them over several plaintexts")]
     TooManyValues {
         /// Number of values given.
@@ -37,13 +37,13 @@ pub enum EncoderError {
     Scale(f64),
     /// A coefficient is not below half the modulus.
     #[error(
-        "the largest coefficient needs {needed_bits:.1} bits with its sign and {available_bits:.1} are available; use a \
+        "the largest coefficient needs {needed_bits:.1} bits with its sign, and {available_bits:.1} are available; use a \
          smaller scale, smaller values or a higher level"
     )]
     TooLarge {
         /// `log2(2 |c|)` of the largest coefficient `c`.
         needed_bits: f64,
-        /// `log2` of the modulus, or of the largest representable coefficient where no modulus is known yet.
+        /// `log2` of the modulus, or of the largest representable coefficient if no modulus is known yet.
         available_bits: f64,
     },
 }

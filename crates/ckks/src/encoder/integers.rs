@@ -11,17 +11,17 @@ use super::{Embedding, EncoderError};
 
 /// `1.5 * 2^52`: adding and subtracting it rounds a number below `2^51` to the nearest integer, ties to even.
 pub(super) const ROUNDER: f64 = 6_755_399_441_055_744.0;
-/// Below this all coefficients are words.
+/// Below this bound all coefficients are words.
 pub(crate) const WORD_LIMIT: f64 = (1u64 << 62) as f64;
 /// From this width on a quotient estimate in `f64` is exact enough, see [`reduce_signed`].
 const QUOTIENT_BITS: u32 = 20;
 
-/// The integer coefficients of an encoded plaintext, before they are reduced modulo any prime.
+/// The integer coefficients of an encoded plaintext, before reduction modulo any prime.
 ///
 /// # Invariant
-/// Coefficient `i` belongs to `X^(i N / words.len())`; between them are zeros. It is `words[i]`, below `2^62` in
-/// magnitude, where `shifts` is empty, and `words[i] * 2^shifts[i]` with `|words[i]| <= 2^53` where it is not.
-/// `largest` is exactly the largest magnitude.
+/// Coefficient `i` belongs to `X^(i N / words.len())`; the others are zero. If `shifts` is empty, it is `words[i]`,
+/// below `2^62` in magnitude. Otherwise it is `words[i] * 2^shifts[i]` with `|words[i]| <= 2^53`. `largest` is exactly
+/// the largest magnitude.
 #[derive(Clone)]
 pub struct Integers {
     n: usize,
@@ -40,7 +40,7 @@ impl Drop for Integers {
 }
 
 impl std::fmt::Debug for Integers {
-    /// Shape only: the coefficients are plaintext.
+    /// Prints the shape only, since the coefficients are plaintext.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Integers(n = {}, coefficients = {})", self.n, self.words.len())
     }
@@ -96,7 +96,7 @@ impl Integers {
         if values.len() > n {
             return Err(EncoderError::TooManyValues { count: values.len(), room: n, what: "coefficients" });
         }
-        // As long as it will be: growing would leave a copy behind.
+        // At its final length: growing would leave a copy behind.
         let mut scaled = Vec::with_capacity(n);
         scaled.extend(values.iter().map(|x| x * scale));
         if max_magnitude(embedding.isa(), &scaled).is_above(MAX_BITS) {
@@ -158,8 +158,8 @@ impl Integers {
         self.shifts.is_empty().then_some(&self.words[..])
     }
 
-    /// Writes the residues modulo one prime, in coefficient form: a limb of `N` words, or of the `M` words of a subring
-    /// of polynomials in `X^(N/M)` that it belongs to.
+    /// Writes the residues modulo one prime, in coefficient form: a limb of `N` words, or of the `M` words of the
+    /// subring of polynomials in `X^(N/M)` that contains the plaintext.
     ///
     /// # Panics
     /// If `limb` has another number of words.
@@ -193,7 +193,7 @@ fn check_scale(scale: f64) -> Result<(), EncoderError> {
     if scale.is_normal() && scale > 0.0 { Ok(()) } else { Err(EncoderError::Scale(scale)) }
 }
 
-/// Why values cannot be encoded: the first that is not finite, or the largest.
+/// The reason why values cannot be encoded: the first that is not finite, or the largest.
 fn refused(parts: impl Iterator<Item = (usize, f64)> + Clone, scale: f64) -> EncoderError {
     if let Some((index, value)) = parts.clone().find(|(_, x)| !x.is_finite()) {
         return EncoderError::NotFinite { index, value };
@@ -239,11 +239,11 @@ dispatched! {
 }
 
 impl Embedding {
-    /// What [`Integers::residues`] writes for coefficients that are [`Integers::words`], of magnitude at most
-    /// `largest`.
+    /// The residues that [`Integers::residues`] writes for coefficients that are [`Integers::words`], of magnitude at
+    /// most `largest`.
     ///
     /// # Panics
-    /// If `limb` has not the words of a subring that they belong to.
+    /// If `limb` does not have the words of a subring that contains them.
     pub fn residues_of_words(&self, words: &[i64], largest: f64, modulus: &Modulus, limb: &mut [u64]) {
         assert!(
             limb.len().is_power_of_two() && (words.len()..=1 << self.log_n()).contains(&limb.len()),
@@ -253,7 +253,7 @@ impl Embedding {
     }
 }
 
-/// Residues of words of magnitude at most `largest < 2^62`, equally far from each other, with zeros between them.
+/// Residues of words of magnitude at most `largest < 2^62`, at equal distances, with zeros in between.
 fn spread_words(isa: Isa, words: &[i64], modulus: &Modulus, largest: f64, limb: &mut [u64]) {
     const BLOCK: usize = 256;
     if words.len() == limb.len() {

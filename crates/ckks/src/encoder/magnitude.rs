@@ -1,13 +1,14 @@
-//! How large values, coefficients and moduli are.
+//! Magnitudes of values, coefficients and moduli.
 
 use keywright_ring::Modulus;
 
 use super::dispatch::{Isa, dispatched};
 
-/// Coefficients are below `2^MAX_BITS` in both directions: sums and products on the way stay in the range of `f64`.
+/// Coefficients are below `2^MAX_BITS` in both directions, so intermediate sums and products stay in the range of
+/// `f64`.
 pub(super) const MAX_BITS: u32 = 980;
 
-/// A largest magnitude; NaN where a value was NaN.
+/// A largest magnitude; NaN if a value was NaN.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Largest(pub(super) f64);
 
@@ -25,14 +26,13 @@ pub(super) fn max_magnitude(isa: Isa, values: &[f64]) -> Largest {
 }
 
 dispatched! {
-    /// Without its sign bit an `f64` is ordered as its bits are, with infinity above all numbers and NaN above
-    /// infinity.
+    /// Without its sign bit, an `f64` is ordered like its bits, with infinity above all numbers and NaN above infinity.
     fn max_magnitude_bits(values: &[f64]) -> u64 {
         values.iter().fold(0, |largest, v| largest.max(v.to_bits() & (u64::MAX >> 1)))
     }
 }
 
-/// The largest `f64` that is at most `(Q - 1)/2`, where `Q` is the product of `moduli`: a coefficient that is an `f64`
+/// The largest `f64` that is at most `(Q - 1)/2`, where `Q` is the product of `moduli`: a coefficient of type `f64`
 /// lies within `-Q/2..Q/2` exactly if its magnitude is at most this.
 pub(super) fn half_modulus(moduli: &[Modulus]) -> f64 {
     let mut words: Vec<u64> = vec![1];

@@ -7,13 +7,13 @@
 //! d_t = (r_t - sum_(i<t) d_i P_i) P_t^-1 mod q_t      (Garner, 1959; balanced digits).
 //! ```
 //!
-//! As all moduli are odd, digits in that range reach exactly the centred integers: there is no comparison with `Q/2`,
-//! and the representation is exact. A plaintext is small against `Q`, so all but its first digits are zero; a digit is
-//! zero where `r_t` agrees with the digits so far, which takes one reduction per digit that is not.
+//! As all moduli are odd, digits in that range represent exactly the centred integers: no comparison with `Q/2` is
+//! needed, and the representation is exact. A plaintext is small compared with `Q`, so all but its first digits are
+//! zero. A digit is zero if `r_t` agrees with the previous digits, which takes one reduction per nonzero digit.
 //!
 //! The value is summed from the top, `d_0 + q_0 (d_1 + q_1 (d_2 + ...))`, in double-double. The sum of the terms below
-//! `P_t` is below `P_t / 2`, so a leading digit is at most halved by them: of at most 64 steps each errs by less than
-//! `2^-100` of the result, and the `f64` returned is within `2^-53 + 2^-94` of it, relatively.
+//! `P_t` is below `P_t / 2`, so they at most halve a leading digit. Each of at most 64 steps has an error below
+//! `2^-100` of the result, and the relative error of the returned `f64` is within `2^-53 + 2^-94`.
 
 use keywright_ring::{Modulus, ShoupFactor};
 use zeroize::Zeroize;
@@ -23,9 +23,9 @@ use super::double_double::DoubleDouble;
 use super::embedding::default_isa;
 use super::integers::reduce_signed;
 
-/// Coefficients that are taken through all primes at a time: their digits stay in the first-level cache.
+/// Coefficients that pass through all primes at a time: their digits stay in the first-level cache.
 const BLOCK: usize = 512;
-/// Added to a digit so that it is not negative.
+/// Added to a digit to make it nonnegative.
 const OFFSET: u64 = 1 << 60;
 
 /// The constants of one prime.
@@ -39,9 +39,8 @@ struct Step {
 
 /// The centred values of polynomial coefficients, each rounded to `f64` with a relative error below `2^-52.9`.
 ///
-/// `limbs[t]` are residues modulo the prime `moduli[t]`, canonical and in coefficient form. A value whose magnitude is
-/// above `2^980` may come out infinite or NaN: it can only be that of a polynomial that is not a plaintext. Not
-/// constant-time.
+/// `limbs[t]` are residues modulo the prime `moduli[t]`, canonical and in coefficient form. A value of magnitude above
+/// `2^980` may become infinite or NaN; no plaintext has such a value. Not constant-time.
 ///
 /// # Panics
 /// If there are no primes, not one limb per prime, or limbs of different lengths. The primes must be distinct.
@@ -59,7 +58,7 @@ pub(super) fn centred_with(isa: Isa, moduli: &[Modulus], limbs: &[&[u64]]) -> Ve
     assert!(limbs.iter().all(|l| l.len() == limbs[0].len()), "limbs of different lengths");
     let radix = MixedRadix::new(moduli);
     let mut out = vec![0.0; limbs[0].len()];
-    // As long as they can be: growing would leave a copy behind.
+    // At their largest length: growing would leave a copy behind.
     let mut digits = Digits { rows: Vec::with_capacity(moduli.len() * BLOCK), places: Vec::new() };
     for (b, out) in out.chunks_mut(BLOCK).enumerate() {
         radix.digits(isa, limbs, b * BLOCK, out.len(), &mut digits);
@@ -139,7 +138,7 @@ impl MixedRadix {
     }
 }
 
-/// The digits of one block that are not all zero: row `k` belongs to prime `places[k]`. The first row is always there.
+/// The nonzero digits of one block: row `k` belongs to prime `places[k]`. The first row is always present.
 struct Digits {
     rows: Vec<i64>,
     places: Vec<usize>,

@@ -18,9 +18,9 @@
 //! n / (sqrt(2) scale) + (8 log2(n) + 4) u ||z||.
 //! ```
 //!
-//! The first term is the rounding of coefficients to integers, by `1/2` each; a typical value is
-//! `sqrt(n / 6) / scale`. The second is the arithmetic in `f64` (see [`Embedding`]): numbers are represented to about
-//! `2^-50` of the largest slot and no scale takes them below that.
+//! The first term is the rounding of coefficients to integers, by `1/2` each; a typical value is `sqrt(n / 6) / scale`.
+//! The second is the arithmetic in `f64` (see [`Embedding`]): numbers are represented to about `2^-50` of the largest
+//! slot at any scale.
 
 mod dispatch;
 mod double_double;

@@ -1,6 +1,6 @@
 //! Radix-2 and radix-4 passes of the special FFT, on split real and imaginary parts.
 //!
-//! A pass reads a matrix and writes another one, so that no bit reversal is needed (Stockham). `F_l[j][q]`, `j < l`,
+//! A pass reads one matrix and writes another, so no bit reversal is needed (Stockham). `F_l[j][q]`, `j < l`,
 //! `q < n/l`, is the value at `exp(2 pi i 5^j / 4l)` of the polynomial of the entries whose index is `q` modulo `n/l`.
 //! With `w = exp(2 pi i 5^j / 8l)`,
 //!
@@ -122,8 +122,8 @@ fn transpose_out<const W: usize>(rows: [[f64; W]; 4], x: &mut [f64]) {
     }
 }
 
-/// Rows `j`, `j + l`, `j + 2l`, `j + 3l` from the four quarters of row `j`, in the order of the module's text for
-/// `l > 1`.
+/// Rows `j`, `j + l`, `j + 2l`, `j + 3l` from the four quarters of row `j`, in the order of the module documentation
+/// for `l > 1`.
 #[inline(always)]
 fn combine<const W: usize>(
     [a, c, b, d]: [Lanes<W>; 4],

@@ -74,7 +74,7 @@ impl Roots {
         Self { log_order, fine_bits, coarse, fine }
     }
 
-    /// `exp(2 pi i e / 2^log_order)`, each part off by less than `2^-98`.
+    /// `exp(2 pi i e / 2^log_order)`, with an error below `2^-98` in each part.
     pub(super) fn get(&self, e: u64) -> Root {
         let e = e & ((1 << self.log_order) - 1);
         let (high, low) = (e >> self.fine_bits, e & ((1 << self.fine_bits) - 1));

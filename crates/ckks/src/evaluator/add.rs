@@ -3,7 +3,7 @@ use keywright_rlwe::for_each_item;
 use super::Evaluator;
 use crate::{Ciphertext, CkksError, Plaintext};
 
-/// Which way a sum goes.
+/// The sign of the second operand.
 #[derive(Clone, Copy, PartialEq)]
 enum Sign {
     Plus,

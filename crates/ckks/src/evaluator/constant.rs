@@ -5,7 +5,7 @@ use super::Evaluator;
 use crate::encoder::EncoderError;
 use crate::{Ciphertext, CkksError, CkksParameters, ErrorEstimate, PRODUCT_TAIL, Packing};
 
-/// `round(value)` modulo `m`, for any finite value: the mantissa and the exponent are reduced apart.
+/// `round(value)` modulo `m`, for any finite value: reduces the mantissa and the exponent separately.
 fn reduce_f64(m: &Modulus, value: f64) -> u64 {
     let rounded = value.round_ties_even();
     let magnitude = rounded.abs();
@@ -36,7 +36,7 @@ impl CkksParameters {
     }
 
     /// `round(value * scale)` modulo `q_0, ..., q_level`: the encoding of the same real number in every slot. Its
-    /// polynomial is a constant, so that in evaluation form every word of limb `i` is residue `i`: neither FFT nor NTT.
+    /// polynomial is constant, so in evaluation form every word of limb `i` is residue `i`; no FFT or NTT is needed.
     ///
     /// # Errors
     /// [`CkksError::NotFinite`], [`CkksError::Encode`] if it does not fit the modulus, [`CkksError::Rlwe`] for a level
@@ -70,7 +70,7 @@ impl Evaluator<'_> {
         require_finite(c)?;
         let ring = self.parameters.rlwe().ring();
         if a.packing == Packing::Coefficients {
-            // The constant polynomial is a constant in slots; in coefficients every coefficient gets it.
+            // In slots this is a constant polynomial; in coefficients every coefficient gets the constant.
             let values = vec![c; ring.n()];
             *a = self.add_plain(a, &self.parameters.encode_real(&values, a.packing, a.level(), a.scale)?)?;
             return Ok(());
@@ -86,7 +86,7 @@ impl Evaluator<'_> {
         Ok(())
     }
 
-    /// `c a` for a real constant, without rescaling: the constant enters at `constant_scale`, which multiplies the
+    /// `c a` for a real constant, without rescaling. The constant is encoded at `constant_scale`, which multiplies the
     /// scale.
     ///
     /// # Errors
@@ -114,15 +114,15 @@ impl Evaluator<'_> {
             ring.backend().mul_scalar_assign(m, limb, m.shoup(reduce_f64(m, c * constant_scale)));
         });
         out.scale = scale;
-        // The constant is off by at most half a unit of its scale, and by that of its product in f64.
+        // The constant has an error of at most half a unit of its scale, plus that of its product in f64.
         let rounding = 0.5 / constant_scale + c.abs() * f64::EPSILON / 2.0;
         let factor = ErrorEstimate { deviation: rounding / PRODUCT_TAIL, magnitude: c.abs(), real: true };
         out.estimate = a.estimate.times(factor);
         Ok(out)
     }
 
-    /// `c a` for a real constant, rescaled: same scale, one level less. An integer constant is exact and costs no
-    /// level with [`Self::mul_integer`].
+    /// `c a` for a real constant, rescaled: same scale, one level less. For an integer constant, [`Self::mul_integer`]
+    /// is exact and consumes no level.
     ///
     /// # Errors
     /// [`CkksError::LevelsExhausted`] at level 0, otherwise as [`Self::mul_constant_lazy`].
@@ -136,7 +136,7 @@ impl Evaluator<'_> {
         Ok(Ciphertext { scale: a.scale, ..self.rescale(&product)? })
     }
 
-    /// `k a` for an integer: exact, no level.
+    /// `k a` for an integer: exact, consumes no level.
     ///
     /// # Errors
     /// Mixed parameters.
@@ -146,7 +146,7 @@ impl Evaluator<'_> {
         Ok(out)
     }
 
-    /// `a *= k` in place, for an integer: exact, no level.
+    /// `a *= k` in place, for an integer: exact, consumes no level.
     ///
     /// # Errors
     /// Mixed parameters.

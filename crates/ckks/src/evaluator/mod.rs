@@ -12,11 +12,11 @@ use keywright_rlwe::{EvaluationKeys, KeyIdentity, RlweCiphertext, RlweError, for
 
 use crate::{Ciphertext, CkksError, CkksParameters, Plaintext};
 
-/// Relative difference of scales that operands of an addition may have: it perturbs a message by less than `2^-30` of
-/// it.
+/// Largest relative difference between the scales of an addition's operands: it changes a message by less than `2^-30`
+/// of it.
 pub const SCALE_TOLERANCE: f64 = 1.0 / (1u64 << 30) as f64;
 
-/// Computes on ciphertexts, with the keys it was given and no others.
+/// Computes on ciphertexts, with only the keys that it was given.
 #[derive(Debug, Clone)]
 pub struct Evaluator<'k> {
     parameters: CkksParameters,
@@ -24,8 +24,8 @@ pub struct Evaluator<'k> {
 }
 
 impl<'k> Evaluator<'k> {
-    /// An evaluator for parameters and the keys of the owner of the data. Of the keys of parameters with subrings, one
-    /// for a subring takes those of that ring.
+    /// An evaluator for parameters and the keys of the owner of the data. For parameters with subrings, an evaluator
+    /// for a subring uses the keys of that ring.
     ///
     /// # Errors
     /// [`CkksError::Rlwe`] if the keys belong to other parameters.
@@ -56,7 +56,7 @@ impl<'k> Evaluator<'k> {
         self.require_key(ciphertext)
     }
 
-    /// Refuses a ciphertext of another key than the evaluator's, in whatever ring of its parameters.
+    /// Refuses a ciphertext of another key than the evaluator's, in any ring of its parameters.
     ///
     /// # Errors
     /// [`CkksError::Rlwe`].
@@ -65,7 +65,7 @@ impl<'k> Evaluator<'k> {
         Ok(())
     }
 
-    /// Refuses two operands of different parameters, keys or packing. Gives the identity of what they make.
+    /// Refuses two operands of different parameters, keys or packing. Returns the identity of the result.
     fn require_pair(&self, a: &Ciphertext, b: &Ciphertext) -> Result<KeyIdentity, CkksError> {
         self.require(a)?;
         self.require(b)?;

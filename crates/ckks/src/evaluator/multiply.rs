@@ -5,9 +5,9 @@ use super::Evaluator;
 use crate::{Ciphertext, CkksError, Plaintext};
 
 impl Evaluator<'_> {
-    /// `a b`, relinearized and rescaled: one level less than the lower of the two. The division by the special primes
-    /// and the rescaling are one division. Values in slots are multiplied one by one; values in coefficients as
-    /// polynomials modulo `X^N + 1`.
+    /// `a b`, relinearized and rescaled: one level less than the lower of the two. One division covers the special
+    /// primes and the rescaling. Values in slots are multiplied one by one, values in coefficients as polynomials
+    /// modulo `X^N + 1`.
     ///
     /// # Errors
     /// [`CkksError::LevelsExhausted`] at level 0, otherwise as [`Self::multiply_lazy`]; a missing key.
@@ -28,7 +28,7 @@ impl Evaluator<'_> {
         self.multiply(a, a)
     }
 
-    /// `a b` of degree 2: neither relinearized nor rescaled, so that sums of products need one key switch in all.
+    /// `a b` of degree 2, neither relinearized nor rescaled, so that a sum of products needs one key switch.
     ///
     /// # Errors
     /// [`CkksError::Degree`], [`CkksError::PackingMismatch`], [`CkksError::Scale`] if the product's scale does not fit
@@ -69,7 +69,7 @@ impl Evaluator<'_> {
         })
     }
 
-    /// A ciphertext of degree 2 back to degree 1. One of degree 1 is returned as it is.
+    /// Relinearizes a ciphertext of degree 2 to degree 1. Returns one of degree 1 unchanged.
     ///
     /// # Errors
     /// [`CkksError::Degree`] above 2, a missing key, mixed parameters.
@@ -81,7 +81,7 @@ impl Evaluator<'_> {
         self.relinearize_product(a, false)
     }
 
-    /// A ciphertext of degree 2 back to degree 1 and one level lower, with one division for both.
+    /// Relinearizes a ciphertext of degree 2 and rescales it by one level, with one division for both.
     ///
     /// # Errors
     /// [`CkksError::LevelsExhausted`] at level 0, [`CkksError::Degree`] above 2, a missing key, mixed parameters.
@@ -156,8 +156,8 @@ impl Evaluator<'_> {
         })
     }
 
-    /// `a` times real values in its packing, rescaled: they are encoded at scale `q_level`, so the scale stays exactly
-    /// what it was. One level less. Values in coefficients are multiplied as polynomials.
+    /// `a` times real values in its packing, rescaled. The values are encoded at scale `q_level`, so the scale stays
+    /// exactly the same. One level less. Values in coefficients are multiplied as polynomials.
     ///
     /// # Errors
     /// [`CkksError::LevelsExhausted`] at level 0, [`CkksError::Encode`], mixed parameters.
@@ -211,7 +211,7 @@ impl Evaluator<'_> {
         Ok(())
     }
 
-    /// Multiplies by the imaginary unit: exact, no level. The monomial `X^(N/2)` is `i` in every slot.
+    /// Multiplies by the imaginary unit: exact, consumes no level. The monomial `X^(N/2)` is `i` in every slot.
     ///
     /// # Errors
     /// [`CkksError::PackingMismatch`] for coefficient packing, where the product is another permutation of values.

@@ -4,9 +4,8 @@ use super::Evaluator;
 use crate::{Ciphertext, CkksError};
 
 impl Evaluator<'_> {
-    /// Divides by the last prime, message and scale alike: one level less. At degree 2 the error of the rounding is
-    /// larger by about the square root of `N` ([`noise::division_of_degree`]): [`Self::relinearize_rescale`] avoids
-    /// that.
+    /// Divides message and scale by the last prime: one level less. At degree 2 the rounding error is larger by about
+    /// the square root of `N` ([`noise::division_of_degree`]); [`Self::relinearize_rescale`] avoids that.
     ///
     /// # Errors
     /// [`CkksError::LevelsExhausted`] at level 0, mixed parameters.
@@ -30,14 +29,14 @@ impl Evaluator<'_> {
     pub(super) fn account_for_rescaling(&self, out: &mut Ciphertext, level: usize) {
         let rlwe = self.parameters.rlwe();
         out.scale /= rlwe.modulus(level).value() as f64;
-        // In a slot, powers of the secret have heavier tails than the secret: P(|s^k r| > t sqrt(k!)), of normal
+        // In a slot, powers of the secret have heavier tails than the secret: P(|s^k r| > t sqrt(k!)), for normal
         // variables, is as small as at PRODUCT_TAIL and k = 1 for t below PRODUCT_TAIL 4^(k - 1).
         let tails = 4f64.powi(out.degree() as i32 - 1);
         let rounding = tails * out.deviation_of(noise::division_of_degree(rlwe, out.degree()));
         out.estimate = out.estimate.with_noise(rounding);
     }
 
-    /// The same message at a lower level; costs nothing but a copy.
+    /// The same message at a lower level; costs one copy.
     ///
     /// # Errors
     /// [`CkksError::Rlwe`] if `level` is above the ciphertext's.
@@ -53,7 +52,7 @@ impl Evaluator<'_> {
         Ok(Ciphertext { rlwe: Self::lowered(&a.rlwe, level), ..a.clone_header() })
     }
 
-    /// The same message at another scale, one level lower: multiplied by the constant that makes the scale exact.
+    /// The same message at another scale, one level lower: multiplies by the constant that makes the scale exact.
     ///
     /// # Errors
     /// [`CkksError::LevelsExhausted`] at level 0; [`CkksError::Scale`] if the target scale is so small that the

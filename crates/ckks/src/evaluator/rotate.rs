@@ -8,7 +8,7 @@ use super::Evaluator;
 use crate::{Ciphertext, CkksError, Packing};
 
 impl Evaluator<'_> {
-    /// Rotates the slots to the left by `steps` (right, if negative).
+    /// Rotates the slots to the left by `steps`; to the right if negative.
     ///
     /// # Errors
     /// A missing key, [`CkksError::Degree`], [`CkksError::PackingMismatch`] for coefficients, mixed parameters.
@@ -16,11 +16,10 @@ impl Evaluator<'_> {
         Ok(self.rotate_hoisted(a, &[steps])?.remove(0))
     }
 
-    /// Several rotations of one ciphertext, which share its decomposition; by hops, where the keys have routes that say
-    /// so.
+    /// Several rotations of one ciphertext, which share its decomposition; by hops if the keys have routes.
     ///
     /// # Errors
-    /// As [`Self::rotate`]. Nothing is computed before every key is found.
+    /// As [`Self::rotate`]. Finds every key before it computes anything.
     pub fn rotate_hoisted(&self, a: &Ciphertext, steps: &[i64]) -> Result<Vec<Ciphertext>, CkksError> {
         let Packing::Slots { log_slots } = a.packing else {
             let right = Packing::Slots { log_slots: self.parameters.max_log_slots() };
@@ -58,7 +57,7 @@ impl Evaluator<'_> {
         let mut hops = self.keys.serve(elements, a.level(), &[])?;
         let mut made: BTreeMap<u64, Ciphertext> = BTreeMap::new();
         while let Some(first) = hops.first() {
-            // Hops from one place whose keys agree in digits and special primes share one decomposition.
+            // Hops from one parent whose keys agree in digits and special primes share one decomposition.
             let (parent, plan) = (first.parent, first.found.plan.clone());
             let (group, rest): (Vec<_>, Vec<_>) =
                 hops.into_iter().partition(|hop| hop.parent == parent && Arc::ptr_eq(&hop.found.plan, &plan));
@@ -86,8 +85,8 @@ impl Evaluator<'_> {
         Ok(elements.iter().enumerate().map(&mut take).collect())
     }
 
-    /// Variance of a coefficient that [`Self::rotate`] adds to a ciphertext of `2^log_slots` slots at a level, the hops
-    /// of a route together. Known before any key is made, from [`keywright_rlwe::EvaluationKeys::outline`].
+    /// Variance of a coefficient that [`Self::rotate`] adds to a ciphertext of `2^log_slots` slots at a level,
+    /// including all hops of a route. Known before any key is made, from [`keywright_rlwe::EvaluationKeys::outline`].
     ///
     /// # Errors
     /// A missing key.
@@ -100,7 +99,7 @@ impl Evaluator<'_> {
         let rlwe = self.parameters.rlwe();
         let mut place = rotation_element(rlwe.log_n(), steps.rem_euclid(1 << log_slots));
         let mut sum = noise::Variance::default();
-        // Parents come before their children.
+        // Parents precede their children.
         for hop in self.keys.serve(&[place], level, &[])?.iter().rev() {
             if hop.child == place {
                 sum += noise::key_switch_parts(rlwe, &hop.found.plan, &hop.found.key);
@@ -129,7 +128,7 @@ impl Evaluator<'_> {
         let mut sum = a.clone();
         let mut reach = 1usize;
         while reach < count {
-            // Steps count modulo a power of two, as words do.
+            // Steps count modulo a power of two, like words.
             let rotated = self.rotate(&sum, stride.wrapping_mul(reach as i64))?;
             self.add_assign(&mut sum, &rotated)?;
             reach *= 2;

@@ -5,7 +5,7 @@ use super::Evaluator;
 use crate::{Ciphertext, CkksError, Packing};
 
 impl<'k> Evaluator<'k> {
-    /// The evaluator of the ring that a ciphertext is of: this one's, or that of a subring, with the keys of that ring.
+    /// The evaluator of a ciphertext's ring: this one, or that of a subring with the keys of that ring.
     ///
     /// # Errors
     /// [`CkksError::Rlwe`] for a ciphertext of other parameters.
@@ -15,16 +15,17 @@ impl<'k> Evaluator<'k> {
         Ok(Self { keys: self.keys.ring_like(parameters.rlwe())?, parameters })
     }
 
-    /// The same values in another ring of the evaluator's parameters, at the same level and scale. One of the same ring
-    /// is returned as it is.
+    /// The same values in another ring of the evaluator's parameters, at the same level and scale. A ciphertext of that
+    /// ring is returned unchanged.
     ///
-    /// Down, to a smaller ring, one key for each part of the larger one's secret is needed ([`KeyElement::RingDown`]),
-    /// up one key ([`KeyElement::RingUp`]). Their errors are added to the estimate.
+    /// Switching down to a smaller ring needs one key for each part of the larger ring's secret
+    /// ([`KeyElement::RingDown`]); switching up needs one key ([`KeyElement::RingUp`]). The estimate includes their
+    /// errors.
     ///
     /// # Errors
     /// [`CkksError::PackingMismatch`] for values in coefficients, or in more slots than the smaller ring has: see
-    /// [`Self::view_slots`]. [`CkksError::Rlwe`] for a ring that the parameters do not have, a level above its highest
-    /// one, a missing key, mixed parameters. [`CkksError::Degree`].
+    /// [`Self::view_slots`]. [`CkksError::Rlwe`] for a ring that the parameters lack, a level above its highest one, a
+    /// missing key, mixed parameters. [`CkksError::Degree`].
     pub fn switch_ring(&self, a: &Ciphertext, log_n: u32) -> Result<Ciphertext, CkksError> {
         let to = self.parameters.ring_of_degree(log_n)?;
         let from = self.parameters.ring_like(a.parameters.rlwe(), "the evaluator", "the ciphertext")?;
@@ -40,7 +41,7 @@ impl<'k> Evaluator<'k> {
         }
         let (level, max) = (a.level(), to.max_level());
         if level > max {
-            let object = "the ring that the ciphertext is to come into";
+            let object = "the target ring";
             return Err(RlweError::Level { level, max, object }.into());
         }
         let (keys, source) = (self.keys.ring_like(to.rlwe())?, from.rlwe().log_n());
@@ -64,7 +65,7 @@ impl<'k> Evaluator<'k> {
     /// before any key is made, from [`keywright_rlwe::EvaluationKeys::outline`].
     ///
     /// # Errors
-    /// A missing key; [`CkksError::Rlwe`] for a ring that the parameters do not have.
+    /// A missing key; [`CkksError::Rlwe`] for a ring that the parameters lack.
     pub fn switch_ring_variance(&self, source: u32, log_n: u32, level: usize) -> Result<Variance, CkksError> {
         let [from, to] = [source, log_n].map(|log_n| self.parameters.rlwe().ring_of_degree(log_n));
         let (from, to) = (from?.log_n(), to?);
@@ -79,13 +80,13 @@ impl<'k> Evaluator<'k> {
         Ok(noise::key_switch_parts(to, &found.plan, &found.key))
     }
 
-    /// The same ciphertext seen as one of `2^log_slots` slots: nothing is computed.
+    /// The same ciphertext read as one of `2^log_slots` slots, without computation.
     ///
-    /// A plaintext of fewer slots is one of more slots whose values repeat. Seen with more slots, every value stands as
-    /// often as there are new slots for one. Seen with fewer, the values must repeat already, to their errors: slot `j`
-    /// is then read as the mean of the slots `j + m 2^log_slots`, and if they differ the product of two such
-    /// ciphertexts is not that of the means. The estimate stays; with more slots the errors of the coefficients between
-    /// those that were in use count as well, and are taken to be as large as theirs.
+    /// A plaintext of few slots is a plaintext of more slots whose values repeat. Reading it with more slots repeats
+    /// every value. Reading it with fewer slots requires that values already repeat, up to their errors. Slot `j` is
+    /// then the mean of the slots `j + m 2^log_slots`; if these differ, the product of two such ciphertexts is not that
+    /// of the means. The estimate stays. With more slots, the errors of the coefficients between those in use count
+    /// too, and are assumed to be as large.
     ///
     /// # Errors
     /// [`CkksError::PackingMismatch`] for values in coefficients, or for more slots than the ciphertext's ring has;

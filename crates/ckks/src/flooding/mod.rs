@@ -1,6 +1,6 @@
-//! Decryptions that may be handed out: Gaussian noise that hides the error of a ciphertext.
+//! Decryptions that may be shared: Gaussian noise that hides the error of a ciphertext.
 //!
-//! `docs/explanation/handing-out.md` states what is proved and proves it.
+//! `docs/explanation/handing-out.md` states and proves the guarantee.
 
 mod wide_gaussian;
 
@@ -13,23 +13,22 @@ use zeroize::Zeroizing;
 
 use crate::{Ciphertext, CkksError, Packing};
 
-/// Most statistical bits that flooding can be asked for.
+/// Largest number of statistical bits.
 pub const MAX_FLOODING_BITS: u32 = 64;
-/// Most decryptions that one [`Flooding`] can be made for.
+/// Largest number of decryptions for one [`Flooding`].
 pub const MAX_FLOODING_QUERIES: u64 = 1 << 32;
-/// `-log2` of the probability with which the error of a ciphertext is above [`PRODUCT_TAIL`] deviations.
+/// `-log2` of the probability that the error of a ciphertext exceeds [`PRODUCT_TAIL`] deviations.
 const TAIL_BITS: f64 = 40.0;
-/// By so many bits the error is above what flooding assumes less often than `2^-bits`.
+/// Margin in bits: the error exceeds the bound that flooding assumes with a probability below `2^-bits`.
 const MARGIN_BITS: f64 = 5.0;
 
-/// How decryptions under one secret are flooded before they are handed out, and how many may still be.
+/// The flooding of decryptions under one secret before they are shared, and the number of decryptions left.
 ///
-/// Noise is a discrete Gaussian of deviation `sigma = sqrt(12 queries) 2^(bits/2) E` on every coefficient that is
-/// decoded, before it is decoded, with `E` a bound on the Euclidean norm of their errors (Li, Micciancio, Schultz
-/// and Sorrell, CRYPTO 2022). Then the divergence of what all queries show from what they would show without the
-/// errors is at most `2^-bits / 24`: whoever sees them finds the secret with a probability of at most `2^-bits`
-/// where he could not do so without them, and tells one from the other with an advantage of at most `2^-(bits/2 +
-/// 2)`.
+/// Noise is a discrete Gaussian of deviation `sigma = sqrt(12 queries) 2^(bits/2) E`. It is added to every decoded
+/// coefficient before decoding; `E` bounds the Euclidean norm of their errors (Li, Micciancio, Schultz and Sorrell,
+/// CRYPTO 2022). The divergence between the results of all queries and results without the errors is then at most
+/// `2^-bits / 24`. An observer who could not find the secret without the errors finds it with a probability of at most
+/// `2^-bits`, and distinguishes the two cases with an advantage of at most `2^-(bits/2 + 2)`.
 #[derive(Debug)]
 pub struct Flooding {
     bits: u32,
@@ -38,8 +37,8 @@ pub struct Flooding {
 }
 
 impl Flooding {
-    /// Flooding for that many statistical bits over all of so many decryptions. It belongs to one secret, whose
-    /// every decryption that leaves its owner counts.
+    /// Flooding with these statistical bits over all of `queries` decryptions. It belongs to one secret; every
+    /// decryption under that secret that leaves its owner counts.
     ///
     /// # Errors
     /// [`CkksError::FloodingRange`] unless `bits` is in `1..=`[`MAX_FLOODING_BITS`] and `queries` in
@@ -62,27 +61,27 @@ impl Flooding {
         self.bits
     }
 
-    /// Decryptions that it was made for.
+    /// The planned number of decryptions.
     pub fn queries(&self) -> u64 {
         self.queries
     }
 
-    /// Decryptions that are left of them.
+    /// The number of decryptions left.
     pub fn remaining(&self) -> u64 {
         self.queries - self.spent.load(Ordering::Relaxed)
     }
 
     /// Bound on the error of all values of a flooded decryption of this ciphertext, in units of the message, except
-    /// with probability below `2^-40`: its own bound and [`TAIL`] deviations of the noise.
+    /// with probability below `2^-40`: its own bound plus [`TAIL`] deviations of the noise.
     ///
     /// # Errors
-    /// [`CkksError::FloodingTooLarge`] if that is no less than the values may be, or the noise is too large for the
-    /// modulus.
+    /// [`CkksError::FloodingTooLarge`] if the bound reaches the largest allowed value, or the noise is too large for
+    /// the modulus.
     pub fn error_bound(&self, ciphertext: &Ciphertext) -> Result<f64, CkksError> {
         Ok(self.plan(ciphertext)?.1)
     }
 
-    /// The noise for a ciphertext, and the bound on the error that it leaves.
+    /// The noise for a ciphertext, and the bound on the resulting error.
     fn plan(&self, ciphertext: &Ciphertext) -> Result<(WideGaussian, f64), CkksError> {
         let own = ciphertext.estimate.bound();
         let wanted = self.deviation(ciphertext);
@@ -97,7 +96,7 @@ impl Flooding {
             what,
             limit,
         };
-        // What fits twice over wraps nowhere, as far as the message does not.
+        // Noise that fits twice does not wrap, unless the message does.
         let room = (ciphertext.parameters.rlwe().log2_q(ciphertext.level()) - 2.0).exp2();
         let (Some(noise), true) = (noise, TAIL * deviation < room) else {
             return Err(refused("the modulus has room for", room / ciphertext.scale));
@@ -109,7 +108,7 @@ impl Flooding {
     /// Deviation of the noise of a coefficient.
     fn deviation(&self, ciphertext: &Ciphertext) -> f64 {
         let count = decoded(ciphertext) as f64;
-        // 2 t K_1(2 t) falls by e^-2 where t grows by one.
+        // 2 t K_1(2 t) decreases by e^-2 when t grows by one.
         let missing = f64::from(self.bits) + (self.queries as f64).log2() + MARGIN_BITS - TAIL_BITS;
         let tail = PRODUCT_TAIL + missing.max(0.0) * std::f64::consts::LN_2 / 2.0;
         let largest = ciphertext.scale * tail * ciphertext.estimate.deviation;
@@ -123,7 +122,7 @@ impl Flooding {
         (12.0 * self.queries as f64).sqrt() * (f64::from(self.bits) / 2.0).exp2() * norm
     }
 
-    /// The noise of one decryption, which counts: a number for each coefficient that is decoded.
+    /// The noise of one decryption, which counts: one number per decoded coefficient.
     pub(crate) fn draw(
         &self,
         ciphertext: &Ciphertext,
@@ -143,7 +142,7 @@ impl Flooding {
     }
 }
 
-/// Coefficients that are decoded: every one whose index is a multiple of `N` divided by this.
+/// The number of decoded coefficients: those whose index is a multiple of `N` divided by this.
 fn decoded(ciphertext: &Ciphertext) -> usize {
     match ciphertext.packing {
         Packing::Slots { log_slots } => 2 << log_slots,

@@ -1,21 +1,21 @@
-//! Discrete Gaussians of large deviation, from those of a small one.
+//! Discrete Gaussians of large deviation, from samples of a small one.
 //!
 //! `x + k y`, with `x` and `y` independent discrete Gaussians of deviation `d`, is a discrete Gaussian of deviation
-//! `d sqrt(1 + k^2)`, but for a factor of at most `1 + 8 epsilon` on every probability, as long as `d sqrt(2 pi) >=
-//! sqrt(2) k eta`, `eta = sqrt(ln(2 (1 + 1/epsilon)) / pi)` the smoothing parameter of the integers (Micciancio and
-//! Peikert, CRYPTO 2013, Theorem 3.3; Micciancio and Walter, CRYPTO 2017, use it as here). Starting from
-//! [`CUMULATIVE`], `k` as large as that allows for `epsilon = 2^-128`, and chosen last so that the deviation is
-//! what is asked for, 128 samples make one of any deviation up to [`MAX_DEVIATION`].
+//! `d sqrt(1 + k^2)`, up to a factor of at most `1 + 8 epsilon` on every probability. The condition is
+//! `d sqrt(2 pi) >= sqrt(2) k eta`, with `eta = sqrt(ln(2 (1 + 1/epsilon)) / pi)` the smoothing parameter of the
+//! integers (Micciancio and Peikert, CRYPTO 2013, Theorem 3.3; Micciancio and Walter, CRYPTO 2017, use it in this way).
+//! Samples start from [`CUMULATIVE`]. Each `k` is as large as the condition allows for `epsilon = 2^-128`, except the
+//! last, which gives the requested deviation. Up to [`MAX_DEVIATION`], 128 samples suffice for any deviation.
 //!
-//! Nothing branches on a sample or addresses memory by it, and no sample is a floating-point number, whose last
-//! bits would show how it was made.
+//! Nothing branches on a sample or addresses memory by it. No sample is a floating-point number, whose last bits would
+//! reveal how it was made.
 
 use keywright_ring::sampling::SecretRng;
 use zeroize::{Zeroize, Zeroizing};
 
-/// Deviation of the samples that others are made of.
+/// Deviation of the base samples.
 const BASE: f64 = 5.0;
-/// Largest deviation that can be asked for: `2^57`. Samples are then below `2^62`.
+/// Largest supported deviation: `2^57`. Samples are then below `2^62`.
 pub(super) const MAX_DEVIATION: f64 = (1u64 << 57) as f64;
 /// `sqrt(2) eta / sqrt(2 pi)` for `epsilon = 2^-128`, rounded up: `k` is at most `d` divided by this.
 const SMOOTHING: f64 = 3.01;
@@ -92,17 +92,16 @@ const CUMULATIVE: [u128; 65] = [
     170141183460469231731687303715884105722,
 ];
 
-/// A discrete Gaussian of a deviation that is at least the one asked for. It is less than 1.6 times that, where
-/// that is above [`BASE`].
+/// A discrete Gaussian of at least the requested deviation, and less than 1.6 times that if it is above [`BASE`].
 #[derive(Clone, Debug)]
 pub(super) struct WideGaussian {
-    /// The multipliers, in the order in which they are used.
+    /// The multipliers, in the order of use.
     factors: Vec<i64>,
     deviation: f64,
 }
 
 impl WideGaussian {
-    /// Of at least that deviation; `None` above [`MAX_DEVIATION`].
+    /// A distribution of at least that deviation; `None` above [`MAX_DEVIATION`].
     pub(super) fn at_least(wanted: f64) -> Option<Self> {
         if !(0.0..=MAX_DEVIATION).contains(&wanted) {
             return None;
@@ -117,7 +116,7 @@ impl WideGaussian {
         Some(Self { factors, deviation })
     }
 
-    /// The deviation that samples have.
+    /// The deviation of the samples.
     pub(super) fn deviation(&self) -> f64 {
         self.deviation
     }

@@ -23,7 +23,7 @@ fn exact(x: f64) -> BigInt {
     if x < 0.0 { -magnitude } else { magnitude }
 }
 
-/// Checks that the centred values of `integers` come out within `2^-52.9` of them, relatively.
+/// Checks that the relative error of the centred values of `integers` is within `2^-52.9`.
 fn check(moduli: &[Modulus], integers: &[BigInt]) {
     let limbs: Vec<Vec<u64>> = moduli
         .iter()

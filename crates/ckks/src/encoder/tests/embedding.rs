@@ -44,7 +44,7 @@ fn transforms_are_within_the_stated_error_of_the_definition() {
             embedding.to_slots(log_slots, &mut values);
             let error = distance(&values, &exact) / exact_norm;
             assert!(error <= bound, "2^{log_slots} slots: {error:e} above {bound:e}");
-            // The inverse, of slots that are exact but for their last bit.
+            // The inverse, for slots that are exact up to their last bit.
             let mut values: Vec<_> = exact.iter().map(|r| Complex64::new(r.re.hi, r.im.hi)).collect();
             embedding.to_coefficients(log_slots, &mut values);
             let difference: Vec<_> = values.iter().zip(&coefficients).map(|(a, b)| a - b).collect();

@@ -41,7 +41,7 @@ fn a_value_too_large_for_the_modulus_says_how_many_bits_it_needs() {
     let error = integers.check_fits(&[q]).unwrap_err();
     let EncoderError::TooLarge { needed_bits, available_bits } = error else { unreachable!("{error}") };
     assert!((needed_bits - 58.0).abs() < 1e-9 && (available_bits - 50.0).abs() < 1e-9, "{error}");
-    assert!(error.to_string().contains("needs 58.0 bits with its sign and 50.0 are available"));
+    assert!(error.to_string().contains("needs 58.0 bits with its sign, and 50.0 are available"));
 }
 
 #[test]

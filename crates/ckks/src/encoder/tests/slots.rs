@@ -1,4 +1,4 @@
-//! What encoding means: slots survive, add, multiply, rotate and conjugate.
+//! The meaning of encoding: slots survive, add, multiply, rotate and conjugate.
 
 use super::{Embedding, Random, U, embeddings, norm};
 use crate::encoder::{Integers, centred};
@@ -27,7 +27,7 @@ fn decode(embedding: &Embedding, coefficients: &[i64], log_slots: u32, scale: f6
     slots
 }
 
-/// The bound of the module's text for one encoding and decoding.
+/// The bound of the module documentation for one encoding and decoding.
 fn bound(slots: &[Complex64], scale: f64) -> f64 {
     let n = slots.len() as f64;
     n / (2f64.sqrt() * scale) + (8.0 * n.log2() + 4.0) * U * norm(slots)
@@ -54,7 +54,7 @@ fn round_trip_at_every_degree_and_slot_count() {
                         error <= limit,
                         "N = 2^{log_n}, 2^{log_slots} slots, 2^{log_scale}: {error:e} > {limit:e}"
                     );
-                    // Rounding errors are independent: far from the worst case, six deviations are not reached.
+                    // Rounding errors are independent: far from the worst case, they stay below six deviations.
                     let typical = 6.0 * (2f64.powi(log_slots as i32) / 6.0).sqrt() / scale;
                     let arithmetic = limit - 2f64.powi(log_slots as i32) / (2f64.sqrt() * scale);
                     assert!(error <= typical + arithmetic, "2^{log_slots} slots: {error:e} is not typical");
