@@ -7,25 +7,25 @@ const UPDATE_STREAM: u64 = 7 << 40;
 /// Domain separator of the seeds that are expanded.
 const DOMAIN: &[u8] = b"keywright encrypted update";
 
-/// Tells one run of aggregation from another: a digest of everything that its clients must agree on. Fields that hold
-/// it are called `session`.
+/// Distinguishes one run of aggregation from another: a digest of everything that its clients must agree on. Fields of
+/// this type are called `session`.
 pub type RunId = [u8; 16];
 
-/// What an update claims to be. Bound into the ciphertext: with another claim it does not decrypt.
+/// The claims of an update. They are bound into the ciphertext: with other claims it does not decrypt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Binding {
-    /// The run it belongs to.
+    /// The run.
     pub session: RunId,
-    /// The round it was made in.
+    /// The round.
     pub round: u32,
-    /// Who made it.
+    /// The client that made it.
     pub client: u64,
-    /// Weight that its values were multiplied with, in units of the maker: public.
+    /// Weight by which the client multiplied its values, in units of its own: public.
     pub weight: u32,
 }
 
 impl Binding {
-    /// The seed that is expanded: SHA-256 of the domain, the claims, the number of values and the drawn seed.
+    /// The seed for expansion: SHA-256 of the domain, the claims, the number of values and the drawn seed.
     pub(crate) fn bind(&self, count: u32, seed: &Seed) -> Seed {
         let digest = Sha256::new()
             .chain_update(DOMAIN)

@@ -2,11 +2,11 @@ use keywright_ring::RingError;
 use keywright_rlwe::RlweError;
 use thiserror::Error;
 
-/// What can go wrong between parameters and a decrypted sum.
+/// Errors from parameters to the decrypted sum.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum AggregationError {
-    /// Parameters, keys, randomness.
+    /// An error of parameters, keys or randomness.
     #[error(transparent)]
     Rlwe(#[from] RlweError),
     /// A number outside its range.
@@ -21,9 +21,9 @@ pub enum AggregationError {
         /// Largest legal value.
         max: u64,
     },
-    /// An integer above the declared magnitude: it could overflow the sum.
+    /// An integer above the declared magnitude, which could overflow the sum.
     #[error(
-        "value {index} is {value}; the declared magnitude is {magnitude}: clip it, or declare a larger one"
+        "value {index} is {value}, and the declared magnitude is {magnitude}; clip it, or declare a larger magnitude"
     )]
     Magnitude {
         /// Its place.
@@ -33,46 +33,47 @@ pub enum AggregationError {
         /// Largest absolute value declared.
         magnitude: u64,
     },
-    /// Two of a party's mask keys are equal: what one hides the other shows.
-    #[error("the mask keys of parties {} and {} are equal: every pair of parties has a key of its own", parties[0], parties[1])]
+    /// Two of a party's mask keys are equal, so one mask reveals the other.
+    #[error("the mask keys of parties {} and {} are equal; give every pair of parties its own key", parties[0], parties[1])]
     RepeatedKey {
         /// Their numbers.
         parties: [u32; 2],
     },
     /// No modulus is wide enough.
     #[error(
-        "sums of {max_inputs} values up to {magnitude} need a modulus of {bits} bits; at most {max} are supported: use fewer bits \
-         per value or fewer clients"
+        "sums of {max_inputs} values up to {magnitude} need a modulus of {bits} bits, and at most {max} are supported; \
+         use fewer bits per value or fewer clients"
     )]
     NoModulus {
         /// Number of inputs.
         max_inputs: u64,
         /// Largest absolute value of one input.
         magnitude: u64,
-        /// Bits that would be needed.
+        /// Bits required.
         bits: u32,
-        /// Bits that there are.
+        /// Bits supported.
         max: u32,
     },
-    /// Updates that cannot be added: of another session or round, or with another number of values.
+    /// Updates of different sessions or rounds, or with different numbers of values.
     #[error("{what} of client {client} is {found}, expected {expected}")]
     Mismatch {
         /// Which claim.
         what: &'static str,
-        /// Whose update.
+        /// The client of the update.
         client: u64,
-        /// What it says.
+        /// The claim of the update.
         found: String,
-        /// What the others say.
+        /// The claim of the others.
         expected: String,
     },
-    /// One client twice in a sum.
+    /// One client occurs twice in a sum.
     #[error("client {0} contributes twice to one sum")]
     Duplicate(u64),
-    /// A decryption that is not a sum of what was declared: wrong key, altered ciphertext or claims, or a client that
-    /// broke the protocol. Which value is not shown.
+    /// A decryption that is not a sum of declared values: wrong key, altered ciphertext or claims, or a client that
+    /// broke the protocol. The error does not reveal which value.
     #[error(
-        "the decryption is no sum of {inputs} updates: wrong key, altered bytes, or a client that broke the protocol"
+        "the decryption is not a sum of {inputs} updates: the key is wrong, bytes were altered, or a client broke the \
+         protocol"
     )]
     Undecodable {
         /// Number of updates in the sum.

@@ -18,13 +18,13 @@ impl SumKey {
     /// A new secret.
     ///
     /// # Errors
-    /// [`AggregationError::Rlwe`] as of [`SecretKey::sample`].
+    /// [`AggregationError::Rlwe`] as in [`SecretKey::sample`].
     pub fn sample(parameters: &SumParameters, rng: &mut SecretRng) -> Result<Self, AggregationError> {
         let secret = SecretKey::sample(parameters.rlwe(), rng)?;
         Ok(Self { parameters: parameters.clone(), secret })
     }
 
-    /// A secret that was stored.
+    /// Wraps a stored secret.
     ///
     /// # Errors
     /// [`AggregationError::Rlwe`] if it belongs to another ring.
@@ -33,7 +33,7 @@ impl SumKey {
         Ok(Self { parameters: parameters.clone(), secret })
     }
 
-    /// What it is for.
+    /// The parameters of the secret.
     pub fn parameters(&self) -> &SumParameters {
         &self.parameters
     }
@@ -43,7 +43,7 @@ impl SumKey {
         &self.secret
     }
 
-    /// Encrypts integers. Which of them is too large is the caller's own knowledge, so the check may branch.
+    /// Encrypts integers. The caller knows which of them is too large, so this check may branch.
     ///
     /// # Errors
     /// [`AggregationError::Magnitude`] for an integer above the declared magnitude, [`AggregationError::Range`] for no
@@ -73,7 +73,7 @@ impl SumKey {
             uniform_half(rlwe, &bound, chunk, &mut a);
             backend.mul(modulus, &a, self.secret.limb(0), &mut product);
             ring.inverse_limb(0, &mut product);
-            // Scaled message and error together: below q / 2, by the invariant of the parameters.
+            // Scaled message plus error: below q / 2, by the invariant of the parameters.
             let mut message = Zeroizing::new(vec![0; n]);
             gaussian(&mut rng, &mut message);
             for (error, &value) in message.iter_mut().zip(values) {
@@ -83,7 +83,7 @@ impl SumKey {
             backend.sub_assign(modulus, &mut a, &product);
             run.store(backend, &a[..values.len()]);
             product.zeroize();
-            // Beyond the values there is error alone: with the product it would be a ciphertext of zero, but it is not
+            // Beyond the values there is only error. With the product it would be a ciphertext of zero, but it is not
             // sent.
             a.zeroize();
         });
@@ -91,10 +91,10 @@ impl SumKey {
         EncryptedUpdate::new(parameters, binding, seed, residues)
     }
 
-    /// Decrypts a sum: exactly the sum of the integers. Nothing of the encryption's error is in it.
+    /// Decrypts a sum: exactly the sum of the integers, without any error of the encryption.
     ///
     /// # Errors
-    /// [`AggregationError::Undecodable`] if it is no sum of as many updates as it claims.
+    /// [`AggregationError::Undecodable`] if it is not a sum of as many updates as it claims.
     pub fn decrypt(&self, sum: &EncryptedSum) -> Result<Zeroizing<Vec<i64>>, AggregationError> {
         let (parameters, rlwe) = (&self.parameters, self.parameters.rlwe());
         let inputs = sum.contributors().len();
@@ -135,7 +135,7 @@ impl SumKey {
     }
 }
 
-/// What a decrypted sum of some number of updates can be.
+/// The range of a decrypted sum of some number of updates.
 struct Limits {
     noise_bits: u32,
     error: i64,
@@ -152,11 +152,11 @@ impl Limits {
         }
     }
 
-    /// The nearest integer, and a number that is not 0 if it or its error cannot be.
+    /// The nearest integer, and a number that is nonzero if it or its error is out of range.
     fn round(&self, sum: i64) -> (i64, u64) {
         let rounded = (sum + (1 << (self.noise_bits - 1))) >> self.noise_bits;
         let error = (sum - (rounded << self.noise_bits)).abs();
-        // Negative where a limit is passed; no branch on what is secret.
+        // Negative if a limit is exceeded; no branch on secret data.
         let outside = (self.error - error) | (self.value - rounded.abs());
         (rounded, (outside as u64) >> 63)
     }

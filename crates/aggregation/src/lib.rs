@@ -1,4 +1,4 @@
-//! Sums of encrypted integer vectors: many clients encrypt, a server adds without any key, the sum is decrypted
+//! Sums of encrypted integer vectors: many clients encrypt, a server adds without any key, and the sum is decrypted
 //! exactly.
 //!
 //! # One shared secret
@@ -10,17 +10,17 @@
 //! b_{k,c} = D m_{k,c} + e_{k,c} - a_{k,c} s        a_{k,c} expanded from a 32-byte seed,   D = 2^d
 //! ```
 //!
-//! in coefficient form, so that the last polynomial is cut off where the values end. The server adds the `b` and keeps
-//! the seeds. Who knows `s` expands all `a_{k,c}`, adds them, multiplies by `s` once, and rounds
+//! in coefficient form; the last polynomial is cut off after the values. The server adds the `b` and keeps the seeds. A
+//! client that knows `s` expands all `a_{k,c}`, adds them, multiplies by `s` once, and rounds
 //! `sum_k b_{k,c} + s sum_k a_{k,c} = D sum_k m_{k,c} + sum_k e_{k,c}` to a multiple of `D`.
 //!
 //! The error of one encryption is at most `B = 29` ([`keywright_ring::sampling::GAUSSIAN_BOUND`]). With `2 K B < D` and
-//! `K (M D + B) <= (q - 1) / 2` the result is exact for up to `K` clients, always. Nothing of the error is in it: the
-//! decrypted sum may be published (a CKKS decryption may not: Li and Micciancio, EUROCRYPT 2021). `q` has a whole
-//! number of bytes, the smallest that fits, and `N` is the smallest that gives 128 bits for it.
+//! `K (M D + B) <= (q - 1) / 2` the result is always exact for up to `K` clients. It contains no part of the error, so
+//! the decrypted sum may be published (a CKKS decryption may not: Li and Micciancio, EUROCRYPT 2021). `q` is the
+//! smallest that fits with a whole number of bytes, and `N` is the smallest that gives 128 bits for it.
 //!
-//! `a_{k,c}` is expanded from SHA-256 of the seed *and* of what the update claims to be (session, round, client,
-//! weight, number of values). Whoever alters a claim makes the sum undecodable, which is noticed.
+//! `a_{k,c}` is expanded from SHA-256 of the seed *and* of the update's claims (session, round, client, weight, number
+//! of values). Altering a claim makes the sum undecodable, which decryption detects.
 //!
 //! # A threshold of shares
 //!

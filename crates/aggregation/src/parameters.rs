@@ -11,7 +11,7 @@ pub const MAX_INPUTS: u32 = 1 << 20;
 pub const MAX_MAGNITUDE: u64 = 1 << 48;
 /// Widths of the modulus: whole bytes, so that residues are stored without waste and without shifts.
 const WIDTHS: [u32; 4] = [32, 40, 48, 56];
-/// Smallest ring degree that is used.
+/// Smallest ring degree in use.
 const MIN_LOG_N: u32 = 11;
 
 /// Ring, modulus and scale for sums of up to [`Self::capacity`] vectors of integers up to [`Self::magnitude`].
@@ -72,12 +72,12 @@ impl SumParameters {
         self.rlwe.modulus(0)
     }
 
-    /// Number of updates that was asked for.
+    /// Requested number of updates.
     pub fn max_inputs(&self) -> u32 {
         self.max_inputs
     }
 
-    /// Number of updates that the modulus has room for: at least [`Self::max_inputs`].
+    /// Number of updates that the modulus can hold: at least [`Self::max_inputs`].
     pub fn capacity(&self) -> u32 {
         self.capacity
     }

@@ -1,16 +1,16 @@
-//! Residues in whole bytes, as they are sent, and their sums.
+//! Residues in whole bytes, as sent, and their sums.
 
 use keywright_ring::{Backend, Modulus, backend};
 use keywright_rlwe::{for_each_item, threads};
 
-/// Values that are added at a time: their accumulators, 10 to 14 bytes each, stay in the second-level cache, and what
-/// is read of every summand is long enough for the processor to fetch ahead.
+/// Values that are added at a time. Their accumulators, 10 to 14 bytes each, stay in the second-level cache, and the
+/// read of every summand is long enough for the processor to prefetch.
 const BLOCK: usize = 1 << 14;
 
 /// `count` residues of `4 + extra` bytes: first the low four bytes of each, then byte 4 of each, byte 5, byte 6.
 ///
 /// Planes instead of packed numbers make addition a matter of widening loads, which every instruction set has. A word
-/// above the modulus stands for its residue: nothing is compared while adding.
+/// above the modulus represents its residue: addition compares nothing.
 ///
 /// # Invariant
 /// `bytes.len() == count * (4 + extra)`, `extra <= 3`.
@@ -54,7 +54,7 @@ impl Residues {
         &self.bytes[(4 + j) * self.count..(5 + j) * self.count]
     }
 
-    /// Residues `first ..` into words.
+    /// Unpacks residues `first ..` into words.
     pub(crate) fn words(&self, first: usize, out: &mut [u64]) {
         let end = first + out.len();
         for (word, low) in out.iter_mut().zip(self.bytes[4 * first..4 * end].as_chunks::<4>().0) {
@@ -67,7 +67,7 @@ impl Residues {
         }
     }
 
-    /// Consecutive runs of `length` residues, to write.
+    /// Consecutive runs of `length` residues, for writing.
     pub(crate) fn runs_mut(&mut self, length: usize) -> Vec<Run<'_>> {
         let (low, high) = self.bytes.split_at_mut(4 * self.count);
         let mut planes: Vec<_> =
@@ -77,10 +77,10 @@ impl Residues {
             .collect()
     }
 
-    /// The sums modulo `modulus` of residues of equal shape, all read once.
+    /// The sums modulo `modulus` of residues of equal shape, each read once.
     ///
     /// # Panics
-    /// If a summand has another shape than the first, or there is none.
+    /// If the shapes differ, or there is no summand.
     pub(crate) fn sum(modulus: &Modulus, parts: &[&Self]) -> Self {
         let first = parts[0];
         assert!(
@@ -88,7 +88,7 @@ impl Residues {
             "equal shapes"
         );
         let mut out = Self::zeros(first.width(), first.count);
-        // Runs of a thread are whole blocks; what a thread takes is worth waking it.
+        // A thread's runs are whole blocks, large enough to be worth waking the thread.
         let per_thread = first.count.div_ceil(threads()).next_multiple_of(BLOCK).max(BLOCK);
         for_each_item(out.runs_mut(per_thread), |i, mut run| {
             let (start, count) = (i * per_thread, run.len());
@@ -102,7 +102,7 @@ impl Residues {
     }
 }
 
-/// Consecutive residues of [`Residues`], to write.
+/// Consecutive residues of [`Residues`], for writing.
 pub(crate) struct Run<'a> {
     low: &'a mut [u8],
     high: Vec<&'a mut [u8]>,
@@ -127,7 +127,7 @@ impl Run<'_> {
     }
 }
 
-/// Summands that are added before they are reduced.
+/// Summands that are added before a reduction.
 ///
 /// # Invariant
 /// `GROUP` words of 56 bits and a residue of 56 bits are below `2^64`; `GROUP` bytes are below `2^16`.
@@ -143,7 +143,7 @@ struct Scratch {
 impl Scratch {
     fn new(extra: usize, count: usize) -> Self {
         let length = count.min(BLOCK);
-        // Where the environment names a back end that is not there, rings cannot be made and say so.
+        // If the environment names a back end that is missing, rings cannot be made, and their error says so.
         let backend = backend::default().unwrap_or_else(|_| backend::portable());
         Self { low: vec![0; length], high: vec![vec![0; length]; extra], backend }
     }
@@ -176,7 +176,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Against addition one by one, for words of every width, the largest included.
+        /// Against addition one by one, for words of every width, including the largest.
         #[test]
         fn sums_are_the_naive_ones(
             width in 4usize..=7,

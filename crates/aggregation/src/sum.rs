@@ -5,18 +5,18 @@ use keywright_ring::Seed;
 use crate::error::in_range;
 use crate::{AggregationError, Binding, EncryptedUpdate, Residues, RunId, SumParameters};
 
-/// One summand of a sum: what is needed to decrypt it, and to know whose it is.
+/// One summand of a sum: the data for decrypting it, and its client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contributor {
-    /// Who made the update.
+    /// The client of the update.
     pub client: u64,
-    /// Weight that it claims.
+    /// Its claimed weight.
     pub weight: u32,
     /// Seed of its uniform half.
     pub seed: Seed,
 }
 
-/// The sum of the updates of one round, made without a key.
+/// The sum of the updates of one round, computed without a key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EncryptedSum {
     session: RunId,
@@ -26,11 +26,11 @@ pub struct EncryptedSum {
 }
 
 impl EncryptedSum {
-    /// Adds updates of one session and round, each client once. Every residue is read once, accumulators stay in the
+    /// Adds updates of one session and round, each client once. Reads every residue once; accumulators stay in the
     /// cache.
     ///
     /// # Errors
-    /// [`AggregationError::Range`] for no update or more than the modulus has room for, [`AggregationError::Mismatch`],
+    /// [`AggregationError::Range`] for no update or more than the modulus can hold, [`AggregationError::Mismatch`],
     /// [`AggregationError::Duplicate`].
     pub fn of(parameters: &SumParameters, updates: &[&EncryptedUpdate]) -> Result<Self, AggregationError> {
         in_range("number of updates of a sum", updates.len() as u64, 1, parameters.capacity().into())?;
@@ -70,7 +70,7 @@ impl EncryptedSum {
     /// A sum from its stored parts.
     ///
     /// # Errors
-    /// [`AggregationError::Range`], [`AggregationError::Duplicate`] as of [`Self::of`].
+    /// [`AggregationError::Range`], [`AggregationError::Duplicate`] as in [`Self::of`].
     pub fn new(
         parameters: &SumParameters,
         session: RunId,
@@ -90,7 +90,7 @@ impl EncryptedSum {
         Ok(Self { session, round, contributors, residues })
     }
 
-    /// The run it belongs to.
+    /// The run.
     pub fn session(&self) -> &RunId {
         &self.session
     }
@@ -115,12 +115,12 @@ impl EncryptedSum {
         self.residues.count()
     }
 
-    /// Sum of the weights that the updates claim.
+    /// Sum of the claimed weights.
     pub fn total_weight(&self) -> u64 {
         self.contributors.iter().map(|contributor| u64::from(contributor.weight)).sum()
     }
 
-    /// What a summand claims to be.
+    /// The claims of a summand.
     pub(crate) fn binding(&self, contributor: &Contributor) -> Binding {
         let Contributor { client, weight, .. } = *contributor;
         Binding { session: self.session, round: self.round, client, weight }

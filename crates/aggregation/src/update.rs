@@ -3,7 +3,7 @@ use keywright_ring::Seed;
 use crate::error::in_range;
 use crate::{AggregationError, Binding, Residues, SumParameters};
 
-/// One client's encrypted vector: what it claims to be, a seed, and one residue per value.
+/// One client's encrypted vector: its claims, a seed, and one residue per value.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EncryptedUpdate {
     binding: Binding,
@@ -29,7 +29,7 @@ impl EncryptedUpdate {
         Ok(Self { binding, seed, residues })
     }
 
-    /// What it claims to be.
+    /// Its claims.
     pub fn binding(&self) -> &Binding {
         &self.binding
     }

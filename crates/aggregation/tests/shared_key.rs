@@ -1,4 +1,4 @@
-//! Sums under one shared secret: exact, and refused where they would not be.
+//! Sums under one shared secret: exact, and refused if they would not be.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use keywright_aggregation::{
@@ -26,7 +26,7 @@ fn sum_of(key: &SumKey, updates: &[EncryptedUpdate]) -> Result<EncryptedSum, Agg
     EncryptedSum::of(key.parameters(), &updates.iter().collect::<Vec<_>>())
 }
 
-/// The same sum with parts replaced, as somebody on the way could.
+/// The same sum with parts replaced, as an attacker in between could.
 fn altered(key: &SumKey, sum: &EncryptedSum, change: impl FnOnce(&mut Vec<Contributor>)) -> EncryptedSum {
     let mut contributors = sum.contributors().to_vec();
     change(&mut contributors);
@@ -34,7 +34,7 @@ fn altered(key: &SumKey, sum: &EncryptedSum, change: impl FnOnce(&mut Vec<Contri
         .unwrap()
 }
 
-/// `m` where the largest and smallest values are as likely as those between.
+/// `m` with the largest and smallest values as likely as those between.
 fn spread(state: &mut u64, magnitude: i64) -> i64 {
     *state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
     match *state >> 61 {
@@ -69,7 +69,7 @@ proptest! {
     }
 }
 
-/// Everything at its largest, up to the last update that the modulus has room for.
+/// Everything at its largest, up to the last update that the modulus can hold.
 #[test]
 fn extreme_values_fill_the_modulus_without_overflow() {
     let key = key(20, 100_000);
@@ -190,7 +190,7 @@ fn what_cannot_be_added_is_refused() {
     assert!(MAX_INPUTS >= key.parameters().capacity());
 }
 
-/// Residues of equal messages look uniform: each of 16 classes of the modulus is hit as often as any other.
+/// Residues of equal messages look uniform: each of 16 classes of the modulus occurs equally often.
 #[test]
 fn updates_do_not_repeat_and_are_spread() {
     let key = key(5, 1000);

@@ -16,7 +16,7 @@ fn rng(byte: u8) -> SecretRng {
 
 const SESSION: [u8; 16] = [7; 16];
 
-/// What parties `i` and `j` share; for equal numbers what party `i` has alone.
+/// The key that parties `i` and `j` share; for equal numbers the key that only party `i` has.
 fn mask_key(i: u32, j: u32) -> MaskKey {
     let mut key = Zeroizing::new([1; 32]);
     key[..4].copy_from_slice(&i.min(j).to_le_bytes());
@@ -140,7 +140,7 @@ fn any_threshold_of_parties_decrypts_exactly() {
     }
 }
 
-/// A party that vanishes before it decrypts is replaced; the same sum is decrypted by others.
+/// A party that vanishes before it decrypts is replaced, and others decrypt the same sum.
 #[test]
 fn dropouts_cost_another_set_and_no_more() {
     let group = Group::new(4, 2);
@@ -165,21 +165,21 @@ fn fewer_parties_mixed_sets_and_foreign_parts_do_not_decrypt() {
     };
     let whole = group.partials(&sum, &[1, 2, 3]);
     assert!(group.finish(&sum, &whole, 2, 4000).is_ok());
-    // Two parts of three, the third one invented as zero.
+    // Two parts of three, the third one forged as zero.
     let zero = vec![Poly::zero(group.parameters.rlwe().n(), 2); sum.len()];
     undecodable(&[whole[0].clone(), whole[1].clone(), zero]);
-    // Parts made for different sets.
+    // Parts for different sets.
     let other = group.partials(&sum, &[1, 2, 4]);
     undecodable(&[whole[0].clone(), whole[1].clone(), other[2].clone()]);
     // Parts of another sum.
     let single = group.partials(&updates[0], &[1, 2, 3]);
     undecodable(&[whole[0].clone(), whole[1].clone(), single[2].clone()]);
-    // More than was added cannot be claimed away.
+    // A claim of fewer updates than were added is detected.
     let partials = group.partials(&sum, &[1, 2, 3]);
     assert_eq!(group.finish(&sum, &partials, 2, 4000).unwrap(), [11; 4000]);
 }
 
-/// The answers of a whole set for two rounds differ, added, by smudging of the declared size.
+/// The summed answers of a whole set for two rounds differ by smudging of the declared size.
 #[test]
 fn smudging_has_the_declared_size() {
     let group = Group::new(3, 2);
@@ -205,7 +205,7 @@ fn smudging_has_the_declared_size() {
     assert!(u128::from(MAX_SETS) * coefficients <= 1 << (p.smudging_bits() - 40));
 }
 
-/// One party's answers alone are uniform, as are the differences of those to one sum: nothing small is left of them.
+/// One party's answers alone are uniform, and so are the differences of those to one sum: nothing small remains.
 #[test]
 fn an_answer_alone_is_uniform() {
     let group = Group::new(5, 3);
@@ -226,7 +226,7 @@ fn an_answer_alone_is_uniform() {
     }
 }
 
-/// The same question has the same answer, in whatever order its parties are named; everything else has another.
+/// The same question has the same answer for any order of its parties; every other question has another answer.
 #[test]
 fn answers_are_a_function_of_the_question() {
     let group = Group::new(4, 3);
@@ -247,7 +247,7 @@ fn answers_are_a_function_of_the_question() {
     }
 }
 
-/// The error before smudging stays below its bound: seen with the joint secret, which nobody has.
+/// The error before smudging stays below its bound, as seen with the joint secret, which no party has.
 #[test]
 fn a_secret_is_the_sum_of_shares_and_errors_are_bounded() {
     let group = Group::new(3, 2);
@@ -270,9 +270,8 @@ fn a_secret_is_the_sum_of_shares_and_errors_are_bounded() {
         }
     }
     let total = rlwe.ring().inverse(total);
-    // Beyond the values there is nothing but error, which is far below either prime. Two of six updates have 1 /
-    // sqrt(3) of the deviation that the bound is about ten times of, and the largest of N errors is about four of
-    // theirs.
+    // Beyond the values there is only error, which is far below either prime. Two of six updates have 1 / sqrt(3) of
+    // the deviation, of which the bound is about ten times; the largest of N errors is about four of their deviations.
     let errors = total.limb(0)[2..].iter().map(|&word| rlwe.modulus(0).centered(word).unsigned_abs());
     let largest = errors.max().unwrap();
     assert!(u128::from(largest) <= p.error_bound());

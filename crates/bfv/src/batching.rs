@@ -6,7 +6,7 @@
 
 use keywright_ring::{Backend, Ring};
 
-/// The transform modulo `t` and the places of the slots in it.
+/// The transform modulo `t` and the positions of the slots in it.
 pub(crate) struct Batching {
     ring: Ring,
     /// Slot `i` is entry `positions[i]` of the evaluation form.
@@ -30,7 +30,7 @@ impl Batching {
         Some(Self { ring, positions })
     }
 
-    /// Slots, in place of which come the coefficients.
+    /// Transforms slots to coefficients, in place.
     pub(crate) fn to_coefficients(&self, slots: &[u64]) -> Vec<u64> {
         let mut limb = vec![0; self.positions.len()];
         for (&value, &position) in slots.iter().zip(&self.positions) {
@@ -40,7 +40,7 @@ impl Batching {
         limb
     }
 
-    /// The slots of a polynomial, whose coefficients are overwritten.
+    /// The slots of a polynomial; overwrites its coefficients.
     pub(crate) fn to_slots(&self, coefficients: &mut [u64]) -> Vec<u64> {
         self.ring.forward_limb(0, coefficients);
         self.positions.iter().map(|&position| coefficients[position as usize]).collect()

@@ -4,7 +4,7 @@ use keywright_rlwe::{KeyIdentity, RlweCiphertext, SeededRlweCiphertext, noise};
 
 use crate::{BfvError, BfvParameters, NoiseEstimate, Plaintext};
 
-/// Where the values of a message are.
+/// The places of a message's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Packing {
     /// In a matrix of 2 rows and `N/2` columns, row by row; ciphertexts multiply value by value.
@@ -25,18 +25,18 @@ impl fmt::Display for Packing {
 /// An encrypted message.
 #[derive(Clone)]
 pub struct Ciphertext {
-    /// Parameters it belongs to.
+    /// Parameters of the ciphertext.
     pub parameters: BfvParameters,
     /// The RLWE ciphertext of `round(Q m / t)`.
     pub rlwe: RlweCiphertext,
-    /// Where its values are.
+    /// The places of its values.
     pub packing: Packing,
-    /// What is known of its noise.
+    /// The estimate of its noise.
     pub estimate: NoiseEstimate,
 }
 
 impl Ciphertext {
-    /// A message added to an encryption of zero: what a pool of such encryptions does. `variance` is that of one
+    /// A message added to an encryption of zero, as from a pool of such encryptions. `variance` is that of one
     /// coefficient of its error, see [`keywright_rlwe::noise`]. A constant plaintext costs one pass over one polynomial
     /// and no transform.
     ///
@@ -65,7 +65,7 @@ impl Ciphertext {
         self.rlwe.degree()
     }
 
-    /// The identity of the secret that it is encrypted under.
+    /// The identity of the secret that encrypts it.
     pub fn key(&self) -> KeyIdentity {
         self.rlwe.key
     }
@@ -94,16 +94,16 @@ impl Ciphertext {
 /// A ciphertext made with the secret key, whose uniform half is a seed: half the bytes to send.
 #[derive(Clone)]
 pub struct SeededCiphertext {
-    /// Parameters it belongs to.
+    /// Parameters of the ciphertext.
     pub parameters: BfvParameters,
     /// Seed and first half.
     pub seeded: SeededRlweCiphertext,
-    /// Where its values are.
+    /// The places of its values.
     pub packing: Packing,
 }
 
 impl SeededCiphertext {
-    /// The ciphertext to compute with.
+    /// Expands it to a ciphertext for computation.
     pub fn expand(&self) -> Ciphertext {
         Ciphertext {
             parameters: self.parameters.clone(),
@@ -113,7 +113,7 @@ impl SeededCiphertext {
         }
     }
 
-    /// What is known of its noise.
+    /// The estimate of its noise.
     pub fn estimate(&self) -> NoiseEstimate {
         NoiseEstimate::fresh(&self.parameters, self.level(), noise::fresh_symmetric())
     }
@@ -123,7 +123,7 @@ impl SeededCiphertext {
         self.seeded.c0.limb_count() - 1
     }
 
-    /// The identity of the secret that it is encrypted under.
+    /// The identity of the secret that encrypts it.
     pub fn key(&self) -> KeyIdentity {
         self.seeded.key
     }

@@ -6,7 +6,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::{BfvError, BfvParameters, Ciphertext, Plaintext, SPARE_BITS};
 
-/// Decrypts, measures noise, and encrypts symmetrically: what the owner of the secret does.
+/// Decrypts, measures noise, and encrypts symmetrically: the operations of the secret's owner.
 pub struct Decryptor<'k> {
     parameters: BfvParameters,
     secret: &'k SecretKey,
@@ -43,13 +43,13 @@ impl<'k> Decryptor<'k> {
     /// `m = -Y / Q` modulo `t` and the noise is `Y / Q`. With `y_i = [t x (Q/q_i)^-1]_{q_i}` it is
     /// `Y / Q = sum_i y_i / q_i - v`, `v` the nearest integer, and `m = v - sum_i y_i / q_i` modulo `t` (Halevi,
     /// Polyakov and Shoup, ePrint 2018/117). The sum is taken in fixed point with 64 fractional bits, where each term
-    /// is off by less than three units: with at most 64 terms less than `2^-56`, and `v` is certain as the noise is
+    /// has an error below three units: with at most 64 terms less than `2^-56`. So `v` is certain, as the noise is
     /// below 1/4.
     ///
     /// # Errors
-    /// [`BfvError::Rlwe`] for foreign parameters and a ciphertext of another key; [`BfvError::NoiseOverflow`] if
-    /// any coefficient of the noise is above 1/4: noise that has grown beyond 1/2 is seen, unless a coefficient is
-    /// above 3/4 while all others stay off the interval from 1/4 to 3/4.
+    /// [`BfvError::Rlwe`] for foreign parameters and a ciphertext of another key; [`BfvError::NoiseOverflow`] if any
+    /// coefficient of the noise is above 1/4. This detects noise beyond 1/2, unless a coefficient exceeds 3/4 while all
+    /// others avoid the interval from 1/4 to 3/4.
     pub fn decrypt(&self, ciphertext: &Ciphertext) -> Result<Plaintext, BfvError> {
         let mut x = self.phase(ciphertext)?;
         let parameters = &self.parameters;
@@ -83,18 +83,18 @@ impl<'k> Decryptor<'k> {
                 t.reduce_u128(whole + (rounded >> 64))
             })
             .collect();
-        // With the ciphertext the exact message and error give the secret away.
+        // The exact message and error together with the ciphertext reveal the secret.
         x.zeroize();
         let mut residues = Zeroizing::new(residues);
         require_small(largest)?;
         Ok(Plaintext::from_residues(parameters, ciphertext.packing, std::mem::take(&mut *residues)))
     }
 
-    /// The noise budget in bits, `-log2(2 |v|)` for the largest coefficient `v` of the noise, computed exactly: what
-    /// remains before the noise may round to another message. 0 if that has happened or is about to, whatever the
-    /// ciphertext encrypts.
+    /// The noise budget in bits, `-log2(2 |v|)` for the largest coefficient `v` of the noise, computed exactly: the
+    /// bits left before the noise may round to another message. 0 if that has happened or is about to, for any
+    /// encrypted message.
     ///
-    /// The budget depends on the secret: like a decryption it is for its owner.
+    /// The budget depends on the secret: like a decryption, keep it with the owner.
     ///
     /// # Errors
     /// [`BfvError::Rlwe`] for foreign parameters and a ciphertext of another key.
@@ -112,14 +112,15 @@ impl<'k> Decryptor<'k> {
     }
 }
 
-/// Refuses noise of which a coefficient, in units of `2^-64`, is above 1/4. By itself, as it is the one branch on what
-/// a decryption finds.
+/// Refuses noise with a coefficient above 1/4, in units of `2^-64`. A function of its own, because it is the only
+/// branch on a result of decryption.
 #[inline(never)]
 fn require_small(largest: u64) -> Result<(), BfvError> {
     if largest >= 1 << (63 - SPARE_BITS) { Err(BfvError::NoiseOverflow) } else { Ok(()) }
 }
 
-/// `log2` of the largest absolute value of the centred coefficients, at least 0; good to about `2^-40`. Variable time.
+/// `log2` of the largest absolute value of the centred coefficients, at least 0; accurate to about `2^-40`. Variable
+/// time.
 fn log2_norm_vartime(moduli: &[Modulus], poly: &Poly<Coefficient>) -> f64 {
     // Mixed radix: x = d_0 + d_1 q_0 + d_2 q_0 q_1 + ...
     let inverses: Vec<Vec<u64>> = moduli
@@ -135,7 +136,7 @@ fn log2_norm_vartime(moduli: &[Modulus], poly: &Poly<Coefficient>) -> f64 {
             }
             digits.push(residue);
         }
-        // The highest first, so that lists compare as the numbers do.
+        // The highest first, so that lists compare like the numbers.
         digits.reverse();
         digits
     };

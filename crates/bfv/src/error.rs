@@ -3,16 +3,17 @@ use thiserror::Error;
 
 use crate::{MAX_PLAINTEXT_BITS, Packing, SPARE_BITS};
 
-/// What can go wrong in the scheme.
+/// Errors of the scheme.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum BfvError {
-    /// Keys, levels, parameters.
+    /// An error of keys, levels or parameters.
     #[error(transparent)]
     Rlwe(#[from] RlweError),
-    /// A plaintext modulus that cannot be used.
+    /// An invalid plaintext modulus.
     #[error(
-        "the plaintext modulus {value} is outside 2..2^{MAX_PLAINTEXT_BITS} or not below {smallest}, the smallest ciphertext prime"
+        "the plaintext modulus {value} is outside 2..2^{MAX_PLAINTEXT_BITS}, or not below {smallest}, the smallest \
+         ciphertext prime"
     )]
     PlaintextModulus {
         /// The offending modulus.
@@ -20,9 +21,10 @@ pub enum BfvError {
         /// Smallest ciphertext prime.
         smallest: u64,
     },
-    /// Slots were asked for where there are none.
+    /// Slots were requested for a plaintext modulus without slots.
     #[error(
-        "the plaintext modulus {modulus} is not a prime that is 1 modulo 2N = {two_n}, so there are no slots; pack coefficients"
+        "the plaintext modulus {modulus} is not a prime that is 1 modulo 2N = {two_n}, so it has no slots; pack \
+         coefficients"
     )]
     NoSlots {
         /// The plaintext modulus.
@@ -30,18 +32,16 @@ pub enum BfvError {
         /// Twice the ring degree.
         two_n: u64,
     },
-    /// Parameters that differ in the plaintext modulus alone.
-    #[error("the plaintext moduli differ: {left} and {right}")]
+    /// Parameters that differ only in the plaintext modulus.
+    #[error("the plaintext moduli differ: {left} and {right}; use objects of one parameter set")]
     MixedPlaintextModuli {
         /// One modulus.
         left: u64,
         /// The other.
         right: u64,
     },
-    /// A value that is no residue.
-    #[error(
-        "value {value} at index {index} is outside {min}..={max}, the values modulo the plaintext modulus"
-    )]
+    /// A value outside the residues.
+    #[error("value {value} at index {index} is outside {min}..={max}, the range of the plaintext modulus")]
     Value {
         /// Position in the list; 0 for a scalar.
         index: usize,
@@ -53,19 +53,19 @@ pub enum BfvError {
         max: i64,
     },
     /// More values than a plaintext holds.
-    #[error("{count} values do not fit a plaintext of {max}")]
+    #[error("{count} values do not fit a plaintext of {max}; split them over several plaintexts")]
     TooManyValues {
         /// Number of values.
         count: usize,
-        /// How many fit.
+        /// The number that fits.
         max: usize,
     },
     /// Packings of two operands differ, or an operation needs the other one.
-    #[error("packings differ: {left} and {right}")]
+    #[error("packings differ: {left} and {right}; encode both operands in one packing")]
     PackingMismatch {
         /// Left operand.
         left: Packing,
-        /// Right operand, or what the operation needs.
+        /// Right operand, or the required packing.
         right: Packing,
     },
     /// Levels of two operands differ.
@@ -77,7 +77,9 @@ pub enum BfvError {
         right: usize,
     },
     /// A ciphertext of the wrong degree.
-    #[error("{operation} takes ciphertexts of degree 1, this one has degree {degree}; relinearize it first")]
+    #[error(
+        "{operation} needs a ciphertext of degree 1, and this one has degree {degree}; relinearize it first"
+    )]
     Degree {
         /// The operation.
         operation: &'static str,
@@ -92,19 +94,19 @@ pub enum BfvError {
     NoiseExhausted {
         /// The operation.
         operation: &'static str,
-        /// What the estimate would be, bits; negative if the noise bound is above 1/2.
+        /// The estimate in bits; negative if the noise bound exceeds 1/2.
         budget: f64,
     },
-    /// The noise of a ciphertext is too large to tell what it encrypts.
+    /// The noise of a ciphertext is too large for decryption.
     #[error(
-        "the ciphertext has a noise budget below {SPARE_BITS} bit: it cannot be decrypted reliably. Its noise grew too large, or \
-         it belongs to another key"
+        "the ciphertext has a noise budget below {SPARE_BITS} bit and cannot be decrypted reliably; its noise grew too \
+         large, or it belongs to another key"
     )]
     NoiseOverflow,
     /// No preset of that name.
     #[error("there is no preset `{name}`; there are {known}")]
     UnknownPreset {
-        /// The name asked for.
+        /// The requested name.
         name: String,
         /// All names.
         known: String,

@@ -1,10 +1,10 @@
 //! BFV (Brakerski 2012; Fan and Vercauteren, ePrint 2012/144) in RNS: exact arithmetic modulo an integer `t`.
 //!
 //! [`BfvParameters`] hold everything precomputed; [`Ciphertext`]s carry a derived [`NoiseEstimate`]; an [`Evaluator`]
-//! borrows the keys it may use. Results are exact or an error: an operation whose estimate says that the result may not
-//! decrypt is refused, and so is the decryption of a ciphertext whose noise is too large. The maths, with invariants
-//! and noise, is in `docs/explanation/bfv.md`; ciphertexts multiply as in Kim, Polyakov and Zucca (ePrint 2021/204), on
-//! Halevi, Polyakov and Shoup (ePrint 2018/117).
+//! borrows the keys it may use. Every operation is exact or fails. An operation fails if the estimate says that its
+//! result may not decrypt, and so does the decryption of a ciphertext with too much noise. `docs/explanation/bfv.md`
+//! has the maths, with invariants and noise; ciphertexts multiply as in Kim, Polyakov and Zucca (ePrint 2021/204),
+//! based on Halevi, Polyakov and Shoup (ePrint 2018/117).
 #![forbid(unsafe_code)]
 
 mod batching;

@@ -2,31 +2,31 @@ use keywright_rlwe::noise::{PRODUCT_TAIL, division_of_degree};
 
 use crate::{BfvError, BfvParameters};
 
-/// Bits of noise budget without which nothing is decrypted: see [`crate::Decryptor::decrypt`].
+/// Bits of noise budget that decryption requires: see [`crate::Decryptor::decrypt`].
 pub const SPARE_BITS: u32 = 1;
 
-/// What is known of a ciphertext's noise without decrypting.
+/// Bounds on a ciphertext's noise that hold without decryption.
 ///
 /// The noise is the polynomial `v` of `t/Q c(s) = m + v + t k`, over the reals; decryption is right while every
-/// coefficient is below 1/2. Three numbers describe it, logarithms to base 2 as `Q` may exceed the range of `f64`:
+/// coefficient is below 1/2. Three numbers describe it, as base-2 logarithms because `Q` may exceed the range of `f64`:
 ///
-/// * the deviation: the root of the mean square of a coefficient, or of a value of `v` at the roots of `X^N + 1`,
-///   divided by `sqrt(N)`, which is the same;
-/// * the peak: a bound on the deviation at any single root. Only products with plaintexts, whose values at the roots
-///   are fixed, take it above the deviation;
-/// * the order: how many products of ciphertexts follow one another. Each multiplies by `k`, which is `c_0 + c_1 s`
-///   over `Q`: after `d` of them the noise has `d + 1` factors `s` and `d` factors that may all be the same, so that
-///   the mean square is up to `d! (d + 1)!` times what independent factors have (moments of complex normal variables).
+/// * the deviation: the root mean square of a coefficient, or equally of a value of `v` at the roots of `X^N + 1`
+///   divided by `sqrt(N)`;
+/// * the peak: a bound on the deviation at any single root. It exceeds the deviation only after products with
+///   plaintexts, whose values at the roots are fixed;
+/// * the order: the number of successive products of ciphertexts. Each multiplies by `k`, which is `c_0 + c_1 s` over
+///   `Q`. After `d` of them the noise has `d + 1` factors `s` and `d` factors that may all be equal, so the mean square
+///   is up to `d! (d + 1)!` times that of independent factors (moments of complex normal variables).
 ///
-/// Deviations of dependent errors are added, not their squares, so that the estimate is an upper bound whatever the
-/// dependencies are. `docs/explanation/bfv.md` derives each rule.
+/// Deviations of dependent errors are added, not their squares, so the estimate is an upper bound for any dependencies.
+/// `docs/explanation/bfv.md` derives each rule.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NoiseEstimate {
     /// `log2` of the deviation, without the factor of the order.
     pub log_deviation: f64,
     /// `log2` of the peak, without the factor of the order.
     pub log_peak: f64,
-    /// Products of ciphertexts that follow one another.
+    /// Successive products of ciphertexts.
     pub order: u32,
 }
 
@@ -47,7 +47,7 @@ fn log_variance_of_k(parameters: &BfvParameters) -> f64 {
 }
 
 impl NoiseEstimate {
-    /// The noise of a fresh encryption, whose error has this variance: `t / Q` times the error and the rounding of
+    /// The noise of a fresh encryption whose error has this variance: `t / Q` times the error and the rounding of
     /// `Q m / t`.
     pub fn fresh(parameters: &BfvParameters, level: usize, variance: f64) -> Self {
         let log = scaled(parameters, level, variance + 1.0 / 12.0);
@@ -61,13 +61,13 @@ impl NoiseEstimate {
         PRODUCT_TAIL.log2() + self.log_deviation + moments / 2.0
     }
 
-    /// The noise budget that the bound leaves, bits: a lower bound of [`crate::Decryptor::noise_budget`], except with
+    /// The noise budget by the bound, in bits: a lower bound of [`crate::Decryptor::noise_budget`], except with
     /// probability below `2^-40`.
     pub fn budget_bits(&self) -> f64 {
         -1.0 - self.log_bound()
     }
 
-    /// This estimate, if what it describes decrypts.
+    /// This estimate, if it allows decryption.
     ///
     /// # Errors
     /// [`BfvError::NoiseExhausted`].
@@ -89,7 +89,7 @@ impl NoiseEstimate {
         }
     }
 
-    /// With an independent error of this variance per coefficient of `c(s)`.
+    /// The estimate with an added independent error of this variance per coefficient of `c(s)`.
     pub(crate) fn with_error(self, parameters: &BfvParameters, level: usize, variance: f64) -> Self {
         let log = scaled(parameters, level, variance);
         Self {
@@ -99,10 +99,10 @@ impl NoiseEstimate {
         }
     }
 
-    /// The estimate of a product with a plaintext polynomial, by its norms: at a root of unity it is at most the sum
-    /// `norm1` of its absolute coefficients, and its mean square there is `norm2^2`.
+    /// The estimate of a product with a plaintext polynomial, by its norms: at a root of unity the plaintext is at most
+    /// the sum `norm1` of its absolute coefficients, and its mean square there is `norm2^2`.
     pub(crate) fn times_plain(self, (norm2, norm1): (f64, f64)) -> Self {
-        // A product with zero has no noise at all: one bit below any other estimate is enough.
+        // A product with zero has no noise: one bit below any other estimate suffices.
         let (norm2, norm1) = (norm2.max(0.5).log2(), norm1.max(0.5).log2());
         Self {
             log_deviation: (self.log_peak + norm2).min(self.log_deviation + norm1),
@@ -117,10 +117,10 @@ impl NoiseEstimate {
         let log_t = (parameters.plaintext_modulus() as f64).log2();
         let half_n = f64::from(parameters.rlwe().log_n()) / 2.0;
         let log_k = log_variance_of_k(parameters);
-        // t k_a v_b + t k_b v_a, values at the roots of unity multiplied.
+        // t k_a v_b + t k_b v_a, a product of values at the roots of unity.
         let growth = log_t + half_n + log_k / 2.0;
         let sum = self.plus(other);
-        // v_a v_b: one of them at its bound.
+        // v_a v_b: one factor at its bound.
         let second = half_n + self.log_deviation + other.log_bound();
         // The rounded second operand, t / R a(s) (e_0 + e_1 s), whose s^2 has twice the mean square; the rounding of
         // the result.

@@ -38,7 +38,7 @@ impl BfvLiteral {
     }
 }
 
-/// What a level needs to encode and decrypt.
+/// The constants of a level for encoding and decryption.
 pub(crate) struct LevelConstants {
     /// `q_0 ... q_level mod t`.
     pub(crate) q_mod_t: u64,
@@ -94,7 +94,7 @@ impl BfvParameters {
         let negated_t_inverse = moduli.iter().map(|m| m.shoup(m.neg(m.inv(t.value())))).collect();
         let negated_q_inverse = primes.iter().map(|&q| t.value() - t.inverse(q)).collect();
         let levels = (0..primes.len()).map(|level| LevelConstants::new(&rlwe, t, level)).collect();
-        // As many auxiliary primes as make their product no smaller than Q, see `Scaling`.
+        // The fewest auxiliary primes whose product is at least Q, see `Scaling`.
         let count = (rlwe.log2_q(rlwe.max_level()) / f64::from(AUXILIARY_BITS - 1)).ceil() as usize + 1;
         let used: Vec<u64> = rlwe.ring().moduli().iter().map(|m| m.value()).collect();
         let auxiliary = ntt_primes(log_n, AUXILIARY_BITS, count, &used)
@@ -121,12 +121,12 @@ impl BfvParameters {
         Self::new(preset(name)?.literal()?)
     }
 
-    /// The literal these parameters were made from.
+    /// The literal of these parameters.
     pub fn literal(&self) -> BfvLiteral {
         BfvLiteral { rlwe: self.0.rlwe.literal().clone(), plaintext_modulus: self.plaintext_modulus() }
     }
 
-    /// The scheme-agnostic part.
+    /// The parameters below the scheme.
     #[inline]
     pub fn rlwe(&self) -> &Parameters {
         &self.0.rlwe
@@ -142,7 +142,7 @@ impl BfvParameters {
         self.0.batching.is_some()
     }
 
-    /// The packing that values have if nothing else is asked for: slots, where there are any.
+    /// The default packing: slots if there are any.
     pub fn default_packing(&self) -> Packing {
         if self.has_slots() { Packing::Slots } else { Packing::Coefficients }
     }

@@ -24,7 +24,7 @@ impl PlainModulus {
     /// Any 128-bit value modulo `t`.
     #[inline]
     pub(crate) const fn reduce_u128(self, x: u128) -> u64 {
-        // floor(x ratio / 2^128) is above x / t - x e / 2^128 - 1 > x / t - 2, so one subtraction is enough.
+        // floor(x ratio / 2^128) is above x / t - x e / 2^128 - 1 > x / t - 2, so one subtraction suffices.
         let (x0, x1) = (x as u64 as u128, x >> 64);
         let (r0, r1) = (self.ratio[0] as u128, self.ratio[1] as u128);
         let (mid1, mid2) = (x0 * r1, x1 * r0);

@@ -22,12 +22,12 @@ pub struct Plaintext {
     parameters: BfvParameters,
     packing: Packing,
     content: Content,
-    /// The centred polynomial modulo all ciphertext primes, made when a ciphertext is first multiplied by it.
+    /// The centred polynomial modulo all ciphertext primes, made at the first product with a ciphertext.
     evaluations: Arc<OnceLock<Poly<Evaluation>>>,
 }
 
 impl BfvParameters {
-    /// Smallest and largest value that stands for a residue: `-t/2` to `t - 1`.
+    /// Smallest and largest value that represents a residue: `-t/2` to `t - 1`.
     pub fn value_range(&self) -> (i64, i64) {
         let t = self.plaintext_modulus() as i64;
         (-(t / 2), t - 1)
@@ -45,8 +45,8 @@ impl BfvParameters {
         Ok(self.t().residue(value))
     }
 
-    /// Encodes up to `N` integers in `-t/2 ..= t - 1`, which stand for their residues modulo `t`. Fewer are followed by
-    /// zeros.
+    /// Encodes up to `N` integers in `-t/2 ..= t - 1`, which represent their residues modulo `t`. Zeros fill the
+    /// remaining places.
     ///
     /// # Errors
     /// [`BfvError::Value`], [`BfvError::TooManyValues`], [`BfvError::NoSlots`].
@@ -68,8 +68,8 @@ impl BfvParameters {
         Ok(Plaintext::new(self, packing, Content::Polynomial(residues)))
     }
 
-    /// The same integer in every slot, or in every coefficient. In slots it is a constant polynomial, encoded,
-    /// encrypted and multiplied without a transform.
+    /// The same integer in every slot, or in every coefficient. In slots this is a constant polynomial: encoding,
+    /// encryption and multiplication need no transform.
     ///
     /// # Errors
     /// [`BfvError::Value`], [`BfvError::NoSlots`].
@@ -91,17 +91,17 @@ impl Plaintext {
         Self { parameters: parameters.clone(), packing, content, evaluations: Arc::default() }
     }
 
-    /// From coefficients that decryption gave.
+    /// From decrypted coefficients.
     pub(crate) fn from_residues(parameters: &BfvParameters, packing: Packing, residues: Vec<u64>) -> Self {
         Self::new(parameters, packing, Content::Polynomial(residues))
     }
 
-    /// Parameters it belongs to.
+    /// Parameters of the plaintext.
     pub fn parameters(&self) -> &BfvParameters {
         &self.parameters
     }
 
-    /// Where its values are.
+    /// The places of its values.
     pub fn packing(&self) -> Packing {
         self.packing
     }
@@ -180,7 +180,7 @@ impl Plaintext {
         scratch.zeroize();
     }
 
-    /// `c_0 += round(Q m / t)` in evaluation form, `Q` the product of the primes that `c_0` has.
+    /// `c_0 += round(Q m / t)` in evaluation form, with `Q` the product of the primes of `c_0`.
     pub fn add_scaled_to(&self, c0: &mut Poly<Evaluation>) {
         self.accumulate(c0, false);
     }
@@ -217,7 +217,8 @@ impl Plaintext {
         if let Some(poly) = self.evaluations.get() {
             return poly;
         }
-        // Made outside of the cell: a thread that waits for others while it fills one may be given work that needs it.
+        // Made outside of the cell: a thread that waits during the initialisation may take up other work that needs the
+        // cell.
         let poly = self.transformed();
         self.evaluations.get_or_init(|| poly)
     }

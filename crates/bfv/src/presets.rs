@@ -6,7 +6,7 @@ use crate::{BfvError, BfvLiteral};
 /// A named parameter set with slots.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Preset {
-    /// What it is called: ring degree, bits of the largest key modulus, bits of the plaintext modulus.
+    /// The name: ring degree, bits of the largest key modulus, bits of the plaintext modulus.
     pub name: &'static str,
     /// `log2(N)`.
     pub log_n: u32,
@@ -18,8 +18,8 @@ pub struct Preset {
     pub t_bits: u32,
 }
 
-/// The shipped parameter sets, 128-bit secure for every key that uses all special primes at the top level, or less. How
-/// many multiplications in a row they admit follows from the noise estimate ([`crate::NoiseEstimate`]).
+/// The shipped parameter sets, 128-bit secure for every key that uses all special primes at the top level or below. The
+/// noise estimate determines their multiplicative depth ([`crate::NoiseEstimate`]).
 pub const PRESETS: [Preset; 4] = [
     Preset { name: "N12_QP106_T17", log_n: 12, q: &[(35, 2)], p: &[(36, 1)], t_bits: 17 },
     Preset { name: "N13_QP214_T20", log_n: 13, q: &[(43, 3), (42, 1)], p: &[(43, 1)], t_bits: 20 },
@@ -39,7 +39,7 @@ pub fn preset(name: &str) -> Result<Preset, BfvError> {
 }
 
 impl Preset {
-    /// The literal with the primes chosen.
+    /// The literal, with its primes chosen.
     ///
     /// # Errors
     /// [`RlweError::Ring`] if there are not enough primes.

@@ -6,9 +6,9 @@
 //! 2. The first operand is lifted from `Q` to `Q R`, and the tensor product `x = a b'` is taken modulo `Q R`.
 //! 3. `round(t x / R) = (t x - [t x]_R) / R` modulo `Q`.
 //!
-//! `x` need not be known over the integers: `Q R` more is `t Q` more in the result. Lifts are exact and centred. All
-//! factors are part of the conversions' constants, so that no pass over memory is spent on them: `b'` is kept as
-//! `-Q b'` modulo `R` and as `t b' / R` modulo `Q`.
+//! `x` need not be known over the integers: adding `Q R` to it adds `t Q` to the result. Lifts are exact and centred.
+//! All factors are part of the conversions' constants, so they need no pass over memory: `b'` is kept as `-Q b'` modulo
+//! `R` and as `t b' / R` modulo `Q`.
 
 use keywright_ring::conversion::Column;
 use keywright_ring::{Conversion, Modulus, Ring, ShoupFactor};

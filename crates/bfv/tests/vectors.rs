@@ -1,4 +1,4 @@
-//! Against `vectors/bfv.txt`: what SEAL computes, which a BFV of Python integers recomputes.
+//! Against `vectors/bfv.txt`: results of SEAL, which a BFV of Python integers recomputes.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::env;
@@ -24,7 +24,7 @@ fn fold(words: &[u64]) -> u64 {
     words.iter().fold(0, |value: u64, &word| value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(word))
 }
 
-/// What a program works on.
+/// The operands of a program.
 #[derive(Clone)]
 enum Value {
     Ciphertext(Ciphertext),

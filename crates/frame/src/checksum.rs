@@ -1,22 +1,22 @@
 /// Bytes of a checksum.
 pub const CHECKSUM_BYTES: usize = 4;
 
-/// A running CRC-32 (that of gzip and PNG). It starts as that of no bytes; that of a body goes on from
-/// that of its header.
+/// A running CRC-32 (as in gzip and PNG). It starts as that of no bytes; the checksum of a body continues that of its
+/// header.
 #[derive(Debug, Clone, Default)]
 pub struct Checksum(crc32fast::Hasher);
 
-/// A stored checksum that is not that of the bytes before it.
+/// A stored checksum that differs from that of the bytes before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mismatch {
     /// Checksum found in the bytes.
     pub stored: u32,
-    /// Checksum of what was read.
+    /// Checksum of the bytes that were read.
     pub computed: u32,
 }
 
 impl Checksum {
-    /// Goes on with bytes.
+    /// Continues with more bytes.
     #[inline]
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);

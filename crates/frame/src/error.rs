@@ -1,16 +1,16 @@
-/// What can be wrong with a header or with fields. Whoever reads them says of which object.
+/// Errors of a header or of fields. The reader adds the object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameError {
     /// The descriptor ends within a field.
     Truncated {
-        /// Bytes that the field takes.
+        /// Bytes of the field.
         needed: u64,
-        /// Bytes that were not there.
+        /// Missing bytes.
         missing: u64,
     },
-    /// No field took these bytes of the descriptor.
+    /// No field uses these bytes of the descriptor.
     Trailing {
-        /// How many.
+        /// Their number.
         extra: u64,
     },
     /// Not a Keywright object.
@@ -18,7 +18,7 @@ pub enum FrameError {
         /// The first bytes.
         found: [u8; 8],
     },
-    /// Written in a format that this build does not know.
+    /// The object has a format version that this build does not know.
     Version {
         /// Version in the header.
         found: u16,

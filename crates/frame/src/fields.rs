@@ -7,7 +7,7 @@ use keywright_ring::Seed;
 use crate::FrameError;
 use crate::error::in_range;
 
-/// Where fields are collected: a vector, or an array where memory is scarce.
+/// A buffer for fields: a vector, or an array where memory is scarce.
 pub trait FieldSink {
     /// Appends bytes.
     fn extend(&mut self, bytes: &[u8]);
@@ -40,7 +40,7 @@ impl<const LEN: usize> Default for FixedBuffer<LEN> {
 
 impl<const LEN: usize> FieldSink for FixedBuffer<LEN> {
     /// # Panics
-    /// If more than `LEN` bytes come together.
+    /// If there are more than `LEN` bytes in all.
     fn extend(&mut self, bytes: &[u8]) {
         self.bytes[self.len..self.len + bytes.len()].copy_from_slice(bytes);
         self.len += bytes.len();
@@ -102,19 +102,19 @@ impl<B: FieldSink> FieldWriter<B> {
     }
 }
 
-/// Takes numbers off a descriptor. Every method fails with [`FrameError::Truncated`] at its end.
+/// Reads numbers from a descriptor. Every method fails with [`FrameError::Truncated`] at its end.
 #[derive(Debug, Clone)]
 pub struct FieldReader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> FieldReader<'a> {
-    /// Reads from the first byte on.
+    /// Starts at the first byte.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 
-    /// Takes `LEN` bytes.
+    /// Reads `LEN` bytes.
     pub fn array<const LEN: usize>(&mut self) -> Result<[u8; LEN], FrameError> {
         let Some((head, rest)) = self.rest.split_first_chunk::<LEN>() else {
             let missing = (LEN - self.rest.len()) as u64;
@@ -124,44 +124,44 @@ impl<'a> FieldReader<'a> {
         Ok(*head)
     }
 
-    /// Takes a byte.
+    /// Reads a byte.
     pub fn u8(&mut self) -> Result<u8, FrameError> {
         Ok(u8::from_le_bytes(self.array()?))
     }
 
-    /// Takes a byte that is a level, a count or an index.
+    /// Reads a byte that is a level, a count or an index.
     pub fn small(&mut self) -> Result<usize, FrameError> {
         Ok(self.u8()?.into())
     }
 
-    /// Takes a byte that is 0 or 1; [`FrameError::Field`] for another.
+    /// Reads a byte that is 0 or 1; [`FrameError::Field`] for any other.
     pub fn flag(&mut self, what: &'static str) -> Result<bool, FrameError> {
         let value = self.u8()?;
         in_range(what, value.into(), 0, 1)?;
         Ok(value == 1)
     }
 
-    /// Takes 4 bytes.
+    /// Reads 4 bytes.
     pub fn u32(&mut self) -> Result<u32, FrameError> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
-    /// Takes 8 bytes.
+    /// Reads 8 bytes.
     pub fn u64(&mut self) -> Result<u64, FrameError> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    /// Takes a seed.
+    /// Reads a seed.
     pub fn seed(&mut self) -> Result<Seed, FrameError> {
         Ok(Seed(self.array()?))
     }
 
-    /// Passes over all that is left: fields of another crate.
+    /// Skips the rest: fields of another crate.
     pub fn skip(&mut self) {
         self.rest = &[];
     }
 
-    /// Refuses bytes that no field took: [`FrameError::Trailing`].
+    /// Refuses unread bytes: [`FrameError::Trailing`].
     pub fn finish(self) -> Result<(), FrameError> {
         if self.rest.is_empty() {
             return Ok(());
@@ -170,7 +170,7 @@ impl<'a> FieldReader<'a> {
     }
 }
 
-/// What is written as fields of a descriptor. Everything has one encoding.
+/// A value that is written as fields of a descriptor. Every value has one encoding.
 pub trait Fields: Sized {
     /// Appends the fields.
     ///
@@ -178,7 +178,7 @@ pub trait Fields: Sized {
     /// [`FrameError::Field`] for a number that its field cannot hold.
     fn encode<B: FieldSink>(&self, out: &mut FieldWriter<B>) -> Result<(), FrameError>;
 
-    /// Takes the fields.
+    /// Reads the fields.
     ///
     /// # Errors
     /// [`FrameError::Truncated`]; [`FrameError::Field`] for a number without a meaning.

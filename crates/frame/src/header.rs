@@ -1,16 +1,15 @@
-//! The header that every object starts with: a fixed part, a descriptor, a checksum of both.
+//! The header of every object: a fixed part, a descriptor, a checksum of both.
 
 use crate::fields::{FieldReader, FieldSink, FieldWriter};
 use keywright_rlwe::KeyIdentity;
 
 use crate::{CHECKSUM_BYTES, Checksum, FrameError, IDENTITY_BYTES, IdentityBytes, Kind};
 
-/// First bytes of every object. The first is not ASCII and the last three change when a transfer rewrites line
-/// ends.
+/// First bytes of every object. The first is not ASCII, and a transfer that rewrites line ends changes the last three.
 pub const MAGIC: [u8; 8] = *b"\x89KWRT\r\n\x1a";
-/// Format version that is written.
+/// Format version for writing.
 pub const FORMAT_VERSION: u16 = 2;
-/// The first one whose keys and ciphertexts have a [`KeyIdentity`].
+/// The first version whose keys and ciphertexts have a [`KeyIdentity`].
 const FIRST_WITH_IDENTITIES: u16 = 2;
 /// Longest descriptor of an object other than a key set.
 pub const MAX_DESCRIPTOR_BYTES: u64 = 4096;
@@ -23,7 +22,7 @@ pub const MAX_KEY_ENTRY_BYTES: u64 = 280;
 
 /// Bytes of the fixed part of a header.
 pub const FIXED_BYTES: usize = MAGIC.len() + 2 + 2 + IDENTITY_BYTES + 4 + 8;
-/// Bytes of an object beside its descriptor and its body.
+/// Bytes of an object in addition to its descriptor and its body.
 pub const FRAME_BYTES: usize = FIXED_BYTES + 2 * CHECKSUM_BYTES;
 
 /// Length of an object with a descriptor and a body of given lengths, `None` if it does not fit 64 bits.
@@ -31,8 +30,8 @@ pub fn object_len(descriptor_len: u64, body_len: u64) -> Option<u64> {
     (FRAME_BYTES as u64).checked_add(descriptor_len)?.checked_add(body_len)
 }
 
-/// Bytes of the identity at the start of the descriptor of an object: none, if it belongs to no key or is of a
-/// version without.
+/// Bytes of the identity at the start of an object's descriptor; none if the object belongs to no key or has a version
+/// without identities.
 pub fn key_identity_len(version: u16, kind: Kind) -> usize {
     if version >= FIRST_WITH_IDENTITIES && kind.has_key() { KeyIdentity::BYTES } else { 0 }
 }
@@ -44,23 +43,23 @@ pub struct FixedHeader {
     pub version: u16,
     /// Code of the [`Kind`], which may be unknown.
     pub kind: u16,
-    /// The parameters that the object belongs to.
+    /// The parameters of the object.
     pub identity: IdentityBytes,
-    /// Bytes of the descriptor, with the identity of the key that it may start with.
+    /// Bytes of the descriptor, including the identity of the key at its start.
     pub descriptor_len: u32,
     /// Bytes of the body.
     pub body_len: u64,
 }
 
 impl FixedHeader {
-    /// That of an object of this version, with so many bytes of fields in its descriptor.
+    /// The header of an object of this version, with this many bytes of fields in its descriptor.
     pub fn new(kind: Kind, identity: IdentityBytes, fields_len: u32, body_len: u64) -> Self {
         let descriptor_len = key_identity_len(FORMAT_VERSION, kind) as u32 + fields_len;
         Self { version: FORMAT_VERSION, kind: kind.code(), identity, descriptor_len, body_len }
     }
 
-    /// Writes the whole header, with its descriptor and its checksum: the identity of the key, where objects of the
-    /// kind have one, and the fields. Returns the checksum that the body goes on with.
+    /// Writes the whole header, with its descriptor and its checksum: the identity of the key, if objects of the kind
+    /// have one, and the fields. Returns the checksum that the body continues.
     pub fn write<B: FieldSink>(
         &self,
         out: &mut FieldWriter<B>,
@@ -87,8 +86,8 @@ impl FixedHeader {
         Kind::from_code(self.kind).map_or(0, |kind| key_identity_len(self.version, kind))
     }
 
-    /// The identity of the key and the fields of a descriptor; of a kind or a version without identities, an
-    /// unknown one.
+    /// The identity of the key and the fields of a descriptor. For a kind or a version without identities, the identity
+    /// is unknown.
     ///
     /// # Errors
     /// [`FrameError::Truncated`].

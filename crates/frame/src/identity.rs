@@ -1,4 +1,4 @@
-//! Which parameters an object belongs to.
+//! Identifies the parameters of an object.
 
 use core::fmt;
 
@@ -30,10 +30,10 @@ impl fmt::Debug for Fingerprint {
 
 /// Bytes of an [`Identity`] in a header.
 pub const IDENTITY_BYTES: usize = 20;
-/// An [`Identity`] as headers have it: bytes 12 to 31.
+/// An [`Identity`] in its form in headers: bytes 12 to 31.
 pub type IdentityBytes = [u8; IDENTITY_BYTES];
 
-/// The parameters of an object as its header shows them: a summary for people and a fingerprint for machines.
+/// The parameters of an object in its header: a summary for people and a fingerprint for machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     /// `log2(N)`.
@@ -44,7 +44,7 @@ pub struct Identity {
     pub p_count: u8,
     /// Whether the 128-bit bound is enforced.
     pub security: Security,
-    /// Of all parameters.
+    /// The fingerprint of all parameters.
     pub fingerprint: Fingerprint,
 }
 
@@ -68,7 +68,7 @@ impl Identity {
         })
     }
 
-    /// As headers have it.
+    /// Its form in headers.
     pub fn to_bytes(&self) -> IdentityBytes {
         let mut out = [0; IDENTITY_BYTES];
         let (summary, fingerprint) = out.split_at_mut(4);
@@ -77,7 +77,7 @@ impl Identity {
         out
     }
 
-    /// The identity that a header has.
+    /// The identity in a header.
     ///
     /// # Errors
     /// [`FrameError::Field`] for an unknown security code.

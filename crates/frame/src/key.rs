@@ -7,8 +7,8 @@ use crate::FrameError;
 use crate::error::in_range;
 use crate::fields::{FieldReader, FieldSink, FieldWriter, Fields};
 
-/// Bit of the type that says that the degree of a subring follows it. Keys of the parameters' own ring are written as
-/// they were before there were subrings.
+/// Bit of the type that marks a following degree of a subring. Keys of the parameters' own ring are written as before
+/// subrings existed.
 const OF_SUBRING: u8 = 0x80;
 
 impl Fields for KeySpec {
@@ -82,7 +82,7 @@ fn weight(value: u64) -> Result<usize, FrameError> {
     Ok(value as usize)
 }
 
-/// What a stored switching key is.
+/// The description of a stored switching key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyDescriptor {
     /// Its specification.

@@ -2,7 +2,7 @@ use core::fmt;
 
 use crate::MAGIC;
 
-/// What an object is. Codes with the top bit set are secrets: no method that a server calls reads them.
+/// The kind of an object. Codes with the top bit set are secrets: no method that a server calls reads them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum Kind {
@@ -30,9 +30,9 @@ pub enum Kind {
     CkksCiphertext = 0x0103,
     /// `keywright_ckks::SeededCiphertext`.
     CkksSeededCiphertext = 0x0104,
-    /// A CKKS ciphertext of a thin client or for one, in coefficient form: `keywright_client::CompactForm`.
+    /// A CKKS ciphertext from or for a thin client, in coefficient form: `keywright_client::CompactForm`.
     CkksCompactCiphertext = 0x0105,
-    /// What a thin client knows of its server: `keywright_client::ClientParameters`.
+    /// The data of a server that a thin client needs: `keywright_client::ClientParameters`.
     ClientParameters = 0x0106,
     /// `keywright_bfv::BfvLiteral`.
     BfvParameters = 0x0201,
@@ -79,7 +79,7 @@ impl Kind {
     }
 
     /// Whether it belongs to a secret, whose identity its descriptor starts with. The keys of a set have their own,
-    /// as they are not known when its directory is written; those of encrypted updates and sums are joint ones.
+    /// since they are unknown when its directory is written; encrypted updates and sums belong to joint keys.
     pub const fn has_key(self) -> bool {
         matches!(
             self,
@@ -101,18 +101,18 @@ impl Kind {
         Self::is_secret_code(self.code())
     }
 
-    /// The same of a code, known or not.
+    /// The same for a code, known or not.
     pub const fn is_secret_code(code: u16) -> bool {
         code >> 15 == 1
     }
 
-    /// The code in the first bytes of an object; `None` for bytes that start no object or end before its kind.
+    /// The code in the first bytes of an object; `None` for bytes that do not start an object, or end before its kind.
     pub fn code_of(bytes: &[u8]) -> Option<u16> {
         let (_, rest) = bytes.strip_prefix(&MAGIC)?.split_first_chunk::<2>()?;
         rest.first_chunk().map(|&code| u16::from_le_bytes(code))
     }
 
-    /// The kind of a code, `None` if it has no meaning.
+    /// The kind of a code; `None` for an unknown code.
     pub fn from_code(code: u16) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.code() == code)
     }

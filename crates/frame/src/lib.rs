@@ -1,9 +1,9 @@
-//! The byte format of `docs/reference/format.md`, as far as more than one crate writes or reads it.
+//! The parts of the byte format of `docs/reference/format.md` that more than one crate writes or reads.
 //!
-//! `keywright-wire` streams every object of the library through readers and writers of `std`. `keywright-client`
-//! writes a few of them to a sink, piece by piece, and reads them from slices, on a microcontroller too. Both take
-//! what they share from here: magic, version, codes of kinds, layout of the header ([`FixedHeader`]), fields of a
-//! descriptor ([`FieldWriter`], [`FieldReader`], [`Fields`]), [`Checksum`], [`Identity`] and [`packing`].
+//! `keywright-wire` streams every object of the library through readers and writers of `std`. `keywright-client` writes
+//! a few of them to a sink, piece by piece, and reads them from slices, also on a microcontroller. Both share this
+//! crate: magic, version, codes of kinds, layout of the header ([`FixedHeader`]), fields of a descriptor
+//! ([`FieldWriter`], [`FieldReader`], [`Fields`]), [`Checksum`], [`Identity`] and [`packing`].
 //!
 //! ```
 //! use keywright_frame::{Checksum, FieldWriter, FixedHeader, Kind, object_len};

@@ -5,7 +5,7 @@ use crate::fields::{FieldReader, FieldSink, FieldWriter, Fields};
 /// Form of real values in slots.
 const REAL_SLOTS: u8 = 2;
 
-/// How to read a CKKS message, as it is stored. Its real numbers are bits of doubles: nobody here computes with
+/// The stored description of a CKKS message. Its real numbers are bits of doubles; this crate does not compute with
 /// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageFields {

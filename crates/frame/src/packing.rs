@@ -4,13 +4,13 @@
 //! `w i .. w (i + 1)`. Eight residues fill exactly `w` bytes, and limbs are multiples of eight residues, so there
 //! is no padding.
 //!
-//! One kernel packs eight residues, another unpacks them. Where the width is a constant, all shifts and places are
-//! too. [`pack`] and [`unpack`] have constants for the widths of the shipped sets alone: a microcontroller has no
+//! One kernel packs eight residues, another unpacks them. If the width is a constant, so are all shifts and places.
+//! [`pack`] and [`unpack`] have constants only for the widths of the shipped sets, because a microcontroller has no
 //! room for more. [`pack_every_width`] and [`unpack_every_width`] have them for all widths, from [`MIN_WIDTH`] on.
 
 pub use keywright_rlwe::ternary::{pack_ternary, packed_ternary_len, unpack_ternary};
 
-/// A machine word that holds a residue.
+/// A machine word for a residue.
 pub trait Residue: Copy {
     /// The low bits of a word.
     fn from_u64(value: u64) -> Self;
@@ -75,7 +75,7 @@ fn pack_eight<W: Residue>(width: usize, eight: &[W; 8], bytes: &mut [u8]) {
 fn unpack_eight<W: Residue>(width: usize, bytes: &[u8], eight: &mut [W; 8]) {
     let mask = u64::MAX >> (64 - width);
     for (i, residue) in eight.iter_mut().enumerate() {
-        // The last residues are loaded from the last word, so that nothing is read past the group.
+        // The last residues are loaded from the last word, so that no read passes the end of the group.
         let first = (i * width / 8).min(width - 8);
         let shift = i * width - 8 * first;
         let mut low = [0; 8];
@@ -116,8 +116,7 @@ pub fn pack<W: Residue>(width: u32, residues: &[W], out: &mut [u8]) {
     }
 }
 
-/// Residues `start..` of a packed limb, as many as `out` takes, all below `2^width`; `start` is a multiple of
-/// eight.
+/// Residues `start..` of a packed limb, as many as `out` holds, all below `2^width`; `start` is a multiple of eight.
 ///
 /// # Panics
 /// If the limb has fewer.
@@ -172,7 +171,7 @@ fn part(width: u32, packed: &[u8], start: usize, count: usize) -> &[u8] {
 
 /// The first residue that is not below the modulus `q < 2^63`.
 pub fn find_not_canonical<W: Residue>(q: u64, residues: &[W]) -> Option<usize> {
-    // Of words below 2^63, those above the modulus leave a borrow; the others show their own top bit.
+    // For words below 2^63, those above the modulus leave a borrow; other words have their own top bit set.
     let signs = residues.iter().map(|residue| residue.to_u64());
     let signs = signs.fold(0, |signs, residue| signs | residue | (q - 1).wrapping_sub(residue));
     if signs >> 63 == 0 {

@@ -1,4 +1,4 @@
-//! Parameters, and what of them stands elsewhere too.
+//! Parameters, and the parts of them that other objects also have.
 
 use alloc::vec::Vec;
 
@@ -41,7 +41,7 @@ impl Fields for SecretDistribution {
     }
 }
 
-/// Bit of the byte of the security code that says that subrings follow the primes.
+/// Bit of the byte of the security code that marks subrings after the primes.
 const HAS_SUBRINGS: u8 = 2;
 
 impl Fields for SubringLiteral {
@@ -59,8 +59,8 @@ impl Fields for SubringLiteral {
     }
 }
 
-/// The canonical encoding, of which the fingerprint is made. Parameters without subrings have the encoding that they
-/// had before there were any.
+/// The canonical encoding, from which the fingerprint is computed. Parameters without subrings keep the encoding from
+/// before subrings existed.
 impl Fields for ParametersLiteral {
     fn encode<B: FieldSink>(&self, out: &mut FieldWriter<B>) -> Result<(), FrameError> {
         out.small("log2 of the ring degree", self.log_n as usize)?;
@@ -89,7 +89,7 @@ impl Fields for ParametersLiteral {
         let mut subrings = Vec::new();
         if code & HAS_SUBRINGS != 0 {
             let count = fields.u8()?;
-            // None has another encoding.
+            // Without subrings the encoding is another one.
             in_range("number of subrings", count.into(), 1, MAX_SUBRINGS as u64)?;
             for _ in 0..count {
                 subrings.push(SubringLiteral::decode(fields)?);

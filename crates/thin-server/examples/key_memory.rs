@@ -1,8 +1,8 @@
-//! The most memory that making a server's keys takes, and that a cut stream goes on:
+//! Measures the peak memory of making a server's keys, and checks that a cut stream resumes:
 //! `cargo run --release -p keywright-thin-server --example key_memory [KEYS]`.
 //!
-//! The keys are those of a bootstrapping at `N = 2^16`; the largest are made first, so a few show what all take. Linux
-//! says what the process had at most.
+//! The keys are those of a bootstrapping at `N = 2^16`. The largest are made first, so a few keys show the peak of all.
+//! Linux reports the peak of the process.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a program that reports or fails")]
 
 use std::fs;
@@ -15,7 +15,7 @@ use keywright_rlwe::{KeyElement, KeySpec};
 use keywright_thin_server as server;
 
 const PRESET: &str = "N16_QP1732_L9_S45";
-/// Bytes that a client may take.
+/// Bytes that a client may use.
 const BOUND: u64 = 64 << 20;
 
 /// The largest resident size of this process so far, bytes.
@@ -25,7 +25,7 @@ fn peak() -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
 }
 
-/// Length and CRC-32 of what is written.
+/// Length and CRC-32 of the output.
 #[derive(Default)]
 struct Sum {
     bytes: u64,

@@ -1,4 +1,4 @@
-//! Answers out.
+//! Answers of the server.
 
 use std::io;
 
@@ -9,8 +9,8 @@ use crate::ServerError;
 use crate::dropped::dropped_variance;
 use crate::parameters::identity;
 
-/// Writes an answer modulo `q_0`, of a ciphertext at any level whose values are in coefficients: the coefficients
-/// of `layout`, without low bits. Returns the error estimate of what the client decrypts.
+/// Writes an answer modulo `q_0`, from a ciphertext at any level whose values are in coefficients: the coefficients of
+/// `layout`, without low bits. Returns the error estimate of the client's decryption.
 ///
 /// # Errors
 /// [`ServerError::Packing`]; [`ServerError::TooLarge`] if values and error do not fit `q_0`;
@@ -34,7 +34,7 @@ pub fn write_answer(
         return Err(ServerError::TooLarge { log_size, log_q });
     }
     let engine = RingEngine::of(rlwe.ring());
-    // Dropping to level 0 is forgetting the other primes.
+    // Dropping to level 0 discards the other primes.
     let halves: Vec<Vec<u64>> = ciphertext
         .rlwe
         .polys

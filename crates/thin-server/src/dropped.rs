@@ -1,4 +1,4 @@
-//! What low bits of a ciphertext's coefficients are worth.
+//! The error from dropping low bits of a ciphertext's coefficients.
 
 use keywright_ckks::{Ciphertext, CkksParameters};
 use keywright_client::Dropped;
@@ -13,8 +13,8 @@ pub(crate) fn dropped_variance(parameters: &CkksParameters, dropped: Dropped) ->
     one(dropped[0]) + norm2 * one(dropped[1])
 }
 
-/// The most low bits of a ciphertext's coefficients that can be dropped so that its error grows at most by the
-/// factor `growth`, half of the added variance from each half of the ciphertext.
+/// The most low bits of a ciphertext's coefficients that can be dropped while its error grows at most by the factor
+/// `growth`, with half of the added variance from each half of the ciphertext.
 ///
 /// # Errors
 /// [`ServerError::Growth`].

@@ -4,31 +4,33 @@ use keywright_rlwe::RlweError;
 use keywright_wire::WireError;
 use thiserror::Error;
 
-/// Why a server refuses.
+/// Reasons for a server's refusal.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ServerError {
-    /// Bytes that are no ciphertext of these parameters.
+    /// Bytes that are not a ciphertext of these parameters.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// Bytes in compact form that are none, or parameters that no client can have.
+    /// Bytes that are not in compact form, or parameters that no client can have.
     #[error(transparent)]
     Client(#[from] ClientError),
     /// Objects of other parameters.
     #[error(transparent)]
     Rlwe(#[from] RlweError),
-    /// A ciphertext that a client does not send.
-    #[error("{what} of an uploaded ciphertext is {found}, must be {expected}")]
+    /// A ciphertext that clients do not send.
+    #[error("the {what} of an uploaded ciphertext is {found}; it must be {expected}")]
     Upload {
         /// Which property.
         what: &'static str,
-        /// What was found.
+        /// The value found.
         found: String,
-        /// What there should be.
+        /// The expected value.
         expected: String,
     },
-    /// An answer that is no longer one modulo `q_0`.
-    #[error("values of up to 2^{log_size:.1} at this scale do not fit q_0 of {log_q:.1} bits")]
+    /// An answer that does not fit `q_0`.
+    #[error(
+        "values up to 2^{log_size:.1} at this scale do not fit q_0 of {log_q:.1} bits; use a smaller scale or smaller values"
+    )]
     TooLarge {
         /// `log2` of values and errors at their scale.
         log_size: f64,
@@ -36,9 +38,9 @@ pub enum ServerError {
         log_q: f64,
     },
     /// An answer whose values are not in coefficients.
-    #[error("an answer has its values in coefficients, not in {0}: slots_to_coeffs comes first")]
+    #[error("an answer needs its values in coefficients, not in {0}; run slots_to_coeffs first")]
     Packing(Packing),
-    /// A factor by which an error may grow that is not above 1.
-    #[error("an error cannot grow by a factor of {0}: it must be finite and above 1")]
+    /// An invalid factor for the growth of an error.
+    #[error("the growth factor {0} of the error must be finite and above 1")]
     Growth(f64),
 }

@@ -1,5 +1,5 @@
-//! What a server does for thin clients (`keywright-client`): parameters to hand out, ciphertexts in, answers out.
-//! It has no use for a secret, and reads none.
+//! The server's side for thin clients (`keywright-client`): parameters for clients, uploaded ciphertexts, answers. It
+//! neither needs nor reads a secret.
 //!
 //! `docs/how-to/clients.md` has the steps between: raising the modulus, the program, and slots to coefficients.
 #![forbid(unsafe_code)]

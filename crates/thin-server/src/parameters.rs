@@ -1,4 +1,4 @@
-//! What a server hands out.
+//! The data that a server supplies to clients.
 
 use keywright_circuits::bootstrapping::{BootstrapperPlan, Values};
 use keywright_ckks::CkksParameters;
@@ -19,8 +19,8 @@ pub fn entry_literal(parameters: &CkksParameters) -> ParametersLiteral {
     ParametersLiteral { q: vec![literal.q[0]], p: Vec::new(), subrings: Vec::new(), ..literal.clone() }
 }
 
-/// What clients of a bootstrapping have to know: numbers of at most 1, with `fraction_bits` after the point, at the
-/// scale and in the places from which the bootstrapping takes coefficients.
+/// The parameters for clients of a bootstrapping: numbers of at most 1, with `fraction_bits` after the point, at the
+/// scale and in the places of the bootstrapping's input coefficients.
 ///
 /// # Errors
 /// [`ServerError::Client`] for more fraction bits than the scale has.
@@ -36,8 +36,8 @@ pub fn client_parameters(
     parameters_at(parameters, scale, fraction_bits, layout)
 }
 
-/// What clients of a server have to know: numbers of at most 1, with `fraction_bits` after the point, at a scale,
-/// in the places of a layout.
+/// The parameters for clients of a server: numbers of at most 1, with `fraction_bits` after the point, at a scale, in
+/// the places of a layout.
 ///
 /// # Errors
 /// As [`ClientParameters::new`].

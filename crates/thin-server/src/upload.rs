@@ -1,4 +1,4 @@
-//! Ciphertexts in.
+//! Uploaded ciphertexts.
 
 use keywright_ckks::{Ciphertext, CkksParameters, ErrorEstimate, Packing, SeededCiphertext};
 use keywright_client::{ClientParameters, CompactForm, Engine, RingEngine, SecondHalf};
@@ -9,8 +9,8 @@ use keywright_wire::{Kind, Wire};
 use crate::ServerError;
 use crate::dropped::dropped_variance;
 
-/// A ciphertext that a client of these parameters sent, in any of its forms. Scale, level and form are checked,
-/// every residue too; what it says of its own error is replaced by what the server knows.
+/// Reads a ciphertext from a client of these parameters, in any of its forms. Checks scale, level and form, and every
+/// residue. Replaces its claims about its own error by the server's estimate.
 ///
 /// # Errors
 /// [`ServerError::Wire`], [`ServerError::Client`]: damaged or foreign bytes, among them a secret key;
@@ -73,8 +73,8 @@ pub fn read_upload(
     Ok(ciphertext)
 }
 
-/// Whether bytes look like a secret, which a server refuses without reading further: an object whose kind has its
-/// top bit set.
+/// Whether bytes look like a secret, an object whose kind has its top bit set. A server refuses these without reading
+/// further.
 pub fn is_secret(bytes: &[u8]) -> bool {
     Kind::code_of(bytes).is_some_and(Kind::is_secret_code)
 }

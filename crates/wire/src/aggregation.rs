@@ -15,7 +15,7 @@ use crate::{Identity, Kind, Wire, WireError, error::in_range};
 /// Bytes of a [`Contributor`] in a body.
 const CONTRIBUTOR_BYTES: usize = 8 + 4 + 32;
 
-/// What an update and a sum share: the declared parameters, the run, the round and the number of values.
+/// The common fields of an update and a sum: the declared parameters, the run, the round and the number of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Shape {
     max_inputs: u32,
@@ -49,7 +49,7 @@ impl Shape {
         })
     }
 
-    /// Bytes of the residues, after comparing what was declared.
+    /// Bytes of the residues, after a comparison of the declarations.
     fn residue_bytes(&self, parameters: &SumParameters) -> Result<u64, WireError> {
         let (inputs, magnitude) = (parameters.max_inputs().into(), parameters.magnitude());
         in_range("declared number of updates", self.max_inputs.into(), inputs, inputs)?;
@@ -59,7 +59,7 @@ impl Shape {
     }
 }
 
-/// What an encrypted update claims to be.
+/// The claims of an encrypted update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UpdateDescriptor {
     shape: Shape,
@@ -134,7 +134,7 @@ impl Record for EncryptedUpdate {
 
 impl Wire for EncryptedUpdate {}
 
-/// What a sum of encrypted updates claims to be.
+/// The claims of a sum of encrypted updates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SumDescriptor {
     shape: Shape,
@@ -223,7 +223,7 @@ fn require_width(residues: &Residues, parameters: &SumParameters) -> Result<(), 
     in_range("bytes of a residue", residues.width() as u64, width, width)
 }
 
-/// Memory grows as the bytes arrive: a header alone costs nothing.
+/// Memory grows as bytes arrive: a header alone costs nothing.
 fn read_residues<R: Read>(
     body: &mut BodyReader<R>,
     shape: &Shape,

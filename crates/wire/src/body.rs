@@ -124,7 +124,7 @@ impl<R: Read> BodyReader<R> {
         self.version
     }
 
-    /// The identity of the secret that the object says that it belongs to.
+    /// The identity of the secret that the object claims.
     pub(crate) fn key(&self) -> KeyIdentity {
         self.key
     }
@@ -142,8 +142,8 @@ impl<R: Read> BodyReader<R> {
         Ok(())
     }
 
-    /// Reads a polynomial over the given primes: the only place that allocates residues, after the length was checked,
-    /// one polynomial at a time.
+    /// Reads a polynomial over the given primes. Only this function allocates residues, one polynomial at a time, after
+    /// the length was checked.
     pub(crate) fn poly<'m, D: Domain>(
         &mut self,
         n: usize,

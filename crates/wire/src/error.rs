@@ -5,7 +5,7 @@ use keywright_frame::{FORMAT_VERSION, Fingerprint, FrameError, Kind, MAGIC};
 use keywright_rlwe::{KeyElement, KeySpec, RlweError};
 use thiserror::Error;
 
-/// What can be wrong with bytes, or with an object that is to become bytes.
+/// Errors of reading and writing objects.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WireError {
@@ -15,28 +15,28 @@ pub enum WireError {
     /// The bytes end too early.
     #[error("{what} ends early: {missing} of {needed} bytes are missing; the file or message was cut off")]
     Truncated {
-        /// What was being read.
+        /// The object or field.
         what: &'static str,
-        /// Bytes that it takes.
+        /// Its bytes.
         needed: u64,
-        /// Bytes that were not there.
+        /// Missing bytes.
         missing: u64,
     },
     /// Bytes follow the end.
-    #[error("{extra} bytes follow the end of {what}; one object was expected and nothing after it")]
+    #[error("{extra} bytes follow the end of {what}; pass exactly one object")]
     Trailing {
-        /// What ended.
+        /// The object.
         what: &'static str,
-        /// Bytes left over.
+        /// Extra bytes.
         extra: u64,
     },
     /// Not a Keywright object.
-    #[error("the bytes start with {found:02x?}, not with the Keywright magic {expected:02x?}; this is another kind of file", expected = MAGIC)]
+    #[error("the bytes start with {found:02x?}, not with the Keywright magic {expected:02x?}; pass a Keywright object", expected = MAGIC)]
     Magic {
         /// The first bytes.
         found: [u8; 8],
     },
-    /// Written in a format that this build does not know.
+    /// The object has a format version that this build does not know.
     #[error("format version {found} is not among the supported 1..={supported}; use a newer Keywright")]
     Version {
         /// Version in the header.
@@ -44,32 +44,33 @@ pub enum WireError {
         /// Newest version that this build reads.
         supported: u16,
     },
-    /// A kind code without a meaning.
-    #[error("object kind {0:#06x} is unknown to this version of Keywright")]
+    /// An unknown kind code.
+    #[error("object kind {0:#06x} is unknown to this version of Keywright; use a newer one")]
     UnknownKind(u16),
-    /// Another kind of object than the one asked for.
+    /// An object of another kind than the requested one.
     #[error("this is {found}, not {expected}")]
     WrongKind {
         /// Kind in the header.
         found: Kind,
-        /// Kind that was asked for.
+        /// The requested kind.
         expected: Kind,
     },
     /// A checksum does not match: the bytes were damaged.
     #[error(
-        "checksum of the {what} is {computed:#010x}, stored is {stored:#010x}; the bytes were damaged, fetch them again"
+        "the checksum of the {what} is {computed:#010x}, but {stored:#010x} is stored: the bytes were damaged; fetch \
+         them again"
     )]
     Checksum {
         /// Header or body.
         what: &'static str,
         /// Checksum found in the bytes.
         stored: u32,
-        /// Checksum of what was read.
+        /// Checksum of the bytes that were read.
         computed: u32,
     },
-    /// A derived key was to be written.
+    /// A derived key, which cannot be written.
     #[error(
-        "the key for {element} was derived from master keys, and such keys are not written: write the master keys, \
+        "the key for {element} was derived from master keys, and such keys are not written; write the master keys, \
          and derive it again"
     )]
     DerivedKey {
@@ -78,18 +79,18 @@ pub enum WireError {
     },
     /// The object belongs to other parameters.
     #[error(
-        "the object belongs to parameters {found}, not to {expected}; load the parameters it was made with"
+        "the object belongs to parameters {found}, not to {expected}; load it with the parameters that made it"
     )]
     ForeignParameters {
         /// Fingerprint in the header.
         found: Fingerprint,
-        /// Fingerprint of the parameters at hand.
+        /// Fingerprint of the given parameters.
         expected: Fingerprint,
     },
     /// A length that contradicts what the header and the parameters imply.
-    #[error("{what} has {found} bytes, the parameters imply {expected}")]
+    #[error("{what} has {found} bytes, but the parameters require {expected}")]
     Length {
-        /// Whose length.
+        /// The object or field.
         what: &'static str,
         /// Length stated.
         found: u64,
@@ -108,8 +109,8 @@ pub enum WireError {
         /// Largest legal value.
         max: u64,
     },
-    /// A real number without a meaning in its place.
-    #[error("{what} is {value}; a finite number is needed, a size is not negative, and a scale is not 0")]
+    /// A real number that is invalid in its place.
+    #[error("{what} is {value}; it must be finite, a size must not be negative, and a scale must not be 0")]
     Number {
         /// Which number.
         what: &'static str,
@@ -117,7 +118,7 @@ pub enum WireError {
         value: f64,
     },
     /// A residue that is not below its prime.
-    #[error("residue {index} of a limb modulo {modulus} is {value}: not canonical")]
+    #[error("residue {index} of a limb modulo {modulus} is {value}, not below the modulus")]
     Residue {
         /// Offending residue.
         value: u64,
@@ -129,21 +130,21 @@ pub enum WireError {
     /// A coefficient of a secret that is not in `{-1, 0, 1}`. The value is not shown.
     #[error("{count} coefficients of the secret are not ternary")]
     SecretCoefficient {
-        /// How many.
+        /// Their number.
         count: usize,
     },
-    /// A key that is not the one that the key set's directory names at this place.
+    /// A key that differs from the directory's entry at its place.
     #[error("key {index} of the key set is {found:?}; the directory names {expected:?}")]
     KeyOrder {
         /// Place in the directory.
         index: usize,
-        /// What the key at hand is.
+        /// The given key.
         found: Box<KeySpec>,
-        /// What the directory says.
+        /// The directory's entry.
         expected: Box<KeySpec>,
     },
     /// Fewer or more keys than the directory names.
-    #[error("the directory of the key set names {expected} keys, {found} were given")]
+    #[error("the directory of the key set names {expected} keys, but {found} were given")]
     KeyCount {
         /// Keys given.
         found: usize,
@@ -153,15 +154,15 @@ pub enum WireError {
     /// No key of a set serves an element at a level.
     #[error("the key set has no key for {element} that reaches level {level}")]
     NoSuchKey {
-        /// Element asked for.
+        /// The requested element.
         element: KeyElement,
-        /// Level asked for.
+        /// The requested level.
         level: usize,
     },
-    /// The contents are well-formed but not legal for the parameters.
+    /// The content is well-formed, but not legal for the parameters.
     #[error(transparent)]
     Rlwe(#[from] RlweError),
-    /// The same of an encrypted update or sum.
+    /// The same for an encrypted update or sum.
     #[error(transparent)]
     Aggregation(#[from] AggregationError),
 }

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Files being written by this process, for distinct names.
+/// The number of files that this process is writing, for distinct names.
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
-/// A file that appears under its name when it is committed, whole, and not before: it is written beside it under a
-/// temporary name, brought to the disk, and renamed. Dropped without a commit, it leaves nothing.
+/// A file that appears under its name, whole, only when it is committed. It is written under a temporary name in the
+/// same folder, synced to the disk, and renamed. If it is dropped without a commit, it leaves nothing.
 #[derive(Debug)]
 pub struct AtomicFile {
     /// `None` only while it is committed.
@@ -22,15 +22,15 @@ impl AtomicFile {
     /// Starts a file that will replace `path`.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The error of the operating system.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         Self::open(path.as_ref(), false)
     }
 
-    /// The same, readable by its owner only where the system knows owners.
+    /// The same, readable only by its owner on systems that have owners.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// The error of the operating system.
     pub fn create_private(path: impl AsRef<Path>) -> io::Result<Self> {
         Self::open(path.as_ref(), true)
     }
@@ -51,8 +51,8 @@ impl AtomicFile {
         }
         #[cfg(not(unix))]
         let _ = private;
-        // A process of the same number that was killed may have left a file of the same name: in a container all have
-        // one.
+        // A killed process with the same number may have left a file of the same name: in a container all processes
+        // have one number.
         let (file, temporary) = loop {
             let mut temporary_name = OsString::from(".");
             temporary_name.push(name);
@@ -64,17 +64,17 @@ impl AtomicFile {
                 opened => break (opened?, temporary),
             }
         };
-        // A secret does not linger in a buffer: it is written at once.
+        // A secret must not linger in a buffer: it is written at once.
         let capacity = if private { 0 } else { 1 << 16 };
         let writer = Some(BufWriter::with_capacity(capacity, file));
         Ok(Self { writer, temporary, target: target.to_path_buf() })
     }
 
-    /// Makes the file appear.
+    /// Commits the file.
     ///
     /// # Errors
-    /// What the operating system says. The target is then what it was, unless the rename succeeded and only its
-    /// directory could not be brought to the disk.
+    /// The error of the operating system. The target is then unchanged, unless the rename succeeded and only syncing
+    /// its directory failed.
     pub fn commit(mut self) -> io::Result<()> {
         if let Some(writer) = self.writer.take() {
             writer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
@@ -106,7 +106,8 @@ impl Write for AtomicFile {
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         if !self.temporary.as_os_str().is_empty() {
-            // Close first, for systems that do not remove open files. A failure leaves a file that is named partial.
+            // Close first, for systems that do not remove open files. A failure leaves a file whose name marks it as
+            // partial.
             drop(self.writer.take());
             let _ = fs::remove_file(&self.temporary);
         }
@@ -117,7 +118,7 @@ impl Drop for AtomicFile {
 mod tests {
     use super::*;
 
-    /// What a killed process left under the next names stays what it is, and is in nobody's way.
+    /// Leftovers of a killed process under the next names stay untouched, and do not block new files.
     #[test]
     fn names_that_are_taken_are_passed_over() {
         let folder = std::env::temp_dir().join(format!("keywright-wire-names-{}", process::id()));

@@ -1,5 +1,5 @@
 //! Reads and writes the header of an object on a stream, with the errors of a server: `std` around the header of
-//! [`keywright_frame`], whose bytes are defined there.
+//! [`keywright_frame`], which defines its bytes.
 
 use std::io::{self, Read, Write};
 
@@ -12,18 +12,18 @@ use keywright_rlwe::KeyIdentity;
 
 use crate::{WireError, error::in_range};
 
-/// What precedes the body of an object.
+/// The part of an object before its body.
 #[derive(Debug, Clone)]
 pub(crate) struct Header {
     pub(crate) version: u16,
     pub(crate) kind: Kind,
     pub(crate) identity: Identity,
-    /// The secret that it belongs to.
+    /// The identity of its secret.
     pub(crate) key: KeyIdentity,
     pub(crate) body_len: u64,
     /// Kind-specific fields that decide the shape of the body.
     pub(crate) descriptor: Vec<u8>,
-    /// State of the checksum after the header, from which that of the body goes on.
+    /// State of the checksum after the header, which the checksum of the body continues.
     pub(crate) checksum: Checksum,
 }
 
@@ -79,7 +79,8 @@ impl Header {
         Ok(writer.write_all(out.as_slice())?)
     }
 
-    /// Reads a header and checks it, short of what needs the parameters. Memory grows only with the bytes that arrive.
+    /// Reads a header, and checks everything that does not need the parameters. Memory grows only with the bytes that
+    /// arrive.
     pub(crate) fn read(reader: &mut impl Read) -> Result<Self, WireError> {
         let mut fixed = [0; FIXED_BYTES];
         let (magic, rest) = fixed.split_at_mut(MAGIC.len());
@@ -127,7 +128,7 @@ pub(crate) fn verify(
     })
 }
 
-/// [`Read::read_exact`] that says what ended early and by how much.
+/// [`Read::read_exact`] that reports which part ended early and how many bytes are missing.
 pub(crate) fn read_exact(
     reader: &mut impl Read,
     out: &mut [u8],

@@ -1,4 +1,4 @@
-//! What some bytes are, without the parameters they belong to.
+//! Identifies objects in bytes, without their parameters.
 
 use std::io::Read;
 
@@ -19,20 +19,20 @@ use crate::rlwe::polynomial::PolynomialDescriptor;
 use crate::rlwe::secret_key::SecretKeyDescriptor;
 use crate::{Identity, Kind, WireError};
 
-/// What a header says.
+/// The content of a header.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Info {
-    /// What the object is.
+    /// The kind of the object.
     pub kind: Kind,
-    /// Format version it was written in.
+    /// Its format version.
     pub version: u16,
-    /// The parameters it belongs to.
+    /// Its parameters.
     pub identity: Identity,
-    /// The secret that it belongs to; of a set, that of its first key, if the reader goes so far.
+    /// The identity of its secret; for a set, that of its first key, if the reader reaches it.
     pub key: KeyIdentity,
     /// Bytes of the whole object.
     pub bytes: u64,
-    /// What kind-specific fields say.
+    /// The kind-specific fields.
     pub content: Content,
 }
 
@@ -53,7 +53,7 @@ pub enum Content {
     SwitchingKey(KeyDescriptor),
     /// The keys of a set, in stored order.
     KeySet(Vec<KeyEntry>),
-    /// Master keys: the extra primes, and the keys over the chain of primes that they make.
+    /// Master keys: the extra primes, and the keys over the chain with these primes.
     MasterKeys(Vec<u64>, Vec<KeyEntry>),
     /// An RLWE ciphertext.
     RlweCiphertext(CiphertextDescriptor),
@@ -69,7 +69,7 @@ pub enum Content {
     CkksCiphertext(CkksCiphertextDescriptor),
     /// A seeded CKKS ciphertext.
     CkksSeededCiphertext(CkksSeededDescriptor),
-    /// A compact CKKS ciphertext, or a client's parameters: bytes that `keywright_client` reads.
+    /// A compact CKKS ciphertext, or a client's parameters: `keywright_client` reads them.
     Client,
     /// BFV parameters.
     BfvParameters(BfvLiteral),
@@ -83,8 +83,8 @@ pub enum Content {
     EncryptedSum(SumDescriptor),
 }
 
-/// Which ring of some parameters an object says that it is of: their own, if it is of none of them, so that loading it
-/// says what it is.
+/// The ring of some parameters to which an object claims to belong; the parameters' own ring if there is none, so that
+/// loading the object reports the mismatch.
 ///
 /// # Errors
 /// [`WireError`] if the header is not one that this version can have written.
@@ -98,8 +98,8 @@ pub fn ring_of<'p>(reader: &mut impl Read, parameters: &'p Parameters) -> Result
     Ok(parameters)
 }
 
-/// Says what an object is from its header alone, whose checksum is verified. The body is not read; whether it is intact
-/// and fits its parameters shows when it is loaded.
+/// Identifies an object from its header alone, whose checksum it verifies. It does not read the body; loading the
+/// object shows whether the body is intact and fits its parameters.
 ///
 /// # Errors
 /// [`WireError`] if the header is not one that this version can have written.
@@ -170,7 +170,7 @@ pub fn inspect(reader: &mut impl Read) -> Result<Info, WireError> {
     Ok(Info { kind, version, identity, key, bytes, content })
 }
 
-/// Refuses parameters that are not those of their header.
+/// Refuses parameters that differ from those of their header.
 fn require_identity(header: &Header, literal: &ParametersLiteral) -> Result<(), WireError> {
     let expected = Identity::of(literal)?;
     if header.identity == expected {

@@ -17,7 +17,7 @@ use crate::key_set::{Directory, read_key};
 use crate::object::{Descriptor, Record};
 use crate::{Identity, Kind, Wire, WireError};
 
-/// The extra primes, and the keys in the order in which they are stored.
+/// The extra primes, and the keys in stored order.
 #[derive(Debug, Clone)]
 pub struct MasterDescriptor {
     pub(crate) extra: Vec<u64>,
@@ -73,7 +73,7 @@ impl Record for MasterKeys {
     }
 
     fn body_len(descriptor: &MasterDescriptor, parameters: &Parameters) -> Result<u64, WireError> {
-        // A directory of no keys needs no tables.
+        // A directory without keys needs no tables.
         if !descriptor.directory.entries.is_empty() {
             descriptor.directory.require_lengths(descriptor.chain(parameters)?.chain())?;
         }

@@ -15,11 +15,11 @@ use crate::body::{BodyReader, BodyWriter};
 use crate::header_io::Header;
 use crate::{AtomicFile, Identity, Kind, WireError};
 
-/// The fields that decide the shape of a body. They can be read without the parameters.
+/// The fields that determine the shape of a body. They can be read without the parameters.
 pub trait Descriptor: Sized {
     /// Appends the fields.
     fn encode(&self, out: &mut FieldWriter) -> Result<(), WireError>;
-    /// Takes the fields.
+    /// Reads the fields.
     fn decode(fields: &mut FieldReader<'_>) -> Result<Self, WireError>;
 }
 
@@ -42,24 +42,24 @@ descriptors_of_the_frame!(
     ParametersLiteral Seed KeySpec KeyDescriptor CiphertextDescriptor SeededDescriptor MessageFields
 );
 
-/// How one type of object is laid out. Sealed: this crate implements it.
+/// The layout of one type of object. Sealed: only this crate implements it.
 pub trait Record: Sized {
-    /// What has to be known to write or read the object: usually its parameters.
+    /// The context for writing or reading the object: usually its parameters.
     type Context: ?Sized;
-    /// Fields of the header that decide the shape of the body.
+    /// Fields of the header that determine the shape of the body.
     type Descriptor: Descriptor;
     /// Code in the header.
     const KIND: Kind;
 
-    /// The parameters the object must belong to.
+    /// The parameters of the object.
     fn identity(descriptor: &Self::Descriptor, context: &Self::Context) -> Result<Identity, WireError>;
-    /// The identity of the secret that it belongs to, if objects of the kind have one.
+    /// The identity of its secret, if objects of the kind have one.
     fn key(&self) -> KeyIdentity {
         KeyIdentity::UNKNOWN
     }
     /// Describes an object, after checking that it fits the context.
     fn descriptor(&self, context: &Self::Context) -> Result<Self::Descriptor, WireError>;
-    /// Checks a descriptor against the context and says how long the body is.
+    /// Checks a descriptor against the context and returns the length of the body.
     fn body_len(descriptor: &Self::Descriptor, context: &Self::Context) -> Result<u64, WireError>;
     /// Writes exactly that many bytes.
     fn write_body<W: Write>(
@@ -94,7 +94,7 @@ fn write<T: Record>(object: &T, writer: impl Write, context: &T::Context) -> Res
     Ok(())
 }
 
-/// Checks everything of a header that can be checked before the body: kind, descriptor, parameters, length.
+/// Checks everything in a header that can be checked before the body: kind, descriptor, parameters, length.
 pub(crate) fn open<T: Record>(header: &Header, context: &T::Context) -> Result<T::Descriptor, WireError> {
     if header.kind != T::KIND {
         return Err(WireError::WrongKind { found: header.kind, expected: T::KIND });
@@ -131,7 +131,7 @@ pub(crate) fn read_after<T: Record>(
     Ok(object)
 }
 
-/// Reads one object that takes all of `available` bytes; a shorter or longer input is refused before its body is read.
+/// Reads one object that takes all of `available` bytes; refuses a shorter or longer input before reading the body.
 fn read_whole<T: Record>(
     mut reader: impl Read,
     available: u64,
@@ -156,7 +156,7 @@ pub trait Wire: Record {
     /// Bytes of the whole object.
     ///
     /// # Errors
-    /// As [`Wire::write_to`], input and output aside.
+    /// As [`Wire::write_to`], except for input and output.
     fn encoded_len(&self, context: &Self::Context) -> Result<u64, WireError> {
         header::<Self>(&self.descriptor(context)?, context, self.key())?.object_len()
     }
@@ -180,11 +180,11 @@ pub trait Wire: Record {
         Ok(bytes)
     }
 
-    /// Reads one object and leaves the reader after it. Memory never exceeds that of the object by more than one
-    /// polynomial, whatever the bytes say.
+    /// Reads one object and leaves the reader after it. For any bytes, memory exceeds that of the object by at most one
+    /// polynomial.
     ///
     /// # Errors
-    /// Any [`WireError`]: an object comes back only if every check passed, the checksum included.
+    /// Any [`WireError`]: an object is returned only if every check passes, including the checksum.
     fn read_from(reader: &mut impl Read, context: &Self::Context) -> Result<Self, WireError> {
         read(reader, context)
     }
@@ -218,8 +218,8 @@ pub trait Wire: Record {
     }
 }
 
-/// Objects that must not leave their owner. They share the format, but none of the methods: code that loads what
-/// clients send cannot load a secret by accident, and [`Wire::from_bytes`] refuses one by its kind.
+/// Objects that must not leave their owner. They share the format, but none of the methods: code that loads clients'
+/// objects cannot load a secret by accident, and [`Wire::from_bytes`] refuses one by its kind.
 pub trait WireSecret: Record {
     /// The secret as bytes, wiped when dropped.
     ///
@@ -227,7 +227,7 @@ pub trait WireSecret: Record {
     /// [`WireError::Rlwe`] if it does not belong to the context.
     fn to_secret_bytes(&self, context: &Self::Context) -> Result<Zeroizing<Vec<u8>>, WireError> {
         let len = header::<Self>(&self.descriptor(context)?, context, self.key())?.object_len()?;
-        // Never reallocated: no copy of the secret stays behind.
+        // Never reallocated, so no copy of the secret remains.
         let mut bytes = Zeroizing::new(Vec::with_capacity(len as usize));
         write(self, &mut *bytes, context)?;
         Ok(bytes)

@@ -11,7 +11,7 @@ pub fn sequence_to_bytes<T: Wire>(objects: &[T], context: &T::Context) -> Result
 }
 
 /// The objects that take all of `bytes`, at least one and at most `max`. Each is checked before the next is read, so
-/// memory never exceeds that of the bytes by more than one polynomial.
+/// memory exceeds that of the bytes by at most one polynomial.
 ///
 /// # Errors
 /// Any [`WireError`]; [`WireError::Field`] for none or more than `max`.

@@ -1,4 +1,4 @@
-//! What is done without a secret: joining public keys, encrypting, adding, and joining partial decryptions.
+//! Operations without a secret: joining public keys, encrypting, adding, and joining partial decryptions.
 
 use keywright_ring::sampling::SecretRng;
 use keywright_ring::{Evaluation, Poly, Seed};
@@ -14,7 +14,7 @@ use crate::key::require_magnitude;
 /// The public key of the sum of all secrets, from the halves that the parties published for one seed.
 ///
 /// # Errors
-/// [`AggregationError::Range`] unless there is one half of every party, in the parameters' ring.
+/// [`AggregationError::Range`] unless every party has one half, in the parameters' ring.
 pub fn joint_public_key(
     parameters: &ThresholdParameters,
     seed: Seed,
@@ -32,7 +32,7 @@ pub fn joint_public_key(
 /// Encrypts integers under the joint key, `N` to a ciphertext.
 ///
 /// # Errors
-/// [`AggregationError::Magnitude`], [`AggregationError::Range`] as of [`crate::SumKey::encrypt`];
+/// [`AggregationError::Magnitude`], [`AggregationError::Range`] as in [`crate::SumKey::encrypt`];
 /// [`AggregationError::Rlwe`] for a key of other parameters.
 pub fn encrypt(
     parameters: &ThresholdParameters,
@@ -61,7 +61,7 @@ pub fn encrypt(
     Ok(values.chunks(rlwe.n()).map(encrypt_chunk).collect::<Result<_, _>>()?)
 }
 
-/// Refuses what is no update of `count` values.
+/// Refuses anything but an update of `count` values.
 ///
 /// # Errors
 /// [`AggregationError::Range`].
@@ -75,7 +75,7 @@ pub fn require_update(
     in_range("number of ciphertexts of an update", update.len() as u64, chunks, chunks)
 }
 
-/// Refuses what is no partial decryption of a sum of `count` values.
+/// Refuses anything but a partial decryption of a sum of `count` values.
 ///
 /// # Errors
 /// [`AggregationError::Range`].
@@ -92,7 +92,7 @@ pub fn require_partial(
 /// Adds encrypted vectors.
 ///
 /// # Errors
-/// [`AggregationError::Range`] for none, more than declared, or vectors of another shape.
+/// [`AggregationError::Range`] for no vector, more than declared, or vectors of another shape.
 pub fn add(
     parameters: &ThresholdParameters,
     vectors: &[&[RlweCiphertext]],
@@ -114,12 +114,12 @@ pub fn add(
     Ok(sum)
 }
 
-/// The integers of a sum of `inputs` updates from the partial decryptions of as many parties as the threshold: `count`
-/// of them, exactly.
+/// The `count` integers of a sum of `inputs` updates, exactly, from the partial decryptions of as many parties as the
+/// threshold.
 ///
 /// # Errors
 /// [`AggregationError::Range`] for other shapes, [`AggregationError::Undecodable`] if a part does not belong to the
-/// sum, a party deviated, or the sum is none.
+/// sum, a party deviated, or the ciphertext is not a sum.
 pub fn finish(
     parameters: &ThresholdParameters,
     sum: &[RlweCiphertext],

@@ -4,14 +4,14 @@ use crate::AggregationError;
 use crate::error::in_range;
 use crate::parameters::{MAX_INPUTS, MAX_MAGNITUDE};
 
-/// Most parties: each hands every other a share.
+/// Most parties: each sends every other one a share.
 pub const MAX_PARTIES: u32 = 1 << 10;
 /// `-log2` of the statistical distance that smudging leaves, over all coefficients of a sum and all sets of parties
 /// that may be asked for it.
 pub const STATISTICAL_BITS: u32 = 40;
 /// Most sets of parties that one party answers for a sum.
 pub const MAX_SETS: u32 = 8;
-/// `-log2` of the probability that an error of a sum is above its bound.
+/// `-log2` of the probability that an error of a sum exceeds its bound.
 const TAIL_BITS: u32 = 64;
 /// Largest width of either prime.
 const MAX_PRIME_BITS: u32 = 61;
@@ -120,12 +120,12 @@ impl ThresholdParameters {
         self.max_values
     }
 
-    /// Bound on the error of a sum before smudging: it holds for all values of a sum but with a probability of `2^-62`.
+    /// Bound on the error of a sum before smudging, for all values of a sum except with a probability of `2^-62`.
     pub fn error_bound(&self) -> u128 {
         self.error_bound
     }
 
-    /// `log2` of the number of values of which a smudging coefficient is one.
+    /// `log2` of the number of values that a smudging coefficient can take.
     pub fn smudging_bits(&self) -> u32 {
         self.smudging_bits
     }
@@ -150,7 +150,7 @@ impl ThresholdParameters {
 /// subgaussian with proxy `K (2/3 |E|^2 + sigma^2 + sigma^2 |S|^2) <= K sigma^2 (4/3 n r + 1)`, and one of `V`
 /// coefficients is above `sqrt(2 proxy ln(2 V 2^64))` with a probability of at most `2^-64`.
 ///
-/// In integers, so that every machine computes the same.
+/// In integers, so that every machine computes the same bound.
 fn error_bound(degree: u128, parties: u128, inputs: u128, coefficients: u128) -> u128 {
     // Rounded up: x, sigma^2 = 10.1761 in thousandths, ln 2 in ten thousandths.
     let (x, sigma2, ln2) = (45, 10_177, 6_932);

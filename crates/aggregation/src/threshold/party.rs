@@ -8,7 +8,7 @@ use super::question::{MaskKey, Question, mask_rng, smudging_rng, uniform};
 use crate::AggregationError;
 use crate::error::in_range;
 
-/// One party during the set-up: its own secret, and the half of the joint key that it publishes.
+/// One party during the set-up: its own secret, and its published half of the joint key.
 #[derive(Debug)]
 pub struct Party {
     parameters: ThresholdParameters,
@@ -20,7 +20,7 @@ impl Party {
     /// Samples the party's secret for a joint key whose uniform half has that seed.
     ///
     /// # Errors
-    /// [`AggregationError::Rlwe`] as of [`SecretKey::sample`].
+    /// [`AggregationError::Rlwe`] as in [`SecretKey::sample`].
     pub fn sample(
         parameters: &ThresholdParameters,
         seed: Seed,
@@ -31,14 +31,14 @@ impl Party {
         Ok(Self { parameters: parameters.clone(), secret, half })
     }
 
-    /// `b_i = -a s_i + e_i`, to be published. There is one for a secret: a second one would show differences of errors.
+    /// `b_i = -a s_i + e_i`, for publication. Make one per secret: a second one would reveal differences of errors.
     pub fn public_half(&self) -> &Poly<Evaluation> {
         &self.half
     }
 
-    /// Shamir shares of the secret for parties `1, 2, ...`: the values there of a polynomial whose constant term is the
-    /// secret and whose other `threshold - 1` coefficients are uniform ring elements. Secret: for one party each; the
-    /// caller wipes them.
+    /// Shamir shares of the secret for parties `1, 2, ...`: the values of a polynomial whose constant term is the
+    /// secret and whose other `threshold - 1` coefficients are uniform ring elements. Secret: each is for one party
+    /// only. The caller wipes them.
     pub fn deal(&self, rng: &mut SecretRng) -> Vec<Poly<Evaluation>> {
         let rlwe = self.parameters.rlwe();
         let (n, limbs) = (rlwe.n(), rlwe.max_level() + 1);
@@ -71,22 +71,23 @@ impl Party {
     }
 }
 
-/// What a party keeps of the set-up: its share of the joint secret, and the keys of its masks. Wiped when dropped.
+/// The data that a party keeps from the set-up: its share of the joint secret, and the keys of its masks. Wiped when
+/// dropped.
 pub struct KeyShare {
     parameters: ThresholdParameters,
     party: u32,
     share: Poly<Evaluation>,
-    /// By the number of the other party, from 1; at the party's own place that of its smudging.
+    /// By the number of the other party, from 1; the party's own entry is the key of its smudging.
     keys: Vec<MaskKey>,
 }
 
 impl KeyShare {
-    /// The share of party `party` from what all parties dealt to it, its own included, and the keys that it has in
-    /// common with each of them; at its own place a fresh key that nobody else has.
+    /// The share of party `party` from the values that all parties dealt to it, including itself, and the keys that it
+    /// shares with each of them; its own entry is a fresh key that no other party has.
     ///
     /// # Errors
     /// [`AggregationError::Range`] unless `1 <= party <= parties` and there is one share and one key of every party,
-    /// shares in the parameters' ring; [`AggregationError::RepeatedKey`] if two keys are equal.
+    /// with shares in the parameters' ring; [`AggregationError::RepeatedKey`] if two keys are equal.
     pub fn combine(
         parameters: &ThresholdParameters,
         party: u32,
@@ -107,10 +108,10 @@ impl KeyShare {
         Self::new(parameters, party, share, keys)
     }
 
-    /// A share that was stored.
+    /// Wraps a stored share.
     ///
     /// # Errors
-    /// As of [`Self::combine`].
+    /// As in [`Self::combine`].
     pub fn new(
         parameters: &ThresholdParameters,
         party: u32,
@@ -129,7 +130,7 @@ impl KeyShare {
         Ok(Self { parameters: parameters.clone(), party, share, keys })
     }
 
-    /// What it belongs to.
+    /// The parameters of the share.
     pub fn parameters(&self) -> &ThresholdParameters {
         &self.parameters
     }
@@ -139,27 +140,27 @@ impl KeyShare {
         self.party
     }
 
-    /// The share itself. Secret: for storage by its owner.
+    /// The share itself. Secret: for the owner's storage only.
     pub fn share(&self) -> &Poly<Evaluation> {
         &self.share
     }
 
-    /// The party's answer: for every ciphertext `j` of the sum, with `lambda` the Lagrange coefficient of the active
-    /// parties `T` at 0,
+    /// The party's answer. For every ciphertext `j` of the sum, with `lambda` the Lagrange coefficient of the active
+    /// parties `T` at 0, it is
     ///
     /// `lambda f(j) c_1 + u + sum_(k in T, k > j) m_jk - sum_(k in T, k < j) m_kj`
     ///
-    /// where `u` is smudging and `m_jk` a uniform ring element that parties `j` and `k` alone know. The masks of all of
-    /// `T` cancel, so the answers are a fresh additive sharing of `S c_1` for every question, whatever its set; one
-    /// that is missing leaves the others uniform.
+    /// where `u` is smudging and `m_jk` a uniform ring element that only parties `j` and `k` know. The masks of all of
+    /// `T` cancel. So the answers are a fresh additive sharing of `S c_1` for every question and set, and if one is
+    /// missing, the others are uniform.
     ///
-    /// Everything in an answer is a function of the share, the keys and the question: asked again, in a copy of the
-    /// process or after a crash, a party gives the same bytes. Whether the sum is one of enough updates cannot be seen
-    /// from it: a party answers for one sum in a round, to whom it trusts to add.
+    /// An answer is a function of the share, the keys and the question: asked again, in a copy of the process or after
+    /// a crash, a party gives the same bytes. An answer does not show whether the sum has enough updates: a party
+    /// answers for one sum per round, and only to a server that it trusts to add.
     ///
     /// # Errors
-    /// [`AggregationError::Range`] unless the active parties are as many distinct ones as the threshold, this one among
-    /// them, and the sum has the parameters' shape.
+    /// [`AggregationError::Range`] unless the active parties are distinct, as many as the threshold, and include this
+    /// one, and the sum has the parameters' shape.
     pub fn partial(
         &self,
         sum: &[RlweCiphertext],
@@ -189,7 +190,7 @@ impl KeyShare {
                 ring.backend().mul(modulus, ciphertext.polys[1].limb(i), self.share.limb(i), &mut product);
                 ring.backend().mul_scalar_assign(modulus, &mut product, lambda);
                 ring.backend().add_assign(modulus, limb, &product);
-                // Uniform in evaluation form as in any other.
+                // Uniform in evaluation form as in any other form.
                 for (other, rng) in &mut masks {
                     uniform(modulus, rng, &mut product);
                     if *other > self.party {
@@ -204,7 +205,7 @@ impl KeyShare {
         Ok(out)
     }
 
-    /// The key in common with a party, whose number was checked.
+    /// The key shared with a party whose number was checked.
     fn key(&self, party: u32) -> &MaskKey {
         &self.keys[party as usize - 1]
     }
@@ -238,7 +239,7 @@ fn lagrange(modulus: &Modulus, active: &[u32], party: u32) -> u64 {
         above = modulus.mul(above, other.into());
         below = modulus.mul(below, modulus.reduce_i64(i64::from(other) - i64::from(party)));
     }
-    // Party numbers are distinct and far below the primes, so this is no inverse of 0.
+    // Party numbers are distinct and far below the primes, so the inverted number is not 0.
     modulus.mul(above, modulus.inv(below))
 }
 

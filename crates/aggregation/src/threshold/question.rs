@@ -6,31 +6,31 @@ use zeroize::Zeroizing;
 
 use crate::RunId;
 
-/// A secret of 32 bytes, shared by two parties or a party's own.
+/// A secret of 32 bytes, shared by two parties or known to one.
 pub type MaskKey = Zeroizing<[u8; 32]>;
 
 const QUESTION: &[u8] = b"keywright threshold question";
 const MASK: &[u8] = b"keywright threshold mask";
 const SMUDGING: &[u8] = b"keywright threshold smudging";
 
-/// What a party is asked: its part of the decryption of one sum, in one round of one run, by one set of parties.
+/// The question to a party: its part of the decryption of one sum, in one round of one run, by one set of parties.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'q> {
     /// The run and its keys.
     pub session: RunId,
     /// The round.
     pub round: u32,
-    /// Who decrypts: as many distinct parties as the threshold, in any order.
+    /// The decrypting parties: as many distinct ones as the threshold, in any order.
     pub active: &'q [u32],
 }
 
 impl Question<'_> {
-    /// SHA-256 of the question and the sum it is about: what every mask and every smudging of an answer depends on, so
-    /// that the same question has the same answer and two questions have independent ones.
+    /// SHA-256 of the question and its sum. All masks and smudging of an answer depend on it, so the same question has
+    /// the same answer, and two questions have independent answers.
     pub(super) fn digest(&self, sum: &[RlweCiphertext]) -> [u8; 32] {
         let mut active = self.active.to_vec();
         active.sort_unstable();
-        // Lengths stand before what they count, so no two questions are the same bytes.
+        // Lengths precede what they count, so no two questions are the same bytes.
         let mut hash = Sha256::new()
             .chain_update(QUESTION)
             .chain_update(self.session)
@@ -48,7 +48,7 @@ impl Question<'_> {
     }
 }
 
-/// The generator of what two parties add and subtract for a question, ciphertext `chunk`.
+/// The generator of the mask that two parties add and subtract for a question, ciphertext `chunk`.
 pub(super) fn mask_rng(key: &MaskKey, question: &[u8; 32], chunk: u32) -> SecretRng {
     rng(MASK, key, question, chunk)
 }
@@ -58,15 +58,15 @@ pub(super) fn smudging_rng(key: &MaskKey, question: &[u8; 32], chunk: u32) -> Se
     rng(SMUDGING, key, question, chunk)
 }
 
-/// Keyed by a prefix. All inputs have one length and the digest stays secret, so nothing can be appended to it.
+/// Keyed by a prefix. All inputs have one length and the digest stays secret, so extending an input is impossible.
 fn rng(domain: &[u8], key: &MaskKey, question: &[u8; 32], chunk: u32) -> SecretRng {
     let hash = Sha256::new().chain_update(domain).chain_update(&key[..]).chain_update(question);
     let entropy = Zeroizing::new(hash.chain_update(chunk.to_le_bytes()).finalize().into());
     SecretRng::from_entropy(&entropy)
 }
 
-/// Uniform residues: words of as many bits as the modulus has, those that are no residue left out. Which are is
-/// independent of the others.
+/// Uniform residues: words with as many bits as the modulus, skipping those that are not residues. Which words are
+/// skipped is independent of the others.
 pub(super) fn uniform(modulus: &Modulus, rng: &mut SecretRng, limb: &mut [u64]) {
     let (shift, q) = (u64::BITS - modulus.bits(), modulus.value());
     rng.fill_words(limb);

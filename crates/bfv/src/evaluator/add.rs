@@ -1,7 +1,7 @@
 use super::Evaluator;
 use crate::{BfvError, Ciphertext, Plaintext};
 
-/// Which way a sum goes.
+/// The sign of the second operand.
 #[derive(Clone, Copy, PartialEq)]
 enum Sign {
     Plus,
@@ -56,8 +56,7 @@ impl Evaluator<'_> {
         Ok(out)
     }
 
-    /// `a + p`: the noise stays what it is, but for the rounding of the scaled plaintext. A constant plaintext needs no
-    /// transform.
+    /// `a + p`: adds only the rounding of the scaled plaintext to the noise. A constant plaintext needs no transform.
     ///
     /// # Errors
     /// [`BfvError::PackingMismatch`], [`BfvError::NoiseExhausted`], mixed parameters.
@@ -96,7 +95,8 @@ impl Evaluator<'_> {
 
     fn sum_plain(&self, a: &Ciphertext, p: &Plaintext, sign: Sign) -> Result<Ciphertext, BfvError> {
         self.require_plain(a, p)?;
-        // Of Q m / t, by at most 1/2. A rounding is a public constant, not random, and the same one may be added often.
+        // The rounding of Q m / t, at most 1/2. It is a public constant, not random, and the same one may be added
+        // often.
         let estimate = a.estimate.plus(crate::NoiseEstimate::fresh(&self.parameters, a.level(), 1.0 / 6.0));
         let mut out =
             a.with(if sign == Sign::Plus { "add_plain" } else { "sub_plain" }, a.rlwe.clone(), estimate)?;

@@ -10,7 +10,7 @@ use keywright_rlwe::{EvaluationKeys, KeyIdentity, RlweError};
 
 use crate::{BfvError, BfvParameters, Ciphertext, Packing, Plaintext};
 
-/// Computes on ciphertexts, with the keys it was given and no others.
+/// Computes on ciphertexts, with only the keys that it was given.
 #[derive(Debug, Clone)]
 pub struct Evaluator<'k> {
     parameters: BfvParameters,
@@ -49,7 +49,7 @@ impl<'k> Evaluator<'k> {
         Self::require_packing(ciphertext, plaintext.packing())
     }
 
-    /// Refuses two operands that do not fit together. Gives the identity of what they make.
+    /// Refuses two operands that do not match. Returns the identity of the result.
     fn require_pair(&self, a: &Ciphertext, b: &Ciphertext) -> Result<KeyIdentity, BfvError> {
         self.require(a)?;
         self.require(b)?;

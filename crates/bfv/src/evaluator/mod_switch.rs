@@ -4,8 +4,8 @@ use super::Evaluator;
 use crate::{BfvError, Ciphertext};
 
 impl Evaluator<'_> {
-    /// The same message one level lower: `Q` and the ciphertext are divided by the last prime, so that the noise stays
-    /// what it is in proportion, but for the rounding. Lower levels are smaller and faster, and admit less noise.
+    /// The same message one level lower: divides `Q` and the ciphertext by the last prime. The relative noise stays the
+    /// same, except for the rounding. Lower levels are smaller and faster, and allow less noise.
     ///
     /// # Errors
     /// [`BfvError::Rlwe`] at level 0, [`BfvError::NoiseExhausted`] if the lower modulus is too small, mixed parameters.

@@ -5,8 +5,7 @@ use keywright_rlwe::{Decomposed, Finish, KeyElement, RlweCiphertext, for_each_it
 use super::Evaluator;
 use crate::{BfvError, Ciphertext};
 
-/// Target primes that are visited together: conversion rows, which come from a far cache, are read once for all of
-/// them.
+/// Target primes that are visited together: conversion rows come from a far cache and are read once for all of them.
 const GROUP: usize = 4;
 
 impl Evaluator<'_> {
@@ -27,8 +26,8 @@ impl Evaluator<'_> {
         self.multiply(a, a)
     }
 
-    /// `a b` of degree 2, not relinearized, so that sums of products need one key switch in all (Kim, Polyakov and
-    /// Zucca, ePrint 2021/204; `docs/explanation/bfv.md` has the maths).
+    /// `a b` of degree 2, not relinearized, so that a sum of products needs one key switch (Kim, Polyakov and Zucca,
+    /// ePrint 2021/204; `docs/explanation/bfv.md` has the maths).
     ///
     /// # Errors
     /// [`BfvError::Degree`], [`BfvError::LevelMismatch`], [`BfvError::PackingMismatch`], [`BfvError::NoiseExhausted`],
@@ -68,7 +67,7 @@ impl Evaluator<'_> {
         a.with("multiply", RlweCiphertext { polys: out, key }, estimate)
     }
 
-    /// A ciphertext of degree 2 back to degree 1. One of degree 1 is returned as it is.
+    /// Relinearizes a ciphertext of degree 2 to degree 1. Returns one of degree 1 unchanged.
     ///
     /// # Errors
     /// [`BfvError::Degree`] above 2, a missing key, [`BfvError::NoiseExhausted`], mixed parameters.

@@ -5,8 +5,8 @@ use super::Evaluator;
 use crate::{BfvError, Ciphertext, Plaintext};
 
 impl Evaluator<'_> {
-    /// `a p`. Values in slots are multiplied one by one, coefficients as polynomials. The transforms of a plaintext are
-    /// kept with it: the second product with it costs none.
+    /// `a p`. Values in slots are multiplied one by one, coefficients as polynomials. The plaintext keeps its
+    /// transforms, so a second product with it needs none.
     ///
     /// # Errors
     /// [`BfvError::PackingMismatch`], [`BfvError::NoiseExhausted`], mixed parameters.

@@ -7,7 +7,7 @@ use super::Evaluator;
 use crate::{BfvError, Ciphertext, Packing};
 
 impl Evaluator<'_> {
-    /// Rotates both rows of slots to the left by `steps` (right, if negative).
+    /// Rotates both rows of slots to the left by `steps`; to the right if negative.
     ///
     /// # Errors
     /// A missing key, [`BfvError::Degree`], [`BfvError::PackingMismatch`] for coefficients,
@@ -19,7 +19,7 @@ impl Evaluator<'_> {
     /// Several rotations of one ciphertext, which share its decomposition.
     ///
     /// # Errors
-    /// As [`Self::rotate_rows`]. Nothing is computed before every key is found.
+    /// As [`Self::rotate_rows`]. Finds every key before it computes anything.
     pub fn rotate_rows_hoisted(&self, a: &Ciphertext, steps: &[i64]) -> Result<Vec<Ciphertext>, BfvError> {
         Self::require_packing(a, Packing::Slots)?;
         let log_n = self.parameters.rlwe().log_n();

@@ -20,7 +20,7 @@ fn plaintext_moduli_out_of_range_are_refused() {
     let refused = BfvParameters::new(literal(&[61, 30], smallest)).unwrap_err();
     assert_eq!(refused, BfvError::PlaintextModulus { value: smallest, smallest });
     assert!(refused.to_string().contains(&smallest.to_string()));
-    // Below the prime it is legal as a modulus, but nothing fresh would decrypt.
+    // Below the prime it is a legal modulus, but no fresh ciphertext would decrypt.
     assert!(BfvParameters::new(literal(&[61, 30], smallest - 1)).is_ok());
 }
 

@@ -59,7 +59,7 @@ impl Party {
     }
 
     fn randomness(&self) -> SecretRng {
-        // Errors of two messages are not those of one.
+        // Two messages have independent errors.
         rng(self.encryptions.replace(self.encryptions.get().wrapping_add(1)))
     }
 
@@ -74,7 +74,7 @@ impl Party {
         self.encrypt_at(&plaintext, self.parameters.max_level())
     }
 
-    /// Decrypts, compares with what the values should be, and the noise with its estimate.
+    /// Decrypts, and compares the values with the expected ones and the noise with its estimate.
     fn check(&self, what: &str, ciphertext: &Ciphertext, expected: &[u64]) {
         let decryptor = self.decryptor();
         let seen = decryptor.decrypt(ciphertext).unwrap().residues();
@@ -113,7 +113,7 @@ fn negacyclic(a: &[u64], b: &[u64], t: u64) -> Vec<u64> {
     out.into_iter().map(|x| x as u64).collect()
 }
 
-/// What a packing makes of a product.
+/// The product in a packing.
 fn product(packing: Packing, a: &[u64], b: &[u64], t: u64) -> Vec<u64> {
     match packing {
         Packing::Slots => map2(a, b, |x, y| x * y % u128::from(t)),

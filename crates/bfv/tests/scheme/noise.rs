@@ -4,7 +4,7 @@ use num_bigint::{BigInt, Sign};
 
 use super::*;
 
-/// `(t x mod Q) / Q`, centred, over the integers: the noise, and the message that decryption should give.
+/// `(t x mod Q) / Q`, centred, over the integers: the noise, and the message that decryption should return.
 fn reference(party: &Party, ciphertext: &Ciphertext) -> (Vec<BigInt>, BigInt, Vec<u64>) {
     let rlwe = party.parameters.rlwe();
     let t = BigInt::from(party.parameters.plaintext_modulus());
@@ -77,7 +77,7 @@ fn estimates_are_above_the_noise_and_not_far_above() {
     let p = party.parameters.encode(&signed(&y), Packing::Slots).unwrap();
     let product = evaluator.multiply(&a, &b).unwrap();
     let fourth = evaluator.square(&product).unwrap();
-    // The same factor again and again: the case that the factor of the order is for.
+    // The same factor again and again: the case for which the order counts.
     let mut repeated = a.clone();
     for _ in 0..4 {
         repeated = evaluator.multiply(&repeated, &a).unwrap();
@@ -100,7 +100,7 @@ fn estimates_are_above_the_noise_and_not_far_above() {
     for (what, c, slack) in cases {
         let (noise, q, _) = reference(&party, &c);
         let seen = deviation(&noise, &q);
-        // The estimate without its tail, with the factor of the order; it adds deviations of what may depend on each
+        // The estimate without its tail, with the factor of the order; it adds deviations that may depend on each
         // other.
         let estimated = c.estimate.log_bound() - PRODUCT_TAIL.log2();
         assert!(seen <= estimated + 0.3, "{what}: {seen} above {estimated}");
@@ -153,7 +153,7 @@ fn depth_ends_with_an_error_and_not_with_a_wrong_result() {
         }
     };
     assert!(depth >= 4, "{depth}");
-    // Whoever forges the estimate gets right results while the budget lasts, and then an error.
+    // A forger of the estimate gets right results while the budget lasts, and then an error.
     let mut overflowed = false;
     for _ in 0..4 {
         refused.estimate.log_deviation = -190.0;

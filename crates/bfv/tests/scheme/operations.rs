@@ -154,7 +154,7 @@ fn scalars_and_pools_need_no_transform() {
                     party.check("direct", &direct, &expected);
                     assert_eq!(direct.estimate, pooled.estimate);
                 }
-                // A product with a constant is the product with its list.
+                // A product with a constant equals the product with its list.
                 let a = party.encrypt(&random(1024, t, 21), packing);
                 if packing == Packing::Slots {
                     let products = [&scalar, &same].map(|p| {
@@ -232,7 +232,7 @@ fn slots_are_values_at_powers_of_five() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// A random program of additions, products and switches gives what it gives on plaintexts.
+    /// A random program of additions, products and switches gives the result of the same program on plaintexts.
     #[test]
     fn programs_are_exact(
         t in prop_oneof![Just(2u64), Just(257), Just(12289), Just(65537), Just(1 << 20), 2u64..1 << 24],

@@ -2,7 +2,7 @@ use keywright_bfv::{PRESETS, preset};
 
 use super::*;
 
-/// Multiplications in a row that a preset's estimate admits.
+/// Successive multiplications that a preset's estimate allows.
 fn squares(party: &Party, n: usize) -> usize {
     let t = party.parameters.plaintext_modulus();
     let evaluator = party.evaluator();
@@ -28,7 +28,7 @@ fn presets_are_secure_and_as_deep_as_documented() {
         assert!(parameters.has_slots());
         let bits: f64 = (0..parameters.rlwe().prime_count()).map(|i| parameters.rlwe().log2_prime(i)).sum();
         assert_eq!(p.name, format!("N{}_QP{}_T{}", p.log_n, bits.ceil(), p.t_bits));
-        // Every key at the top level with all special primes is checked when it is made.
+        // Key generation checks every key at the top level with all special primes.
         let party = Party::new(parameters, &[1]);
         seen.push((p.name, squares(&party, 1 << p.log_n)));
     }

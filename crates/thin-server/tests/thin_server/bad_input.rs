@@ -80,7 +80,7 @@ fn every_damaged_or_foreign_byte_is_an_error() {
         assert_eq!((left, right), (left_key, right_key));
     }
     assert_eq!(out, before);
-    // The server's library knows it by the same identity.
+    // The server's library computes the same identity.
     let full = SecretKey::from_secret_bytes(&secret, parameters.rlwe()).unwrap();
     assert_eq!(full.identity(), right_key);
     assert_eq!(server::read_upload(&public, &parameters, &thin).unwrap().key(), right_key);
@@ -93,9 +93,9 @@ fn every_damaged_or_foreign_byte_is_an_error() {
         Err(ClientError::ForeignParameters(_) | ClientError::Format { .. })
     ));
     assert!(matches!(Encryptor::new(&other, &key, &mut entropy(1)), Err(ClientError::ForeignParameters(_))));
-    // One object in the place of another.
+    // One object in place of another.
     assert!(Answer::read(&thin, &key).is_err() && Answer::read(&thin, &secret).is_err());
-    // A server takes no secret, and says what a secret is.
+    // A server refuses a secret, and names it as such.
     assert!(server::is_secret(&secret) && !server::is_secret(&public) && !server::is_secret(b"PK"));
     assert!(matches!(server::read_upload(&secret, &parameters, &thin), Err(ServerError::Wire(_))));
     assert!(server::read_upload(&[], &parameters, &thin).is_err());
@@ -125,7 +125,7 @@ fn numbers_and_buffers_that_do_not_fit_are_named() {
     );
     assert!(bytes.is_empty(), "nothing was written");
     client.encrypt(&[0u8][..], Form::Evaluations, &mut bytes).unwrap();
-    // A seeded ciphertext is for the server, which has the seed expanded.
+    // A seeded ciphertext is for the server, which expands the seed.
     assert!(matches!(
         client.decrypt(&bytes, &mut [0]),
         Err(ClientError::Range { .. } | ClientError::Format { .. })
@@ -188,8 +188,8 @@ fn secrets_of_smaller_rings_are_read_to_the_end() {
     let read = |bytes: &[u8]| Client::from_secret_bytes(&thin, bytes, &mut entropy(2));
     assert_eq!(read(&bytes).unwrap().key(), both.identity());
 
-    // The body has 512 bytes of the ring of the parameters and 256 of the smaller one; checksums are those of what is
-    // there.
+    // The body has 512 bytes of the ring of the parameters and 256 of the smaller one; checksums match the present
+    // bytes.
     let (start, own) = (44 + 16 + 4, 512);
     assert_eq!(bytes.len(), start + own + 256 + 4);
     let with = |smaller: &[u8]| {

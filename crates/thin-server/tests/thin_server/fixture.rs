@@ -8,7 +8,7 @@ use keywright_rlwe::{SecretKey, Security};
 use keywright_wire::WireSecret;
 use zeroize::Zeroizing;
 
-/// What the client's own tests start from.
+/// The starting point of the client's own tests.
 #[path = "../../../client/tests/client/fixture.rs"]
 mod client;
 pub(crate) use client::{Random, SHIFT_ADD_30, SHIFT_ADD_60, entropy, generic_primes};
@@ -21,7 +21,7 @@ pub(crate) fn rng(byte: u8) -> SecretRng {
 }
 
 impl Random {
-    /// Numbers in `-max..=max`, the ends among them.
+    /// Numbers in `-max..=max`, including the ends.
     pub(crate) fn numbers(&mut self, count: usize, max: i64) -> Vec<i64> {
         let inner = |word: u64| (word % (2 * max as u64 + 1)) as i64 - max;
         let mut numbers: Vec<i64> = (0..count).map(|_| inner(self.word())).collect();
@@ -32,8 +32,8 @@ impl Random {
     }
 }
 
-/// A small ring with a bootstrapping that protects nobody: `q_0` of 50 bits, two levels of `slots_to_coeffs`, three to
-/// compute on, fourteen for the other stages.
+/// A small insecure ring with a bootstrapping: `q_0` of 50 bits, two levels of `slots_to_coeffs`, three for
+/// computation, fourteen for the other stages.
 pub(crate) fn toy(log_n: u32, log_slots: u32, values: Kind) -> (CkksParameters, BootstrapperPlan) {
     let mut q = vec![50, 40, 40, 45, 45, 45];
     q.extend([50; 14]);
@@ -96,7 +96,7 @@ pub(crate) fn entry_of(parameters: &CkksParameters, fraction_bits: u32) -> Clien
     ClientParameters::new(literal).unwrap()
 }
 
-/// The client's secret as the full library has it.
+/// The client's secret in the form of the full library.
 pub(crate) fn full_secret(client: &Client, parameters: &CkksParameters) -> SecretKey {
     SecretKey::from_secret_bytes(&client.secret_bytes().unwrap(), parameters.rlwe()).unwrap()
 }

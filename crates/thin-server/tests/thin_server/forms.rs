@@ -1,5 +1,5 @@
-//! Every form of a ciphertext decrypts to what was encrypted, within the bound of its form; fewer coefficients are
-//! those that carry numbers.
+//! Every form of a ciphertext decrypts to the encrypted numbers, within the bound of its form; compact forms keep the
+//! coefficients that carry numbers.
 
 use keywright_client::{Client, ClientParameters, Encryptor, EngineChoice, Form, Layout};
 use keywright_rlwe::noise;

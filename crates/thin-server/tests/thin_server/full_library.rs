@@ -1,4 +1,4 @@
-//! The bytes of a client are those of the full library.
+//! The bytes of a client equal those of the full library.
 
 use keywright_ckks::{Ciphertext, Decryptor, Packing, SeededCiphertext};
 use keywright_client::{Client, Encryptor, EngineChoice, Form};
@@ -81,7 +81,7 @@ fn ciphertexts_are_the_full_librarys() {
             let read = SeededCiphertext::from_bytes(&bytes, &parameters).unwrap();
             assert!(read.seeded.c0 == full.c0 && read.seeded.seed == full.seed, "{choice:?}, {q}");
 
-            // What the full library decrypts is what was encrypted, within the bound on fresh errors.
+            // The full library decrypts the encrypted numbers, within the bound on fresh errors.
             let coefficients =
                 Decryptor::new(&parameters, &secret).unwrap().decrypt_real(&read.expand()).unwrap();
             let bound = noise::TAIL * noise::fresh_symmetric().sqrt();

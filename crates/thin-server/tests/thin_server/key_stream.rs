@@ -1,4 +1,4 @@
-//! Streamed keys are those of the full library, byte by byte; a stream goes on where it was cut.
+//! Streamed keys equal those of the full library byte for byte; a stream resumes where it was cut.
 
 use keywright_circuits::bootstrapping::Values as Kind;
 use keywright_client::{Client, ClientError, KeySetStream, SinkError};
@@ -78,7 +78,7 @@ fn a_stream_goes_on_where_it_was_cut() {
     for bytes in &whole {
         SwitchingKey::from_bytes(bytes, rlwe).unwrap();
     }
-    // Whatever is kept of the secret: nothing of it, a few primes, all.
+    // For every amount of the secret that is kept: nothing, a few primes, all.
     for primes in [0, 3, 100] {
         let mut stream = client.keys(rlwe, &specs, &session()).unwrap();
         stream.keep(8 * rlwe.n() * primes + 7);
@@ -90,7 +90,7 @@ fn a_stream_goes_on_where_it_was_cut() {
         assert_eq!(stream.next(), cut);
         assert!(all(&mut stream) == whole[cut..], "from key {cut} on");
     }
-    // A line that breaks in the middle of a key.
+    // A connection that breaks in the middle of a key.
     let mut stream = client.keys(rlwe, &specs, &session()).unwrap();
     let mut room = whole[0].len() + whole[1].len() / 2;
     let mut line = |part: &[u8]| {
@@ -108,7 +108,7 @@ fn a_stream_goes_on_where_it_was_cut() {
     assert!(again.skip_to(0).is_err() && again.skip_to(specs.len() + 1).is_err());
 }
 
-/// The bytes of a set, part by part; no part is larger than a head or a limb with what frames it.
+/// The bytes of a set, part by part; no part is larger than a head or a limb with its framing.
 fn parts(stream: &mut KeySetStream, largest: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     loop {
@@ -147,7 +147,7 @@ fn a_set_is_what_its_reader_takes_from_any_byte_on() {
     let mut random = Random(9);
     places.extend((0..2).map(|_| random.word() as usize % end));
     for place in places {
-        // The same stream goes back, another one of the session starts there.
+        // The same stream moves back, and another one of the session starts there.
         let mut another = start();
         for stream in [&mut stream, &mut another] {
             stream.seek(place as u64).unwrap();
@@ -157,7 +157,7 @@ fn a_set_is_what_its_reader_takes_from_any_byte_on() {
     }
     assert!(stream.seek(end as u64 + 1).is_err());
 
-    // Heads that are no head of these keys.
+    // Heads of other objects.
     let refused =
         |head: &[u8]| KeySetStream::new(client.keys(rlwe, &specs, &session()).unwrap(), head).unwrap_err();
     let mut damaged = head.clone();

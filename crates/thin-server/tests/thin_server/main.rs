@@ -1,5 +1,5 @@
-//! What a client writes is what the full library writes and reads, whichever arithmetic computed it; what it is sent it
-//! reads or refuses.
+//! The client's output equals the full library's and is readable by it, for every arithmetic; the client reads or
+//! refuses each input.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 mod bad_input;

@@ -9,7 +9,7 @@ use keywright_rlwe::{KeyElement, KeySpec};
 
 use crate::fixture::{entropy, entry, generic_primes, toy};
 
-/// What a process has when it forks: of it, or of the system's randomness, everything is drawn.
+/// The objects of a process when it forks: everything is drawn from these or from the system's randomness.
 struct Party {
     client: Client,
     encryptor: Encryptor,
@@ -51,7 +51,7 @@ const DRAWS: [(&str, Draw); 6] = [
     }),
 ];
 
-/// Whole ciphertexts have a seed or uniform residues in every place: hardly a byte of two is the same.
+/// Whole ciphertexts have a seed or uniform residues everywhere: two of them share hardly any byte.
 fn assert_apart(what: &str, seen: &[Vec<u8>]) {
     assert_eq!(seen.iter().collect::<BTreeSet<_>>().len(), seen.len(), "{what}");
     for (i, one) in seen.iter().enumerate().filter(|(_, one)| one.len() > 1000) {
@@ -87,12 +87,12 @@ fn a_copy_of_a_platforms_entropy_draws_nothing() {
         assert_eq!(refused, [1], "{what}");
         let expected = draw(&mut Party::new(&mut entropy(7))).unwrap();
         assert!(draw(&mut party).unwrap() == expected, "{what}: the parent is disturbed");
-        // A child whose platform gives the same makes the same.
+        // A child whose platform supplies the same randomness makes the same object.
         assert!(in_child(|| draw(&mut Party::new(&mut entropy(7))).unwrap()) == expected, "{what}");
     }
 }
 
-/// A key belongs to its session: children that go on with a stream send what their parent would.
+/// A key belongs to its session: children that continue a stream send what their parent would.
 #[test]
 fn keys_of_a_session_are_the_same_in_every_process() {
     let (parameters, plan) = toy(10, 3, keywright_circuits::bootstrapping::Values::Real);

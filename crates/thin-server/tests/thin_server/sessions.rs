@@ -1,4 +1,4 @@
-//! A session is used again and again, its randomness never for two keys.
+//! A session can be used repeatedly, but its randomness never serves two keys.
 
 use std::collections::{HashMap, HashSet};
 
@@ -101,7 +101,7 @@ fn parameters(q: &[u32], p: &[u32]) -> CkksParameters {
     CkksParameters::new(literal).unwrap()
 }
 
-/// A ternary secret as a client stores it, and as the full library has it.
+/// A ternary secret in the client's stored form, and in that of the full library.
 fn secret(parameters: &Parameters, byte: u8) -> (Vec<u8>, Vec<i64>) {
     let mut rng = SecretRng::from_entropy(&[byte; 32].into());
     let secret = SecretKey::sample(parameters, &mut rng).unwrap();
@@ -127,7 +127,7 @@ fn evaluations(parameters: &Parameters, coefficients: &[i64]) -> Vec<u64> {
     out
 }
 
-/// Where a Galois key takes the evaluations of the secret from that it switches to.
+/// The places in the target secret's evaluations from which a Galois key takes values.
 fn places(parameters: &Parameters, element: KeyElement) -> Vec<usize> {
     let KeyElement::Galois(g) = element else { return (0..parameters.n()).collect() };
     let log_n = parameters.log_n();
@@ -147,7 +147,7 @@ fn inverse(a: u64, q: u64) -> u64 {
     })
 }
 
-/// The errors of a key's rows, by the secrets it switches from and to.
+/// The errors of a key's rows, from its source and target secrets.
 fn errors(key: &SwitchingKey, source: &[i64], target: &[i64]) -> Vec<Vec<i64>> {
     let (parameters, spec) = (key.parameters(), key.spec());
     let m = parameters.modulus(0);
@@ -170,7 +170,7 @@ fn errors(key: &SwitchingKey, source: &[i64], target: &[i64]) -> Vec<Vec<i64>> {
     (0..key.digits().len()).map(row).collect()
 }
 
-/// The secret of two Galois keys *if their first rows have one error*: the difference of these rows has none, and
+/// The secret of two Galois keys *if their first rows have one error*: the difference of these rows then has none, and
 /// modulo `q_0` it relates two evaluations of the secret at each place. They form cycles.
 fn solve(keys: [&SwitchingKey; 2]) -> Option<Vec<i64>> {
     let parameters = keys[0].parameters();
@@ -208,7 +208,7 @@ fn solve(keys: [&SwitchingKey; 2]) -> Option<Vec<i64>> {
     s.iter().map(ternary).collect()
 }
 
-/// What the derivation is for: errors that two keys share are the secret.
+/// The purpose of the derivation: errors that two keys share reveal the secret.
 #[test]
 fn two_keys_with_one_generator_are_the_secret() {
     let ckks = parameters(&[50, 40], &[50]);
@@ -216,7 +216,7 @@ fn two_keys_with_one_generator_are_the_secret() {
     let client = Client::generate(&entry_of(&ckks, 20), &mut entropy(1)).unwrap();
     let secret = full_secret(&client, &ckks);
     let specs = [5, 25].map(|g| KeySpec::new(rlwe, KeyElement::Galois(g), 1, 1, true));
-    // The generator went with the place in the list: two lists, one place.
+    // The generator depends on the place in the list: two lists, one place.
     let by_place = || SecretRng::from_entropy(&[9; 32].into());
     let old =
         specs.each_ref().map(|spec| KeyGenerator::new(&secret, by_place()).switching_key(spec).unwrap());
@@ -232,12 +232,12 @@ fn two_keys_with_one_generator_are_the_secret() {
     assert_eq!(solve(new.each_ref()), None);
 }
 
-/// Whatever a session is asked for: one key is always the same bytes, and two keys share neither a seed nor an error.
+/// For any requests to a session: one key always has the same bytes, and two keys share neither a seed nor an error.
 #[test]
 fn no_two_keys_of_a_session_share_randomness() {
     let session: Zeroizing<[u8; 32]> = [5; 32].into();
     let (first, second) = (parameters(&[50, 40, 40], &[50]), parameters(&[50, 40, 41], &[50]));
-    // A server that lies: it gives both parameters the same name.
+    // A lying server gives both parameters the same name.
     let thin = entry_of(&first, 20);
     let mut made: HashMap<_, Vec<u8>> = HashMap::new();
     let (mut seeds, mut seen) = (HashSet::new(), HashSet::new());
@@ -294,7 +294,7 @@ fn no_two_keys_of_a_session_share_randomness() {
     assert_eq!(made.len(), 2 * 2 * 7);
 }
 
-/// An object as one of these parameters: what a server writes whose parameters have a false name.
+/// An object relabelled with these parameters, as a server with false names would write it.
 fn renamed(bytes: &[u8], parameters: &CkksParameters) -> Vec<u8> {
     let mut out = bytes.to_vec();
     out[12..32].copy_from_slice(&entry_of(parameters, 20).literal().identity);

@@ -11,8 +11,8 @@ use crate::fixture::{Random, entropy, toy};
 
 const FRACTION_BITS: u32 = 30;
 
-/// The client encrypts in every form; the server raises the modulus, squares in slots and goes back; the client
-/// decrypts the squares.
+/// The client encrypts in every form. The server raises the modulus, squares in slots and moves back to coefficients.
+/// The client decrypts the squares.
 #[test]
 fn squares_come_back_from_every_form() {
     for (log_slots, values) in [(9, Kind::Complex), (9, Kind::Real), (4, Kind::Complex), (3, Kind::Real)] {
@@ -81,7 +81,7 @@ fn squares_come_back(parameters: &CkksParameters, plan: &BootstrapperPlan, forms
         client.decrypt(&answer, &mut seen).unwrap();
         let real = |x: i64| x as f64 / one as f64;
         let n = 1usize << log_slots;
-        // Half a unit of the last place for reading, and as much for squaring what was rounded.
+        // Half a unit of the last place for reading, and as much for squaring a rounded number.
         let bound = estimate.bound() + 2.0 / one as f64;
         for j in 0..n {
             let (re, im) = (real(numbers[j]), numbers.get(n + j).map_or(0.0, |&x| real(x)));

@@ -12,15 +12,15 @@ use crate::{Identity, Kind, Wire, WireError};
 /// Shape, values and noise of a ciphertext.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BfvCiphertextDescriptor {
-    /// That of the RLWE ciphertext.
+    /// The fields of the RLWE ciphertext.
     pub rlwe: CiphertextDescriptor,
-    /// How to read what it decrypts to.
+    /// The description of its values.
     pub values: ValueDescriptor,
-    /// What its maker says of its noise: a claim, when the maker is somebody else. Decryption measures the noise.
+    /// The sender's claim about its noise. Decryption measures the noise.
     pub estimate: NoiseEstimate,
 }
 
-/// Refuses what is not a number, and infinities.
+/// Refuses NaN and infinities.
 fn require_finite(what: &'static str, value: f64) -> Result<(), WireError> {
     if value.is_finite() { Ok(()) } else { Err(WireError::Number { what, value }) }
 }
@@ -107,9 +107,9 @@ impl Wire for Ciphertext {}
 /// Shape, seed and values of a seeded ciphertext. Its noise is that of a fresh encryption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BfvSeededDescriptor {
-    /// That of the seeded RLWE ciphertext.
+    /// The fields of the seeded RLWE ciphertext.
     pub rlwe: SeededDescriptor,
-    /// How to read what it decrypts to.
+    /// The description of its values.
     pub values: ValueDescriptor,
 }
 

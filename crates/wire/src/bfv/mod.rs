@@ -1,4 +1,4 @@
-//! Objects of `keywright-bfv`: those of RLWE with what says how to read the values.
+//! Objects of `keywright-bfv`: those of RLWE with a description of their values.
 
 mod ciphertext;
 mod parameters;

@@ -21,8 +21,8 @@ impl Descriptor for BfvLiteral {
     }
 }
 
-/// The identity is that of the RLWE parameters: keys serve every plaintext modulus. It comes back as unchecked as it
-/// was: `BfvParameters::new` is what checks it.
+/// The identity is that of the RLWE parameters, since keys serve every plaintext modulus. Reading does not check the
+/// literal; `BfvParameters::new` does.
 impl Record for BfvLiteral {
     type Context = ();
     type Descriptor = Self;

@@ -4,17 +4,17 @@ use keywright_frame::{FieldReader, FieldWriter};
 use crate::object::Descriptor;
 use crate::{WireError, error::in_range};
 
-/// How to read what a ciphertext decrypts to.
+/// The description of a ciphertext's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueDescriptor {
     /// Plaintext modulus.
     pub modulus: u64,
-    /// Where the values are.
+    /// The places of the values.
     pub packing: Packing,
 }
 
 impl ValueDescriptor {
-    /// Refuses another plaintext modulus than that of the parameters, and slots where there are none.
+    /// Refuses another plaintext modulus than that of the parameters, and slots if the modulus has none.
     pub(crate) fn require_fit(&self, parameters: &BfvParameters) -> Result<(), WireError> {
         let expected = parameters.plaintext_modulus();
         in_range("plaintext modulus", self.modulus, expected, expected)?;

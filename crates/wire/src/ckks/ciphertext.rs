@@ -12,9 +12,9 @@ use crate::{Identity, Kind, Wire, WireError};
 /// Shape and message of a ciphertext.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CkksCiphertextDescriptor {
-    /// That of the RLWE ciphertext.
+    /// The fields of the RLWE ciphertext.
     pub rlwe: CiphertextDescriptor,
-    /// How to read what it decrypts to.
+    /// The description of its message.
     pub message: MessageDescriptor,
 }
 
@@ -81,9 +81,9 @@ impl Wire for Ciphertext {}
 /// Shape, seed and message of a seeded ciphertext.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CkksSeededDescriptor {
-    /// That of the seeded RLWE ciphertext.
+    /// The fields of the seeded RLWE ciphertext.
     pub rlwe: SeededDescriptor,
-    /// How to read what it decrypts to.
+    /// The description of its message.
     pub message: MessageDescriptor,
 }
 

@@ -4,19 +4,19 @@ use keywright_frame::{FieldReader, FieldWriter, MessageFields};
 use crate::object::Descriptor;
 use crate::{WireError, error::in_range};
 
-/// How to read a message: scale, packing and what its maker says about its size and error.
+/// The description of a message: scale, packing and the sender's claims about its size and error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MessageDescriptor {
     /// Factor by which the message is scaled.
     pub scale: f64,
-    /// Where its values are.
+    /// The places of its values.
     pub packing: Packing,
-    /// Deviation and magnitude as the maker knew them: a claim, when the maker is somebody else.
+    /// The sender's claims about deviation and magnitude.
     pub estimate: ErrorEstimate,
 }
 
-/// Refuses numbers without a meaning: what is not a number, infinities, negative ones (and negative zero, so that every
-/// number has one encoding), and a scale of zero.
+/// Refuses meaningless numbers: NaN, infinities, negative numbers (including negative zero, so that every number has
+/// one encoding), and a scale of zero.
 fn require_meaning(what: &'static str, value: f64, zero_allowed: bool) -> Result<(), WireError> {
     let legal = value.is_finite() && value.is_sign_positive() && (zero_allowed || value > 0.0);
     if legal { Ok(()) } else { Err(WireError::Number { what, value }) }
@@ -37,7 +37,7 @@ impl MessageDescriptor {
 }
 
 impl Descriptor for MessageDescriptor {
-    /// A bound that has grown beyond the finite numbers is written as the largest of them: both say nothing.
+    /// A bound beyond the finite numbers is written as the largest of them: both carry no information.
     fn encode(&self, out: &mut FieldWriter) -> Result<(), WireError> {
         let ErrorEstimate { deviation, magnitude, real } = self.estimate;
         let finite = |bound: f64| if bound == f64::INFINITY { f64::MAX } else { bound };

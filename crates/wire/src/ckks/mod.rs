@@ -1,4 +1,4 @@
-//! Objects of `keywright-ckks`: those of RLWE with what says how to read the message.
+//! Objects of `keywright-ckks`: those of RLWE with a description of their message.
 
 mod ciphertext;
 mod message;

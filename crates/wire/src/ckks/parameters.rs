@@ -29,8 +29,8 @@ impl Descriptor for CkksLiteral {
     }
 }
 
-/// The identity is that of the RLWE parameters: keys serve every scale. It comes back as unchecked as it was:
-/// `CkksParameters::new` is what checks it.
+/// The identity is that of the RLWE parameters, since keys serve every scale. Reading does not check the literal;
+/// `CkksParameters::new` does.
 impl Record for CkksLiteral {
     type Context = ();
     type Descriptor = Self;

@@ -14,7 +14,7 @@ use crate::{Identity, Kind, Wire, WireError, error::in_range};
 pub struct PlaintextDescriptor {
     /// Number of limbs less one.
     pub level: usize,
-    /// How to read it.
+    /// The description of its message.
     pub message: MessageDescriptor,
 }
 

@@ -8,13 +8,13 @@ use crate::{WireError, error::in_range};
 /// One key of a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyEntry {
-    /// What the key is.
+    /// The description of the key.
     pub spec: KeySpec,
     /// Bytes of the key as an object of its own.
     pub bytes: u64,
 }
 
-/// The keys of a set, in the order in which they are stored.
+/// The keys of a set, in stored order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directory {
     pub(crate) entries: Vec<KeyEntry>,
@@ -44,8 +44,8 @@ impl Directory {
         Ok(Self { entries })
     }
 
-    /// Refuses entries whose spec is not legal or whose length is not that of their spec, in this version or in the
-    /// first, whose keys have no identity. That it is the length of the key shows when that is read.
+    /// Refuses entries with an illegal spec, or with a length that is not that of their spec in this version, or in the
+    /// first one, whose keys have no identity. Reading the key checks its own length.
     pub(crate) fn require_lengths(&self, parameters: &Parameters) -> Result<(), WireError> {
         for entry in &self.entries {
             let expected = key_len(&entry.spec, parameters)?;
@@ -64,7 +64,7 @@ impl Directory {
             .try_fold(0u64, |sum, entry| sum.checked_add(entry.bytes).ok_or_else(|| too_long(entry.bytes)))
     }
 
-    /// Place of the shortest key of an element that serves a level.
+    /// The place of the shortest key for an element at a level.
     pub(crate) fn find(&self, element: KeyElement, level: usize) -> Option<usize> {
         let serves = |entry: &KeyEntry| entry.spec.element == element && entry.spec.level >= level;
         let candidates = self.entries.iter().enumerate().filter(|(_, entry)| serves(entry));

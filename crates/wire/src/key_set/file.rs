@@ -14,10 +14,10 @@ pub struct KeySetFile<R: Read + Seek> {
     parameters: Parameters,
     version: u16,
     directory: Directory,
-    /// That of the first key.
+    /// The identity of the first key.
     identity: KeyIdentity,
     reader: R,
-    /// Where the keys start.
+    /// The offset of the keys.
     start: u64,
 }
 
@@ -32,12 +32,12 @@ impl KeySetFile<BufReader<File>> {
 }
 
 impl<R: Read + Seek> KeySetFile<R> {
-    /// Reads the directory of the set that starts where the reader stands and ends where it ends, and the header of
+    /// Reads the directory of the set that starts at the reader's position and ends with the reader, and the header of
     /// the first key.
     ///
     /// # Errors
-    /// Any [`WireError`] that the header and the directory can show; [`WireError::Truncated`] or
-    /// [`WireError::Trailing`] if the length is not that of the set.
+    /// Any [`WireError`] of the header and the directory; [`WireError::Truncated`] or [`WireError::Trailing`] if the
+    /// length is not that of the set.
     pub fn new(mut reader: R, parameters: &Parameters) -> Result<Self, WireError> {
         let begin = reader.stream_position()?;
         let header = Header::read(&mut reader)?;
@@ -66,12 +66,12 @@ impl<R: Read + Seek> KeySetFile<R> {
         self.identity
     }
 
-    /// The keys of the set, in the order in which they are stored.
+    /// The keys of the set, in stored order.
     pub fn entries(&self) -> &[KeyEntry] {
         &self.directory.entries
     }
 
-    /// Place of the shortest key of an element that serves a level.
+    /// The place of the shortest key for an element at a level.
     ///
     /// # Errors
     /// [`WireError::NoSuchKey`].
@@ -79,11 +79,11 @@ impl<R: Read + Seek> KeySetFile<R> {
         self.directory.find(element, level).ok_or(WireError::NoSuchKey { element, level })
     }
 
-    /// Reads one key, verified by its own checksum. No other key is touched.
+    /// Reads one key, verified by its own checksum. Reads no other key.
     ///
     /// # Errors
     /// [`WireError::KeyCount`] if there is no such place; [`keywright_rlwe::RlweError::KeyMismatch`] for a key of
-    /// another secret than the first one's; as [`crate::Wire::read_from`].
+    /// another secret than the first one's; otherwise as [`crate::Wire::read_from`].
     pub fn read(&mut self, index: usize) -> Result<SwitchingKey, WireError> {
         let entries = &self.directory.entries;
         let Some(entry) = entries.get(index) else {

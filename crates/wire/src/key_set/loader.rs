@@ -12,17 +12,17 @@ use crate::WireError;
 
 /// The keys of a file for a [`keywright_rlwe::residency::KeyStore`].
 ///
-/// Keys are read, not mapped into memory: a mapped file that shrinks ends the process by a signal, its pages count as
-/// resident memory of the process for as long as the system likes, and checksums would have to be taken of what may
-/// change afterwards. What is read is verified and stays. The pages of the file in the system's cache are not memory of
-/// the process, and given up where others need it.
+/// Keys are read, not mapped into memory. A mapped file that shrinks ends the process by a signal. Its pages count as
+/// resident memory of the process for as long as the system likes. Checksums would cover bytes that may change
+/// afterwards. Read bytes are verified and stay. The file's pages in the system's cache are not memory of the process,
+/// and are freed under pressure.
 ///
-/// A file that is written to is refused from then on: the keys of another owner may have the same places and whole
-/// checksums. One that is replaced by a new file, as whole files are, stays as it was for who has opened it.
+/// A file that is written to is refused from then on: keys of another owner may have the same places and valid
+/// checksums. If a new file replaces it, an open file keeps its old content.
 pub struct KeySetLoader {
     file: KeySetFile<BufReader<File>>,
     layouts: Vec<Arc<KeyLayout>>,
-    /// The same file, and what it was when it was opened.
+    /// The same file, and its state when it was opened.
     opened: File,
     stamp: Stamp,
 }
@@ -55,13 +55,13 @@ impl KeySetLoader {
         Ok(Self { file, layouts, opened, stamp })
     }
 
-    /// One key, or why there is none.
+    /// One key, or the reason why it is unavailable.
     fn read(&mut self, place: usize) -> Result<SwitchingKey, String> {
         let key = self.file.read(place);
         match stamp(&self.opened) {
             Err(error) => Err(error.to_string()),
             Ok(now) if now != self.stamp => {
-                Err("the file was written to after it was opened; open the keys again".into())
+                Err("the file was changed after it was opened; open the keys again".into())
             }
             Ok(_) => key.map_err(|error| error.to_string()),
         }

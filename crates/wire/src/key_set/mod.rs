@@ -1,8 +1,8 @@
 //! Sets of switching keys, whole or key by key.
 //!
-//! The directory, in the header, names every key and its length; the body is the keys, each an object of its own with
-//! its own checksum. What comes first decides where everything is, so a set can be written as its keys are generated,
-//! read as it arrives, and a single key can be read from a file, each time with one key in memory.
+//! The directory, in the header, names every key and its length. The body is the keys, each an object of its own with
+//! its own checksum. The directory alone determines every position. A set can therefore be written while its keys are
+//! generated, read as it arrives, and read key by key from a file, each time with one key in memory.
 
 mod directory;
 mod file;
@@ -30,8 +30,8 @@ use crate::object::{Record, read_after};
 use crate::rlwe::switching_key::require_made;
 use crate::{Identity, Kind, Wire, WireError};
 
-/// Reads the key at a place of the directory of a set of some format version, and nothing after it. One of another
-/// version, length or spec is refused.
+/// Reads the key at a place of the directory of a set of some format version, and nothing after it. Refuses another
+/// version, length or spec.
 pub(crate) fn read_key(
     reader: &mut impl Read,
     version: u16,
@@ -50,7 +50,7 @@ pub(crate) fn read_key(
     Ok(key)
 }
 
-/// Refuses a key that is not the one of its place in the directory.
+/// Refuses a key that differs from the directory's entry at its place.
 pub(crate) fn require_spec(index: usize, found: &KeySpec, expected: &KeySpec) -> Result<(), WireError> {
     if found == expected {
         return Ok(());

@@ -15,7 +15,7 @@ pub struct KeySetReader<R: Read> {
     /// `None` after the end or an error.
     body: Option<BodyReader<R>>,
     read: usize,
-    /// Of the keys that were read.
+    /// The identity of the keys read so far.
     identity: KeyIdentity,
 }
 
@@ -23,7 +23,7 @@ impl<R: Read> KeySetReader<R> {
     /// Reads the directory.
     ///
     /// # Errors
-    /// Any [`WireError`] that the header and the directory can show.
+    /// Any [`WireError`] of the header and the directory.
     pub fn new(mut reader: R, parameters: &Parameters) -> Result<Self, WireError> {
         let header = Header::read(&mut reader)?;
         let directory = open::<EvaluationKeys>(&header, parameters)?;
@@ -32,7 +32,7 @@ impl<R: Read> KeySetReader<R> {
         Ok(Self { parameters, directory, body, read: 0, identity })
     }
 
-    /// The keys of the set, in the order in which they come.
+    /// The keys of the set, in stored order.
     pub fn entries(&self) -> &[KeyEntry] {
         &self.directory.entries
     }

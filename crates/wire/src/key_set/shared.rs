@@ -1,10 +1,9 @@
-//! Key sets in memory that processes share: unpacked and checked by the first of them that needs the keys, mapped by
-//! the others.
+//! Key sets in shared memory: the first process that needs the keys unpacks and checks them, the others map them.
 //!
-//! The words are those of every key, in the order in which keys were read: the rows `b`, then the rows `a` of a key
-//! that is not seeded. The tail says which key is where: the head of the set as its file has it, then for every key of
-//! the directory its own head and the place of its first word. Nobody but who made it can have changed it
-//! ([`keywright_ring::SharedFile`]): residues are not looked at again, what decides shapes and security is.
+//! The words are those of every key, in reading order: the rows `b`, then the rows `a` of a key that is not seeded. The
+//! tail lists the keys: the head of the set as in its file, then for every key of the directory its own head and the
+//! position of its first word. Only the maker could have changed them ([`keywright_ring::SharedFile`]). So residues are
+//! not checked again, but everything that determines shapes and security is.
 
 use std::io::{self, Read};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -23,14 +22,14 @@ use crate::header_io::Header;
 use crate::object::{Record, header, open};
 use crate::rlwe::switching_key::digits;
 
-/// How often somebody who waits for the memory is asked whether it still does.
+/// The interval at which a caller that waits for the memory is asked whether to continue.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Bytes of a head around its descriptor are fewer.
+/// More than the bytes of a head around its descriptor.
 const HEAD_BYTES: u64 = 1 << 10;
 
-/// Reads the keys of a file into shared memory, each once, and gives them as they are there. [`KeySharing::wait`] has
-/// all of them at the end.
+/// Reads the keys of a file into shared memory, each once, and returns each from there. [`KeySharing::wait`] returns
+/// the memory with all of them at the end.
 pub struct SharedKeyLoader {
     file: KeySetLoader,
     sharing: Arc<KeySharing>,
@@ -45,12 +44,12 @@ pub struct KeySharing {
 }
 
 struct State {
-    /// Until it is finished.
+    /// `None` once it is finished.
     writer: Option<SharedWriter>,
     finished: Option<SharedFile>,
-    /// For every key its head, the place of its first word and itself.
+    /// For every key: its head, the position of its first word, and the key.
     keys: Vec<Option<(Vec<u8>, u64, SwitchingKey)>>,
-    /// Why there will be no more of them.
+    /// The reason why no more keys will come.
     failed: Option<String>,
 }
 
@@ -58,7 +57,7 @@ impl SharedKeyLoader {
     /// The keys of a file.
     ///
     /// # Errors
-    /// [`WireError::Io`] where the system has no such memory.
+    /// [`WireError::Io`] if the system has no such memory.
     pub fn new(file: KeySetLoader, parameters: &Parameters) -> Result<Self, WireError> {
         let specs = file.layouts().iter().map(|layout| layout.spec.clone());
         let directory = Directory::new(specs, parameters)?;
@@ -115,7 +114,7 @@ impl KeyLoader for SharedKeyLoader {
 
 impl Drop for SharedKeyLoader {
     fn drop(&mut self) {
-        self.sharing.fail("nobody reads the keys any more");
+        self.sharing.fail("the reader of the keys has ended");
     }
 }
 
@@ -134,7 +133,7 @@ impl KeySharing {
         self.lock().keys[place].as_ref().map(|(_, _, key)| key.clone())
     }
 
-    /// Brings a key into the memory: the same key there.
+    /// Copies a key into the memory, and returns it from there.
     fn put(&self, place: usize, key: &SwitchingKey) -> Result<SwitchingKey, WireError> {
         let descriptor = key.descriptor(&self.parameters)?;
         let mut head = Vec::new();
@@ -154,12 +153,12 @@ impl KeySharing {
         Ok(shared)
     }
 
-    /// Waits until all keys have been read, and gives the memory: sealed, the same each time. While it waits, `stop` is
-    /// asked again and again.
+    /// Waits until all keys are read, and returns the memory: sealed, the same each time. While it waits, it asks
+    /// `stop` again and again.
     ///
     /// # Errors
-    /// [`RlweError::Interrupted`] once `stop` says so; [`WireError::Io`] if a key cannot be read, or nobody reads any
-    /// more.
+    /// [`RlweError::Interrupted`] once `stop` says so; [`WireError::Io`] if a key cannot be read, or the reader has
+    /// ended.
     pub fn wait(&self, mut stop: impl FnMut() -> bool) -> Result<SharedFile, WireError> {
         let mut state = self.lock();
         while state.finished.is_none() && !state.keys.iter().all(Option::is_some) {
@@ -193,8 +192,8 @@ impl KeySharing {
 /// The keys in the shared memory of a [`KeySharing`].
 ///
 /// # Errors
-/// Any [`WireError`] that a head of the set or of a key can show; [`WireError::Truncated`] where there are fewer words
-/// than they say.
+/// Any [`WireError`] of a head of the set or of a key; [`WireError::Truncated`] if there are fewer words than the heads
+/// need.
 pub fn shared_keys(file: &SharedFile, parameters: &Parameters) -> Result<EvaluationKeys, WireError> {
     let heads = (HEAD_BYTES + MAX_DESCRIPTOR_BYTES) * (1 + MAX_KEYS as u64);
     let tail = file.tail(heads + 4 * MAX_DESCRIPTOR_BYTES)?;
@@ -217,7 +216,7 @@ pub fn shared_keys(file: &SharedFile, parameters: &Parameters) -> Result<Evaluat
     }
 }
 
-/// The key whose words begin at a place.
+/// The key whose words begin at a position.
 fn shared_key(
     parameters: &Parameters,
     identity: KeyIdentity,

@@ -13,7 +13,7 @@ pub struct KeySetWriter<W: Write> {
     directory: Directory,
     body: BodyWriter<W>,
     written: usize,
-    /// Of the keys that were written.
+    /// The identity of the keys written so far.
     identity: KeyIdentity,
 }
 
@@ -21,7 +21,7 @@ impl<W: Write> KeySetWriter<W> {
     /// Writes the directory of a set that will hold a key for each of `specs`, in that order.
     ///
     /// # Errors
-    /// What [`KeySpec::validate`] says of a spec; [`WireError::Field`] for more than [`crate::MAX_KEYS`] keys;
+    /// The errors of [`KeySpec::validate`]; [`WireError::Field`] for more than [`crate::MAX_KEYS`] keys;
     /// [`WireError::Io`].
     pub fn new(writer: W, specs: &[KeySpec], parameters: &Parameters) -> Result<Self, WireError> {
         let directory = Directory::new(specs.iter().cloned(), parameters)?;
@@ -33,7 +33,7 @@ impl<W: Write> KeySetWriter<W> {
         Ok(Self { parameters, directory, body, written: 0, identity })
     }
 
-    /// What the next key must be, `None` after the last.
+    /// The spec of the next key; `None` after the last.
     pub fn next_spec(&self) -> Option<&KeySpec> {
         self.directory.entries.get(self.written).map(|entry| &entry.spec)
     }
@@ -46,8 +46,8 @@ impl<W: Write> KeySetWriter<W> {
     /// Writes the next key.
     ///
     /// # Errors
-    /// [`WireError::KeyOrder`] if it is not the one that the directory names next, [`WireError::KeyCount`] if there is
-    /// none left; [`keywright_rlwe::RlweError::KeyMismatch`] for keys of two secrets; as [`Wire::write_to`].
+    /// [`WireError::KeyOrder`] if it is not the directory's next key, [`WireError::KeyCount`] if none is left;
+    /// [`keywright_rlwe::RlweError::KeyMismatch`] for keys of two secrets; otherwise as [`Wire::write_to`].
     pub fn write(&mut self, key: &SwitchingKey) -> Result<(), WireError> {
         let expected = self.directory.entries.len();
         let Some(spec) = self.next_spec() else {
@@ -60,7 +60,7 @@ impl<W: Write> KeySetWriter<W> {
         Ok(())
     }
 
-    /// Ends the set and gives the writer back. Without it the bytes are a truncated set, which no reader accepts.
+    /// Ends the set and returns the writer. Without this call the bytes are a truncated set, which readers refuse.
     ///
     /// # Errors
     /// [`WireError::KeyCount`] if keys are missing; [`WireError::Io`].

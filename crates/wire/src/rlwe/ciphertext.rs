@@ -8,7 +8,7 @@ use crate::body::{BodyReader, BodyWriter};
 use crate::object::Record;
 use crate::{Identity, Kind, Wire, WireError, error::in_range};
 
-/// Most polynomials of one ciphertext: the product of two ciphertexts of degree 3 that were not relinearized.
+/// Most polynomials of one ciphertext: the product of two ciphertexts of degree 3 without relinearization.
 pub const MAX_POLYNOMIALS: usize = 7;
 
 /// `c_0`, `c_1`, ... over `q_0 .. q_level`.

@@ -6,7 +6,7 @@ use crate::body::{BodyReader, BodyWriter};
 use crate::object::Record;
 use crate::{Identity, Kind, Wire, WireError};
 
-/// A literal is all descriptor. It comes back as unchecked as it was: `Parameters::new` is what checks it.
+/// A literal is all descriptor. Reading does not check it; `Parameters::new` does.
 impl Record for ParametersLiteral {
     type Context = ();
     type Descriptor = Self;

@@ -10,7 +10,7 @@ use crate::body::{BodyReader, BodyWriter};
 use crate::object::{Descriptor, Record};
 use crate::{Identity, Kind, WireError, WireSecret};
 
-/// A secret needs no further description than its parameters.
+/// A secret needs no description besides its parameters.
 pub struct SecretKeyDescriptor;
 
 impl Descriptor for SecretKeyDescriptor {
@@ -83,7 +83,7 @@ impl Record for SecretKey {
     }
 }
 
-/// The rings that a secret has coefficients for, in order.
+/// The rings of a secret's coefficients, in order.
 fn rings(parameters: &Parameters) -> impl Iterator<Item = &Parameters> {
     iter::once(parameters).chain(parameters.subrings())
 }

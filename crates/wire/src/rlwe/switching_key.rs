@@ -9,12 +9,12 @@ use crate::body::{BodyReader, BodyWriter};
 use crate::object::Record;
 use crate::{Identity, Kind, Wire, WireError, error::in_range};
 
-/// Checks a spec as strictly as key generation does and counts its digits.
+/// Checks a spec as strictly as key generation does, and counts its digits.
 pub(crate) fn digits(spec: &KeySpec, parameters: &Parameters) -> Result<usize, WireError> {
     Ok(spec.validate(parameters)?.len())
 }
 
-/// Refuses a derived key: its noise is not part of the format, and it can be had again.
+/// Refuses a derived key: its noise is not part of the format, and it can be derived again.
 pub(crate) fn require_made(key: &impl AsRef<KeyLayout>) -> Result<(), WireError> {
     let key = key.as_ref();
     if key.is_derived() {
@@ -27,8 +27,8 @@ fn key_moduli<'p>(spec: &KeySpec, parameters: &'p Parameters) -> Vec<&'p Modulus
     spec.primes().map(|i| parameters.modulus(i)).collect()
 }
 
-/// For every digit a row `b`, and for keys that are not seeded a row `a`, over the primes of the spec, in the ring that
-/// it names.
+/// For every digit a row `b`, and a row `a` unless the key is seeded, over the primes of the spec, in the ring that it
+/// names.
 impl Record for SwitchingKey {
     type Context = Parameters;
     type Descriptor = KeyDescriptor;

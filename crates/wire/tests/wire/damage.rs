@@ -1,4 +1,4 @@
-//! Damaged, truncated, foreign and hostile bytes: an error each, never another object.
+//! Damaged, truncated, foreign and malicious bytes: each gives an error, never another object.
 
 use crate::samples::{self, all, ckks_parameters, literal, parameters};
 use keywright_bfv::{self as bfv, BfvLiteral, BfvParameters};
@@ -17,10 +17,10 @@ const LOG_N: usize = 12;
 const DESCRIPTOR_LEN: usize = 32;
 const BODY_LEN: usize = 36;
 const DESCRIPTOR: usize = 44;
-/// Of the fields after the identity of a key.
+/// The fields after the identity of a key.
 const FIELDS: usize = DESCRIPTOR + 16;
 
-/// Writes both checksums anew, so that what is behind them is reached.
+/// Updates both checksums, so that the test reaches the checks behind them.
 fn reseal(bytes: &mut [u8]) {
     let descriptor_len = u32::from_le_bytes(bytes[DESCRIPTOR_LEN..][..4].try_into().unwrap()) as usize;
     let end = (DESCRIPTOR + descriptor_len).min(bytes.len() - 8);
@@ -58,7 +58,7 @@ fn every_truncation_is_named() {
     }
 }
 
-/// A stream does not know its length beforehand: truncation shows when the bytes run out.
+/// A stream does not know its length beforehand: it detects truncation at the end of the bytes.
 #[test]
 fn truncated_streams_are_named() {
     let p = parameters();
@@ -96,7 +96,7 @@ fn foreign_parameters_are_named() {
     ];
     for rlwe in others {
         let other = CkksParameters::new(CkksLiteral { rlwe, log_scale: 37.5 }).unwrap();
-        // Encrypted sums have parameters of their own, which `reload` does not take from here.
+        // Encrypted sums have their own parameters, which `reload` does not take from here.
         let bound = |name: &str| !name.contains("parameters") && !name.starts_with("encrypted_");
         for sample in all(&c).into_iter().filter(|sample| bound(sample.name)) {
             let error = (sample.reload)(&sample.bytes, &other).unwrap_err();
@@ -105,7 +105,7 @@ fn foreign_parameters_are_named() {
             };
             assert_ne!(found, expected);
         }
-        // And writing for other parameters than the object's.
+        // Writing for other parameters than the object's fails too.
         assert!(samples::ckks_ciphertext(&c).to_bytes(&other).is_err());
         let other = other.rlwe();
         assert!(samples::public_key(&p).to_bytes(other).is_err());
@@ -146,7 +146,7 @@ fn every_other_kind_is_refused_by_name() {
     }
 }
 
-/// A server that loads what a client sent refuses a secret whatever it expects.
+/// A server that loads clients' objects refuses a secret, no matter which kind it expects.
 #[test]
 fn a_secret_is_not_loaded_by_accident() {
     let p = parameters();
@@ -208,7 +208,7 @@ fn headers_name_what_they_refuse() {
     assert!(matches!(load(&|b| b[KIND] = 99), WireError::UnknownKind(99)));
     assert!(matches!(load(&|b| b[KIND] = 2), WireError::WrongKind { found: Kind::PublicKey, .. }));
     assert!(matches!(load(&|b| b[LOG_N] = 11), WireError::ForeignParameters { .. }));
-    // Level 2 and degree 2 exist, but the length is not theirs; level 3 and 8 polynomials do not.
+    // Level 2 and degree 2 exist, but with another length; level 3 and 8 polynomials do not exist.
     assert!(matches!(load(&|b| b[FIELDS] = 2), WireError::Length { .. }));
     assert!(matches!(load(&|b| b[FIELDS] = 3), WireError::Rlwe(RlweError::Level { level: 3, max: 2, .. })));
     assert!(matches!(load(&|b| b[FIELDS + 1] = 3), WireError::Length { .. }));
@@ -260,7 +260,7 @@ fn residues_must_be_canonical() {
     bytes[body..][..16].copy_from_slice(&group.to_le_bytes());
     reseal(&mut bytes);
     assert_eq!(Poly::<Evaluation>::from_bytes(&bytes, &p).unwrap().limb(0)[1], q - 1);
-    // Nor can they be written.
+    // Writing them fails too.
     let mut poly = samples::evaluations(&p);
     poly.limb_mut(0)[1000] = q;
     assert!(matches!(poly.to_bytes(&p), Err(WireError::Residue { index: 1000, .. })));
@@ -392,7 +392,7 @@ fn messages_must_have_a_meaning() {
         assert!(matches!(refused(&|ct| ct.estimate.deviation = value), WireError::Number { .. }));
         assert!(matches!(refused(&|ct| ct.estimate.magnitude = value), WireError::Number { .. }));
     }
-    // Bounds that have grown beyond the finite numbers are written as the largest.
+    // Bounds beyond the finite numbers are written as the largest.
     let mut unbounded = samples::ckks_ciphertext(&c);
     unbounded.estimate.deviation = f64::INFINITY;
     unbounded.estimate.magnitude = f64::INFINITY;
@@ -455,7 +455,7 @@ fn bfv_values_and_noise_must_have_a_meaning() {
             assert!(matches!(error, WireError::Number { .. }), "{error}");
         }
     }
-    // Another plaintext modulus, and one without slots for values that say that they are in slots.
+    // Another plaintext modulus, and one without slots for values that claim to be in slots.
     let other =
         |t| BfvParameters::new(BfvLiteral { plaintext_modulus: t, ..samples::bfv_literal() }).unwrap();
     assert!(matches!(load(&|_| (), &other(12289)), WireError::Field { value: 65537, max: 12289, .. }));
@@ -463,7 +463,7 @@ fn bfv_values_and_noise_must_have_a_meaning() {
     assert!(matches!(load(&relabel, &other(256)), WireError::Field { value: 0, min: 1, .. }));
 }
 
-/// A literal comes back as it was; what it says is checked where it is used.
+/// Reading returns a literal unchanged; its use checks it.
 #[test]
 fn parameters_that_cannot_be_are_refused_by_name() {
     for q in [0, 1, 2, 1 << 61, u64::MAX] {

@@ -1,4 +1,4 @@
-//! The files of `vectors/wire`: this version writes the same bytes, and reads what every version wrote.
+//! The files of `vectors/wire`: this version writes the same bytes, and reads the files of every version.
 
 use std::env;
 use std::fs;
@@ -32,7 +32,7 @@ fn digest_of_words<D: keywright_ring::Domain>(poly: &Poly<D>) -> String {
     hex(Sha256::digest(bytes))
 }
 
-/// Digests of uniform halves as this crate's user gets them, expanded from their seeds.
+/// Digests of uniform halves as users of this crate get them, expanded from their seeds.
 fn expanded() -> String {
     let c = samples::ckks_parameters();
     let (p, b) = (c.rlwe(), samples::bfv_parameters(&samples::literal()));
@@ -45,7 +45,7 @@ fn expanded() -> String {
     lines(list.map(|(name, digest)| (name.into(), digest)).into())
 }
 
-/// With `KEYWRIGHT_WRITE_VECTORS` set the files are written, for a new format version; else they are compared.
+/// With `KEYWRIGHT_WRITE_VECTORS` set it writes the files, for a new format version; otherwise it compares them.
 #[test]
 fn files_of_this_version_have_not_changed() {
     let directory = vectors().join(format!("v{FORMAT_VERSION}"));
@@ -65,7 +65,7 @@ fn files_of_this_version_have_not_changed() {
     }
 }
 
-/// Whatever the version: a file loads as the object of its name.
+/// For every version, a file loads as the object of its name.
 #[test]
 fn files_of_every_version_load() {
     let c = samples::ckks_parameters();
@@ -80,8 +80,8 @@ fn files_of_every_version_load() {
     }
 }
 
-/// The streams of switching keys are those of `docs/reference/format.md`: a stored twin of a seeded key shows its
-/// uniform half.
+/// The streams of switching keys follow `docs/reference/format.md`: a stored twin of a seeded key shows its uniform
+/// half.
 #[test]
 fn seeded_keys_expand_as_described() {
     let p = samples::parameters();
@@ -133,7 +133,7 @@ fn seeded_keys_expand_as_described() {
     }
 }
 
-/// `vectors/wire/decode.py`, written from `docs/reference/format.md` with nothing of this project, reads the same
+/// `vectors/wire/decode.py`, written from `docs/reference/format.md` without this project's code, reads the same
 /// values.
 #[test]
 fn an_independent_decoder_agrees() {

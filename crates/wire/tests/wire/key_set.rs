@@ -8,7 +8,7 @@ use crate::samples::{self, key_set, parameters, seeded_key, stored_key};
 use keywright_rlwe::{EvaluationKeys, KeyElement, KeyIdentity, KeySpec, Parameters, RlweError, SwitchingKey};
 use keywright_wire::{AtomicFile, KeySetFile, KeySetReader, KeySetWriter, Wire, WireError, WireSecret};
 
-/// Several keys of one element, not in the order of elements: the order of a program.
+/// Several keys of one element, in the order of a program instead of that of elements.
 fn keys(p: &Parameters) -> Vec<SwitchingKey> {
     vec![
         seeded_key(p),
@@ -50,7 +50,7 @@ fn header_len(key: &[u8]) -> usize {
     44 + u32::from_le_bytes(key[32..36].try_into().unwrap()) as usize + 4
 }
 
-/// Writes the checksum of a key's header, and that of the key, anew.
+/// Updates the checksum of a key's header, and that of the key.
 fn reseal_key(key: &mut [u8]) {
     let (end, last) = (header_len(key) - 4, key.len() - 4);
     let mut checksum = crc32fast::Hasher::new();
@@ -95,7 +95,7 @@ fn keys_of_two_secrets_are_no_set() {
         EvaluationKeys::from_bytes(&old, &p).unwrap_err(),
         WireError::Field { value: 1, min: 2, max: 2, .. }
     ));
-    // Nor is such a set written.
+    // Writing such a set fails too.
     let keys = keys(&p);
     let (spec, b) = (keys[1].spec().clone(), keys[1].b_rows().to_vec());
     let other =
@@ -135,7 +135,7 @@ fn one_key_is_read_alone() {
     let p = parameters();
     let mut damaged = written(&p);
     let all = keys(&p);
-    // Every other key is destroyed but for the first one's header: the one that is read does not notice.
+    // Every other key is destroyed except for the first one's header: reading one key does not notice.
     let mut file = KeySetFile::new(Cursor::new(damaged.clone()), &p).unwrap();
     let lengths: Vec<u64> = file.entries().iter().map(|entry| entry.bytes).collect();
     let start = damaged.len() - 4 - lengths.iter().sum::<u64>() as usize;
@@ -165,7 +165,7 @@ fn keys_are_found_by_element_and_level() {
     assert!(missing.to_string().contains("Galois element 3") && missing.to_string().contains("level 1"));
 }
 
-/// Counts what is read.
+/// Counts the bytes that are read.
 struct Counting<R> {
     inner: R,
     read: u64,
@@ -232,7 +232,7 @@ fn an_interrupted_set_is_not_a_set() {
     assert!(matches!(KeySetFile::new(Cursor::new(longer), &p), Err(WireError::Trailing { extra: 1, .. })));
 }
 
-/// The reader ends after an error: it does not go on in damaged bytes.
+/// The reader ends after an error: it does not continue in damaged bytes.
 #[test]
 fn a_damaged_key_ends_the_stream() {
     let p = parameters();
@@ -245,7 +245,7 @@ fn a_damaged_key_ends_the_stream() {
     assert!(reader.next().is_none());
 }
 
-/// A key at the place of another one, every checksum intact.
+/// A key at the place of another one, with all checksums intact.
 #[test]
 fn keys_must_be_where_the_directory_says() {
     let p = parameters();
@@ -285,7 +285,7 @@ fn files_appear_whole_or_not_at_all() {
     assert_eq!(entries(), 1);
     assert!(bytes(&KeySetFile::open(&path, &p).unwrap().read(3).unwrap(), &p) == bytes(&all[3], &p));
 
-    // What is there stays until what replaces it is whole.
+    // The old file stays until its replacement is whole.
     let before = fs::read(&path).unwrap();
     let mut broken = samples::evaluations(&p);
     broken.limb_mut(0)[0] = u64::MAX;

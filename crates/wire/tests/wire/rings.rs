@@ -37,7 +37,7 @@ fn decoded(bytes: &[u8]) -> Result<ParametersLiteral, FrameError> {
     Ok(literal)
 }
 
-/// The bytes without subrings are a prefix but for one bit, and every field decides the fingerprint.
+/// The bytes without subrings are a prefix except for one bit, and every field changes the fingerprint.
 #[test]
 fn parameters_round_trip_and_have_fingerprints_of_their_own() {
     let with = literal();
@@ -76,7 +76,7 @@ fn hostile_lists_of_subrings_are_refused() {
         bytes[at] = byte;
         decoded(&bytes)
     };
-    // None at all has another encoding, and more than there can be are refused before they are read.
+    // An empty list has another encoding, and too many subrings are refused before they are read.
     for count in [0, MAX_SUBRINGS as u8 + 1, 255] {
         let refused = with(start, count).unwrap_err();
         assert!(
@@ -87,7 +87,7 @@ fn hostile_lists_of_subrings_are_refused() {
     assert!(matches!(with(start, 1), Err(FrameError::Trailing { extra: 5 })));
     assert!(matches!(with(1, 7), Err(FrameError::Field { what: "security code", .. })));
     assert!(matches!(with(1, 1), Err(FrameError::Trailing { extra: 10 })));
-    // What can be read but is no subring is refused by the parameters.
+    // The parameters refuse readable entries that are not subrings.
     for (at, byte) in [(1, 200), (1, 12), (2, 3), (2, 255), (4, 0), (4, 9), (5, 11)] {
         let literal = with(start + at, byte).unwrap();
         assert!(Parameters::new(literal).is_err(), "byte {at} is {byte}");
@@ -147,7 +147,7 @@ fn secrets_and_sets_hold_all_rings() {
     let mut file = KeySetFile::new(Cursor::new(&set), &parameters).unwrap();
     assert_eq!(file.read(sorted.len() - 1).unwrap().spec(), &sorted.pop().unwrap());
 
-    // Of parameters without the rings, they are other keys.
+    // With parameters without these rings, they are other keys.
     let alone = Parameters::new(ParametersLiteral { subrings: Vec::new(), ..literal() }).unwrap();
     assert!(matches!(EvaluationKeys::from_bytes(&set, &alone), Err(WireError::ForeignParameters { .. })));
     assert!(SecretKey::from_secret_bytes(&bytes, &alone).is_err());
@@ -172,12 +172,12 @@ fn single_keys_and_ciphertexts_say_their_ring() {
             assert!(ciphertext.to_bytes(other).is_err());
         }
     }
-    // What is of no ring is said to be of the parameters, which then refuse it.
+    // An object of no ring is read as one of the parameters, which then refuse it.
     let foreign = samples::literal().to_bytes(&()).unwrap();
     assert!(ring_of(&mut &foreign[..], &parameters).unwrap().same(&parameters));
 }
 
-/// Every spec has one encoding; those of no ring and of impossible switches are refused before anything is read.
+/// Every spec has one encoding; specs of no ring and of impossible switches are refused before anything is read.
 #[test]
 fn specs_of_other_rings_are_refused() {
     let parameters = Parameters::new(literal()).unwrap();

@@ -1,4 +1,4 @@
-//! What is written is what is read.
+//! Reading returns what was written.
 
 use crate::samples::{self, parameters};
 use keywright_ring::sampling::SecretRng;
@@ -128,7 +128,7 @@ fn a_secret_key() {
     assert_eq!(SecretKey::from_secret_bytes(&bytes, &p).unwrap().coefficients(), secret.coefficients());
 }
 
-/// Keys that really are keys, at a size that is used, work after a round trip.
+/// Real keys, at a practical size, work after a round trip.
 #[test]
 fn generated_keys_and_encryptions() {
     let p = Parameters::new(ParametersLiteral::from_bits(13, &[50, 40, 40], &[50]).unwrap()).unwrap();
@@ -141,8 +141,8 @@ fn generated_keys_and_encryptions() {
     let spec = KeySpec::new(&p, KeyElement::Galois(25), 2, 1, true);
     let key = generator.switching_key(&spec).unwrap();
     assert_same_key(&round_trip(&key, &p), &key);
-    // 3 digits of 4 limbs, packed to their widths, and 115 bytes besides: header 44, identity 16, spec 14, digits
-    // 1, seed 32, checksums 8.
+    // 3 digits of 4 limbs, packed to their widths, plus 115 bytes: header 44, identity 16, spec 14, digits 1, seed 32,
+    // checksums 8.
     assert_eq!(key.encoded_len(&p).unwrap(), 3 * (8192 / 8) * (50 + 40 + 40 + 50) + 115);
     let public: PublicKey = round_trip(&generator.public_key(), &p);
     assert_eq!(public.b().limb_count(), 3);
@@ -221,7 +221,7 @@ fn ciphertexts_of_a_shape_that_cannot_be_are_not_written() {
     assert!(matches!(small.to_bytes(&p), Err(WireError::Field { value: 512, min: 1024, .. })));
 }
 
-/// Any literal, also one that no ring accepts.
+/// Any literal, including one that no ring accepts.
 fn any_literal() -> impl Strategy<Value = ParametersLiteral> {
     let secret = prop_oneof![
         Just(SecretDistribution::Ternary),
@@ -271,7 +271,7 @@ proptest! {
         let mut poly = Poly::<Coefficient>::zero(1024, limbs);
         for (i, limb) in poly.limbs_mut().enumerate() {
             let q = p.modulus(i).value();
-            // Extremes beside arbitrary values.
+            // Extremes among arbitrary values.
             limb.iter_mut().zip(words.iter().cycle()).enumerate().for_each(|(k, (residue, word))| {
                 *residue = match k % 5 { 0 => q - 1, 1 => 0, _ => word.rotate_left(k as u32) % q };
             });
@@ -279,7 +279,7 @@ proptest! {
         prop_assert!(round_trip(&poly, &p) == poly);
     }
 
-    /// Arbitrary bytes are refused; they have no magic.
+    /// Arbitrary bytes are refused: they lack the magic.
     #[test]
     fn arbitrary_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         prop_assert!(inspect(&mut &bytes[..]).is_err());
@@ -287,7 +287,7 @@ proptest! {
     }
 }
 
-/// A derived key is not written, alone or in a set; master keys that went through bytes derive the same keys.
+/// A derived key is not written, alone or in a set; master keys derive the same keys after a round trip.
 #[test]
 fn derived_keys_are_made_again_not_written() {
     let p = parameters();

@@ -1,4 +1,4 @@
-//! Objects with contents that anybody can compute: see `vectors/wire/README.md`.
+//! Objects with contents that anyone can compute: see `vectors/wire/README.md`.
 
 use std::cell::{Cell, RefCell};
 use std::sync::OnceLock;
@@ -17,7 +17,7 @@ use keywright_rlwe::{
 use keywright_wire::{Wire, WireError, WireSecret};
 use zeroize::Zeroizing;
 
-/// Seed of all residues that stand for stored halves.
+/// Seed of all residues in place of stored halves.
 const FILLER: Seed = Seed([0x5A; 32]);
 /// Seed of all halves that are expanded from a seed.
 pub(crate) const HALF: Seed = Seed([0xA5; 32]);
@@ -26,12 +26,12 @@ thread_local! {
     static KEY: Cell<KeyIdentity> = const { Cell::new(KeyIdentity([0xC3; 16])) };
 }
 
-/// The identity that keys and ciphertexts say that they have; no secret made them.
+/// The identity that keys and ciphertexts claim; no secret made them.
 fn key() -> KeyIdentity {
     KEY.get()
 }
 
-/// What `make` makes without identities, as those who read files of version 1 get it.
+/// The objects of `make` without identities, as readers of version 1 get them.
 pub(crate) fn without_identities<T>(make: impl FnOnce() -> T) -> T {
     let key = KEY.replace(KeyIdentity::UNKNOWN);
     let made = make();
@@ -168,7 +168,7 @@ pub(crate) fn ckks_parameters() -> CkksParameters {
     CkksParameters::new(ckks_literal()).unwrap()
 }
 
-/// Numbers that no computation made, all exact in binary.
+/// Numbers that no computation produced, all exact in binary.
 const SCALE: f64 = 184_717_954_048.5;
 const ESTIMATE: ErrorEstimate = ErrorEstimate { deviation: 1.0 / 1024.0, magnitude: 3.25, real: false };
 
@@ -205,7 +205,7 @@ pub(crate) fn bfv_literal() -> BfvLiteral {
     BfvLiteral { rlwe: literal(), plaintext_modulus: PLAINTEXT_MODULUS }
 }
 
-/// BFV parameters with the primes of others, made once for those that were asked for last.
+/// BFV parameters with the primes of others; keeps those of the last request.
 pub(crate) fn bfv_parameters(rlwe: &ParametersLiteral) -> BfvParameters {
     thread_local! {
         static LAST: RefCell<Option<BfvParameters>> = const { RefCell::new(None) };
@@ -219,7 +219,7 @@ pub(crate) fn bfv_parameters(rlwe: &ParametersLiteral) -> BfvParameters {
     })
 }
 
-/// Numbers that no computation made.
+/// Numbers that no computation produced.
 const NOISE: NoiseEstimate = NoiseEstimate { log_deviation: -40.25, log_peak: -38.5, order: 2 };
 
 pub(crate) fn bfv_ciphertext(b: &BfvParameters) -> bfv_scheme::Ciphertext {

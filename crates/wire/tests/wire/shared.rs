@@ -1,4 +1,4 @@
-//! Key sets in memory that processes share.
+//! Key sets in shared memory.
 
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -56,7 +56,7 @@ fn keys_are_the_same_in_the_file_while_they_are_read_and_in_every_process() {
     let expected = contents(&EvaluationKeys::load(&path, &p).unwrap(), &p);
     let loader = loader(&path, &p);
     let sharing = loader.sharing();
-    // Read from the last to the first: the order of a program is not that of the file.
+    // Read from the last to the first: a program's order differs from that of the file.
     let steps: Vec<_> = keys.iter().rev().map(|key| vec![key.spec().clone()]).collect();
     let bytes = keys.iter().map(SwitchingKey::bytes).sum();
     let store = Arc::new(KeyStore::new(loader, &steps, bytes).unwrap());
@@ -114,7 +114,7 @@ fn who_waits_is_told_why_there_will_be_no_keys() {
     let error = loader.make(&[0, 1, 2, 3], &mut |_, _| {}, &|| false).unwrap_err();
     assert!(matches!(&error, RlweError::KeySource { reason, .. } if reason.contains("checksum")), "{error}");
     assert!(waiting.join().unwrap().contains("checksum"));
-    // Nor does anybody wait for a loader that is gone, or for longer than wanted.
+    // Waiting ends with the loader, or when the caller gives up.
     fs::remove_file(&path).unwrap();
     let (path, _) = file("dropped", &p);
     let loader = self::loader(&path, &p);
@@ -148,7 +148,7 @@ fn memory_whose_heads_do_not_fit_its_words_is_refused() {
     for length in [0, 10, tail.len() / 2, tail.len() - 1] {
         assert!(made(&words, &tail[..length]).is_err(), "{length}");
     }
-    // Where the first key begins: anywhere else than in memory.
+    // The position of the first key: a wrong one is anywhere else in memory.
     let last = tail.len() - 8;
     for start in [words.len() as u64, u64::MAX, u64::MAX / 8] {
         let moved = [&tail[..last], &start.to_ne_bytes()].concat();
@@ -164,11 +164,12 @@ fn memory_whose_heads_do_not_fit_its_words_is_refused() {
     fs::remove_file(path).unwrap();
 }
 
-/// Whether a byte of a tail is one of a head: heads begin with the magic of the format and end 8 bytes before the next.
+/// Whether a byte of a tail belongs to a head: heads begin with the magic of the format and end 8 bytes before the
+/// next.
 fn tail_is_head(tail: &[u8], place: usize) -> bool {
     let magic = &tail[..8];
     let heads: Vec<usize> = (0..tail.len() - 8).filter(|&at| &tail[at..at + 8] == magic).collect();
     let ends = heads[1..].iter().copied().chain([tail.len()]);
-    // The head of the set has no place after it.
+    // The head of the set has no position after it.
     !ends.skip(1).any(|end| (end - 8..end).contains(&place))
 }
