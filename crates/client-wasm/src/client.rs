@@ -8,17 +8,17 @@ use zeroize::Zeroizing;
 use crate::errors::Failure;
 use crate::key_stream::KeyStream;
 
-/// Most bytes of the secret's transforms while keys are made: for every prime of a ring of degree 2^16 with 48 primes,
-/// and less than half of what the module may have.
+/// Most bytes of the secret's transforms while keys are made: enough for every prime of a ring of degree 2^16 with 48
+/// primes, and less than half of the module's memory.
 const KEPT_BYTES: usize = 24 << 20;
 
-/// The owner of a secret: encrypts numbers, decrypts answers, makes the keys that a server asks for.
+/// The owner of a secret: encrypts numbers, decrypts answers, makes the keys that a server requests.
 #[wasm_bindgen]
 pub struct Client {
     client: keywright_client::Client,
 }
 
-/// Hands out bytes that were passed in, once.
+/// Supplies bytes that were passed in, once.
 pub(crate) fn given(entropy: &[u8]) -> impl FnMut(&mut [u8]) -> Result<(), ClientError> {
     let mut bytes = Zeroizing::new(entropy.to_vec());
     move |out: &mut [u8]| {
@@ -64,26 +64,26 @@ impl Client {
 impl Client {
     /// A client with a new secret.
     ///
-    /// @param parameters the client's parameters of the server's manifest, an object of kind 0106.
+    /// @param parameters the client's parameters from the server's manifest, an object of kind 0106.
     /// @param entropy 32 bytes of `crypto.getRandomValues`, used for nothing else.
     #[wasm_bindgen(constructor)]
     pub fn new(parameters: &[u8], entropy: &[u8]) -> Result<Client, JsValue> {
         Ok(Self::make(parameters, None, entropy)?)
     }
 
-    /// A client of a secret that `secretBytes` gave.
+    /// A client of a secret from `secretBytes`.
     #[wasm_bindgen(js_name = fromSecret)]
     pub fn from_secret(parameters: &[u8], secret: &[u8], entropy: &[u8]) -> Result<Client, JsValue> {
         Ok(Self::make(parameters, Some(secret), entropy)?)
     }
 
-    /// The secret, for its owner's storage. It must never be sent.
+    /// The secret, for its owner's storage. Never send it.
     #[wasm_bindgen(js_name = secretBytes)]
     pub fn secret_bytes(&self) -> Result<Vec<u8>, JsValue> {
         Ok(self.client.secret_bytes().map_err(Failure::from)?.to_vec())
     }
 
-    /// A new public key, for an `Encryptor` of somebody who is to encrypt and not to decrypt.
+    /// A new public key, for an `Encryptor` that must encrypt but not decrypt.
     #[wasm_bindgen(js_name = publicKey)]
     pub fn public_key(&mut self) -> Result<Vec<u8>, JsValue> {
         let mut out = Vec::new();
@@ -91,7 +91,7 @@ impl Client {
         Ok(out)
     }
 
-    /// Numbers of a ciphertext: how many `encrypt` takes at most, and `decrypt` gives.
+    /// Numbers of a ciphertext: the most that `encrypt` accepts, and those that `decrypt` returns.
     #[wasm_bindgen(getter)]
     pub fn capacity(&self) -> usize {
         self.client.parameters().capacity()
@@ -114,13 +114,14 @@ impl Client {
         Ok(self.encrypt_to(numbers, Form::Evaluations)?)
     }
 
-    /// Encrypts numbers with the secret: a seed, and the coefficients that carry numbers without `dropped` low bits.
+    /// Encrypts numbers with the secret: a seed, and the coefficients that carry numbers, without their `dropped` low
+    /// bits.
     #[wasm_bindgen(js_name = encryptCompact)]
     pub fn encrypt_compact(&mut self, numbers: &[i32], dropped: u32) -> Result<Vec<u8>, JsValue> {
         Ok(self.encrypt_to(numbers, Form::Compact([dropped, 0]))?)
     }
 
-    /// Decrypts the numbers of an answer. Those beyond 32 bits are cut to them.
+    /// Decrypts the numbers of an answer. Numbers beyond 32 bits are truncated.
     pub fn decrypt(&mut self, answer: &[u8]) -> Result<Vec<i32>, JsValue> {
         let mut numbers = Zeroizing::new(vec![0; self.capacity()]);
         self.client.decrypt(answer, &mut numbers).map_err(Failure::from)?;
@@ -128,9 +129,9 @@ impl Client {
         Ok(numbers.iter().map(clamp).collect())
     }
 
-    /// The keys that a server asks for, a limb at a time.
+    /// The keys that a server requests, a limb at a time.
     ///
-    /// @param parameters the parameters of the server's manifest, with every prime.
+    /// @param parameters the parameters from the server's manifest, with every prime.
     /// @param head the head of the key set in the manifest.
     #[wasm_bindgen(js_name = keyStream)]
     pub fn key_stream(&mut self, parameters: &[u8], head: &[u8]) -> Result<KeyStream, JsValue> {

@@ -4,7 +4,7 @@ use wasm_bindgen::prelude::*;
 use crate::client::given;
 use crate::errors::Failure;
 
-/// Encrypts under somebody's public key, and can do nothing else.
+/// Encrypts under another owner's public key, and can do nothing else.
 #[wasm_bindgen]
 pub struct Encryptor {
     encryptor: keywright_client::Encryptor,
@@ -26,9 +26,9 @@ impl Encryptor {
 
 #[wasm_bindgen]
 impl Encryptor {
-    /// An encryptor of a public key that `Client.publicKey` gave.
+    /// An encryptor with a public key from `Client.publicKey`.
     ///
-    /// @param parameters the client's parameters of the server's manifest.
+    /// @param parameters the client's parameters from the server's manifest.
     /// @param entropy 32 bytes of `crypto.getRandomValues`, used for nothing else.
     #[wasm_bindgen(constructor)]
     pub fn new(parameters: &[u8], public_key: &[u8], entropy: &[u8]) -> Result<Encryptor, JsValue> {
@@ -40,8 +40,8 @@ impl Encryptor {
         Ok(self.encrypt_to(numbers, Form::Evaluations)?)
     }
 
-    /// Encrypts numbers: of the first polynomial the coefficients that carry numbers without `dropped0` low bits, of
-    /// the second one all without `dropped1`.
+    /// Encrypts numbers: the coefficients of the first polynomial that carry numbers, without their `dropped0` low
+    /// bits, and all of the second one without `dropped1`.
     #[wasm_bindgen(js_name = encryptCompact)]
     pub fn encrypt_compact(
         &mut self,

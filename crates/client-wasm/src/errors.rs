@@ -3,7 +3,7 @@ use keywright_rlwe::RlweError;
 use keywright_wire::WireError;
 use wasm_bindgen::JsValue;
 
-/// What goes wrong, with a code for programs and a sentence for people.
+/// An error, with a code for programs and a sentence for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) code: &'static str,
@@ -19,7 +19,7 @@ impl Failure {
 impl From<Failure> for JsValue {
     fn from(failure: Failure) -> Self {
         let error = js_sys::Error::new(&failure.message);
-        // A fresh object takes any property.
+        // A fresh object accepts any property.
         js_sys::Reflect::set(&error, &"code".into(), &failure.code.into()).unwrap_or_default();
         error.into()
     }

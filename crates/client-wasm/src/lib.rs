@@ -1,7 +1,7 @@
-//! The thin client in a browser: an adapter of `keywright-client`. No logic.
+//! The thin client in a browser: an adapter of `keywright-client`, without logic.
 //!
-//! Randomness is passed in by the page's `crypto.getRandomValues`; without it nothing starts. Errors are JavaScript
-//! `Error`s with a `code`.
+//! The page passes in randomness of `crypto.getRandomValues`; without it nothing starts. Errors are JavaScript `Error`s
+//! with a `code`.
 #![forbid(unsafe_code)]
 
 mod client;

@@ -3,7 +3,7 @@ use wasm_bindgen::prelude::*;
 
 use crate::errors::Failure;
 
-/// What a server's parameters for thin clients say, checked: of these a page speaks, whatever else the server says.
+/// The checked parameters of a server for thin clients. A page relies on these, no matter what else the server claims.
 #[wasm_bindgen]
 pub struct ClientParameters {
     parameters: keywright_client::ClientParameters,
@@ -11,7 +11,7 @@ pub struct ClientParameters {
 
 #[wasm_bindgen]
 impl ClientParameters {
-    /// Reads the client's parameters of a server's manifest, an object of kind 0106.
+    /// Reads the client's parameters from a server's manifest, an object of kind 0106.
     #[wasm_bindgen(constructor)]
     pub fn new(parameters: &[u8]) -> Result<ClientParameters, JsValue> {
         let parameters = keywright_client::ClientParameters::from_bytes(parameters).map_err(Failure::from)?;
@@ -30,7 +30,7 @@ impl ClientParameters {
         self.parameters.modulus().value()
     }
 
-    /// Whether they are an experiment's, without security.
+    /// Whether they belong to an experiment without security.
     #[wasm_bindgen(getter)]
     pub fn insecure(&self) -> bool {
         self.parameters.security() == Security::InsecureForExperiments

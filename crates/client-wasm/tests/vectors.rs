@@ -1,7 +1,7 @@
-//! What the module's native build gives for known randomness. `web/tests/vectors.test.mjs` asks the module itself for
-//! the same digests.
+//! Results of the module's native build for known randomness. `web/tests/vectors.test.mjs` requires the same digests
+//! from the module itself.
 //!
-//! `KEYWRIGHT_WRITE_VECTORS=1 cargo test -p keywright-client-wasm` writes `vectors/browser.txt` anew.
+//! `KEYWRIGHT_WRITE_VECTORS=1 cargo test -p keywright-client-wasm` rewrites `vectors/browser.txt`.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::fmt::Write;
@@ -15,7 +15,7 @@ use keywright_rlwe::{KeyElement, KeySpec, Parameters, ParametersLiteral, SecretK
 use keywright_wire::{KeySetReader, KeySetWriter, Wire, WireSecret};
 use sha2::{Digest, Sha256};
 
-/// 32 bytes that count.
+/// 32 bytes that count up.
 fn entropy() -> Vec<u8> {
     (1..33).collect()
 }
@@ -33,7 +33,7 @@ fn literal() -> CkksLiteral {
     CkksLiteral { rlwe, log_scale: 40.0 }
 }
 
-/// What a server would hand to its clients.
+/// The objects that a server supplies to its clients.
 fn thin(literal: &ParametersLiteral) -> Vec<u8> {
     let identity = |literal: &ParametersLiteral| literal.to_bytes(&()).unwrap()[12..32].try_into().unwrap();
     let entry = ParametersLiteral { q: literal.q[..1].to_vec(), p: Vec::new(), ..literal.clone() };
@@ -111,7 +111,7 @@ fn a_browser_gives_these_bytes() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), found);
 }
 
-/// `vectors/browser.py --check`: the same by definition, without a line of this code.
+/// `vectors/browser.py --check`: the same by definition, without any of this code.
 #[test]
 fn an_independent_program_agrees() {
     let python = std::env::var_os("PYO3_PYTHON").unwrap_or_else(|| "python3".into());

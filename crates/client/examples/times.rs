@@ -1,8 +1,7 @@
-//! Times of a native client, each beside what it must do at least:
+//! Times of a native client, compared with the least possible work:
 //! `cargo run --release -p keywright-client --example times`.
 //!
-//! Medians of an odd number of runs on one thread. Every ciphertext that is timed is decrypted, and compared with what
-//! was encrypted.
+//! Medians of an odd number of runs on one thread. Every timed ciphertext is decrypted and compared with the input.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a program that reports or fails")]
 
 use std::hint::black_box;
@@ -89,7 +88,7 @@ fn row(thin: &ClientParameters, choice: EngineChoice) {
         client.encrypt(&numbers[..], Form::Compact([0, 0]), &mut seeded).unwrap();
     });
     let mut seen = vec![0; n];
-    // Of the last ciphertext in compact form, then of the one that decryption is timed on.
+    // The last ciphertext in compact form, then the one for timing decryption.
     let bits = f64::from(thin.fixed_point().fraction_bits());
     let check = |seen: &[i64], variance: f64| {
         let bound = (9.0 * variance.sqrt() + 0.5) * bits.exp2() / thin.literal().scale as f64 + 0.5;
@@ -100,7 +99,7 @@ fn row(thin: &ClientParameters, choice: EngineChoice) {
     let decrypt = median(|| client.decrypt(&public, &mut seen).unwrap());
     check(&seen, 3.19f64.powi(2) * (1.0 + 4.0 * n as f64 / 3.0));
 
-    // The least: three transforms, and three samples of every coefficient.
+    // The least possible work: three transforms, and three samples of every coefficient.
     let engine = RingEngine::new(thin.log_n(), thin.modulus().value()).unwrap();
     let mut limb: Vec<u64> = (0..n as u64).collect();
     let transforms = median(|| (0..3).for_each(|_| engine.forward(black_box(&mut limb))));

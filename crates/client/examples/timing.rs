@@ -1,15 +1,16 @@
-//! Whether a client's time depends on its secrets, by statistics (dudect: Reparaz, Balasch, Verbauwhede, "Dude, is my
-//! code constant time?", 2017): `cargo run --release -p keywright-client --example timing [MEASUREMENTS]`, for a quiet
-//! machine, by hand.
+//! Tests statistically whether a client's time depends on its secrets (dudect: Reparaz, Balasch, Verbauwhede, "Dude, is
+//! my code constant time?", 2017): `cargo run --release -p keywright-client --example timing [MEASUREMENTS]`. Run it by
+//! hand on a quiet machine.
 //!
-//! Every work has two classes of secret input that differ as much as they can. Which class is measured is drawn anew
-//! each time. What is left in the caches must not tell the classes apart: inputs of both are made, by the same
-//! instructions, and the one that is measured is blended from both by a mask that the compiler cannot see through.
-//! Welch's t of the two classes' times is taken of all measurements and of those below each of a hundred percentiles,
-//! and the largest is compared with 4.5, beyond which a dependence is taken for certain.
+//! Every operation has two classes of secret input that differ as much as they can. Each measurement draws its class at
+//! random. The state of the caches must not distinguish the classes: the same instructions make inputs of both, and a
+//! mask that the compiler cannot see through blends the measured one from both. Welch's t of the two classes' times is
+//! computed for all measurements and for those below each of a hundred percentiles. The largest is compared with 4.5,
+//! beyond which a dependence counts as certain.
 //!
-//! Two controls. The `null` of each work draws both classes alike: beyond the limit, it would be the test that tells
-//! them apart. And a work that branches on its input must be found: a run that does not find it has measured nothing.
+//! There are two controls. The `null` of each operation draws both classes alike: if it exceeds the limit, the test
+//! itself distinguishes them. And the test must detect an operation that branches on its input; otherwise the run has
+//! measured nothing.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a program that reports or fails")]
 
 use std::hint::black_box;
@@ -23,9 +24,9 @@ use keywright_rlwe::SecretDistribution;
 
 const LOG_N: u32 = 12;
 const N: usize = 1 << LOG_N;
-/// Beyond it a difference of means is no chance.
+/// Beyond this a difference of means is not due to chance.
 const LIMIT: f64 = 4.5;
-/// Percentiles at which slow measurements, mostly interruptions, are cut off.
+/// Percentiles that cut off slow measurements, mostly interruptions.
 const CUTS: usize = 100;
 
 /// Welch's t of two classes.
@@ -67,7 +68,7 @@ macro_rules! blend {
 }
 blend!(u8, i64, u64);
 
-/// Times of both classes: `draw` makes the input of one that is random or fixed; if `null`, both are random.
+/// Times of both classes. `draw` makes the input of a class, random or fixed; if `null`, both are random.
 fn times<T: Blend>(
     count: usize,
     null: bool,
@@ -95,13 +96,13 @@ fn times<T: Blend>(
     classes
 }
 
-/// The largest t of a work, and of its null.
+/// The largest t of an operation, and of its null.
 struct Found {
     t: f64,
     null: f64,
 }
 
-/// Measures `work` on what `draw` makes of a class.
+/// Measures `work` on the input that `draw` makes for a class.
 fn measure<T: Blend>(
     name: &str,
     count: usize,
@@ -146,7 +147,7 @@ fn parameters(modulus: u64) -> ClientParameters {
     .unwrap()
 }
 
-/// Samples of words that are all the same, against random ones.
+/// Samples of equal words, against random ones.
 fn samplers(count: usize, results: &mut Vec<Found>) {
     let mut rng = SecretRng::system().unwrap();
     for backend in keywright_ring::backend::available() {
@@ -201,7 +202,7 @@ fn clients(count: usize, results: &mut Vec<Found>) {
                 sink.clear();
                 client.encrypt(numbers, Form::Evaluations, &mut sink).unwrap();
             }));
-            // Ciphertexts of either class, as random as each other: what they decrypt to is the secret.
+            // Ciphertexts of both classes are equally random: the secret is in their decryption.
             let (mut out, mut clear) = (vec![0; N], Vec::new());
             let draw = |random: bool, bytes: &mut Vec<u8>| {
                 numbers(random, &mut clear);
@@ -215,7 +216,7 @@ fn clients(count: usize, results: &mut Vec<Found>) {
     }
 }
 
-/// What depends on its input, so that it must be found.
+/// An operation that depends on its input, which the test must detect.
 fn control(count: usize) -> Found {
     let mut rng: SecretRng = SecretRng::system().unwrap();
     let draw = |random: bool, words: &mut Vec<u64>| {
@@ -247,10 +248,10 @@ fn main() {
     let mut results = Vec::new();
     samplers(count, &mut results);
     clients(count, &mut results);
-    assert!(found.t > LIMIT, "the control was not found: this run says nothing");
+    assert!(found.t > LIMIT, "the control was not detected: this run is worthless");
     let above = |value: fn(&Found) -> f64| results.iter().filter(|found| value(found) > LIMIT).count();
     println!(
-        "\n{} of {} works above {LIMIT}, {} of their nulls; the control was found.",
+        "\n{} of {} works above {LIMIT}, {} of their nulls; the control was detected.",
         above(|found| found.t),
         results.len(),
         above(|found| found.null)

@@ -17,8 +17,8 @@ use crate::{
     ClientError, ClientParameters, Entropy, Form, KeyStream, Numbers, Sink, encrypt, encrypt_symmetric,
 };
 
-/// The owner of a secret: makes keys, encrypts with the secret, decrypts. All memory is taken when it is made; secrets
-/// are wiped when it is dropped, and are never shown.
+/// The owner of a secret: makes keys, encrypts with the secret, decrypts. Allocates all memory when it is made. Secrets
+/// are wiped when it is dropped, and never printed.
 pub struct Client {
     parameters: ClientParameters,
     key: KeyIdentity,
@@ -31,7 +31,7 @@ impl Client {
     /// A client with a new secret.
     ///
     /// # Errors
-    /// [`ClientError::Randomness`] if the platform gives none; [`ClientError::Ring`].
+    /// [`ClientError::Randomness`] if the platform provides none; [`ClientError::Ring`].
     pub fn generate(parameters: &ClientParameters, entropy: &mut dyn Entropy) -> Result<Self, ClientError> {
         let mut rng = entropy.generator()?;
         let mut secret = Zeroizing::new(vec![0; secret_bytes(parameters.log_n())]);
@@ -39,7 +39,7 @@ impl Client {
         Self::with(parameters, secret, rng, EngineChoice::Fastest)
     }
 
-    /// A client whose secret is the object `bytes`, as [`Self::secret_bytes`] or the full library wrote it.
+    /// A client with the secret in the object `bytes`, as written by [`Self::secret_bytes`] or the full library.
     ///
     /// # Errors
     /// As [`read_secret`]; [`ClientError::Randomness`].
@@ -55,7 +55,7 @@ impl Client {
     /// The same client on another engine: the same bytes at another speed.
     ///
     /// # Errors
-    /// [`ClientError::Range`] for [`EngineChoice::ShiftAdd`] and a prime that it does not serve.
+    /// [`ClientError::Range`] for [`EngineChoice::ShiftAdd`] and a prime that it does not support.
     pub fn with_engine(self, choice: EngineChoice) -> Result<Self, ClientError> {
         Self::with(&self.parameters, self.secret, self.rng, choice)
     }
@@ -74,7 +74,7 @@ impl Client {
         Ok(Self { parameters: *parameters, key: KeyIdentity::of_packed(&secret), secret, chosen, rng })
     }
 
-    /// The parameters it belongs to.
+    /// The parameters of the client.
     pub fn parameters(&self) -> &ClientParameters {
         &self.parameters
     }
@@ -87,15 +87,15 @@ impl Client {
     /// The secret as an object, for its owner's storage; the full library reads it as a secret key. Wiped when dropped.
     ///
     /// # Errors
-    /// None that a client has.
+    /// None that a client can cause.
     pub fn secret_bytes(&self) -> Result<Zeroizing<Vec<u8>>, ClientError> {
-        // Never reallocated: no copy of the secret stays behind.
+        // Never reallocated, so no copy of the secret remains.
         let mut bytes = Zeroizing::new(Vec::with_capacity(self.secret.len() + 128));
         write_secret(&self.parameters, &self.secret, &mut *bytes)?;
         Ok(bytes)
     }
 
-    /// A new public key at `q_0` as an object, for devices that encrypt and do not decrypt: see [`Encryptor`].
+    /// A new public key at `q_0` as an object, for devices that encrypt but do not decrypt: see [`Encryptor`].
     ///
     /// # Errors
     /// [`ClientError::Sink`].
@@ -107,7 +107,7 @@ impl Client {
         })
     }
 
-    /// The switching keys that a server asked for, made one after another: see [`KeyStream`].
+    /// The switching keys that a server requests, made one after another: see [`KeyStream`].
     ///
     /// # Errors
     /// As [`KeyStream::new`].
@@ -120,11 +120,12 @@ impl Client {
         KeyStream::new(&self.parameters, parameters, &self.secret, specs, session)
     }
 
-    /// 32 secret bytes for [`KeyStream`]s, to be stored beside the secret until all keys have arrived. They serve any
-    /// list of keys.
+    /// 32 secret bytes for [`KeyStream`]s. Store them with the secret until all keys have arrived. They serve any list
+    /// of keys.
     ///
     /// # Errors
-    /// [`ClientError::Ring`] for a client of given entropy in a forked child, or if the operating system gives none.
+    /// [`ClientError::Ring`] for a client of given entropy in a forked child, or if the operating system returns no
+    /// random bytes.
     pub fn session(&mut self) -> Result<Zeroizing<[u8; 32]>, ClientError> {
         self.rng.begin()?;
         let mut session = Zeroizing::new([0; 32]);
@@ -149,7 +150,7 @@ impl Client {
         })
     }
 
-    /// Decrypts the numbers of an answer, in units of their last place: as many as `numbers` takes.
+    /// Decrypts the numbers of an answer, in units of their last place, as many as `numbers` holds.
     ///
     /// # Errors
     /// As [`Answer::read`] and [`Answer::numbers`]; [`ClientError::Rlwe`] for an answer under another secret.
@@ -176,7 +177,7 @@ impl core::fmt::Debug for Client {
     }
 }
 
-/// Encrypts under somebody's public key, and can do nothing else: a camera, a sensor.
+/// Encrypts under another owner's public key, and can do nothing else: for a camera or a sensor.
 pub struct Encryptor {
     parameters: ClientParameters,
     key: KeyIdentity,
@@ -185,7 +186,7 @@ pub struct Encryptor {
 }
 
 impl Encryptor {
-    /// An encryptor of the public key `bytes`, as [`Client::public_key`] wrote it.
+    /// An encryptor with the public key `bytes` from [`Client::public_key`].
     ///
     /// # Errors
     /// As [`PublicKey::read`]; [`ClientError::Randomness`].
@@ -200,7 +201,7 @@ impl Encryptor {
     /// The same on a given engine.
     ///
     /// # Errors
-    /// As [`Self::new`]; [`ClientError::Range`] for [`EngineChoice::ShiftAdd`] and a prime that it does not serve.
+    /// As [`Self::new`]; [`ClientError::Range`] for [`EngineChoice::ShiftAdd`] and a prime that it does not support.
     pub fn with_engine(
         parameters: &ClientParameters,
         public_key: &[u8],
@@ -227,7 +228,7 @@ impl Encryptor {
         Ok(Self { parameters: *parameters, key, chosen, rng })
     }
 
-    /// The parameters it belongs to.
+    /// The parameters of the encryptor.
     pub fn parameters(&self) -> &ClientParameters {
         &self.parameters
     }

@@ -8,22 +8,22 @@ pub trait Entropy {
     /// Fills a slice with independent uniform bytes.
     ///
     /// # Errors
-    /// [`ClientError::Randomness`] if it cannot.
+    /// [`ClientError::Randomness`] if it fails.
     fn fill(&mut self, out: &mut [u8]) -> Result<(), ClientError>;
 
-    /// A generator of secrets from 32 bytes of the platform. A forked child cannot use its parent's: it makes one of
-    /// its own.
+    /// A generator of secrets from 32 bytes of the platform. A forked child cannot use its parent's generator: it must
+    /// make its own.
     ///
     /// # Errors
-    /// [`ClientError::Randomness`] if the platform gives none, or all of them are equal, which a working generator
-    /// gives with probability `2^-248` and one that is missing always.
+    /// [`ClientError::Randomness`] if the platform provides none, or if all bytes are equal: a working generator
+    /// returns such bytes with probability `2^-248`, and a missing one always does.
     fn generator(&mut self) -> Result<SecretRng, ClientError> {
         let mut bytes = Zeroizing::new([0; 32]);
         let process = Process::current();
         self.fill(&mut *bytes)?;
         if !process.is_current() {
             return Err(ClientError::Randomness(
-                "the platform's function forked: its parent has the same bytes",
+                "the platform's function forked, and its parent has the same bytes",
             ));
         }
         if bytes.iter().all(|&byte| byte == bytes[0]) {
@@ -39,7 +39,7 @@ impl<F: FnMut(&mut [u8]) -> Result<(), ClientError>> Entropy for F {
     }
 }
 
-/// The operating system's randomness. Its generators ask again by themselves in a forked child.
+/// The operating system's randomness. Its generators reseed themselves in a forked child.
 #[cfg(feature = "std")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemEntropy;

@@ -2,15 +2,15 @@ use keywright_frame::FrameError;
 use keywright_rlwe::RlweError;
 use thiserror::Error;
 
-/// Why a client refuses.
+/// Reasons for a client's refusal.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// The platform gave no randomness, or bytes that are all zero.
+    /// The platform provided no randomness, or bytes that are all zero.
     #[error("no randomness: {0}")]
     Randomness(&'static str),
     /// A field of the parameters is outside its range.
-    #[error("{what} is {value}, must be in {min}..={max}")]
+    #[error("{what} is {value}; it must be in {min}..={max}")]
     Range {
         /// The field.
         what: &'static str,
@@ -21,24 +21,28 @@ pub enum ClientError {
         /// Largest allowed.
         max: u64,
     },
-    /// The prime does not serve the ring, or the back end cannot be used.
+    /// The prime does not support the ring, or the back end cannot be used.
     #[error(transparent)]
     Ring(#[from] keywright_ring::RingError),
-    /// The parameters are refused by the layer of keys.
+    /// The layer of keys refused the parameters.
     #[error(transparent)]
     Rlwe(#[from] RlweError),
-    /// `q_0` alone is above the 128-bit bound of the ring.
-    #[error("q_0 has {bits} bits; 128-bit security at N = 2^{log_n} allows {bound}")]
+    /// `q_0` alone exceeds the 128-bit bound of the ring.
+    #[error(
+        "q_0 has {bits} bits, and 128-bit security at N = 2^{log_n} allows {bound}; use a smaller q_0 or a larger ring"
+    )]
     Insecure {
         /// Bits of `q_0`.
         bits: u32,
         /// `log2(N)`.
         log_n: u32,
-        /// The bound of the secret's distribution; 0 where there is none.
+        /// The bound for the secret's distribution; 0 if there is none.
         bound: u32,
     },
     /// A number does not fit the fixed-point format.
-    #[error("number {index} is outside -{max}..={max} (fixed point with {fraction_bits} fraction bits)")]
+    #[error(
+        "number {index} is outside -{max}..={max}, in units of 2^-{fraction_bits}; scale the numbers to this range"
+    )]
     NumberRange {
         /// Its place.
         index: usize,
@@ -48,29 +52,31 @@ pub enum ClientError {
         fraction_bits: u32,
     },
     /// A small integer that is negative, or has too many bits for its place in a number.
-    #[error("integer {index} is outside 0..2^{bits}: a group has no room for it")]
+    #[error(
+        "integer {index} is outside 0..2^{bits}, the range of a place in a group; use groups of wider places"
+    )]
     SmallInteger {
         /// Its place.
         index: usize,
         /// Bits of a place.
         bits: u32,
     },
-    /// A buffer or a list has another length than is needed.
-    #[error("{what}: {found} given, {expected} needed")]
+    /// A buffer or a list has the wrong length.
+    #[error("{what}: {found} given, {expected} required")]
     Length {
-        /// What was measured.
+        /// The buffer or list.
         what: &'static str,
         /// Its length.
         found: usize,
-        /// The length needed.
+        /// The required length.
         expected: usize,
     },
-    /// Bytes that are no object of this kind, of these parameters.
+    /// Bytes that are not an object of this kind and these parameters.
     #[error("{what}: {problem}")]
     Format {
-        /// What was read.
+        /// The object.
         what: &'static str,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
     },
     /// A residue is not below its modulus.
@@ -83,8 +89,10 @@ pub enum ClientError {
         /// The modulus.
         modulus: u64,
     },
-    /// A stored checksum differs from the one computed: the bytes are damaged.
-    #[error("checksum of the {what}: {stored:08x} stored, {computed:08x} computed")]
+    /// A stored checksum differs from the computed one: the bytes are damaged.
+    #[error(
+        "the checksum of the {what} is {computed:08x}, but {stored:08x} is stored: the bytes were damaged; fetch them again"
+    )]
     Checksum {
         /// Header or body.
         what: &'static str,
@@ -94,14 +102,14 @@ pub enum ClientError {
         computed: u32,
     },
     /// The object belongs to other parameters.
-    #[error("the {0} belongs to other parameters than this client's")]
+    #[error("the {0} belongs to other parameters than this client; use the server's own parameters")]
     ForeignParameters(&'static str),
     /// The receiver of the bytes refused them.
     #[error("the sink refused the bytes: {0}")]
     Sink(SinkError),
 }
 
-/// Why a sink refused bytes.
+/// The reason why a sink refused bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct SinkError(pub &'static str);
@@ -120,7 +128,7 @@ pub(crate) fn require_len(what: &'static str, found: usize, expected: usize) -> 
     if found == expected { Ok(()) } else { Err(ClientError::Length { what, found, expected }) }
 }
 
-/// What is wrong with the frame of an object, in a client's words.
+/// The problem with the frame of an object, in a client's words.
 pub(crate) fn frame_error(what: &'static str) -> impl Fn(FrameError) -> ClientError {
     move |error| {
         let problem = match error {
@@ -129,7 +137,7 @@ pub(crate) fn frame_error(what: &'static str) -> impl Fn(FrameError) -> ClientEr
             }
             FrameError::Truncated { .. } => "the descriptor is cut short",
             FrameError::Trailing { .. } => "the descriptor has bytes left over",
-            FrameError::Magic { .. } => "these bytes are no object of Keywright",
+            FrameError::Magic { .. } => "these bytes are not a Keywright object",
             FrameError::Version { .. } => "written in another version of the format",
         };
         ClientError::Format { what, problem }

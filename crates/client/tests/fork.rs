@@ -1,5 +1,5 @@
-//! What was begun before a fork. A key goes on as the same key, an encryption not at all: one uniform half with other
-//! errors would be a second one, and the mean of many has no error.
+//! Operations that began before a fork. A key continues as the same key; an encryption does not continue: one uniform
+//! half with other errors would be a second ciphertext, and the mean of many has no error.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -14,11 +14,11 @@ use keywright_client::{
 use keywright_ring_testing::children::in_child;
 use keywright_rlwe::{KeyElement, KeySpec, Parameters, ParametersLiteral, SecretDistribution, Security};
 
-/// What an operation writes, and whether it ends well.
+/// The output of an operation, and whether it succeeds.
 type Outcome = (bool, Vec<u8>);
 
-/// Runs an operation whose sink forks when it is called for the `place`-th time: what the parent and what the child
-/// have at the end. `None` if it is not called as often.
+/// Runs an operation whose sink forks at its `place`-th call: the final output of the parent and of the child. `None`
+/// if there are fewer calls.
 fn forked_within(
     place: usize,
     operation: impl FnOnce(&mut dyn Sink) -> Result<(), ClientError>,
@@ -31,7 +31,7 @@ fn forked_within(
     let (mut calls, mut child, mut written) = (0, None, Vec::new());
     let mut sink = |bytes: &[u8]| -> Result<(), SinkError> {
         if calls == place {
-            // SAFETY: the child goes on with this thread's work, which takes no lock that another one could hold, and
+            // SAFETY: the child continues this thread's work, which takes no lock that another thread could hold, and
             // ends below.
             child = Some(unsafe { libc::fork() });
         }
@@ -56,7 +56,7 @@ fn forked_within(
     Some([(done, written), (told[0] == 1, told[1..].to_vec())])
 }
 
-/// A child never writes anything but its parent's bytes, as far as it comes.
+/// A child never writes anything but its parent's bytes.
 fn assert_no_second_errors(mut operation: impl FnMut(&mut dyn Sink) -> Result<(), ClientError>) {
     let mut refused = 0;
     for place in 0.. {
@@ -136,11 +136,11 @@ fn a_forked_child_goes_on_with_the_same_key() {
         };
         let child = in_child(|| rest(&mut stream));
         assert!(child == whole, "a child forked after {before} limbs");
-        // A grandchild of which nothing was made in between.
+        // A grandchild, with nothing made in between.
         assert!(in_child(|| in_child(|| rest(&mut stream))) == whole, "a grandchild after {before} limbs");
         assert!(rest(&mut stream) == whole, "the parent after {before} limbs");
     }
-    // Within a call of the sink, that of the header above all.
+    // Within a call of the sink, above all that of the header.
     for place in 0..=2 * limbs {
         let all = |sink: &mut dyn Sink| stream().write_next(sink, &mut |_| ()).map(|_| ());
         let Some(outcomes) = forked_within(place, all) else { continue };

@@ -161,7 +161,7 @@ def test_keys_of_a_plan_for_key_switches_in_json(tmp_path: Path, capsys: pytest.
         ("parameters have", ("keygen", "--plan", planned, "--preset", "N13_QP214_S38", *out)),
         ("without a model", ("keygen", path, "--parameters", stored, *out)),
         ("parameters have", ("plan", path, "--preset", "N13_QP214_S38")),
-        ("another kind of file", ("plan", path, "--parameters", path)),
+        ("pass a Keywright object", ("plan", path, "--parameters", path)),
         ("says nothing about", ("plan", path, "--calibration", path)),
         ("says nothing about", ("plan", stored, "--parameters", stored)),
         ("no such file", ("plan", tmp_path / "absent")),

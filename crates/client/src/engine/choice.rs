@@ -8,16 +8,16 @@ use crate::engine::SmallEngine;
 use crate::reduction::{Montgomery, ShiftAdd30, ShiftAdd60};
 use crate::{ClientError, ClientParameters};
 
-/// Which engine computes. All give the same bytes.
+/// The engine to use. All give the same bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EngineChoice {
-    /// The fastest there is. With the `std` feature the kernels of `keywright-ring`, but for primes below `2^30` on a
-    /// machine of 32 bits. Else the shift-and-add reduction where the prime has one, Montgomery's elsewhere.
+    /// The fastest available. With the `std` feature these are the kernels of `keywright-ring`, except for primes below
+    /// `2^30` on a 32-bit machine. Otherwise it is the shift-and-add reduction if the prime has one, or Montgomery's.
     Fastest,
     /// The kernels of `keywright-ring`.
     #[cfg(feature = "std")]
     Ring,
-    /// Shifts and additions: `2^30 - 2^18 + 1` and `2^60 - 2^18 + 1`.
+    /// Shifts and additions, for `2^30 - 2^18 + 1` and `2^60 - 2^18 + 1`.
     ShiftAdd,
     /// Montgomery's reduction, in words of 32 bits for primes below `2^30`, of 64 bits above.
     Montgomery,
@@ -44,7 +44,7 @@ pub(crate) struct Keys<W: zeroize::Zeroize> {
     pub(crate) public: Option<[Vec<W>; 2]>,
 }
 
-/// The engine of a choice, with the keys of its owner.
+/// The chosen engine, with the keys of its owner.
 pub(crate) enum ChosenEngine {
     #[cfg(feature = "std")]
     Ring(Working<crate::RingEngine>, Keys<u64>),
@@ -69,7 +69,7 @@ macro_rules! on_engine {
 }
 pub(crate) use on_engine;
 
-/// Primes of at most so many bits have residues in words of 32 bits: four times a prime fits such a word.
+/// Residues of primes of at most this many bits fit words of 32 bits, as four times the prime does.
 const MONTGOMERY32_BITS: u32 = 30;
 
 impl ChosenEngine {
@@ -94,7 +94,7 @@ impl ChosenEngine {
         match choice {
             #[cfg(feature = "std")]
             EngineChoice::Ring => Ok(chosen!(Ring, crate::RingEngine::new(log_n, q)?)),
-            // A machine of 32 bits has words for narrow primes.
+            // A 32-bit machine has words for narrow primes.
             #[cfg(feature = "std")]
             EngineChoice::Fastest if cfg!(target_pointer_width = "64") || q >> MONTGOMERY32_BITS != 0 => {
                 Ok(chosen!(Ring, crate::RingEngine::new(log_n, q)?))

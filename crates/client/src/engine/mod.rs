@@ -1,4 +1,4 @@
-//! Engines: the arithmetic modulo one prime that encryption and decryption ask for.
+//! Engines: the arithmetic modulo one prime that encryption and decryption need.
 
 pub(crate) mod choice;
 pub mod reduction;
@@ -21,8 +21,7 @@ use zeroize::Zeroizing;
 /// Residues made and packed at once: a chunk of the expander.
 pub const CHUNK: usize = keywright_ring::expander::CHUNK_WORDS;
 
-/// Samples made at once, on the stack: few where memory is scarce, many where calls and the wiping of what they used
-/// would show.
+/// Samples made at once, on the stack: few where memory is scarce, many where calls and wiping would be noticeable.
 pub(crate) const BLOCK: usize = if cfg!(feature = "std") { 2048 } else { CHUNK };
 
 /// A block of signed values on the stack, wiped when dropped.
@@ -42,10 +41,10 @@ pub(crate) fn residue(q: u64, value: i64) -> u64 {
     (value as u64).wrapping_add(q & ((value >> 63) as u64))
 }
 
-/// Arithmetic of one ring modulo one prime. All residues are canonical, the order of evaluations is that of
-/// `docs/reference/conventions.md`, so that every engine gives the same words.
+/// Arithmetic of one ring modulo one prime. All residues are canonical, and evaluations have the order of
+/// `docs/reference/conventions.md`, so every engine gives the same words.
 pub trait Engine: Send + Sync {
-    /// Holds a residue.
+    /// A word for a residue.
     type Word: Word;
 
     /// `log2(N)`.

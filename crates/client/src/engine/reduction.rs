@@ -1,56 +1,57 @@
 //! Multiplication modulo one prime in one word.
 //!
-//! [`Montgomery`] serves every odd modulus of its width. [`ShiftAdd30`] and [`ShiftAdd60`] serve `2^30 - 2^18 + 1` and
-//! `2^60 - 2^18 + 1`, both 1 modulo `2^18`, by shifts and additions. [`Shoup`] serves what is below `2^58` with five
-//! products of 64 bits and none of 128, which in WebAssembly and on machines of 32 bits are calls of a function.
-//! Results are residues, so the same whichever computes.
+//! [`Montgomery`] supports every odd modulus of its width. [`ShiftAdd30`] and [`ShiftAdd60`] support `2^30 - 2^18 + 1`
+//! and `2^60 - 2^18 + 1`, both 1 modulo `2^18`, by shifts and additions. [`Shoup`] supports moduli below `2^58` with
+//! five 64-bit products. It avoids 128-bit products, which are function calls in WebAssembly and on 32-bit machines.
+//! Results are residues, so they do not depend on the reduction.
 //!
 //! # Ranges
-//! Let `b` be [`Reduction::LAZY`] times `q`. [`Reduction::mul_lazy`] takes `a < 2b` and a prepared factor `w < q` and
-//! gives less than `b`. For all but [`Shoup`] `b = 2q`, `q < 2^30` in a word of 32 bits (`R = 2^32`) or `q < 2^61` in
-//! one of 64 (`R = 2^64`), so `4q <= R`.
+//! Let `b` be [`Reduction::LAZY`] times `q`. [`Reduction::mul_lazy`] takes `a < 2b` and a prepared factor `w < q`, and
+//! its result is below `b`. For all but [`Shoup`] `b = 2q`, `q < 2^30` in a 32-bit word (`R = 2^32`) or `q < 2^61` in a
+//! 64-bit word (`R = 2^64`), so `4q <= R`.
 //!
 //! * Montgomery: `w = c R mod q`; with `k = -a w q^-1 mod R`, `(a w + k q) / R < (4 q^2 + R q) / R <= 2q`.
-//! * Shift and add: `2^B = 2^K - 1 (mod q)` folds `x = h 2^B + l` to `l + h 2^K - h`, which is not negative and below
+//! * Shift and add: `2^B = 2^K - 1 (mod q)` folds `x = h 2^B + l` to `l + h 2^K - h`, which is nonnegative and below
 //!   `2^B + h 2^K`. For `B = 60, K = 18`: `a w < 2^122`, then below `2^80 + 2^60`, then below `2^60 + 2^39 < 2q`. For
 //!   `B = 30, K = 18`: `a w < 2^62`, then below `2^50 + 2^30`, below `2^39`, below `2^30 + 2^27 < 2q`.
-//! * Shoup: `b = 4q`, `a < 8q < 2^61`. The high word of a product of two words, as three products of halves whose low
-//!   words are dropped one by one, is less than 3 below the product over `2^64`, and not above it. So `w'`, made of `w`
-//!   and `floor(2^128 / q)`, is less than `3 + w / 2^64 < 4` below `w 2^64 / q`, and the quotient of `a w`, made of `a`
-//!   and `w'`, less than `3 + 4 a / 2^64 < 4` below `a w / q`: what is left is below `4q`.
+//! * Shoup: `b = 4q`, `a < 8q < 2^61`. The high word of a product of two words is computed from three products of
+//!   halves, whose low words are dropped one by one. It is at most the product over `2^64`, and less than 3 below it.
+//!   So `w'`, computed from `w` and `floor(2^128 / q)`, is less than `3 + w / 2^64 < 4` below `w 2^64 / q`. The
+//!   quotient of `a w`, computed from `a` and `w'`, is less than `3 + 4 a / 2^64 < 4` below `a w / q`, so the remainder
+//!   is below `4q`.
 
 use crate::Word;
 
 /// Arithmetic modulo one prime on words below `2b`, see the module.
 pub trait Reduction: Copy + Send + Sync {
-    /// Holds a residue.
+    /// A word for a residue.
     type Word: Word;
-    /// Holds a residue as a second factor.
+    /// A residue in the form of a second factor.
     type Factor: Copy + Send + Sync;
     /// `b / q`.
     const LAZY: u64;
     /// Bits of the largest modulus.
     const BITS: u32;
 
-    /// The arithmetic of a modulus; `None` if it is not one that this reduction serves.
+    /// The arithmetic of a modulus; `None` if this reduction does not support it.
     fn new(modulus: u64) -> Option<Self>;
-    /// A canonical residue as a second factor.
+    /// Prepares a canonical residue as a second factor.
     fn prepare(&self, value: Self::Word) -> Self::Factor;
     /// The product of two prepared factors.
     fn compose(&self, one: Self::Factor, other: Self::Factor) -> Self::Factor;
     /// `a` times a prepared factor, below `b`.
     fn mul_lazy(&self, a: Self::Word, factor: Self::Factor) -> Self::Word;
-    /// Below `2b` to below `b`.
+    /// Reduces a word below `2b` to below `b`.
     fn halve(&self, a: Self::Word) -> Self::Word;
-    /// Below `b` to canonical.
+    /// Reduces a word below `b` to canonical.
     fn canonical(&self, a: Self::Word) -> Self::Word;
     /// The sum, below `2b` for operands below `b`.
     fn sum(&self, one: Self::Word, other: Self::Word) -> Self::Word;
     /// The difference and `b`, below `2b` for operands below `b`.
     fn difference(&self, one: Self::Word, other: Self::Word) -> Self::Word;
 
-    /// The forward transform in a way that this machine does better than layer after layer, if there is one: whether it
-    /// was done. `factor(i)` is factor `i` of the transform, prepared.
+    /// Does the forward transform in a way that is faster on this machine than layer by layer, if there is one; returns
+    /// whether it did. `factor(i)` is the prepared factor `i` of the transform.
     #[inline(always)]
     fn forward(&self, _limb: &mut [Self::Word], _factor: impl Fn(usize) -> Self::Factor) -> bool {
         false
@@ -81,7 +82,7 @@ pub struct ShiftAdd30;
 #[derive(Debug, Clone, Copy)]
 pub struct ShiftAdd60;
 
-/// Five products of 64 bits: the quotient by the modulus, less than 4 too small, and what is left.
+/// Five 64-bit products: the quotient by the modulus, less than 4 too small, and the remainder.
 #[derive(Debug, Clone, Copy)]
 pub struct Shoup {
     modulus: u64,
@@ -96,8 +97,8 @@ pub struct ShoupQuotient {
     quotient: u64,
 }
 
-/// The operations that are the same for every reduction with words of type `$word` that are their own factors, and
-/// modulus `$q`.
+/// The operations that are equal for every reduction whose words of type `$word` are their own factors, with modulus
+/// `$q`.
 macro_rules! additive {
     ($word:ty, |$self:ident| $q:expr) => {
         const LAZY: u64 = 2;

@@ -6,15 +6,15 @@ use zeroize::Zeroizing;
 use crate::ClientError;
 use crate::engine::{CHUNK, Engine};
 
-/// The arithmetic of `keywright-ring`, modulo the first prime of a ring: on a machine with vector registers, its
-/// kernels; a table of a few megabytes, which is the ring's.
+/// The arithmetic of `keywright-ring` modulo the first prime of a ring: its kernels on a machine with vector registers,
+/// and the ring's table of a few megabytes.
 #[derive(Debug)]
 pub struct RingEngine<R = Ring> {
     ring: R,
 }
 
 impl<'r> RingEngine<&'r Ring> {
-    /// The first prime of a ring that exists, with the tables that it has.
+    /// The first prime of an existing ring, with its tables.
     pub fn of(ring: &'r Ring) -> Self {
         Self { ring }
     }

@@ -1,19 +1,19 @@
-//! The forward transform modulo a prime below `2^30` in signed words, two layers at a time: for a machine that
-//! multiplies words of 32 bits to 64 and adds to the product in one instruction, and has a dozen registers.
+//! The forward transform modulo a prime below `2^30` in signed words, two layers at a time: for a machine with a dozen
+//! registers and an instruction that multiplies 32-bit words to 64 bits and adds to the product.
 //!
 //! # Ranges
 //! Words are below `2^31` in absolute value, factors at most `q / 2`, `R = 2^32`. A product is `(a w + k q) / R` with
 //! `|k| <= R / 2`, so at most `|a| q / 2^33 + q / 2`; that is `3 q / 4` for any word. The product with `r`, the residue
 //! of `R` nearest to 0, is the word itself, at most `(r + q) / 2`: it reduces.
 //!
-//! Of four words the first layer reduces two and multiplies two, and gives at most `M = (r + q) / 2 + 3 q / 4`. The
-//! second layer reduces none and gives at most `M + M q / 2^33 + q / 2`. That is below `2^31`:
+//! The first layer reduces two of four words, multiplies the other two, and gives at most `M = (r + q) / 2 + 3 q / 4`.
+//! The second layer reduces none and gives at most `M + M q / 2^33 + q / 2`. That is below `2^31`:
 //! * if `q <= 8/9 2^30`, then `r <= q / 2`, `M <= 3 q / 2` and the sum is at most `(2 + 1/6) q < 1.93 2^30`;
 //! * else with `q = (1 - d) 2^30`, `d < 1/9`: `r = 4 (2^30 - q) = 4 d 2^30`, `M <= (1.25 + 0.75 d) 2^30` and the sum is
 //!   at most `(1.91 + 0.35 d) 2^30 < 1.95 2^30`.
 //!
-//! Where the number of layers is odd the first one is alone. Its words are residues below `q`, so what it gives is
-//! below `q + 3 q / 4`.
+//! If the number of layers is odd, the first one is done alone. Its input words are residues below `q`, so its output
+//! is below `q + 3 q / 4`.
 
 /// Arithmetic modulo an odd number below `2^30`, in Montgomery's form.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +32,7 @@ impl Signed {
         Self { one: signed.centered(((1u64 << 32) % u64::from(q)) as u32), ..signed }
     }
 
-    /// The number nearest to 0 of a residue, which is public.
+    /// The representative of a public residue nearest to 0.
     #[inline(always)]
     fn centered(&self, residue: u32) -> i32 {
         let residue = residue.cast_signed();
@@ -65,8 +65,8 @@ impl Signed {
         [a + b, a - b, c + d, c - d]
     }
 
-    /// Canonical residues to canonical evaluations; `factor(i)` is the canonical prepared factor of block `i`, counted
-    /// on over the layers.
+    /// Transforms canonical residues to canonical evaluations. `factor(i)` is the canonical prepared factor of block
+    /// `i`, with blocks numbered across layers.
     #[inline(always)]
     pub(crate) fn forward(&self, limb: &mut [u32], factor: impl Fn(usize) -> u32) {
         let n = limb.len();

@@ -1,16 +1,16 @@
-//! The negacyclic transform of a small machine: in place, twiddle factors from two short tables.
+//! The negacyclic transform of a small machine: in place, with twiddle factors from two short tables.
 //!
 //! # Twiddle factors
-//! The transform needs `psi^brv(i)` for `i < N`, `brv` reversing `log2(N)` bits. With `i = 2^h u + v`, `v < 2^h`, bit
-//! reversal gives `brv(i) = brv(v) N / 2^h + brv(u)` with the parts reversed at their own widths, so that
+//! The transform needs `psi^brv(i)` for `i < N`, where `brv` reverses `log2(N)` bits. With `i = 2^h u + v`, `v < 2^h`,
+//! bit reversal gives `brv(i) = brv(v) N / 2^h + brv(u)` with the parts reversed at their own widths. So
 //! `psi^brv(i) = (psi^(N/2^h))^brv(v) psi^brv(u)`: tables of `2^h` and `N/2^h` words, and one product for each of the
-//! `N` factors beside `N log2(N) / 2` butterflies.
+//! `N` factors in addition to the `N log2(N) / 2` butterflies.
 //!
 //! # Ranges
-//! With the reduction's `b` ([`crate::reduction`]): Forward (Cooley-Tukey): words below `2b` in and between layers; the
-//! first operand is brought below `b`, the second times a factor is below `b`, so that sum and difference are below
-//! `2b`. Inverse (Gentleman-Sande): words below `b` between layers; the sum, below `2b`, is brought below `b`, the
-//! difference, below `2b`, times a factor is below `b`.
+//! With the reduction's `b` ([`crate::reduction`]). Forward (Cooley-Tukey): words are below `2b` in and between layers.
+//! The first operand is reduced below `b`, and the second times a factor is below `b`, so sum and difference are below
+//! `2b`. Inverse (Gentleman-Sande): words are below `b` between layers. The sum, below `2b`, is reduced below `b`, and
+//! the difference, below `2b`, times a factor is below `b`.
 
 use keywright_frame::packing::Residue;
 use keywright_ring::primes::{is_prime, primitive_root};
@@ -57,7 +57,7 @@ impl<F: Copy> Twiddles<F> {
     }
 }
 
-/// The arithmetic of one prime in a few kilobytes, with no allocation.
+/// The arithmetic of one prime in a few kilobytes, without allocation.
 #[derive(Clone)]
 pub struct SmallEngine<R: Reduction> {
     log_n: u32,
@@ -74,7 +74,7 @@ impl<R: Reduction> SmallEngine<R> {
     ///
     /// # Errors
     /// [`ClientError::Ring`] for a degree or a modulus that no ring has; [`ClientError::Range`] for a modulus that the
-    /// reduction does not serve.
+    /// reduction does not support.
     pub fn new(log_n: u32, modulus: u64) -> Result<Self, ClientError> {
         if !(MIN_LOG_N..=MAX_LOG_N).contains(&log_n) {
             return Err(RingError::Degree(log_n).into());
@@ -216,8 +216,8 @@ mod tests {
     use crate::engine::signed::Signed;
     use crate::reduction::Montgomery;
 
-    /// Two layers at a time are layer after layer; in a debug build no word of it overflows. The primes are the
-    /// largest, the one with the largest bound of the module, and small ones.
+    /// Two layers at a time equal layer after layer; in a debug build no word overflows. The primes are the largest,
+    /// the one with the largest bound in the module documentation, and small ones.
     #[test]
     fn signed_transform_is_the_transform() {
         for log_n in [10, 11, 12, 13] {

@@ -6,7 +6,7 @@ use zeroize::DefaultIsZeroes;
 pub trait Word:
     Residue + DefaultIsZeroes + PartialEq + core::fmt::Debug + Send + Sync + sealed::Sealed + 'static
 {
-    /// The signed value of which [`Residue::from_u64`] kept the low bits.
+    /// The signed value whose low bits [`Residue::from_u64`] kept.
     fn to_i64(self) -> i64;
     /// Residues of a uniform limb of [`expander`] from residue `start` on, a multiple of [`crate::CHUNK`].
     fn fill_uniform(seed: &Seed, id: StreamId, modulus: &Modulus, start: usize, out: &mut [Self]);

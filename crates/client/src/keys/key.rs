@@ -1,4 +1,4 @@
-//! The secret as a client keeps it, and the public key at `q_0`.
+//! The client's form of the secret, and the public key at `q_0`.
 
 use keywright_frame::packing::{pack_ternary, packed_len, packed_ternary_len, unpack, unpack_ternary};
 use keywright_frame::{FieldReader, Kind};
@@ -16,13 +16,13 @@ use crate::{ClientError, ClientParameters, Sink, Word};
 
 const WHAT: &str = "the secret key";
 
-/// Bytes of a packed secret: two bits a coefficient.
+/// Bytes of a packed secret: two bits per coefficient.
 pub const fn secret_bytes(log_n: u32) -> usize {
     packed_ternary_len(1 << log_n)
 }
 
-/// Samples a secret of the parameters' distribution, packed. A uniform ternary secret takes no further memory; a sparse
-/// one is a permutation and allocates `16 N` bytes.
+/// Samples a secret of the parameters' distribution, packed. A uniform ternary secret needs no further memory; a sparse
+/// one needs a permutation, which allocates `16 N` bytes.
 ///
 /// # Errors
 /// [`ClientError::Length`] unless `packed` has [`secret_bytes`]; [`ClientError::Ring`] for a weight above `N`, and for
@@ -52,7 +52,7 @@ pub fn sample_secret(
     Ok(rng.require_operation()?)
 }
 
-/// The secret in evaluation form, which decryption and encryption with the secret use. Secret: the caller wipes it.
+/// The secret in evaluation form, for decryption and for encryption with the secret. Secret: the caller wipes it.
 ///
 /// # Errors
 /// [`ClientError::Length`].
@@ -69,7 +69,7 @@ pub fn expand_secret<E: Engine>(engine: &E, packed: &[u8], out: &mut [E::Word]) 
     Ok(())
 }
 
-/// Writes a secret as the object that the rest of Keywright reads as a secret key.
+/// Writes a secret as the object that the full library reads as a secret key.
 ///
 /// # Errors
 /// [`ClientError::Length`]; [`ClientError::Sink`].
@@ -86,8 +86,8 @@ pub fn write_secret(
     object.finish()
 }
 
-/// The packed secret of such an object: a part of `bytes`. Secrets of smaller rings follow it where the server's
-/// parameters have some. A client has no use for them, and refuses what are none.
+/// The packed secret of such an object: a part of `bytes`. Secrets of smaller rings follow it if the server's
+/// parameters have some. A client does not need them, and refuses invalid ones.
 ///
 /// # Errors
 /// [`ClientError::Format`], [`ClientError::Checksum`], [`ClientError::ForeignParameters`]; [`ClientError::Range`] for a
@@ -109,8 +109,8 @@ pub fn read_secret<'b>(parameters: &ClientParameters, bytes: &'b [u8]) -> Result
     Ok(own)
 }
 
-/// Whether it is ternary, and of a weight that its distribution has. Its length is that of a ring. Nothing branches on
-/// a coefficient.
+/// Whether it is ternary, with a weight of its distribution. Its length is that of a ring. Nothing branches on a
+/// coefficient.
 fn check_secret(packed: &[u8], secret: SecretDistribution) -> Result<(), ClientError> {
     let mut coefficients = values();
     let (mut invalid, mut weight) = (0, 0);
@@ -120,19 +120,19 @@ fn check_secret(packed: &[u8], secret: SecretDistribution) -> Result<(), ClientE
         weight += coefficients.iter().map(|c| c.unsigned_abs()).sum::<u64>();
     }
     if invalid > 0 {
-        return Err(ClientError::Format { what: WHAT, problem: "coefficients that are not ternary" });
+        return Err(ClientError::Format { what: WHAT, problem: "it has coefficients that are not ternary" });
     }
     let weights = secret.weights(4 * packed.len());
     let (min, max) = (*weights.start() as u64, *weights.end() as u64);
     crate::error::in_range("nonzero coefficients of a secret", weight, min, max)
 }
 
-/// Secrets of smaller rings, from the largest down. Each ring is smaller than the one before and its degree a power of
-/// two, so that the bits of their length are the rings.
+/// Secrets of smaller rings, from the largest down. Each ring is smaller than the one before and its degree is a power
+/// of two, so the bits of their length identify the rings.
 fn check_smaller(mut packed: &[u8]) -> Result<(), ClientError> {
     let rings = packed.len().count_ones() as usize;
     if !packed.len().is_multiple_of(secret_bytes(MIN_LOG_N)) || rings > MAX_SUBRINGS {
-        return Err(ClientError::Format { what: WHAT, problem: "a length that no rings have together" });
+        return Err(ClientError::Format { what: WHAT, problem: "its length is that of no list of rings" });
     }
     while !packed.is_empty() {
         let (ring, rest) = packed.split_at(1 << packed.len().ilog2());
@@ -145,15 +145,15 @@ fn check_smaller(mut packed: &[u8]) -> Result<(), ClientError> {
 /// One half of a public key, in evaluation form.
 #[derive(Debug, Clone, Copy)]
 pub enum Half<'k, W> {
-    /// Residues, as computed with.
+    /// Residues in words, ready for computation.
     Residues(&'k [W]),
-    /// Packed residues, as they stand in flash memory or in a file.
+    /// Packed residues, as in flash memory or in a file.
     Packed(&'k [u8]),
     /// The seed of uniform residues.
     Seeded(Seed),
 }
 
-/// A public key `(b, a)` with `b = -a s + e` modulo `q_0`, wherever its halves are.
+/// A public key `(b, a)` with `b = -a s + e` modulo `q_0`, with its halves in any form.
 #[derive(Debug, Clone, Copy)]
 pub struct PublicKey<'k, W> {
     /// `b`.
@@ -165,7 +165,7 @@ pub struct PublicKey<'k, W> {
 }
 
 impl<'k, W: Word> PublicKey<'k, W> {
-    /// The key of an object of bytes, which it borrows: packed and seeded. Every residue is checked.
+    /// The key in an object of bytes, which it borrows: packed and seeded. Checks every residue.
     ///
     /// # Errors
     /// [`ClientError::Format`], [`ClientError::Checksum`], [`ClientError::ForeignParameters`],
@@ -218,7 +218,8 @@ pub(crate) const PUBLIC_KEY: StreamId = StreamId { object: PUBLIC_KEY_STREAM, di
 /// The stream of the uniform half of a seeded ciphertext.
 pub(crate) const ENCRYPTION: StreamId = StreamId { object: ENCRYPTION_STREAM, digit: 0, limb: 0 };
 
-/// Makes the public key of a secret: its seed, and `b` in evaluation form into `b`. `secret` is in evaluation form.
+/// Makes the public key of a secret: its seed, and `b` in evaluation form, written to `b`. `secret` is in evaluation
+/// form.
 ///
 /// # Errors
 /// [`ClientError::Length`]; [`ClientError::Ring`] for a generator of given entropy in a forked child.

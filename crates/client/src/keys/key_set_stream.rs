@@ -1,8 +1,8 @@
-//! A whole key set as one stream of bytes, in parts, from any byte on: what a server takes as one upload.
+//! A whole key set as one stream of bytes, in parts, from any byte on: one upload of a server.
 //!
-//! The set's own checksum covers all keys, so what was hashed is kept, a few words, for every key that was reached:
-//! going back to a byte makes its key again and no other. A new stream of the same session that goes on at a byte
-//! makes, and drops, all before it.
+//! The set's own checksum covers all keys. The stream therefore keeps the hash state, a few words, of every key that it
+//! reached: seeking back to a byte makes only its key again. A new stream of the same session that resumes at a byte
+//! makes, and drops, everything before it.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -13,18 +13,18 @@ use crate::error::in_range;
 use crate::objects::Object;
 use crate::{ClientError, KeyStream};
 
-/// The keys of a [`KeyStream`] behind the head that a server's manifest has, with the checksum of the whole.
+/// The keys of a [`KeyStream`] after the head from a server's manifest, with the checksum of the whole.
 pub struct KeySetStream {
     head: Vec<u8>,
     keys: KeyStream,
-    /// Where each key begins, and where the last one ends.
+    /// The offset of each key, and the end of the last one.
     starts: Vec<u64>,
-    /// Of all bytes before each key that was reached.
+    /// The checksum of all bytes before each key that was reached.
     checksums: Vec<Checksum>,
     checksum: Checksum,
-    /// Bytes that were made.
+    /// Bytes made so far.
     made: u64,
-    /// Those of them that were not given out.
+    /// Those of them that were not returned yet.
     pending: Vec<u8>,
 }
 
@@ -32,8 +32,8 @@ impl KeySetStream {
     /// A set from its first byte on. `head` is the header of the set, whose directory names the keys of the stream.
     ///
     /// # Errors
-    /// [`ClientError::Format`], [`ClientError::Checksum`], [`ClientError::ForeignParameters`] for a head that is not
-    /// one of these parameters, or is for another number of bytes.
+    /// [`ClientError::Format`], [`ClientError::Checksum`], [`ClientError::ForeignParameters`] for a head of other
+    /// parameters or for another number of bytes.
     pub fn new(keys: KeyStream, head: &[u8]) -> Result<Self, ClientError> {
         let (what, total) = ("the head of the key set", keys.total_bytes());
         let checksum = Object::read_head(what, head, Kind::KeySet, keys.identity(), total)?;
@@ -68,12 +68,12 @@ impl KeySetStream {
         self.keys.count()
     }
 
-    /// Bytes that were given out, or passed over.
+    /// Bytes returned or skipped so far.
     pub fn place(&self) -> u64 {
         self.made - self.pending.len() as u64
     }
 
-    /// The next part of the set: its head, a limb with what frames it, or the checksum. Empty after the last.
+    /// The next part of the set: its head, a limb with its framing, or the checksum. Empty after the last.
     ///
     /// # Errors
     /// [`ClientError::Ring`] for an ephemeral secret of a weight above `N`.
@@ -81,12 +81,12 @@ impl KeySetStream {
         if self.pending.is_empty() { self.make() } else { Ok(core::mem::take(&mut self.pending)) }
     }
 
-    /// Goes on at byte `place` of the set.
+    /// Resumes at byte `place` of the set.
     ///
     /// # Errors
-    /// [`ClientError::Range`] for a place behind the end; as [`Self::next_part`].
+    /// [`ClientError::Range`] for a place beyond the end; as [`Self::next_part`].
     pub fn seek(&mut self, place: u64) -> Result<(), ClientError> {
-        in_range("byte of the key set to go on with", place, 0, self.bytes())?;
+        in_range("byte at which to resume the key set", place, 0, self.bytes())?;
         let before = self.starts.partition_point(|&start| start <= place);
         let key = before.saturating_sub(1).min(self.checksums.len() - 1);
         self.keys.rewind();
@@ -97,7 +97,7 @@ impl KeySetStream {
         self.pending = in_head.unwrap_or_default().to_vec();
         while self.made < place {
             let part = self.make()?;
-            // Of the part that the place is in, its rest.
+            // The rest of the part that contains the place.
             let rest = part.len().min(self.made.saturating_sub(place) as usize);
             self.pending = part[part.len() - rest..].to_vec();
         }

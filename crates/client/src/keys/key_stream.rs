@@ -1,23 +1,24 @@
-//! Switching keys made limb by limb and sent as they are made: a few polynomials of memory, whatever the keys.
+//! Switching keys that are sent limb by limb while they are made. For any keys this takes a few polynomials of memory.
 //!
 //! Every key is an object of its own, seeded: its `b_j = -a_j t + e_j + P g_j s'` over all of its primes, digit by
 //! digit ([`keywright_rlwe::plan`]). A limb needs the transforms of its error and of the secrets modulo its prime,
-//! which are made anew for each limb, with [`SmallEngine`]. Where there is memory, those of the secret are kept
+//! which [`SmallEngine`] computes anew for each limb. If there is memory, the transforms of the secret are kept
 //! ([`KeyStream::keep`]).
 //!
-//! # Interrupted
-//! All randomness comes from a *session* of 32 secret bytes. Who stores it beside its secret goes on after the last key
-//! that arrived ([`KeyStream::skip_to`]), or at any byte ([`crate::KeySetStream::seek`]).
+//! # Resuming
+//!
+//! All randomness comes from a *session* of 32 secret bytes. To resume, store the session and the number of delivered
+//! keys ([`KeyStream::skip_to`]), or the byte reached ([`crate::KeySetStream::seek`]).
 //!
 //! A key's randomness is a function of the session, the parameters, the secret and the key
-//! (`randomness_derivation.rs`), not of its place in the list. The same key is the same bytes, whenever it is made and
-//! whatever is asked for with it. Another key has errors of its own. So a session may serve a server that asks for
-//! another list when the client comes back. A key that a list has twice is written twice, the same bytes: it is one
-//! public object, and tells no more the second time.
+//! (`randomness_derivation.rs`), not of its place in the list. The same key always has the same bytes, no matter when
+//! it is made and which keys are requested with it; different keys have different errors. So a session can serve a
+//! server that requests another list when the client returns. A key that occurs twice in a list is written twice with
+//! the same bytes: it is one public object, and the second copy reveals nothing new.
 //!
-//! In a child that was forked within a key the generator takes a new key ([`SecretRng`]). Parent and child would write
-//! one uniform half with two errors, and more children with more of them, whose mean is small. So the child makes the
-//! generator of the key anew.
+//! In a child that was forked during a key, the generator takes a new key ([`SecretRng`]). Parent and child would then
+//! write one uniform half with two errors, and more children with more errors, whose mean is small. So the child makes
+//! the generator of the key anew.
 
 use alloc::collections::BTreeMap;
 use alloc::vec;
@@ -41,12 +42,12 @@ use crate::objects::{ObjectWriter, ShortFields, Unfinished, keyed_len};
 use crate::reduction::{Montgomery, Reduction, Shoup};
 use crate::{ClientError, ClientParameters, Sink};
 
-/// How far a stream is.
+/// The progress of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Place of the key that was written last, whole or in part.
+    /// Index of the key that was written last, whole or in part.
     pub key: usize,
-    /// Bytes of keys that have been written, those that were skipped among them.
+    /// Bytes of written keys, including skipped ones.
     pub bytes: u64,
     /// Bytes of all keys.
     pub total: u64,
@@ -56,13 +57,13 @@ pub struct Progress {
 pub struct KeyStream {
     parameters: Parameters,
     identity: IdentityBytes,
-    /// That of the secret.
+    /// The identity of the secret.
     key_identity: KeyIdentity,
     secret: Zeroizing<Vec<u8>>,
     derivation: RandomnessDerivation,
     specs: Vec<KeySpec>,
     digits: Vec<Vec<Range<usize>>>,
-    /// Ephemeral secrets, packed, by weight, once they have been sampled.
+    /// Ephemeral secrets sampled so far, packed, by weight.
     sampled: BTreeMap<usize, Zeroizing<Vec<u8>>>,
     next: usize,
     written: u64,
@@ -72,21 +73,21 @@ pub struct KeyStream {
     kept: Kept,
 }
 
-/// A key of which the first limbs were written.
+/// A key whose first limbs were written.
 struct Making {
     key: usize,
     rng: SecretRng,
-    /// The process that the generator belongs to.
+    /// The process of the generator.
     process: Process,
     seed: Seed,
     object: Unfinished,
     automorphism: Option<Automorphism>,
-    /// Of the row that is being made: sampled row by row.
+    /// Errors of the current row: sampled row by row.
     errors: Zeroizing<Vec<i8>>,
     limbs: usize,
 }
 
-/// Three limbs, taken once.
+/// Three limbs, allocated once.
 struct Memory {
     limb: Zeroizing<Vec<u64>>,
     target: Zeroizing<Vec<u64>>,
@@ -94,12 +95,12 @@ struct Memory {
 }
 
 impl KeyStream {
-    /// The keys that a server asked for. `secret` is packed, `session` secret.
+    /// The keys that a server requests. `secret` is packed; `session` is secret.
     ///
     /// # Errors
-    /// [`ClientError::Rlwe`] for a spec that is not legal, above all one above the 128-bit bound, and for one that
-    /// switches from a secret of somebody else; [`ClientError::ForeignParameters`] if the parameters are not the
-    /// client's; [`ClientError::Range`] for a spec that is not seeded.
+    /// [`ClientError::Rlwe`] for an illegal spec, above all one that exceeds the 128-bit bound, and for one that
+    /// switches from another owner's secret; [`ClientError::ForeignParameters`] if the parameters are not the client's;
+    /// [`ClientError::Range`] for a spec that is not seeded.
     pub fn new(
         client: &ClientParameters,
         parameters: &Parameters,
@@ -145,7 +146,7 @@ impl KeyStream {
         Ok(stream)
     }
 
-    /// Keeps transforms of the secret, `8 N` bytes for each prime, in at most so many bytes: a limb then takes one
+    /// Keeps transforms of the secret, `8 N` bytes for each prime, in at most `bytes` bytes: a limb then takes one
     /// transform instead of two. They are wiped when the stream is dropped.
     pub fn keep(&mut self, bytes: usize) {
         self.kept.most = bytes / (8 * self.parameters.n());
@@ -156,7 +157,7 @@ impl KeyStream {
         self.specs.len()
     }
 
-    /// Place of the next key to begin: as many have been begun or skipped.
+    /// Index of the next key to begin: the number of keys begun or skipped.
     pub fn next(&self) -> usize {
         self.next
     }
@@ -166,7 +167,7 @@ impl KeyStream {
         self.total
     }
 
-    /// The server's parameters, as the headers of the keys name them.
+    /// The server's parameters, as named in the headers of the keys.
     pub(crate) fn identity(&self) -> &IdentityBytes {
         &self.identity
     }
@@ -185,24 +186,24 @@ impl KeyStream {
         spec.primes().map(|i| packed_len(n, self.parameters.modulus(i).bits())).sum()
     }
 
-    /// Passes over keys that have arrived, up to key `index`.
+    /// Skips delivered keys, up to key `index`.
     ///
     /// # Errors
-    /// [`ClientError::Range`] for a key that was begun already, or more keys than there are.
+    /// [`ClientError::Range`] for a key that was begun already, or beyond the last key.
     pub fn skip_to(&mut self, index: usize) -> Result<(), ClientError> {
-        in_range("key to go on with", index as u64, self.next as u64, self.specs.len() as u64)?;
+        in_range("key at which to resume", index as u64, self.next as u64, self.specs.len() as u64)?;
         (self.next, self.making) = (index, None);
         self.written = (0..index).map(|i| self.key_bytes(i)).sum();
         Ok(())
     }
 
-    /// Goes back to the first key: the same bytes once more.
+    /// Returns to the first key: the same bytes once more.
     pub fn rewind(&mut self) {
         (self.next, self.written, self.making) = (0, 0, None);
     }
 
-    /// Makes the rest of the key that was begun, or the next one, and writes it; `false` if there is none left.
-    /// `progress` is told after every limb.
+    /// Makes the rest of the current key, or the next one, and writes it; `false` if none is left. Calls `progress`
+    /// after every limb.
     ///
     /// # Errors
     /// As [`Self::write_part`].
@@ -220,10 +221,10 @@ impl KeyStream {
         }
     }
 
-    /// Makes the next limb and writes it: before a key's first one its header, after its last one its checksum. `None`
-    /// after the last key. The memory of a part is that of a packed limb.
+    /// Makes the next limb and writes it, with a key's header before its first limb and its checksum after its last
+    /// one. `None` after the last key. A part takes the memory of a packed limb.
     ///
-    /// After an error the stream is at the next key: one that skips to the key that failed makes it again.
+    /// After an error the stream is at the next key; skipping to the failed key makes it again.
     ///
     /// # Errors
     /// [`ClientError::Sink`]; [`ClientError::Ring`] for a weight above `N`.
@@ -248,7 +249,7 @@ impl KeyStream {
         self.next += 1;
         self.written = (0..key).map(|i| self.key_bytes(i)).sum();
         let (spec, digits) = (&self.specs[key], &self.digits[key]);
-        // Before anything is drawn: the sink of the header may fork.
+        // Before anything is drawn, because the sink of the header may fork.
         let process = Process::current();
         let mut rng = self.derivation.key(spec, digits);
         let digits = digits.len();
@@ -271,7 +272,7 @@ impl KeyStream {
         Ok(Making { key, rng, process, seed, object, automorphism, errors, limbs: 0 })
     }
 
-    /// The generator of a key whose first rows have their errors.
+    /// The generator of a key whose first rows have drawn their errors.
     fn generator(&self, key: usize, rows: usize) -> SecretRng {
         let mut rng = self.derivation.key(&self.specs[key], &self.digits[key]);
         let _ = rng.public_seed();
@@ -349,7 +350,7 @@ impl KeyStream {
     }
 }
 
-/// One error polynomial: no error is above 29, so a byte each.
+/// One error polynomial: no error is above 29, so each takes a byte.
 fn errors(rng: &mut SecretRng, n: usize) -> Zeroizing<Vec<i8>> {
     let mut out = Zeroizing::new(vec![0i8; n]);
     let mut samples = values();

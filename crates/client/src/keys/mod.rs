@@ -1,4 +1,4 @@
-//! Keys that a client makes: the secret, the public key, and switching keys as a stream of bytes.
+//! A client's keys: the secret, the public key, and switching keys as a stream of bytes.
 
 pub(crate) mod key;
 mod key_set_stream;

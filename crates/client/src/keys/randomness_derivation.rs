@@ -1,12 +1,12 @@
-//! Where the randomness of keys comes from: a pseudo-random function of the session and of what is made.
+//! Derives the randomness of keys: a pseudo-random function of the session and of the key.
 //!
 //! With HMAC-SHA-256 (RFC 2104) keyed by the session, `k = HMAC(session, parameters, secret)`. The generator of a key
-//! starts from `HMAC(k, key)`, that of an ephemeral secret from `HMAC(k, weight)`. `key` is all that the key's message
-//! and shape depend on. So the same key is the same bytes in whatever list it stands. Any other one, be it of another
-//! secret or of other parameters, has independent errors and another seed. Were errors shared by two keys, their
+//! starts from `HMAC(k, key)`, that of an ephemeral secret from `HMAC(k, weight)`. `key` is everything that determines
+//! the key's message and shape. So the same key has the same bytes in every list. Any other key, including one of
+//! another secret or of other parameters, has independent errors and another seed. If two keys shared errors, their
 //! difference would have none: linear equations for the secret.
 //!
-//! Every message is injective: numbers have 64 bits, lists and bytes follow their length.
+//! Every message is injective: numbers have 64 bits, and lists and bytes follow their length.
 
 use core::ops::Range;
 
@@ -17,7 +17,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::IdentityBytes;
 
-/// The number is that of the samplers too: who changes what they make of a generator raises it.
+/// The number also versions the samplers: raise it when their use of a generator changes.
 const SESSION: &[u8] = b"keywright session 1";
 const KEY: &[u8] = b"switching key";
 const EPHEMERAL: &[u8] = b"ephemeral secret";
@@ -67,7 +67,7 @@ impl RandomnessDerivation {
             mac.word(word);
         }
         mac.list(spec.special.iter().map(|&index| index as u64));
-        // They follow from the spec, until another version makes others of it.
+        // These follow from the spec, unless a later version derives others.
         mac.list(digits.iter().flat_map(|digit| [digit.start as u64, digit.end as u64]));
         SecretRng::from_entropy(&mac.finish())
     }
@@ -80,7 +80,7 @@ impl RandomnessDerivation {
     }
 }
 
-/// HMAC-SHA-256 on its way. Its hashes are wiped when they are dropped.
+/// A running HMAC-SHA-256. Its hashes are wiped when they are dropped.
 struct Hmac {
     inner: Sha256,
     outer: Sha256,
@@ -127,7 +127,7 @@ mod tests {
 
     use super::*;
 
-    /// RFC 4231 has keys of at most 32 bytes in its cases 1, 2 and 4; a shorter key is filled up with zeros.
+    /// RFC 4231 has keys of at most 32 bytes in its cases 1, 2 and 4; zeros pad a shorter key.
     #[test]
     fn the_code_is_that_of_rfc_4231() {
         let counting: Vec<u8> = (1..26).collect();
@@ -170,7 +170,7 @@ mod tests {
         generators.each_mut().map(SecretRng::next_word)
     }
 
-    /// Nothing that a session is for can change without every generator.
+    /// Any change in the inputs of a session changes every generator.
     #[test]
     fn everything_but_the_question_is_in_the_root() {
         let secret = [0x55; 256];
@@ -188,7 +188,7 @@ mod tests {
             |l| _ = l.p.pop(),
             |l| l.q.swap(1, 2),
             |l| l.p.swap(0, 1),
-            // The same primes in the same order, one of them on the other side.
+            // The same primes in the same order, with one of them moved to the other kind.
             |l| l.p.insert(0, l.q.pop().unwrap()),
         ];
         for change in changes {
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(words.len(), 2 * seen.len());
     }
 
-    /// Keys that are not the same have other generators.
+    /// Different keys have different generators.
     #[test]
     fn everything_of_a_key_is_in_its_generator() {
         const WHOLE: Range<usize> = 0..2;

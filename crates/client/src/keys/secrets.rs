@@ -1,4 +1,4 @@
-//! The secrets that a switching key is made of, modulo one prime at a time.
+//! The secrets of a switching key, modulo one prime at a time.
 
 use alloc::collections::BTreeMap;
 use alloc::vec;
@@ -12,16 +12,16 @@ use zeroize::Zeroizing;
 use crate::ClientError;
 use crate::engine::{BLOCK, Engine, values};
 
-/// The secrets that one key is made of.
+/// The secrets of one key.
 pub(crate) struct Secrets<'s> {
-    /// Of the secret switched to, `t` or `t(X^g)` with [`automorphism`].
+    /// For the target secret: `t`, or `t(X^g)` with [`automorphism`].
     target: Packed<'s>,
-    /// The secret switched from.
+    /// The source secret.
     source: Packed<'s>,
     squared: bool,
 }
 
-/// Of a key whose ciphertexts are permuted: `t(X^g)` is the secret switched to, for the inverse of its Galois element.
+/// For a key whose ciphertexts are permuted: `t(X^g)` is the target secret, for the inverse of its Galois element.
 pub(crate) fn automorphism(log_n: u32, element: KeyElement) -> Result<Option<Automorphism>, ClientError> {
     match element {
         KeyElement::Galois(galois) | KeyElement::SparseToDenseGalois { galois, .. } => {
@@ -34,13 +34,13 @@ pub(crate) fn automorphism(log_n: u32, element: KeyElement) -> Result<Option<Aut
 /// A secret, packed.
 #[derive(Clone, Copy)]
 enum Packed<'s> {
-    /// The client's, of which transforms may be kept.
+    /// The client's own secret, whose transforms may be kept.
     Own(&'s [u8]),
     Ephemeral(&'s [u8]),
 }
 
 impl Packed<'_> {
-    /// In evaluation form; `kept` is that of the client's own, if there is one.
+    /// In evaluation form; `kept` has transforms of the client's own secret.
     fn transform<E: Engine<Word = u64>>(self, engine: &E, kept: Option<&[u64]>, out: &mut [u64]) {
         match (self, kept) {
             (Self::Own(_), Some(kept)) => out.copy_from_slice(kept),
@@ -49,7 +49,7 @@ impl Packed<'_> {
     }
 }
 
-/// Refuses a key of another ring, or from one: a thin client has the secret of one.
+/// Refuses a key of another ring, or from one: a thin client has the secret of only one ring.
 pub(crate) fn require_one_ring(spec: &KeySpec, log_n: u32) -> Result<(), ClientError> {
     if spec.subring.is_some() || spec.element.source_ring().is_some() {
         return Err(between_rings(spec.element, spec.subring.unwrap_or(log_n)));
@@ -63,14 +63,14 @@ fn between_rings(element: KeyElement, log_n: u32) -> ClientError {
 }
 
 impl<'s> Secrets<'s> {
-    /// Of a key; `sampled` has the ephemeral ones by weight.
+    /// The secrets of a key; `sampled` has the ephemeral ones by weight.
     pub(crate) fn new(
         log_n: u32,
         element: KeyElement,
         dense: &'s [u8],
         sampled: &'s BTreeMap<usize, Zeroizing<Vec<u8>>>,
     ) -> Result<Self, ClientError> {
-        // Sampled before it is asked for.
+        // Sampled before it is requested.
         let ephemeral = || {
             let weight = element.ephemeral_weight();
             Packed::Ephemeral(weight.and_then(|weight| sampled.get(&weight)).map_or(&[][..], |packed| packed))
@@ -92,7 +92,7 @@ impl<'s> Secrets<'s> {
         })
     }
 
-    /// What is switched to, in evaluation form.
+    /// The target secret, in evaluation form.
     pub(crate) fn target<E: Engine<Word = u64>>(
         &self,
         engine: &E,
@@ -108,7 +108,7 @@ impl<'s> Secrets<'s> {
         }
     }
 
-    /// What is switched from, in evaluation form.
+    /// The source secret, in evaluation form.
     pub(crate) fn source<E: Engine<Word = u64>>(&self, engine: &E, kept: Option<&[u64]>, out: &mut [u64]) {
         self.source.transform(engine, kept, out);
         if self.squared {
@@ -131,13 +131,13 @@ fn expand<E: Engine<Word = u64>>(engine: &E, packed: &[u8], out: &mut [u64]) {
 /// Transforms of the secret, by the index of the prime.
 #[derive(Default)]
 pub(crate) struct Kept {
-    /// How many there are at most.
+    /// The most transforms kept.
     pub(crate) most: usize,
     transforms: BTreeMap<usize, Zeroizing<Vec<u64>>>,
 }
 
 impl Kept {
-    /// That of a prime, made now if there is room for it.
+    /// The transform modulo a prime, computed now if there is room for it.
     pub(crate) fn of<E: Engine<Word = u64>>(
         &mut self,
         engine: &E,

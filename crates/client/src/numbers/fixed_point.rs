@@ -1,13 +1,13 @@
 //! Numbers to integer coefficients and back, without floating point.
 //!
-//! A number is an integer `x` in units of `2^-f`. Its coefficient is `round(x D / 2^f)` for an integer scale `D`: off
-//! by at most `1/2`, so the value by `2^-1 / D`. A decrypted coefficient `c` of scale `S = m 2^e`, `2^52 <= m < 2^53`
-//! (an IEEE double is such a pair), stands for `c 2^f / S = c 2^(f - e) / m`. With `v = floor(2^115 / m)`, which is at
-//! most `2^63`, `c v 2^(f - e - 115)` is off by less than `|c| 2^(f - e - 115)`, below `2^-2` units for `|c| < 2^61`
-//! where `f <= e + 52`; then it is rounded.
+//! A number is an integer `x` in units of `2^-f`. Its coefficient is `round(x D / 2^f)` for an integer scale `D`, with
+//! an error of at most `1/2`, so the value has an error of at most `2^-1 / D`. A decrypted coefficient `c` of scale
+//! `S = m 2^e`, `2^52 <= m < 2^53` (an IEEE double is such a pair), represents `c 2^f / S = c 2^(f - e) / m`. With
+//! `v = floor(2^115 / m)`, which is at most `2^63`, the error of `c v 2^(f - e - 115)` is less than
+//! `|c| 2^(f - e - 115)`, below `2^-2` units for `|c| < 2^61` if `f <= e + 52`; then it is rounded.
 //!
-//! Modulo a prime of `w <= 30` bits a word is enough: `|c| < 2^(w - 1)`, `v = floor(2^(115 - w) / m) <= 2^(63 - w)`, so
-//! `|c v| < 2^62`, and `c v 2^(f - e - 115 + w)` is off by less than `2^(w - 1) 2^(f - e - 115 + w)`, at most
+//! Modulo a prime of `w <= 30` bits a word suffices: `|c| < 2^(w - 1)`, `v = floor(2^(115 - w) / m) <= 2^(63 - w)`, so
+//! `|c v| < 2^62`. The error of `c v 2^(f - e - 115 + w)` is less than `2^(w - 1) 2^(f - e - 115 + w)`, at most
 //! `2^(2w - 64)` units: below `2^-3`.
 
 use keywright_ring::sampling::GAUSSIAN_BOUND;
@@ -18,7 +18,7 @@ use crate::{ClientError, Word};
 
 /// Numbers to encrypt, in units of the last place: a sensor's own words, without a copy.
 pub trait Numbers {
-    /// How many there are.
+    /// The count of numbers.
     fn count(&self) -> usize;
     /// Number `index`.
     fn at(&self, index: usize) -> i64;
@@ -52,24 +52,24 @@ macro_rules! numbers {
 
 numbers!(i8 u8 i16 u16 i32 u32 i64);
 
-/// Which coefficient holds which number.
+/// Maps numbers to coefficients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// Number `j` in coefficient `j`: for programs that want coefficients.
+    /// Number `j` in coefficient `j`, for programs that use coefficients.
     Coefficients,
-    /// Where `coeffs_to_slots` takes them to slots in order: number `j < n = 2^log_slots`, the real part of slot `j`,
-    /// is in coefficient `brv(j) N/2n`; if `complex`, number `n + j`, its imaginary part, is in coefficient
+    /// In the order that `coeffs_to_slots` turns into slots in order. Number `j < n = 2^log_slots`, the real part of
+    /// slot `j`, is in coefficient `brv(j) N/2n`. If `complex`, number `n + j`, its imaginary part, is in coefficient
     /// `N/2 + brv(j) N/2n`.
     Slots {
         /// `log2` of the number of slots.
         log_slots: u32,
-        /// Whether imaginary parts are numbers as well.
+        /// Whether imaginary parts are numbers too.
         complex: bool,
     },
 }
 
 impl Layout {
-    /// Most numbers in a ciphertext.
+    /// The most numbers in a ciphertext.
     pub fn capacity(self, log_n: u32) -> usize {
         match self {
             Self::Coefficients => 1 << log_n,
@@ -84,7 +84,7 @@ impl Layout {
         (part << (log_n - 1)) + (reversed(slot, log_slots) << (log_n - 1 - log_slots))
     }
 
-    /// The number of a coefficient, if it has one.
+    /// The number in a coefficient, if there is one.
     pub fn index(self, log_n: u32, position: usize) -> Option<usize> {
         let Self::Slots { log_slots, complex } = self else { return Some(position) };
         let (part, place) = (position >> (log_n - 1), position & ((1 << (log_n - 1)) - 1));
@@ -99,14 +99,14 @@ impl Layout {
 /// Three bits, reversed: its own inverse.
 const REVERSED: [usize; 8] = [0, 4, 2, 6, 1, 5, 3, 7];
 
-/// Numbers of a layout that lie together: those of all real parts, or of all imaginary ones.
+/// Consecutive numbers of a layout: those of all real parts, or of all imaginary ones.
 struct Part {
     /// The first number, and the first coefficient.
     first: usize,
     place: usize,
     count: usize,
-    /// Whether it is full, and of neighbouring coefficients: then it is visited in squares of eight runs of eight
-    /// numbers whose coefficients are eight runs too, each run a line of a cache.
+    /// Whether it is full, with neighbouring coefficients. It is then visited in squares of eight runs of eight numbers
+    /// whose coefficients are eight runs too, each run a cache line.
     squares: bool,
 }
 
@@ -123,7 +123,7 @@ impl Layout {
         })
     }
 
-    /// The squares of a part: where their runs of numbers begin, and their runs of coefficients. Number `j` of run `i`
+    /// The squares of a part: the start of their runs of numbers, and their runs of coefficients. Number `j` of run `i`
     /// is coefficient `REVERSED[i]` of run `REVERSED[j]`: a slot is `i`, `middle`, `j` of 3, `log_slots - 6` and 3
     /// bits, and its place is the same reversed.
     fn squares(part: &Part) -> impl Iterator<Item = ([usize; 8], [usize; 8])> {
@@ -135,7 +135,7 @@ impl Layout {
         })
     }
 
-    /// Puts numbers into their coefficients: `put` makes the new word of the old one and the number.
+    /// Puts numbers into their coefficients: `put` computes the new word from the old one and the number.
     #[inline(always)]
     pub(crate) fn write<W: Word, T: Numbers + ?Sized>(
         self,
@@ -198,11 +198,11 @@ fn reversed(value: usize, bits: u32) -> usize {
     if bits == 0 { 0 } else { value.reverse_bits() >> (usize::BITS - bits) }
 }
 
-/// The fixed-point format of what a client sends.
+/// The fixed-point format of a client's numbers.
 ///
 /// # Invariant
-/// A coefficient of a legal number is at most `q_0 / 4` in absolute value, and with the error of encryption below
-/// `q_0 / 2`.
+/// A coefficient of a legal number is at most `q_0 / 4` in absolute value, and below `q_0 / 2` with the error of
+/// encryption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FixedPoint {
     scale: u64,
@@ -210,7 +210,7 @@ pub struct FixedPoint {
     max: i64,
     /// `D / 2^t` and `f - t`, for the largest `t` that leaves both integers.
     reduced: (u64, u32),
-    /// Whether the product of a legal number and the reduced scale, and half a unit, is below `2^63`.
+    /// Whether the product of a legal number and the reduced scale, plus half a unit, is below `2^63`.
     narrow: bool,
 }
 
@@ -218,10 +218,10 @@ impl FixedPoint {
     /// The format of numbers of at most `max` units of `2^-fraction_bits`, at an integer scale.
     ///
     /// # Errors
-    /// [`ClientError::Range`] if `max` is not positive, or its coefficient is above a quarter of the modulus.
+    /// [`ClientError::Range`] if `max` is not positive, or its coefficient exceeds a quarter of the modulus.
     pub fn new(scale: u64, fraction_bits: u32, max: i64, modulus: u64) -> Result<Self, ClientError> {
         in_range("scale of the client's numbers", scale, 1, modulus / 4)?;
-        // More would say less than the scale keeps.
+        // More bits would exceed the precision of the scale.
         let log_scale = u64::from(63 - scale.leading_zeros());
         in_range("fraction bits of the client's numbers", fraction_bits.into(), 0, log_scale)?;
         in_range("smallest prime of a client", modulus, 8 * GAUSSIAN_BOUND as u64, u64::MAX)?;
@@ -263,12 +263,13 @@ impl FixedPoint {
         ((i128::from(number) * i128::from(scale) + i128::from(half)) >> shift) as i64
     }
 
-    /// Refuses numbers out of range. Its time depends on their count alone, unless one is refused.
+    /// Refuses numbers out of range. Its time depends only on their count, unless one is refused.
     ///
     /// # Errors
     /// [`ClientError::NumberRange`].
     pub fn require_legal<T: Numbers + ?Sized>(&self, numbers: &T) -> Result<(), ClientError> {
-        // A legal number has no sign in `max - x` or `max + x`; as max < 2^59, another one has, wrapped or not.
+        // A legal number has no sign in `max - x` or `max + x`; as max < 2^59, any other number has one, wrapped or
+        // not.
         let signs = |x: i64| self.max.wrapping_sub(x) | self.max.wrapping_add(x);
         if (0..numbers.count()).fold(0, |all, i| all | signs(numbers.at(i))) >= 0 {
             return Ok(());
@@ -279,23 +280,24 @@ impl FixedPoint {
     }
 }
 
-/// The inverse of a scale that came as an IEEE double, in integers.
+/// The inverse of a scale that is given as an IEEE double, in integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Descale {
     /// `v`.
     inverse: u64,
-    /// What a product with it is divided by.
+    /// The divisor of a product with it.
     shift: u32,
     /// Whether products fit a word.
     narrow: bool,
 }
 
 impl Descale {
-    /// From the bits of a double, to numbers with `fraction_bits` after the point, of coefficients modulo a prime of
+    /// From the bits of a double, for numbers with `fraction_bits` after the point, of coefficients modulo a prime of
     /// `width` bits.
     ///
     /// # Errors
     /// [`ClientError::Range`] unless it is normal, positive, below `2^61`, and no fraction bit is below the scale's
+    /// last bit.
     /// last bit.
     pub fn new(scale_bits: u64, fraction_bits: u32, width: u32) -> Result<Self, ClientError> {
         let biased = scale_bits >> 52;
@@ -307,7 +309,7 @@ impl Descale {
             1023 + 60,
         )?;
         let mantissa = scale_bits & ((1 << 52) - 1) | 1 << 52;
-        // e - f = biased - 1075 - f; what is divided by is at least 2^63, or 2^(63 - width).
+        // e - f = biased - 1075 - f; the divisor is at least 2^63, or 2^(63 - width).
         let of = |log: u32, narrow| Self {
             inverse: ((1u128 << log) / u128::from(mantissa)) as u64,
             shift: (u64::from(log) + biased - 1075) as u32 - fraction_bits,
@@ -330,7 +332,7 @@ impl Descale {
     }
 }
 
-/// The bits of the double that an integer of at most 53 significant bits is.
+/// The bits of the double that equals an integer of at most 53 significant bits.
 pub(crate) const fn double_bits(value: u64) -> u64 {
     let exponent = 63 - value.leading_zeros();
     let mantissa = if exponent <= 52 { value << (52 - exponent) } else { value >> (exponent - 52) };
@@ -386,7 +388,7 @@ mod tests {
         }
     }
 
-    /// Beside exact division: within three quarters of a unit, and exact where the quotient is an integer.
+    /// Against exact division: within three quarters of a unit, and exact if the quotient is an integer.
     #[test]
     fn descaling_is_division() {
         for width in [13, 20, 30, 31, 50, 60] {

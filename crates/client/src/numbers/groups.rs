@@ -4,12 +4,12 @@ use crate::{ClientError, ClientParameters, Numbers};
 /// Several small integers in one number: `k` integers of `b` bits are `x_0 + 2^b x_1 + .. + 2^(b (k - 1)) x_(k-1)`, in
 /// units of the number's last place.
 ///
-/// A server adds such numbers, and multiplies them by small integers, as long as no sum of integers reaches `2^b`: then
-/// every group of a result is the sum of the groups. It does not split them: products of ciphertexts mix integers of
+/// A server can add such numbers, and multiply them by small integers, while no sum of integers reaches `2^b`: every
+/// group of a result is then the sum of the groups. It must not do more: products of ciphertexts mix integers of
 /// different places, and an approximate computation moves the carries.
 ///
 /// # Invariant
-/// `b k <= 62`, and the largest group is a legal number of the parameters it was made for.
+/// `b k <= 62`, and the largest group is a legal number of the given parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Groups {
     bits: u32,
@@ -17,13 +17,13 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Groups of as many integers of `bits` bits as a number of these parameters holds.
+    /// Groups of as many integers of `bits` bits as a number of these parameters can hold.
     ///
-    /// What comes back is exact where the error of a decrypted number is below half a unit of its last place: for a
-    /// fresh ciphertext, where the scale is above `2^f` times twice that error.
+    /// Decrypted integers are exact if the error of a number is below half a unit of its last place. For a fresh
+    /// ciphertext this means a scale above `2^f` times twice that error.
     ///
     /// # Errors
-    /// [`ClientError::Range`] if a number does not hold one integer of so many bits.
+    /// [`ClientError::Range`] if a number cannot hold one integer of this many bits.
     pub fn new(parameters: &ClientParameters, bits: u32) -> Result<Self, ClientError> {
         // The largest group of k integers is 2^(b k) - 1.
         let room = u64::from((parameters.fixed_point().max() as u64 + 1).ilog2());
@@ -41,17 +41,17 @@ impl Groups {
         self.each
     }
 
-    /// The numbers of so many integers.
+    /// The numbers for this many integers.
     pub fn count(&self, integers: usize) -> usize {
         integers.div_ceil(self.each)
     }
 
-    /// Integers as numbers to encrypt, grouped as they are read: without a copy.
+    /// Integers as numbers to encrypt, grouped as they are read, without a copy.
     ///
     /// # Errors
-    /// [`ClientError::SmallInteger`] for one that is negative or has more bits.
+    /// [`ClientError::SmallInteger`] for an integer that is negative or has more bits.
     pub fn group<'n, T: Numbers + ?Sized>(&self, integers: &'n T) -> Result<Grouped<'n, T>, ClientError> {
-        // One that is negative has high bits as well.
+        // A negative integer also has high bits.
         let all = (0..integers.count()).fold(0, |all, i| all | integers.at(i) as u64);
         if all >> self.bits != 0 {
             let outside = |&i: &usize| integers.at(i) as u64 >> self.bits != 0;
@@ -61,7 +61,7 @@ impl Groups {
         Ok(Grouped { groups: *self, integers })
     }
 
-    /// The integers of decrypted numbers: as many as `out` takes, 0 behind the last number.
+    /// The integers of decrypted numbers, as many as `out` holds; 0 after the last number.
     pub fn split(&self, numbers: &[i64], out: &mut [i64]) {
         let mask = (1i64 << self.bits) - 1;
         out.fill(0);

@@ -1,17 +1,17 @@
-//! Ciphertexts in coefficient form, short of what their reader can do without: kind `0105` of
+//! Ciphertexts in coefficient form without the parts that their reader does not need: kind `0105` of
 //! `docs/reference/format.md`.
 //!
 //! # Fewer coefficients
-//! Whoever wants `n` coefficients of `c_0 + c_1 s` needs `n` coefficients of `c_0`, at the places of the [`Layout`],
-//! and all of `c_1`. Of a ciphertext made with the secret, whose `c_1` is a seed, that leaves `n` residues and 32
-//! bytes. A server that computes on sparse slots sets the others to 0: they decrypt to arbitrary values, which its
-//! trace to the subring removes as it removes what raising the modulus adds to them. What is sent is part of an
-//! ordinary ciphertext, so it says no more about the secret or the message.
+//! A reader that needs `n` coefficients of `c_0 + c_1 s` needs `n` coefficients of `c_0`, at the places of the
+//! [`Layout`], and all of `c_1`. For a ciphertext made with the secret, whose `c_1` is a seed, these are `n` residues
+//! and 32 bytes. A server that computes on sparse slots sets the others to 0. They decrypt to arbitrary values, which
+//! its trace to the subring removes together with those that ModRaise adds. The sent data are part of an ordinary
+//! ciphertext, so they reveal no more about the secret or the message.
 //!
 //! # Dropped bits
-//! Of a coefficient of `c_i` the value `floor(c_i / 2^d_i)` is kept. The reader takes the middle of what it stands for,
-//! so it is off by at most `2^(d_i - 1)`: by that in `c_0`, and in `c_1 s` by a sum of `||s||^2` such terms, nearly
-//! uniform and independent, of variance `||s||^2 2^(2 d_1) / 12`.
+//! Of a coefficient of `c_i` the value `floor(c_i / 2^d_i)` is kept. The reader takes the middle of the interval, so
+//! the error is at most `2^(d_i - 1)`: that much in `c_0`, and in `c_1 s` a sum of `||s||^2` such terms, nearly uniform
+//! and independent, of variance `||s||^2 2^(2 d_1) / 12`.
 
 use keywright_frame::packing::{MIN_WIDTH, Residue, packed_len, unpack};
 use keywright_frame::{FieldReader, Fields, IdentityBytes, Kind, MessageFields};
@@ -30,16 +30,16 @@ pub type Dropped = [u32; 2];
 /// The second half of a ciphertext.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SecondHalf<'b> {
-    /// Its uniform residues, in evaluation form, are the stream of a seed.
+    /// Uniform residues, in evaluation form, from the stream of a seed.
     Seeded(Seed),
     /// Packed coefficients.
     Packed(&'b [u8]),
 }
 
-/// A ciphertext of this kind as it was read, checked but for its residues.
+/// A ciphertext of this kind as it was read, checked except for its residues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompactForm<'b> {
-    /// Which coefficients of `c_0` there are.
+    /// The coefficients of `c_0` that it has.
     pub layout: Layout,
     /// Bits that were dropped.
     pub dropped: Dropped,
@@ -49,11 +49,11 @@ pub struct CompactForm<'b> {
     pub c1: SecondHalf<'b>,
     /// Bits of the doubles scale, deviation and magnitude.
     pub message: [u64; 3],
-    /// The identity of the secret that it is encrypted under.
+    /// The identity of the secret that encrypts it.
     pub key: KeyIdentity,
 }
 
-/// Numbers of a layout, filled up to a multiple of eight.
+/// Numbers of a layout, padded to a multiple of eight.
 fn padded(count: usize) -> usize {
     count.next_multiple_of(8)
 }
@@ -154,7 +154,7 @@ impl<'b> CompactForm<'b> {
         Ok(Self { layout, dropped, c0, c1, message, key: object.key })
     }
 
-    /// The residues of `c_0`: the middle of what each stands for, 0 where there is none.
+    /// The residues of `c_0`: the middle of each interval, and 0 for missing ones.
     ///
     /// # Errors
     /// [`ClientError::Residue`].
@@ -200,8 +200,8 @@ impl<'b> CompactForm<'b> {
 
 const WHAT: &str = "the ciphertext";
 
-/// The middle of what a coefficient without its low bits stands for; of the highest interval, which may end above the
-/// modulus, at most the last residue.
+/// The middle of the interval of a coefficient without its low bits; at most the last residue for the highest interval,
+/// which may end above the modulus.
 fn middle<E: Engine>(engine: &E, word: E::Word, dropped: u32, index: usize) -> Result<E::Word, ClientError> {
     let (q, value) = (engine.modulus().value(), word.to_u64());
     if value > (q - 1) >> dropped {
@@ -210,8 +210,8 @@ fn middle<E: Engine>(engine: &E, word: E::Word, dropped: u32, index: usize) -> R
     Ok(E::Word::from_u64(((value << dropped) + ((1 << dropped) >> 1)).min(q - 1)))
 }
 
-/// Writes both halves of a ciphertext in coefficient form: what a server answers with. `key` is that of the
-/// answer's owner; `message` has the bits of scale, deviation and magnitude.
+/// Writes both halves of a ciphertext in coefficient form, as a server's answer. `key` is that of the answer's owner;
+/// `message` has the bits of scale, deviation and magnitude.
 ///
 /// # Errors
 /// [`ClientError::Range`] for more dropped bits than there are; [`ClientError::Length`]; [`ClientError::Sink`].

@@ -13,7 +13,7 @@ use crate::{ClientError, ClientParameters, Layout};
 
 const WHAT: &str = "the ciphertext";
 
-/// A ciphertext at level 0, checked but for its residues.
+/// A ciphertext at level 0, checked except for its residues.
 pub struct Answer<'b> {
     halves: Halves<'b>,
     scale_bits: u64,
@@ -28,8 +28,8 @@ enum Halves<'b> {
 }
 
 impl<'b> Answer<'b> {
-    /// Reads what a server answered: a ciphertext of degree 1 at level 0 with its values in coefficients, whole or
-    /// without low bits.
+    /// Reads a server's answer: a ciphertext of degree 1 at level 0 with its values in coefficients, whole or without
+    /// low bits.
     ///
     /// # Errors
     /// [`ClientError::Format`], [`ClientError::Checksum`], [`ClientError::ForeignParameters`], [`ClientError::Range`].
@@ -40,7 +40,7 @@ impl<'b> Answer<'b> {
             let width = parameters.modulus().bits();
             let form = CompactForm::of(&object, parameters.log_n(), width, identity)?;
             if form.layout != parameters.layout() && form.layout != Layout::Coefficients {
-                return Err(ClientError::Format { what: WHAT, problem: "the numbers of another layout" });
+                return Err(ClientError::Format { what: WHAT, problem: "its numbers have another layout" });
             }
             return Ok(Self { scale_bits: form.message[0], key: form.key, halves: Halves::Compact(form) });
         }
@@ -55,7 +55,7 @@ impl<'b> Answer<'b> {
         Ok(Self { halves: Halves::Evaluations(object.body), scale_bits, key: object.key })
     }
 
-    /// The identity of the secret that it is encrypted under.
+    /// The identity of the secret that encrypts it.
     pub fn key(&self) -> KeyIdentity {
         self.key
     }
@@ -104,11 +104,11 @@ impl<'b> Answer<'b> {
         Ok(())
     }
 
-    /// Decrypts numbers, in units of their last place, in the order of the parameters' layout: as many as `numbers`
-    /// takes.
+    /// Decrypts numbers, in units of their last place, in the order of the parameters' layout, as many as `numbers`
+    /// holds.
     ///
     /// # Errors
-    /// As [`Self::coefficients`]; [`ClientError::Range`] for a scale that numbers of this format cannot be read at,
+    /// As [`Self::coefficients`]; [`ClientError::Range`] for a scale that does not suit the numbers' format,
     /// [`ClientError::Length`] for more numbers than a ciphertext has.
     pub fn numbers<E: Engine>(
         &self,
@@ -131,7 +131,7 @@ impl<'b> Answer<'b> {
             let number = move |word: E::Word| descale.number(centred(q, word.to_u64()));
             parameters.layout().read(parameters.log_n(), limb, numbers, number);
         }
-        // The other holds a half of the ciphertext.
+        // The other buffer holds a half of the ciphertext.
         wipe(limb);
         result
     }

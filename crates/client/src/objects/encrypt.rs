@@ -1,8 +1,8 @@
 //! Encryption modulo `q_0`: three transforms with the public key, one with the secret.
 //!
 //! With the public key `(b, a)`: `c_0 = b u + e_0 + m`, `c_1 = a u + e_1`, for a uniform ternary `u` and Gaussian
-//! `e_0, e_1`. With the secret: `c_0 = -a s + e + m`, `c_1 = a` from a seed. The order of samples is that of
-//! `keywright_rlwe`, whatever the [`Form`]: the same generator gives the same bytes as the full library at level 0.
+//! `e_0, e_1`. With the secret: `c_0 = -a s + e + m`, `c_1 = a` from a seed. Samples are drawn in the order of
+//! `keywright_rlwe` for every [`Form`]: the same generator gives the same bytes as the full library at level 0.
 
 use keywright_frame::packing::Residue;
 use keywright_frame::{CiphertextDescriptor, Fields, Kind, SeededDescriptor};
@@ -17,27 +17,27 @@ use crate::objects::compact_form::{Dropped, body_bytes, descriptor, put_coeffici
 use crate::objects::{ObjectWriter, ShortFields};
 use crate::{ClientError, ClientParameters, Layout, Numbers, Sink, Word};
 
-/// How a ciphertext is written.
+/// The form of a written ciphertext.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Form {
     /// Whole, in evaluation form: kinds `0103` and, made with the secret, `0104` of `docs/reference/format.md`.
     #[default]
     Evaluations,
-    /// In [`crate::CompactForm`], without so many low bits of the coefficients of each half: kind `0105`. Made with the
-    /// secret, the second half is a seed, of which nothing can be dropped.
+    /// In [`crate::CompactForm`], without this many low bits of the coefficients of each half: kind `0105`. For a
+    /// ciphertext made with the secret, the second half is a seed, and nothing of it can be dropped.
     Compact(Dropped),
 }
 
 /// Encrypts numbers under a public key and writes the ciphertext, half by half.
 ///
-/// Working memory is `mask` and `limb`, of `N` words each, and a few kilobytes of stack; what is secret in it is wiped
-/// on return.
+/// Working memory is `mask` and `limb`, of `N` words each, and a few kilobytes of stack; secrets in it are wiped on
+/// return.
 ///
 /// # Errors
-/// Before anything is written: [`ClientError::Length`] for too many numbers or buffers of another length,
+/// Before anything is written: [`ClientError::Length`] for too many numbers or buffers of the wrong length,
 /// [`ClientError::NumberRange`], [`ClientError::Range`] for more dropped bits than there are, [`ClientError::Ring`] for
-/// a generator of given entropy in a forked child. Later: [`ClientError::Sink`]. What was written then is a ciphertext
-/// cut short, which no reader takes.
+/// a generator of given entropy in a forked child. Later: [`ClientError::Sink`]; the output is then a ciphertext cut
+/// short, which readers refuse.
 pub fn encrypt<E: Engine, T: Numbers + ?Sized>(
     engine: &E,
     parameters: &ClientParameters,
@@ -64,16 +64,16 @@ pub fn encrypt<E: Engine, T: Numbers + ?Sized>(
         halves.half(Some(numbers), rng, limb, |start, acc| key.b.mul_add(engine, start, acc, mask)).and_then(
             |()| halves.half(None::<&T>, rng, limb, |start, acc| key.a.mul_add(engine, start, acc, mask)),
         );
-    // With the ciphertext, it gives the message away.
+    // With the ciphertext, it reveals the message.
     wipe(mask);
     result?;
     halves.finish()
 }
 
-/// Encrypts numbers with the secret, in evaluation form, and writes the ciphertext: half the bytes, as the uniform
-/// half is a seed. `key` is the secret's identity ([`KeyIdentity::of_packed`]).
+/// Encrypts numbers with the secret, in evaluation form, and writes the ciphertext: half the bytes, as the uniform half
+/// is a seed. `key` is the secret's identity ([`KeyIdentity::of_packed`]).
 ///
-/// Working memory is `limb`, of `N` words, and a few kilobytes of stack; what is secret in it is wiped on return.
+/// Working memory is `limb`, of `N` words, and a few kilobytes of stack; secrets in it are wiped on return.
 ///
 /// # Errors
 /// As [`encrypt`].
@@ -125,7 +125,7 @@ fn require<E: Engine, T: Numbers + ?Sized>(
     parameters.fixed_point().require_legal(numbers)
 }
 
-/// The halves of a ciphertext on their way out, in their form.
+/// The halves of a ciphertext while they are written, in their form.
 struct Halves<'a, 's, E> {
     engine: &'a E,
     parameters: &'a ClientParameters,
@@ -134,7 +134,7 @@ struct Halves<'a, 's, E> {
 }
 
 impl<'a, 's, E: Engine> Halves<'a, 's, E> {
-    /// Writes the header of a ciphertext, of one made with the secret if there is a seed.
+    /// Writes the header of a ciphertext; with a seed, that of one made with the secret.
     fn start(
         engine: &'a E,
         parameters: &'a ClientParameters,
@@ -172,8 +172,8 @@ impl<'a, 's, E: Engine> Halves<'a, 's, E> {
         Ok(Self { engine, parameters, form, object })
     }
 
-    /// Writes the sum of a product, an error and, in the first half, the numbers. `multiply` adds to some evaluations,
-    /// from a given one on, those of the product.
+    /// Writes the sum of a product, an error and, in the first half, the numbers. `multiply` adds the product's
+    /// evaluations from a given one on.
     fn half<T: Numbers + ?Sized>(
         &mut self,
         numbers: Option<&T>,
@@ -205,14 +205,14 @@ impl<'a, 's, E: Engine> Halves<'a, 's, E> {
                     engine.lift(errors, part);
                 }
                 engine.forward(limb);
-                // The sink may have forked, and nothing leaves of what two processes have begun.
+                // The sink may have forked: no data of an operation that two processes share may leave.
                 let result = rng.require_operation().map_err(ClientError::from).and_then(|()| {
                     limb.chunks_mut(BLOCK).enumerate().try_for_each(|(number, part)| {
                         multiply(number * BLOCK, part);
                         self.object.residues(engine.modulus().bits(), part)
                     })
                 });
-                // Of a whole half, what is left in it is what was sent.
+                // For a whole half, the buffer holds the bytes that were sent.
                 if result.is_err() {
                     wipe(limb);
                 }
@@ -229,7 +229,7 @@ impl<'a, 's, E: Engine> Halves<'a, 's, E> {
                 }
                 if let Some(numbers) = numbers {
                     layout.write(log_n, numbers, limb, move |word, number| {
-                        // Below 2q, and back without a branch.
+                        // Below 2q, and reduced without a branch.
                         let sum = word.to_u64() + residue(q, format.coefficient(number));
                         E::Word::from_u64(sum.min(sum.wrapping_sub(q)))
                     });
@@ -240,7 +240,7 @@ impl<'a, 's, E: Engine> Halves<'a, 's, E> {
                     .require_operation()
                     .map_err(ClientError::from)
                     .and_then(|()| put_coefficients(&mut self.object, engine, layout, dropped, limb));
-                // Dropped bits and coefficients are in it.
+                // It contains dropped bits and coefficients.
                 wipe(limb);
                 result
             }

@@ -1,4 +1,4 @@
-//! Objects of `docs/reference/format.md`: written to a sink as they are made, read from slices.
+//! Objects of `docs/reference/format.md`: written to a sink while they are made, read from slices.
 
 pub(crate) mod compact_form;
 mod decrypt;
@@ -21,12 +21,12 @@ use crate::engine::{BLOCK, CHUNK};
 use crate::error::frame_error;
 use crate::{ClientError, SinkError, Word};
 
-/// Where bytes go, as soon as they exist: a socket, a UART, a vector.
+/// The receiver of bytes, as soon as they exist: a socket, a UART, a vector.
 pub trait Sink {
     /// Takes all of the bytes.
     ///
     /// # Errors
-    /// Whatever keeps it from taking them; encryption ends there.
+    /// Any reason for refusing them; encryption ends there.
     fn write(&mut self, bytes: &[u8]) -> Result<(), SinkError>;
 }
 
@@ -49,10 +49,10 @@ const MAX_FIELDS: usize = 192;
 /// Longest descriptor of an object that a client writes or reads.
 const MAX_DESCRIPTOR: usize = KeyIdentity::BYTES + MAX_FIELDS;
 
-/// A descriptor on its way out.
+/// A descriptor while it is written.
 pub(crate) type ShortFields = FieldWriter<FixedBuffer<MAX_FIELDS>>;
 
-/// Length of an object that belongs to a key, with so many bytes of fields.
+/// Length of an object that belongs to a key, with this many bytes of fields.
 pub(crate) const fn keyed_len(fields: usize, body: usize) -> usize {
     object_len(KeyIdentity::BYTES + fields, body)
 }
@@ -62,7 +62,7 @@ pub(crate) const fn object_len(descriptor: usize, body: usize) -> usize {
     FRAME_BYTES + descriptor + body
 }
 
-/// Takes fields off the descriptor of an object, which errors name.
+/// Reads fields from the descriptor of an object, which errors name.
 pub(crate) struct Reader<'a> {
     what: &'static str,
     fields: FieldReader<'a>,
@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// An object on its way out.
+/// An object while it is written.
 pub(crate) struct ObjectWriter<'s> {
     sink: &'s mut dyn Sink,
     checksum: Checksum,
@@ -110,7 +110,7 @@ pub(crate) struct ObjectWriter<'s> {
 }
 
 impl<'s> ObjectWriter<'s> {
-    /// Writes the header. `key` is not read for a kind that belongs to none.
+    /// Writes the header. `key` is ignored for a kind that belongs to none.
     pub(crate) fn start(
         sink: &'s mut dyn Sink,
         kind: Kind,
@@ -152,26 +152,26 @@ impl<'s> ObjectWriter<'s> {
         Ok(self.sink.write(&self.checksum.to_bytes())?)
     }
 
-    /// Lets go of the sink, to go on later.
+    /// Releases the sink, to resume later.
     pub(crate) fn pause(self) -> Unfinished {
         Unfinished { checksum: self.checksum, left: self.left }
     }
 }
 
-/// An object of which the first bytes were written.
+/// An object whose first bytes were written.
 pub(crate) struct Unfinished {
     checksum: Checksum,
     left: usize,
 }
 
 impl Unfinished {
-    /// Goes on where the object was.
+    /// Resumes the object.
     pub(crate) fn resume(self, sink: &mut dyn Sink) -> ObjectWriter<'_> {
         ObjectWriter { sink, checksum: self.checksum, left: self.left }
     }
 }
 
-/// Reads the fixed part of a header, and gives what follows.
+/// Reads the fixed part of a header, and returns the rest.
 fn split_fixed<'a>(what: &'static str, bytes: &'a [u8]) -> Result<(FixedHeader, &'a [u8]), ClientError> {
     let Some((fixed, rest)) = bytes.split_first_chunk::<FIXED_BYTES>() else {
         return Err(ClientError::Format { what, problem: "too short for a header" });
@@ -179,13 +179,13 @@ fn split_fixed<'a>(what: &'static str, bytes: &'a [u8]) -> Result<(FixedHeader, 
     Ok((FixedHeader::read(fixed).map_err(frame_error(what))?, rest))
 }
 
-/// An object that was checked: header, both checksums and its length.
+/// A checked object: header, both checksums and its length.
 pub(crate) struct Object<'a> {
     what: &'static str,
     version: u16,
     kind: u16,
     pub(crate) identity: IdentityBytes,
-    /// The secret that it belongs to.
+    /// The identity of its secret.
     pub(crate) key: KeyIdentity,
     descriptor: &'a [u8],
     pub(crate) body: &'a [u8],
@@ -216,8 +216,8 @@ impl<'a> Object<'a> {
         Ok(Self { what, version, kind, identity, key, descriptor, body })
     }
 
-    /// Checks the header that is all of `bytes`, of a body that comes later: its kind, parameters, length and checksum.
-    /// Gives the checksum that the body goes on with.
+    /// Checks the header in `bytes` of a body that comes later: its kind, parameters, length and checksum. Returns the
+    /// checksum that the body continues.
     pub(crate) fn read_head(
         what: &'static str,
         bytes: &[u8],
@@ -228,7 +228,7 @@ impl<'a> Object<'a> {
         let refuse = |problem| Err(ClientError::Format { what, problem });
         let (fixed, rest) = split_fixed(what, bytes)?;
         if fixed.kind != kind.code() {
-            return refuse("an object of another kind");
+            return refuse("it is an object of another kind");
         }
         if fixed.identity != *identity {
             return Err(ClientError::ForeignParameters(what));
@@ -251,7 +251,7 @@ impl<'a> Object<'a> {
         self.kind == kind.code()
     }
 
-    /// Whether it says which key it belongs to, be it one of several owners.
+    /// Whether it names its key, in objects of several owners too.
     pub(crate) fn has_key(&self) -> bool {
         Kind::from_code(self.kind).is_some_and(|kind| key_identity_len(self.version, kind) > 0)
     }
@@ -270,7 +270,7 @@ impl<'a> Object<'a> {
     ) -> Result<(), ClientError> {
         let what = self.what;
         if !self.is(kind) {
-            return Err(ClientError::Format { what, problem: "an object of another kind" });
+            return Err(ClientError::Format { what, problem: "it is an object of another kind" });
         }
         if self.identity != *identity {
             return Err(ClientError::ForeignParameters(what));
@@ -297,7 +297,7 @@ const STAGED: usize = if BLOCK < 8 * CHUNK { BLOCK } else { 8 * CHUNK };
 /// Their bytes at the largest width.
 const STAGING: usize = STAGED / 8 * 61;
 
-/// [`unpack`], refusing what is not below the modulus.
+/// [`unpack`] that refuses residues not below the modulus.
 pub(crate) fn unpack_canonical<W: Word>(
     modulus: &keywright_ring::Modulus,
     packed: &[u8],

@@ -1,4 +1,4 @@
-//! What a client knows of a server's parameters: a hundred bytes, in integers.
+//! The data of a server's parameters that a client needs: a hundred bytes, in integers.
 
 use keywright_frame::packing::packed_len;
 use keywright_frame::{
@@ -32,14 +32,14 @@ pub struct ClientLiteral {
     pub fraction_bits: u32,
     /// Largest absolute value of a number, in units of its last place.
     pub max: i64,
-    /// Where numbers go.
+    /// The places of numbers.
     pub layout: Layout,
-    /// The server's parameters, as the headers of its objects show them: ciphertexts and the secret belong to them.
+    /// The server's parameters, as in the headers of its objects: ciphertexts and the secret belong to them.
     pub identity: IdentityBytes,
     /// The parameters of the same ring and secret with `q_0` alone, to which a client's public key belongs.
     pub entry_identity: IdentityBytes,
-    /// What ciphertexts say of themselves: the deviation of the error of a number, encrypted with the public key, and
-    /// with the secret one; the magnitude of numbers. Bits of IEEE doubles, which a client copies.
+    /// The claims of ciphertexts: the deviation of the error of a number, encrypted with the public key and with the
+    /// secret; the magnitude of numbers. Bits of IEEE doubles, which a client copies.
     pub estimate: [u64; 3],
 }
 
@@ -60,8 +60,7 @@ impl ClientParameters {
     ///
     /// # Errors
     /// [`ClientError::Ring`] for a modulus out of range; [`ClientError::Insecure`] if `q_0` alone is too large for the
-    /// ring, unless the identity says that the parameters are insecure; [`ClientError::Range`] for numbers that do not
-    /// fit.
+    /// ring, unless the identity marks the parameters as insecure; [`ClientError::Range`] for numbers that do not fit.
     pub fn new(literal: ClientLiteral) -> Result<Self, ClientError> {
         let ClientLiteral { log_n, modulus, secret, scale, fraction_bits, max, layout, identity, .. } =
             literal;
@@ -92,7 +91,7 @@ impl ClientParameters {
         Ok(Self { literal, modulus: checked, fixed_point, security: server.security })
     }
 
-    /// The literal these parameters were made from.
+    /// The literal of these parameters.
     pub fn literal(&self) -> &ClientLiteral {
         &self.literal
     }
@@ -122,7 +121,7 @@ impl ClientParameters {
         &self.fixed_point
     }
 
-    /// Where numbers go.
+    /// The places of numbers.
     pub fn layout(&self) -> Layout {
         self.literal.layout
     }
@@ -147,7 +146,7 @@ impl ClientParameters {
         keyed_len(SeededDescriptor::BYTES + MessageFields::BYTES, self.polynomial_bytes())
     }
 
-    /// What an outgoing ciphertext says of its message.
+    /// The claims of an outgoing ciphertext about its message.
     pub(crate) fn message(&self, symmetric: bool) -> MessageFields {
         let [public, secret, magnitude] = self.literal.estimate;
         let deviation = if symmetric { secret } else { public };
@@ -158,7 +157,7 @@ impl ClientParameters {
         }
     }
 
-    /// Writes the parameters: what a server hands to its clients.
+    /// Writes the parameters, as a server supplies them to its clients.
     ///
     /// # Errors
     /// [`ClientError::Sink`].

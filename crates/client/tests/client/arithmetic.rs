@@ -58,7 +58,7 @@ fn same<R: Reduction>(log_n: u32, q: u64) {
     }
 }
 
-/// The largest prime below a power of two that every degree has a transform for.
+/// The largest prime below a power of two for which every degree has a transform.
 fn below(power: u64) -> u64 {
     let step = 1 << 18;
     (1..power / step).map(|k| power - k * step + 1).find(|&q| is_prime(q)).unwrap()

@@ -7,7 +7,7 @@ pub(crate) fn generic_primes() -> [u64; 3] {
     [29, 50, 60].map(|bits| keywright_ring::ntt_primes(17, bits, 1, &[SHIFT_ADD_60]).unwrap()[0])
 }
 
-/// A platform whose randomness is a counter from a byte.
+/// A platform whose randomness counts up from a byte.
 pub(crate) fn entropy(byte: u8) -> impl FnMut(&mut [u8]) -> Result<(), ClientError> {
     let mut next = byte;
     move |out| {

@@ -1,5 +1,5 @@
-//! Every arithmetic gives the words of `keywright-ring`, and the bytes of `vectors/client.txt`. What the full library
-//! reads and writes is compared in `keywright-thin-server`.
+//! Every arithmetic gives the words of `keywright-ring` and the bytes of `vectors/client.txt`. `keywright-thin-server`
+//! compares with the full library.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 mod arithmetic;

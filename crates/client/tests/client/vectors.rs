@@ -1,5 +1,4 @@
-//! The known answers of `vectors/client.txt`, computed there by an independent program: every arithmetic makes these
-//! bytes.
+//! The known answers of `vectors/client.txt`, computed by an independent program: every arithmetic gives these bytes.
 
 use keywright_client::{Client, ClientLiteral, ClientParameters, Encryptor, EngineChoice, Form, Layout};
 use keywright_rlwe::SecretDistribution;

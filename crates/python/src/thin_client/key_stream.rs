@@ -142,7 +142,7 @@ impl PyClientKeyStream {
     fn skip_to(&self, index: usize) -> Result<(), Failure> {
         if index > self.specs.len() {
             return Err(ClientError::Range {
-                what: "key to go on with",
+                what: "key at which to resume",
                 value: index as u64,
                 min: 0,
                 max: self.specs.len() as u64,
