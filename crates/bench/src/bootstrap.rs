@@ -14,10 +14,10 @@ use keywright_rlwe::{EvaluationKeys, KeyGenerator, SecretKey, Security, threads}
 use crate::measuring::{PartErrors, peak_rss, random_values, rng};
 use crate::{BenchError, BootstrapFigures, Record};
 
-/// A bootstrapping without security that takes a second: for tests.
+/// An insecure bootstrapping that takes a second, for tests.
 const QUICK: &str = "quick";
 
-/// What of bootstrapping to measure.
+/// The bootstrapping to measure.
 #[derive(Debug, Clone)]
 pub struct BootstrapRequest {
     /// One of [`bootstrap_names`].
@@ -26,10 +26,10 @@ pub struct BootstrapRequest {
     pub runs: usize,
 }
 
-/// What a measurement tells while it runs.
+/// A report during a measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// So many steps of a phase are done.
+    /// Progress of a phase.
     Progress {
         /// The phase.
         phase: &'static str,
@@ -38,7 +38,7 @@ pub enum Event {
         /// All of its steps.
         total: usize,
     },
-    /// The figure.
+    /// The final record.
     Record(Box<Record>),
 }
 
@@ -120,12 +120,12 @@ fn stages(
     ])
 }
 
-/// Makes keys and matrices, bootstraps one vector untimed and `runs` timed ones, each of other random values and each
-/// decrypted and compared with the values, its bound, and what its input decrypts to, and times the stages of a last
-/// one. `report` gets progress and at the end the record, and says whether to go on.
+/// Makes keys and matrices, and bootstraps one vector untimed and `runs` timed ones with different random values.
+/// Decrypts each and compares it with its values, its bound and its decrypted input. Then times the stages of a last
+/// one. `report` gets progress and finally the record, and returns whether to continue.
 ///
 /// # Errors
-/// [`BenchError::Preset`], [`BenchError::Runs`]; what the engine refuses.
+/// [`BenchError::Preset`], [`BenchError::Runs`]; the errors of the engine.
 pub fn run_bootstrap(
     request: &BootstrapRequest,
     report: &mut dyn FnMut(Event) -> bool,
@@ -183,7 +183,7 @@ pub fn run_bootstrap(
         result.add(&found, &values, literal.values);
         bound = out.estimate.bound();
         bounded &= found.iter().zip(&values).all(|(found, value)| (found - value).norm() <= bound);
-        // The first touches memory and makes plans.
+        // The first one touches memory and makes plans.
         if run > 0 {
             times.push(elapsed);
         }

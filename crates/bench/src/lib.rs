@@ -1,5 +1,5 @@
-//! What `keywright bench` measures: each work on real keys and ciphertexts, its result decrypted and compared, its time
-//! beside the limit that the machine's own rates set.
+//! The measurements of `keywright bench`: each operation on real keys and ciphertexts, with its result decrypted and
+//! compared, and its time next to the limit that the machine's own rates set.
 
 mod bootstrap;
 mod limit;

@@ -1,8 +1,8 @@
-//! The machine's own rates, and what they allow.
+//! The machine's own rates, and the limits that follow.
 //!
-//! A work is counted in butterflies, modular multiply-adds and bytes that must come from memory. The limit is the
-//! larger of the time for the arithmetic at the rates of data in the nearest cache, and of the time for the bytes at
-//! the rate of a plain read: no program on this machine is faster with this many operations.
+//! An operation is counted in butterflies, modular multiply-adds and bytes that must come from memory. The limit is the
+//! larger of two times: that of the arithmetic at the rates of data in the nearest cache, and that of the bytes at the
+//! rate of a plain read. No program on this machine is faster with this many operations.
 
 use std::time::Instant;
 
@@ -23,17 +23,18 @@ pub struct MachineRates {
     pub bytes: f64,
 }
 
-/// Words of each operand of the probed inner product; 38 operands are 38 KiB.
+/// Words of each operand of the measured inner product; 38 operands are 38 KiB.
 const PROBE_WORDS: usize = 128;
-/// Digits of the probed inner product: as many as are summed without a reduction, which then weighs little.
+/// Digits of the measured inner product: as many as are summed without a reduction, whose cost is then small.
 const PROBE_DIGITS: usize = 12;
 /// Calls per try.
 const PROBE_CALLS: usize = 1000;
-/// Bytes read to measure memory: more than caches hold of one process.
+/// Bytes read to measure memory: more than the caches hold.
 const STREAM_BYTES: usize = 1 << 28;
 
 impl MachineRates {
-    /// Measures the rates of a back end: the best of several tries, as a limit should be. Takes about half a second.
+    /// Measures the rates of a back end: the best of several tries, since they define a limit. Takes about half a
+    /// second.
     ///
     /// # Errors
     /// [`RingError`] if the smallest ring cannot be made.
@@ -75,7 +76,7 @@ impl MachineRates {
         Ok(Self { butterflies, products, bytes })
     }
 
-    /// Seconds that this many operations take at least, on so many threads. Memory is shared: two threads read little
+    /// The least seconds for these operations on this many threads. Memory is shared, and two threads read little
     /// faster than one, so bytes are not divided.
     pub fn limit(&self, counts: KernelCounts, threads: usize) -> f64 {
         let arithmetic = counts.butterflies / self.butterflies + counts.products / self.products;
@@ -93,25 +94,25 @@ fn best(tries: usize, mut work: impl FnMut() -> f64) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// What a work consists of.
+/// The content of an operation.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct KernelCounts {
     /// Butterflies.
     pub butterflies: f64,
     /// Multiply-adds.
     pub products: f64,
-    /// Bytes that come from memory.
+    /// Bytes from memory.
     pub bytes: f64,
 }
 
 impl KernelCounts {
-    /// So many transforms.
+    /// `count` transforms.
     pub fn transforms(log_n: u32, count: usize) -> Self {
         let butterflies = (f64::from(log_n) * f64::from(1u32 << (log_n - 1))) * count as f64;
         Self { butterflies, ..Self::default() }
     }
 
-    /// One switch of `count` keys that share a decomposition: transforms, conversions, inner products, and the bytes of
+    /// A switch with `count` keys that share a decomposition: transforms, conversions, inner products, and the bytes of
     /// keys and of the ciphertexts in and out.
     pub fn switches(log_n: u32, plan: &SwitchPlan, key_bytes: usize, count: usize) -> Self {
         let n = f64::from(1u32 << log_n);
@@ -120,7 +121,7 @@ impl KernelCounts {
         let input = plan.layout.level + 1;
         let raised = plan.layout.digits.len() * targets - input;
         let transforms = input + raised + 2 * count * (removed + kept);
-        // Conversion: each raised limb sums its digit's rows (one more for the quotient); the division likewise.
+        // Conversion: each raised limb sums its digit's rows, plus one for the quotient; the same for the division.
         let rows: usize =
             plan.layout.digits.iter().map(|digit| (digit.len() + 1) * (targets - digit.len())).sum();
         let conversions = rows + 2 * count * (removed + 1) * kept;

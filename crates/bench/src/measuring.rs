@@ -1,10 +1,10 @@
-//! What every measurement needs: reproducible randomness, errors of results, memory.
+//! Common needs of measurements: reproducible randomness, errors of results, memory.
 
 use keywright_circuits::bootstrapping::{BootstrapperLiteral, Values};
 use keywright_ckks::Complex64;
 use keywright_ring::sampling::SecretRng;
 
-/// A source of randomness that is the same in every run. For measurements alone.
+/// A source of the same randomness in every run. For measurements only.
 pub fn rng(byte: u8) -> SecretRng {
     SecretRng::from_entropy(&zeroize::Zeroizing::new([byte; 32]))
 }
@@ -26,7 +26,7 @@ pub struct PartErrors {
 }
 
 impl PartErrors {
-    /// Counts the real parts of a vector, and the imaginary ones where `kind` has them.
+    /// Counts the real parts of a vector, and the imaginary ones if `kind` has them.
     pub fn add(&mut self, found: &[Complex64], expected: &[Complex64], kind: Values) {
         for (found, expected) in found.iter().zip(expected) {
             let error = found - expected;

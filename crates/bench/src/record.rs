@@ -5,46 +5,46 @@ use std::fmt::Write;
 /// One line of `keywright bench --json`. Times are seconds per operation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
-    /// What was measured.
+    /// The measured operation.
     pub work: &'static str,
     /// `log2(N)`.
     pub log_n: u32,
     /// Ciphertext level; 0 for transforms.
     pub level: usize,
-    /// Primes per digit; `None` where digits play no part.
+    /// Primes per digit; `None` if the operation has no digits.
     pub alpha: Option<usize>,
     /// Whether keys were seeded.
     pub seeded: bool,
-    /// Threads shared among.
+    /// Number of threads.
     pub threads: usize,
     /// Back end.
     pub backend: &'static str,
     /// Times of every run, sorted.
     pub times: Vec<f64>,
-    /// What the machine's own rates allow at best; `None` where operations are not counted.
+    /// The limit by the machine's own rates; `None` if operations are not counted.
     pub limit_s: Option<f64>,
-    /// Bytes of the key, or of the ciphertext where no key is used.
+    /// Bytes of the key, or of the ciphertext if no key is used.
     pub bytes: usize,
     /// Whether the result was decrypted and found right.
     pub checked: bool,
-    /// Peak resident memory of the process so far; `None` where the system does not tell.
+    /// Peak resident memory of the process so far; `None` if the system does not report it.
     pub peak_rss_bytes: Option<usize>,
-    /// What only a bootstrapping has.
+    /// The fields of a bootstrapping.
     pub bootstrap: Option<BootstrapFigures>,
 }
 
-/// What a record of a bootstrapping says besides.
+/// Additional fields of a bootstrapping.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BootstrapFigures {
     /// Name of its preset.
     pub preset: String,
-    /// Levels to compute on between two bootstraps.
+    /// Levels for computation between two bootstraps.
     pub levels_left: usize,
-    /// `log2` of their primes' product.
+    /// `log2` of the product of their primes.
     pub usable_bits: f64,
     /// `log2` of the scale.
     pub log_scale: f64,
-    /// Slots, and what they hold.
+    /// Number of slots.
     pub slots: usize,
     /// `real` or `complex`.
     pub values: &'static str,
@@ -52,20 +52,19 @@ pub struct BootstrapFigures {
     pub approximation: [usize; 4],
     /// `log2` of the probability that a bootstrap fails; minus infinity, in JSON null, if none can.
     pub log2_failure: f64,
-    /// Vectors that were bootstrapped, of random values, under one secret.
+    /// Vectors of random values that were bootstrapped under one secret.
     pub vectors: usize,
-    /// `-log2` of the largest error of a real or imaginary part that bootstrapping added to what its input decrypted
-    /// to.
+    /// `-log2` of the largest error of a real or imaginary part that bootstrapping added to the decrypted input.
     pub worst_bits: f64,
     /// `-log2` of their mean.
     pub mean_bits: f64,
-    /// What the plan predicted of so many vectors.
+    /// The plan's prediction for this many vectors.
     pub predicted_worst_bits: f64,
-    /// What the plan predicted.
+    /// The plan's prediction of the mean.
     pub predicted_mean_bits: f64,
-    /// `-log2` of the largest distance of a part of a result from the encrypted one: with the error of encryption.
+    /// `-log2` of the largest distance of a part of a result from the encrypted one, including the error of encryption.
     pub result_worst_bits: f64,
-    /// `-log2` of the bound that results carry.
+    /// `-log2` of the bound in the results' estimates.
     pub bound_bits: f64,
     /// Number of keys.
     pub keys: usize,

@@ -1,9 +1,10 @@
-//! Named parameter sets. Other libraries are measured at the same, with wider special primes: `benchmarks/sets.json`.
+//! Named parameter sets. Other libraries are measured on the same sets, with wider special primes:
+//! `benchmarks/sets.json`.
 
 use keywright_ckks::{CkksError, CkksLiteral, CkksParameters};
 use keywright_rlwe::Security;
 
-/// Bits of the prime of the transforms that are measured: the widest narrow one.
+/// Bits of the prime of the measured transforms: the widest narrow one.
 pub const NTT_LOG_Q: u32 = keywright_ring::NARROW_BITS;
 
 /// One parameter set.
@@ -17,15 +18,16 @@ pub struct BenchSet {
     pub widths: (u32, u32),
     /// Number of ciphertext primes.
     pub primes: usize,
-    /// Bits of each of the `alpha` special primes. Peers use 60; narrow ones make the same digits with faster limbs.
+    /// Bits of each of the `alpha` special primes. Other libraries use 60; narrow ones make the same digits with faster
+    /// limbs.
     pub special: u32,
-    /// Primes per digit that are measured.
+    /// Measured numbers of primes per digit.
     pub alphas: &'static [usize],
-    /// Levels that are measured.
+    /// Measured levels.
     pub levels: &'static [usize],
     /// Ring degrees of the transforms.
     pub ntt_log_n: &'static [u32],
-    /// Whether the set is above the 128-bit bound (a set of the peers' own choice).
+    /// Whether the set exceeds the 128-bit bound; such a set is other libraries' own choice.
     pub insecure: bool,
 }
 
@@ -62,7 +64,7 @@ impl BenchSet {
         std::iter::once(self.widths.0).chain(rest).collect()
     }
 
-    /// Parameters with as many special primes as a digit has primes (two, where one cannot hold `q_0`).
+    /// Parameters with as many special primes as a digit has primes; two, if one cannot hold `q_0`.
     ///
     /// # Errors
     /// [`CkksError`] if the primes do not exist.

@@ -1,4 +1,4 @@
-//! The works themselves: set up, check once, then time.
+//! The measured operations: set up, check once, then time.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use thiserror::Error;
 use crate::measuring::{peak_rss, rng};
 use crate::{BenchSet, KernelCounts, MachineRates, NTT_LOG_Q, Record, SETS};
 
-/// Everything that can be measured.
+/// All operations.
 pub const WORKS: [&str; 11] = [
     "ntt",
     "intt",
@@ -33,14 +33,14 @@ pub const WORKS: [&str; 11] = [
 /// Rotations that share one decomposition.
 const HOISTED: usize = 8;
 
-/// What to measure.
+/// The request for a measurement.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// Name of the set.
     pub set: String,
-    /// Primes per digit; all of the set, if none.
+    /// Primes per digit; empty for all of the set.
     pub alpha: Option<usize>,
-    /// Works; all, if empty.
+    /// Operations; empty for all.
     pub works: Vec<String>,
     /// Timed runs of each.
     pub runs: usize,
@@ -48,26 +48,26 @@ pub struct Request {
     pub seeded: bool,
 }
 
-/// Why a benchmark cannot run.
+/// Reasons why a benchmark cannot run.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BenchError {
     /// No such set.
-    #[error("there is no set `{0}`; there are {known}", known = SETS.map(|s| s.name).join(", "))]
+    #[error("there is no set `{0}`; use one of {known}", known = SETS.map(|s| s.name).join(", "))]
     Set(String),
     /// No such work.
-    #[error("there is no work `{0}`; there are {known}", known = WORKS.join(", "))]
+    #[error("there is no operation `{0}`; use one of {known}", known = WORKS.join(", "))]
     Work(String),
-    /// No such bootstrapping.
-    #[error("there is no preset `{name}` to bootstrap; there are {known}")]
+    /// No such bootstrapping preset.
+    #[error("there is no bootstrapping preset `{name}`; use one of {known}")]
     Preset {
         /// The name.
         name: String,
-        /// Those there are.
+        /// The available presets.
         known: String,
     },
     /// Nothing would be timed.
-    #[error("runs = 0; at least one timed run is needed")]
+    #[error("runs = 0; request at least one timed run")]
     Runs,
     /// The circuit refused.
     #[error(transparent)]
@@ -83,10 +83,10 @@ pub enum BenchError {
     Ring(#[from] RingError),
 }
 
-/// Runs the works of a request. `emit` gets every record as it is made and says whether to go on.
+/// Runs the operations of a request. `emit` gets every record when it is made, and returns whether to continue.
 ///
 /// # Errors
-/// [`BenchError`]; what was emitted before stays valid.
+/// [`BenchError`]; records emitted before stay valid.
 pub fn run(request: &Request, emit: &mut dyn FnMut(Record) -> bool) -> Result<(), BenchError> {
     let set =
         SETS.iter().find(|s| s.name == request.set).ok_or_else(|| BenchError::Set(request.set.clone()))?;
@@ -125,7 +125,7 @@ struct BenchRun<'e> {
     stopped: bool,
 }
 
-/// What a record says besides its times.
+/// The fields of a record besides its times.
 struct Subject {
     work: &'static str,
     log_n: u32,
@@ -177,7 +177,7 @@ impl BenchRun<'_> {
 /// A transform of one narrow prime. Checked as a ring map: multiplication by `X` in evaluation form is the negacyclic
 /// shift.
 fn transform(run: &mut BenchRun<'_>, work: &'static str, log_n: u32) -> Result<(), BenchError> {
-    /// Transforms per timed call, so that the clock does not matter.
+    /// Transforms per timed call, so that the cost of the clock is negligible.
     const BATCH: usize = 8;
     let backend = keywright_ring::backend::default()?;
     let prime = keywright_ring::ntt_primes(log_n, NTT_LOG_Q, 1, &[])?;
@@ -272,7 +272,7 @@ impl Party {
         encryptor.encrypt(&self.values[which], self.parameters.max_log_slots(), level)
     }
 
-    /// Whether a ciphertext decrypts to what it should, within its own error estimate.
+    /// Whether a ciphertext decrypts to the expected values, within its own error estimate.
     fn right(&self, ciphertext: &Ciphertext, expected: impl Fn(usize) -> Complex64) -> bool {
         let decrypted = Decryptor::new(&self.parameters, &self.secret)
             .and_then(|decryptor| decryptor.decrypt(ciphertext));
@@ -372,7 +372,7 @@ fn scheme(
             );
         }
         if wants("decrypt") {
-            // Two primes tell a message at this scale; the others are not needed.
+            // Two primes determine a message at this scale; the others are not needed.
             let counts = transforms(limbs.min(3));
             let check = |v: &Result<Vec<Complex64>, CkksError>| {
                 let bound = a.estimate.bound();

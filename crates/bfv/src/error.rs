@@ -104,7 +104,7 @@ pub enum BfvError {
     )]
     NoiseOverflow,
     /// No preset of that name.
-    #[error("there is no preset `{name}`; there are {known}")]
+    #[error("there is no preset `{name}`; use one of {known}")]
     UnknownPreset {
         /// The requested name.
         name: String,

@@ -145,7 +145,7 @@ pub enum CkksError {
         magnitude: f64,
     },
     /// No preset of that name.
-    #[error("there is no preset `{name}`; there are {known}")]
+    #[error("there is no preset `{name}`; use one of {known}")]
     UnknownPreset {
         /// The requested name.
         name: String,

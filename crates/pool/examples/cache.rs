@@ -1,5 +1,5 @@
-//! Time to fill Chem's cache and to encrypt with it and without it, for CKKS and BFV: one JSON object per line.
-//! `cargo run --release -p keywright-pool --example cache`
+//! Times filling Chem's cache, and encryption with it and without it, for CKKS and BFV. Prints one JSON object per
+//! line. `cargo run --release -p keywright-pool --example cache`
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::{KeyGenerator, PublicKey, SecretKey};
 
 const RUNS: usize = 5;
-/// Prime, and 1 modulo `2^14`: messages count modulo this.
+/// A prime that is 1 modulo `2^14`: the plaintext modulus.
 const PLAINTEXT_MODULUS: u64 = 65_537;
 
 fn measure<S: ChemScheme>(
@@ -36,7 +36,7 @@ fn measure<S: ChemScheme>(
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // One thread: the paper's implementation has no more.
+    // One thread, as in the paper's implementation.
     rayon::ThreadPoolBuilder::new().num_threads(1).build_global()?;
     let literal = CkksLiteral::from_bits(13, &[60, 40, 40], &[60], 40.0)?;
     let bfv_literal = BfvLiteral { rlwe: literal.rlwe.clone(), plaintext_modulus: PLAINTEXT_MODULUS };
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let secret = SecretKey::sample(ckks.rlwe(), &mut SecretRng::system()?)?;
     let key = KeyGenerator::new(&secret, SecretRng::system()?).public_key();
     for bits in [16, 32, 64, 128] {
-        // The largest message is to fit the modulus: with 128 bits its unit is the scale's own.
+        // The largest message must fit the modulus: with 128 bits its unit is the resolution of the scale.
         let unit = if bits == 128 { ckks.scale().recip() } else { 2f64.powi(-8) };
         measure("CKKS", &key, bits, || ChemCkks::new(&ckks, ckks.max_level(), bits, unit))?;
         measure("BFV", &key, bits, || Ok(ChemBfv::new(&bfv, bfv.max_level())))?;

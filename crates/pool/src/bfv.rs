@@ -11,7 +11,7 @@ use crate::{EncryptionPool, PoolError, Zero, ZeroKey};
 pub trait BfvZero: Zero {
     /// The ciphertext.
     type Ciphertext: Send;
-    /// Adds a message. `variance` is that of one coefficient of the zero's error.
+    /// Adds a message. `variance` is that of one coefficient of the encryption of zero.
     ///
     /// # Errors
     /// [`BfvError::NoiseExhausted`].
@@ -54,18 +54,18 @@ impl<'p, K: ZeroKey<Zero: BfvZero>> BfvPool<'p, K> {
         Ok(Self { pool, parameters })
     }
 
-    /// Encrypts a plaintext: takes an entry and adds. A constant one ([`BfvParameters::encode_scalar`]) costs one pass
-    /// and no transform.
+    /// Encrypts a plaintext: takes an entry and adds. A constant plaintext ([`BfvParameters::encode_scalar`]) costs one
+    /// pass and no transform.
     ///
     /// # Errors
-    /// [`PoolError::Bfv`] for a plaintext of other parameters, which takes no entry, and as of
+    /// [`PoolError::Bfv`] for a plaintext of other parameters, which takes no entry; otherwise as
     /// [`EncryptionPool::take`].
     pub fn encrypt(&self, message: &Plaintext) -> Result<<K::Zero as BfvZero>::Ciphertext, PoolError> {
         self.check(message)?;
         Ok(self.pool.take()?.into_ciphertext(message, self.pool.key().variance())?)
     }
 
-    /// The same, waiting at most so long for an entry: `None` when that is over.
+    /// The same, waiting at most this long for an entry; `None` after that.
     ///
     /// # Errors
     /// As [`Self::encrypt`].

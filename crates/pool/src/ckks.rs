@@ -12,14 +12,14 @@ use zeroize::Zeroize;
 
 use crate::{EncryptionPool, PoolError, Zero, ZeroKey};
 
-/// Words of a constant vector: a few of them stay in the first-level cache.
+/// Words of a constant vector: a few such vectors stay in the first-level cache.
 const BLOCK: usize = 512;
 
 /// An encryption of zero that becomes a CKKS ciphertext.
 pub trait CkksZero: Zero {
     /// The ciphertext.
     type Ciphertext: Send;
-    /// The ciphertext whose polynomials these are.
+    /// The ciphertext with these polynomials.
     fn into_ciphertext(
         self,
         parameters: &CkksParameters,
@@ -61,11 +61,11 @@ impl CkksZero for SeededRlweCiphertext {
     }
 }
 
-/// A message that is encoded: what can fail has not, and no entry was taken yet.
+/// An encoded message: encoding cannot fail any more, and no entry was taken yet.
 pub struct Encoded {
     residues: Residues,
     packing: Packing,
-    /// Of the encoding alone.
+    /// The error of the encoding.
     estimate: ErrorEstimate,
 }
 
@@ -101,7 +101,7 @@ impl<'p, K: ZeroKey<Zero: CkksZero>> CkksPool<'p, K> {
         Ok(Self { pool, parameters })
     }
 
-    /// Encodes the same real number for every slot: neither FFT nor NTT.
+    /// Encodes the same real number for every slot, without FFT or NTT.
     ///
     /// # Errors
     /// [`PoolError::Ckks`] for a number that is not finite or does not fit the modulus, and for more slots than there
@@ -114,7 +114,7 @@ impl<'p, K: ZeroKey<Zero: CkksZero>> CkksPool<'p, K> {
             return Err(CkksError::from(error).into());
         }
         let residues = parameters.encode_constant(value, self.pool.level(), parameters.scale())?;
-        // The product with the scale is rounded to an f64 and that to an integer.
+        // The product with the scale is rounded to an f64, and then to an integer.
         let error = 0.5 / parameters.scale() + value.abs() * f64::EPSILON / 2.0;
         let estimate = ErrorEstimate { deviation: error / PRODUCT_TAIL, magnitude: value.abs(), real: true };
         Ok(Encoded { residues: Residues::Constant(residues), packing, estimate })
@@ -123,7 +123,7 @@ impl<'p, K: ZeroKey<Zero: CkksZero>> CkksPool<'p, K> {
     /// Encodes real values in slots or coefficients.
     ///
     /// # Errors
-    /// [`PoolError::Ckks`], as of [`CkksParameters::encode_real`].
+    /// [`PoolError::Ckks`], as in [`CkksParameters::encode_real`].
     pub fn encode_real(&self, values: &[f64], packing: Packing) -> Result<Encoded, PoolError> {
         let parameters = self.parameters;
         Ok(Self::vector(parameters.encode_real(values, packing, self.pool.level(), parameters.scale())?))
@@ -132,7 +132,7 @@ impl<'p, K: ZeroKey<Zero: CkksZero>> CkksPool<'p, K> {
     /// Encodes complex values in slots.
     ///
     /// # Errors
-    /// [`PoolError::Ckks`], as of [`CkksParameters::encode`].
+    /// [`PoolError::Ckks`], as in [`CkksParameters::encode`].
     pub fn encode(&self, values: &[Complex64], log_slots: u32) -> Result<Encoded, PoolError> {
         let parameters = self.parameters;
         Ok(Self::vector(parameters.encode(values, log_slots, self.pool.level(), parameters.scale())?))
@@ -146,15 +146,15 @@ impl<'p, K: ZeroKey<Zero: CkksZero>> CkksPool<'p, K> {
     /// Encrypts an encoded message: takes an entry and adds.
     ///
     /// # Errors
-    /// As of [`EncryptionPool::take`].
+    /// As [`EncryptionPool::take`].
     pub fn encrypt(&self, message: &Encoded) -> Result<<K::Zero as CkksZero>::Ciphertext, PoolError> {
         Ok(self.add(message, self.pool.take()?))
     }
 
-    /// The same, waiting at most so long for an entry: `None` when that is over.
+    /// The same, waiting at most this long for an entry; `None` after that.
     ///
     /// # Errors
-    /// As of [`EncryptionPool::take`].
+    /// As [`EncryptionPool::take`].
     pub fn encrypt_within(
         &self,
         message: &Encoded,
@@ -176,7 +176,7 @@ impl<'p, K: ZeroKey<Zero: CkksZero>> CkksPool<'p, K> {
         }
         let noise = (self.pool.key().variance() * message.packing.spread()).sqrt() / self.parameters.scale();
         let estimate = match message.residues {
-            // The rounding of a constant repeats in every slot: it is added.
+            // The rounding of a constant repeats in every slot, so it is added.
             Residues::Constant(_) => {
                 message.estimate.plus(ErrorEstimate { deviation: noise, magnitude: 0.0, real: true })
             }

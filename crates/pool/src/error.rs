@@ -9,11 +9,11 @@ use keywright_rlwe::RlweError;
 use keywright_wire::{Fingerprint, WireError};
 use thiserror::Error;
 
-/// What can go wrong with pools.
+/// Errors of pools.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PoolError {
-    /// Keys, levels, parameters.
+    /// An error of keys, levels or parameters.
     #[error(transparent)]
     Rlwe(#[from] RlweError),
     /// A message that cannot be encoded.
@@ -22,7 +22,7 @@ pub enum PoolError {
     /// A message that cannot be encrypted.
     #[error(transparent)]
     Bfv(#[from] BfvError),
-    /// An entry that cannot become bytes.
+    /// An entry that cannot be serialized.
     #[error(transparent)]
     Wire(#[from] WireError),
     /// A number outside its range.
@@ -37,9 +37,9 @@ pub enum PoolError {
         /// Largest legal value.
         max: u64,
     },
-    /// No entry is there, and the pool does not make one.
+    /// There is no entry, and the pool does not make one.
     #[error(
-        "the pool is empty: {taken} of {made} entries are taken; fill it, raise its capacity or its threads"
+        "the pool is empty: {taken} of {made} entries are taken; fill it, or raise its capacity or its threads"
     )]
     Empty {
         /// Entries made.
@@ -47,68 +47,68 @@ pub enum PoolError {
         /// Entries taken.
         taken: u64,
     },
-    /// Nothing will ever come: there is no background thread.
-    #[error("the pool is empty and has no thread that fills it: {0}")]
+    /// No entry can come: there is no background thread.
+    #[error("the pool is empty and has no thread to fill it: {0}")]
     Stopped(&'static str),
     /// The background threads ended.
     #[error("the pool is empty and its threads ended: {0}")]
     Producer(Arc<PoolError>),
-    /// The system starts no thread.
+    /// The system refused to start a thread.
     #[error("thread {number} of {wanted} could not be started: {reason}")]
     Threads {
-        /// The one that failed.
+        /// The number of the failed thread.
         number: usize,
-        /// How many there should be.
+        /// The requested number of threads.
         wanted: usize,
-        /// What the system says.
+        /// The error of the operating system.
         reason: String,
     },
     /// A forked child holds a copy of its parent's entries.
     #[error(
-        "this pool belongs to process {owner}; process {process} has a copy of its entries, which would be used twice: make a \
-         pool of its own"
+        "this pool belongs to process {owner}, and process {process} would use its entries twice; make a pool in every \
+         process"
     )]
     Forked {
         /// The process that made the pool.
         owner: u32,
-        /// The process that asks.
+        /// The process that uses it.
         process: u32,
     },
-    /// What the system says of a file.
+    /// The error of the operating system for a file.
     #[error("{path}: {source}")]
     Io {
         /// Its path.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// What is wrong with a pool file.
+    /// An unusable pool file.
     #[error("{path}: {problem}")]
     File {
         /// Its path.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: FileProblem,
     },
-    /// A unit of Chem messages that the scale cannot hold.
+    /// A unit of Chem messages below the resolution of the scale.
     #[cfg(feature = "insecure")]
-    #[error("the unit {unit} is not a number from {smallest}, the resolution of the scale, on")]
+    #[error("the unit {unit} is below {smallest}, the resolution of the scale; use a larger unit")]
     ChemUnit {
         /// The unit.
         unit: f64,
         /// Smallest legal one.
         smallest: f64,
     },
-    /// A unit of Chem messages that are integers.
+    /// A unit of integer Chem messages.
     #[cfg(feature = "insecure")]
-    #[error("the unit {unit} of messages modulo t is not 1")]
+    #[error("the unit {unit} of messages modulo t must be 1")]
     ChemInteger {
         /// The unit.
         unit: f64,
     },
-    /// A message that a Chem cache cannot make.
+    /// A message outside of a Chem cache's range.
     #[cfg(feature = "insecure")]
-    #[error("{value} is not a message of {bits} bits: 0 to 2^{bits} - 1")]
+    #[error("the message {value} is outside 0..=2^{bits} - 1")]
     ChemMessage {
         /// The message.
         value: u128,
@@ -117,38 +117,43 @@ pub enum PoolError {
     },
 }
 
-/// What can be wrong with a pool file.
+/// Problems of a pool file.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FileProblem {
     /// Another kind of file, or a newer version.
-    #[error("not a pool file of a version that is known")]
+    #[error("this is not a pool file of a supported version; make a new one")]
     Foreign,
     /// Shorter or longer than its header says.
-    #[error("{found} bytes instead of {expected}; the file was cut off or extended, make a new one")]
+    #[error("the file has {found} bytes instead of {expected}: it was cut off or extended; make a new one")]
     Length {
-        /// Bytes there are.
+        /// Its bytes.
         found: u64,
-        /// Bytes there should be.
+        /// The expected bytes.
         expected: u64,
     },
     /// The header does not authenticate.
-    #[error("the file key does not open the header: it is another file's key, or the header was changed")]
+    #[error(
+        "the file key does not open the header: it belongs to another file, or the header was changed; use the file's own key"
+    )]
     Key,
     /// Made with other parameters.
-    #[error("its entries belong to parameters {found}, not to {expected}")]
+    #[error(
+        "its entries belong to parameters {found}, not to {expected}; open it with the parameters that made it"
+    )]
     ForeignParameters {
-        /// Of the file.
+        /// The file's parameters.
         found: Fingerprint,
-        /// Of the pool.
+        /// The pool's parameters.
         expected: Fingerprint,
     },
     /// Made with another key.
-    #[error("its entries are encrypted with another key")]
+    #[error("its entries are encrypted with another key; open it with the key that made it")]
     ForeignKey,
     /// Entries of another level or kind.
     #[error(
-        "its entries have level {found} and {found_bytes} bytes, the pool's level {expected} and {expected_bytes} bytes"
+        "its entries have level {found} and {found_bytes} bytes, and the pool's have level {expected} and \
+         {expected_bytes} bytes; make a new file"
     )]
     ForeignEntries {
         /// Level of the file.
@@ -160,19 +165,19 @@ pub enum FileProblem {
         /// Bytes of an entry of the pool.
         expected_bytes: u64,
     },
-    /// Nobody here knows which of its entries are used.
+    /// There is no record of the used entries.
     #[error(
-        "the register {register} has no record of this file, so which entries are used is not known here: the file was copied \
-         from elsewhere; make a new one"
+        "the register {register} has no record of this file, which was copied from elsewhere, so its used entries are \
+         unknown; make a new one"
     )]
     Unregistered {
-        /// Where the record should be.
+        /// The expected place of the record.
         register: PathBuf,
     },
-    /// A copy of the file that is registered.
+    /// A copy of the registered file.
     #[error(
-        "this is not the file that was registered but a copy of it (file number {found}, registered {registered}); its \
-         entries may be used already: make a new file"
+        "this is a copy of the registered file (file number {found}, registered {registered}), and its entries may be \
+         used already; make a new file"
     )]
     Copied {
         /// File number found.
@@ -181,7 +186,7 @@ pub enum FileProblem {
         registered: u64,
     },
     /// The record does not authenticate.
-    #[error("the record {register} was damaged or changed; which entries are used is lost: make a new file")]
+    #[error("the record {register} was damaged or changed, so the used entries are unknown; make a new file")]
     Register {
         /// Its path.
         register: PathBuf,
@@ -191,7 +196,7 @@ pub enum FileProblem {
         "entry {serial} was damaged, changed, or put back after it was used; it and {others} entries taken with it are lost"
     )]
     Tampered {
-        /// Which entry.
+        /// The serial number of the entry.
         serial: u64,
         /// Entries lost with it.
         others: usize,
@@ -215,7 +220,7 @@ impl From<RingError> for PoolError {
     }
 }
 
-/// Refuses a process other than the one that made an object.
+/// Refuses processes other than the one that made an object.
 pub(crate) fn require_owner(owner: Process) -> Result<(), PoolError> {
     if owner.is_current() {
         return Ok(());

@@ -1,12 +1,12 @@
 //! Encryption moved into idle time.
 //!
-//! Almost all work of an RLWE encryption does not depend on the message: it makes an encryption of zero. An
-//! [`EncryptionPool`] makes those ahead, in background threads, and gives each of them out once; what is left when the
-//! message is known is one addition. A pool knows no scheme: messages are added by [`ckks`] and [`bfv`].
+//! Almost all work of an RLWE encryption is independent of the message: it makes an encryption of zero. An
+//! [`EncryptionPool`] makes these ahead of time, in background threads, and returns each of them once. Encrypting a
+//! message is then one addition. A pool is independent of the scheme; [`ckks`] and [`bfv`] add messages.
 //!
-//! The pool is as secure as the encryption that it makes ahead, because its outputs are the outputs of that encryption;
-//! `docs/explanation/cached-encryption.md` has the proof. An entry is the one-time mask of its message: who reads
-//! entries in memory or in an opened [`PoolFile`] reads the messages that are encrypted with them.
+//! The pool is as secure as ordinary encryption, because its outputs are the outputs of that encryption;
+//! `docs/explanation/cached-encryption.md` has the proof. An entry is the one-time mask of its message: a reader of
+//! entries in memory or in an opened [`PoolFile`] can read the messages that are encrypted with them.
 //!
 //! The feature `insecure`, off by default, adds the module of that name: a published alternative that reuses its
 //! encryptions of zero, and the attack that breaks it.

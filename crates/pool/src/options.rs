@@ -1,27 +1,27 @@
 use crate::PoolFileOptions;
 
-/// What happens when an entry is wanted and none is there.
+/// The behaviour of an empty pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenEmpty {
-    /// An encryption of zero is made at once, by whoever wants it.
+    /// The caller makes an encryption of zero at once.
     Encrypt,
-    /// Wait for a background thread.
+    /// The caller waits for a background thread.
     Block,
-    /// [`crate::PoolError::Empty`].
+    /// The caller gets [`crate::PoolError::Empty`].
     Error,
 }
 
-/// How a pool is run.
+/// The configuration of a pool.
 #[derive(Debug)]
 pub struct PoolOptions {
     /// Level of every entry.
     pub level: usize,
-    /// Most entries in memory, those being made included.
+    /// Most entries in memory, including those being made.
     pub capacity: usize,
     /// Background threads. With none, only [`crate::EncryptionPool::fill`] makes entries.
     pub threads: usize,
-    /// What happens when it is empty.
+    /// The behaviour when the pool is empty.
     pub when_empty: WhenEmpty,
-    /// Where entries beyond those in memory are kept.
+    /// The storage of entries beyond those in memory.
     pub file: Option<PoolFileOptions>,
 }

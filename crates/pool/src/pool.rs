@@ -14,10 +14,10 @@ use crate::{Metrics, PoolError, PoolFile, PoolOptions, WhenEmpty, ZeroKey, produ
 /// Most entries in memory.
 const MAX_CAPACITY: usize = 1 << 24;
 
-/// Encryptions of zero under one key at one level, made ahead, each given out once.
+/// Encryptions of zero under one key at one level, made ahead of time, each returned once.
 ///
-/// Every entry is in one place: being made, in the file, in memory, or in the hands of one caller. It moves from place
-/// to place under a lock and is never copied.
+/// Every entry is in one place: being made, in the file, in memory, or with one caller. It moves between places under a
+/// lock and is never copied.
 pub struct EncryptionPool<K: ZeroKey> {
     shared: Arc<Shared<K>>,
     producers: Mutex<Vec<JoinHandle<()>>>,
@@ -30,7 +30,7 @@ impl<K: ZeroKey> EncryptionPool<K> {
     /// # Errors
     /// [`PoolError::Rlwe`] for a level that does not exist, [`PoolError::Range`] for a capacity or a number of threads
     /// outside its range, [`PoolError::Stopped`] for a pool that blocks and has no threads, [`PoolError::Threads`], and
-    /// as of [`PoolFile::open`].
+    /// the errors of [`PoolFile::open`].
     pub fn new(key: K, options: PoolOptions, mut rng: SecretRng) -> Result<Self, PoolError> {
         key.parameters().require_level(options.level)?;
         let range = |what, value, min, max| {
@@ -42,7 +42,7 @@ impl<K: ZeroKey> EncryptionPool<K> {
         range("the capacity of a pool", options.capacity, 1, MAX_CAPACITY)?;
         range("the number of threads of a pool", options.threads, 0, MAX_THREADS)?;
         if options.threads == 0 && options.when_empty == WhenEmpty::Block {
-            return Err(PoolError::Stopped("to block it needs at least one"));
+            return Err(PoolError::Stopped("a pool that blocks needs at least one"));
         }
         let file = match &options.file {
             Some(file) => Some(Mutex::new(PoolFile::open(file, &key, options.level, rng.split()?)?)),
@@ -74,7 +74,7 @@ impl<K: ZeroKey> EncryptionPool<K> {
         Ok(self.rng.lock().unwrap_or_else(PoisonError::into_inner).split()?)
     }
 
-    /// The key it encrypts with.
+    /// The key that encrypts.
     pub fn key(&self) -> &K {
         &self.shared.key
     }
@@ -84,7 +84,7 @@ impl<K: ZeroKey> EncryptionPool<K> {
         self.shared.level
     }
 
-    /// What it has done and holds.
+    /// Its statistics and content.
     ///
     /// # Errors
     /// [`PoolError::Forked`].
@@ -106,7 +106,7 @@ impl<K: ZeroKey> EncryptionPool<K> {
         self.shared.capacity
     }
 
-    /// Whether taking an entry now would make it: work for the threads that the caller computes on.
+    /// Whether taking an entry now would make it, as work on the caller's own threads.
     ///
     /// # Errors
     /// [`PoolError::Forked`].
@@ -118,18 +118,18 @@ impl<K: ZeroKey> EncryptionPool<K> {
     /// Unused entries in the file; `None` without one.
     ///
     /// # Errors
-    /// [`PoolError::Forked`], and as of [`PoolFile::len`].
+    /// [`PoolError::Forked`], and the errors of [`PoolFile::len`].
     pub fn in_file(&self) -> Result<Option<u64>, PoolError> {
         require_owner(self.shared.process)?;
         let Some(file) = &self.shared.file else { return Ok(None) };
         file.lock().unwrap_or_else(PoisonError::into_inner).len().map(Some)
     }
 
-    /// Takes an encryption of zero: nobody else ever gets it. A message is to be added to it before it goes anywhere.
+    /// Takes an encryption of zero; no other caller ever gets it. Add a message to it before sending it anywhere.
     ///
     /// # Errors
-    /// [`PoolError::Forked`]; [`PoolError::Empty`], [`PoolError::Producer`] or [`PoolError::Stopped`] if there is none
-    /// and [`WhenEmpty`] asks for none.
+    /// [`PoolError::Forked`]; if there is none, [`PoolError::Empty`], [`PoolError::Producer`] or [`PoolError::Stopped`]
+    /// as [`WhenEmpty`] requires.
     pub fn take(&self) -> Result<K::Zero, PoolError> {
         loop {
             if let Some(zero) = self.take_within(Duration::from_secs(3600))? {
@@ -138,7 +138,7 @@ impl<K: ZeroKey> EncryptionPool<K> {
         }
     }
 
-    /// The same, waiting at most so long: `None` when that is over.
+    /// The same, waiting at most this long; `None` after that.
     ///
     /// # Errors
     /// As [`Self::take`].
@@ -184,10 +184,10 @@ impl<K: ZeroKey> EncryptionPool<K> {
     }
 
     /// Makes up to `count` entries now, on the threads of the current rayon pool, as far as there is room in memory;
-    /// entries of the file come first. Returns how many came.
+    /// takes entries of the file first. Returns their number.
     ///
     /// # Errors
-    /// [`PoolError::Forked`], and as of [`PoolFile::take`].
+    /// [`PoolError::Forked`], and the errors of [`PoolFile::take`].
     pub fn fill(&self, count: usize) -> Result<usize, PoolError> {
         require_owner(self.shared.process)?;
         let shared = &*self.shared;
@@ -233,10 +233,10 @@ impl<K: ZeroKey> EncryptionPool<K> {
         }
     }
 
-    /// Ends the threads. Entries in memory, which nobody has seen, go to the file as far as it has room.
+    /// Ends the threads. Entries in memory, which no caller has seen, go to the file as far as it has room.
     ///
     /// # Errors
-    /// [`PoolError::Forked`], and as of [`PoolFile::store`]; the threads have ended then too.
+    /// [`PoolError::Forked`], and the errors of [`PoolFile::store`]; the threads have ended then too.
     pub fn close(&self) -> Result<(), PoolError> {
         require_owner(self.shared.process)?;
         self.end_threads();
@@ -253,7 +253,7 @@ impl<K: ZeroKey> EncryptionPool<K> {
         self.shared.lock().closed = true;
         self.shared.room.notify_all();
         for producer in mem::take(&mut *self.producers()) {
-            // A thread that panicked has ended as well.
+            // A thread that panicked has ended too.
             let _ = producer.join();
         }
     }

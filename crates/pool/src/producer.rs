@@ -11,9 +11,9 @@ use rayon::ThreadPoolBuilder;
 use crate::shared::Shared;
 use crate::{PoolError, ZeroKey};
 
-/// Entries that go to or come from the file at once, so that they share what bringing them to the disk costs.
+/// Entries that go to or come from the file together, sharing the cost of a sync.
 const BATCH: usize = 16;
-/// Other processes may empty the file too: a thread with nothing to do looks this often.
+/// Other processes may empty the file too: an idle thread checks at this interval.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Starts one thread.
@@ -24,7 +24,7 @@ pub(crate) fn start<K: ZeroKey>(
 ) -> io::Result<JoinHandle<()>> {
     thread::Builder::new().name(format!("keywright-pool-{number}")).spawn(move || {
         let mut leaving = Leaving { shared: &shared, failure: None };
-        // Loops over limbs are not to be shared with threads that others compute on: this thread is a pool of its own.
+        // Loops over limbs must not use threads of other computations, so this thread is a pool of its own.
         let alone = ThreadPoolBuilder::new().num_threads(1).use_current_thread().build();
         if let Err(error) = run(&shared, rng) {
             leaving.failure = Some(error);
@@ -33,7 +33,7 @@ pub(crate) fn start<K: ZeroKey>(
     })
 }
 
-/// Says that a thread ends, however it does.
+/// Reports the end of a thread, for any reason.
 struct Leaving<'s, K: ZeroKey> {
     shared: &'s Shared<K>,
     failure: Option<PoolError>,
@@ -72,7 +72,7 @@ fn run<K: ZeroKey>(shared: &Shared<K>, mut rng: SecretRng) -> Result<(), PoolErr
     Ok(())
 }
 
-/// Waits for something to do: room in memory, reserved, or 0 for room in the file. `None` if the pool was closed.
+/// Waits for work: room in memory, which it reserves, or 0 for room in the file. `None` if the pool is closed.
 fn wait<K: ZeroKey>(shared: &Shared<K>) -> Option<usize> {
     loop {
         let mut state = shared.lock();
@@ -98,7 +98,7 @@ fn wait<K: ZeroKey>(shared: &Shared<K>) -> Option<usize> {
     }
 }
 
-/// A file that cannot be read has none: whoever takes from it finds out why.
+/// An unreadable file counts as full; a caller that takes from it gets the error.
 fn file_has_room<K: ZeroKey>(shared: &Shared<K>) -> bool {
     shared.file.as_ref().is_some_and(|file| {
         let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
@@ -106,7 +106,7 @@ fn file_has_room<K: ZeroKey>(shared: &Shared<K>) -> bool {
     })
 }
 
-/// Makes a batch for the file. It ends early if memory has room again.
+/// Makes a batch for the file. Ends early if memory has room again.
 fn store<K: ZeroKey>(shared: &Shared<K>, rng: &mut SecretRng) -> Result<(), PoolError> {
     let Some(file) = &shared.file else { return Ok(()) };
     let mut batch = Vec::with_capacity(BATCH);
@@ -134,7 +134,7 @@ pub(crate) fn from_file<K: ZeroKey>(shared: &Shared<K>, count: usize) -> Result<
     }
 }
 
-/// Whether there was something left, which is now counted.
+/// Takes one from the remaining count, if any is left.
 pub(crate) fn count_down(left: &Mutex<usize>) -> bool {
     let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
     let some = *left > 0;

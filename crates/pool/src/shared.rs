@@ -1,4 +1,4 @@
-//! What callers and background threads share: entries in memory, their count and the file.
+//! The state that callers and background threads share: entries in memory, their count and the file.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,9 +16,9 @@ pub(crate) struct Shared<K: ZeroKey> {
     pub(crate) when_empty: WhenEmpty,
     pub(crate) process: Process,
     state: Mutex<State<K>>,
-    /// An entry was taken, or the pool closed.
+    /// Signals that an entry was taken, or the pool closed.
     pub(crate) room: Condvar,
-    /// An entry was put in, or a thread ended.
+    /// Signals that an entry was put in, or a thread ended.
     pub(crate) filled: Condvar,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct State<K: ZeroKey> {
     /// Entries being made for memory.
     pub(crate) pending: usize,
     pub(crate) closed: bool,
-    /// Background threads that run.
+    /// Running background threads.
     pub(crate) alive: usize,
     pub(crate) failure: Option<Arc<PoolError>>,
     pub(crate) made: u64,
@@ -82,13 +82,13 @@ impl<K: ZeroKey> Shared<K> {
         self.filled.notify_all();
     }
 
-    /// Gives up entries that were pending.
+    /// Cancels pending entries.
     pub(crate) fn give_up(&self, count: usize) {
         self.lock().pending -= count;
         self.room.notify_all();
     }
 
-    /// A background thread ends.
+    /// Records the end of a background thread.
     pub(crate) fn leave(&self, failure: Option<PoolError>) {
         let mut state = self.lock();
         state.alive -= 1;

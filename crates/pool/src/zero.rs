@@ -10,16 +10,16 @@ use zeroize::Zeroizing;
 
 /// An encryption of zero, to which a message can be added.
 pub trait Zero: Send + Sized + 'static {
-    /// The half that the message is added to.
+    /// The half to which the message is added.
     fn c0_mut(&mut self) -> &mut Poly<Evaluation>;
     /// Bytes of its residues and seed.
     fn bytes(&self) -> usize;
-    /// Bytes of the format of [`keywright_wire`] at a level.
+    /// Its length in the format of [`keywright_wire`] at a level.
     ///
     /// # Errors
     /// [`WireError::Rlwe`] for a level that does not exist.
     fn encoded_len(level: usize, parameters: &Parameters) -> Result<u64, WireError>;
-    /// Bytes of the format of [`keywright_wire`].
+    /// Its bytes in the format of [`keywright_wire`].
     ///
     /// # Errors
     /// Any [`WireError`].
@@ -90,13 +90,13 @@ impl Zero for SeededRlweCiphertext {
     }
 }
 
-/// What a pool encrypts with: a public key, whose entries are whole ciphertexts, or a secret key, whose entries are
-/// seeded: half the bytes and about half the work.
+/// The key of a pool: a public key, whose entries are whole ciphertexts, or a secret key, whose entries are seeded, at
+/// half the bytes and about half the work.
 pub trait ZeroKey: Send + Sync + 'static {
     /// Its encryptions of zero.
     type Zero: Zero;
 
-    /// The parameters it belongs to.
+    /// The parameters of the key.
     fn parameters(&self) -> &Parameters;
     /// A fresh encryption of zero.
     ///
@@ -105,7 +105,7 @@ pub trait ZeroKey: Send + Sync + 'static {
     fn encrypt_zero(&self, level: usize, rng: &mut SecretRng) -> Result<Self::Zero, RlweError>;
     /// Variance of one coefficient of its error.
     fn variance(&self) -> f64;
-    /// The key as bytes, wiped when dropped, to recognise it by.
+    /// The key as bytes, for identification; wiped when dropped.
     ///
     /// # Errors
     /// Any [`WireError`].

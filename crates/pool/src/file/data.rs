@@ -17,18 +17,18 @@ use crate::{FileProblem, PoolError, Zero, ZeroKey};
 const MAGIC: [u8; 8] = *b"kwpool\0\x01";
 /// Magic, identifier, two fingerprints, level, bytes of an entry, capacity.
 const FIELDS: usize = 8 + 16 + 16 + 16 + 4 + 8 + 8;
-/// Where the slots begin.
+/// The offset of the slots.
 const SLOTS: u64 = 4096;
-/// Bytes of a slot beyond the entry's.
+/// Bytes of a slot in addition to the entry's.
 const SEAL: usize = NONCE + TAG;
 
-/// What the file is for.
+/// The identity of a data file.
 #[derive(Clone)]
 pub(super) struct Header {
-    /// Random, of this file alone.
+    /// A random identifier of this file.
     pub(super) id: [u8; 16],
     parameters: Fingerprint,
-    /// Tells keys apart to whoever has the file key, and says nothing to others.
+    /// Identifies the key for holders of the file key; reveals nothing to others.
     key: [u8; 16],
     level: u32,
     entry_bytes: u64,
@@ -145,7 +145,7 @@ impl Data {
         Ok(Self { path: path.to_path_buf(), file, header, inode })
     }
 
-    /// Checks everything that can be checked before an entry is read.
+    /// Checks everything that can be checked without reading an entry.
     pub(super) fn open(
         path: &Path,
         file: File,
@@ -170,7 +170,7 @@ impl Data {
         Ok((Self { path: path.to_path_buf(), file, header, inode: disk::number(&metadata) }, sealer))
     }
 
-    /// Waits for the lock, which is held until the result is dropped. It is taken after that of the register.
+    /// Waits for the lock, which is held until the result is dropped. It is taken after the register's lock.
     pub(super) fn lock(&self) -> Result<Lock, PoolError> {
         Lock::of(&self.file).map_err(PoolError::io(&self.path))
     }

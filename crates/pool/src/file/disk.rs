@@ -1,4 +1,4 @@
-//! What is not the same on all systems.
+//! System-dependent operations.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -15,7 +15,7 @@ pub(super) fn write_all_at(mut file: &File, bytes: &[u8], offset: u64) -> io::Re
     file.write_all(bytes)
 }
 
-/// A new file that its owner alone can read, where the system knows owners.
+/// Creates a file that only its owner can read, on systems that have owners.
 pub(super) fn private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
@@ -28,7 +28,7 @@ pub(super) fn private(path: &Path) -> io::Result<File> {
 pub(super) struct Lock(File);
 
 impl Lock {
-    /// Waits for it.
+    /// Waits for the lock.
     pub(super) fn of(file: &File) -> io::Result<Self> {
         let file = file.try_clone()?;
         file.lock()?;
@@ -38,14 +38,14 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // The duplicated descriptor shares its lock with the file's: closing it is not enough. A failure keeps the
-        // lock, which blocks others and reuses nothing.
+        // The duplicated descriptor shares its lock with the file's, so closing it is not enough. If unlocking fails,
+        // the lock stays: it blocks others and reuses nothing.
         let _ = self.0.unlock();
     }
 }
 
-/// What a copy of a file has another of: its number in its file system, and where the system knows it the time at which
-/// it was made there. 0 where there are neither.
+/// The number of a file, which differs in a copy: its inode number and, where available, its creation time. 0 if the
+/// system has neither.
 pub(super) fn number(metadata: &Metadata) -> u64 {
     #[cfg(unix)]
     let number = std::os::unix::fs::MetadataExt::ino(metadata);
@@ -55,7 +55,7 @@ pub(super) fn number(metadata: &Metadata) -> u64 {
     number.rotate_left(32) ^ made.map_or(0, |since| since.as_nanos() as u64)
 }
 
-/// Brings the names in a folder to the disk, where the system can.
+/// Syncs the names in a folder to the disk, where the system can.
 pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     File::open(folder)?.sync_all()?;

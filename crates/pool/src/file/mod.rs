@@ -1,40 +1,39 @@
-//! Entries on the disk, encrypted, each given out once.
+//! Entries on the disk, encrypted, each returned once.
 //!
 //! A pool is two files. The *data file* holds entries in a ring of slots, each sealed by XChaCha20-Poly1305 with its
-//! serial number; the *register*, in another folder, says which serial numbers are unused: `head..tail`. The register
-//! is the authority. Serial numbers only grow.
+//! serial number. The *register*, in another folder, lists the unused serial numbers: `head..tail`. The register is
+//! authoritative. Serial numbers only grow.
 //!
 //! # Taking
-//! Under exclusive locks of both files, the register's first: `head` grows by the number wanted, and the register is
-//! brought to the disk; then the slots are read, overwritten with zeros, and the data file is brought to the disk; only
-//! then an entry is opened. A crash loses at most the entries being taken; none is given out twice, whichever of the
-//! steps it falls between.
+//! Under exclusive locks of both files, the register's first, `head` grows by the requested number, and the register is
+//! synced to the disk. Then the slots are read and overwritten with zeros, and the data file is synced. Only then is an
+//! entry decrypted. A crash between any steps loses at most the entries being taken, and no entry is returned twice.
 //!
-//! The lock of the data file is what keeps a *copy* of the register from its entries: the copy is another lock, and
-//! names the same unused entries. Whoever reads a slot has the data file alone, until the slot is zero on the disk. A
-//! slot that is zero does not authenticate, so of several registers one gets the entry, and the others an error.
+//! The lock of the data file protects its entries from a *copy* of the register, which has another lock and lists the
+//! same unused entries. A reader of a slot holds the data file alone until the slot is zero on the disk. A zero slot
+//! does not authenticate, so only one of several registers gets the entry, and the others get an error.
 //!
 //! # Nonces
-//! 192 random bits for every seal, of a generator that starts from the operating system's entropy in each process and
-//! takes more of it at each operation ([`SecretRng::begin`]). Nothing of it is stored: after a crash or a restart there
-//! are other nonces. A forked child is refused. Two seals of `2^48` have one nonce with a probability of `2^-97`. A
-//! caller that passes the same [`SecretRng::from_entropy`] each time, as tests do, repeats nonces: then two states of a
-//! slot, of whoever kept both, differ by what the two entries differ by.
+//! Each seal has 192 random bits, from a generator that starts with the operating system's entropy in each process and
+//! takes more of it at each operation ([`SecretRng::begin`]). Its state is not stored, so after a crash or a restart
+//! nonces differ. A forked child is refused. Among `2^48` seals, two have one nonce with a probability of `2^-97`. A
+//! caller that passes the same [`SecretRng::from_entropy`] each time, as tests do, repeats nonces. Someone who kept two
+//! states of a slot then learns the difference of the two entries.
 //!
 //! # What is detected
-//! * The data file was replaced by an older state of itself: its slots carry old serial numbers and do not
-//!   authenticate.
-//! * The register was, or a copy of it is used: it points to slots that are zero now, which do not authenticate.
-//!   Entries that another register stored meanwhile may be lost; none is given out twice.
-//! * The data file was copied, alone or with its register: file numbers differ ([`FileProblem::Copied`]); in another
-//!   place no register knows it ([`FileProblem::Unregistered`]).
-//! * Several processes at once: the locks serialise them. That is allowed.
+//! * The data file was replaced by an older state: its slots have old serial numbers and do not authenticate.
+//! * The register was replaced, or a copy of it is used: it points to slots that are zero now, which do not
+//!   authenticate. Entries that another register stored meanwhile may be lost; none is returned twice.
+//! * The data file was copied, alone or with its register: file numbers differ ([`FileProblem::Copied`]), and elsewhere
+//!   no register knows it ([`FileProblem::Unregistered`]).
+//! * Several processes at once: the locks serialise them, which is allowed.
 //!
-//! # What cannot be
-//! Whoever restores *both* files as they were, file numbers included (the snapshot of a disk or of a virtual machine),
-//! has the old state, and nothing inside it tells. Do not keep pool files on disks that are rolled back or cloned;
-//! without file numbers (outside Unix) a copy of both files goes unnoticed too. The locks are advisory and need a file
-//! system that has them.
+//! # What cannot be detected
+//!
+//! A rollback of *both* files, including file numbers (the snapshot of a disk or of a virtual machine), restores the
+//! old state, and nothing inside it shows this. Do not keep pool files on disks that are rolled back or cloned. Without
+//! file numbers (outside Unix) a copy of both files goes unnoticed too. The locks are advisory and need a file system
+//! that supports them.
 
 mod data;
 mod disk;
@@ -58,14 +57,14 @@ use seal::Sealer;
 /// Most slots of one file.
 pub const MAX_CAPACITY: u64 = 1 << 32;
 
-/// Where a pool keeps entries on the disk.
+/// The storage of a pool's entries on the disk.
 #[derive(Debug)]
 pub struct PoolFileOptions {
-    /// The data file. It is made if it does not exist.
+    /// The data file, created if it does not exist.
     pub path: PathBuf,
-    /// Encrypts it. Who has it and the file reads what is encrypted with its entries.
+    /// The key that encrypts it. A holder of the key and the file can read messages encrypted with its entries.
     pub key: Zeroizing<[u8; 32]>,
-    /// Number of slots of a file that is made.
+    /// Number of slots of a new file.
     pub capacity: u64,
     /// Folder of the register; by default [`default_register`].
     pub register: Option<PathBuf>,
@@ -99,10 +98,10 @@ pub struct PoolFile {
 }
 
 impl PoolFile {
-    /// Opens the file of `options`, or makes it.
+    /// Opens the file of `options`, or creates it.
     ///
     /// # Errors
-    /// [`PoolError::Io`]; [`PoolError::File`] for a file that is damaged, copied, or another pool's;
+    /// [`PoolError::Io`]; [`PoolError::File`] for a file that is damaged, copied, or of another pool;
     /// [`PoolError::Range`] for a capacity of 0 or above [`MAX_CAPACITY`].
     pub fn open<K: ZeroKey>(
         options: &PoolFileOptions,
@@ -116,7 +115,7 @@ impl PoolFile {
             match File::options().read(true).write(true).open(&options.path) {
                 Ok(file) => return Self::open_existing(options, &folder, expected, file, rng),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    // Another process may make it meanwhile: then that one counts.
+                    // Another process may create it meanwhile, and then that file is used.
                     if let Some(made) = Self::create(options, &folder, expected.clone(), rng.split()?)? {
                         return Ok(made);
                     }
@@ -126,7 +125,8 @@ impl PoolFile {
         }
     }
 
-    /// Makes both files; the data file appears under its name when the register is there. `None` if there is one now.
+    /// Creates both files; the data file appears under its name once the register exists. `None` if another process
+    /// created it.
     fn create(
         options: &PoolFileOptions,
         folder: &Path,
@@ -175,18 +175,18 @@ impl PoolFile {
         Ok(opened)
     }
 
-    /// Runs `work` with both files locked and the record checked against the data file. The register's lock alone is
-    /// not enough: a copy of the register is another lock on the same entries.
+    /// Runs `work` with both files locked and the record checked against the data file. The register's lock alone does
+    /// not suffice: a copy of the register is another lock for the same entries.
     fn locked<T>(
         &mut self,
         work: impl FnOnce(&mut Self, Record) -> Result<T, PoolError>,
     ) -> Result<T, PoolError> {
         // A forked child would share the lock.
         require_owner(self.process)?;
-        // For the nonces of what is sealed.
+        // For the nonces of the seals.
         self.rng.begin()?;
         let _register = self.register.lock()?;
-        // Always the second one, so nobody waits in a circle.
+        // Always second, so there is no deadlock.
         let _data = self.data.lock()?;
         let record = self.checked_record()?;
         work(self, record)
@@ -218,7 +218,7 @@ impl PoolFile {
         self.locked(|_, record| Ok(record.tail - record.head))
     }
 
-    /// Whether there are none.
+    /// Whether there are no unused entries.
     ///
     /// # Errors
     /// As [`Self::len`].
@@ -226,7 +226,7 @@ impl PoolFile {
         Ok(self.len()? == 0)
     }
 
-    /// Stores entries that nobody has seen, as many as there is room for, and returns their number.
+    /// Stores entries that no caller has seen, as many as there is room for, and returns their number.
     ///
     /// # Errors
     /// [`PoolError::Io`], [`PoolError::File`], [`PoolError::Wire`] for entries of other parameters.
@@ -244,7 +244,7 @@ impl PoolFile {
         })
     }
 
-    /// Takes up to `count` entries. They are gone from the disk when this returns, or fails.
+    /// Takes up to `count` entries. They are erased from the disk when this returns or fails.
     ///
     /// # Errors
     /// [`PoolError::Io`], [`PoolError::File`].

@@ -1,7 +1,7 @@
-//! The register: which serial numbers are unused.
+//! The register of unused serial numbers.
 //!
-//! Two records, a page apart, written alternately: if a crash tears one, the other is whole. The newest that
-//! authenticates counts; a write that did not end was never relied on.
+//! Two records, a page apart, written alternately: if a crash tears one, the other is intact. The newest record that
+//! authenticates is used; nothing relies on an unfinished write.
 
 use std::fs::File;
 use std::io;
@@ -18,7 +18,7 @@ const PAGE: u64 = 4096;
 /// Four words and the seal.
 const LEN: usize = 32 + NONCE + TAG;
 
-/// What the register says.
+/// The content of the register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Record {
     /// Grows with every write.
@@ -27,21 +27,21 @@ pub(super) struct Record {
     pub(super) inode: u64,
     /// First unused entry.
     pub(super) head: u64,
-    /// First entry that was not stored yet.
+    /// First entry that is not stored yet.
     pub(super) tail: u64,
 }
 
-/// Neither serial numbers nor sequence numbers get near this.
+/// Far above all serial numbers and sequence numbers.
 const MAX_NUMBER: u64 = 1 << 63;
 
 impl Record {
-    /// Whether it can be that of a file of so many slots.
+    /// Whether it can belong to a file of this many slots.
     fn suits(&self, capacity: u64) -> bool {
         let unused = self.tail.checked_sub(self.head);
         unused.is_some_and(|unused| unused <= capacity) && self.tail.max(self.sequence) < MAX_NUMBER
     }
 
-    /// The same with the next number.
+    /// The same with the next sequence number.
     pub(super) fn next(self) -> Self {
         Self { sequence: self.sequence + 1, ..self }
     }
@@ -63,7 +63,7 @@ pub(super) struct Register {
 }
 
 impl Register {
-    /// Where the register of a pool lies.
+    /// The path of a pool's register.
     pub(super) fn path(folder: &Path, id: &[u8; 16]) -> PathBuf {
         folder.join(disk::hexadecimal(id))
     }
@@ -79,7 +79,7 @@ impl Register {
         let file = disk::private(&path).map_err(PoolError::io(&path))?;
         let mut register = Self { path, file };
         register.write(id, record, sealer, rng)?;
-        // The name has to survive a power failure too.
+        // The name must survive a power failure too.
         disk::sync_folder(folder).map_err(PoolError::io(folder))?;
         Ok(register)
     }
@@ -99,7 +99,7 @@ impl Register {
         Lock::of(&self.file).map_err(PoolError::io(&self.path))
     }
 
-    /// The newest record, of a file of so many slots.
+    /// The newest record, for a file of this many slots.
     pub(super) fn read(
         &mut self,
         id: &[u8; 16],
@@ -113,7 +113,7 @@ impl Register {
             .ok_or_else(|| PoolError::file(&self.path, FileProblem::Register { register: self.path.clone() }))
     }
 
-    /// `None` for what does not authenticate, a missing record included.
+    /// `None` for a record that does not authenticate or is missing.
     fn read_at(&self, offset: u64, id: &[u8; 16], sealer: &Sealer) -> Option<Record> {
         let mut bytes = [0; LEN];
         disk::read_exact_at(&self.file, &mut bytes, offset).ok()?;
@@ -128,7 +128,7 @@ impl Register {
         })
     }
 
-    /// Replaces the older record, on the disk when this returns.
+    /// Replaces the older record, and syncs it to the disk.
     pub(super) fn write(
         &mut self,
         id: &[u8; 16],
@@ -149,7 +149,7 @@ fn context(id: &[u8; 16], words: &[u8]) -> Vec<u8> {
     [b"register", &id[..], words].concat()
 }
 
-/// The cipher refuses what has more than 256 GiB: no header, record or entry has.
+/// The cipher refuses more than 256 GiB, which no header, record or entry reaches.
 pub(super) fn too_long(path: &Path) -> PoolError {
     PoolError::Io { path: path.to_path_buf(), source: io::ErrorKind::InvalidInput.into() }
 }

@@ -1,4 +1,4 @@
-//! What is written is sealed: XChaCha20-Poly1305 with random nonces of 192 bits, which do not repeat.
+//! Seals all written data: XChaCha20-Poly1305 with random nonces of 192 bits, which do not repeat.
 
 use chacha20poly1305::aead::AeadInOut;
 use chacha20poly1305::{KeyInit, Tag, XChaCha20Poly1305, XNonce};
@@ -11,7 +11,7 @@ pub(super) const NONCE: usize = 24;
 /// Bytes of a tag.
 pub(super) const TAG: usize = 16;
 
-/// SHA-256 of a domain and parts of fixed lengths, of which the first is a key.
+/// SHA-256 of a domain and parts of fixed lengths; the first part is a key.
 pub(super) fn derive(domain: &[u8], parts: &[&[u8]]) -> [u8; 32] {
     let mut digest = Sha256::new().chain_update(domain);
     parts.iter().for_each(|part| digest.update(part));
@@ -22,7 +22,7 @@ pub(super) fn derive(domain: &[u8], parts: &[&[u8]]) -> [u8; 32] {
 pub(super) struct Sealer(XChaCha20Poly1305);
 
 impl Sealer {
-    /// Every file has its own key, whatever key its owner gives to several.
+    /// Every file has its own key, even if its owner uses one key for several.
     pub(super) fn new(key: &Zeroizing<[u8; 32]>, id: &[u8; 16]) -> Self {
         let mut own = derive(b"keywright pool file", &[&key[..], id]);
         let cipher = XChaCha20Poly1305::new(&own.into());

@@ -2,12 +2,12 @@
 //!
 //! Let `z_1, ..., z_n` be the cached encryptions of zero, `R(m)` the sum of cached powers for message `m`, and `b` the
 //! coins of one encryption: `c = R(m) + sum_j b_j z_j`. The difference of two ciphertexts of one message is in the span
-//! `Z` of the `z_j` over the field of residues modulo `q_0`, coordinate by coordinate; a little over `n` encryptions of
+//! `Z` of the `z_j` over the field of residues modulo `q_0`, coordinate by coordinate. A little over `n` encryptions of
 //! one chosen `m_0` therefore span `Z`. A challenge `c*` encrypts `m_0` if `c* - c` is in `Z`. If it encrypts `m_1`,
-//! `R(m_1) - R(m_0)` would have to be: `c_1` of the cached powers is as good as uniform, so that on `d` coordinates
-//! this has the probability `q_0^(n - d)`.
+//! then `R(m_1) - R(m_0)` must be in `Z`: since `c_1` of the cached powers is practically uniform, this has the
+//! probability `q_0^(n - d)` on `d` coordinates.
 //!
-//! No secret, no randomness and no property of the ciphertexts' errors enters.
+//! The attack uses no secret, no randomness and no property of the ciphertexts' errors.
 
 use keywright_ring::Modulus;
 use keywright_rlwe::RlweCiphertext;
@@ -15,12 +15,12 @@ use keywright_rlwe::RlweCiphertext;
 /// Coordinates beyond the number of known ciphertexts: with `q_0 > 2^20`, an accident has a probability below `2^-160`.
 const SLACK: usize = 8;
 
-/// What an attacker knows after seeing ciphertexts of one message of his choice.
+/// The knowledge of an attacker after ciphertexts of one chosen message.
 pub struct Distinguisher {
     modulus: Modulus,
     /// The first words of `c_1` of one ciphertext.
     reference: Vec<u64>,
-    /// Rows in echelon form: the column of the first entry that is not zero, which is 1, and the row.
+    /// Rows in echelon form: the column of the first nonzero entry, which is 1, and the row.
     rows: Vec<(usize, Vec<u64>)>,
 }
 
@@ -43,12 +43,12 @@ impl Distinguisher {
         Some(learnt)
     }
 
-    /// Dimension of what the differences of the known ciphertexts span.
+    /// Dimension of the span of the known ciphertexts' differences.
     pub fn rank(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether a ciphertext is of the known message.
+    /// Whether a ciphertext encrypts the known message.
     pub fn recognises(&self, challenge: &RlweCiphertext) -> bool {
         let words = &challenge.polys[1].limb(0)[..self.reference.len()];
         let mut row = self.difference(words);

@@ -8,14 +8,14 @@ use crate::PoolError;
 /// Most bits of a message.
 const MAX_BITS: u32 = 128;
 
-/// Whoever makes one has read that what it is asked for is not secure.
+/// An acknowledgement by the caller that Chem is not secure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InsecureAcknowledged {
-    /// Ciphertexts of Chem do not hide their messages from who can have others encrypted.
+    /// Chem's ciphertexts do not hide their messages from an attacker who can request encryptions.
     ChemIsBroken,
 }
 
-/// How a scheme puts an integer message into an encryption of zero, the same in every slot.
+/// Encodes an integer message into an encryption of zero, the same in every slot.
 pub trait ChemScheme {
     /// Its ciphertexts.
     type Ciphertext;
@@ -28,12 +28,12 @@ pub trait ChemScheme {
     fn ciphertext(&self, rlwe: RlweCiphertext, message: u128, variance: f64) -> Self::Ciphertext;
 }
 
-/// Protocol 1: a cache of encryptions of `r^0, r^1, ...` and of `n` encryptions of zero, from whose sums every
-/// ciphertext of an `n`-bit message is made.
+/// Protocol 1: a cache of encryptions of `r^0, r^1, ...` and of `n` encryptions of zero. Every ciphertext of an `n`-bit
+/// message is a sum of these.
 ///
-/// Where the protocol's listing and its text differ, the text counts: there are `n` encryptions of zero for any radix,
-/// and each of them is added with probability one half (the listing caches `floor(log_r (2^n - 1)) + 1` of them and
-/// never uses the first).
+/// This follows the paper's text where its listing differs: there are `n` encryptions of zero for any radix, and each
+/// is added with probability one half. (The listing caches `floor(log_r (2^n - 1)) + 1` of them and never uses the
+/// first.)
 pub struct ChemEncryptor<S> {
     scheme: S,
     parameters: Parameters,
@@ -49,7 +49,7 @@ impl<S: ChemScheme> ChemEncryptor<S> {
     ///
     /// # Errors
     /// [`PoolError::Range`] for other than 1 to 128 bits or a radix below 2 or above `2^32`, [`PoolError::Rlwe`] for a
-    /// level that does not exist, and what the scheme cannot hold.
+    /// level that does not exist, and the scheme's errors for numbers that it cannot hold.
     pub fn new(
         _: InsecureAcknowledged,
         scheme: S,
@@ -94,7 +94,7 @@ impl<S: ChemScheme> ChemEncryptor<S> {
         let (n, limbs) = (self.parameters.n(), self.zeros[0].level() + 1);
         let key = self.zeros[0].key;
         let mut sum = RlweCiphertext { polys: vec![Poly::zero(n, limbs), Poly::zero(n, limbs)], key };
-        // An entry that is added d times has d times its error.
+        // An entry that is added d times contributes d times its error.
         let (mut left, mut errors, mut additions) = (message, 0.0, 0.0);
         for radix in &self.radixes {
             let digit = left % u128::from(self.radix);
@@ -113,7 +113,7 @@ impl<S: ChemScheme> ChemEncryptor<S> {
                 errors += 1.0;
             }
         }
-        // The encoding of a power may be rounded by 1/2, always to the same side.
+        // The encoding of a power may have a rounding error of 1/2, always in the same direction.
         let variance = errors * noise::fresh_public(&self.parameters) + additions * additions / 4.0;
         Ok(self.scheme.ciphertext(sum, message, variance))
     }

@@ -11,12 +11,12 @@ pub struct ChemCkks {
     parameters: CkksParameters,
     /// `round(unit * scale)` modulo every prime of the level.
     unit: Vec<u64>,
-    /// What `unit` became by that.
+    /// The effective unit after this rounding.
     rounded: f64,
 }
 
 impl ChemCkks {
-    /// The scheme for messages of so many bits at a level.
+    /// The scheme for messages of this many bits at a level.
     ///
     /// # Errors
     /// [`PoolError::ChemUnit`] if the unit is below the scale's resolution, [`PoolError::Ckks`] if the largest message

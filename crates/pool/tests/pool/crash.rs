@@ -17,7 +17,7 @@ use crate::fixture::{Folder, file_in, keys, options, parameters};
 /// Names the folder of the file to a process of this test.
 const FOLDER: &str = "KEYWRIGHT_POOL_TEST_FOLDER";
 
-/// What a child does: it draws through a pool with a thread and prints the seed of every entry that left it.
+/// The work of a child: it draws from a pool with a thread and prints the seed of every entry that it gets.
 fn draw(folder: &Path) {
     let (secret, _) = keys(&parameters());
     let mut options = options(3, 1, WhenEmpty::Encrypt);
@@ -25,14 +25,14 @@ fn draw(folder: &Path) {
     let pool = EncryptionPool::new(secret, options, SecretRng::system().unwrap()).unwrap();
     loop {
         let zero = pool.take().unwrap();
-        // One write, so that a killed process leaves no half of a line.
+        // One write, so that a killed process leaves no half line.
         let line = format!("\nseed {:02x?}\n", zero.seed.0);
         std::io::stdout().write_all(line.as_bytes()).unwrap();
         thread::sleep(Duration::from_micros(300));
     }
 }
 
-/// Killed at any moment, two processes at a time, no entry is ever seen twice.
+/// Processes killed at any moment, two at a time: no entry is ever seen twice.
 #[test]
 fn killed_processes_never_give_an_entry_twice() {
     if let Some(folder) = std::env::var_os(FOLDER) {

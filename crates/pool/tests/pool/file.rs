@@ -32,7 +32,7 @@ fn register(folder: &Folder) -> std::path::PathBuf {
     fs::read_dir(folder.0.join("register")).unwrap().next().unwrap().unwrap().path()
 }
 
-/// Overwrites a file in place: its number stays.
+/// Overwrites a file in place: its file number stays.
 fn restore(path: &Path, bytes: &[u8]) {
     use std::io::Write;
     fs::File::options().write(true).open(path).unwrap().write_all(bytes).unwrap();
@@ -162,7 +162,7 @@ fn damage_is_found() {
     assert!(matches!(problem(open(&folder, &secret)), FileProblem::Register { .. }));
 }
 
-/// The bytes of both files for fixed randomness, as they are since entries carry the identity of the key.
+/// The bytes of both files for fixed randomness, unchanged since entries carry the identity of the key.
 #[test]
 fn the_format_is_as_it_was() {
     let (folder, parameters) = (Folder::new(), parameters());
@@ -172,7 +172,7 @@ fn the_format_is_as_it_was() {
     let data = fs::read(folder.0.join("entries.pool")).unwrap();
     let mut record = fs::read(register(&folder)).unwrap();
     assert_eq!(record.len(), 4096 + 72);
-    // The file number and what authenticates it differ from file to file: of the newer record the rest is fixed.
+    // The file number and its authentication differ between files; the rest of the newer record is fixed.
     let number: [u8; 8] = record[8..16].try_into().unwrap();
     assert_ne!(u64::from_le_bytes(number), 0);
     record.truncate(32);
@@ -190,7 +190,7 @@ fn a_torn_record_leaves_the_one_before() {
     let mut file = open(&folder, &secret).unwrap();
     file.store(&*secret, &zeros(&secret, 4)).unwrap();
     drop(file);
-    // Records 1 and 2 are written, 2 at the start. A torn record 3 destroys record 1 only.
+    // Records 1 and 2 are written, 2 at the start. A torn record 3 destroys only record 1.
     let register = register(&folder);
     let mut bytes = fs::read(&register).unwrap();
     bytes[4096..].fill(0xAB);
@@ -206,7 +206,7 @@ fn a_copy_is_not_used() {
     let (secret, _) = keys(&parameters);
     open(&folder, &secret).unwrap().store(&*secret, &zeros(&secret, 4)).unwrap();
 
-    // Beside the original, with the same register.
+    // Next to the original, with the same register.
     let mut beside = folder.file(4);
     beside.path = folder.0.join("copy.pool");
     fs::copy(folder.0.join("entries.pool"), &beside.path).unwrap();
@@ -221,7 +221,7 @@ fn a_copy_is_not_used() {
     fs::copy(&record, elsewhere.0.join("register").join(record.file_name().unwrap())).unwrap();
     assert!(matches!(problem(open(&elsewhere, &secret)), FileProblem::Copied { .. }));
 
-    // The original is as it was, and a moved one is the original.
+    // The original still works, and a moved file is the original.
     let moved = folder.0.join("moved.pool");
     fs::rename(folder.0.join("entries.pool"), &moved).unwrap();
     beside.path = moved;
@@ -244,19 +244,19 @@ fn an_older_state_of_either_file_gives_nothing_twice() {
     assert_eq!(problem(file.take(&*secret, 1)), FileProblem::Tampered { serial: 0, others: 0 });
     restore(&register(&folder), &new_register);
 
-    // The data: entries 0 and 1 are there again and nobody asks for them; the others were unused.
+    // The data file: entries 0 and 1 are present again, and no register lists them; the others were unused.
     restore(&path, &old_data);
     let rest = file.take(&*secret, 4).unwrap();
     assert_eq!(rest.len(), 2);
     assert!(rest.into_iter().all(|zero| seen.insert(zero.seed)));
-    // Slots that were written again do not accept what they held before.
+    // Slots that were rewritten do not accept their old content.
     file.store(&*secret, &zeros(&secret, 2)).unwrap();
     restore(&path, &old_data);
     assert_eq!(problem(file.take(&*secret, 1)), FileProblem::Tampered { serial: 4, others: 0 });
 }
 
-/// Seeds of all entries that an opener gets until its register has none left, one at a time; what is erased already is
-/// an error, and no other error happens.
+/// Seeds of all entries that an opener gets until its register has none left, one at a time. An erased entry gives an
+/// error, and no other error occurs.
 fn drain(file: &mut PoolFile, key: &SecretKey, before_each: impl Fn()) -> Vec<[u8; 32]> {
     let mut seeds = Vec::new();
     loop {
@@ -270,7 +270,7 @@ fn drain(file: &mut PoolFile, key: &SecretKey, before_each: impl Fn()) -> Vec<[u
     }
 }
 
-/// The register is copied while its entries are taken, and its copy is used at once: another lock on the same data
+/// The register is copied while its entries are taken, and its copy is used at once: another lock for the same data
 /// file.
 #[test]
 fn a_copied_register_gives_nothing_twice() {
@@ -291,7 +291,7 @@ fn a_copied_register_gives_nothing_twice() {
             fs::copy(&original, copied.join(original.file_name().unwrap())).unwrap();
             PoolFile::open(&options, &*secret, 1, rng(7)).unwrap()
         };
-        // In most rounds the copy is there first, and both ask for each entry at the same moment; in the others it is
+        // In most rounds the copy exists first, and both ask for each entry at the same moment; in the others it is
         // made while the other one takes.
         let (barrier, together) = (Barrier::new(2), round % 4 != 3);
         let before_each = || {
@@ -309,7 +309,7 @@ fn a_copied_register_gives_nothing_twice() {
         seeds.into_iter().for_each(|seed| *seen.entry(seed).or_insert(0) += 1);
     }
     assert!(seen.values().all(|&count| count == 1), "an entry was given twice");
-    // What one did not get, the other one did.
+    // Each entry reaches exactly one of the two.
     assert_eq!(seen.len(), made.len());
 }
 

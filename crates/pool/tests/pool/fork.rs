@@ -1,5 +1,5 @@
-//! A forked child has a copy of its parent's entries, which it may not use, and none of its threads, which it may not
-//! wait for.
+//! A forked child has a copy of its parent's entries, which it must not use, and lacks its threads, for which it must
+//! not wait.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -23,7 +23,7 @@ fn refused<T>(owner: u32, answer: Result<T, PoolError>) -> u8 {
     }
 }
 
-/// Whoever asks is told so, however busy the pool's threads are.
+/// The child gets this error however busy the pool's threads are.
 #[test]
 fn a_pool_is_of_one_process() {
     let (secret, _) = keys(&parameters());
@@ -108,7 +108,7 @@ fn chem(parameters: &CkksParameters, key: &PublicKey, rng: SecretRng) -> ChemEnc
     ChemEncryptor::new(InsecureAcknowledged::ChemIsBroken, scheme, key, 1, 40, 2, rng).unwrap()
 }
 
-/// A child's own pool is as good as its parent's, although rayon's threads are its parent's.
+/// A child's own pool works like its parent's, although rayon's threads belong to the parent.
 #[test]
 fn a_child_makes_a_pool_of_its_own() {
     let (secret, _) = keys(&parameters());
@@ -123,7 +123,7 @@ fn a_child_makes_a_pool_of_its_own() {
     assert!(child.len() == 32 && child != own);
 }
 
-/// Even what protects nothing says what it promises: given entropy gives the same, or nothing.
+/// Insecure code keeps its promise too: given entropy repeats its output, or fails.
 #[test]
 fn the_coins_of_chem_are_tossed_once() {
     let parameters = parameters();

@@ -1,4 +1,4 @@
-//! Chem: its sums are right, and the attack decides every challenge. The same attack on the pool decides none.
+//! Chem's sums are right, and the attack decides every challenge. The same attack on the pool decides none.
 
 use keywright_bfv::{BfvLiteral, BfvParameters};
 use keywright_ckks::{Ciphertext, CkksParameters, Decryptor, PRODUCT_TAIL};
@@ -82,8 +82,8 @@ fn what_the_modulus_cannot_hold_is_refused() {
     assert!(matches!(new(0, 2, 1.0), PoolError::Range { value: 0, .. }));
 }
 
-/// Plays the game: known ciphertexts of one message, challenges that are of it or of another. Returns how often the
-/// attacker was right.
+/// Plays the game: known ciphertexts of one message, and challenges of that message or of another. Returns how often
+/// the attacker was right.
 fn right_answers(
     parameters: &CkksParameters,
     bits: usize,
@@ -111,7 +111,7 @@ fn the_attack_on_chem_is_always_right() {
             let secret =
                 keywright_rlwe::SecretKey::sample(parameters.rlwe(), &mut coins.split().unwrap()).unwrap();
             let public = keywright_rlwe::KeyGenerator::new(&secret, coins.split().unwrap()).public_key();
-            // 128-bit messages do not fit: the cache of zeros, which is what is attacked, has n entries all the same.
+            // 128-bit messages do not fit. The attacked cache of zeros has n entries anyway.
             let scheme = ChemCkks::new(&parameters, 1, 52.min(bits.into()), 1.0).unwrap();
             let mut chem = ChemEncryptor::new(
                 InsecureAcknowledged::ChemIsBroken,
@@ -141,7 +141,7 @@ fn the_attack_on_the_pool_is_a_guess() {
         messages.encrypt(&message).unwrap()
     };
     let right = right_answers(&parameters, 64, 200, &mut rng(11), encrypt);
-    // It recognises nothing, and is right when that is. 200 fair coins are outside 50..=150 with a probability below
+    // It recognises nothing, and is right by chance. 200 fair coins are outside 50..=150 with a probability below
     // 2^-37.
     assert!((50..=150).contains(&right), "{right} of 200");
 }

@@ -1,4 +1,4 @@
-//! Pools in memory and on the disk, and what is built on reused entries instead.
+//! Pools in memory and on the disk, and the alternative that reuses entries.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod crash;
