@@ -1,4 +1,4 @@
-//! Numbers of Python as vectors of the engine: anything that `numpy.asarray` takes.
+//! Python numbers as vectors of the engine: anything that `numpy.asarray` accepts.
 
 use keywright_ckks::{CkksParameters, Complex64};
 use keywright_ring::OutOfMemory;
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::errors::{Failure, Refusal};
 
-/// What numpy makes of a value.
+/// A value converted by numpy.
 struct Array<'py> {
     array: Bound<'py, PyAny>,
     dimensions: usize,
@@ -25,7 +25,7 @@ impl<'py> Array<'py> {
         Ok(Self { array, dimensions, dtype, kind })
     }
 
-    /// Its numbers, in order, as a dtype.
+    /// Its numbers, in order, with a dtype.
     fn contiguous<T: Element + Clone>(&self, dtype: &str) -> Result<Vec<T>, Failure> {
         let numpy = self.array.py().import("numpy")?;
         let converted =
@@ -39,7 +39,7 @@ impl<'py> Array<'py> {
         Ok(out)
     }
 
-    /// The refusal of more than one dimension.
+    /// The error for more than one dimension.
     fn refuse_shape(&self) -> Result<Failure, Failure> {
         let shape = self.array.getattr("shape")?.str()?;
         let reason = format!("values have shape {shape}; pass a vector, for instance values.ravel()");
@@ -47,7 +47,7 @@ impl<'py> Array<'py> {
     }
 }
 
-/// The refusal of a scalar.
+/// The error for a scalar.
 fn refuse_scalar() -> Failure {
     Refusal::Values("values are a scalar; pass a vector, for instance [value]".into()).into()
 }
@@ -79,7 +79,7 @@ impl Numbers {
             (0, 'f') => Ok(Self::Scalar(item()?.extract()?)),
             (0, _) => {
                 let item = item()?;
-                // Integers beyond 64 bits are numbers all the same.
+                // Integers beyond 64 bits are numbers nevertheless.
                 item.extract().map(Self::Integer).or_else(|_| Ok(Self::Scalar(item.extract()?)))
             }
             (1, 'c') => found.contiguous("complex128").map(Self::Complex),
@@ -88,7 +88,7 @@ impl Numbers {
         }
     }
 
-    /// The same, with a scalar refused.
+    /// The same, but refuses a scalar.
     pub(crate) fn vector(values: &Bound<'_, PyAny>) -> Result<Self, Failure> {
         match Self::from_python(values)? {
             numbers @ (Self::Real(_) | Self::Complex(_)) => Ok(numbers),
@@ -101,7 +101,7 @@ impl Numbers {
         match Self::vector(values)? {
             Self::Real(values) => Ok(values),
             _ => Err(Refusal::Values(
-                "values are complex; this packing takes real ones, for instance values.real".into(),
+                "values are complex; this packing needs real ones, for instance values.real".into(),
             )
             .into()),
         }
@@ -111,7 +111,7 @@ impl Numbers {
 /// The rows of a matrix of real numbers one after the other, and the length of a row.
 ///
 /// # Errors
-/// [`Refusal::Values`] for what is not such a matrix with `count` rows.
+/// [`Refusal::Values`] unless it is such a matrix with `count` rows.
 pub(crate) fn real_rows(values: &Bound<'_, PyAny>, count: usize) -> Result<(Vec<f64>, usize), Failure> {
     let found = Array::new(values)?;
     let shape: Vec<usize> = found.array.getattr("shape")?.extract()?;
@@ -129,10 +129,10 @@ pub(crate) fn real_rows(values: &Bound<'_, PyAny>, count: usize) -> Result<(Vec<
     }
 }
 
-/// The numbers of a matrix, row by row, and how many columns it has.
+/// The numbers of a matrix, row by row, and its number of columns.
 ///
 /// # Errors
-/// [`Refusal::Values`] for what is not a matrix of numbers.
+/// [`Refusal::Values`] unless it is a matrix of numbers.
 pub(crate) fn matrix_rows(values: &Bound<'_, PyAny>) -> Result<(Vec<Complex64>, usize), Failure> {
     let found = Array::new(values)?;
     let shape: Vec<usize> = found.array.getattr("shape")?.extract()?;
@@ -156,7 +156,7 @@ pub(crate) enum Integers {
 
 impl Integers {
     /// # Errors
-    /// [`Refusal::Values`] for what is not a vector or scalar of integers that fit 64 bits.
+    /// [`Refusal::Values`] unless it is a vector or scalar of integers that fit 64 bits.
     pub(crate) fn from_python(values: &Bound<'_, PyAny>) -> Result<Self, Failure> {
         let found = Array::new(values)?;
         let size: usize = found.array.getattr("size")?.extract()?;
@@ -174,7 +174,7 @@ impl Integers {
         let vector: Vec<i64> = found.contiguous("int64")?;
         // Unsigned numbers from 2^63 on have become negative.
         if found.kind == 'u' && vector.iter().any(|&v| v < 0) {
-            return Err(Refusal::Values("values are above 2^63; no plaintext modulus is".into()).into());
+            return Err(Refusal::Values("values are above 2^63, the limit of plaintext moduli".into()).into());
         }
         match (found.dimensions, &vector[..]) {
             (0, &[value]) => Ok(Self::Scalar(value)),
@@ -182,7 +182,7 @@ impl Integers {
         }
     }
 
-    /// The numbers of a vector; a scalar is refused.
+    /// The numbers of a vector; refuses a scalar.
     pub(crate) fn vector(values: &Bound<'_, PyAny>) -> Result<Vec<i64>, Failure> {
         match Self::from_python(values)? {
             Self::Vector(values) => Ok(values),
@@ -191,7 +191,7 @@ impl Integers {
     }
 }
 
-/// `log2` of a number of slots; all `N/2` if none is given.
+/// `log2` of a number of slots; that of all `N/2` by default.
 pub(crate) fn log_slots(parameters: &CkksParameters, slots: Option<usize>) -> Result<u32, Failure> {
     let max = 1usize << parameters.max_log_slots();
     match slots {

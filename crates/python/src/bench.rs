@@ -12,18 +12,18 @@ use pyo3::types::PyDict;
 use crate::errors::{Failure, Refusal};
 use crate::threads::compute_detached;
 
-/// How long the thread of the interpreter waits for a message before it looks for signals.
+/// The interval at which the interpreter's thread checks for signals while it waits for a message.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Measures operations on real keys and ciphertexts, whose results are decrypted and compared first.
+/// Measures operations on real keys and ciphertexts. Decrypts and compares their results first.
 ///
-/// Ctrl-C stops after the operation that runs.
+/// Ctrl-C stops after the current operation.
 ///
 /// Args:
-///     emit: called with each figure as it is made, one JSON object in a string; may raise to stop.
+///     emit: called with each record as it is made, one JSON object in a string; may raise to stop.
 ///     set: name of the parameter set, of `bench_sets()`.
-///     alpha: primes per digit; None for all that the set measures.
-///     works: what to measure, of `bench_works()`; empty for everything.
+///     alpha: primes per digit; None for all of the set.
+///     works: the operations, of `bench_works()`; empty for all.
 ///     runs: timed runs of each.
 ///     seeded: whether keys are seeded.
 ///
@@ -48,15 +48,16 @@ pub(crate) fn bench(
     )
 }
 
-/// Measures a bootstrapping: keys, matrices, whole bootstraps of random values that are decrypted and compared, and the stages.
+/// Measures a bootstrapping: keys, matrices, whole bootstraps of random values that are decrypted and compared, and the
+/// stages.
 ///
-/// Ctrl-C stops after the key or the bootstrap that runs.
+/// Ctrl-C stops after the current key or bootstrap.
 ///
 /// Args:
-///     emit: called with the figure, one JSON object in a string.
+///     emit: called with the record, one JSON object in a string.
 ///     preset: name of the bootstrapping, of `bench_presets()`.
 ///     runs: timed bootstraps.
-///     progress: called with the name of a phase, the steps of it that are done and their total; may raise to stop.
+///     progress: called with the name of a phase, its finished steps and their total; may raise to stop.
 ///
 /// Raises:
 ///     ParameterError: the name is unknown, or runs is 0.
@@ -82,8 +83,8 @@ pub(crate) fn bench_bootstrap(
     )
 }
 
-/// Works in another thread and handles in this one, the only one that sees signals, what the work sends. The work is
-/// told to stop by what `send` returns.
+/// Runs work in another thread, and handles its messages in this one, the only one that sees signals. The return value
+/// of `send` tells the work whether to stop.
 fn measure<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&(dyn Fn(T) -> bool + Sync)) -> Result<(), BenchError> + Send,
@@ -120,8 +121,8 @@ fn measure<T: Send>(
     })
 }
 
-/// The parameter sets that `bench` knows: by name, log2 of the ring degree, bits of the ciphertext primes and of the scale,
-/// and what is measured: primes per digit, levels, ring degrees of transforms and bits of their prime.
+/// The parameter sets of `bench`: for each its name, log2 of the ring degree, bits of the ciphertext primes and of the
+/// scale, and the measurements: primes per digit, levels, ring degrees of transforms and bits of their prime.
 #[pyfunction]
 pub(crate) fn bench_sets(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let sets = PyDict::new(py);
@@ -139,13 +140,13 @@ pub(crate) fn bench_sets(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(sets)
 }
 
-/// Names of the works that `bench` knows.
+/// Names of the operations of `bench`.
 #[pyfunction]
 pub(crate) fn bench_works() -> Vec<&'static str> {
     WORKS.to_vec()
 }
 
-/// Names of the bootstrappings that `bench_bootstrap` knows: the shipped ones, and a quick one without security.
+/// Names of the bootstrappings of `bench_bootstrap`: the shipped ones, and a quick insecure one.
 #[pyfunction]
 pub(crate) fn bench_presets() -> Vec<&'static str> {
     bootstrap_names()

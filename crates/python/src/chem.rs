@@ -14,7 +14,7 @@ use crate::randomness::rng;
 use crate::stored::not_pickled;
 use crate::threads::{compute, compute_detached};
 
-/// What has to be said.
+/// The required acknowledgement.
 const ACKNOWLEDGEMENT: &str = "Chem does not hide messages";
 
 /// The cache, for either scheme.
@@ -23,7 +23,8 @@ enum Chem {
     Bfv(ForkMutex<ChemEncryptor<ChemBfv>>),
 }
 
-/// Computes a generic expression of whichever it is. Waited for outside of the threads that everything is computed on: its holder shares its work among them.
+/// Evaluates a generic expression for either scheme. Waits outside of the computing threads, because the holder's work
+/// runs on them.
 macro_rules! on {
     ($self:expr, $chem:ident => $work:expr) => {
         match &$self.chem {
@@ -39,7 +40,7 @@ macro_rules! on {
     };
 }
 
-/// Fills the cache; called where the acknowledgement was given.
+/// Fills the cache; called after the acknowledgement.
 fn filled<S: ChemScheme>(
     scheme: S,
     key: &PyPublicKey,
@@ -52,18 +53,19 @@ fn filled<S: ChemScheme>(
     Ok(ForkMutex::new(ChemEncryptor::new(acknowledged, scheme, &key.key, level, bits, radix, rng)?))
 }
 
-/// NOT SECURE. Cached encryption after Protocol 1 of Zhao's Chem: every ciphertext is a sum of cached ones, so that linear
-/// algebra tells messages apart (`ChemDistinguisher`). Here to be measured and broken; use `keywright.EncryptionPool`.
+/// NOT SECURE. Cached encryption after Protocol 1 of Zhao's Chem. Every ciphertext is a sum of cached ones, so linear
+/// algebra distinguishes messages (`ChemDistinguisher`). It is here to be measured and broken; use
+/// `keywright.EncryptionPool`.
 ///
 /// Args:
-///     public_key: of whoever is to decrypt. With CKKS parameters `encrypt` makes ciphertexts, with BFV parameters
+///     public_key: of the owner who decrypts. With CKKS parameters `encrypt` makes ciphertexts, with BFV parameters
 ///         `encrypt_integers`.
 ///     bits: of a message, 1 to 128. The cache has that many encryptions of zero.
 ///     radix: of the cached powers.
 ///     acknowledge: "Chem does not hide messages".
-///     unit: the integer message m stands for the number m * unit; 1 by default, and always with BFV.
+///     unit: the integer message m represents the number m * unit; 1 by default, and always with BFV.
 ///     level: of every ciphertext, the highest by default.
-///     entropy: 32 bytes that decide the randomness, for tests only.
+///     entropy: 32 bytes that determine the randomness, for tests only.
 ///
 /// Raises:
 ///     SecurityError: `acknowledge` is anything else.
@@ -113,7 +115,7 @@ impl PyChemEncryptor {
         Ok(Self { chem })
     }
 
-    /// Encrypts every integer of a list by itself, the same in every slot.
+    /// Encrypts every integer of a list separately, the same in every slot.
     ///
     /// Raises:
     ///     EncodeError: a message has more bits.
@@ -134,7 +136,7 @@ impl PyChemEncryptor {
         })
     }
 
-    /// Encrypts every integer of a list by itself modulo t, the same in every slot.
+    /// Encrypts every integer of a list separately modulo t, the same in every slot.
     ///
     /// Raises:
     ///     EncodeError: a message has more bits.
@@ -194,8 +196,8 @@ impl Made {
     }
 }
 
-/// The attack on `ChemEncryptor`: learns from ciphertexts of one message, by linear algebra modulo the first prime, which other
-/// ciphertexts are of it. It needs no key. A few more ciphertexts than Chem has bits are enough.
+/// The attack on `ChemEncryptor`: from ciphertexts of one message it learns, by linear algebra modulo the first prime,
+/// which other ciphertexts encrypt that message. It needs no key. A few more ciphertexts than Chem has bits suffice.
 ///
 /// Args:
 ///     known: ciphertexts of one message, at least one.
@@ -225,7 +227,7 @@ impl PyChemDistinguisher {
         })
     }
 
-    /// Whether a ciphertext is of the known message.
+    /// Whether a ciphertext encrypts the known message.
     ///
     /// Raises:
     ///     MixedParametersError: it belongs to other parameters.

@@ -1,31 +1,32 @@
-//! What the classes of ciphertexts of both schemes share.
+//! The common methods of the classes of ciphertexts of both schemes.
 
-/// What all classes of ciphertexts share: `$class` wraps one of `$parameters`, whose packing `$packing` names.
+/// The common methods of all classes of ciphertexts: `$class` wraps one of `$parameters`, whose packing `$packing`
+/// names.
 macro_rules! stored_ciphertext {
     ($class:ident of $parameters:ident, packed as $packing:ident) => {
         $crate::stored::not_pickled!($class);
 
         #[pyo3::pymethods]
         impl $class {
-            /// The parameters it belongs to.
+            /// The parameters of the ciphertext.
             #[getter]
             fn parameters(&self) -> $parameters {
                 $parameters(self.0.parameters.clone())
             }
 
-            /// The identity of the secret key that decrypts it, 32 hexadecimal digits; None if it is not known.
+            /// The identity of the secret key that decrypts it, 32 hexadecimal digits; None if unknown.
             #[getter]
             fn key_identity(&self) -> Option<String> {
                 $crate::stored::known(self.0.key())
             }
 
-            /// "slots" or "coefficients": where its values are.
+            /// "slots" or "coefficients": the places of its values.
             #[getter]
             fn packing(&self) -> &'static str {
                 $packing(self.0.packing)
             }
 
-            /// The ciphertext as bytes, to be read by `from_bytes`.
+            /// The ciphertext as bytes, for `from_bytes`.
             fn to_bytes<'py>(
                 &self,
                 py: pyo3::Python<'py>,
@@ -57,7 +58,7 @@ macro_rules! stored_ciphertext {
                 $crate::stored::save(py, &self.0, &path, &self.0.parameters)
             }
 
-            /// Reads the ciphertext of a file; errors as of `from_bytes`.
+            /// Reads a ciphertext from a file; errors as for `from_bytes`.
             #[staticmethod]
             fn load(
                 py: pyo3::Python<'_>,
@@ -71,7 +72,7 @@ macro_rules! stored_ciphertext {
     };
 }
 
-/// What ciphertexts to compute with share.
+/// The common methods of ciphertexts for computation.
 macro_rules! whole_ciphertext {
     ($class:ident of $parameters:ident, packed as $packing:ident) => {
         $crate::ciphertext::stored_ciphertext!($class of $parameters, packed as $packing);

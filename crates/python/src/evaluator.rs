@@ -1,12 +1,13 @@
-/// What the evaluators of both schemes share, beside a `run_on` that computes in the ring of a ciphertext. `$class` computes by an `$evaluator` on `$ciphertext`s of `$parameters`,
-/// which keys know as `$scheme`. Called with a ciphertext it gives the `$value` of `keywright.values`.
+/// The common methods of the evaluators of both schemes, besides a `run_on` that computes in the ring of a ciphertext.
+/// `$class` computes by an `$evaluator` on `$ciphertext`s of `$parameters`, which keys know as `$scheme`. Called with a
+/// ciphertext it returns the `$value` of `keywright.values`.
 macro_rules! evaluator_methods {
     (
         $class:ident computes by $evaluator:ident on $ciphertext:ident of $parameters:ident as $scheme:ident,
         called for $value:literal
     ) => {
         impl $class {
-            /// Computes with the keys as they are now.
+            /// Computes with the current keys.
             pub(crate) fn with<T: Send, E>(
                 &self,
                 py: Python<'_>,
@@ -58,7 +59,7 @@ macro_rules! evaluator_methods {
                 self.parameters.clone()
             }
 
-            /// The keys it may use. Keys added to them are used from then on.
+            /// Its keys. Keys added to them are used from then on.
             #[getter]
             fn keys(&self, py: Python<'_>) -> Py<PyEvaluationKeys> {
                 self.keys.clone_ref(py)

@@ -16,11 +16,11 @@ pub(crate) enum Source {
     Path(PathBuf),
 }
 
-/// How many bytes tell whether an object of Keywright begins: magic, version and kind.
+/// Bytes that identify the start of a Keywright object: magic, version and kind.
 pub(crate) const HEAD_BYTES: usize = MAGIC.len() + 4;
 
-/// Whether a secret key begins anywhere in some bytes: an object of Keywright whose kind is secret. One whose head is cut off
-/// at the end is not seen.
+/// Whether a secret key begins anywhere in some bytes: a Keywright object whose kind is secret. Misses one whose head
+/// is cut off at the end.
 #[pyfunction]
 pub(crate) fn contains_secret(py: Python<'_>, data: PyBackedBytes) -> bool {
     py.detach(|| {
@@ -31,10 +31,10 @@ pub(crate) fn contains_secret(py: Python<'_>, data: PyBackedBytes) -> bool {
     })
 }
 
-/// What bytes or a file of Keywright are, from their header alone, without the parameters they belong to.
+/// Identifies Keywright bytes or a file from their header alone, without their parameters.
 ///
 /// Args:
-///     source: a path, or the object's bytes, of which what follows the header may be missing.
+///     source: a path, or the object's bytes, of which everything after the header may be missing.
 ///
 /// Returns:
 ///     A dict with `kind`, `format_version`, `bytes`, `log_n`, `q_count`, `p_count`, `insecure`, `fingerprint` (of the

@@ -1,7 +1,8 @@
-//! `keywright._core`: the Rust engine under the names of the Python package. An adapter: one file per class, no logic.
+//! `keywright._core`: the Rust engine under the names of the Python package. An adapter: one file per class, without
+//! logic.
 //!
-//! Objects are immutable or guarded by a lock, so they can be used from any thread. The interpreter lock is released
-//! while anything is computed, which runs on the threads of [`threads`].
+//! Objects are immutable or guarded by a lock, so any thread can use them. Computations release the interpreter lock
+//! and run on the threads of [`threads`].
 #![forbid(unsafe_code)]
 
 mod array;
@@ -26,7 +27,7 @@ mod sums;
 mod thin_client;
 mod threads;
 
-/// What runs out of memory is the work, not the process.
+/// Running out of memory ends the work, not the process.
 #[global_allocator]
 static ALLOCATOR: keywright_ring::Reserve = keywright_ring::Reserve;
 
@@ -132,7 +133,7 @@ mod _core {
     #[pymodule_init]
     fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
         keywright_ring::return_large_blocks();
-        // Without a reserve the first computation is refused; what a process does before it needs none.
+        // Without a reserve the first computation is refused; the process needs none before that.
         let _ = keywright_ring::Reserve::keep();
         Ok(())
     }
@@ -147,7 +148,7 @@ mod _core {
     #[pymodule_export]
     const ERROR_DEVIATION: f64 = keywright_ring::sampling::SIGMA;
 
-    /// Most derivations to a key, those where nothing else is said, and most extra primes of master keys.
+    /// Largest number of derivations to a key, its default, and the largest number of extra primes of master keys.
     #[pymodule_export]
     const MAX_DERIVATION_HOPS: usize = keywright_rlwe::derive::MAX_HOPS;
 

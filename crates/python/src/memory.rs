@@ -1,4 +1,4 @@
-//! What the engine's buffers take, and what operations will take of memory while they run.
+//! Memory of the engine's buffers, and predicted memory of operations.
 
 use keywright_circuits::linear_transform::{ScratchShape, transformed_words};
 use keywright_circuits::polynomial::PolynomialPlan;
@@ -16,8 +16,8 @@ use crate::keys::spec::PyKeySpec;
 use crate::parameters::ckks::PyParameters;
 use crate::threads::thread_count;
 
-/// Bytes of the buffers of at least 8 KiB in which ciphertexts, keys, diagonals and scratch are: "live" are in use, "idle" are kept for the
-/// next ones, "peak" is the most that were in use at a time since `reset_memory_peak`, or the start.
+/// Bytes of the buffers of at least 8 KiB that hold ciphertexts, keys, diagonals and scratch: "live" bytes are in use,
+/// "idle" bytes are kept for reuse, and "peak" is the most in use at a time since `reset_memory_peak`, or the start.
 #[pyfunction]
 pub(crate) fn memory_use(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let (now, out) = (buffer_use(), PyDict::new(py));
@@ -27,40 +27,40 @@ pub(crate) fn memory_use(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(out)
 }
 
-/// Begins anew to look for the peak of `memory_use`.
+/// Resets the peak of `memory_use`.
 #[pyfunction]
 pub(crate) fn reset_memory_peak() {
     reset_peak();
 }
 
-/// Gives idle buffers, and what the system's allocator has to spare, back to the operating system.
+/// Returns idle buffers, and what the system's allocator can spare, to the operating system.
 #[pyfunction]
 pub(crate) fn trim_memory(py: Python<'_>) {
     py.detach(trim_cache);
 }
 
-/// Bytes of idle buffers that a process keeps at most, whose buffers in use have been so many at most.
+/// The most bytes of idle buffers that a process keeps, given the peak of its buffers in use.
 #[pyfunction]
 pub(crate) fn recycled_bytes(peak: usize) -> usize {
     keywright_ring::recycled_bytes(peak)
 }
 
-/// Bytes that `Evaluator.linear_transform` holds while it runs, its result among them and its inputs, keys and diagonals not.
+/// Peak bytes of `Evaluator.linear_transform`, including its result but not its inputs, keys and diagonals.
 ///
 /// Args:
 ///     parameters: of the ciphertexts.
 ///     level: of the transforms.
 ///     special: indices of their special primes.
 ///     babies: baby steps other than 0, of all transforms of a block row.
-///     giants: giant steps of all of them, 0 among them.
+///     giants: giant steps of all of them, including 0.
 ///     inputs: transforms of a block row.
-///     above: inputs above the level, of which copies are made.
-///     periods: of the diagonals that are kept as coefficients.
-///     threads: that compute; those of the process by default.
+///     above: inputs above the level, which are copied.
+///     periods: of the diagonals kept as coefficients.
+///     threads: number of computing threads; those of the process by default.
 ///
 /// Raises:
 ///     LevelError: the level does not exist.
-///     ParameterError: a special prime is none, a period is not a power of two.
+///     ParameterError: a special prime does not exist, or a period is not a power of two.
 #[pyfunction]
 #[pyo3(signature = (parameters, level, special, *, babies, giants, inputs=1, above=0, periods=None, threads=None))]
 pub(crate) fn transform_scratch(
@@ -93,14 +93,14 @@ pub(crate) fn transform_scratch(
     Ok(shape.bytes(rlwe.log_n(), &layout, thread_count(py, threads)?))
 }
 
-/// Bytes that `Evaluator.polynomial` holds while it runs, its result among them and its input and keys not.
+/// Peak bytes of `Evaluator.polynomial`, including its result but not its input and keys.
 ///
 /// Args:
-///     relinearization: a key, which says the parameters too.
+///     relinearization: a key, which also gives the parameters.
 ///     level: of the input.
 ///     coefficients: by ascending degree.
 ///     basis: "monomial", or "chebyshev" on [-1, 1].
-///     threads: that compute; those of the process by default.
+///     threads: number of computing threads; those of the process by default.
 ///
 /// Raises:
 ///     ParameterError: another basis, a coefficient that is not finite.
@@ -132,14 +132,14 @@ pub(crate) fn polynomial_scratch(
 
 #[pymethods]
 impl PyKeySpec {
-    /// Bytes that a key switch with such a key holds while it runs, its results among them and its input and keys not. A product of
-    /// ciphertexts holds three polynomials beside.
+    /// Peak bytes of a key switch with such a key, including its results but not its input and keys. A product of
+    /// ciphertexts holds three more polynomials.
     ///
     /// Args:
     ///     level: of the ciphertext; that of the key by default.
-    ///     keys: how many keys of this shape serve one ciphertext at once.
+    ///     keys: number of keys of this shape that serve one ciphertext at once.
     ///     rescale: whether the switch ends with a rescaling, as in `multiply`.
-    ///     threads: that compute; those of the process by default.
+    ///     threads: number of computing threads; those of the process by default.
     ///
     /// Raises:
     ///     LevelError: the level is above that of the key.
@@ -160,14 +160,14 @@ impl PyKeySpec {
 
 #[pymethods]
 impl PyBootstrapperPlan {
-    /// For each stage, in order, the bytes that it holds while it runs, its results among them and its input, keys and kept matrices not.
+    /// For each stage, in order, its peak bytes, including its results but not its input, keys and kept matrices.
     ///
     /// Args:
-    ///     storage: how a `Bootstrapper` keeps the matrices.
-    ///     threads: that compute; those of the process by default.
+    ///     storage: of the matrices in a `Bootstrapper`.
+    ///     threads: number of computing threads; those of the process by default.
     ///
     /// Raises:
-    ///     ParameterError: the storage is not known.
+    ///     ParameterError: the storage is unknown.
     #[pyo3(signature = (storage="encoded", *, threads=None))]
     fn scratch_bytes<'py>(
         &self,

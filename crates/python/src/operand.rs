@@ -1,11 +1,11 @@
-//! What operations take: ciphertexts, bound to an evaluator or not, and numbers.
+//! Operands: ciphertexts, bound to an evaluator or not, and numbers.
 
 use pyo3::PyClass;
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
 
-/// A ciphertext, or that of what operators return.
+/// A ciphertext, or that in a result of operators.
 ///
 /// # Errors
 /// A `TypeError` for anything else.
@@ -17,14 +17,14 @@ pub(crate) fn unbound<C: PyClass>(value: &Bound<'_, PyAny>) -> Result<Py<C>, Fai
     Ok(found.unbind())
 }
 
-/// A ciphertext, or numbers that are encoded to suit the left-hand side.
+/// A ciphertext, or numbers that are encoded to match the left-hand side.
 pub(crate) enum Operand<C, N> {
     Ciphertext(Py<C>),
     Numbers(N),
 }
 
 impl<C: PyClass, N> Operand<C, N> {
-    /// What a value is, if no ciphertext, by `numbers`.
+    /// The operand in a value: a ciphertext, or by `numbers`.
     pub(crate) fn new(
         value: &Bound<'_, PyAny>,
         numbers: impl FnOnce(&Bound<'_, PyAny>) -> Result<N, Failure>,

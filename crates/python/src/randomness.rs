@@ -13,7 +13,7 @@ pub(crate) fn rng(entropy: Option<[u8; 32]>) -> Result<SecretRng, Failure> {
     })
 }
 
-/// The generator of an object that Python holds: every operation splits one of its own off.
+/// The generator of a Python object: every operation splits off a generator of its own.
 pub(crate) struct Randomness(Mutex<SecretRng>);
 
 impl From<SecretRng> for Randomness {

@@ -1,4 +1,4 @@
-//! How objects become bytes and files. Never by pickling: to unpickle is to run code.
+//! Serialization of objects to bytes and files. Never by pickling: unpickling runs code.
 
 use std::fs::File;
 use std::io::Read;
@@ -16,7 +16,7 @@ use crate::parameters::ckks::PyParameters;
 use crate::parameters::keys::KeyParameters;
 use crate::threads::compute;
 
-/// An identity in hexadecimal digits, if it is known.
+/// An identity in hexadecimal digits, if known.
 pub(crate) fn known(identity: KeyIdentity) -> Option<String> {
     identity.is_known().then(|| identity.to_string())
 }
@@ -37,12 +37,12 @@ pub(crate) fn from_bytes<T: Wire<Context: Sync> + Send>(
     compute(py, || T::from_bytes(data, context))
 }
 
-/// Parameters of which an object may be of one ring or another.
+/// Parameters with several rings, to any of which an object may belong.
 pub(crate) trait Rings: Sized {
-    /// Those of the ring that an object says that it is of.
+    /// The parameters of the ring that an object claims.
     fn of_object(&self, reader: &mut impl Read) -> Result<Self, Failure>;
 
-    /// Those of the ring that the object in a file says that it is of.
+    /// The parameters of the ring that the object in a file claims.
     fn of_file(&self, path: &Path) -> Result<Self, Failure> {
         let mut opened = File::open(path).map_err(|error| file(path)(error.into()))?;
         self.of_object(&mut opened)
@@ -104,7 +104,7 @@ macro_rules! not_pickled {
     )+};
 }
 
-/// Shows nothing of objects of these classes, and refuses to pickle them: secrets, and what holds a generator.
+/// Prints nothing of objects of these classes, and refuses to pickle them: secrets, and objects with a generator.
 macro_rules! opaque {
     ($($class:ident),+ $(,)?) => {
         $crate::stored::not_pickled!($($class),+);

@@ -1,4 +1,4 @@
-//! The threads that everything is computed on.
+//! The computing threads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -12,15 +12,15 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::errors::{Failure, Refusal};
 
-/// A forked child has the memory of its parent's threads but not the threads, so it starts its own. It leaves the parent's lock alone too, which another thread may
-/// have held.
+/// A forked child has the memory of its parent's threads but not the threads, so it starts its own. It also leaves the
+/// parent's lock alone, which another thread may have held.
 static THREADS: PerProcess<RwLock<Option<Arc<ThreadPool>>>> = PerProcess::new(|| RwLock::new(None));
 
 fn refuse(count: usize, reason: String) -> Refusal {
     Refusal::Threads { count, reason, max: MAX_THREADS }
 }
 
-/// `count` threads, or with 0 as many as `RAYON_NUM_THREADS` says or the machine has.
+/// `count` threads; for 0, as many as `RAYON_NUM_THREADS` or the machine has.
 fn start(count: usize) -> Result<Arc<ThreadPool>, Failure> {
     let builder = ThreadPoolBuilder::new().num_threads(count).thread_name(|i| format!("keywright-{i}"));
     let pool = Arc::new(builder.build().map_err(|error| refuse(count, error.to_string()))?);
@@ -57,13 +57,13 @@ where
     guarded(|| threads.install(work))
 }
 
-/// Makes an error of memory that there was not: what buffers raise then ends the work alone.
+/// Turns a lack of memory into an error: the payload that buffers raise ends only this work.
 fn guarded<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<T, Failure>
 where
     Failure: From<E>,
 {
     Reserve::keep().map_err(Failure::Memory)?;
-    // What the work leaves half-made is dropped with it; locks that it held count as released.
+    // Unfinished results are dropped; locks that the work held count as released.
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(result) => Ok(result?),
         Err(raised) => match raised.downcast::<OutOfMemory>() {
@@ -73,16 +73,16 @@ where
     }
 }
 
-/// How often it is looked whether a signal has come, while there is work that can be interrupted.
+/// The interval between checks for signals during interruptible work.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// What a signal raises; nothing outside of the main thread, which handles all of them.
+/// The exception of a signal; None outside of the main thread, which handles all of them.
 pub(crate) fn signals() -> PyResult<()> {
     Python::attach(|py| py.check_signals())
 }
 
-/// As [`compute_detached`], for work that takes long: where a signal raises meanwhile, `stop` is called, the work should end soon, and what was raised is the
-/// error whatever its result.
+/// As [`compute_detached`], for long work. If a signal raises meanwhile, `stop` is called, the work should end soon,
+/// and the exception is the error whatever the work's result.
 pub(crate) fn compute_interruptible<T: Send, E: Send>(
     stop: impl Fn(),
     work: impl FnOnce() -> Result<T, E> + Send,
@@ -115,9 +115,9 @@ where
     }
 }
 
-/// Sets the number of threads that operations are shared among, for the whole process.
+/// Sets the number of threads that share each operation, for the whole process.
 ///
-/// Results do not depend on it. Operations already running finish on the threads they have.
+/// Results do not depend on it. Running operations finish on their threads.
 ///
 /// Args:
 ///     n: number of threads, 1 to 256; None for the default, which is RAYON_NUM_THREADS if set, else all cores.
@@ -134,7 +134,7 @@ pub(crate) fn set_threads(py: Python<'_>, n: Option<usize>) -> Result<(), Failur
     Ok(())
 }
 
-/// A number of threads that is asked about, by default that of [`threads`].
+/// A number of threads that was asked about; by default that of [`threads`].
 pub(crate) fn thread_count(py: Python<'_>, count: Option<usize>) -> Result<usize, Failure> {
     match count {
         Some(count) if !(1..=MAX_THREADS).contains(&count) => {
@@ -145,7 +145,7 @@ pub(crate) fn thread_count(py: Python<'_>, count: Option<usize>) -> Result<usize
     }
 }
 
-/// The number of threads that operations are shared among.
+/// The number of threads that share each operation.
 #[pyfunction]
 pub(crate) fn threads(py: Python<'_>) -> Result<usize, Failure> {
     Ok(py.detach(current)?.current_num_threads())

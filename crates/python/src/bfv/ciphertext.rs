@@ -26,7 +26,8 @@ impl PyBfvCiphertext {
         self.0.level()
     }
 
-    /// Lower bound on the noise budget in bits, derived without decrypting; the budget is below it with probability below 2^-40.
+    /// Lower bound on the noise budget in bits, derived without decrypting; the budget is smaller with probability
+    /// below 2^-40.
     #[getter]
     fn budget_bound(&self) -> f64 {
         self.0.estimate.budget_bits()

@@ -13,12 +13,12 @@ use crate::randomness::Randomness;
 use crate::stored::opaque;
 use crate::threads::compute;
 
-/// Decrypts with a secret of BFV parameters, measures noise, and encrypts with the secret: half the bytes of a public-key
-/// encryption.
+/// Decrypts with a secret of BFV parameters, measures noise, and encrypts with the secret into half the bytes of a
+/// public-key encryption.
 ///
 /// Args:
 ///     secret: the secret key.
-///     entropy: 32 bytes that decide the randomness of encryptions, for tests only.
+///     entropy: 32 bytes that determine the randomness of encryptions, for tests only.
 ///
 /// Raises:
 ///     MixedParametersError: the secret was made for CKKS.
@@ -48,10 +48,10 @@ impl PyBfvDecryptor {
     /// The N values as int64, centred: above -t/2 and at most t/2.
     ///
     /// Args:
-    ///     ciphertext: a ciphertext, or what operators returned.
+    ///     ciphertext: a ciphertext, or a result of operators.
     ///
     /// Raises:
-    ///     NoiseError: the noise is too large to tell the values; or the ciphertext belongs to another key.
+    ///     NoiseError: the noise is too large to recover the values, or the ciphertext belongs to another key.
     ///     MixedParametersError: the ciphertext belongs to other parameters.
     fn decrypt<'py>(
         &self,
@@ -68,9 +68,9 @@ impl PyBfvDecryptor {
         Ok(values.into_pyarray(py))
     }
 
-    /// Bits by which the noise may still grow before decryption fails, measured; at least 1 is needed to decrypt.
+    /// Bits by which the noise may still grow before decryption fails, measured; decryption needs at least 1.
     ///
-    /// It depends on the secret: do not hand it to others.
+    /// The result depends on the secret: do not share it.
     ///
     /// Raises:
     ///     MixedParametersError: the ciphertext belongs to other parameters.
@@ -83,7 +83,7 @@ impl PyBfvDecryptor {
         })
     }
 
-    /// Encrypts integers; arguments and errors as of `BfvEncryptor.encrypt`.
+    /// Encrypts integers; arguments and errors as for `BfvEncryptor.encrypt`.
     #[pyo3(signature = (values, packing=None, level=None))]
     fn encrypt(
         &self,

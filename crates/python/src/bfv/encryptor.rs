@@ -12,8 +12,8 @@ use crate::stored::opaque;
 /// Encrypts integers modulo t with a public key of BFV parameters.
 ///
 /// Args:
-///     public_key: of whoever is to decrypt.
-///     entropy: 32 bytes that decide the randomness, for tests only.
+///     public_key: of the owner who decrypts.
+///     entropy: 32 bytes that determine the randomness, for tests only.
 ///
 /// Raises:
 ///     MixedParametersError: the key was made for CKKS.
@@ -43,9 +43,9 @@ impl PyBfvEncryptor {
     /// Encrypts integers.
     ///
     /// Args:
-    ///     values: at most N integers from -t/2 to t - 1, which stand for their residues; zeros follow them. One integer alone
-    ///         fills all slots, without a transform, or all coefficients.
-    ///     packing: "slots" or "coefficients"; slots by default, where there are any.
+    ///     values: at most N integers from -t/2 to t - 1, which represent their residues; zeros fill the rest. A single
+    ///         integer fills all slots, without a transform, or all coefficients.
+    ///     packing: "slots" or "coefficients"; slots by default, if there are any.
     ///     level: level of the ciphertext, the highest by default.
     ///
     /// Raises:

@@ -10,19 +10,19 @@ use crate::operand;
 use crate::parameters::bfv::PyBfvParameters;
 use crate::parameters::keys::KeyParameters;
 
-/// Computes on BFV ciphertexts with the keys it was given. `evaluator(ciphertext)` gives a value with operators.
+/// Computes on BFV ciphertexts with the keys it was given. `evaluator(ciphertext)` returns a value with operators.
 ///
-/// Every operation returns a new ciphertext. An operand may be a ciphertext at the same level, or integers from -t/2 to t - 1: a vector,
-/// or a scalar, which stands for every value and costs no transform. Values in slots are multiplied one by one, coefficients as
-/// polynomials modulo X^N + 1.
+/// Every operation returns a new ciphertext. An operand is a ciphertext at the same level, or integers from -t/2 to t -
+/// 1: a vector, or a scalar that stands for every value and costs no transform. Values in slots are multiplied one by
+/// one, coefficients as polynomials modulo X^N + 1.
 ///
-/// All raise NoiseError where the estimated noise says that the result may not decrypt, MixedParametersError for ciphertexts of
-/// other parameters, PackingError and LevelError for operands that do not fit, EncodeError for integers out of range. Those
-/// that need a key raise MissingKeyError.
+/// All raise NoiseError if the result may not decrypt by its estimated noise, MixedParametersError for ciphertexts of
+/// other parameters, PackingError and LevelError for operands that do not match, and EncodeError for integers out of
+/// range. Those that need a key raise MissingKeyError.
 ///
 /// Args:
 ///     parameters: of the ciphertexts.
-///     keys: those of the owner of the data; an empty set by default, which is enough for sums.
+///     keys: those of the owner of the data; an empty set by default, which suffices for sums.
 #[pyclass(name = "BfvEvaluator", module = "keywright", frozen)]
 pub(crate) struct PyBfvEvaluator {
     parameters: PyBfvParameters,
@@ -123,7 +123,7 @@ impl PyBfvEvaluator {
         self.run(py, |evaluator| evaluator.square(&a.0))
     }
 
-    /// a b at degree 2: sums of such products need one `relinearize` in all.
+    /// a b at degree 2; a sum of such products needs one `relinearize`.
     ///
     /// Raises:
     ///     DegreeError: an operand has degree 2.
@@ -136,7 +136,7 @@ impl PyBfvEvaluator {
         self.run(py, |evaluator| evaluator.multiply_lazy(&a.0, &b.0))
     }
 
-    /// Both rows of slots moved to the left: numpy.roll(slots.reshape(2, -1), -steps, axis=1).
+    /// Rotates both rows of slots to the left: numpy.roll(slots.reshape(2, -1), -steps, axis=1).
     ///
     /// Raises:
     ///     PackingError: the values are in coefficients.
@@ -150,8 +150,8 @@ impl PyBfvEvaluator {
         self.run(py, |evaluator| evaluator.rotate_rows(&a.0, steps))
     }
 
-    /// Several rotations of one ciphertext, which share its decomposition; errors as of `rotate_rows`, before anything is
-    /// computed.
+    /// Several rotations of one ciphertext, which share its decomposition; errors as for `rotate_rows`, raised before
+    /// anything is computed.
     fn rotate_rows_hoisted(
         &self,
         py: Python<'_>,
@@ -162,10 +162,10 @@ impl PyBfvEvaluator {
         Ok(rotated.into_iter().map(PyBfvCiphertext).collect())
     }
 
-    /// The two rows of slots swapped. Needs the key that `KeyGenerator.conjugation_key` makes.
+    /// Swaps the two rows of slots. Needs the key from `KeyGenerator.conjugation_key`.
     ///
     /// Raises:
-    ///     PackingError, DegreeError: as of `rotate_rows`.
+    ///     PackingError, DegreeError: as for `rotate_rows`.
     fn swap_rows(&self, py: Python<'_>, a: &PyBfvCiphertext) -> Result<PyBfvCiphertext, Failure> {
         self.run(py, |evaluator| evaluator.swap_rows(&a.0))
     }

@@ -1,4 +1,4 @@
-//! BFV, the exact integers: parameters, ciphertexts, encryption and the evaluator.
+//! BFV, exact integers: parameters, ciphertexts, encryption and the evaluator.
 
 pub(crate) mod ciphertext;
 pub(crate) mod decryptor;

@@ -19,7 +19,7 @@ impl Integers {
     }
 }
 
-/// Encrypts integers as `encrypt` does: the plaintext at a level, the highest by default.
+/// Encrypts integers as `encrypt` does: makes the plaintext at a level, the highest by default.
 pub(crate) fn encrypt<C: Send>(
     py: Python<'_>,
     parameters: &BfvParameters,
@@ -36,7 +36,7 @@ pub(crate) fn encrypt<C: Send>(
     compute(py, || encrypt(&integers.encode(parameters, packing)?, level, rng))
 }
 
-/// The packing of a name, that of the parameters by default.
+/// The packing with a name; that of the parameters by default.
 pub(crate) fn packing(parameters: &BfvParameters, name: Option<&str>) -> Result<Packing, Failure> {
     match name {
         None => Ok(parameters.default_packing()),

@@ -5,8 +5,8 @@ use crate::bfv::ciphertext::{PyBfvCiphertext, packing_name};
 use crate::ciphertext::seeded_ciphertext;
 use crate::parameters::bfv::PyBfvParameters;
 
-/// A BFV ciphertext made with the secret key, one half of which is a 32-byte seed: half the bytes to send. `expand` gives
-/// the ciphertext to compute with.
+/// A BFV ciphertext made with the secret key. One half of it is a 32-byte seed: half the bytes to send. `expand`
+/// returns the ciphertext for computation.
 #[pyclass(name = "BfvSeededCiphertext", module = "keywright", frozen)]
 pub(crate) struct PyBfvSeededCiphertext(pub(crate) SeededCiphertext);
 

@@ -12,8 +12,8 @@ pub(crate) fn named<'py>(py: Python<'py>, arithmetic: &Arithmetic) -> PyResult<B
     Ok(out)
 }
 
-/// What this process has computed so far, in words, modulo primes of at most 50 bits and modulo wider ones: zeros unless the back end
-/// is `KEYWRIGHT_BACKEND=counted`.
+/// The words that this process has computed so far, modulo primes of at most 50 bits and modulo wider ones: zeros
+/// unless the back end is `KEYWRIGHT_BACKEND=counted`.
 #[pyfunction]
 pub(crate) fn kernel_counts(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let out = PyDict::new(py);

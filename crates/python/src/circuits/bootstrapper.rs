@@ -17,37 +17,39 @@ use crate::parameters::ckks::PyParameters;
 use crate::stored::not_pickled;
 use crate::threads::compute;
 
-/// Bootstrapping with its matrices encoded: gives a ciphertext without levels new ones, at the same values.
+/// Bootstrapping with encoded matrices: gives a ciphertext without levels new ones, with the same values.
 ///
 /// It belongs to no key: evaluators of several owners may use it. `bootstrap` is the composition of the stages
-/// `slots_to_coeffs`, `mod_raise`, `coeffs_to_slots` and `eval_mod`, each of which can be used alone. All of them raise,
-/// before anything is computed and with the stage's name as `stage` and the level of its input as `stage_level`,
+/// `slots_to_coeffs`, `mod_raise`, `coeffs_to_slots` and `eval_mod`, each of which can be used alone. Before anything
+/// is computed, each raises the following, with the stage's name as `stage` and the level of its input as
+/// `stage_level`:
 ///
 ///     MissingKeyError: a key of `plan.required_keys` is missing.
-///     KeyUseError: a key has other special primes than the matrices it is for.
+///     KeyUseError: the special primes of a key differ from those of its matrices.
 ///     LevelError: the ciphertext is below the stage's level.
-///     ScaleError: its scale is more than a part in 128 from the one planned.
-///     PackingError: it has another number of slots, or slots where coefficients are needed.
+///     ScaleError: its scale differs from the planned one by more than 1 part in 128.
+///     PackingError: it has another number of slots, or slots where coefficients are required.
 ///     DegreeError: it has degree 2.
 ///     MixedParametersError: it, or the evaluator, belongs to other parameters.
 ///
-/// Values above 1 are not seen: their results are wrong. `inspect_input` tells who has the secret.
+/// Values above 1 are not detected: their results are wrong. `inspect_input` checks them for a holder of the secret.
 ///
 /// Args:
-///     plan: what it does.
-///     storage: what is kept of the matrices: "encoded", the fastest, which takes up to a gigabyte at N = 2^16, "coefficients", a tenth of it or
-///         less, or "streamed": nothing, they are made for each use. `plan.diagonal_bytes` says how much. Results are the same.
+///     plan: the plan of the bootstrapping.
+///     storage: how the matrices are kept. "encoded" is fastest, and takes up to a gigabyte at N = 2^16. "coefficients"
+///         takes a tenth of that or less. "streamed" keeps nothing, and makes them for each use. `plan.diagonal_bytes`
+///         gives the bytes. Results are the same.
 ///
 /// Raises:
-///     ParameterError: a storage is not known.
-///     EncodeError: coefficients that are to be kept are 2^62 or more.
+///     ParameterError: the storage is unknown.
+///     EncodeError: coefficients to be kept are 2^62 or more.
 #[pyclass(name = "Bootstrapper", module = "keywright", frozen)]
 pub(crate) struct PyBootstrapper {
     plan: Py<PyBootstrapperPlan>,
     bootstrapper: Arc<Bootstrapper>,
 }
 
-/// Names the stage, as the stages that are classes of the engine do themselves.
+/// Names the stage in errors, as the engine's own stage classes do.
 fn named<T>(stage: Stage, level: usize, result: Result<T, CircuitError>) -> Result<T, Failure> {
     result.map_err(|error| match error {
         named @ CircuitError::Stage { .. } => named.into(),
@@ -79,7 +81,7 @@ impl PyBootstrapper {
         Ok(Self { bootstrapper: Arc::new(made), plan })
     }
 
-    /// What it does.
+    /// The plan of the bootstrapping.
     #[getter]
     fn plan(&self, py: Python<'_>) -> Py<PyBootstrapperPlan> {
         self.plan.clone_ref(py)
@@ -91,7 +93,7 @@ impl PyBootstrapper {
         self.plan.get().parameters.clone()
     }
 
-    /// Level at which ciphertexts are bootstrapped; those above are taken at it.
+    /// Level at which ciphertexts are bootstrapped; higher ones are lowered to it.
     #[getter]
     fn input_level(&self) -> usize {
         self.bootstrapper.plan().input_level()
@@ -103,7 +105,7 @@ impl PyBootstrapper {
         self.bootstrapper.plan().output_level()
     }
 
-    /// Bytes of the matrices that are kept: `plan.diagonal_bytes`.
+    /// Bytes of the kept matrices: `plan.diagonal_bytes`.
     #[getter]
     fn bytes(&self) -> usize {
         self.bootstrapper.bytes()
@@ -113,11 +115,13 @@ impl PyBootstrapper {
     ///
     /// Args:
     ///     evaluator: with the keys of `plan.required_keys`.
-    ///     ciphertext: `plan.slots` slots of values whose parts are at most 1, at the input level or above. Its scale is that of the parameters or,
-    ///         in the order "mod_raise_first", any up to `plan.coefficients_scale` at level 0, and any at levels above.
+    ///     ciphertext: `plan.slots` slots of values whose parts are at most 1, at the input level or above. Its scale
+    ///         is that of the parameters. In the order "mod_raise_first" it is any scale up to
+    ///         `plan.coefficients_scale` at level 0, and any scale above.
     ///
     /// Raises:
-    ///     ParameterError: the bound on the error of a pass has fewer bits than `log_precision`, by which the next one corrects it.
+    ///     ParameterError: the bound on the error of a pass has fewer bits than `log_precision`, which the next pass
+    ///         needs.
     fn bootstrap(
         &self,
         py: Python<'_>,
@@ -127,11 +131,12 @@ impl PyBootstrapper {
         self.run(py, evaluator, |b, evaluator| Ok(b.bootstrap(evaluator, &ciphertext.0)?))
     }
 
-    /// `bootstrap` of values in coefficients, without `slots_to_coeffs`: to the level at which `eval_mod` leaves them.
+    /// Bootstraps values in coefficients, without `slots_to_coeffs`, to the level at which `eval_mod` leaves them.
     ///
     /// Args:
-    ///     ciphertext: coefficients at the scale `plan.coefficients_scale` to a part in 128, of any level. Of n slots, slot j gets
-    ///         coefficient brv(j) N/2n, and as its imaginary part N/2 + brv(j) N/2n; brv reverses the log2(n) bits of j.
+    ///     ciphertext: coefficients of any level, at the scale `plan.coefficients_scale` within 1 part in 128. Of n
+    ///         slots, slot j gets coefficient brv(j) N/2n as its real part, and N/2 + brv(j) N/2n as its imaginary
+    ///         part; brv reverses the log2(n) bits of j.
     fn bootstrap_coefficients(
         &self,
         py: Python<'_>,
@@ -141,10 +146,10 @@ impl PyBootstrapper {
         self.run(py, evaluator, |b, evaluator| Ok(b.bootstrap_coefficients(evaluator, &ciphertext.0)?))
     }
 
-    /// Values in slots, at the plan's level of the stage or above, to values in coefficients.
+    /// Moves values in slots, at the plan's level of the stage or above, to coefficients.
     ///
-    /// Coefficient brv(j) N/2n is the real part of slot j, N/2 + brv(j) N/2n its imaginary part, all others are 0. A client
-    /// without a Fourier transform can read such a result.
+    /// Coefficient brv(j) N/2n is the real part of slot j, N/2 + brv(j) N/2n its imaginary part; all others are 0. A
+    /// client without a Fourier transform can read such a result.
     fn slots_to_coeffs(
         &self,
         py: Python<'_>,
@@ -154,10 +159,10 @@ impl PyBootstrapper {
         self.run(py, evaluator, |b, evaluator| Ok(b.slots_to_coeffs().evaluate(evaluator, &ciphertext.0)?))
     }
 
-    /// Level 0 to the highest level used.
+    /// Raises the modulus from level 0 to the highest level used.
     ///
-    /// The result has the scale q_0 and in each coefficient m / r + I for the message m, the ratio r of q_0 to the input's scale and
-    /// a small integer I.
+    /// The result has the scale q_0. Each of its coefficients is m / r + I, for the message m, the ratio r of q_0 to
+    /// the input's scale, and a small integer I.
     ///
     /// Raises:
     ///     LevelError: the ciphertext is not at level 0.
@@ -172,11 +177,11 @@ impl PyBootstrapper {
         })
     }
 
-    /// Coefficients to slots, as fractions of the range of `eval_mod`.
+    /// Moves coefficients to slots, as fractions of the range of `eval_mod`.
     ///
     /// Returns:
-    ///     One ciphertext of n real values, for real values; one of 2n, real parts before imaginary parts, for complex values
-    ///     in n < N/2 slots; two, of the real and of the imaginary parts, for N/2.
+    ///     One ciphertext of n real values, for real values; one of 2n, real parts before imaginary parts, for complex
+    ///         values in n < N/2 slots; two, of the real and of the imaginary parts, for N/2.
     fn coeffs_to_slots(
         &self,
         py: Python<'_>,
@@ -191,7 +196,7 @@ impl PyBootstrapper {
     /// Removes the integers that `mod_raise` added, from one of the ciphertexts of `coeffs_to_slots`.
     ///
     /// Args:
-    ///     ratio: q_0 over the scale of what `mod_raise` was given; by default that of the plan.
+    ///     ratio: q_0 divided by the scale of the input of `mod_raise`; by default that of the plan.
     #[pyo3(signature = (evaluator, ciphertext, ratio=None))]
     fn eval_mod(
         &self,
@@ -211,9 +216,9 @@ impl PyBootstrapper {
         })
     }
 
-    /// Decrypts an input of `eval_mod` and tells how much of its range is used: why a bootstrap went wrong.
+    /// Decrypts an input of `eval_mod` and reports how much of its range is used, for diagnosing a failed bootstrap.
     ///
-    /// What it returns depends on the secret; keep it.
+    /// The result depends on the secret: do not share it.
     ///
     /// Returns:
     ///     The largest absolute value of an integer, and the largest distance from one: the message in units of q_0.

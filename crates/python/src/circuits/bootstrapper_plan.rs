@@ -25,58 +25,66 @@ use crate::stored::not_pickled;
 use crate::thin_client::parameters::PyClientParameters;
 use crate::threads::compute;
 
-/// What a bootstrapping computes beside key switches: stage, level, number of special primes, counts, and how often.
+/// The operations of a bootstrapping other than key switches: stage, level, number of special primes, counts, and how
+/// often.
 type PyOperation<'py> = (&'static str, usize, Option<usize>, Bound<'py, PyDict>, usize);
 
-/// A way to evaluate a factor: baby steps, key switches (form, Galois elements, how often), number of special primes and counts of the rest.
+/// A way to evaluate a factor: baby steps, key switches (form, Galois elements, how often), number of special primes
+/// and counts of the rest.
 type PyWay<'py> = (usize, Vec<(&'static str, Vec<u64>, usize)>, (Option<usize>, Bound<'py, PyDict>));
 /// A factor: its stage, its level and its ways.
 type PyFactor<'py> = (&'static str, usize, Vec<PyWay<'py>>);
 
-/// What a bootstrapping does, stage by stage: levels, scales and keys, before any key is made.
+/// A bootstrapping, stage by stage: levels, scales and keys, before any key is made.
 ///
-/// Levels, from the top, of the order "slots_to_coeffs_first": `mod_raise` lifts level 0 to the highest level used, `coeffs_to_slots` takes one for each of its factors,
-/// `eval_mod` 7 to 12, complex values of fewer than N/2 slots one more. What is left is the output level, at which the result
-/// comes; `slots_to_coeffs` goes from the input level to 0. In the order "mod_raise_first" the input level is 0 and `slots_to_coeffs` ends at
-/// the output level.
+/// Levels, from the top, of the order "slots_to_coeffs_first": `mod_raise` raises level 0 to the highest level used.
+/// `coeffs_to_slots` consumes one level for each of its factors, `eval_mod` 7 to 12, and complex values of fewer than
+/// N/2 slots one more. The result is at the remaining level, the output level. `slots_to_coeffs` runs from the input
+/// level to 0. In the order "mod_raise_first" the input level is 0, and `slots_to_coeffs` ends at the output level.
 ///
 /// Args:
-///     parameters: of the ciphertexts. Results have their scale, and so have inputs.
+///     parameters: of the ciphertexts. Inputs and results have their scale.
 ///     slots: a power of two up to N/2, the default.
-///     values: "complex" or "real": what the slots hold, each part of absolute value at most 1. The imaginary parts of
-///         "real" values are lost.
-///     order: "slots_to_coeffs_first", or "mod_raise_first" for the order of most other libraries, in which errors of coefficients meet in slots.
-///     slots_to_coeffs: levels of that stage, the matrices into which the Fourier transform is factored.
+///     values: "complex" or "real": the values in the slots, each part of absolute value at most 1. The imaginary parts
+///         of "real" values are lost.
+///     order: "slots_to_coeffs_first"; or "mod_raise_first", the order of most other libraries, in which errors of
+///         coefficients add up in slots.
+///     slots_to_coeffs: levels of that stage: the number of matrices into which the Fourier transform is factored.
 ///     coeffs_to_slots: levels of that stage.
-///     key_budget: how many bytes the keys may have in memory: a number, "fastest" for any, "fewest" for as few as can be. Fewer take
-///         longer; within the budget the fastest way to evaluate every factor is chosen.
-///     stages_apart: whether each stage is to be usable alone. By default `mod_raise` and the first factor of `coeffs_to_slots` are one
-///         where they can be (N/2 slots, an ephemeral secret): less time, fewer bytes.
-///     alpha: the digits of keys, with the stages apart; None, the default, for what makes the least work within the budget. A number is the
-///         same in all of them: digits of at most so many primes over as many special primes of the parameters; "maximum" is the number of
-///         their special primes. "dynamic" chooses for each key what makes the fewest transforms at its level from the special primes of the
-///         parameters, "dynamic_dropped" also from primes that ciphertexts at its level no longer have.
-///     key_levels: of keys with such an alpha: "needed" for the level where they are used, "top" for as high as their special primes
-///         and the security bound allow.
+///     key_budget: the bytes that the keys may take in memory: a number, "fastest" for no limit, or "fewest" for the
+///         minimum. Fewer bytes cost time; the fastest way to evaluate every factor within the budget is chosen.
+///     stages_apart: whether each stage must be usable alone. By default `mod_raise` and the first factor of
+///         `coeffs_to_slots` are fused if possible (N/2 slots, an ephemeral secret), which saves time and bytes.
+///     alpha: the digits of keys, with the stages apart; None, the default, for the least work within the budget. A
+///         number applies to all keys: digits of at most that many primes over as many special primes of the
+///         parameters. "maximum" is the number of their special primes. "dynamic" chooses for each key the digits that
+///         need the fewest transforms at its level, over the special primes of the parameters; "dynamic_dropped" also
+///         uses primes that ciphertexts at its level have dropped.
+///     key_levels: of keys with such an alpha: "needed" for the level where they are used, "top" for the highest that
+///         their special primes and the security bound allow.
 ///     ephemeral_weight: Hamming weight of the ephemeral secret under which the modulus is raised; None for the main
-///         secret, of which the range of `eval_mod` then depends.
+///         secret, which then determines the range of `eval_mod`.
 ///     log2_failure: log2 of the probability that a bootstrap fails, -40 by default.
-///     log_ratio: log2 of q_0 over the scale of the coefficients. One more is a bit of precision less and an easier arcsine.
+///     log_ratio: log2 of q_0 divided by the scale of the coefficients. One more costs a bit of precision, and eases
+///         the arcsine.
 ///     cosine_degree: even degree of the cosine that `eval_mod` evaluates.
-///     double_angles: double angles after it, a level each.
+///     double_angles: double angles after it, one level each.
 ///     arcsine_degree: odd degree of the arcsine at its end; 1 for none.
-///     iterations: passes in all. Each after the first bootstraps what the one before left, scaled up, and adds it: it takes as long, and no levels.
-///     log_precision: bits after the point that the bound on the error of one pass has at least, by which the next one corrects it. Needed for
-///         2 iterations or more, and for these alone.
+///     iterations: passes in all. Each pass after the first bootstraps the scaled-up error of the one before, and adds
+///         it. It takes as long, but consumes no levels.
+///     log_precision: least bits after the point of the bound on the error of one pass; the next pass corrects it by
+///         this many bits. Required for 2 iterations or more, and only then.
 ///     output_level: level of results, the highest by default. A lower one is cheaper.
-///     input_log_n: log2 of the degree of the ring that inputs are of: a subring of the parameters, in which `slots_to_coeffs` is done with
-///         smaller keys. Then `slots` is up to half of that degree. Results are always of the parameters' own ring.
+///     input_log_n: log2 of the degree of the inputs' ring: a subring of the parameters, in which `slots_to_coeffs`
+///         runs with smaller keys. `slots` is then at most half of that degree. Results are always in the parameters'
+///         own ring.
 ///
 /// Raises:
 ///     LevelError: the parameters have too few levels, or the output level is below the input level.
-///     SecurityError: a key would be above the bound for its secret.
-///     ParameterError: a number is not legal, as an alpha above the number of special primes; no approximation has these degrees, or so many
-///         bits as `log_precision`; the key budget is below its `minimum`, the fewest bytes that there can be.
+///     SecurityError: a key would exceed the bound for its secret.
+///     ParameterError: a number is illegal, such as an alpha above the number of special primes; no approximation has
+///         these degrees, or as many bits as `log_precision`; the key budget is below its `minimum`, the fewest
+///         possible bytes.
 ///     ScaleError: the coefficients' scale is below 1.
 ///
 /// Errors of a stage have its name as `stage` and the level of its input as `stage_level`.
@@ -102,7 +110,7 @@ fn input_slots(
     log_slots(input_ring(parameters, log_n)?, slots)
 }
 
-/// Names of the shipped bootstrappings, with parameters that fit them.
+/// Names of the shipped bootstrappings, each with matching parameters.
 #[pyfunction]
 pub(crate) fn bootstrap_presets() -> Vec<&'static str> {
     BOOTSTRAP_PRESETS.iter().map(|preset| preset.name).collect()
@@ -177,20 +185,20 @@ impl PyBootstrapperPlan {
         compute(py, || Self::make(parameters.clone(), &literal))
     }
 
-    /// A shipped bootstrapping; its `parameters` are made with it.
+    /// A shipped bootstrapping, with its own `parameters`.
     ///
     /// Args:
     ///     name: one of `keywright.bootstrap_presets()`.
-    ///     key_budget: another one than the preset's.
-    ///     slots: another number of slots: fewer of them take smaller transforms.
-    ///     subrings: those that the parameters are to have, as of `Parameters.with_subrings`.
-    ///     input_log_n: log2 of the degree of the ring that inputs are of, one of these; that of the preset by default.
-    ///     output_level: level of the result; the highest by default. The modulus is raised as far as that takes.
+    ///     key_budget: another budget than the preset's.
+    ///     slots: another number of slots: fewer slots need smaller transforms.
+    ///     subrings: of the parameters, as in `Parameters.with_subrings`.
+    ///     input_log_n: log2 of the degree of the inputs' ring, one of these; that of the preset by default.
+    ///     output_level: level of the result; the highest by default. The modulus is raised as far as this requires.
     ///
     /// Raises:
-    ///     ParameterError: there is no such preset; the budget is below its `minimum`; slots is not a power of two up to half the degree of
-    ///         the ring of inputs.
-    ///     SecurityError, LevelError: as of the constructor and of `Parameters.with_subrings`.
+    ///     ParameterError: there is no such preset; the budget is below its `minimum`; slots is not a power of two up
+    ///         to half the degree of the inputs' ring.
+    ///     SecurityError, LevelError: as for the constructor and `Parameters.with_subrings`.
     #[staticmethod]
     #[pyo3(signature = (name, key_budget=None, *, slots=None, subrings=Vec::new(), input_log_n=None, output_level=None))]
     fn preset(
@@ -221,7 +229,7 @@ impl PyBootstrapperPlan {
         })
     }
 
-    /// log2 of the degree of the ring that inputs are of; that of `slots_to_coeffs` and its keys.
+    /// log2 of the degree of the inputs' ring, which is also that of `slots_to_coeffs` and its keys.
     #[getter]
     fn input_log_n(&self) -> u32 {
         self.plan.input_log_n.unwrap_or(self.parameters.0.rlwe().log_n())
@@ -263,7 +271,7 @@ impl PyBootstrapperPlan {
         self.plan.iterations.map_or(1, |iterations| iterations.count)
     }
 
-    /// Level at which ciphertexts are bootstrapped; those above are taken at it.
+    /// Level at which ciphertexts are bootstrapped; higher ones are lowered to it.
     #[getter]
     fn input_level(&self) -> usize {
         self.plan.input_level()
@@ -275,7 +283,7 @@ impl PyBootstrapperPlan {
         self.plan.output_level()
     }
 
-    /// Levels to compute on between two bootstraps.
+    /// Levels for computation between two bootstraps.
     #[getter]
     fn levels_left(&self) -> usize {
         self.plan.levels_left()
@@ -297,7 +305,7 @@ impl PyBootstrapperPlan {
         Ok(out)
     }
 
-    /// For each stage, in their order, the keys it uses. A key may serve several stages.
+    /// For each stage, in order, its keys. A key may serve several stages.
     #[getter]
     fn stage_keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let out = PyDict::new(py);
@@ -308,9 +316,9 @@ impl PyBootstrapperPlan {
         Ok(out)
     }
 
-    /// For each factor of `slots_to_coeffs` and `coeffs_to_slots`, in the order in which they are applied, the ways to evaluate it: pairs of
-    /// the bytes of its keys, ascending, and its predicted work, in multiplications for each coefficient of a polynomial modulo one
-    /// prime. What a key budget chooses from.
+    /// For each factor of `slots_to_coeffs` and `coeffs_to_slots`, in the order of application, the ways to evaluate
+    /// it: pairs of the bytes of its keys, ascending, and its predicted work, in multiplications per coefficient of a
+    /// polynomial modulo one prime. A key budget chooses from these.
     #[getter]
     fn factor_options<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>, Failure> {
         let out = PyDict::new(py);
@@ -324,16 +332,17 @@ impl PyBootstrapperPlan {
         Ok(out)
     }
 
-    /// How each factor of `slots_to_coeffs` and `coeffs_to_slots` is evaluated, in the order in which they are applied: the layers of the Fourier
-    /// transform that it merges, and its number of baby steps, 0 among them.
+    /// How each factor of `slots_to_coeffs` and `coeffs_to_slots` is evaluated, in the order of application: the layers
+    /// of the Fourier transform that it merges, and its number of baby steps, including 0.
     #[getter]
     fn factors(&self) -> Vec<(u32, usize)> {
         self.plan.factor_steps().into_iter().map(|step| (step.layers, step.baby_steps)).collect()
     }
 
-    /// For each of these factors its stage, its level, and the ways to evaluate it that a key planner chooses from: the number of baby steps,
-    /// the key switches of one evaluation as of `key_groups` (form, Galois elements, how often), and what it computes beside, as of
-    /// `operations` (number of special primes of its own keys or None, counts).
+    /// For each of these factors its stage, its level, and the ways to evaluate it from which a key planner chooses.
+    /// Each way has the number of baby steps, the key switches of one evaluation as in `key_groups` (form, Galois
+    /// elements, how often), and the other operations as in `operations` (number of special primes of its own keys or
+    /// None, counts).
     #[getter]
     fn factor_ways<'py>(&self, py: Python<'py>) -> Result<Vec<PyFactor<'py>>, Failure> {
         let log_n = self.parameters.0.rlwe().log_n();
@@ -353,13 +362,15 @@ impl PyBootstrapperPlan {
         Ok(out)
     }
 
-    /// The same plan with its factors evaluated so: what a key planner chose.
+    /// The same plan with its factors evaluated as a key planner chose.
     ///
     /// Args:
-    ///     factors: layers and baby steps of each, as of `factors`. Layers are as many in each stage as there are.
+    ///     factors: layers and baby steps of each, as in `factors`. The layers of each stage must sum to the same
+    ///         number.
     ///
     /// Raises:
-    ///     ParameterError: another number of factors, layers that are not all, a number of baby steps that `factor_ways` does not have.
+    ///     ParameterError: another number of factors, a wrong sum of layers, or a number of baby steps that
+    ///         `factor_ways` lacks.
     fn with_factors(&self, py: Python<'_>, factors: Vec<(u32, usize)>) -> Result<Self, Failure> {
         let steps: Vec<_> =
             factors.into_iter().map(|(layers, baby_steps)| FactorSteps { layers, baby_steps }).collect();
@@ -367,7 +378,7 @@ impl PyBootstrapperPlan {
         Ok(Self { plan: Arc::new(plan), parameters: self.parameters.clone(), ..*self })
     }
 
-    /// The same plan with the factors that another key budget makes the best ones.
+    /// The same plan with the best factors for another key budget.
     ///
     /// Raises:
     ///     ParameterError: the budget is below its `minimum`.
@@ -397,21 +408,21 @@ impl PyBootstrapperPlan {
     /// Bytes of the matrices that a `Bootstrapper` with this storage keeps: "encoded", "coefficients" or "streamed".
     ///
     /// Raises:
-    ///     ParameterError: the storage is not known.
+    ///     ParameterError: the storage is unknown.
     #[pyo3(signature = (storage="encoded"))]
     fn diagonal_bytes(&self, storage: &str) -> Result<usize, Failure> {
         Ok(self.plan.diagonal_bytes(parse_kept(storage)?))
     }
 
-    /// Every key that bootstrapping uses, each once, at the level at which it is used: the `specs` of
-    /// `KeyGenerator.evaluation_keys` or, if they are not to be in memory all at once, `save_evaluation_keys`.
+    /// Every key that bootstrapping uses, each once, at the level where it is used: the `specs` of
+    /// `KeyGenerator.evaluation_keys`, or of `save_evaluation_keys` if they must not be in memory all at once.
     #[getter]
     fn required_keys(&self) -> Vec<PyKeySpec> {
         self.plan.required_keys().into_iter().map(|spec| self.key(spec)).collect()
     }
 
-    /// What thin clients of `Bootstrapper.bootstrap_coefficients` have to know: numbers of at most 1, at the scale and in the places from which it takes
-    /// coefficients.
+    /// The parameters for thin clients of `Bootstrapper.bootstrap_coefficients`: numbers of at most 1, at the scale and
+    /// in the places of its input coefficients.
     ///
     /// Args:
     ///     fraction_bits: bits of a number after the point.
@@ -422,9 +433,9 @@ impl PyBootstrapperPlan {
         Ok(PyClientParameters(server::client_parameters(&self.parameters.0, &self.plan, fraction_bits)?))
     }
 
-    /// The key switches of one bootstrapping that can be made in more than one way, in the order of the stages: stage, form ("whole", "baby"
-    /// or "giant", as of `keywright.plan.Group`), level of the ciphertext, the Galois elements that are needed of it, none for a
-    /// relinearization, and how often.
+    /// The key switches of one bootstrapping that have more than one implementation, in the order of the stages: stage,
+    /// form ("whole", "baby" or "giant", as in `keywright.plan.Group`), level of the ciphertext, its required Galois
+    /// elements (none for a relinearization), and how often.
     #[getter]
     fn key_groups(&self) -> Vec<(&'static str, &'static str, usize, Vec<u64>, usize)> {
         let groups = self.plan.key_groups(self.parameters.0.rlwe().log_n()).into_iter();
@@ -432,8 +443,9 @@ impl PyBootstrapperPlan {
         groups.map(fields).collect()
     }
 
-    /// What one bootstrapping computes beside these key switches, in the order of the stages: stage, level, number of special primes of keys
-    /// that have one way to be used or None, counts as of `keywright.plan.Operation`, and how often.
+    /// The operations of one bootstrapping other than these key switches, in the order of the stages: stage, level,
+    /// number of special primes of keys with a single use or None, counts as in `keywright.plan.Operation`, and how
+    /// often.
     #[getter]
     fn operations<'py>(&self, py: Python<'py>) -> PyResult<Vec<PyOperation<'py>>> {
         let operations = self.plan.operations().into_iter();
@@ -442,29 +454,31 @@ impl PyBootstrapperPlan {
         fields.collect()
     }
 
-    /// The same plan with the diagonals at each of these levels encoded for those special primes, for keys that follow a plan: what
-    /// `PlanExecution.bootstrapper_plans` does.
+    /// The same plan with the diagonals at each of these levels encoded for those special primes, for keys that follow
+    /// a plan. This is what `PlanExecution.bootstrapper_plans` does.
     ///
     /// Args:
-    ///     special: by level, indices of primes, counted through q_0 .. q_L, p_0, ...; a `Bootstrapper` checks them.
+    ///     special: by level, indices of primes among q_0 .. q_L, p_0, ...; a `Bootstrapper` checks them.
     fn with_special_primes(&self, special: BTreeMap<usize, Vec<usize>>) -> Self {
         let plan = Arc::new((*self.plan).clone().with_special_primes(&special));
         Self { plan, parameters: self.parameters.clone(), ..*self }
     }
 
-    /// The keys to and from an ephemeral secret, which have one way to be used.
+    /// The keys to and from an ephemeral secret, which have a single use.
     #[getter]
     fn fixed_keys(&self) -> Vec<PyKeySpec> {
         self.plan.fixed_keys().into_iter().map(|spec| self.key(spec)).collect()
     }
 
-    /// The precision to expect of what bootstrapping adds to the input's values, of parts uniform in [-1, 1]: `docs/explanation/bootstrapping.md` derives it.
+    /// The expected precision of the error that bootstrapping adds to the input's values, for parts uniform in [-1, 1];
+    /// `docs/explanation/bootstrapping.md` derives it.
     ///
     /// Args:
-    ///     vectors: how many vectors under one secret the worst part is looked for in.
+    ///     vectors: number of vectors under one secret over which the worst part is taken.
     ///
     /// Returns:
-    ///     tuple[float, float] | None: -log2 of the mean error of a part, and of the largest one; None if slots_to_coeffs comes last.
+    ///     tuple[float, float] | None: -log2 of the mean error of a part, and of the largest one; None if
+    ///         slots_to_coeffs comes last.
     #[pyo3(signature = (vectors=1))]
     fn predicted_bits(&self, py: Python<'_>, vectors: usize) -> Result<Option<(f64, f64)>, Failure> {
         compute(py, || {
@@ -474,9 +488,10 @@ impl PyBootstrapperPlan {
         })
     }
 
-    /// The errors that a bootstrap adds to parts of values that are known, in units of the message; None for the order "mod_raise_first". Raising the
-    /// modulus adds an integer to each of them, which is not known: a part with integer i and message m has an error of mean `bias[i][m]` and variance
-    /// `rest + (steps[i][m] + other) / 2 * rounding`, where `rest` and `rounding` are pairs as of `ErrorModel`, of a slot.
+    /// The errors that a bootstrap adds to parts of known values, in units of the message; None for the order
+    /// "mod_raise_first". Raising the modulus adds an unknown integer to each part. A part with integer i and message m
+    /// has an error of mean `bias[i][m]` and variance `rest + (steps[i][m] + other) / 2 * rounding`, where `rest` and
+    /// `rounding` are pairs as in `ErrorModel`, of a slot.
     ///
     /// Args:
     ///     messages: parts of values, in [-1, 1].

@@ -11,10 +11,12 @@ use crate::keys::evaluation_keys::PyEvaluationKeys;
 use crate::parameters::ckks::PyParameters;
 use crate::stored::not_pickled;
 
-/// Variances of the errors that operations add, as the engine knows them from keys that need not be made (`EvaluationKeys.outline`).
+/// Variances of the errors that operations add, computed by the engine for keys that need not exist
+/// (`EvaluationKeys.outline`).
 ///
-/// Every variance is a pair `(plain, secret)`, of one coefficient: with `X` the squared absolute value of the secret at a slot over its mean, it is
-/// `plain + secret X` there. `deviation_unit` brings its square root to a part of a slot, in units of the message.
+/// Every variance is a pair `(plain, secret)`, of one coefficient. With `X` the squared absolute value of the secret at
+/// a slot divided by its mean, the variance there is `plain + secret X`. `deviation_unit` converts its square root to a
+/// part of a slot, in units of the message.
 ///
 /// Args:
 ///     parameters: of the ciphertexts: those of the keys, or of one of their subrings for operations in that ring.
@@ -50,16 +52,18 @@ impl PyErrorModel {
         self.parameters.clone()
     }
 
-    /// What a coefficient's error of deviation 1 is in each part of a slot, in units of a message at a scale.
+    /// The error in each part of a slot, in units of a message at a scale, that a coefficient error of deviation 1
+    /// causes.
     ///
     /// Raises:
-    ///     ParameterError: the number of slots is not legal.
+    ///     ParameterError: the number of slots is illegal.
     fn deviation_unit(&self, slots: usize, scale: f64) -> Result<f64, Failure> {
         let packing = Packing::Slots { log_slots: log_slots(&self.parameters.0, Some(slots))? };
         Ok((packing.spread() / 2.0).sqrt() / scale)
     }
 
-    /// Of a fresh encryption, with the public key or with the secret one, the rounding of its encoding included.
+    /// Variance of a fresh encryption, with the public key or with the secret one, including the rounding of its
+    /// encoding.
     #[pyo3(signature = (public=false))]
     fn encryption(&self, public: bool) -> Pair {
         let encoding = Variance { plain: 1.0 / 12.0, secret: 0.0 };
@@ -71,16 +75,17 @@ impl PyErrorModel {
         pair(fresh + encoding)
     }
 
-    /// Of a rescaling, at the scale after it. A relinearization before it adds nothing of that size: it is divided by the prime.
+    /// Variance of a rescaling, at the scale after it. A relinearization before it adds nothing of that size, since it
+    /// is divided by the prime.
     #[getter]
     fn rescaling(&self) -> Pair {
         pair(noise::division_parts(self.parameters.0.rlwe()))
     }
 
-    /// Of a rotation to the left of a ciphertext of so many slots at a level, all its hops together.
+    /// Variance of a rotation to the left of a ciphertext with this many slots at a level, including all its hops.
     ///
     /// Raises:
-    ///     MissingKeyError, PlanMismatchError: as of `Evaluator.rotate`.
+    ///     MissingKeyError, PlanMismatchError: as for `Evaluator.rotate`.
     fn rotation(&self, steps: i64, slots: usize, level: usize) -> Result<Pair, Failure> {
         let log_slots = log_slots(&self.parameters.0, Some(slots))?;
         let keys = self.keys.get().snapshot();
@@ -88,10 +93,10 @@ impl PyErrorModel {
         Ok(pair(evaluator.rotation_variance(steps, log_slots, level)?))
     }
 
-    /// Of a switch from the ring of degree 2^source to that of degree 2^log_n, at a level.
+    /// Variance of a switch from the ring of degree 2^source to that of degree 2^log_n, at a level.
     ///
     /// Raises:
-    ///     MissingKeyError: as of `Evaluator.switch_ring`.
+    ///     MissingKeyError: as for `Evaluator.switch_ring`.
     ///     ParameterError: the parameters have no such ring.
     fn switch_ring(&self, source: u32, log_n: u32, level: usize) -> Result<Pair, Failure> {
         let keys = self.keys.get().snapshot();
@@ -99,8 +104,9 @@ impl PyErrorModel {
         Ok(pair(evaluator.switch_ring_variance(source, log_n, level)?))
     }
 
-    /// Of a linear transform of one or several ciphertexts: for each of them and each of its baby steps, ascending, what is added to the rotated ciphertext
-    /// before it meets diagonals, and what is added to the result. `diagonal` is not in it.
+    /// Variances of a linear transform of one or several ciphertexts. For each ciphertext and each of its baby steps,
+    /// ascending: the error added to the rotated ciphertext before the diagonals multiply it. Then the error added to
+    /// the result. Does not include `diagonal`.
     ///
     /// Args:
     ///     diagonals: for each ciphertext the indices of its diagonals.
@@ -110,8 +116,8 @@ impl PyErrorModel {
     ///     special: indices of the primes that the transform's key switches divide by.
     ///
     /// Raises:
-    ///     MissingKeyError, PlanMismatchError, SpecialPrimesError: as of `Evaluator.linear_transform`.
-    ///     ParameterError: n1 is not legal, or there are no diagonals.
+    ///     MissingKeyError, PlanMismatchError, SpecialPrimesError: as for `Evaluator.linear_transform`.
+    ///     ParameterError: n1 is illegal, or there are no diagonals.
     #[expect(clippy::type_complexity, reason = "pairs of pairs, as Python has them")]
     fn linear_transform(
         &self,
@@ -149,10 +155,11 @@ impl PyErrorModel {
         Ok(diagonal_variance(period, rlwe.log2_prime(level).exp2()) / 2.0)
     }
 
-    /// By how much the evaluation of a polynomial amplifies a rounding (`rescaling`) at scale 1, at each of some values of the input.
+    /// The factor by which the evaluation of a polynomial amplifies a rounding (`rescaling`) at scale 1, at each of
+    /// some values of the input.
     ///
     /// Args:
-    ///     coefficients, basis: as of `Evaluator.polynomial`, on [-1, 1].
+    ///     coefficients, basis: as for `Evaluator.polynomial`, on [-1, 1].
     ///     level, scale: of the input; the result has its scale.
     ///     values: real.
     ///

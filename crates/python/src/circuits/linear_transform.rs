@@ -21,29 +21,32 @@ use crate::parameters::keys::KeyParameters;
 use crate::stored::not_pickled;
 use crate::threads::compute;
 
-/// A matrix on the slots, encoded for one level: `transform @ x`, or `Evaluator.linear_transform`, is the product with the
-/// column of the slots.
+/// A matrix on the slots, encoded for one level: `transform @ x`, or `Evaluator.linear_transform`, is its product with
+/// the column of slots.
 ///
-/// Diagonal r of a matrix M over n slots is M[i, (i + r) mod n]; those that are 0 take no time. Baby-step giant-step with double hoisting (Bossuat et
-/// al., Eurocrypt 2021, algorithm 6): r = i + j with the baby step i = r mod n1 and the giant step j. Its rotations
-/// share ModUp and ModDown if their keys have the special primes of the transform: `key_specs` lists such keys. With other keys
-/// the result is as right, and each such rotation takes a ModDown of its own.
+/// Diagonal r of a matrix M over n slots is M[i, (i + r) mod n]; zero diagonals take no time. Evaluation is baby-step
+/// giant-step with double hoisting (Bossuat et al., Eurocrypt 2021, algorithm 6): r = i + j with the baby step i = r
+/// mod n1 and the giant step j. Its rotations share ModUp and ModDown if their keys have the special primes of the
+/// transform; `key_specs` lists such keys. With other keys the result is equally right, but each such rotation needs
+/// its own ModDown.
 ///
 /// Args:
 ///     parameters: of the ciphertexts.
-///     matrix: real or complex, of up to `slots` rows and columns: slots behind its columns are ignored, results behind its rows are
-///         0. Or a dict of its diagonals: for each r, a vector of `slots` numbers.
+///     matrix: real or complex, of up to `slots` rows and columns: slots beyond its columns are ignored, results beyond
+///         its rows are 0. Or a dict of its diagonals: for each r, a vector of `slots` numbers.
 ///     slots: a power of two up to N/2, the default.
-///     level: of the ciphertexts it takes, the highest by default; the result is one lower.
+///     level: of its input ciphertexts, the highest by default; the result is one lower.
 ///     n1: number of possible baby steps; by default the one of least work.
 ///     special: indices of the special primes of its keys; by default those of `KeySpec.rotation` at that level.
-///     storage: "encoded" keeps a diagonal of the period p as its values modulo every prime, 16 p (level + 1 + len(special)) bytes;
-///         "coefficients" as its integer coefficients, 16 p bytes, which every use transforms. Results are the same.
+///     storage: "encoded" keeps a diagonal of period p as its values modulo every prime, 16 p (level + 1 +
+///         len(special)) bytes; "coefficients" keeps its integer coefficients, 16 p bytes, and transforms them at every
+///         use. Results are the same.
 ///
 /// Raises:
 ///     LevelError: the level does not exist or is 0.
-///     EncodeError: a matrix of another shape, a diagonal that is not a vector of `slots` finite numbers, or one that has coefficients of 2^62 or more that are to be kept.
-///     ParameterError: slots, n1 or a special prime is not legal, there are no diagonals, or a storage is not known.
+///     EncodeError: a matrix of the wrong shape, a diagonal that is not a vector of `slots` finite numbers, or
+///         coefficients of 2^62 or more that must be kept.
+///     ParameterError: slots, n1 or a special prime is illegal, there are no diagonals, or the storage is unknown.
 #[pyclass(name = "LinearTransform", module = "keywright", frozen)]
 pub(crate) struct PyLinearTransform {
     parameters: PyParameters,
@@ -85,12 +88,12 @@ impl PyLinearTransform {
         shape.make(py, parameters, Diagonals::Slots(&vectors))
     }
 
-    /// The transform of real diagonals that repeat, from one array: encoded on all threads, without the interpreter.
+    /// The transform of periodic real diagonals, from one array: encoded on all threads, without the interpreter.
     ///
     /// Args:
-    ///     indices: of the diagonals; those that coincide modulo `slots` are summed.
-    ///     values: of shape (len(indices), period), the diagonals as rows. The period is a power of two; a diagonal repeats its row up to `slots`
-    ///         values.
+    ///     indices: of the diagonals; those equal modulo `slots` are summed.
+    ///     values: of shape (len(indices), period), the diagonals as rows. The period is a power of two; a diagonal
+    ///         repeats its row up to `slots` values.
     ///     slots, level, n1, special, storage: as for the class.
     ///
     /// Raises:
@@ -116,20 +119,21 @@ impl PyLinearTransform {
     /// Bytes of the diagonals that a transform would keep.
     ///
     /// Args:
-    ///     periods: for each diagonal the least power of two after which it repeats; a number of slots is always one.
+    ///     periods: for each diagonal the smallest power of two after which it repeats; the number of slots always
+    ///         works.
     ///     primes: level + 1 + len(special).
     ///     storage: as for the class.
     ///
     /// Raises:
-    ///     ParameterError: a period is not a power of two up to 2^16, or a storage is not known.
+    ///     ParameterError: a period is not a power of two up to 2^16, or the storage is unknown.
     #[staticmethod]
     #[pyo3(signature = (periods, primes, storage="encoded"))]
     fn predicted_bytes(periods: Vec<usize>, primes: usize, storage: &str) -> Result<usize, Failure> {
         Ok(parse_storage(storage)?.bytes(checked_periods(periods)?, primes))
     }
 
-    /// How many transforms of whole polynomials modulo one prime have as many butterflies as those that an evaluation makes, modulo each
-    /// prime, of diagonals kept as coefficients: those of degree 2p for the period p, and at least 2^10.
+    /// The number of whole-polynomial transforms modulo one prime with as many butterflies as an evaluation needs,
+    /// modulo each prime, for diagonals kept as coefficients. These have degree 2p for the period p, and at least 2^10.
     ///
     /// Args:
     ///     parameters: of the ciphertexts.
@@ -143,7 +147,7 @@ impl PyLinearTransform {
         Ok(linear_transform::coefficient_transforms(log_n, checked_periods(periods)?))
     }
 
-    /// The parameters it is encoded for.
+    /// The parameters of the encoding.
     #[getter]
     fn parameters(&self) -> PyParameters {
         self.parameters.clone()
@@ -155,7 +159,7 @@ impl PyLinearTransform {
         1 << self.transform.log_slots()
     }
 
-    /// Level of the ciphertexts it takes.
+    /// Level of its input ciphertexts.
     #[getter]
     fn level(&self) -> usize {
         self.transform.level()
@@ -179,7 +183,7 @@ impl PyLinearTransform {
         self.transform.plan().rotations()
     }
 
-    /// "encoded" or "coefficients": how the diagonals are kept.
+    /// "encoded" or "coefficients": the storage of the diagonals.
     #[getter]
     fn storage(&self) -> &'static str {
         match self.transform.storage() {
@@ -188,7 +192,7 @@ impl PyLinearTransform {
         }
     }
 
-    /// Bytes of the diagonals that are kept: `predicted_bytes`.
+    /// Bytes of the kept diagonals: `predicted_bytes`.
     #[getter]
     fn bytes(&self) -> usize {
         self.transform.bytes()
@@ -225,7 +229,7 @@ impl PyLinearTransform {
     }
 }
 
-/// Arguments of a transform beside its diagonals.
+/// Arguments of a transform besides its diagonals.
 struct Shape {
     log_slots: u32,
     level: usize,
@@ -299,14 +303,14 @@ pub(crate) fn checked_periods(periods: Vec<usize>) -> Result<Vec<usize>, Failure
 #[pymethods]
 impl PyEvaluator {
     /// A transform applied to the slots, or the sum of several transforms of several ciphertexts: a block row of a
-    /// matrix. One level less, at the scale of the input; ciphertexts of higher levels are taken at the transforms'.
+    /// matrix. One level less, at the scale of the input; ciphertexts of higher levels are lowered to the transforms'.
     ///
     /// Args:
     ///     a: a ciphertext, or a sequence of them.
-    ///     transform: a transform, or as many as ciphertexts, with equal slots, levels and special primes.
+    ///     transform: a transform, or one per ciphertext, with equal slots, levels and special primes.
     ///
     /// Raises:
-    ///     ParameterError: the numbers of ciphertexts and transforms differ, or the transforms do not fit each other.
+    ///     ParameterError: the numbers of ciphertexts and transforms differ, or the transforms do not match.
     ///     MissingKeyError: a rotation has no key at the level.
     ///     LevelError: a ciphertext is below the level of the transforms.
     fn linear_transform(

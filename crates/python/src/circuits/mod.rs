@@ -1,4 +1,4 @@
-//! Linear transforms, bootstrapping, and what they compute.
+//! Linear transforms, bootstrapping, and their operation counts.
 
 pub(crate) mod arithmetic;
 pub(crate) mod bootstrapper;

@@ -1,4 +1,4 @@
-//! The words and numbers that a plan of bootstrapping takes, as the engine's.
+//! The words and numbers of a bootstrapping plan's arguments, converted for the engine.
 
 use keywright_circuits::bootstrapping::{
     DigitRule, Iterations, KeyBudget, KeyDesign, KeyLevels, Order, Values,
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::errors::{Failure, Refusal};
 
-/// What Python gives for a [`KeyBudget`].
+/// The Python form of a [`KeyBudget`].
 #[derive(FromPyObject)]
 pub(crate) enum PyKeyBudget {
     Bytes(usize),
@@ -27,7 +27,7 @@ pub(super) fn parse_budget(budget: PyKeyBudget) -> Result<KeyBudget, Failure> {
     }
 }
 
-/// How a transform keeps its diagonals.
+/// The storage of a transform's diagonals.
 pub(super) fn parse_storage(name: &str) -> Result<Storage, Failure> {
     match name {
         "encoded" => Ok(Storage::Encoded),
@@ -39,7 +39,7 @@ pub(super) fn parse_storage(name: &str) -> Result<Storage, Failure> {
     }
 }
 
-/// How a bootstrapping keeps its diagonals, if it does.
+/// The storage of a bootstrapping's diagonals, if any are kept.
 pub(crate) fn parse_kept(name: &str) -> Result<Option<Storage>, Failure> {
     match (name, parse_storage(name)) {
         ("streamed", _) => Ok(None),
@@ -111,7 +111,7 @@ pub(super) fn parse_order(name: &str) -> Result<Order, Failure> {
     }
 }
 
-/// A count of 1 is no iteration, whose precision would not be used.
+/// A count of 1 is not an iteration, and would not use a precision.
 pub(super) fn parse_iterations(
     count: usize,
     log_precision: Option<u32>,

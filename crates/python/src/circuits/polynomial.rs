@@ -8,7 +8,7 @@ use crate::ckks::ciphertext::PyCiphertext;
 use crate::ckks::evaluator::PyEvaluator;
 use crate::errors::{Failure, Refusal};
 
-/// The basis of a name; that of Chebyshev is of [-1, 1] by default.
+/// The basis with a name; the Chebyshev basis is on [-1, 1] by default.
 fn parse_basis(name: &str, interval: Option<(f64, f64)>) -> Result<Basis, Failure> {
     match name {
         "monomial" => Ok(Basis::Monomial),
@@ -20,7 +20,7 @@ fn parse_basis(name: &str, interval: Option<(f64, f64)>) -> Result<Basis, Failur
     }
 }
 
-/// How the engine evaluates a polynomial: a plan of its coefficients alone.
+/// The engine's evaluation of a polynomial: a plan from its coefficients alone.
 pub(crate) fn plan(coefficients: &Bound<'_, PyAny>, basis: &str) -> Result<PolynomialPlan, Failure> {
     let basis = parse_basis(basis, None)?;
     Ok(PolynomialPlan::new(&Polynomial::new(basis, Numbers::real_vector(coefficients)?)?))
@@ -33,15 +33,15 @@ impl PyEvaluator {
     /// Args:
     ///     coefficients: real, the constant first.
     ///     basis: "monomial" for powers, "chebyshev" for Chebyshev polynomials of the interval.
-    ///     interval: where the slots' values are, for the Chebyshev basis; (-1, 1) by default. One that is not 2 wide costs a
-    ///         level more.
+    ///     interval: the range of the slots' values, for the Chebyshev basis; (-1, 1) by default. An interval of
+    ///         another width than 2 costs one more level.
     ///     scale: exact scale of the result, that of a by default.
     ///
     /// Raises:
     ///     LevelError: there are too few levels.
     ///     EncodeError: a coefficient is not finite.
     ///     ParameterError: the basis is unknown or the interval empty.
-    ///     ScaleError, PackingError, DegreeError: as of `multiply`.
+    ///     ScaleError, PackingError, DegreeError: as for `multiply`.
     #[pyo3(signature = (a, coefficients, basis="monomial", interval=None, scale=None))]
     fn polynomial(
         &self,
@@ -61,15 +61,15 @@ impl PyEvaluator {
     }
 }
 
-/// Levels that the evaluation of a polynomial of a degree takes: ceil(log2(degree + 1)). In the Chebyshev basis of an
-/// interval that is not 2 wide it takes one more.
+/// Levels of the evaluation of a polynomial of a degree: ceil(log2(degree + 1)). In the Chebyshev basis of an interval
+/// of another width than 2 it takes one more.
 #[pyfunction]
 pub(crate) fn polynomial_depth(degree: usize) -> usize {
     polynomial::degree_depth(degree)
 }
 
-/// The relinearizations that the evaluation of a polynomial does, each as how many levels below its input it is, ascending. Zeros among
-/// the coefficients can save some.
+/// The relinearizations in the evaluation of a polynomial, each as its depth in levels below the input, ascending. Zero
+/// coefficients can save some.
 ///
 /// Args:
 ///     coefficients: by ascending degree.
@@ -85,8 +85,8 @@ pub(crate) fn polynomial_relinearizations(
     Ok(plan(coefficients, basis)?.relinearizations())
 }
 
-/// What the evaluation of a polynomial computes beside relinearizations, as `keywright.plan.Operation` counts it: pairs of how far below
-/// the level of the input it is, and the counts.
+/// The operations of the evaluation of a polynomial other than relinearizations, as `keywright.plan.Operation` counts
+/// them: pairs of the depth below the level of the input, and the counts.
 ///
 /// Args:
 ///     coefficients: by ascending degree.

@@ -40,7 +40,7 @@ impl PyCiphertext {
         self.0.parameters.rlwe().n()
     }
 
-    /// Number of rescalings it still admits.
+    /// Number of rescalings left.
     #[getter]
     fn level(&self) -> usize {
         self.0.level()
@@ -64,9 +64,8 @@ impl PyCiphertext {
         slots(self.0.packing)
     }
 
-    /// Bound on the absolute error of every value, derived without decrypting; exceeded with probability below
-    /// 2^-40. Infinite if values as large as `magnitude_bound` do not fit the modulus, where they may have
-    /// overflowed.
+    /// Bound on the absolute error of every value, derived without decrypting; exceeded with probability below 2^-40.
+    /// Infinite if values as large as `magnitude_bound` do not fit the modulus, since they may have overflowed.
     #[getter]
     fn error_bound(&self) -> f64 {
         self.0.error_bound()

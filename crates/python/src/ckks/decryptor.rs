@@ -15,12 +15,12 @@ use crate::randomness::Randomness;
 use crate::stored::opaque;
 use crate::threads::compute;
 
-/// Decrypts with the secret, and encrypts with it: half the bytes of a public-key encryption.
+/// Decrypts with the secret, and encrypts with it into half the bytes of a public-key encryption.
 ///
-/// What it decrypts contains the error of the ciphertext, which depends on the secret: without flooding do not hand
-/// it to those who know the ciphertext and its message (IND-CPA-D, see SECURITY.md).
+/// Decrypted values contain the error of the ciphertext, which depends on the secret. Without flooding, do not give
+/// them to anyone who knows the ciphertext and its message (IND-CPA-D, see SECURITY.md).
 ///
-/// Args: secret: the secret key. entropy: 32 bytes that decide the randomness of encryptions and of flooding, for
+/// Args: secret: the secret key. entropy: 32 bytes that determine the randomness of encryptions and of flooding, for
 /// tests only.
 #[pyclass(name = "Decryptor", module = "keywright", frozen)]
 pub(crate) struct PyDecryptor {
@@ -47,15 +47,15 @@ impl PyDecryptor {
     /// The real parts of the slots, or the coefficients, as float64: `ciphertext.slots` or N of them.
     ///
     /// Args:
-    ///     ciphertext: a ciphertext, or what operators returned.
-    ///     flooding: adds the noise with which the values may be handed out; `Flooding.error_bound` says how far off
-    ///         they are. Every call is one of its queries.
+    ///     ciphertext: a ciphertext, or a result of operators.
+    ///     flooding: adds the noise with which the values may be shared; `Flooding.error_bound` bounds their error.
+    ///         Every call is one of its queries.
     ///
     /// Raises:
     ///     MixedParametersError: the ciphertext belongs to other parameters.
     ///     KeyMismatchError: it was made with another key.
-    ///     MessageOverflowError: its values are larger than it allows.
-    ///     FloodingError: the noise would leave nothing of the values, or no query is left.
+    ///     MessageOverflowError: its values are larger than its estimate allows.
+    ///     FloodingError: the noise would destroy the values, or no query is left.
     #[pyo3(signature = (ciphertext, flooding=None))]
     fn decrypt<'py>(
         &self,
@@ -78,14 +78,14 @@ impl PyDecryptor {
         Ok(values.into_pyarray(py))
     }
 
-    /// The slots as complex128; arguments as of `decrypt`.
+    /// The slots as complex128; arguments as for `decrypt`.
     ///
     /// Raises:
     ///     MixedParametersError: the ciphertext belongs to other parameters.
     ///     KeyMismatchError: it was made with another key.
-    ///     MessageOverflowError: its values are larger than it allows.
+    ///     MessageOverflowError: its values are larger than its estimate allows.
     ///     PackingError: its values are in coefficients.
-    ///     FloodingError: as of `decrypt`.
+    ///     FloodingError: as for `decrypt`.
     #[pyo3(signature = (ciphertext, flooding=None))]
     fn decrypt_complex<'py>(
         &self,
@@ -108,8 +108,8 @@ impl PyDecryptor {
         Ok(values.into_pyarray(py))
     }
 
-    /// Encrypts a vector of real numbers in slots; arguments and errors as of `Encryptor.encrypt`.
-    /// `log_n` is log2 of the degree of the ring that is encrypted in, that of the parameters by default.
+    /// Encrypts a vector of real numbers in slots; arguments and errors as for `Encryptor.encrypt`. `log_n` is log2 of
+    /// the degree of the encryption's ring, that of the parameters by default.
     #[pyo3(signature = (values, slots=None, level=None, log_n=None))]
     fn encrypt(
         &self,
@@ -124,7 +124,7 @@ impl PyDecryptor {
         self.run(py, values, Packing::Slots { log_slots: log_slots(ring, slots)? }, level, ring)
     }
 
-    /// Encrypts up to N real numbers in coefficients; arguments and errors as of `Encryptor.encrypt_coefficients`.
+    /// Encrypts up to N real numbers in coefficients; arguments and errors as for `Encryptor.encrypt_coefficients`.
     #[pyo3(signature = (values, level=None))]
     fn encrypt_coefficients(
         &self,
@@ -137,7 +137,7 @@ impl PyDecryptor {
 }
 
 impl PyDecryptor {
-    /// The flooding with a generator for one decryption.
+    /// The flooding, with a generator for one decryption.
     fn flooded<'f>(
         &self,
         flooding: Option<&'f PyFlooding>,

@@ -13,8 +13,8 @@ use crate::threads::compute;
 /// Encrypts with a public key.
 ///
 /// Args:
-///     public_key: of whoever is to decrypt.
-///     entropy: 32 bytes that decide the randomness, for tests only.
+///     public_key: of the owner who decrypts.
+///     entropy: 32 bytes that determine the randomness, for tests only.
 #[pyclass(name = "Encryptor", module = "keywright", frozen)]
 pub(crate) struct PyEncryptor {
     key: Py<PyPublicKey>,
@@ -40,7 +40,7 @@ impl PyEncryptor {
     /// Encrypts a vector of real or complex numbers in slots.
     ///
     /// Args:
-    ///     values: at most `slots` numbers; zeros follow them.
+    ///     values: at most `slots` numbers; zeros fill the rest.
     ///     slots: a power of two up to N/2, which is the default. Rotations act modulo this number.
     ///     level: level of the ciphertext, the highest by default. A lower one makes it smaller and faster.
     ///
@@ -65,11 +65,11 @@ impl PyEncryptor {
         })
     }
 
-    /// Encrypts up to N real numbers in the coefficients of the plaintext: no transform for a thin client, and no
-    /// rotations or slot-wise products until they are moved to slots.
+    /// Encrypts up to N real numbers in the coefficients of the plaintext. A thin client needs no transform for this.
+    /// The values support no rotations or slot-wise products until they are moved to slots.
     ///
     /// Raises:
-    ///     EncodeError, LevelError: as of `encrypt`.
+    ///     EncodeError, LevelError: as for `encrypt`.
     #[pyo3(signature = (values, level=None))]
     fn encrypt_coefficients(
         &self,

@@ -11,20 +11,21 @@ use crate::operand;
 use crate::parameters::ckks::PyParameters;
 use crate::parameters::keys::KeyParameters;
 
-/// Computes on ciphertexts with the keys it was given. `evaluator(ciphertext)` gives a value with operators.
+/// Computes on ciphertexts with the keys it was given. `evaluator(ciphertext)` returns a value with operators.
 ///
-/// Every operation returns a new ciphertext. Where an operand may be numbers (a scalar or a vector that numpy takes),
-/// they are encoded for the level of the ciphertext at the scale that makes the result exact. Binary operations bring both
+/// Every operation returns a new ciphertext. Operands that are numbers (a scalar or a vector that numpy accepts) are
+/// encoded for the level of the ciphertext, at the scale that makes the result exact. Binary operations lower both
 /// ciphertexts to the lower of their levels.
 ///
-/// Ciphertexts may be of any ring of the parameters: each operation is done in the ring of its operands, with the keys of that ring.
+/// Ciphertexts may be of any ring of the parameters: each operation runs in the ring of its operands, with the keys of
+/// that ring.
 ///
-/// All raise MixedParametersError for ciphertexts of other parameters, and for two of different rings; those that need a key raise MissingKeyError, naming
-/// element, rotation and level, and the nearest keys there are.
+/// All raise MixedParametersError for ciphertexts of other parameters, and for two of different rings. Those that need
+/// a key raise MissingKeyError, with element, rotation and level, and the nearest keys.
 ///
 /// Args:
 ///     parameters: of the ciphertexts.
-///     keys: those of the owner of the data; an empty set by default, which is enough for sums.
+///     keys: those of the owner of the data; an empty set by default, which suffices for sums.
 #[pyclass(name = "Evaluator", module = "keywright", frozen)]
 pub(crate) struct PyEvaluator {
     parameters: PyParameters,
@@ -39,7 +40,7 @@ evaluator_methods!(
 );
 
 impl PyEvaluator {
-    /// Computes a ciphertext in the ring of one, with the keys of that ring.
+    /// Computes a ciphertext in the ring of an operand, with the keys of that ring.
     pub(crate) fn run_on<E>(
         &self,
         py: Python<'_>,
@@ -68,7 +69,7 @@ impl PyEvaluator {
         })
     }
 
-    /// a - b, with b a ciphertext or numbers; errors as of `add`.
+    /// a - b, with b a ciphertext or numbers; errors as for `add`.
     fn sub(&self, py: Python<'_>, a: &PyCiphertext, b: &Bound<'_, PyAny>) -> Result<PyCiphertext, Failure> {
         let b = Operand::new(b, Numbers::from_python)?;
         self.run_on(py, a, |evaluator| match &b {
@@ -79,7 +80,7 @@ impl PyEvaluator {
 
     /// a b, with b a ciphertext or numbers: relinearized, rescaled, one level less.
     ///
-    /// A product with numbers keeps the scale of a exactly; one with a Python integer costs no level.
+    /// A product with numbers keeps the scale of a exactly; one with a Python integer consumes no level.
     ///
     /// Raises:
     ///     LevelError: there is no level left.
@@ -98,17 +99,17 @@ impl PyEvaluator {
         })
     }
 
-    /// a^2, relinearized and rescaled: two products of polynomials instead of four; errors as of `multiply`.
+    /// a^2, relinearized and rescaled: two products of polynomials instead of four; errors as for `multiply`.
     fn square(&self, py: Python<'_>, a: &PyCiphertext) -> Result<PyCiphertext, Failure> {
         self.run_on(py, a, |evaluator| evaluator.square(&a.0))
     }
 
-    /// a b of two ciphertexts at degree 2, or of a ciphertext and numbers at degree 1; not rescaled. Sums of such
-    /// products need one `relinearize_rescale` in all.
+    /// a b of two ciphertexts at degree 2, or of a ciphertext and numbers at degree 1; not rescaled. A sum of such
+    /// products needs one `relinearize_rescale`.
     ///
     /// Raises:
     ///     ScaleError: the product's scale does not fit the modulus.
-    ///     DegreeError, PackingError: as of `multiply`.
+    ///     DegreeError, PackingError: as for `multiply`.
     fn multiply_lazy(
         &self,
         py: Python<'_>,
@@ -138,7 +139,7 @@ impl PyEvaluator {
         self.run_on(py, a, |evaluator| evaluator.rescale(&a.0))
     }
 
-    /// The slots moved to the left: numpy.roll(slots, -steps), modulo their number.
+    /// Rotates the slots to the left: numpy.roll(slots, -steps), modulo their number.
     ///
     /// Raises:
     ///     PackingError: the values are in coefficients.
@@ -147,8 +148,8 @@ impl PyEvaluator {
         self.run_on(py, a, |evaluator| evaluator.rotate(&a.0, steps))
     }
 
-    /// Several rotations of one ciphertext, which share its decomposition: cheaper than one by one; errors as of
-    /// `rotate`, before anything is computed.
+    /// Several rotations of one ciphertext, which share its decomposition: cheaper than one by one; errors as for
+    /// `rotate`, raised before anything is computed.
     fn rotate_hoisted(
         &self,
         py: Python<'_>,
@@ -167,7 +168,7 @@ impl PyEvaluator {
         self.run_on(py, a, |evaluator| evaluator.conjugate(&a.0))
     }
 
-    /// Each slot times the imaginary unit: exact, no level.
+    /// Each slot times the imaginary unit: exact, consumes no level.
     ///
     /// Raises:
     ///     PackingError: the values are in coefficients.
@@ -184,7 +185,7 @@ impl PyEvaluator {
     ///
     /// Raises:
     ///     ParameterError: count is not a power of two.
-    ///     PackingError, DegreeError: as of `rotate`.
+    ///     PackingError, DegreeError: as for `rotate`.
     #[pyo3(signature = (a, stride=1, count=None))]
     fn inner_sum(
         &self,
@@ -209,7 +210,8 @@ impl PyEvaluator {
 
     /// The same values in another ring of the parameters, at the same level and scale.
     ///
-    /// Down, to a smaller ring, it needs the keys of `KeySpec.ring_down`, up the key of `KeySpec.ring_up`.
+    /// Switching down to a smaller ring needs the keys of `KeySpec.ring_down`; switching up needs the key of
+    /// `KeySpec.ring_up`.
     ///
     /// Args:
     ///     log_n: log2 of the degree of the ring: that of the parameters, or of one of their subrings.
@@ -223,11 +225,11 @@ impl PyEvaluator {
         self.run(py, |evaluator| evaluator.switch_ring(&a.0, log_n))
     }
 
-    /// a seen as a ciphertext of another number of slots: nothing is computed.
+    /// a read as a ciphertext of another number of slots, without computation.
     ///
-    /// Seen with more slots, the values repeat. Seen with fewer, they must repeat already, to their errors: slot j is read as the mean of
-    /// the slots j + m slots, and if they differ, products are not those of the means. The error bound stays or, with more slots, grows by
-    /// the square root of their ratio.
+    /// With more slots, the values repeat. With fewer, they must repeat already, up to their errors: slot j becomes the
+    /// mean of the slots j + m slots, and if these differ, products are not those of the means. The error bound stays
+    /// or, with more slots, grows by the square root of their ratio.
     ///
     /// Args:
     ///     slots: a power of two up to half the degree of the ring of a.
@@ -240,7 +242,7 @@ impl PyEvaluator {
         self.run(py, |evaluator| evaluator.view_slots(&a.0, log_slots))
     }
 
-    /// a at another scale, exactly, one level lower: so that it can be added to what has that scale.
+    /// a at another scale, exactly, one level lower, so that it can be added to a ciphertext at that scale.
     ///
     /// Raises:
     ///     LevelError: a is at level 0.

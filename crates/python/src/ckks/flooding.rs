@@ -5,17 +5,17 @@ use crate::ckks::ciphertext::PyCiphertext;
 use crate::errors::Failure;
 use crate::stored::not_pickled;
 
-/// How decryptions under one secret are flooded before they are handed out, and how many may still be.
+/// The flooding of decryptions under one secret before they are shared, and the number of decryptions left.
 ///
-/// Gaussian noise hides the error of a ciphertext, which depends on the secret. Whoever sees the ciphertexts and
-/// all flooded decryptions finds the secret with a probability of at most 2^-bits where he could not without them,
-/// and tells them from decryptions that never met the secret with an advantage of at most 2^-(bits/2 + 2). See
+/// Gaussian noise hides the error of a ciphertext, which depends on the secret. An observer of the ciphertexts and all
+/// flooded decryptions who could not find the secret without the errors finds it with a probability of at most 2^-bits.
+/// He distinguishes them from decryptions independent of the secret with an advantage of at most 2^-(bits/2 + 2). See
 /// docs/explanation/handing-out.md (Li, Micciancio, Schultz and Sorrell, CRYPTO 2022).
 ///
-/// Make one for a secret and keep it: every decryption that leaves the owner counts, whatever process made it.
+/// Make one per secret and keep it: every decryption that leaves the owner counts, in any process.
 ///
-/// Args: bits: statistical bits over all queries, 1 to 64. queries: decryptions that will be handed out in all, of
-/// one ciphertext each, 1 to 2^32.
+/// Args: bits: statistical bits over all queries, 1 to 64. queries: the number of decryptions that will be shared in
+/// all, of one ciphertext each, 1 to 2^32.
 ///
 /// Raises: ParameterError: bits or queries are outside their range.
 #[pyclass(name = "Flooding", module = "keywright", frozen)]
@@ -36,13 +36,13 @@ impl PyFlooding {
         self.0.bits()
     }
 
-    /// Decryptions that it was made for.
+    /// The planned number of decryptions.
     #[getter]
     fn queries(&self) -> u64 {
         self.0.queries()
     }
 
-    /// Decryptions that are left of them.
+    /// The number of decryptions left.
     #[getter]
     fn remaining(&self) -> u64 {
         self.0.remaining()
@@ -51,7 +51,7 @@ impl PyFlooding {
     /// Bound on the absolute error of every value of a flooded decryption of this ciphertext; exceeded with
     /// probability below 2^-40.
     ///
-    /// Raises: FloodingError: that is as large as the values may be, or does not fit the modulus.
+    /// Raises: FloodingError: the bound reaches the largest possible value, or does not fit the modulus.
     fn error_bound(&self, ciphertext: &PyCiphertext) -> Result<f64, Failure> {
         Ok(self.0.error_bound(&ciphertext.0)?)
     }

@@ -1,4 +1,4 @@
-//! Operations with numbers, which are encoded to suit the ciphertext.
+//! Operations with numbers, which are encoded to match the ciphertext.
 
 use keywright_ckks::{Ciphertext, CkksError, Complex64, Evaluator, Packing, Plaintext};
 
@@ -10,7 +10,7 @@ fn encode(a: &Ciphertext, numbers: &Numbers, scale: f64) -> Result<Plaintext, Fa
     let complex = |values: &[Complex64]| match a.packing {
         Packing::Slots { log_slots } => Ok(a.parameters.encode(values, log_slots, a.level(), scale)?),
         Packing::Coefficients => Err(Refusal::Values(
-            "values are complex; coefficients take real ones, for instance values.real".into(),
+            "values are complex; coefficients need real ones, for instance values.real".into(),
         )
         .into()),
     };
@@ -53,7 +53,7 @@ pub(crate) fn sub(
     }
 }
 
-/// `a numbers` at the scale of `a`: an integer costs no level, anything else one.
+/// `a numbers` at the scale of `a`: an integer consumes no level, anything else one.
 pub(crate) fn multiply(
     evaluator: &Evaluator<'_>,
     a: &Ciphertext,

@@ -5,8 +5,8 @@ use crate::ciphertext::seeded_ciphertext;
 use crate::ckks::ciphertext::{PyCiphertext, packing_name, slots};
 use crate::parameters::ckks::PyParameters;
 
-/// A ciphertext made with the secret key, one half of which is a 32-byte seed: half the bytes to send. `expand` gives
-/// the ciphertext to compute with.
+/// A ciphertext made with the secret key. One half of it is a 32-byte seed: half the bytes to send. `expand` returns
+/// the ciphertext for computation.
 #[pyclass(name = "SeededCiphertext", module = "keywright", frozen)]
 pub(crate) struct PySeededCiphertext(pub(crate) SeededCiphertext);
 
@@ -20,7 +20,7 @@ impl PySeededCiphertext {
         self.0.parameters.rlwe().log_n()
     }
 
-    /// Number of rescalings it admits.
+    /// Number of rescalings left.
     #[getter]
     fn level(&self) -> usize {
         self.0.seeded.c0.limb_count() - 1

@@ -1,4 +1,4 @@
-//! Thin clients, and what a server does for them.
+//! Thin clients, and their servers.
 
 use keywright_client::ClientError;
 use keywright_thin_server::ServerError;

@@ -1,4 +1,4 @@
-//! What an exception of `keywright.errors` says beside its message.
+//! The attributes of an exception of `keywright.errors`, besides its message.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -36,7 +36,7 @@ pub(crate) use refusal::Refusal;
 use sums::aggregation;
 use wire::{system_text, wire};
 
-/// What a method of this crate can fail with.
+/// The errors of this crate's methods.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Ckks(CkksError),
@@ -47,15 +47,15 @@ pub(crate) enum Failure {
     Pool(PoolError),
     Wire(WireError),
     Aggregation(AggregationError),
-    /// What is wrong with the contents of a file.
+    /// An invalid file.
     InFile(PathBuf, WireError),
-    /// What the system says of a file.
+    /// The error of the operating system for a file.
     File(PathBuf, std::io::Error),
-    /// No memory for a result or for what is computed on the way.
+    /// There is no memory for a result or an intermediate one.
     Memory(OutOfMemory),
-    /// Raised by Python code that was called, or by an argument of the wrong type.
+    /// An exception of Python code that was called, or an argument of the wrong type.
     Python(PyErr),
-    /// A class that refuses to be pickled.
+    /// A class that refuses pickling.
     Pickle(&'static str),
     /// An argument that this crate itself refuses.
     Argument(Refusal),
@@ -105,7 +105,7 @@ fn memory(py: Python<'_>, error: OutOfMemory) -> PyResult<Described<'_>> {
     described!(py, "OutOfMemoryError", bytes = error.bytes)
 }
 
-/// Names the file in what the system says of it.
+/// Adds the file to an error of the operating system.
 pub(crate) fn file(path: &Path) -> impl FnOnce(WireError) -> Failure + '_ {
     |error| match error {
         WireError::Io(error) => Failure::File(path.to_path_buf(), error),
@@ -121,7 +121,7 @@ impl From<Failure> for PyErr {
                 Failure::Wire(WireError::Io(error)) => return error.into(),
                 Failure::File(path, error) => {
                     return match error.raw_os_error() {
-                        // Three arguments make the subclass that suits the number, FileNotFoundError for one.
+                        // Three arguments select the subclass for the number, such as FileNotFoundError.
                         Some(number) => {
                             PyOSError::new_err((number, system_text(&error), path.into_os_string()))
                         }
@@ -130,7 +130,7 @@ impl From<Failure> for PyErr {
                 }
                 Failure::Pickle(class) => {
                     return PyTypeError::new_err(format!(
-                        "{class} is not pickled, because unpickling runs code; send its to_bytes(), which from_bytes() checks"
+                        "{class} is not pickled, because unpickling runs code; send to_bytes(), which from_bytes() checks"
                     ));
                 }
                 Failure::Ckks(error) => (error.to_string(), ckks(py, &error)),

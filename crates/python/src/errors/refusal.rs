@@ -1,52 +1,52 @@
-//! What this crate itself refuses: words and numbers that are no choice of an argument.
+//! Arguments that this crate itself refuses: unknown words and numbers out of range.
 
 use pyo3::prelude::*;
 
 use super::description::{Described, described};
 
-/// An argument without a meaning.
+/// A refused argument.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// A word that is no choice of what an empty pool does.
+    /// An unknown choice for an empty pool.
     WhenEmpty(String),
-    /// A file of a pool without its key, or a key without a file.
+    /// A pool file without its key, or a key without a file.
     FileKey,
     /// An insecure class without the acknowledgement.
     #[cfg(feature = "insecure")]
     Insecure(&'static str),
     /// Values that are not a vector of numbers.
     Values(String),
-    /// A name that is no packing.
+    /// An unknown packing.
     Packing(String),
     /// A number of slots that is not a power of two up to `N/2`.
     Slots {
         slots: usize,
         max: usize,
     },
-    /// A list of ciphertexts and another number of transforms.
+    /// Different numbers of ciphertexts and transforms.
     Inputs {
         ciphertexts: usize,
         transforms: usize,
     },
-    /// A name that is no basis.
+    /// An unknown basis.
     Basis(String),
-    /// A name that is no kind of slot values.
+    /// An unknown kind of slot values.
     SlotValues(String),
-    /// A name that is none of those an argument takes.
+    /// An unknown choice of an argument.
     Choice {
         argument: &'static str,
         value: String,
         known: &'static str,
     },
-    /// A name that is no budget of keys.
+    /// An unknown budget of keys.
     KeyBudget(String),
-    /// Not an order of the stages.
+    /// An unknown order of the stages.
     StageOrder(String),
     /// A precision without iterations, or iterations without a precision.
     LogPrecision {
         iterations: usize,
     },
-    /// A measurement that cannot be made.
+    /// A measurement that is impossible.
     Bench(String),
     /// An index or a number outside its range.
     Outside {
@@ -54,7 +54,7 @@ pub(crate) enum Refusal {
         value: usize,
         count: usize,
     },
-    /// A name that is no count of an operation.
+    /// An unknown count of an operation.
     Count(String),
     Threads {
         count: usize,
@@ -64,25 +64,25 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
-    /// The message, and what is described of it.
+    /// The message, and its attributes.
     pub(super) fn describe(self, py: Python<'_>) -> (String, PyResult<Described<'_>>) {
         match self {
             Self::WhenEmpty(choice) => (
-                format!("an empty pool cannot `{choice}`; use \"encrypt\", \"block\" or \"error\""),
+                format!("when_empty is `{choice}`; use \"encrypt\", \"block\" or \"error\""),
                 (|| described!(py, "ParameterError", what = "when_empty", value = choice))(),
             ),
             Self::FileKey => (
-                "the file of a pool is encrypted: give both `file` and `file_key`, 32 secret bytes".into(),
+                "the file of a pool is encrypted; pass both `file` and `file_key`, 32 secret bytes".into(),
                 (|| described!(py, "ParameterError", what = "file_key"))(),
             ),
             #[cfg(feature = "insecure")]
             Self::Insecure(sentence) => (
-                format!("this is not secure; to use it all the same say acknowledge={sentence:?}"),
+                format!("this is not secure; pass acknowledge={sentence:?} to use it nevertheless"),
                 (|| described!(py, "SecurityError", object = "Chem", bound = py.None()))(),
             ),
             Self::Inputs { ciphertexts, transforms } => (
                 format!(
-                    "{ciphertexts} ciphertexts and {transforms} transforms; give one transform for each ciphertext"
+                    "{ciphertexts} ciphertexts and {transforms} transforms; pass one transform per ciphertext"
                 ),
                 (|| described!(py, "ParameterError", what = "transforms", value = transforms))(),
             ),
@@ -99,7 +99,7 @@ impl Refusal {
                 (|| described!(py, "ParameterError", what = "values", value = values))(),
             ),
             Self::Choice { argument, value, known } => (
-                format!("{argument} `{value}`: use {known}"),
+                format!("{argument} is `{value}`; use {known}"),
                 (|| described!(py, "ParameterError", what = argument, value = value))(),
             ),
             Self::KeyBudget(name) => (
@@ -111,25 +111,23 @@ impl Refusal {
                 (|| described!(py, "ParameterError", what = "order", value = order))(),
             ),
             Self::LogPrecision { iterations } => (
-                format!(
-                    "log_precision is given for 2 iterations or more, and only then; there are {iterations}"
-                ),
+                format!("there are {iterations} iterations; pass log_precision for 2 or more, and only then"),
                 (|| described!(py, "ParameterError", what = "iterations", value = iterations))(),
             ),
             Self::Outside { what, value, count } => (
-                format!("{what} {value} is not in [0, {count})"),
+                format!("{what} is {value}, outside [0, {count})"),
                 (|| {
                     described!(py, "ParameterError", what = what, value = value, minimum = 0, maximum = count)
                 })(),
             ),
             Self::Count(name) => (
-                format!("an operation has no count `{name}`"),
+                format!("an operation has no count `{name}`; use those of keywright.plan.Operation"),
                 (|| described!(py, "ParameterError", what = "counts", value = name))(),
             ),
             Self::Bench(reason) => (reason, described!(py, "ParameterError")),
             Self::Values(reason) => (reason, described!(py, "EncodeError")),
             Self::Slots { slots, max } => (
-                format!("{slots} slots: the number of slots is a power of two from 1 to {max}"),
+                format!("there are {slots} slots; use a power of two from 1 to {max}"),
                 (|| {
                     described!(
                         py,

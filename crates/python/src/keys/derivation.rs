@@ -15,7 +15,7 @@ use crate::parameters::keys::KeyParameters;
 use crate::stored::not_pickled;
 use crate::threads::{compute, compute_interruptible};
 
-/// The next key, unless a signal comes: then it is to be had later.
+/// The next key. A signal interrupts it, and the key can be requested again later.
 fn next(py: Python<'_>, derivation: &mut Derivation) -> Result<Option<SwitchingKey>, Failure> {
     let stopped = AtomicBool::new(false);
     py.detach(|| {
@@ -40,16 +40,16 @@ impl PyMasterKeys {
 
 #[pymethods]
 impl PyMasterKeys {
-    /// Derives keys; what the server does. The same specs give the same keys again, whatever was forgotten.
+    /// Derives keys, on the server. The same specs always give the same keys again, even after eviction.
     ///
     /// Args:
-    ///     specs: the keys; that a derived key is seeded is not possible, and not read.
-    ///     max_hops: most derivations from the master keys to a key, from 1 to `MAX_DERIVATION_HOPS`; each adds to its noise.
-    ///         `DEFAULT_DERIVATION_HOPS` where it is not given.
+    ///     specs: the keys. A derived key cannot be seeded, so that field is ignored.
+    ///     max_hops: most derivations from the master keys to a key, from 1 to `MAX_DERIVATION_HOPS`; each adds to its
+    ///         noise. `DEFAULT_DERIVATION_HOPS` by default.
     ///     progress: called after each key with the number of keys made and their total; may raise to stop.
     ///
     /// Raises:
-    ///     DerivationError: the master keys do not reach a key, or it is no Galois key.
+    ///     DerivationError: the master keys do not reach a key, or it is not a Galois key.
     ///     MixedParametersError: a spec is for other parameters.
     #[pyo3(signature = (specs, max_hops=DEFAULT_HOPS, progress=None))]
     fn derive(
@@ -69,7 +69,7 @@ impl PyMasterKeys {
         Ok(PyEvaluationKeys::new(self.parameters.clone(), keys))
     }
 
-    /// The same keys one by one, so that not all have to be in memory: an iterator of `SwitchingKey`.
+    /// The same keys one by one, so that they need not all be in memory: an iterator of `SwitchingKey`.
     #[pyo3(signature = (specs, max_hops=DEFAULT_HOPS))]
     fn derivation(
         &self,
@@ -87,8 +87,8 @@ impl PyMasterKeys {
     }
 }
 
-/// Keys that are derived when they are asked for: what `MasterKeys.derivation` gives. An iterator; its length is the number of
-/// keys that are left.
+/// Keys that are derived on request: the result of `MasterKeys.derivation`. An iterator; its length is the number of
+/// keys left.
 #[pyclass(name = "Derivation", module = "keywright")]
 pub(crate) struct PyDerivation {
     parameters: KeyParameters,
@@ -102,13 +102,13 @@ not_pickled!(PyDerivation);
 
 #[pymethods]
 impl PyDerivation {
-    /// Keys that are derived, those on the way to others included.
+    /// Derived keys, including intermediate ones.
     #[getter]
     fn derived(&self) -> usize {
         self.derived
     }
 
-    /// Keys that others are derived from.
+    /// Keys from which others are derived.
     #[getter]
     fn decomposed(&self) -> usize {
         self.decomposed

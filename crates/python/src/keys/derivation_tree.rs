@@ -4,17 +4,17 @@ use pyo3::prelude::*;
 use crate::errors::Failure;
 use crate::stored::not_pickled;
 
-/// Which key is derived from which: for the planner, which weighs master keys before any is made.
+/// The tree of derivations, for the planner, which chooses master keys before any is made.
 ///
 /// Args:
 ///     log_n: log2 of the ring degree N.
 ///     masters: Galois elements of the master keys.
-///     targets: Galois elements of the keys that are wanted.
+///     targets: Galois elements of the required keys.
 ///     max_hops: most derivations to a key, from 1 to `MAX_DERIVATION_HOPS`, the default.
 ///
 /// Raises:
 ///     DerivationError: the master keys do not reach a target.
-///     ParameterError: an element that is even or above 2N, another ring degree, another number of hops.
+///     ParameterError: an element that is even or above 2N, an illegal ring degree or number of hops.
 #[pyclass(name = "DerivationTree", module = "keywright", frozen)]
 pub(crate) struct PyDerivationTree(DerivationTree);
 
@@ -37,8 +37,8 @@ impl PyDerivationTree {
         Ok(Self(py.detach(|| DerivationTree::new(log_n, &masters, &targets, max_hops))?))
     }
 
-    /// For every key that is derived: its Galois element, that of the key it is derived from (1: of none), that of the
-    /// master key, and the number of derivations to it.
+    /// For every derived key: its Galois element, that of its parent (1: none), that of the master key, and its number
+    /// of derivations.
     #[getter]
     fn steps(&self) -> Vec<(u64, u64, u64, usize)> {
         self.0.steps().map(|step| (step.element, step.parent, step.master, step.depth)).collect()
@@ -54,7 +54,7 @@ impl PyDerivationTree {
     ///
     /// Args:
     ///     rows: of a derived key.
-    ///     primes: those of the master keys' chain that derived keys are made over.
+    ///     primes: of the master keys' chain over which derived keys are made.
     fn decompositions(&self, rows: usize, primes: usize) -> usize {
         self.0.decompositions(rows, primes)
     }

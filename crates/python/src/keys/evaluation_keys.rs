@@ -19,21 +19,21 @@ use crate::parameters::keys::KeyParameters;
 use crate::stored::{self, known, not_pickled};
 use crate::threads::{compute, compute_detached, compute_interruptible, signals};
 
-/// The switching keys that a server holds: any number per rotation, at any levels. Iterates over its `KeySpec`s.
+/// The switching keys of a server: any number per rotation, at any levels. Iterates over its `KeySpec`s.
 ///
-/// For each operation the evaluator takes the key, and the number of its rows per digit, that make the fewest transforms; or, of a set
-/// that follows a plan, what the plan says.
+/// For each operation the evaluator uses the key, and the number of its rows per digit, that need the fewest
+/// transforms. A set that follows a plan uses what the plan prescribes.
 #[pyclass(name = "EvaluationKeys", module = "keywright", frozen)]
 pub(crate) struct PyEvaluationKeys {
     parameters: KeyParameters,
     keys: RwLock<Arc<EvaluationKeys>>,
-    /// Where the keys are read from when they are used, if they are not all in memory.
+    /// The source of keys that are not all in memory.
     store: Option<Arc<KeyStore>>,
-    /// The shared memory that they are read into.
+    /// The shared memory of the keys.
     sharing: Option<Arc<KeySharing>>,
 }
 
-/// A group's level, the Galois elements that are needed, and the hops that make them.
+/// A group's level, the required Galois elements, and the hops that make them.
 type PyRoute<'py> = (usize, Vec<u64>, Vec<(u64, u64, PyRef<'py, PyKeySpec>)>);
 
 impl PyEvaluationKeys {
@@ -41,9 +41,8 @@ impl PyEvaluationKeys {
         Self { parameters, keys: RwLock::new(Arc::new(keys)), store: None, sharing: None }
     }
 
-    /// Computes with the keys as they are now. Operations with keys of one store are done one at a time: on the threads
-    /// that compute, one would wait for the other. A signal ends them where they take keys, which may have to be derived
-    /// first.
+    /// Computes with the current keys. Operations with keys of one store run one at a time: on the computing threads,
+    /// one would wait for another. A signal ends them while they take keys, which may have to be derived first.
     pub(crate) fn compute<T: Send, E: Send>(
         &self,
         py: Python<'_>,
@@ -66,7 +65,7 @@ impl PyEvaluationKeys {
         })
     }
 
-    /// The keys as they are now.
+    /// The current keys.
     pub(crate) fn snapshot(&self) -> Arc<EvaluationKeys> {
         self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -88,15 +87,14 @@ impl PyEvaluationKeys {
         self.parameters.clone()
     }
 
-    /// What tells keys and ciphertexts of this secret from those of others: 32 hexadecimal digits; None if it is
-    /// not known.
+    /// Identifies the secret of keys and ciphertexts: 32 hexadecimal digits; None if unknown.
     #[getter]
     fn key_identity(&self) -> Option<String> {
         known(self.snapshot().identity())
     }
 
-    /// A set that knows its keys and has none of them: what errors they would add is known before any is made (`ErrorModel`). Whatever
-    /// computes with one raises KeySourceError.
+    /// A set with the descriptions of its keys only. It tells which errors they would add before any is made
+    /// (`ErrorModel`). Computing with one raises KeySourceError.
     ///
     /// Raises:
     ///     MixedParametersError: a spec is for other parameters.
@@ -108,7 +106,7 @@ impl PyEvaluationKeys {
         Ok(Self::new(parameters, keys))
     }
 
-    /// Adds a key; operations that run already go on without it.
+    /// Adds a key; running operations continue without it.
     ///
     /// Raises:
     ///     KeyMismatchError: the key was made with another secret than the others.
@@ -118,16 +116,16 @@ impl PyEvaluationKeys {
         Ok(Arc::make_mut(&mut keys).insert(key.key.clone())?)
     }
 
-    /// The same keys, used as a plan says: each group of automorphisms by its hops, each relinearization with the key of its level. Keys
-    /// to and from ephemeral secrets are used as without.
+    /// The same keys, used as planned: each group of automorphisms by its hops, each relinearization with the key of
+    /// its level. Keys to and from ephemeral secrets are used as without a plan.
     ///
     /// Args:
-    ///     routes: for each group its level, the Galois elements that are needed, and its hops as (parent, child, key): every parent is 1,
-    ///         the ciphertext itself, or a child before it; the key is that of child / parent.
+    ///     routes: for each group its level, the required Galois elements, and its hops as (parent, child, key): every
+    ///         parent is 1, the ciphertext itself, or an earlier child; the key is that of child / parent.
     ///     relinearizations: the key for each level.
     ///
     /// Raises:
-    ///     PlanMismatchError: hops that do not make what they should.
+    ///     PlanMismatchError: hops that do not make the required elements.
     ///     MissingKeyError: the set lacks one of the keys.
     fn following(
         &self,
@@ -149,24 +147,24 @@ impl PyEvaluationKeys {
         Ok(Self { store, sharing, ..Self::new(self.parameters.clone(), keys) })
     }
 
-    /// Keys of which at most `memory` bytes are in memory at a time: those of a file, which are read, and those that are derived from master
-    /// keys, again where they were forgotten. A thread makes those of the coming steps; for want of room the key leaves that is needed
-    /// furthest in the future. An operation whose keys do not fit takes them one after the other. Operations with these keys are done one at
-    /// a time.
+    /// Keys of which at most `memory` bytes are in memory at a time. Keys of a file are read; others are derived from
+    /// master keys, again after an eviction. A thread makes the keys of coming steps. When memory is full, the idle key
+    /// needed furthest in the future is evicted. An operation whose keys do not fit takes them one after the other.
+    /// Operations with these keys run one at a time.
     ///
     /// Args:
     ///     path: a file of `save` or `KeyGenerator.save_evaluation_keys`.
-    ///     memory: bytes of keys, the master keys included.
-    ///     steps: the keys that each step of the program uses, in order; it may be run any number of times. Other keys are made as well,
-    ///         when they are used.
-    ///     masters: what the others are derived from, by as many threads as there are for computing.
-    ///     derived: the keys that are derived; that a derived key is seeded is not possible, and not read.
-    ///     max_hops: as of `MasterKeys.derive`.
+    ///     memory: bytes of keys, including the master keys.
+    ///     steps: the keys that each step of the program uses, in order; it may run any number of times. Other keys are
+    ///         made too, at use.
+    ///     masters: the master keys of the derived ones; as many threads as compute derive them.
+    ///     derived: the keys to derive. A derived key cannot be seeded, so that field is ignored.
+    ///     max_hops: as for `MasterKeys.derive`.
     ///
     /// Raises:
-    ///     FormatError, MixedParametersError: as of `from_bytes`.
+    ///     FormatError, MixedParametersError: as for `from_bytes`.
     ///     KeyMemoryError: a key does not fit.
-    ///     DerivationError: as of `MasterKeys.derive`.
+    ///     DerivationError: as for `MasterKeys.derive`.
     #[staticmethod]
     #[pyo3(signature = (path, parameters, memory, steps, masters=None, derived=Vec::new(), max_hops=DEFAULT_HOPS))]
     fn stream(
@@ -197,16 +195,17 @@ impl PyEvaluationKeys {
         Ok(Self { store: Some(store), ..Self::new(parameters.clone(), keys) })
     }
 
-    /// The keys of a file, read in the order in which a program uses them, into memory that other processes can map: see `share`. Operations
-    /// begin with the first of them and wait for the others; a thread reads meanwhile.
+    /// The keys of a file, read in the order in which a program uses them, into memory that other processes can map:
+    /// see `share`. Operations begin with the first keys and wait for the others, while a thread reads.
     ///
     /// Args:
     ///     path: a file of `save` or `KeyGenerator.save_evaluation_keys`.
     ///     steps: the keys that each step of the program uses, in order. Other keys are read after them.
     ///
     /// Raises:
-    ///     FormatError, MixedParametersError: as of `from_bytes`, for the head; for a key, of the operation that uses it.
-    ///     OSError: the file cannot be read, or the system has no such memory: Linux has.
+    ///     FormatError, MixedParametersError: as for `from_bytes`, for the head; for a key, raised by the operation
+    ///         that uses it.
+    ///     OSError: the file cannot be read, or the system has no sealed shared memory, as Linux has.
     #[staticmethod]
     fn load_shared(
         py: Python<'_>,
@@ -230,14 +229,18 @@ impl PyEvaluationKeys {
         Ok(Self { store, sharing, ..Self::new(parameters.clone(), keys) })
     }
 
-    /// Waits until all keys of `load_shared` have been read, and gives a descriptor of their memory, which nobody can write to any more; the
-    /// caller closes it. Other processes of this machine that are given it map the same memory: `open_shared`.
+    /// Waits until all keys of `load_shared` are read, and returns a descriptor of their memory, which is sealed
+    /// against writes. The caller closes it. Other processes of this machine that get the descriptor map the same
+    /// memory: `open_shared`.
     ///
     /// Raises:
     ///     OSError: a key cannot be read, or the keys are not those of `load_shared`.
     fn share(&self, py: Python<'_>) -> Result<i32, Failure> {
         let Some(sharing) = &self.sharing else {
-            let error = io::Error::new(io::ErrorKind::InvalidInput, "only keys of load_shared are shared");
+            let error = io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "these keys are not shared; use those of load_shared",
+            );
             return Err(WireError::Io(error).into());
         };
         py.detach(|| {
@@ -251,11 +254,12 @@ impl PyEvaluationKeys {
         })
     }
 
-    /// The keys in the memory of a descriptor of `share`, which the caller may close: they stay mapped while this is there.
+    /// The keys in the memory of a descriptor from `share`. The caller may close it: the keys stay mapped while this
+    /// object exists.
     ///
     /// Raises:
     ///     OSError: it is not a descriptor of such memory.
-    ///     FormatError, MixedParametersError: as of `from_bytes`.
+    ///     FormatError, MixedParametersError: as for `from_bytes`.
     #[staticmethod]
     fn open_shared(py: Python<'_>, descriptor: i32, parameters: KeyParameters) -> Result<Self, Failure> {
         let rlwe = parameters.rlwe();
@@ -263,8 +267,9 @@ impl PyEvaluationKeys {
         Ok(Self::new(parameters.clone(), keys))
     }
 
-    /// Of keys that are streamed, what was done so far: "loads" of keys, by reading or deriving, those "ahead" of their use, their "bytes", "peak_bytes" in
-    /// memory at once, and "waited_s", how long operations waited for keys. None for keys that are all in memory.
+    /// Statistics of streamed keys: "loads" of keys, by reading or deriving; those "ahead" of their use; their "bytes";
+    /// "peak_bytes" in memory at once; and "waited_s", how long operations waited for keys. None for keys that are all
+    /// in memory.
     #[getter]
     fn streaming<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyDict>>, Failure> {
         let Some(store) = &self.store else { return Ok(None) };
@@ -297,7 +302,7 @@ impl PyEvaluationKeys {
         PyList::new(py, specs)?.try_iter()
     }
 
-    /// The keys as bytes, to be read by `from_bytes`.
+    /// The keys as bytes, for `from_bytes`.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
         let bytes = self.compute(py, |keys| keys.to_bytes(self.parameters.rlwe()))?;
         Ok(PyBytes::new(py, &bytes))
@@ -319,7 +324,7 @@ impl PyEvaluationKeys {
         self.compute(py, |keys| keys.save(&path, self.parameters.rlwe()).map_err(file(&path)))
     }
 
-    /// Reads the keys of a file; errors as of `from_bytes`.
+    /// Reads the keys of a file; errors as for `from_bytes`.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf, parameters: KeyParameters) -> Result<Self, Failure> {
         let keys = stored::load(py, &path, parameters.rlwe())?;

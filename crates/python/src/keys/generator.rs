@@ -17,13 +17,13 @@ use crate::randomness::Randomness;
 use crate::stored::opaque;
 use crate::threads::compute;
 
-/// Makes the keys that belong to one secret.
+/// Makes the keys of one secret.
 ///
 /// Args:
 ///     secret: the secret of the owner of the data.
-///     entropy: 32 bytes that decide the keys, for tests only. The operating system's randomness by default.
+///     entropy: 32 bytes that determine the keys, for tests only. The operating system's randomness by default.
 ///
-/// The methods that make switching keys take `level`, `alpha` and `seeded` as `KeySpec` does, and raise the same errors.
+/// The methods that make switching keys take `level`, `alpha` and `seeded` like `KeySpec`, and raise the same errors.
 #[pyclass(name = "KeyGenerator", module = "keywright", frozen)]
 pub(crate) struct PyKeyGenerator {
     secret: Py<PySecretKey>,
@@ -58,7 +58,7 @@ impl PyKeyGenerator {
         specs_for(self.parameters().rlwe(), specs, "the key generator", "the spec")
     }
 
-    /// Makes keys one by one, giving each to `each`; between two of them signals are handled and progress is reported.
+    /// Makes keys one by one, and passes each to `each`. Handles signals and reports progress between two keys.
     fn for_each_key(
         &self,
         py: Python<'_>,
@@ -93,10 +93,10 @@ impl PyKeyGenerator {
         self.parameters().clone()
     }
 
-    /// A public key, to be given to whoever encrypts.
+    /// A public key, for encrypting.
     ///
     /// Args:
-    ///     log_n: log2 of the degree of the ring that is encrypted in; that of the parameters by default.
+    ///     log_n: log2 of the degree of the encryption's ring; that of the parameters by default.
     ///
     /// Raises:
     ///     ParameterError: the parameters have no such ring.
@@ -110,7 +110,7 @@ impl PyKeyGenerator {
         Ok(PyPublicKey { parameters, key: Arc::new(key) })
     }
 
-    /// A key that makes products of ciphertexts degree 1 again.
+    /// A key for relinearization.
     #[pyo3(signature = (level=None, alpha=None, seeded=true))]
     fn relinearization_key(
         &self,
@@ -135,7 +135,7 @@ impl PyKeyGenerator {
         self.key(py, rotation(self.parameters().rlwe(), steps), level, alpha, seeded)
     }
 
-    /// A key for the complex conjugation of slots; of BFV, for the swap of the rows.
+    /// A key for the complex conjugation of slots; for BFV, for the swap of the rows.
     #[pyo3(signature = (level=None, alpha=None, seeded=true))]
     fn conjugation_key(
         &self,
@@ -147,7 +147,7 @@ impl PyKeyGenerator {
         self.key(py, conjugation(self.parameters().rlwe()), level, alpha, seeded)
     }
 
-    /// The key that a spec describes.
+    /// The key of a spec.
     ///
     /// Raises:
     ///     MixedParametersError: the spec is for other parameters.
@@ -160,15 +160,15 @@ impl PyKeyGenerator {
     /// The keys that a server needs.
     ///
     /// Args:
-    ///     rotations: steps of the rotations, all with a key at the same level.
+    ///     rotations: steps of the rotations; all their keys have the same level.
     ///     relinearization: whether to make the key for products.
     ///     conjugation: whether to make the key for conjugation.
-    ///     specs: further keys, each as described; ephemeral keys in pairs of one weight.
+    ///     specs: further keys; ephemeral keys in pairs of one weight.
     ///     progress: called after each key with the number of keys made and their total; may raise to stop.
     ///
     /// Raises:
     ///     MixedParametersError: a spec is for other parameters.
-    ///     ParameterError: not exactly one key to an ephemeral secret of a weight and one back.
+    ///     ParameterError: the key to an ephemeral secret of a weight, or the key back, is missing or repeated.
     #[pyo3(signature = (rotations=Vec::new(), relinearization=true, conjugation=false, level=None, alpha=None, seeded=true, specs=Vec::new(), progress=None))]
     fn evaluation_keys(
         &self,
@@ -198,13 +198,13 @@ impl PyKeyGenerator {
         Ok(PyEvaluationKeys::new(self.parameters().clone(), keys))
     }
 
-    /// Makes keys and writes each to a file as soon as it exists: the set need not fit in memory. The file appears whole
-    /// or not at all, and `EvaluationKeys.load` reads it.
+    /// Makes keys and writes each to a file as soon as it exists: the set need not fit in memory. The file appears
+    /// whole or not at all. `EvaluationKeys.load` reads it.
     ///
     /// Args:
     ///     path: the file.
     ///     specs: the keys.
-    ///     progress: as of `evaluation_keys`.
+    ///     progress: as for `evaluation_keys`.
     #[pyo3(signature = (path, specs, progress=None))]
     fn save_evaluation_keys(
         &self,

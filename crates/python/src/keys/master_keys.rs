@@ -15,17 +15,18 @@ use crate::randomness::rng;
 use crate::stored::{self, not_pickled};
 use crate::threads::compute;
 
-/// Keys of which a server derives the Galois keys that a program needs: made by the client once, few, and sent instead of those.
+/// Keys from which a server derives the Galois keys of a program. The client makes these few keys once, and sends them
+/// instead.
 ///
-/// A master key is over the primes of the parameters and extra ones; all of them together are checked against the 128-bit bound. Not
-/// a secret.
+/// A master key is over the primes of the parameters and extra ones; the product of all is checked against the 128-bit
+/// bound. Not a secret.
 #[pyclass(name = "MasterKeys", module = "keywright", frozen)]
 pub(crate) struct PyMasterKeys {
     pub(crate) parameters: KeyParameters,
     pub(crate) keys: Arc<MasterKeys>,
 }
 
-/// The master key of an element: with so many special primes, or of the fewest bytes.
+/// The master key of an element, with this many special primes, or the smallest one.
 fn spec(
     chain: &MasterParameters,
     element: u64,
@@ -42,22 +43,22 @@ not_pickled!(PyMasterKeys);
 
 #[pymethods]
 impl PyMasterKeys {
-    /// Makes master keys; what the client does.
+    /// Makes master keys, on the client.
     ///
     /// Args:
     ///     secret: the secret of the owner of the data.
     ///     rotations: steps of the rotations with a master key.
-    ///     extra_bits: widths of the extra primes, which are not above 61 bits. More of them make fewer and smaller rows.
-    ///     level: highest level of the keys that will be derived; the parameters' highest by default.
-    ///     conjugation: whether to make a master key of the conjugation as well.
+    ///     extra_bits: widths of the extra primes, at most 61 bits. More of them make fewer and smaller rows.
+    ///     level: highest level of the derived keys; the parameters' highest by default.
+    ///     conjugation: whether to make a master key of the conjugation too.
     ///     galois_elements: further automorphisms with a master key.
-    ///     special: number of primes that a master key divides by: the extra ones, then ciphertext primes above the level. By default what makes the
-    ///         fewest bytes.
-    ///     entropy: 32 bytes that decide the keys, for tests only. The operating system's randomness by default.
+    ///     special: number of primes by which a master key divides: the extra ones, then ciphertext primes above the
+    ///         level. By default the number that needs the fewest bytes.
+    ///     entropy: 32 bytes that determine the keys, for tests only. The operating system's randomness by default.
     ///     progress: called after each key with the number of keys made and their total; may raise to stop.
     ///
     /// Raises:
-    ///     SecurityError: the modulus of a master key is above the bound.
+    ///     SecurityError: the modulus of a master key exceeds the bound.
     ///     ParameterError: there are no such primes, or they are too narrow for a digit of one prime.
     #[staticmethod]
     #[pyo3(signature = (secret, rotations, extra_bits, level=None, conjugation=false, galois_elements=Vec::new(), special=None, entropy=None, progress=None))]
@@ -93,7 +94,7 @@ impl PyMasterKeys {
         Ok(Self { parameters: secret.parameters.clone(), keys: Arc::new(keys) })
     }
 
-    /// The parameters that keys are derived for.
+    /// The parameters of derived keys.
     #[getter]
     fn parameters(&self) -> KeyParameters {
         self.parameters.clone()
@@ -105,7 +106,8 @@ impl PyMasterKeys {
         self.keys.parameters().extra().to_vec()
     }
 
-    /// The keys as they are described over their chain, by element: Galois element, level, most primes of a digit, and number of primes divided by.
+    /// The keys over their chain, by element: Galois element, level, most primes per digit, and number of special
+    /// primes.
     #[getter]
     fn shapes(&self) -> Vec<(u64, usize, usize, usize)> {
         let shape = |key: &StoredKey| match key.spec() {
@@ -129,7 +131,7 @@ impl PyMasterKeys {
         self.keys.bytes()
     }
 
-    /// Bits of the largest modulus of a master key, which the security bound is compared with.
+    /// Bits of the largest modulus of a master key, for comparison with the security bound.
     #[getter]
     fn modulus_bits(&self) -> f64 {
         let chain = self.keys.parameters().chain();
@@ -141,7 +143,7 @@ impl PyMasterKeys {
         self.keys.keys().len()
     }
 
-    /// The keys as bytes, to be read by `from_bytes`.
+    /// The keys as bytes, for `from_bytes`.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
         stored::to_bytes(py, &*self.keys, self.parameters.rlwe())
     }
@@ -162,7 +164,7 @@ impl PyMasterKeys {
         stored::save(py, &*self.keys, &path, self.parameters.rlwe())
     }
 
-    /// Reads the keys of a file; errors as of `from_bytes`.
+    /// Reads the keys of a file; errors as for `from_bytes`.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf, parameters: KeyParameters) -> Result<Self, Failure> {
         let keys = Arc::new(stored::load(py, &path, parameters.rlwe())?);
@@ -174,10 +176,10 @@ impl PyMasterKeys {
     }
 }
 
-/// Bytes of one master key, its uniform halves as a seed: of what `MasterKeys.generate` makes with the same arguments.
+/// Bytes of one master key from `MasterKeys.generate` with the same arguments, with its uniform halves as a seed.
 ///
 /// Raises:
-///     SecurityError, ParameterError, LevelError: as of `MasterKeys.generate`.
+///     SecurityError, ParameterError, LevelError: as for `MasterKeys.generate`.
 #[pyfunction]
 #[pyo3(signature = (parameters, extra_bits, level=None, special=None))]
 pub(crate) fn master_key_bytes(
@@ -190,12 +192,12 @@ pub(crate) fn master_key_bytes(
     let rlwe = parameters.rlwe();
     compute(py, || {
         let chain = MasterParameters::from_bits(rlwe, &extra_bits)?;
-        // Whatever the element.
+        // For any element.
         spec(&chain, 5, level.unwrap_or(rlwe.max_level()), special)?.bytes(chain.chain())
     })
 }
 
-/// Most bits of the modulus of a key that 128 bits of security allow.
+/// The most bits of a key's modulus at 128 bits of security.
 ///
 /// Args:
 ///     log_n: log2 of the ring degree, 10 to 17.

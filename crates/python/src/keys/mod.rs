@@ -1,4 +1,4 @@
-//! Secret, public and switching keys of either scheme, and what describes them.
+//! Secret, public and switching keys of either scheme, and their descriptions.
 
 pub(crate) mod derivation;
 pub(crate) mod derivation_tree;

@@ -1,6 +1,7 @@
 use pyo3::prelude::*;
 
-/// Between two keys: handles signals, then tells `progress` the number of keys made and their total. Either may raise.
+/// Between two keys, handles signals, then passes the number of keys made and their total to `progress`. Either may
+/// raise.
 pub(crate) fn report(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,

@@ -9,7 +9,7 @@ use crate::errors::Failure;
 use crate::parameters::keys::KeyParameters;
 use crate::stored::{self, Rings, known, not_pickled};
 
-/// A key that anyone may have, to encrypt for the owner of the secret.
+/// A key for encrypting to the owner of the secret; anyone may have it.
 #[pyclass(name = "PublicKey", module = "keywright", frozen)]
 pub(crate) struct PyPublicKey {
     pub(crate) parameters: KeyParameters,
@@ -20,20 +20,19 @@ not_pickled!(PyPublicKey);
 
 #[pymethods]
 impl PyPublicKey {
-    /// The parameters it belongs to.
+    /// The parameters of the key.
     #[getter]
     fn parameters(&self) -> KeyParameters {
         self.parameters.clone()
     }
 
-    /// What tells keys and ciphertexts of this secret from those of others: 32 hexadecimal digits; None if it is
-    /// not known.
+    /// Identifies the secret of keys and ciphertexts: 32 hexadecimal digits; None if unknown.
     #[getter]
     fn key_identity(&self) -> Option<String> {
         known(self.key.identity())
     }
 
-    /// The key as bytes, to be read by `from_bytes`.
+    /// The key as bytes, for `from_bytes`.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
         stored::to_bytes(py, &*self.key, self.parameters.rlwe())
     }
@@ -55,7 +54,7 @@ impl PyPublicKey {
         stored::save(py, &*self.key, &path, self.parameters.rlwe())
     }
 
-    /// Reads the key of a file; errors as of `from_bytes`.
+    /// Reads the key of a file; errors as for `from_bytes`.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf, parameters: KeyParameters) -> Result<Self, Failure> {
         let parameters = parameters.of_file(&path)?;

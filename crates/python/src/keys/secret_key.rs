@@ -12,7 +12,7 @@ use crate::randomness::rng;
 use crate::stored::opaque;
 use crate::threads::compute;
 
-/// The secret of the owner of the data. Wiped from memory when dropped, never shown, never given to a server.
+/// The secret of the owner of the data. Wiped from memory when dropped, never printed, never given to a server.
 #[pyclass(name = "SecretKey", module = "keywright", frozen)]
 pub(crate) struct PySecretKey {
     pub(crate) parameters: KeyParameters,
@@ -26,12 +26,12 @@ impl PySecretKey {
     /// A new secret.
     ///
     /// Args:
-    ///     parameters: what it is for.
-    ///     entropy: 32 bytes that decide the secret, for tests only: who knows them knows the secret. The operating
-    ///         system's randomness by default.
+    ///     parameters: of the secret.
+    ///     entropy: 32 bytes that determine the secret, for tests only: anyone who knows them knows the secret. The
+    ///         operating system's randomness by default.
     ///
     /// Raises:
-    ///     RandomnessError: the operating system gives no randomness.
+    ///     RandomnessError: the operating system returns no random bytes.
     #[staticmethod]
     #[pyo3(signature = (parameters, entropy=None))]
     fn generate(
@@ -45,20 +45,19 @@ impl PySecretKey {
         Ok(Self { parameters, key: Arc::new(key) })
     }
 
-    /// The parameters it belongs to.
+    /// The parameters of the secret.
     #[getter]
     fn parameters(&self) -> KeyParameters {
         self.parameters.clone()
     }
 
-    /// What tells keys and ciphertexts of this secret from those of others: 32 hexadecimal digits, which say
-    /// nothing of it.
+    /// Identifies keys and ciphertexts of this secret: 32 hexadecimal digits, which do not reveal it.
     #[getter]
     fn key_identity(&self) -> String {
         self.key.identity().to_string()
     }
 
-    /// The secret as bytes, unencrypted: keep them as you keep a password. Python does not wipe them.
+    /// The secret as bytes, unencrypted: protect them like a password. Python does not wipe them.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
         Ok(PyBytes::new(py, &self.key.to_secret_bytes(self.parameters.rlwe())?))
     }
@@ -79,7 +78,7 @@ impl PySecretKey {
         py.detach(|| self.key.save_secret(&path, self.parameters.rlwe()).map_err(file(&path)))
     }
 
-    /// Reads the secret of a file; errors as of `from_bytes`.
+    /// Reads the secret of a file; errors as for `from_bytes`.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf, parameters: KeyParameters) -> Result<Self, Failure> {
         let key = compute(py, || SecretKey::load_secret(&path, parameters.rlwe()).map_err(file(&path)))?;

@@ -7,13 +7,13 @@ use crate::errors::Failure;
 use crate::keys::spec::{PyKeySpec, specs_for};
 use crate::parameters::keys::KeyParameters;
 
-/// The bytes that a stored set of these keys begins with: its header, which names every key and the length of the whole.
+/// The first bytes of a stored set of these keys: its header, with every key and the length of the whole.
 ///
-/// They are known before any key is made, so a server can say with them which keys it wants, in which order.
+/// They are known before any key is made, so a server uses them to request keys in a certain order.
 ///
 /// Args:
 ///     specs: at least one, all of the same parameters.
-///     parameters: those that the specs are of, where some are of subrings; by default those of the first spec.
+///     parameters: those of the specs, if some belong to subrings; by default those of the first spec.
 ///
 /// Raises:
 ///     ValueError: there are none.
@@ -26,7 +26,7 @@ pub(crate) fn key_set_head<'py>(
     parameters: Option<KeyParameters>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let Some(first) = specs.first() else {
-        return Err(PyValueError::new_err("a key set head of no keys says nothing; name at least one"));
+        return Err(PyValueError::new_err("the head of a key set needs at least one key"));
     };
     let rlwe = parameters.as_ref().unwrap_or(&first.parameters).rlwe();
     let wanted = specs_for(rlwe, &specs, "the first spec", "another spec")?;
@@ -35,7 +35,7 @@ pub(crate) fn key_set_head<'py>(
     Ok(PyBytes::new(py, &head))
 }
 
-/// The keys that the head of a set names, in order. Each is checked for security.
+/// The keys in the head of a set, in order. Each is checked for security.
 ///
 /// Raises:
 ///     FormatError: the bytes do not begin with a whole, intact header of a key set.

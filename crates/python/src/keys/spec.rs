@@ -6,18 +6,18 @@ use pyo3::prelude::*;
 use crate::errors::Failure;
 use crate::parameters::keys::KeyParameters;
 
-/// Description of one switching key: what it switches, the highest level it serves, its digits and special primes.
+/// The description of one switching key: its source, highest level, digits and special primes.
 ///
-/// Made by `rotation`, `conjugation`, `relinearization` or `galois`. A key costs
-/// (1 if seeded else 2) * N * 8 * digits * (level + 1 + special primes) bytes, so a key at the level where it is used is
-/// smaller than one at the top. All constructors take:
+/// Made by `rotation`, `conjugation`, `relinearization` or `galois`. A key has `digits * (level + 1 + special primes)`
+/// residue polynomials of N words per half, and a seeded key stores one half. A key at the level where it is used is
+/// therefore smaller than one at the top. All constructors take:
 ///
-///     level: highest ciphertext level it serves; the parameters' highest by default.
-///     alpha: most primes per digit; by default the one that makes the fewest transforms at that level.
+///     level: highest ciphertext level of its use; the parameters' highest by default.
+///     alpha: most primes per digit; by default the number that needs the fewest transforms at that level.
 ///     seeded: store a 32-byte seed for the uniform half: half the bytes.
 ///     special: indices of its special primes, among q_0 .. q_L, p_0, ...; chosen by default.
 ///
-/// and raise LevelError, ParameterError or SecurityError for what is not legal.
+/// and raise LevelError, ParameterError or SecurityError for illegal values.
 #[pyclass(name = "KeySpec", module = "keywright", frozen, eq, hash)]
 #[derive(Clone, PartialEq)]
 pub(crate) struct PyKeySpec {
@@ -54,7 +54,7 @@ pub(crate) fn spec(
 /// The specs of a list, all for rings of the same parameters as `left`.
 ///
 /// # Errors
-/// `MixedParametersError`, which names the two that differ.
+/// `MixedParametersError` with the two that differ.
 pub(crate) fn specs_for(
     rlwe: &Parameters,
     specs: &[PyRef<'_, PyKeySpec>],
@@ -178,12 +178,12 @@ impl PyKeySpec {
         Self::make(&parameters, KeyElement::Galois(element), level, alpha, seeded, special)
     }
 
-    /// The keys with which `Evaluator.switch_ring` goes down to a smaller ring: one for each of the 2^(source - log_n) parts of the larger
-    /// ring's secret. All are needed, and of one shape.
+    /// The keys with which `Evaluator.switch_ring` switches down to a smaller ring: one for each of the 2^(source -
+    /// log_n) parts of the larger ring's secret. All are required, and have one shape.
     ///
     /// Args:
     ///     parameters: with the subring.
-    ///     log_n: log2 of the degree of the smaller ring, of which the keys are: level and special are those of that ring.
+    ///     log_n: log2 of the degree of the smaller ring, the keys' own: level and special are those of that ring.
     ///     source: log2 of the degree of the larger ring; that of the parameters by default.
     ///
     /// Raises:
@@ -207,12 +207,12 @@ impl PyKeySpec {
         Ok(KeyElement::ring_down(from, log_n).map(part).collect())
     }
 
-    /// The key with which `Evaluator.switch_ring` goes up to a larger ring.
+    /// The key with which `Evaluator.switch_ring` switches up to a larger ring.
     ///
     /// Args:
     ///     parameters: with the subring.
     ///     source: log2 of the degree of the smaller ring.
-    ///     log_n: log2 of the degree of the larger ring, of which the key is; that of the parameters by default.
+    ///     log_n: log2 of the degree of the larger ring, the key's own; that of the parameters by default.
     ///
     /// Raises:
     ///     ParameterError: the parameters have no such ring, or it is not larger.
@@ -234,14 +234,14 @@ impl PyKeySpec {
         Self::make(&ring, element, Some(level), alpha, seeded, special)
     }
 
-    /// The parameters it is for: those of its ring.
+    /// The parameters of the key's ring.
     #[getter]
     fn parameters(&self) -> KeyParameters {
         self.parameters.clone()
     }
 
-    /// "rotation", "conjugation", "galois", "relinearization", "secret", "dense_to_sparse", "sparse_to_dense", "sparse_to_dense_galois",
-    /// "ring_down", "ring_up" or "ring_up_to_sparse".
+    /// "rotation", "conjugation", "galois", "relinearization", "secret", "dense_to_sparse", "sparse_to_dense",
+    /// "sparse_to_dense_galois", "ring_down", "ring_up" or "ring_up_to_sparse".
     #[getter]
     pub(crate) fn kind(&self) -> &'static str {
         match self.spec.element {
@@ -280,13 +280,13 @@ impl PyKeySpec {
         self.parameters.rlwe().log_n()
     }
 
-    /// log2 of the degree of the other ring, of a key that leads from one ring to another; None for others.
+    /// log2 of the degree of the other ring, for a key between rings; None for others.
     #[getter]
     fn source_log_n(&self) -> Option<u32> {
         self.spec.element.source_ring()
     }
 
-    /// Which part of the larger ring's secret a "ring_down" key is for; None for others.
+    /// The part of the larger ring's secret for a "ring_down" key; None for others.
     #[getter]
     fn part(&self) -> Option<usize> {
         match self.spec.element {
@@ -295,7 +295,7 @@ impl PyKeySpec {
         }
     }
 
-    /// Highest ciphertext level it serves.
+    /// Highest ciphertext level of its use.
     #[getter]
     fn level(&self) -> usize {
         self.spec.level
@@ -326,7 +326,7 @@ impl PyKeySpec {
         Ok(digits.into_iter().map(|digit| (digit.start, digit.end)).collect())
     }
 
-    /// Bytes of such a key in memory: residues, and the seed of a seeded one.
+    /// Bytes of the key in memory: residues, and the seed of a seeded one.
     #[getter]
     fn bytes(&self) -> Result<usize, Failure> {
         Ok(self.spec.bytes(self.parameters.rlwe())?)

@@ -21,20 +21,19 @@ not_pickled!(PySwitchingKey);
 
 #[pymethods]
 impl PySwitchingKey {
-    /// The parameters it belongs to.
+    /// The parameters of the key.
     #[getter]
     fn parameters(&self) -> KeyParameters {
         self.parameters.clone()
     }
 
-    /// What tells keys and ciphertexts of this secret from those of others: 32 hexadecimal digits; None if it is
-    /// not known.
+    /// Identifies the secret of keys and ciphertexts: 32 hexadecimal digits; None if unknown.
     #[getter]
     fn key_identity(&self) -> Option<String> {
         known(self.key.identity())
     }
 
-    /// What it switches, at which level, with which digits.
+    /// The description of the key.
     #[getter]
     fn spec(&self) -> Result<PyKeySpec, Failure> {
         PyKeySpec::of(&self.parameters, self.key.spec().clone())
@@ -46,13 +45,13 @@ impl PySwitchingKey {
         self.key.bytes()
     }
 
-    /// Variance of a coefficient of its rows' errors: that of derived keys is larger than that of others.
+    /// Variance of a coefficient of its rows' errors; larger for derived keys.
     #[getter]
     fn error_variance(&self) -> f64 {
         self.key.error_variance()
     }
 
-    /// The same key for ciphertexts of at most a lower level: fewer bytes.
+    /// The same key for ciphertexts up to a lower level: fewer bytes.
     ///
     /// Raises:
     ///     LevelError: the level is above the key's.
@@ -61,7 +60,7 @@ impl PySwitchingKey {
         Ok(Self { parameters: self.parameters.clone(), key: Arc::new(key) })
     }
 
-    /// The key as bytes, to be read by `from_bytes`.
+    /// The key as bytes, for `from_bytes`.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
         stored::to_bytes(py, &*self.key, self.parameters.rlwe())
     }

@@ -7,15 +7,15 @@ use pyo3::prelude::*;
 
 use crate::errors::{Failure, Refusal};
 
-/// Counts of kernels: transforms, products, conversions modulo narrow and modulo wide primes, stored products, diagonals,
-/// multiplications, visits, embeddings, calls.
+/// Counts of kernels: transforms, products, conversions modulo narrow and modulo wide primes, stored products,
+/// diagonals, multiplications, visits, embeddings, calls.
 type Row = [i64; 12];
 
-/// A use of a key: digits as (first prime, one past the last), removed primes, noise, and the work of the shared part, of
-/// the rest, and of that as a baby step and as a giant step.
+/// A use of a key: digits as (first prime, one past the last), removed primes, noise, and the work of the shared part,
+/// and of the rest alone, as a baby step and as a giant step.
 type Use = (Vec<(usize, usize)>, Vec<usize>, f64, [Row; 4]);
 
-/// The widths of the primes of parameters, chosen or not: what sizes of keys and counts of work are computed from.
+/// The widths of the primes of parameters, chosen or not, from which sizes of keys and operation counts are computed.
 ///
 /// Primes are numbered through q_0 .. q_L, p_0, ...; those of at most 50 bits are narrow.
 #[pyclass(name = "PrimeWidths", module = "keywright", frozen)]
@@ -37,8 +37,8 @@ impl PyPrimeWidths {
         self.0.digits(level, alpha, self.0.log2_product(special.iter().copied())).ok()
     }
 
-    /// The digits of a key, and how the engine uses it at a level. None above the key's level, or if its digits are not
-    /// legal.
+    /// The digits of a key, and its use by the engine at a level. None above the key's level, or if its digits are
+    /// illegal.
     fn best_use(
         &self,
         key_level: usize,
@@ -68,8 +68,8 @@ impl PyPrimeWidths {
         Ok(Self(PrimeWidths::new(log_n, &q, &p)))
     }
 
-    /// The digits of a key as (first prime, one past the last): runs of at most alpha primes whose product is at most that of
-    /// the special primes; None if a prime alone is above it, or alpha is 0.
+    /// The digits of a key as (first prime, one past the last): runs of at most alpha primes whose product is at most
+    /// that of the special primes; None if a single prime exceeds it, or alpha is 0.
     fn digits(
         &self,
         level: usize,
@@ -81,8 +81,8 @@ impl PyPrimeWidths {
         Ok(digits.map(|digits| digits.iter().map(|digit| (digit.start, digit.end)).collect()))
     }
 
-    /// What can be special primes of a key for a level, in the order in which a key takes them: the special ones, then the
-    /// ciphertext primes above it from the top down, as long as the key's modulus has at most `bound` bits.
+    /// Candidates for the special primes of a key at a level, in the order in which a key takes them: the special ones,
+    /// then the ciphertext primes above it from the top down, while the key's modulus has at most `bound` bits.
     fn special_candidates(&self, level: usize, bound: f64) -> Result<Vec<usize>, Failure> {
         self.require(level, &[])?;
         Ok(self.0.special_candidates(level, bound))
@@ -93,8 +93,8 @@ impl PyPrimeWidths {
         self.0.key_bytes(digits, primes, seeded)
     }
 
-    /// How the engine uses a key at a level: digits, removed primes, noise over that of the rounding of a division, and work.
-    /// None above the key's level, or if its digits are not legal.
+    /// The engine's use of a key at a level: digits, removed primes, noise relative to the rounding of a division, and
+    /// work. None above the key's level, or if its digits are illegal.
     fn switch(
         &self,
         key_level: usize,
@@ -116,12 +116,14 @@ impl PyPrimeWidths {
         )))
     }
 
-    /// The work of a switch between rings, in limbs of the ring of these widths: what `switch` is for other switches. None where that is.
+    /// The work of a switch between rings, in limbs of the ring of these widths, as `switch` gives for other switches.
+    /// None where that is.
     ///
     /// Args:
-    ///     key_level, alpha, special, seeded: of its keys, which are of this ring.
+    ///     key_level, alpha, special, seeded: of its keys, which belong to this ring.
     ///     level: of the ciphertext.
-    ///     parts: for the way down from a larger ring, how many times as large that is; None for the way up from any smaller one.
+    ///     parts: for switching down from a larger ring, the ratio of the degrees; None for switching up from any
+    ///         smaller ring.
     #[pyo3(signature = (key_level, alpha, special, seeded, level, parts=None))]
     fn ring_switch(
         &self,
@@ -144,13 +146,13 @@ impl PyPrimeWidths {
         Ok(Some(work.row()))
     }
 
-    /// Variance that a derivation with a master key adds to the errors of a derived key, over that of a fresh key's errors:
-    /// of the first derivation, and of every other one. The secret is uniform ternary; sparse ones add less. None where
-    /// `switch` is.
+    /// Variance that a derivation with a master key adds to the errors of a derived key, relative to a fresh key's
+    /// errors: of the first derivation, and of every other one. The secret is uniform ternary; sparse ones add less.
+    /// None where `switch` is.
     ///
     /// Args:
     ///     key_level: of the master key, as are alpha and special.
-    ///     level: that of the derived key in the master key's chain.
+    ///     level: of the derived key in the master key's chain.
     fn derivation_noise(
         &self,
         key_level: usize,
@@ -163,13 +165,13 @@ impl PyPrimeWidths {
         Ok(found.map(|(digits, layout)| noise::derivation_over_fresh(&layout, &self.0, &digits)))
     }
 
-    /// What an operation beside key switches computes once: the work of its counts, at a level.
+    /// The work of one operation other than a key switch: that of its counts, at a level.
     ///
     /// Args:
     ///     level: of its ciphertexts.
     ///     counts: by the names of `keywright.plan.Operation`.
     ///     removed: the primes that key switches at the level remove.
-    ///     relinearization: those that the relinearization key of the level removes.
+    ///     relinearization: the primes that the relinearization key of the level removes.
     fn operation(
         &self,
         level: usize,
@@ -190,7 +192,7 @@ impl PyPrimeWidths {
     }
 }
 
-/// Rows of a key that a ciphertext at a level meets.
+/// Rows of a key that a ciphertext at a level uses.
 fn used_rows(digits: &[Range<usize>], level: usize) -> usize {
     digits.iter().filter(|row| row.start <= level).count()
 }

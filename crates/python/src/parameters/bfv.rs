@@ -7,16 +7,17 @@ use crate::parameters::methods::parameter_methods;
 
 /// BFV parameters: ring degree, primes, plaintext modulus. Immutable, checked for security, cheap to share.
 ///
-/// Made by `preset`, `from_bits` or `from_bytes`. Values are integers modulo the plaintext modulus t, and results are exact. If t is a
-/// prime that is 1 modulo 2N there are N slots, in 2 rows of N/2; else values are packed in coefficients. Keys are made by
-/// `SecretKey` and `KeyGenerator` as for CKKS, and checked for security in the same way.
+/// Made by `preset`, `from_bits` or `from_bytes`. Values are integers modulo the plaintext modulus t, and results are
+/// exact. If t is a prime that is 1 modulo 2N there are N slots, in 2 rows of N/2; otherwise values are packed in
+/// coefficients. `SecretKey` and `KeyGenerator` make keys as for CKKS, with the same check for security.
 #[pyclass(name = "BfvParameters", module = "keywright", frozen, eq)]
 #[derive(Clone)]
 pub(crate) struct PyBfvParameters(pub(crate) BfvParameters);
 
 parameter_methods!(PyBfvParameters wraps BfvParameters, described by BfvLiteral);
 
-/// Names of the shipped BFV parameter sets, smallest first: ring degree, bits of all primes, bits of the plaintext modulus.
+/// Names of the shipped BFV parameter sets, smallest first: ring degree, bits of all primes, bits of the plaintext
+/// modulus.
 #[pyfunction]
 pub(crate) fn bfv_presets() -> Vec<&'static str> {
     PRESETS.iter().map(|preset| preset.name).collect()
@@ -41,12 +42,12 @@ impl PyBfvParameters {
     /// Args:
     ///     log_n: log2 of the ring degree N, 10 to 17.
     ///     q_bits: widths of the ciphertext primes q_0, q_1, ..., at most 61.
-    ///     p_bits: widths of the special primes, which only keys have.
+    ///     p_bits: widths of the special primes, which only keys use.
     ///     plaintext_modulus: t, below 2^60 and below every ciphertext prime.
     ///     insecure: allow moduli above the 128-bit bound, for experiments on data that need no protection.
     ///
     /// Raises:
-    ///     SecurityError: the ciphertext modulus is above the bound.
+    ///     SecurityError: the ciphertext modulus exceeds the bound.
     ///     ParameterError: there are no such primes, or the plaintext modulus is out of range.
     #[staticmethod]
     #[pyo3(signature = (log_n, q_bits, p_bits, plaintext_modulus, insecure=false))]

@@ -8,8 +8,9 @@ use crate::parameters::methods::parameter_methods;
 /// CKKS parameters: ring degree, primes, scale. Immutable, checked for security, cheap to share.
 ///
 /// Made by `preset`, `from_bits` or `from_bytes`. Ciphertexts at level l have the primes q_0 .. q_l; a key also has
-/// special primes. Unless `insecure` is asked for, every modulus is checked against the bound for 128 bits of classical
-/// security with a uniform ternary secret (Security Guidelines for Implementing Homomorphic Encryption, 2024, table 5.2).
+/// special primes. Unless `insecure` is set, every modulus is checked against the bound for 128 bits of classical
+/// security with a uniform ternary secret (Security Guidelines for Implementing Homomorphic Encryption, 2024, table
+/// 5.2).
 #[pyclass(name = "Parameters", module = "keywright", frozen, eq)]
 #[derive(Clone)]
 pub(crate) struct PyParameters(pub(crate) CkksParameters);
@@ -41,14 +42,14 @@ impl PyParameters {
     /// Args:
     ///     log_n: log2 of the ring degree N, 10 to 17.
     ///     q_bits: widths of the ciphertext primes q_0, q_1, ..., at most 61; one rescaling consumes one of them.
-    ///     p_bits: widths of the special primes, which only keys have.
+    ///     p_bits: widths of the special primes, which only keys use.
     ///     log_scale: log2 of the factor by which fresh messages are scaled; near the widths of q_1, q_2, ...
     ///     insecure: allow moduli above the 128-bit bound, for experiments on data that need no protection.
-    ///     secret_weight: how many coefficients of the secret are not 0; about two thirds of them where not given. The bound is that of
-    ///         such secrets: there is one from degree 2^15 on, for weights of 192 or more.
+    ///     secret_weight: number of nonzero coefficients of the secret; about two thirds of all by default. The bound
+    ///         is that of such secrets, which exists from degree 2^15 on, for weights of 192 or more.
     ///
     /// Raises:
-    ///     SecurityError: the ciphertext modulus is above the bound, or there is none.
+    ///     SecurityError: the ciphertext modulus exceeds the bound, or no bound exists.
     ///     ParameterError: there are no such primes.
     ///     ScaleError: a value of 1 does not fit q_0.
     #[staticmethod]
@@ -74,17 +75,17 @@ impl PyParameters {
         })
     }
 
-    /// The parameters of the smallest ring that has so many levels, slots and bits at 128 bits of security.
+    /// The parameters of the smallest ring with this many levels, slots and bits at 128 bits of security.
     ///
     /// Args:
-    ///     depth: levels of the products, matrices and polynomials that follow each other.
-    ///     precision: bits after the point that an encryption has, in all slots at once except with probability below 2^-40; every
-    ///         operation adds up its operands' errors, and its own, which is smaller.
+    ///     depth: multiplicative depth: successive products, matrices and polynomials.
+    ///     precision: bits after the point of an encryption, in all slots at once except with probability below 2^-40.
+    ///         Every operation adds its operands' errors and its own, which is smaller.
     ///     slots: values in a ciphertext.
     ///     magnitude: largest absolute value of a result.
     ///
     /// Raises:
-    ///     ParameterError: a number is out of its bounds, or no ring has so many levels of so many bits.
+    ///     ParameterError: a number is out of range, or no ring has that many levels of that many bits.
     #[staticmethod]
     #[pyo3(signature = (*, depth, precision=20, slots=1, magnitude=16.0))]
     fn for_circuit(
@@ -99,16 +100,17 @@ impl PyParameters {
 
     /// The same parameters with further subrings: smaller rings, to which ciphertexts of low levels can be switched.
     ///
-    /// Parameters with other subrings are other parameters: secrets, keys and ciphertexts of the one are none of the other.
+    /// Parameters with other subrings are different parameters: they do not share secrets, keys and ciphertexts.
     ///
     /// Args:
-    ///     subrings: of each, log2 of its degree, its highest level, and the indices of its special primes, counted through
-    ///         q_0 .. q_L, p_0, ...: special primes, or ciphertext primes above its level. None for all special primes: a key takes as
-    ///         many of them as its own bound leaves room for.
+    ///     subrings: for each, log2 of its degree, its highest level, and the indices of its special primes among q_0
+    ///         .. q_L, p_0, ...: special primes, or ciphertext primes above its level. None for all special primes: a
+    ///         key takes as many of them as its own bound allows.
     ///
     /// Raises:
-    ///     SecurityError: the ciphertext modulus of a subring is above the bound of its degree.
-    ///     ParameterError: a subring is not smaller than the ring, a degree stands twice, or a level or a special prime is not legal.
+    ///     SecurityError: the ciphertext modulus of a subring exceeds the bound of its degree.
+    ///     ParameterError: a subring is not smaller than the ring, a degree is repeated, or a level or a special prime
+    ///         is illegal.
     fn with_subrings(
         &self,
         py: Python<'_>,
@@ -120,7 +122,8 @@ impl PyParameters {
         })
     }
 
-    /// The parameters of the subrings, from the largest down: parameters like any others, with their own levels and special primes.
+    /// The parameters of the subrings, from the largest down: ordinary parameters, with their own levels and special
+    /// primes.
     #[getter]
     fn subrings(&self) -> Vec<Self> {
         self.0.subrings().iter().cloned().map(Self).collect()
@@ -140,7 +143,7 @@ impl PyParameters {
         self.0.rlwe().n()
     }
 
-    /// Highest level L, that of fresh ciphertexts: the number of rescalings they admit.
+    /// Highest level L, that of fresh ciphertexts: the number of rescalings that they allow.
     #[getter]
     fn max_level(&self) -> usize {
         self.0.max_level()

@@ -7,7 +7,7 @@ use crate::errors::Failure;
 use crate::parameters::bfv::PyBfvParameters;
 use crate::parameters::ckks::PyParameters;
 
-/// The parameters that keys were made for, of either scheme. Keys themselves know no scheme.
+/// The parameters of keys, of either scheme. Keys themselves are independent of the scheme.
 #[derive(Clone, PartialEq, IntoPyObject)]
 pub(crate) enum KeyParameters {
     Ckks(PyParameters),
@@ -33,10 +33,10 @@ impl KeyParameters {
         }
     }
 
-    /// The parameters of one of the rings, as keys name it.
+    /// The parameters of one of the rings, identified as in keys.
     ///
     /// # Errors
-    /// `ParameterError` for a ring that the parameters do not have.
+    /// `ParameterError` for a ring that the parameters lack.
     pub(crate) fn ring_named(&self, subring: Option<u32>) -> Result<Self, Failure> {
         self.ring_like(self.rlwe().ring_named(subring)?)
     }
@@ -44,7 +44,7 @@ impl KeyParameters {
     /// The parameters of the ring of that degree.
     ///
     /// # Errors
-    /// `ParameterError` for a ring that the parameters do not have.
+    /// `ParameterError` for a ring that the parameters lack.
     pub(crate) fn ring_of_degree(&self, log_n: u32) -> Result<Self, Failure> {
         self.ring_like(self.rlwe().ring_of_degree(log_n)?)
     }

@@ -1,4 +1,4 @@
-/// What the classes of parameters share: `$class` wraps `$parameters`, which `$literal` describes.
+/// The common methods of the classes of parameters: `$class` wraps `$parameters`, which `$literal` describes.
 macro_rules! parameter_methods {
     ($class:ident wraps $parameters:ident, described by $literal:ident) => {
         impl PartialEq for $class {
@@ -42,7 +42,7 @@ macro_rules! parameter_methods {
                 (0..rlwe.prime_count()).map(|i| rlwe.log2_prime(i)).sum()
             }
 
-            /// What is enforced of every key: "128-bit classical", or "none (insecure)".
+            /// The security that is enforced for every key: "128-bit classical", or "none (insecure)".
             #[getter]
             fn security(&self) -> &'static str {
                 if self.insecure() { "none (insecure)" } else { "128-bit classical" }
@@ -54,7 +54,7 @@ macro_rules! parameter_methods {
                 self.0.security() == keywright_rlwe::Security::InsecureForExperiments
             }
 
-            /// The parameters as bytes, to be read by `from_bytes`.
+            /// The parameters as bytes, for `from_bytes`.
             fn to_bytes<'py>(
                 &self,
                 py: pyo3::Python<'py>,
@@ -63,11 +63,11 @@ macro_rules! parameter_methods {
                 Ok(pyo3::types::PyBytes::new(py, &self.0.literal().to_bytes(&())?))
             }
 
-            /// Parameters from the bytes of `to_bytes`, checked like any others.
+            /// Parameters from the bytes of `to_bytes`, with the usual checks.
             ///
             /// Raises:
             ///     FormatError: the bytes are not whole, intact parameters.
-            ///     SecurityError: they are above the bound and not marked insecure.
+            ///     SecurityError: they exceed the bound and are not marked insecure.
             #[staticmethod]
             fn from_bytes(py: pyo3::Python<'_>, data: &[u8]) -> Result<Self, $crate::errors::Failure> {
                 use keywright_wire::Wire;
@@ -84,7 +84,7 @@ macro_rules! parameter_methods {
                 py.detach(|| self.0.literal().save(&path, &()).map_err($crate::errors::file(&path)))
             }
 
-            /// Reads the parameters of a file; errors as of `from_bytes`.
+            /// Reads the parameters of a file; errors as for `from_bytes`.
             #[staticmethod]
             fn load(py: pyo3::Python<'_>, path: std::path::PathBuf) -> Result<Self, $crate::errors::Failure> {
                 use keywright_wire::Wire;

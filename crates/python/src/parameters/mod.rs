@@ -1,4 +1,4 @@
-//! Parameters of either scheme, and of keys, which know no scheme.
+//! Parameters of either scheme, and of keys, which are independent of the scheme.
 
 pub(crate) mod bfv;
 pub(crate) mod ckks;

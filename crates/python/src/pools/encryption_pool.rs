@@ -27,7 +27,7 @@ enum Pool {
     Secret(EncryptionPool<Arc<SecretKey>>),
 }
 
-/// Runs a generic expression on whichever it is.
+/// Evaluates a generic expression for either kind of pool.
 macro_rules! on {
     ($self:expr, $pool:ident => $work:expr) => {
         match &$self.pool {
@@ -44,29 +44,29 @@ enum Key {
     Secret(Py<PySecretKey>),
 }
 
-/// Encryptions of zero made ahead, in background threads, each used for one message: what is left of an encryption when
-/// the message is known is an addition. As secure as encrypting directly; see docs/explanation/cached-encryption.md.
+/// Encryptions of zero made ahead of time, in background threads, each used for one message: encrypting a message is
+/// then one addition. As secure as encrypting directly; see docs/explanation/cached-encryption.md.
 ///
-/// Entries are one-time masks of their messages: a file of them is encrypted, and must not be on a disk that is cloned or rolled back.
-/// A forked process cannot use its parent's pool.
+/// Entries are one-time masks of their messages: a file of them is encrypted, and must not be on a disk that is cloned
+/// or rolled back. A forked process cannot use its parent's pool.
 ///
 /// Args:
-///     key: a public key, which gives `Ciphertext`s, or a secret key, which gives `SeededCiphertext`s: half the memory. With a key
-///         of BFV parameters `encrypt_integers` gives a `BfvCiphertext` or `BfvSeededCiphertext`.
+///     key: a public key, which gives `Ciphertext`s, or a secret key, which gives `SeededCiphertext`s at half the
+///         memory. With a key of BFV parameters `encrypt_integers` returns a `BfvCiphertext` or `BfvSeededCiphertext`.
 ///     capacity: most entries in memory.
 ///     level: of every ciphertext, the highest by default.
-///     threads: background threads. With 0, `fill` alone makes entries.
+///     threads: background threads. With 0, only `fill` makes entries.
 ///     when_empty: "encrypt" makes an entry directly, "block" waits for a thread, "error" raises `PoolEmptyError`.
-///     file: keeps entries beyond those in memory; made if it does not exist.
-///     file_key: 32 secret bytes that the file is encrypted with.
-///     file_capacity: entries of a file that is made; `capacity` by default.
-///     register: folder where it is recorded which entries of the file are used; $XDG_STATE_HOME/keywright/pools by default.
-///     entropy: 32 bytes that decide the randomness, for tests only.
+///     file: the file of the entries beyond those in memory; created if it does not exist.
+///     file_key: 32 secret bytes with which the file is encrypted.
+///     file_capacity: entries of a new file; `capacity` by default.
+///     register: folder of the record of used entries; $XDG_STATE_HOME/keywright/pools by default.
+///     entropy: 32 bytes that determine the randomness, for tests only.
 ///
 /// Raises:
 ///     ParameterError: a number outside its range, an unknown `when_empty`, a file without its key.
 ///     LevelError: there is no such level.
-///     PoolFileError: the file is damaged, copied, or another pool's.
+///     PoolFileError: the file is damaged, copied, or of another pool.
 #[pyclass(name = "EncryptionPool", module = "keywright", frozen)]
 pub(crate) struct PyEncryptionPool {
     pool: Pool,
@@ -163,8 +163,9 @@ impl PyEncryptionPool {
         }
     }
 
-    /// What it has done: "capacity", "fill" (entries in memory), "in_file" (None without a file), "made", "taken", "hits" (taken
-    /// from memory without waiting), "misses", "hit_rate", and "failure": why its threads ended, None while they run.
+    /// Statistics: "capacity", "fill" (entries in memory), "in_file" (None without a file), "made", "taken", "hits"
+    /// (taken from memory without waiting), "misses", "hit_rate", and "failure": why its threads ended, None while they
+    /// run.
     #[getter]
     fn metrics<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>, Failure> {
         let (metrics, in_file) =
@@ -182,11 +183,11 @@ impl PyEncryptionPool {
         Ok(out)
     }
 
-    /// Makes entries now, on the threads of `keywright.set_threads`, as far as there is room in memory; those of the file come
-    /// first.
+    /// Makes entries now, on the threads of `keywright.set_threads`, as far as there is room in memory; takes those of
+    /// the file first.
     ///
     /// Args:
-    ///     count: how many at most; by default until memory is full.
+    ///     count: the most to make; by default until memory is full.
     ///
     /// Returns:
     ///     the number of entries in memory.
@@ -200,7 +201,7 @@ impl PyEncryptionPool {
         })
     }
 
-    /// Encrypts a vector of real or complex numbers in slots; arguments and errors as of `Encryptor.encrypt`.
+    /// Encrypts a vector of real or complex numbers in slots; arguments and errors as for `Encryptor.encrypt`.
     ///
     /// Raises:
     ///     PoolEmptyError: there is no entry and `when_empty` is "error", or the pool blocks and was closed.
@@ -221,13 +222,13 @@ impl PyEncryptionPool {
         })
     }
 
-    /// Encrypts up to N real numbers in coefficients; errors as of `encrypt`.
+    /// Encrypts up to N real numbers in coefficients; errors as for `encrypt`.
     fn encrypt_coefficients(&self, py: Python<'_>, values: &Bound<'_, PyAny>) -> Result<Pooled, Failure> {
         let values = Numbers::real_vector(values)?;
         self.run(py, &|pool| pool.encode_real(&values, Packing::Coefficients))
     }
 
-    /// Encrypts one real number, the same in every slot: neither FFT nor NTT. Errors as of `encrypt`.
+    /// Encrypts one real number, the same in every slot, without FFT or NTT. Errors as for `encrypt`.
     #[pyo3(signature = (value, slots=None))]
     fn encrypt_scalar(&self, py: Python<'_>, value: f64, slots: Option<usize>) -> Result<Pooled, Failure> {
         let log_slots = log_slots(self.parameters.ckks()?, slots)?;
@@ -236,7 +237,7 @@ impl PyEncryptionPool {
             .ok_or_else(|| Refusal::Values("no value".into()).into())
     }
 
-    /// Encrypts every number of a vector by itself, as `encrypt_scalar` does. All are checked before an entry is taken.
+    /// Encrypts every number of a vector separately, as `encrypt_scalar` does. Checks all before taking an entry.
     #[pyo3(signature = (values, slots=None))]
     fn encrypt_scalars(
         &self,
@@ -249,11 +250,11 @@ impl PyEncryptionPool {
         on!(self, pool => scalars(py, self.parameters.ckks()?, pool, &values, log_slots))
     }
 
-    /// Encrypts integers, with a key of BFV parameters; arguments and errors as of `BfvEncryptor.encrypt`. One integer alone fills all
-    /// slots without a transform.
+    /// Encrypts integers, with a key of BFV parameters; arguments and errors as for `BfvEncryptor.encrypt`. A single
+    /// integer fills all slots without a transform.
     ///
     /// Raises:
-    ///     PoolEmptyError, ForkedError: as of `encrypt`.
+    ///     PoolEmptyError, ForkedError: as for `encrypt`.
     #[pyo3(signature = (values, packing=None))]
     fn encrypt_integers(
         &self,
@@ -303,7 +304,7 @@ impl PyEncryptionPool {
     }
 }
 
-/// How a message is encoded, for either kind of pool.
+/// The encoding of a message, for either kind of pool.
 trait Encode {
     fn encode(&self, values: &[keywright_ckks::Complex64], log_slots: u32) -> Result<Encoded, PoolError>;
     fn encode_real(&self, values: &[f64], packing: Packing) -> Result<Encoded, PoolError>;

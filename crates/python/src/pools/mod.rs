@@ -1,4 +1,4 @@
-//! Encryptions made ahead.
+//! Encryptions made ahead of time.
 
 pub(crate) mod encryption_pool;
 mod pooled;

@@ -14,7 +14,7 @@ use crate::ckks::seeded_ciphertext::PySeededCiphertext;
 use crate::errors::Failure;
 use crate::threads::compute;
 
-/// Signals are looked for this often while an entry is waited for.
+/// The interval between checks for signals while waiting for an entry.
 pub(super) const PATIENCE: Duration = Duration::from_millis(50);
 
 /// A ciphertext of either scheme, of either kind of key.
@@ -43,10 +43,10 @@ from! {
     keywright_bfv::SeededCiphertext => BfvSeeded(PyBfvSeededCiphertext),
 }
 
-/// Asks for a ciphertext until there is one, looking for signals meanwhile.
+/// Asks for a ciphertext until there is one, and checks for signals meanwhile.
 ///
-/// Adding takes less than a change of threads, and whoever waits needs none: only an encryption that is made now is computed on the
-/// threads of operations.
+/// An addition takes less than a change of threads, and waiting needs no other thread. Only an encryption that is made
+/// now runs on the threads of operations.
 pub(super) fn wait<K: ZeroKey, C: Into<Pooled> + Send>(
     py: Python<'_>,
     pool: &EncryptionPool<K>,
@@ -61,7 +61,7 @@ pub(super) fn wait<K: ZeroKey, C: Into<Pooled> + Send>(
     }
 }
 
-/// Encrypts every number by itself.
+/// Encrypts every number separately.
 pub(super) fn scalars<K: ZeroKey<Zero: CkksZero>>(
     py: Python<'_>,
     parameters: &CkksParameters,

@@ -20,25 +20,25 @@ not_pickled!(PyEncryptedUpdate);
 
 #[pymethods]
 impl PyEncryptedUpdate {
-    /// The run it claims to belong to, 16 bytes.
+    /// The claimed run, 16 bytes.
     #[getter]
     fn session<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.update.binding().session)
     }
 
-    /// The round it claims to be made in.
+    /// The claimed round.
     #[getter]
     fn round(&self) -> u32 {
         self.update.binding().round
     }
 
-    /// Who claims to have made it.
+    /// The claimed client.
     #[getter]
     fn client(&self) -> u64 {
         self.update.binding().client
     }
 
-    /// The weight it claims.
+    /// The claimed weight.
     #[getter]
     fn weight(&self) -> u32 {
         self.update.binding().weight
@@ -50,7 +50,7 @@ impl PyEncryptedUpdate {
         self.update.count()
     }
 
-    /// The update as bytes, to be read by `from_bytes`.
+    /// The update as bytes, for `from_bytes`.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
         stored::to_bytes(py, &*self.update, &self.parameters)
     }
@@ -71,7 +71,7 @@ impl PyEncryptedUpdate {
     }
 }
 
-/// A sum of updates, made without any key.
+/// A sum of updates, computed without a key.
 #[pyclass(name = "EncryptedSum", module = "keywright.federated", frozen)]
 pub(crate) struct PyEncryptedSum {
     parameters: SumParameters,
@@ -85,8 +85,8 @@ impl PyEncryptedSum {
     /// Adds updates of one session and round, each client once.
     ///
     /// Raises:
-    ///     AggregationError: they differ in session, round or number of values, or a client is there twice.
-    ///     ParameterError: there is none, or more than the modulus has room for.
+    ///     AggregationError: they differ in session, round or number of values, or a client occurs twice.
+    ///     ParameterError: there is none, or more than the modulus can hold.
     #[staticmethod]
     fn of(
         py: Python<'_>,
@@ -130,12 +130,12 @@ impl PyEncryptedSum {
         self.sum.count()
     }
 
-    /// The sum as bytes, to be read by `from_bytes`.
+    /// The sum as bytes, for `from_bytes`.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
         stored::to_bytes(py, &self.sum, &self.parameters)
     }
 
-    /// A sum from the bytes of `to_bytes`; errors as of `EncryptedUpdate.from_bytes`.
+    /// A sum from the bytes of `to_bytes`; errors as for `EncryptedUpdate.from_bytes`.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8], parameters: &PySumParameters) -> Result<Self, Failure> {
         let sum = stored::from_bytes(py, data, &parameters.0)?;

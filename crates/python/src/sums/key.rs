@@ -16,7 +16,7 @@ use crate::sums::encrypted::{PyEncryptedSum, PyEncryptedUpdate};
 use crate::sums::parameters::PySumParameters;
 use crate::threads::compute;
 
-/// The secret that the clients share and the server does not have: it encrypts updates and decrypts sums.
+/// The secret that the clients share and the server does not have. It encrypts updates and decrypts sums.
 #[pyclass(name = "SumKey", module = "keywright.federated", frozen)]
 pub(crate) struct PySumKey {
     key: Arc<SumKey>,
@@ -37,11 +37,11 @@ impl PySumKey {
     /// A new secret.
     ///
     /// Args:
-    ///     parameters: what it is for.
-    ///     entropy: 32 bytes that decide the secret and all randomness of its encryptions, for tests only.
+    ///     parameters: of the sums.
+    ///     entropy: 32 bytes that determine the secret and all randomness of its encryptions, for tests only.
     ///
     /// Raises:
-    ///     RandomnessError: the operating system gives no randomness.
+    ///     RandomnessError: the operating system returns no random bytes.
     #[staticmethod]
     #[pyo3(signature = (parameters, entropy=None))]
     fn generate(
@@ -54,7 +54,7 @@ impl PySumKey {
         Ok(Self { key: Arc::new(key), rng: rng.into() })
     }
 
-    /// What it is for.
+    /// The parameters of the sums.
     #[getter]
     fn parameters(&self) -> PySumParameters {
         PySumParameters(self.key.parameters().clone())
@@ -63,11 +63,11 @@ impl PySumKey {
     /// Encrypts a vector of integers.
     ///
     /// Args:
-    ///     values: int64 vector, nothing above the declared magnitude.
+    ///     values: int64 vector, with absolute values up to the declared magnitude.
     ///     session: 16 bytes that name the run.
     ///     round: number of the round.
     ///     client: number of the client.
-    ///     weight: what the values were multiplied with, at least 1. Public.
+    ///     weight: the factor by which the values were multiplied, at least 1. Public.
     ///
     /// Raises:
     ///     EncodeError: a value is above the declared magnitude.
@@ -89,10 +89,10 @@ impl PySumKey {
         Ok(PyEncryptedUpdate { parameters: self.key.parameters().clone(), update: Arc::new(update) })
     }
 
-    /// The sum of the integers, exactly. It contains nothing of the encryption's error and may be published.
+    /// The sum of the integers, exactly. It contains no part of the encryption's error and may be published.
     ///
     /// Raises:
-    ///     AggregationError: the bytes are no sum of as many updates as they claim, or made with another key.
+    ///     AggregationError: the bytes are not a sum of as many updates as they claim, or made with another key.
     ///     ParameterError: they have another shape.
     fn decrypt<'py>(
         &self,
@@ -103,7 +103,7 @@ impl PySumKey {
         Ok(values.to_vec().into_pyarray(py))
     }
 
-    /// The secret as bytes, unencrypted: keep them as you keep a password. Python does not wipe them.
+    /// The secret as bytes, unencrypted: protect them like a password. Python does not wipe them.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
         Ok(PyBytes::new(py, &self.key.secret().to_secret_bytes(self.key.parameters().rlwe())?))
     }
@@ -124,7 +124,7 @@ impl PySumKey {
         py.detach(|| self.key.secret().save_secret(&path, rlwe).map_err(file(&path)))
     }
 
-    /// Reads the secret of a file; errors as of `from_bytes`.
+    /// Reads the secret of a file; errors as for `from_bytes`.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf, parameters: &PySumParameters) -> Result<Self, Failure> {
         let rlwe = parameters.0.rlwe();

@@ -6,7 +6,7 @@ use crate::stored::not_pickled;
 
 /// Ring, modulus and scale for exact sums of encrypted vectors of integers.
 ///
-/// The modulus is the smallest whole number of bytes, 4 to 7, that has room for the sums and their error; the ring is the
+/// The modulus has the smallest whole number of bytes, 4 to 7, that holds the sums and their error; the ring is the
 /// smallest of 128-bit security for it.
 ///
 /// Args:
@@ -14,7 +14,7 @@ use crate::stored::not_pickled;
 ///     magnitude: largest absolute value of an integer of one vector, at most 2^48.
 ///
 /// Raises:
-///     ParameterError: one of them is outside its range, or no modulus has room for the sums.
+///     ParameterError: one of them is outside its range, or no modulus holds the sums.
 #[pyclass(name = "SumParameters", module = "keywright.federated", frozen, eq)]
 #[derive(Clone)]
 pub(crate) struct PySumParameters(pub(crate) SumParameters);
@@ -34,13 +34,13 @@ impl PySumParameters {
         Ok(Self(py.detach(|| SumParameters::new(max_inputs, magnitude))?))
     }
 
-    /// Number of vectors that was asked for.
+    /// Requested number of vectors.
     #[getter]
     fn max_inputs(&self) -> u32 {
         self.0.max_inputs()
     }
 
-    /// Number of vectors that the modulus has room for: at least `max_inputs`. More are refused.
+    /// Number of vectors that the modulus can hold: at least `max_inputs`. More are refused.
     #[getter]
     fn capacity(&self) -> u32 {
         self.0.capacity()

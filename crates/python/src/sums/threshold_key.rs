@@ -13,7 +13,7 @@ use crate::stored::{self, not_pickled};
 use crate::sums::threshold_parameters::PyThresholdParameters;
 use crate::threads::compute;
 
-/// The joint public key: of the sum of all parties' secrets, which nobody has.
+/// The joint public key, of the sum of all parties' secrets, which no party has.
 #[pyclass(name = "ThresholdKey", module = "keywright.federated", frozen)]
 pub(crate) struct PyThresholdKey {
     parameters: PyThresholdParameters,
@@ -24,10 +24,10 @@ not_pickled!(PyThresholdKey);
 
 #[pymethods]
 impl PyThresholdKey {
-    /// The key from the halves that all parties published for one seed.
+    /// The key from the published halves of all parties for one seed.
     ///
     /// Raises:
-    ///     FormatError, ParameterError: a half is none, or one is missing.
+    ///     FormatError, ParameterError: a half is invalid or missing.
     #[staticmethod]
     fn combine(
         py: Python<'_>,
@@ -62,7 +62,7 @@ impl PyThresholdKey {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// The key as bytes, to be read by `from_bytes`. Public.
+    /// The key as bytes, for `from_bytes`. Public.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
         stored::to_bytes(py, &self.key, self.parameters.0.rlwe())
     }
@@ -70,7 +70,7 @@ impl PyThresholdKey {
     /// A key from the bytes of `to_bytes`.
     ///
     /// Raises:
-    ///     FormatError, MixedParametersError: the bytes are no whole, intact key of these parameters.
+    ///     FormatError, MixedParametersError: the bytes are not a whole, intact key of these parameters.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8], parameters: &PyThresholdParameters) -> Result<Self, Failure> {
         let key = stored::from_bytes(py, data, parameters.0.rlwe())?;

@@ -15,14 +15,14 @@ use crate::threads::compute;
 /// Ring, modulus and smudging for sums that a threshold of parties decrypts together. Parties are numbered from 1.
 ///
 /// Args:
-///     parties: all that take part in the set-up, 2 to 1024.
-///     threshold: how many decrypt together, 2 to `parties`.
+///     parties: number of parties in the set-up, 2 to 1024.
+///     threshold: number of parties that decrypt together, 2 to `parties`.
 ///     max_inputs: most updates of one sum.
 ///     magnitude: largest absolute value of an integer of one update.
 ///     max_values: most integers of one update; smudging hides all of them.
 ///
 /// Raises:
-///     ParameterError: a number is outside its range, or no modulus has room.
+///     ParameterError: a number is outside its range, or no modulus holds the sums.
 #[pyclass(name = "ThresholdParameters", module = "keywright.federated", frozen)]
 #[derive(Clone)]
 pub(crate) struct PyThresholdParameters(pub(super) Arc<ThresholdParameters>);
@@ -81,7 +81,7 @@ impl PyThresholdParameters {
         self.0.rlwe().log2_q(self.0.rlwe().max_level())
     }
 
-    /// log2 of the range of smudging: 2^-40 is the statistical distance that it leaves over all values of a sum.
+    /// log2 of the range of smudging, which leaves a statistical distance of 2^-40 over all values of a sum.
     #[getter]
     fn smudging_bits(&self) -> u32 {
         self.0.smudging_bits()
@@ -94,7 +94,7 @@ impl PyThresholdParameters {
     /// Adds encrypted updates. Needs no key.
     ///
     /// Raises:
-    ///     FormatError, MixedParametersError: bytes that are no whole, intact update.
+    ///     FormatError, MixedParametersError: bytes that are not a whole, intact update.
     ///     ParameterError: none, too many, or updates of different lengths.
     fn add<'py>(&self, py: Python<'py>, updates: Vec<Vec<u8>>) -> Result<Bound<'py, PyBytes>, Failure> {
         let bytes = compute(py, || -> Result<_, Failure> {
@@ -105,28 +105,29 @@ impl PyThresholdParameters {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Refuses bytes that are no public half of a joint key.
+    /// Refuses bytes that are not a public half of a joint key.
     ///
     /// Raises:
-    ///     FormatError, MixedParametersError: they are none.
+    ///     FormatError, MixedParametersError: they are invalid.
     ///     ParameterError: it has another shape.
     fn check_half(&self, py: Python<'_>, half: &[u8]) -> Result<(), Failure> {
         py.detach(|| Ok(threshold::require_shape(&self.0, &self.polynomial(half)?)?))
     }
 
-    /// Refuses bytes that are no update of `count` integers.
+    /// Refuses bytes that are not an update of `count` integers.
     ///
     /// Raises:
-    ///     FormatError, MixedParametersError: they are none.
-    ///     ParameterError: it is one of another number of ciphertexts.
+    ///     FormatError, MixedParametersError: they are invalid.
+    ///     ParameterError: it has another number of ciphertexts.
     fn check_update(&self, py: Python<'_>, update: &[u8], count: usize) -> Result<(), Failure> {
         py.detach(|| Ok(threshold::require_update(&self.0, &self.vector(update)?, count)?))
     }
 
-    /// Refuses bytes that are no partial decryption of a sum of `count` integers. Whether it is a right one is seen with the others alone.
+    /// Refuses bytes that are not a partial decryption of a sum of `count` integers. Only all of them together show
+    /// whether it is right.
     ///
     /// Raises:
-    ///     FormatError, MixedParametersError: they are none.
+    ///     FormatError, MixedParametersError: they are invalid.
     ///     ParameterError: it has another shape.
     fn check_partial(&self, py: Python<'_>, partial: &[u8], count: usize) -> Result<(), Failure> {
         py.detach(|| {
@@ -139,14 +140,14 @@ impl PyThresholdParameters {
     /// The integers of a sum, exactly, from the partial decryptions of as many parties as the threshold.
     ///
     /// Args:
-    ///     sum: what was decrypted partially.
+    ///     sum: the partially decrypted sum.
     ///     partials: one of every active party.
-    ///     inputs: number of updates that were added.
+    ///     inputs: number of updates in the sum.
     ///     count: number of integers.
     ///
     /// Raises:
     ///     AggregationError: the parts do not belong to the sum, or a party deviated.
-    ///     FormatError, ParameterError: bytes that are no such parts.
+    ///     FormatError, ParameterError: bytes that are not such parts.
     fn finish<'py>(
         &self,
         py: Python<'py>,

@@ -11,7 +11,7 @@ use crate::stored::{self, not_pickled, opaque};
 use crate::sums::threshold_parameters::PyThresholdParameters;
 use crate::threads::compute;
 
-/// One party's secret during the set-up. Wiped when dropped, never shown.
+/// One party's secret during the set-up. Wiped when dropped, never printed.
 #[pyclass(name = "ThresholdParty", module = "keywright.federated", frozen)]
 pub(crate) struct PyThresholdParty {
     parameters: PyThresholdParameters,
@@ -25,9 +25,9 @@ impl PyThresholdParty {
     /// A new secret, for one joint key.
     ///
     /// Args:
-    ///     parameters: what it is for.
-    ///     seed: 32 bytes that all parties agree on, and nobody alone decides.
-    ///     entropy: 32 bytes that decide the secret, for tests only.
+    ///     parameters: of the group.
+    ///     seed: 32 bytes that all parties agree on, and none decides alone.
+    ///     entropy: 32 bytes that determine the secret, for tests only.
     #[staticmethod]
     #[pyo3(signature = (parameters, seed, entropy=None))]
     fn generate(
@@ -41,7 +41,7 @@ impl PyThresholdParty {
         Ok(Self { parameters: parameters.clone(), party })
     }
 
-    /// The party's half of the joint public key, to be published.
+    /// The party's half of the joint public key, for publication.
     fn public_half<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
         stored::to_bytes(py, self.party.public_half(), self.parameters.0.rlwe())
     }
@@ -61,7 +61,7 @@ impl PyThresholdParty {
     }
 }
 
-/// A party's share of the joint secret. Wiped when dropped, never shown.
+/// A party's share of the joint secret. Wiped when dropped, never printed.
 #[pyclass(name = "ThresholdShare", module = "keywright.federated", frozen)]
 pub(crate) struct PyThresholdShare {
     parameters: PyThresholdParameters,
@@ -72,17 +72,17 @@ not_pickled!(PyThresholdShare);
 
 #[pymethods]
 impl PyThresholdShare {
-    /// The share of a party from what all parties dealt to it, its own included.
+    /// The share of a party from the values that all parties dealt to it, including itself.
     ///
     /// Args:
     ///     parameters: of the group.
     ///     party: its number, from 1.
     ///     dealt: by every party, in order.
-    ///     keys: 32 secret bytes for every party, in order: what this one and that one alone know; in the party's own place 32
-    ///         random bytes that nobody else knows.
+    ///     keys: 32 secret bytes for every party, in order, known only to it and this party; in the party's own place
+    ///         32 random bytes that no other party knows.
     ///
     /// Raises:
-    ///     FormatError, ParameterError: a dealt share is none, or a share or a key is missing.
+    ///     FormatError, ParameterError: a dealt share is invalid, or a share or a key is missing.
     ///     AggregationError: two keys are equal.
     #[staticmethod]
     fn combine(
@@ -109,18 +109,18 @@ impl PyThresholdShare {
         self.share.party()
     }
 
-    /// The party's part of a decryption. The same question has the same answer, bit for bit. Answer for one sum in a round, and for at most
-    /// `MAX_SETS` sets.
+    /// The party's part of a decryption. The same question has the same answer, bit for bit. Answer for one sum per
+    /// round, and for at most `MAX_SETS` sets.
     ///
     /// Args:
-    ///     sum: what is decrypted.
-    ///     active: the numbers of those who decrypt; all of them have to answer the same question.
+    ///     sum: the sum to decrypt.
+    ///     active: the numbers of the decrypting parties; all of them must answer the same question.
     ///     session: 16 bytes that name the run and its keys.
     ///     round: the round.
     ///
     /// Raises:
-    ///     ParameterError: `active` are not as many parties as the threshold, this one among them.
-    ///     FormatError, MixedParametersError: the sum is none.
+    ///     ParameterError: `active` has not as many parties as the threshold, or lacks this one.
+    ///     FormatError, MixedParametersError: the sum is invalid.
     #[pyo3(signature = (sum, active, *, session, round))]
     fn partial<'py>(
         &self,
@@ -138,13 +138,13 @@ impl PyThresholdShare {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// The share as bytes, unencrypted and without the keys: keep both as you keep a password. Python does not wipe them.
+    /// The share as bytes, unencrypted and without the keys: protect both like a password. Python does not wipe them.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
         let bytes = Zeroizing::new(self.share.share().to_bytes(self.parameters.0.rlwe())?);
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// A share from the bytes of `to_bytes`; errors as of `combine`.
+    /// A share from the bytes of `to_bytes`; errors as for `combine`.
     #[staticmethod]
     fn from_bytes(
         data: &[u8],

@@ -17,19 +17,20 @@ use crate::thin_client::key_stream::PyClientKeyStream;
 use crate::thin_client::parameters::{PyClientParameters, form};
 use crate::threads::{compute, compute_detached};
 
-/// A thin client with a new secret: it encrypts integers modulo one prime, decrypts answers, and makes the keys that a server asks for. No floating point,
-/// no Fourier transform, no second prime.
+/// A thin client with a new secret. It encrypts integers modulo one prime, decrypts answers, and makes the keys that a
+/// server requests. It needs no floating point, no Fourier transform, no second prime.
 ///
 /// Args:
-///     parameters: what the server handed out.
-///     entropy: 32 bytes that decide all randomness, for tests only: who knows them knows the secret. The operating system's by default.
+///     parameters: those of the server for its clients.
+///     entropy: 32 bytes that determine all randomness, for tests only: anyone who knows them knows the secret. The
+///         operating system's by default.
 ///
 /// Raises:
-///     RandomnessError: the operating system gives no randomness, or the bytes given are all equal.
+///     RandomnessError: the operating system returns no random bytes, or the given bytes are all equal.
 #[pyclass(name = "Client", module = "keywright", frozen)]
 pub(crate) struct PyClient {
     parameters: PyClientParameters,
-    /// Locked outside of the threads that everything is computed on.
+    /// Locked outside of the computing threads.
     client: Arc<ForkMutex<Client>>,
 }
 
@@ -62,12 +63,12 @@ impl PyClient {
         Ok(Self { parameters, client: Arc::new(ForkMutex::new(client)) })
     }
 
-    /// A client of the secret that `secret_bytes` gave, or `SecretKey.to_bytes` of the server's parameters.
+    /// A client with a secret from `secret_bytes`, or from `SecretKey.to_bytes` of the server's parameters.
     ///
     /// Raises:
     ///     FormatError: the bytes are not a whole, intact secret.
     ///     MixedParametersError: it belongs to other parameters.
-    ///     RandomnessError: as of the constructor.
+    ///     RandomnessError: as for the constructor.
     #[staticmethod]
     #[pyo3(signature = (data, parameters, entropy=None))]
     fn from_secret_bytes(
@@ -80,13 +81,14 @@ impl PyClient {
         Ok(Self { parameters, client: Arc::new(ForkMutex::new(client)) })
     }
 
-    /// What the server handed out.
+    /// The server's parameters for its clients.
     #[getter]
     fn parameters(&self) -> PyClientParameters {
         self.parameters.clone()
     }
 
-    /// The secret as bytes, unencrypted: keep them as you keep a password. `SecretKey.from_bytes` reads them. Python does not wipe them.
+    /// The secret as bytes, unencrypted: protect them like a password. `SecretKey.from_bytes` reads them. Python does
+    /// not wipe them.
     fn secret_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
         let bytes = self.compute(py, |client| client.secret_bytes())?;
         Ok(PyBytes::new(py, &bytes))
@@ -101,12 +103,14 @@ impl PyClient {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Encrypts integers with the secret: the bytes to send, half of what a public key makes.
+    /// Encrypts integers with the secret: the bytes to send, half as many as with a public key.
     ///
     /// Args:
-    ///     numbers: at most `parameters.capacity` integers in units of `2^-fraction_bits`, of absolute value at most `parameters.maximum`.
-    ///     dropped: None for a whole ciphertext; a number for one in compact form, only the coefficients that carry numbers, without so many
-    ///         low bits. That adds `2^(2 dropped) / 12` to the variance of the coefficients' errors.
+    ///     numbers: at most `parameters.capacity` integers in units of `2^-fraction_bits`, of absolute value at most
+    ///         `parameters.maximum`.
+    ///     dropped: None for a whole ciphertext. A number selects compact form: only the coefficients that carry
+    ///         numbers, without this many low bits. That adds `2^(2 dropped) / 12` to the variance of the coefficients'
+    ///         errors.
     ///
     /// Raises:
     ///     EncodeError: the numbers are not a vector of integers, too many or too large.
@@ -132,13 +136,13 @@ impl PyClient {
     ///
     /// Args:
     ///     answer: a ciphertext at level 0 as bytes, with its values in coefficients.
-    ///     count: how many numbers; all by default.
+    ///     count: number of numbers; all by default.
     ///
     /// Raises:
     ///     FormatError: the bytes are not a whole, intact answer.
     ///     MixedParametersError: it belongs to other parameters.
     ///     EncodeError: count is above the capacity.
-    ///     ParameterError: it is not at level 0, or at a scale that its numbers cannot be read at.
+    ///     ParameterError: it is not at level 0, or its scale does not suit its numbers.
     #[pyo3(signature = (answer, count=None))]
     fn decrypt<'py>(
         &self,
@@ -163,22 +167,22 @@ impl PyClient {
         Ok(numbers.into_pyarray(py))
     }
 
-    /// 32 secret bytes from which the keys of a `key_stream` come: kept beside the secret until all keys have arrived, they make the same keys again.
-    /// They serve any list of keys: a key that was not made before has randomness of its own.
+    /// 32 secret bytes from which `key_stream` derives its keys. Store them with the secret until all keys have
+    /// arrived: they make the same keys again. They serve any list of keys, since each key has its own randomness.
     fn session<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
         let session = self.compute(py, |client| client.session())?;
         Ok(PyBytes::new(py, &*session))
     }
 
-    /// The keys that a server asks for, made one after another in little memory, whatever their size.
+    /// The keys that a server requests, made one after another. For any size of keys this takes little memory.
     ///
     /// Args:
     ///     specs: seeded keys, of the server's parameters.
-    ///     session: 32 bytes of `session`.
+    ///     session: 32 bytes from `session`.
     ///
     /// Raises:
     ///     MixedParametersError: the keys belong to other parameters than the client.
-    ///     ParameterError: a key that is not seeded, or no client's to make.
+    ///     ParameterError: a key is not seeded, or a client cannot make it.
     ///     SecurityError: a key below 128 bits of security.
     fn key_stream(
         &self,

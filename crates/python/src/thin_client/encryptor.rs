@@ -11,17 +11,17 @@ use crate::thin_client::entropy::platform;
 use crate::thin_client::parameters::{PyClientParameters, form};
 use crate::threads::{compute, compute_detached};
 
-/// Encrypts integers under somebody's public key, and can do nothing else: a camera, a sensor.
+/// Encrypts integers under another owner's public key, and can do nothing else: for a camera or a sensor.
 ///
 /// Args:
 ///     public_key: bytes of `Client.public_key`.
-///     parameters: what the server handed out.
-///     entropy: 32 bytes that decide the randomness, for tests only.
+///     parameters: those of the server for its clients.
+///     entropy: 32 bytes that determine the randomness, for tests only.
 ///
 /// Raises:
 ///     FormatError: the bytes are not a whole, intact public key at the first prime.
 ///     MixedParametersError: it belongs to other parameters.
-///     RandomnessError: the operating system gives no randomness, or the bytes given are all equal.
+///     RandomnessError: the operating system returns no random bytes, or the given bytes are all equal.
 #[pyclass(name = "ClientEncryptor", module = "keywright", frozen)]
 pub(crate) struct PyClientEncryptor {
     parameters: PyClientParameters,
@@ -44,7 +44,7 @@ impl PyClientEncryptor {
         Ok(Self { parameters, encryptor: ForkMutex::new(encryptor) })
     }
 
-    /// What the server handed out.
+    /// The server's parameters for its clients.
     #[getter]
     fn parameters(&self) -> PyClientParameters {
         self.parameters.clone()
@@ -53,12 +53,13 @@ impl PyClientEncryptor {
     /// Encrypts integers: the bytes to send.
     ///
     /// Args:
-    ///     numbers: as of `Client.encrypt`.
-    ///     dropped: None for a whole ciphertext; two numbers for one in compact form, without so many low bits of the coefficients of each half. That adds
-    ///         `2^(2 dropped[0]) / 12 + |s|^2 2^(2 dropped[1]) / 12` to the variance of the errors, for the secret's `|s|^2`, about 2N/3 or its weight.
+    ///     numbers: as for `Client.encrypt`.
+    ///     dropped: None for a whole ciphertext. Two numbers select compact form, without these many low bits of the
+    ///         coefficients of each half. That adds `2^(2 dropped[0]) / 12 + |s|^2 2^(2 dropped[1]) / 12` to the
+    ///         variance of the errors, for the secret's `|s|^2`, about 2N/3 or its weight.
     ///
     /// Raises:
-    ///     EncodeError, ParameterError: as of `Client.encrypt`.
+    ///     EncodeError, ParameterError: as for `Client.encrypt`.
     #[pyo3(signature = (numbers, *, dropped=None))]
     fn encrypt<'py>(
         &self,

@@ -13,21 +13,22 @@ use crate::errors::Failure;
 use crate::parameters::keys::KeyParameters;
 use crate::threads::compute_detached;
 
-/// Bytes handed to `write` at once: few enough to be no memory, enough to be few calls.
+/// Bytes passed to `write` at once: little memory, and few calls.
 const PIECE: usize = 1 << 20;
 
-/// The keys of `Client.key_stream`, one after another: a few polynomials of memory, whatever the keys. Each is an object of its own, as `SwitchingKey.from_bytes`
-/// reads it.
+/// The keys of `Client.key_stream`, one after another, in the memory of a few polynomials. Each is an object of its
+/// own, which `SwitchingKey.from_bytes` reads.
 #[pyclass(name = "ClientKeyStream", module = "keywright", frozen)]
 pub(crate) struct PyClientKeyStream {
     client: Arc<ForkMutex<Client>>,
-    /// None of no keys.
+    /// None without keys.
     parameters: Option<KeyParameters>,
     specs: Vec<KeySpec>,
     session: Zeroizing<[u8; 32]>,
     sizes: Vec<u64>,
     next: AtomicUsize,
-    /// Held while the place changes. Nobody waits for it: the holder may wait for the interpreter, or call the one that waits.
+    /// Held while the place changes. No thread waits for it: its holder may wait for the interpreter, or call the
+    /// waiting thread.
     moving: Mutex<()>,
     process: Process,
 }
@@ -56,7 +57,7 @@ impl PyClientKeyStream {
         Ok(out)
     }
 
-    /// The stream from key `next` on; none of no keys. The client is free again while keys are made.
+    /// The stream from key `next` on; `None` without keys. The client is free for other calls while keys are made.
     fn stream(&self, next: usize) -> Result<Option<KeyStream>, ClientError> {
         let Some(parameters) = &self.parameters else { return Ok(None) };
         let mut stream = self.client.lock()?.keys(parameters.rlwe(), &self.specs, &self.session)?;
@@ -64,7 +65,7 @@ impl PyClientKeyStream {
         Ok(Some(stream))
     }
 
-    /// Keeps others from changing the place.
+    /// Keeps other threads from changing the place.
     fn alone(&self) -> Result<MutexGuard<'_, ()>, Failure> {
         match self.moving.try_lock() {
             Ok(guard) => Ok(guard),
@@ -72,18 +73,18 @@ impl PyClientKeyStream {
             Err(TryLockError::WouldBlock) => {
                 // In a child, perhaps by a thread of its parent, which does not return here.
                 self.process.require_current("a stream of which a key is being written")?;
-                let busy = "a key of this stream is being written: go on when `write_next` has returned";
+                let busy = "a key of this stream is being written; continue after `write_next` has returned";
                 Err(PyRuntimeError::new_err(busy).into())
             }
         }
     }
 }
 
-/// Pieces on their way to a function of Python.
+/// Passes pieces to a Python function.
 struct Pieces<'a> {
     write: &'a Py<PyAny>,
     piece: Vec<u8>,
-    /// What the function raised.
+    /// The exception of the function.
     raised: Option<PyErr>,
 }
 
@@ -104,7 +105,7 @@ impl Pieces<'_> {
         self.piece.clear();
         called.map(|_| ()).map_err(|error| {
             self.raised = Some(error);
-            SinkError("the function that takes the bytes raised an exception")
+            SinkError("the write function raised an exception")
         })
     }
 }
@@ -116,7 +117,7 @@ impl PyClientKeyStream {
         self.specs.len()
     }
 
-    /// Place of the next key: as many have been written or skipped.
+    /// Index of the next key: the number of keys written or skipped.
     #[getter]
     fn next(&self) -> usize {
         self.next.load(Ordering::Relaxed)
@@ -134,10 +135,10 @@ impl PyClientKeyStream {
         self.sizes.iter().sum()
     }
 
-    /// Goes on with key `index`: after those that arrived, or again with one that did not.
+    /// Resumes at key `index`: after those that arrived, or again at one that did not.
     ///
     /// Raises:
-    ///     ParameterError: there are not so many keys.
+    ///     ParameterError: there are not that many keys.
     ///     RuntimeError: a key is being written.
     fn skip_to(&self, index: usize) -> Result<(), Failure> {
         if index > self.specs.len() {
@@ -154,16 +155,16 @@ impl PyClientKeyStream {
         Ok(())
     }
 
-    /// Makes the next key and hands its bytes out as they are made, a piece of at most a mebibyte at a time.
+    /// Makes the next key and passes its bytes on as they are made, in pieces of at most a mebibyte.
     ///
-    /// Where it raises, the stream stays at this key, which is made anew, with the same bytes, by the next call.
+    /// If it raises, the stream stays at this key, and the next call makes it anew with the same bytes.
     ///
     /// Args:
-    ///     write: takes the pieces: `file.write`, for one. What it raises ends the key.
-    ///     progress: is told the bytes of keys that are made and those of all keys, now and then.
+    ///     write: takes the pieces, for example `file.write`. An exception from it ends the key.
+    ///     progress: called now and then with the bytes of keys made so far and those of all keys.
     ///
     /// Returns:
-    ///     False if there was no key left.
+    ///     False if no key was left.
     ///
     /// Raises:
     ///     RuntimeError: `write` or another thread calls it while a key is being written.
@@ -182,7 +183,7 @@ impl PyClientKeyStream {
             if next == self.specs.len() {
                 return Ok(false);
             }
-            // The client is waited for here, not on the threads that its holder computes on.
+            // Waits for the client here, not on the threads that its holder computes on.
             let Some(mut stream) = self.stream(next)? else { return Ok(false) };
             compute_detached(|| {
                 let mut tell = |at: Progress| {

@@ -12,17 +12,21 @@ use crate::parameters::ckks::PyParameters;
 use crate::stored::not_pickled;
 use crate::threads::compute;
 
-/// What a thin client knows of a server: one prime, a fixed-point format and where numbers go. Numbers are integers in units of `2^-fraction_bits`.
+/// The data of a server that a thin client needs: one prime, a fixed-point format and the places of numbers. Numbers
+/// are integers in units of `2^-fraction_bits`.
 ///
-/// A server whose bootstrapping takes a client's numbers hands out `BootstrapperPlan.client_parameters`; this constructor is for one that computes on
-/// coefficients or slots as they are.
+/// A server whose bootstrapping takes a client's numbers supplies `BootstrapperPlan.client_parameters`; use this
+/// constructor for a server that computes on coefficients or slots directly.
 ///
 /// Args:
-///     parameters: the server's; the client has their first prime alone.
-///     scale: the coefficient of the number 1, an integer of at most 53 significant bits and at most a quarter of the prime.
-///     fraction_bits: bits of a number after the point, at most log2 of the scale. Numbers are at most 1, so integers at most `2^fraction_bits`.
-///     slots: numbers go where `coeffs_to_slots` takes them to so many slots, a power of two up to N/2; number j to coefficient j by default.
-///     values: "complex", whose imaginary parts are the second half of the numbers, or "real".
+///     parameters: the server's; the client uses only their first prime.
+///     scale: the coefficient of the number 1, an integer of at most 53 significant bits and at most a quarter of the
+///         prime.
+///     fraction_bits: bits of a number after the point, at most log2 of the scale. Numbers are at most 1, so integers
+///         at most `2^fraction_bits`.
+///     slots: numbers are placed for this many slots of `coeffs_to_slots`, a power of two up to N/2; by default number
+///         j is in coefficient j.
+///     values: "complex", with imaginary parts as the second half of the numbers, or "real".
 ///
 /// Raises:
 ///     ParameterError: a number outside its range.
@@ -97,7 +101,7 @@ impl PyClientParameters {
         self.0.capacity()
     }
 
-    /// Slots that numbers come to; None if they stay in coefficients.
+    /// Number of slots of the numbers; None if they stay in coefficients.
     #[getter]
     fn slots(&self) -> Option<usize> {
         match self.0.layout() {
@@ -106,7 +110,8 @@ impl PyClientParameters {
         }
     }
 
-    /// "complex" or "real": whether the second half of the numbers is imaginary parts; None if they stay in coefficients.
+    /// "complex" or "real": whether the second half of the numbers are imaginary parts; None if they stay in
+    /// coefficients.
     #[getter]
     fn values(&self) -> Option<&'static str> {
         match self.0.layout() {
@@ -119,32 +124,34 @@ impl PyClientParameters {
     /// Bytes of a ciphertext.
     ///
     /// Args:
-    ///     secret: made with the secret, so that half of it is a seed; with the public key otherwise.
-    ///     dropped: of one in compact form, low bits dropped from each half; None for a whole one.
+    ///     secret: made with the secret, so that half of it is a seed; otherwise with the public key.
+    ///     dropped: for compact form, the low bits dropped from each half; None for a whole ciphertext.
     #[pyo3(signature = (*, secret=true, dropped=None))]
     fn ciphertext_bytes(&self, secret: bool, dropped: Option<[u32; 2]>) -> Result<usize, Failure> {
         Ok(self.0.form_bytes(form(dropped), secret)?)
     }
 
-    /// Integers of so many bits that go into one number: see `group`.
+    /// The number of integers of this many bits in one number: see `group`.
     ///
     /// Raises:
-    ///     ParameterError: a number does not hold one.
+    ///     ParameterError: a number cannot hold one.
     fn group_size(&self, bits: u32) -> Result<usize, Failure> {
         Ok(Groups::new(&self.0, bits)?.each())
     }
 
-    /// Numbers of several small integers each, to encrypt: `group_size(bits)` integers `x_i` as `x_0 + 2^bits x_1 + ..`.
+    /// Numbers of several small integers each, for encryption: `group_size(bits)` integers `x_i` as
+    /// `x_0 + 2^bits x_1 + ..`.
     ///
-    /// A server adds them, and multiplies them by small integers, as long as every sum of integers stays below `2^bits`; it does not split them.
+    /// A server can add them, and multiply them by small integers, while every sum of integers stays below `2^bits`; it
+    /// must not split them.
     ///
     /// Args:
     ///     integers: non-negative ones below `2^bits`.
-    ///     bits: of one of them, with room for the sums that the server makes.
+    ///     bits: of one of them, with room for the sums of the server.
     ///
     /// Raises:
     ///     EncodeError: an integer out of range.
-    ///     ParameterError: as of `group_size`.
+    ///     ParameterError: as for `group_size`.
     fn group<'py>(
         &self,
         py: Python<'py>,
@@ -157,16 +164,17 @@ impl PyClientParameters {
         Ok(numbers.into_pyarray(py))
     }
 
-    /// The small integers of decrypted numbers: the inverse of `group`. Exact where every number's error is below half a unit of its last place.
+    /// The small integers of decrypted numbers: the inverse of `group`. Exact if the error of every number is below
+    /// half a unit of its last place.
     ///
     /// Args:
-    ///     numbers: of `Client.decrypt`.
-    ///     bits: as of `group`.
-    ///     count: how many integers; as many as the numbers hold by default.
+    ///     numbers: from `Client.decrypt`.
+    ///     bits: as for `group`.
+    ///     count: number of integers; as many as the numbers hold by default.
     ///
     /// Raises:
     ///     EncodeError: count is more than the numbers hold.
-    ///     ParameterError: as of `group_size`.
+    ///     ParameterError: as for `group_size`.
     #[pyo3(signature = (numbers, bits, count=None))]
     fn split<'py>(
         &self,
@@ -187,7 +195,7 @@ impl PyClientParameters {
         Ok(integers.into_pyarray(py))
     }
 
-    /// The parameters as bytes, which a server hands out.
+    /// The parameters as bytes, for a server to supply.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
         let mut bytes = Vec::with_capacity(ClientParameters::BYTES);
         self.0.write_to(&mut bytes)?;
@@ -198,16 +206,17 @@ impl PyClientParameters {
     ///
     /// Raises:
     ///     FormatError: the bytes are not whole, intact parameters of a client.
-    ///     ParameterError, SecurityError: they say what no client does.
+    ///     ParameterError, SecurityError: no client can have these parameters.
     #[staticmethod]
     fn from_bytes(data: &[u8]) -> Result<Self, Failure> {
         Ok(Self(ClientParameters::from_bytes(data)?))
     }
 
-    /// What a server reads of a client's upload, in any of its forms: a ciphertext at level 0 with its values in coefficients.
+    /// Reads a client's upload, on the server, in any of its forms: a ciphertext at level 0 with its values in
+    /// coefficients.
     ///
     /// Raises:
-    ///     FormatError: the bytes are not a whole, intact ciphertext of such a client; a secret key is none.
+    ///     FormatError: the bytes are not a whole, intact ciphertext of such a client; a secret key is refused too.
     ///     MixedParametersError: it belongs to other parameters.
     fn read_upload(
         &self,
@@ -218,10 +227,11 @@ impl PyClientParameters {
         compute(py, || server::read_upload(data, &parameters.0, &self.0)).map(PyCiphertext)
     }
 
-    /// What a server answers: the numbers' coefficients modulo the first prime, of a ciphertext at any level whose values are in coefficients.
+    /// Makes a server's answer: the numbers' coefficients modulo the first prime, of a ciphertext at any level whose
+    /// values are in coefficients.
     ///
     /// Args:
-    ///     growth: low bits are dropped as long as the error's deviation grows at most by this factor; None drops none.
+    ///     growth: low bits are dropped while the error's deviation grows at most by this factor; None drops none.
     ///
     /// Raises:
     ///     PackingError: its values are in slots.
