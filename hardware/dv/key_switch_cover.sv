@@ -1,5 +1,5 @@
-// Functional coverage of key_switch, bound to it in every simulation of it: corner words on every port, every port that
-// keeps the others waiting, resets in every phase, how switches follow one another, every fault on every port.
+// Functional coverage of key_switch, bound to it in every simulation: corner words on every port, every port that makes
+// the others wait, resets in every phase, the sequences of switches, and every fault on every port.
 module key_switch_cover #(
     parameter int unsigned Lanes = 16
 ) (
@@ -154,7 +154,7 @@ module key_switch_cover #(
   c_disabled_at_a_frames_end :
   cover property (@(posedge clk_i) en && slot_ends && frame_ends && current_q && !enable);
 
-  // ---- Resets: what was under way in the cycle before ----
+  // ---- Resets: the activity in the cycle before ----
   c_reset_idle :
   cover property (@(posedge clk_i) $fell(rst_n) && !$past(busy));
   c_reset_in_a_first_frame :

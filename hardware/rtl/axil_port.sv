@@ -1,7 +1,7 @@
-// The AXI4-Lite side of a block of registers: one write and one read at a time, whole aligned words only.
+// The AXI4-Lite side of a register block: one write and one read at a time, whole aligned words only.
 //
-// In a cycle with `write_o` the block says whether the address takes the word; the value and whether there is one at
-// `read_address_o` it says at any time. What is not known is answered with SLVERR.
+// In a cycle with `write_o` the block reports whether the address accepts the word. It reports the value at
+// `read_address_o`, and whether there is one, at any time. Unknown addresses are answered with SLVERR.
 module axil_port (
     input  logic        clk_i,
     input  logic        rst_ni,

@@ -1,6 +1,6 @@
-// Words of a polynomial, a beat a line: one line read and one written a cycle, which maps to UltraRAM.
+// Words of a polynomial, one beat per line: one line is read and one written per cycle, which maps to UltraRAM.
 //
-// A line read while it is written comes out as it was before.
+// A read of the line being written returns its old content.
 module bank_memory #(
     parameter int unsigned Width = 960,
     parameter int unsigned AddressWidth = 12

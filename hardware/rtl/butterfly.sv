@@ -3,8 +3,8 @@
 //   inverse_i = 0 (Cooley-Tukey):      x_o = a + w b,      y_o = a - w b
 //   inverse_i = 1 (Gentleman-Sande):   x_o = (a + b) / 2,  y_o = w (a - b) / 2
 //
-// The halves make log2(N) inverse layers the exact inverse of as many forward ones: no scaling by 1/N is left. Latency
-// 9 enabled cycles, one butterfly per cycle; inverse_i and sel_i may change every cycle. See doc/blocks.md.
+// The halves make log2(N) inverse layers the exact inverse of as many forward ones, without a scaling by 1/N. Latency 9
+// enabled cycles, one butterfly per cycle; inverse_i and sel_i may change every cycle. See doc/blocks.md.
 module butterfly #(
     parameter int unsigned Width = 60,
     parameter int unsigned Count = 1,

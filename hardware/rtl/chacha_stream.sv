@@ -1,11 +1,11 @@
 // 64-bit words of consecutive ChaCha blocks, with 8 or 20 rounds.
 //
-// `start_i` takes block number and rounds and throws away what was under way. From then on words come in order, low
-// half first, until the next start. `key_i` and `nonce_i` (words 13..15 of the state) must keep still meanwhile.
+// `start_i` takes block number and rounds and discards blocks in progress. From then on words come in order, low half
+// first, until the next start. `key_i` and `nonce_i` (words 13..15 of the state) must stay constant meanwhile.
 //
-// One round per stage; a block goes round the ring of stages `rounds / Stages` times, and as many blocks as there are
-// stages are in the ring at once. A block enters only if the FIFO will have room for it, so the ring never stalls: in
-// the steady state there is a block every `rounds / Stages` cycles, 8 words each.
+// One round per stage. A block passes through the ring of stages `rounds / Stages` times, and the ring holds as many
+// blocks as stages. A block enters only if the FIFO will have room for it, so the ring never stalls: in the steady
+// state there is a block every `rounds / Stages` cycles, 8 words each.
 module chacha_stream #(
     parameter int unsigned Stages = 4  // 1, 2 or 4
 ) (
@@ -44,7 +44,7 @@ module chacha_stream #(
     quarter_round = {d, c, b, a};
   endfunction
 
-  // Row r of a diagonal round is rotated by r words before and back after: a column round otherwise.
+  // Row r of a diagonal round is rotated by r words before it and back after it; otherwise it is a column round.
   function automatic logic [511:0] any_round(input logic [511:0] s, input logic diagonal);
     logic [511:0] r;
     logic [127:0] x;
@@ -103,7 +103,7 @@ module chacha_stream #(
     end
   end
 
-  // The input is added in a stage of its own, on the way into the FIFO.
+  // The input is added in a separate stage before the FIFO.
   logic [511:0] sum_q;
   logic         sum_valid_q;
   always_ff @(posedge clk_i) begin

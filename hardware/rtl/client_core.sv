@@ -1,9 +1,9 @@
 // The thin client's encryption and decryption modulo q0 = 2^60 - 2^18 + 1 (Aikata et al., Boosted-Deflation, section
 // 4).
 //
-// Encryption of m under (b, a), a expanded from a seed: (c0, c1) = (b v + e0 + m, a v + e1) in evaluation form, sampled
-// from 256 bits of entropy exactly as the software does. Decryption: c0 + c1 s in coefficient form. Three polynomials
-// are held. Frames, registers, errors and cycles: doc/client_core.md.
+// Encryption of m under (b, a), with a expanded from a seed: (c0, c1) = (b v + e0 + m, a v + e1) in evaluation form,
+// sampled from 256 bits of entropy exactly as in the software. Decryption: c0 + c1 s in coefficient form. The core
+// holds three polynomials. Frames, registers, errors and cycles: doc/client_core.md.
 module client_core #(
     parameter int unsigned LogN = 16  // 10 to 16
 ) (
@@ -67,7 +67,7 @@ module client_core #(
   assign fault = range || short_frame || missing_last;
   assign pass_close = state_q == Fail && pass_empty && pass_open;
   assign ntt_start = state_q == Settle && pass_empty && !aborted;
-  // Secrets leave the registers and the generators once all is sampled, or if the operation fails.
+  // Secrets leave the registers and the generators once everything is sampled, or if the operation fails.
   assign wipe_now = ntt_start || state_q == Wipe && wipe_q == '0;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -101,7 +101,7 @@ module client_core #(
               default: pass_q <= MultiplySecret;
             endcase
           end
-          // The rest of a faulty frame is thrown away, unless the beat was its last.
+          // The rest of a faulty frame is discarded, unless the beat was its last.
           if (fault) {state_q, discard_q} <= {Fail, !s_axis_tlast_i};
         end
         Settle: if (pass_empty) state_q <= Transform;
@@ -143,8 +143,8 @@ module client_core #(
       .missing_last_i(missing_last), .aborted_i(aborted), .error_o
   );
 
-  // Streams: first v, e0 and e1 from the entropy, each its own range of blocks; then the uniform half, and its rare
-  // retries, from the seed. The third stream then runs on the seed as well, so that nothing secret stays in it.
+  // Streams: first v, e0 and e1 from the entropy, each with its own range of blocks; then the uniform half, and its
+  // rare retries, from the seed. The third stream then runs on the seed too, so that nothing secret stays in it.
   logic [255:0] entropy, seed, key;
   logic [2:0] stream_start, stream_valid, stream_ready;
   logic [2:0][63:0] stream_word;
@@ -233,7 +233,7 @@ module client_core #(
       .write_o(ntt_write), .write_address_o(ntt_write_address), .write_data_o(ntt_write_data)
   );
 
-  // Memories: of the transform while it runs, of the wipe, else of the passes.
+  // Memories: used by the transform while it runs, by the wipe, and otherwise by the passes.
   logic [1:0] pass_parity_q;
   always_ff @(posedge clk_i) pass_parity_q <= {pass_parity_q[0], ^pass_read_line};
   for (genvar m = 0; m < 3; m++) begin : gen_memory

@@ -1,14 +1,14 @@
 // Three transforms at once, in place, with one set of twiddle factors: forward (Cooley-Tukey, natural to bit-reversed
-// order) or inverse (Gentleman-Sande, back), as crates/ring orders them.
+// order) or inverse (Gentleman-Sande, back), in the order of crates/ring.
 //
-// A layer of distance t = 2^lt takes line pair k = 0 .. N/8 - 1 a cycle. Its low line has the bits of k with a zero put
-// in at place max(lt - 2, 0), its high line a one there. The group of the pair's first butterfly is 4k >> lt, its
-// factor psi^brv16(N/2t + group) (for the root of degree 2^16, whatever N). The other groups of a pair of lines, at t =
-// 2 and 1, differ from it by 2^15, 2^14 and 3 2^14 in the exponent: client_twiddles makes them together. Inverse
-// exponents are 2^16 less those, the four in opposite order.
+// A layer of distance t = 2^lt processes line pair k = 0 .. N/8 - 1, one per cycle. The number of its low line is k
+// with a zero inserted at bit max(lt - 2, 0), that of its high line has a one there. The group of the pair's first
+// butterfly is 4k >> lt, with the factor psi^brv16(N/2t + group) (for the root of degree 2^16, for every N). At t = 2
+// and 1 the exponents of the other groups of a pair of lines differ from it by 2^15, 2^14 and 3 2^14: client_twiddles
+// makes them together. Inverse exponents are 2^16 less those, the four in opposite order.
 //
-// A layer reads its first lines in the cycle after the last ones of the layer before were written: N/8 + 14 cycles a
-// layer, and 7 more for the last one, log2(N) (N/8 + 14) + 7 from the cycle after the start to `done_o`.
+// A layer reads its first lines in the cycle after the last write of the layer before: N/8 + 14 cycles per layer, and 7
+// more for the last one, so log2(N) (N/8 + 14) + 7 from the cycle after the start to `done_o`.
 module client_ntt #(
     parameter int unsigned LogN = 16
 ) (
@@ -26,7 +26,7 @@ module client_ntt #(
     output logic [1:0][LogN-4:0]      write_address_o,
     output logic [2:0][1:0][239:0]    write_data_o
 );
-  // Cycles after the issue of a pair: factors are made first, then lines are read to meet them.
+  // Cycles after the issue of a pair: factors are made first, then lines are read to arrive with them.
   localparam int unsigned Read = 6;
   localparam int unsigned Write = Read + 2 + 1 + 11;  // memory, exchange, butterflies
   localparam int unsigned LineBits = LogN - 2;
@@ -112,7 +112,7 @@ module client_ntt #(
   end
   always_ff @(posedge clk_i) selected_q <= selected;
 
-  // Lines: which bank holds the low one is the parity of its number.
+  // Lines: the parity of its number decides which bank holds the low one.
   logic [LineBits-1:0] low_read, low_write;
   logic [LineBits-1:1] high_read, high_write;
   logic [1:0] distance_read, distance_core;

@@ -1,7 +1,7 @@
-// One layer's work on two lines of four coefficients: four butterflies, one line pair a cycle, latency 11 cycles.
+// One layer's work on two lines of four coefficients: four butterflies, one line pair per cycle, latency 11 cycles.
 //
-// Distances of four and more pair words of the low line with those of the high one; distances 2 and 1 lie within a
-// line. `distance_i` is log2 of the distance, at most 2 (which stands for all above).
+// At distances of four and more, words of the low line pair with those of the high one; distances 2 and 1 lie within a
+// line. `distance_i` is log2 of the distance, at most 2, which stands for all larger ones.
 module client_ntt_core (
     input  logic             clk_i,
     input  logic             rst_ni,
@@ -34,7 +34,7 @@ module client_ntt_core (
   end
 
   // Inverse factors come negated (their exponents count from 2^16, and psi^(2^16) = -1): exchanged operands negate the
-  // difference, too.
+  // difference too.
   always_ff @(posedge clk_i) begin
     a_q <= inverse_i ? b : a;
     b_q <= inverse_i ? a : b;

@@ -1,8 +1,8 @@
-// The passes over all coefficients that are not transforms (client_pass_pkg), one coefficient a cycle.
+// The passes over all coefficients other than transforms (client_pass_pkg), one coefficient per cycle.
 //
-// A beat is accepted when everything it needs is there. It then goes through a pipeline that never stalls: a beat whose
-// result goes to the stream is accepted only if the output FIFO has room for it. A beat that breaks the frame's rules
-// is not accepted into the pipeline but reported, in the cycle of the transfer.
+// A beat is accepted when everything that it needs is available. It then passes through a pipeline that never stalls: a
+// beat whose result goes to the stream is accepted only if the output FIFO has room for it. A beat that breaks the
+// frame's rules is not accepted into the pipeline but reported, in the cycle of the transfer.
 module client_pass #(
     parameter int unsigned LogN = 16,
     parameter logic [59:0] Modulus = 60'd1152921504606584833
@@ -62,7 +62,7 @@ module client_pass #(
   logic streamed, answers, sampled, expanded, source, room, taken, faulty, accepted;
   logic [5:0] credits_q;
 
-  // What the pass needs.
+  // The needs of the pass.
   assign streamed = pass_i != AnswerC1 && pass_i != AnswerPlain;
   assign answers = pass_i == AnswerC1 || pass_i == AnswerC0 || pass_i == AnswerPlain;
   assign sampled = pass_i == LoadMessage;
@@ -74,7 +74,7 @@ module client_pass #(
   assign sample_ready_o = accepted && sampled;
   assign uniform_ready_o = accepted && expanded;
 
-  // What can be wrong with a beat.
+  // The possible faults of a beat.
   assign last_o = accepted && index_q == '1;
   assign range_o = taken && streamed && s_axis_tdata_i >= 64'(Modulus);
   assign short_frame_o = taken && streamed && s_axis_tlast_i && index_q != '1;
@@ -88,7 +88,7 @@ module client_pass #(
     else if (accepted) index_q <= index_q + 1;
   end
 
-  // Samples of v and e1 are gathered into lines as they come.
+  // Samples of v and e1 are collected into lines as they come.
   logic [2:1][179:0] early_q;
   logic [2:1] early_write_q;
   logic [2:1][239:0] early_line_q;
@@ -165,7 +165,7 @@ module client_pass #(
   );
   always_ff @(posedge clk_i) result_q <= sum;
 
-  // Results into memory, by line, and zeros behind what is read for the last time.
+  // Writes results into memory, by line, and zeros over data that were read for the last time.
   logic line_done, to_stream;
   logic [179:0] gathered_q;
   logic [2:0] kept, wiped;
@@ -200,7 +200,7 @@ module client_pass #(
     end
   end
 
-  // The output FIFO. One place is kept for the beat that ends an unfinished frame.
+  // The output FIFO. One place is reserved for the beat that ends an unfinished frame.
   logic [61:0] fifo[Depth];
   logic [61:0] head, entry;
   logic [4:0] write_q, read_q;
@@ -227,7 +227,7 @@ module client_pass #(
       if (push) write_q <= write_q + 1;
       if (pop) read_q <= read_q + 1;
       filled_q <= filled_q + 6'(push) - 6'(pop);
-      // A closing beat takes the kept place, and gives it back when it leaves.
+      // A closing beat takes the reserved place, and releases it when it leaves.
       credits_q <= credits_q - 6'(accepted && answers) - 6'(close_i) + 6'(pop);
       if (push) open_o <= !entry[60];
     end

@@ -1,4 +1,4 @@
-// The passes of client_core: each takes all N coefficients once and computes x B + A, one a cycle.
+// The passes of client_core: each takes all N coefficients once and computes x B + A, one per cycle.
 //
 // | pass           | x      | B    | A    | result  | wiped behind  |
 // | LoadMessage    | stream | 1    | e_0  | M0      | (M1 = e_1, M2 = v from the samplers) |

@@ -1,6 +1,6 @@
-// Four twiddle factors a cycle from an exponent of the root of unity of degree 2^16, by one product each of two table
-// entries: psi^e, psi^(e + 2^15), psi^(e + 2^14), psi^(e + 3 2^14) from the lowest word on. Any order of exponents, no
-// state: nothing to start up, nothing to keep in step. Latency 8 cycles.
+// Four twiddle factors per cycle from an exponent of the root of unity of degree 2^16, each a product of two table
+// entries: psi^e, psi^(e + 2^15), psi^(e + 2^14), psi^(e + 3 2^14) from the lowest word on. Exponents may come in any
+// order. There is no state to initialise or synchronise. Latency 8 cycles.
 module client_twiddles (
     input  logic             clk_i,
     input  logic [15:0]      exponent_i,

@@ -1,7 +1,7 @@
 // Delays words by Depth enabled cycles.
 //
-// Short lines are registers; longer ones a circular memory, which maps to distributed RAM. After a reset a line that is
-// Cleared gives zeros until the first word after the reset comes out; another one gives what was in it.
+// Short lines are registers; longer ones are a circular memory, which maps to distributed RAM. After a reset, a Cleared
+// line outputs zeros until the first word after the reset comes out; any other line outputs its old content.
 module delay_line #(
     parameter int unsigned Width = 60,
     parameter int unsigned Depth = 8,

@@ -1,9 +1,9 @@
-// An AXI4-Stream port of polynomials, a beat of words at a time, that the pipeline takes from when it needs a beat.
+// An AXI4-Stream port of polynomials, a beat of words at a time. The pipeline takes a beat when it needs one.
 //
-// `need_i` says so; `ok_o` that the need, if any, is met; a beat is taken in a cycle with both and `en_i`. A word not
-// below the modulus becomes zero. After a last flag that comes too early the rest of the polynomial is zeros; if it
-// does not come with the last beat, beats are thrown away until it does. Each fault is reported in the cycle in which
-// it is seen.
+// `need_i` signals the need, and `ok_o` that the need, if any, is met; a beat is taken in a cycle with both and `en_i`.
+// A word not below the modulus becomes zero. After an early last flag the rest of the polynomial is zeros. If the flag
+// does not come with the last beat, beats are discarded until it does. Each fault is reported in the cycle in which it
+// occurs.
 module frame_input #(
     parameter int unsigned Words = 16,
     parameter int unsigned TimeWidth = 12

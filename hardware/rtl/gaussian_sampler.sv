@@ -1,7 +1,7 @@
 // Discrete Gaussian residues from uniform words, as crates/ring/src/sampling/gaussian.rs defines them: 63 bits select
 // the magnitude, the lowest one the sign.
 //
-// Every entry of the table is compared in every cycle: time and activity of the control do not depend on the sample.
+// Every entry of the table is compared in every cycle: timing and control activity do not depend on the sample.
 module gaussian_sampler #(
     parameter logic [59:0] Modulus = 60'd1152921504606584833
 ) (

@@ -4,9 +4,9 @@
 // key_switch_pkg, which hardware/generate/key_switch_package.py makes.
 //
 // Two chains of transforms, one 60 bits wide and one 51, follow a schedule of Slots polynomial times, after which the
-// next key switch begins: a result every Slots N / 2^LogLanes cycles, LogLanes = ceil(LogN / 4). Nothing waits inside:
-// if a port does not give or take a beat when the schedule needs it, everything stands still until it does. Streams, in
-// which order, and timing: doc/key_switch.md.
+// next key switch begins: a result every Slots N / 2^LogLanes cycles, LogLanes = ceil(LogN / 4). There are no internal
+// waits: if a port does not supply or accept a beat when the schedule needs it, the whole pipeline stops until it does.
+// doc/key_switch.md describes the streams, their order, and timing.
 module key_switch #(
     parameter int unsigned LogN = 16,  // 8 or 10 to 16
     parameter Tables = "tables",
@@ -277,7 +277,7 @@ module key_switch #(
 
   assign en = digit_ok && &key_ok && &addend_ok && &out_free;
 
-  // ---- Errors: the key switch concerned is refused ----
+  // ---- Errors: the affected key switch is refused ----
   logic [3:0] refused_q, refused_now;
   always_comb begin
     refused_now = '0;
@@ -329,7 +329,7 @@ module key_switch #(
       o1_row_id_q <= {u_chain_b.member_o0[1:0], u_chain_a.member_o0[1:0]};
     end
   end
-  // Results are read a slot or two after they have begun to leave: polynomials are not too short for the package.
+  // Results are read a slot or two after they begin to leave: polynomials are long enough for the package.
   initial begin
     assert ((key_switch_pkg::Gap << TimeWidth) > ntt_pkg::pipe(LogN) - ntt_pkg::lead(LogN) + 12 +
             key_switch_pkg::raise_latency(Terms))
@@ -381,7 +381,7 @@ module key_switch #(
     assert property (@(posedge clk_i) disable iff (!rst_n) en |-> !(&writes));
     a_a_line_of_a_row_is_not_read_while_it_is_written :
     assert property (@(posedge clk_i) disable iff (!rst_n) en && |reads && |writes |-> x_time != o1_time);
-    // What is read is the same switch's: a line keeps the number of the switch that wrote it.
+    // A line stores the number of the switch that wrote it, which must be that of the reading switch.
     logic [1:0] writer_q[1<<TimeWidth];
     always_ff @(posedge clk_i) if (en && |writes) writer_q[o1_time] <= o1_row_id_q[writes[1]];
     for (genvar c = 0; c < 2; c++) begin : gen_reader

@@ -1,9 +1,9 @@
 // Two key switches side by side with one key: two ciphertexts are switched in the time of one, and each beat of the key
 // serves both.
 //
-// The cores are key_switch, each with streams of its own for digits, addends and results, in the orders of
-// doc/key_switch.md: index 0 and 1 of those ports, with a handshake each. A beat of the key is taken when both cores
-// have taken it, so switches are begun in pairs: a core whose partner has no input waits for it.
+// The cores are key_switch, each with its own streams for digits, addends and results, in the orders of
+// doc/key_switch.md: index 0 and 1 of those ports, with a handshake each. A beat of the key is complete when both cores
+// have taken it, so switches begin in pairs: a core waits for a partner without input.
 //
 // Control: a write goes to both cores, a read to the core that bit 7 of the address names.
 module key_switch_pair #(
@@ -85,10 +85,10 @@ module key_switch_pair #(
   logic unused;
   assign unused = ^{s_axil_awaddr_i[7], bresp[1]};
 
-  // ---- The key: a beat is there for the core that has not taken it, and gone when both have ----
+  // ---- The key: a beat is valid for the core that has not taken it, and complete when both have ----
   logic [1:0][1:0] key_valid, key_ready, key_taken_q;  // [chain][core]
   logic [1:0] offered, done;
-  // After a reset from the register the cores' streams begin anew, and the key's with them: two cycles after the write.
+  // After a reset from the register the cores' streams restart, and the key's with them: two cycles after the write.
   logic [1:0] reset_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) reset_q <= '0;

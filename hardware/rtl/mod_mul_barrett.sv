@@ -1,8 +1,8 @@
 // Product modulo any modulus between 2^(Width - 1) and 2^Width: c_o = a_i b_i mod modulus_i, by Barrett's method.
 //
-// ratio_i is floor(2^(2 Width) / modulus_i), Width + 1 bits. The quotient estimate is the true one or one or two less,
-// so two conditional subtractions finish. Three multipliers. Latency 8 enabled cycles, one product per cycle; modulus_i
-// and ratio_i belong to the operands of their cycle. See doc/blocks.md.
+// ratio_i is floor(2^(2 Width) / modulus_i), Width + 1 bits. The quotient estimate is exact or at most two too small,
+// so two conditional subtractions complete the reduction. Three multipliers. Latency 8 enabled cycles, one product per
+// cycle; modulus_i and ratio_i belong to the operands of their cycle. See doc/blocks.md.
 module mod_mul_barrett #(
     parameter int unsigned Width = 60
 ) (

@@ -1,7 +1,7 @@
 // Product modulo one of a few sparse primes, without multipliers for the reduction: c_o = a_i b_i mod Moduli[sel_i].
 //
 // 2^Width = c (mod q) with small c, so the upper half of the product is folded onto the lower one by shifts and
-// additions, three times; what remains is below 2 q. Latency 7 enabled cycles, one product per cycle. See
+// additions, three times; the remainder is below 2 q. Latency 7 enabled cycles, one product per cycle. See
 // doc/blocks.md.
 module mod_mul_sparse #(
     parameter int unsigned Width = 60,
@@ -24,7 +24,7 @@ module mod_mul_sparse #(
 
   logic [  Width-1:0] a1_q, b1_q;
   logic [2*Width-1:0] product2, product2_q;
-  // Words cut at bit Width, where the next fold takes them.
+  // Words cut at bit Width, where the next fold continues.
   logic [Width-1:0] low3_q, low4_q, low5_q, high3_q;
   logic [Fold1-Width-1:0] high4_q;
   logic [Fold2-Width-1:0] high5_q;

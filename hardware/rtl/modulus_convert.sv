@@ -1,15 +1,15 @@
-// Takes residues modulo several primes to one other: the MOD unit of digits of several primes. Latency 11 + Terms
-// enabled cycles.
+// Converts residues modulo several primes to another prime: the MOD unit for digits of several primes. Latency 11 +
+// Terms enabled cycles.
 //
-// x = sum_t y_t factor_t - whole_v modulo the target, where v = round(sum y_t / q_t), t running over the terms that are
-// `active_i`, and whole_v is v times the product of the q_t. With y_t = x (Q / q_t)^-1 mod q_t this is the software's
-// centred representative of x: it adds the 18 highest bits of every y_t, of 60 or (unless `wide_i`) 51, and rounds
-// (share() in generate/key_switch_package.py). A term that is not active and has a zero factor is absent; with no
-// active term x = sum_t y_t factor_t.
+// x = sum_t y_t factor_t - whole_v modulo the target, where v = round(sum y_t / q_t), with t running over the terms
+// that are `active_i`, and whole_v is v times the product of the q_t. With y_t = x (Q / q_t)^-1 mod q_t this is the
+// software's centred representative of x: it adds the 18 highest bits of every y_t, of 60 or (unless `wide_i`) 51, and
+// rounds (share() in generate/key_switch_package.py). An inactive term with a zero factor is absent; without active
+// terms x = sum_t y_t factor_t.
 //
-// `sel_i` is the target, `quotient_o` is v as soon as y is there, and asks for whole_v in the same cycle. y_t is below
-// 2^60, factors and wholes are canonical and not scaled; the result is canonical and scaled by 2^shift. A multiplier a
-// term.
+// `sel_i` is the target. `quotient_o` is v as soon as y arrives, and requires whole_v in the same cycle. y_t is below
+// 2^60, factors and wholes are canonical and not scaled; the result is canonical and scaled by 2^shift. One multiplier
+// per term.
 module modulus_convert #(
     parameter int unsigned Width = 60,
     parameter int unsigned Terms = 2,
@@ -90,7 +90,7 @@ module modulus_convert #(
     );
   end
 
-  // ---- Their sum, a term a cycle, less the multiple of the sources' product ----
+  // ---- Their sum, one term per cycle, less the multiple of the sources' product ----
   logic [Width-1:0] whole11;
   logic [Terms-1:0][SelWidth-1:0] sel;
   logic [Terms-1:0][Width-1:0] partial_q;

@@ -1,9 +1,9 @@
-// Takes residues modulo one prime to another: the MOD unit, one word per cycle. Latency 4 enabled cycles.
+// Converts residues modulo one prime to another: the MOD unit, one word per cycle. Latency 4 enabled cycles.
 //
-// With `centre_i`, y_i stands for the representative y or, if its bits from 30 on reach `threshold_i`, y - q_row, the
-// software's centred one. `row_modulus_i` is q_row modulo the target. Without it y_i is a residue of the target already
-// and only scaled. y is below 2^60 and the target above 2^50: one fold and one subtraction make it canonical. The
-// result is scaled by 2^shift.
+// With `centre_i`, y_i represents y or, if its bits from 30 on reach `threshold_i`, y - q_row, the software's centred
+// representative. `row_modulus_i` is q_row modulo the target. Without it y_i is already a residue of the target and is
+// only scaled. y is below 2^60 and the target above 2^50, so one fold and one subtraction make it canonical. The result
+// is scaled by 2^shift.
 module modulus_raise #(
     parameter int unsigned Width = 60,
     parameter int unsigned Count = 1,

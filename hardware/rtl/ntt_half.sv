@@ -1,9 +1,9 @@
 // Half of a transform: two digits on a stream of beats.
 //
-// In a block of 2^LogLanes beats, words are a 2^LogLanes x 2^LogLanes square of beats and lanes: one digit is
-// transformed across lanes, the square exchanged (transpose_tile), and the other digit transformed: in the first half
-// its topmost bits alone, unless LogN is a multiple of 4. `inverse_i`, `sel_i` and `time_i` come ntt_pkg::lead cycles
-// before their beat of data; data leave ntt_pkg::half cycles after they came. See doc/ntt.md.
+// In a block of 2^LogLanes beats, words form a 2^LogLanes x 2^LogLanes square of beats and lanes. One digit is
+// transformed across lanes, transpose_tile exchanges the square, and the other digit is transformed. In the first half
+// the latter covers only its topmost bits, unless LogN is a multiple of 4. `inverse_i`, `sel_i` and `time_i` come
+// ntt_pkg::lead cycles before their beat of data; data leave ntt_pkg::half cycles after they arrive. See doc/ntt.md.
 module ntt_half #(
     parameter int unsigned Width = 60,
     parameter int unsigned LogN = 16,
@@ -90,7 +90,7 @@ module ntt_half #(
   );
 
 `ifndef SYNTHESIS
-  // Twiddle factors are canonical and not scaled, from the first ones that a tag after the reset has asked for.
+  // Twiddle factors are canonical and not scaled, from the first tag after the reset on.
   localparam int unsigned Start = Lead + StageLatency + Lanes + 1;
   int unsigned enabled_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin

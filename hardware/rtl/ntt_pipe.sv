@@ -1,9 +1,10 @@
 // Negacyclic transforms of polynomials of N = 2^LogN words, forward or inverse, one after another without a gap: a beat
-// of 2^LogLanes words every cycle, LogLanes = ceil(LogN / 4), a polynomial every N / 2^LogLanes. LogN is 8 or 10 to 16.
+// of 2^LogLanes words every cycle, LogLanes = ceil(LogN / 4), and a polynomial every N / 2^LogLanes cycles. LogN is 8
+// or 10 to 16.
 //
 // Position p of a stream is lane p mod 2^LogLanes of beat p / 2^LogLanes. A forward transform takes coefficient
 // reversed(p) (log2(N) bits) at position p and gives evaluation p; an inverse one takes evaluation p and gives
-// coefficient reversed(p), with 1/N. So what one gives another takes, in order.
+// coefficient reversed(p), with 1/N. So each takes the other's output, in order.
 //
 // `time_i` counts beats of a polynomial, never pauses while enabled, and starts at 0 after reset. The tag (`inverse_i`,
 // `sel_i`, `user_i`) comes with it, constant during a polynomial; its data come ntt_pkg::lead cycles later; the result
@@ -80,7 +81,7 @@ module ntt_pipe #(
       .clk_i, .en_i, .time_i(middle_time), .turn_i(turn), .data_i(columns), .data_o(rows)
   );
 
-  // The second half works on the previous polynomial; its data come Lead after this tag.
+  // The second half works on the previous polynomial; its data come Lead cycles after this tag.
   delay_line #(
       .Width(TimeWidth + TagWidth), .Depth(FirstHalf + 3), .Cleared(1'b1)
   ) u_tag_second (
@@ -120,7 +121,7 @@ module ntt_pipe #(
     assert (LogN <= 16 && TimeWidth - LogLanes >= 4)
     else $fatal(1, "ntt_pipe: LogN is 8 or 10 to 16");
   end
-  // The memories' arrangement rests on it: beats in order from 0, and one tag for a polynomial.
+  // The memories' arrangement relies on this: beats in order from 0, and one tag per polynomial.
   logic [TimeWidth-1:0] due_q;
   logic [SelWidth:0] tag_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin

@@ -1,7 +1,7 @@
 // The transform pipeline's division of N = 2^log_n, and its latencies in enabled cycles. See doc/ntt.md.
 package ntt_pkg;
-  // A beat is 2^log_lanes words. Digits of an index have log_lanes bits, but for the second one, which has what is
-  // left.
+  // A beat is 2^log_lanes words. Digits of an index have log_lanes bits, except the second one, which has the remaining
+  // bits.
   function automatic int unsigned log_lanes(input int unsigned log_n);
     log_lanes = (log_n + 3) / 4;
   endfunction
@@ -9,7 +9,7 @@ package ntt_pkg;
     second_digit = log_n - 3 * log_lanes(log_n);
   endfunction
 
-  // From the tag of a beat to its data at the input of a half: what the twiddle generator needs.
+  // From the tag of a beat to its data at the input of a half: the time that the twiddle generator needs.
   function automatic int unsigned lead(input int unsigned log_n);
     lead = 7 * (2 * log_lanes(log_n) - 1) + 2 + (1 << log_lanes(log_n)) + 8;
   endfunction

@@ -1,8 +1,8 @@
 // One digit of a transform: Layers layers of butterflies over 2^LogLanes lanes, one beat per cycle.
 //
 // Layer x pairs the lanes that differ in bit x. Twiddle factors come with the beat, 2^LogLanes - 1 of them in groups:
-// word 2^g - 1 + v is factor v of group g. A forward layer x takes group x, v the lane's bits below x; an inverse one
-// takes group LogLanes - 1 - x, v the lane's bits above x, reversed. Latency 9 Layers. See doc/ntt.md.
+// word 2^g - 1 + v is factor v of group g. A forward layer x uses group x, with v the lane's bits below x. An inverse
+// one uses group LogLanes - 1 - x, with v the lane's bits above x, reversed. Latency 9 Layers. See doc/ntt.md.
 module ntt_stage #(
     parameter int unsigned Width = 60,
     parameter int unsigned LogLanes = 4,

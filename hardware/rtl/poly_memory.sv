@@ -1,8 +1,8 @@
 // One polynomial: N words of 60 bits, four to a line, the lines in two banks by the parity of their number.
 //
 // Lines whose numbers differ in one bit lie in different banks, so both lines of a butterfly are read, and two others
-// written, in one cycle, whatever the layer. With four coefficients to a line a bank of 2^13 lines fills 54 block
-// memories of 4096 x 9 bits: 108 for N = 2^16. Data come two cycles after their address.
+// written, in one cycle, in every layer. With four coefficients per line a bank of 2^13 lines fills 54 block memories
+// of 4096 x 9 bits: 108 for N = 2^16. Data come two cycles after their address.
 module poly_memory #(
     parameter int unsigned LogN = 16
 ) (

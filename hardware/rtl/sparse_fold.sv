@@ -1,9 +1,9 @@
 // One fold of a reduction modulo a sparse prime: r_o = high_i c 2^shift + low_i, which is high_i 2^Width + low_i modulo
 // q 2^shift.
 //
-// Combinational: three operands, each selected from constant shifts of high_i, and low_i, are added. The caller knows
-// that the sum fits. PLAIN_PRODUCTS is for simulating large designs: the same sum in fewer operations, compared with
-// the shifts in dv/test_arithmetic.py.
+// Combinational: adds three operands, each selected from constant shifts of high_i, and low_i. The caller ensures that
+// the sum fits. PLAIN_PRODUCTS is for simulating large designs: the same sum in fewer operations, which
+// dv/test_arithmetic.py compares with the shifts.
 module sparse_fold #(
     parameter int unsigned Width = 60,
     parameter int unsigned HighWidth = 60,

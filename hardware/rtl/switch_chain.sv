@@ -1,11 +1,10 @@
-// One of the two chains of key_switch: where a slot's operation gets its words, its transform, and what becomes of the
-// result.
+// One of the two chains of key_switch: the source of a slot's words, the transform, and the destination of the result.
 //
-// Source: the input port (INTT of a digit's prime), row buffers through modulus_raise or, for digits of several primes,
-// modulus_convert (NTT), or a sum (INTT of a half modulo a special prime). Result: a row buffer; multiply-accumulate
-// with the key; or the division by the special primes and the addition of the ciphertext's own half. In the shadow of
-// an inverse transform, whose result needs no multiplier, the product of a digit with the key modulo its own prime. See
-// doc/key_switch.md for the times 'x' and 'o'.
+// Source: the input port (INTT of a digit's prime); row buffers through modulus_raise or, for digits of several primes,
+// modulus_convert (NTT); or a sum (INTT of a half modulo a special prime). Result: a row buffer; multiply-accumulate
+// with the key; or the division by the special primes and the addition of the ciphertext's own half. While an inverse
+// transform runs, whose result needs no multiplier, the chain also computes the product of a digit with the key modulo
+// its own prime. See doc/key_switch.md for the times 'x' and 'o'.
 module switch_chain #(
     parameter bit First = 1'b1,  // chain A
     parameter int unsigned LogN = 16,
@@ -235,7 +234,7 @@ module switch_chain #(
   assign own_member_o0 = member(word_o0[key_switch_pkg::OwnOffset], user_o0[3:0]);
   assign valid_o0 = word_o0[key_switch_pkg::Valid] && member_o0[2];
   assign o0_own_o = word_o0[key_switch_pkg::Own] && own_member_o0[2];
-  // Without an own product, the operation's own prime and switch.
+  // Without a product of its own, the operation's own prime and switch.
   assign prime_o0 = word_o0[key_switch_pkg::Own] ? word_o0[key_switch_pkg::OwnPrime+:PW]
                                                 : word_o0[key_switch_pkg::Prime+:PW];
   assign o0_prime_o = prime_o0;
@@ -372,7 +371,7 @@ module switch_chain #(
   end
 
 `ifndef SYNTHESIS
-  // Residues are canonical wherever one block gives them to another; of no operation they may be anything.
+  // Residues are canonical at every interface between blocks; without an operation they are arbitrary.
   function automatic logic below(input logic [SelWidth-1:0] sel, input logic [Lanes*Width-1:0] residues);
     below = 1'b1;
     for (int unsigned l = 0; l < Lanes; l++) below &= residues[Width*l+:Width] < modulus(sel);

@@ -1,7 +1,7 @@
 // The product of two words as tiles of 26 x 17 bits, one DSP48E2 each: 12 at 60 bits, 6 at 51. Combinational.
 //
-// Left to itself, yosys cuts a 51-bit product into 9. PLAIN_PRODUCTS, for simulating large designs, is the same product
-// in one operation.
+// By default yosys would split a 51-bit product into 9. PLAIN_PRODUCTS, for simulating large designs, computes the same
+// product in one operation.
 module tiled_mul #(
     parameter int unsigned Width = 60
 ) (

@@ -1,8 +1,8 @@
 // Exchanges rows and columns of a polynomial between the two halves of a transform, in place: N words in 2^LogLanes
 // banks.
 //
-// A polynomial comes in at times (w2, w1, w0), lane (h, l); it leaves one polynomial later at times (r2, r1, r0) = (w0,
-// reversed(l), w2), lane (w1, h). w1 and l are digits of Middle bits, h has those that a lane's number has beside. Word
+// A polynomial comes in at times (w2, w1, w0), lane (h, l). It leaves one polynomial later at times (r2, r1, r0) = (w0,
+// reversed(l), w2), lane (w1, h). w1 and l are digits of Middle bits; h has the remaining bits of a lane's number. Word
 // and bank: bank = (h, l ^ w1), so that the words of a beat are in different banks both when written and when read.
 // Each word is written where the previous polynomial's word of the same time was just read: the arrangement of
 // polynomial `turn_i` (modulo 4) is one of four, derived in doc/ntt.md. `time_i` never pauses while enabled. Latency of

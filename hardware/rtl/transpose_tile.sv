@@ -1,8 +1,8 @@
 // Exchanges lanes and time within tiles of 2^LogLanes beats: word `lane` of beat `time` comes out as word `time` of
 // beat reversed(lane), the bits of the lane number in reverse.
 //
-// A square memory, a bank per lane. The word of lane l at time t lies in bank l ^ t; as a tile is read, the next one
-// takes its places, so that places alternate between two arrangements. `beat_i` numbers beats from the start of an even
+// A square memory, one bank per lane. The word of lane l at time t lies in bank l ^ t. As a tile is read, the next one
+// takes its places, so places alternate between two arrangements. `beat_i` numbers beats from the start of an even
 // tile, modulo two tiles, and never pauses while enabled. Latency 2^LogLanes + 1. See doc/ntt.md.
 module transpose_tile #(
     parameter  int unsigned Width = 60,

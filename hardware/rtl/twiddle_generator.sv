@@ -1,9 +1,9 @@
-// Twiddle factors of one half of a transform (two digits of LogLanes layers each), made as they are needed.
+// Twiddle factors of one half of a transform (two digits of LogLanes layers each), computed when needed.
 //
 // A block of 2^LogLanes beats has one base b: factor v of group g is b^(2^i) Omega^e, where Omega is a 2^(2
 // LogLanes)-th root of unity and e is known. The generator squares the base 2 LogLanes - 1 times in a ring of one
-// multiplier, forms the factors that serve a whole block with a second one, and those that change every beat with one
-// multiplier each. Bases and powers of Omega come from small tables. The order of everything is derived in doc/ntt.md.
+// multiplier. A second multiplier forms the factors that serve a whole block, and one multiplier each forms those that
+// change every beat. Bases and powers of Omega come from small tables. doc/ntt.md derives all orders.
 //
 // `time_i` numbers beats and never pauses while enabled. The factors of the first digit come out Lead cycles after
 // their beat's `time_i`, those of the second one Gap cycles later.

@@ -1,13 +1,13 @@
 // Uniform residues of a limb from the words of ChaCha8 streams, as crates/ring/src/expander.rs defines them.
 //
 // Sixteen blocks are a chunk, read across: position 8 w + k of a chunk is word w of block 2k in its low half and of
-// block 2k + 1 in its high half. Two chunks are held, so that one fills while the other is read; a memory for each
-// parity of block and word writes the two words of a beat, and reads the two of a position, at once.
+// block 2k + 1 in its high half. Two chunks are held: one fills while the other is read. A memory for each parity of
+// block and word writes the two words of a beat, and reads the two of a position, at once.
 //
 // A candidate that is not below the modulus is replaced by the same position of attempt 1, 2, ..., from a second
-// stream: its start takes `retry_block_o` and `retry_attempt_o`, and the position's words are picked from the first two
-// blocks. The software reduces the candidate of attempt 255, reached with a probability below 2^-255; here attempts go
-// on.
+// stream. Its start takes `retry_block_o` and `retry_attempt_o`, and the position's words are selected from the first
+// two blocks. The software reduces the candidate of attempt 255, reached with a probability below 2^-255; here attempts
+// continue.
 module uniform_sampler #(
     parameter int unsigned Bits = 60,
     parameter logic [59:0] Modulus = 60'd1152921504606584833
@@ -61,7 +61,7 @@ module uniform_sampler #(
   assign across = Bits'(odd_word ? {odd_high[read_index], even_high[read_index]}
                                  : {odd_low[read_index], even_low[read_index]});
 
-  // The candidate, where it comes from, and the search for another.
+  // The candidate, its source, and the search for another.
   logic candidate_q, seeking_q, moves;
   logic [Bits-1:0] value_q;
   logic [31:0] block_q;
