@@ -1,5 +1,5 @@
 # Keywright. A machine needs Rust (through rustup), Python >= 3.11 with venv, make and a C compiler.
-# Every recipe makes what it needs first; `make help` lists them.
+# Every recipe builds its prerequisites; `make help` lists the recipes.
 
 PYTHON ?= python3
 DENY_VERSION := 0.20.2
@@ -20,7 +20,8 @@ PAGE := target/web
 CHROMIUM ?= /usr/bin/chromium
 BINDGEN := target/bindgen/debug/keywright-bindgen
 MODULE := keywright_client_wasm
-# Vectors of 128 bits for the expander and the samplers, in every browser since 2023. No more memory than a tab of a phone has, whatever the keys.
+# 128-bit vectors for the expander and the samplers, available in every browser since 2023. For any keys, no more memory
+# than a phone's tab has.
 WASM_MEMORY := 67108864
 WASM_FLAGS := -C target-feature=+simd128 -C link-arg=--max-memory=$(WASM_MEMORY)
 WASM_FEATURES := --enable-simd --enable-bulk-memory --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals \
@@ -29,7 +30,7 @@ WEB_SOURCES := $(wildcard web/client/*.json web/client/src/*.ts web/demo/*.* web
 PAGES := README.md $(wildcard docs/*.md docs/tutorials/*.md docs/how-to/*.md docs/reference/*.md docs/explanation/*.md) docs/reproduction/models.md docs/reproduction/peers.md
 EXTRAS := check federated plot serve sklearn storage
 
-# No longer than on one thread, under valgrind.
+# Valgrind runs one thread at a time, so more threads would only add time.
 CT_WATCHED := RAYON_NUM_THREADS=1 valgrind --quiet --error-exitcode=1 --suppressions=crates/constant-time/public.supp \
   target/release/keywright-constant-time
 
@@ -47,7 +48,7 @@ help: ## List the recipes
 demo: build ## Classify encrypted digits: keys, encryption, evaluation, decryption, under a minute
 	$(BIN)/keywright demo
 
-# Tests and benchmarks measure and break an insecure scheme that no wheel has.
+# Tests and benchmarks measure and break an insecure scheme, which no wheel contains.
 build: $(VENV)/.extension ## Build the extension (release) and install the package into .venv
 
 test: rust-test python-test hw-test ## Run the Rust and the Python tests, and simulate the hardware
@@ -58,11 +59,11 @@ rust-programs:
 rust-test: rust-programs
 	cargo test --locked --workspace
 
-# A test of the C client links the library that is among the Rust tests' programs.
+# A test of the C client links the library that the Rust tests build.
 python-test: build rust-programs
 	$(BIN)/pytest
 
-check: format-check lint types deny bare docs hw-lint ## Run every check that is not a test: what CI asks for beside `test`
+check: format-check lint types deny bare docs hw-lint ## Run every check that is not a test; CI also runs `test`
 
 format-check: $(VENV)/.installed
 	cargo fmt --all --check
@@ -98,8 +99,8 @@ docs: build ## Build the site of the documentation into target/site/html, check 
 	$(BIN)/python scripts/build_site.py --rustdoc target/doc
 	$(BIN)/python scripts/run_snippets.py $(PAGES)
 
-# libFuzzer's own flags of the compiler, on stable Rust. What is instrumented is for nothing else, so it has a folder of its own; with --target,
-# what runs while it is built is not. A C++ compiler makes libFuzzer.
+# libFuzzer's compiler flags, on stable Rust. Instrumented code has a target folder of its own. With --target, build
+# scripts and macros are not instrumented. libFuzzer needs a C++ compiler.
 FUZZ_FLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
   -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares
 FUZZ_BUILD := target/fuzz
@@ -111,14 +112,14 @@ FUZZ = program=; \
   fi; \
   $(BIN)/python fuzz/run.py $$program
 
-fuzz: build ## Fuzz every reader, guided by coverage, for a minute in all
+fuzz: build ## Fuzz every reader, guided by coverage, for one minute in all
 	@$(FUZZ) --seconds 60
 
 fuzz-hour: build ## Fuzz for an hour, keep what reaches new code in fuzz/corpus, and write a record to OUT
 	@$(FUZZ) --seconds 3600 --rounds 6 --keep $(if $(OUT),--out $(OUT))
 
-# Without a branch on a secret bit, which the program makes on purpose, valgrind would see nothing.
-ct-test: ## Run what touches secrets under valgrind, to which they are undefined (skipped where it is missing)
+# The program also branches on a secret bit on purpose: valgrind must report it, which proves that the test works.
+ct-test: ## Run code that touches secrets under valgrind, with secrets as undefined memory (skipped without valgrind)
 	@if ! command -v valgrind > /dev/null; then echo "SKIPPED ct-test: there is no valgrind"; \
 	elif test "$$(uname -m)" != x86_64; then echo "SKIPPED ct-test: it is for x86_64"; \
 	else \
@@ -127,7 +128,7 @@ ct-test: ## Run what touches secrets under valgrind, to which they are undefined
 	  for backend in portable avx2; do KEYWRIGHT_BACKEND=$$backend $(CT_WATCHED) || exit 1; done; \
 	fi
 
-mutants: build ## Plant faults in the Python package, one at a time, and require that a test sees each
+mutants: build ## Plant faults in the Python package, one at a time, and require that a test finds each
 	$(BIN)/python scripts/mutants.py
 
 web: $(PAGE)/.built ## Build the browser client and its page (needs npm)
@@ -137,27 +138,28 @@ web-demo: build web ## Serve the page on the loopback: draw a digit that the ser
 	  --labels 0,1,2,3,4,5,6,7,8,9 --out target/web-model
 	$(BIN)/keywright serve target/web-model --page $(PAGE)
 
-web-test: build ## Test the page in Chromium (needs npm and chromium; skipped where they are missing)
+web-test: build ## Test the page in Chromium (needs npm and chromium; skipped without them)
 	@if ! command -v npm > /dev/null; then echo "SKIPPED web-test: there is no npm"; \
 	elif ! test -x $(CHROMIUM); then echo "SKIPPED web-test: there is no $(CHROMIUM)"; \
 	else $(MAKE) web && CHROMIUM=$(CHROMIUM) node --test web/tests/*.test.mjs; fi
 
-web-bench: web ## Time the browser client in Node and Chromium beside node-seal, which is installed for this alone (needs npm and chromium)
+web-bench: web ## Time the browser client in Node and Chromium, and node-seal for comparison (needs npm and chromium)
 	npm ci --prefix web/bench --no-audit --no-fund
 	CHROMIUM=$(CHROMIUM) node web/bench/bench.mjs $(if $(OUT),--out $(OUT))
 
-cortex-m4: ## Run the thin client on an emulated Cortex-M4, beside its known answers
+cortex-m4: ## Run the thin client on an emulated Cortex-M4, against its known answers
 	@command -v qemu-system-arm >/dev/null || { echo "qemu-system-arm is missing: Debian has it in the package qemu-system-arm"; exit 1; }
 	@rustup target list --installed | grep -qx thumbv7em-none-eabi || { echo "missing: rustup target add thumbv7em-none-eabi"; exit 1; }
 	cd embedded/cortex-m4 && cargo run --locked --release
 
-cortex-m4-full: ## Run the client of full modulus and doubles on an emulated Cortex-M4, beside the thin one: a minute
+cortex-m4-full: ## Run a full-modulus client with doubles and the thin one on an emulated Cortex-M4 (a minute)
 	cd embedded/cortex-m4 && cargo run --locked --release --bin full_modulus
 
 cortex-m4-phases: ## Count the instructions of each step of an encryption on an emulated Cortex-M4
 	cd embedded/cortex-m4 && cargo run --locked --release --bin phases
 
-# As a Raspberry Pi has it: Linux, 32 bits. The linker and the libraries are those of Debian's gcc-arm-linux-gnueabihf and libc6-dev-armhf-cross.
+# Linux on 32 bits, as on a Raspberry Pi. Debian's gcc-arm-linux-gnueabihf and libc6-dev-armhf-cross supply the linker
+# and the libraries.
 cortex-a7: ## Run the thin client's known answers as a program for a Cortex-A7 with Linux, emulated
 	@for tool in arm-linux-gnueabihf-gcc:gcc-arm-linux-gnueabihf qemu-arm:qemu-user; do \
 	  command -v $${tool%%:*} > /dev/null || { echo "$${tool%%:*} is missing: Debian has it in the package $${tool##*:}"; exit 1; }; \
@@ -168,7 +170,7 @@ cortex-a7: ## Run the thin client's known answers as a program for a Cortex-A7 w
 	CARGO_TARGET_ARMV7_UNKNOWN_LINUX_GNUEABIHF_RUNNER="qemu-arm -cpu cortex-a7 -L $(A7_LIBRARIES)" \
 	  cargo test --locked -p keywright-client --target $(A7_TARGET) --test client vectors
 
-bench: build ## Measure Keywright beside its peers (needs a quiet machine; see benchmarks/README.md)
+bench: build ## Measure Keywright and its peers (needs a quiet machine; see benchmarks/README.md)
 	cd benchmarks && $(BIN)/python -m studies.operations
 
 fmt: $(VENV)/.installed ## Format the Rust and the Python sources
@@ -185,7 +187,7 @@ lock: $(VENV)/.installed ## Pin the newest versions that pyproject.toml allows, 
 	  --generate-hashes --no-emit-index-url --upgrade --quiet --custom-compile-command "make lock" \
 	  --output-file requirements/hardware.txt
 
-# Simulation needs what Verilator compiles with; a machine without it says so and goes on.
+# Simulation needs Verilator's compiler; without it the recipe prints that and continues.
 hw-test: $(HARDWARE_VENV)/.installed ## Simulate the hardware against the software's vectors, small degrees (N up to 2^12)
 	@missing=; for tool in c++ make perl; do command -v $$tool > /dev/null || missing="$$missing $$tool"; done; \
 	if [ -n "$$missing" ]; then echo "hw-test SKIPPED: not installed:$$missing"; else \
@@ -208,7 +210,7 @@ clean: ## Remove everything that was built
 	rm -rf target web/node_modules web/bench/node_modules web/client/dist web/client/src/wasm web/client/LICENSE $(VENV) $(HARDWARE_VENV) \
 	  hardware/build python/keywright/_core.abi3.so .mypy_cache .ruff_cache .pytest_cache
 
-# The stamps are written last, so an interrupted recipe is run again from its start.
+# Stamps are written last, so an interrupted recipe runs again from its start.
 $(VENV)/.installed: requirements/dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
 	  f"Keywright needs Python 3.11 or later, $(PYTHON) is {sys.version.split()[0]}: make PYTHON=python3.12 ...")'

@@ -1,4 +1,4 @@
-//! Puts `memory.x` where the linker looks for it, and makes the table of sines that a device has in flash memory.
+//! Puts `memory.x` on the linker's search path, and makes the table of sines that a device has in flash memory.
 
 use std::path::PathBuf;
 use std::{env, fs, io};

@@ -1,4 +1,4 @@
-//! Thin clients: what they read, and what a server reads of them.
+//! Thin clients: their readers, and a server's readers of their objects.
 
 use std::sync::OnceLock;
 
@@ -24,7 +24,7 @@ pub(crate) const TARGETS: [(&str, Target); 5] = [
     ("client_secret", secret),
 ];
 
-/// Makes what the targets share.
+/// Makes the data that the targets share.
 pub(crate) fn prepare() {
     client_parameters();
     rings();
@@ -38,7 +38,7 @@ fn client_parameters() -> &'static ClientParameters {
     })
 }
 
-/// The randomness of the files that are started from.
+/// The randomness of the initial files.
 fn entropy(first: u8) -> impl FnMut(&mut [u8]) -> Result<(), ClientError> {
     move |out| {
         (first..).zip(out).for_each(|(byte, place)| *place = byte);
@@ -104,7 +104,7 @@ fn public_key(bytes: &[u8]) -> bool {
     PublicKey::<u64>::read(client_parameters(), bytes).is_ok()
 }
 
-/// Parameters with a smaller ring, whose secret follows in a client's file; a client has the file, and a use for the
+/// Parameters with a smaller ring, whose secret follows in a client's file. A client has the file, and uses only the
 /// first secret.
 fn rings() -> &'static (CkksParameters, ClientParameters) {
     static CONTEXT: OnceLock<(CkksParameters, ClientParameters)> = OnceLock::new();
@@ -119,8 +119,8 @@ fn rings() -> &'static (CkksParameters, ClientParameters) {
     })
 }
 
-/// A client's secret file, by a client and by the full library. A client does not know which smaller rings there are:
-/// it takes the file of any.
+/// A client's secret file, read by a client and by the full library. A client does not know the smaller rings: it
+/// accepts the file for any.
 fn secret(bytes: &[u8]) -> bool {
     let (full, thin) = rings();
     let whole = SecretKey::from_secret_bytes(bytes, full.rlwe()).ok();

@@ -1,8 +1,9 @@
-//! What is fuzzed in Rust: every reader of `keywright-wire`, of thin clients and of pool files, as a function of bytes.
+//! The fuzz targets in Rust: every reader of `keywright-wire`, of thin clients and of pool files, as a function of
+//! bytes.
 //!
-//! A target panics, or takes more memory than its input can justify, where a reader has a fault: it accepts what it
-//! would write differently, or fails in another way than by an error. The program of this package runs targets under
-//! libFuzzer, its test runs what is stored in `fuzz/corpus` and `fuzz/crashes`.
+//! A target panics, or uses more memory than its input justifies, if a reader has a fault: if it accepts an input that
+//! it would write differently, or fails other than by an error. This package's program runs targets under libFuzzer;
+//! its test runs the inputs in `fuzz/corpus` and `fuzz/crashes`.
 
 mod clients;
 mod memory;
@@ -20,12 +21,12 @@ pub use pool::{clean, seeds as pool_seeds};
 #[global_allocator]
 static ALLOCATOR: memory::Counting = memory::Counting;
 
-/// Memory that any input may take: tables of small parameters, one polynomial ahead of the bytes, scratch.
+/// Memory that any input may use: tables of small parameters, one polynomial ahead of the bytes, scratch.
 const FIXED_BYTES: usize = 1 << 19;
-/// Memory per byte of input: residues of 40 bits as words, a seeded half expanded, and everything once more as written.
+/// Memory per byte of input: residues of 40 bits as words, a seeded half expanded, and all of it written once more.
 const BYTES_PER_BYTE: usize = 8;
 
-/// A reader under test; says whether it accepted.
+/// A reader under test; returns whether it accepted.
 pub type Target = fn(&[u8]) -> bool;
 
 /// A target by its name.
@@ -34,12 +35,12 @@ pub struct Fuzzed {
     /// Its folder of `fuzz/corpus`.
     pub name: &'static str,
     target: Target,
-    /// Whether inputs are objects of the byte format, whose checksums a mutation has to repair.
+    /// Whether inputs are objects of the byte format, whose checksums a mutation must repair.
     pub framed: bool,
 }
 
 impl Fuzzed {
-    /// Makes what all inputs share, before memory is counted.
+    /// Makes the data that all inputs share, before memory is counted.
     pub fn prepare(&self) {
         targets::context();
         targets::bfv_context();
@@ -53,10 +54,10 @@ impl Fuzzed {
     /// Whether the reader accepts the input.
     ///
     /// # Errors
-    /// It took more memory than it may.
+    /// It used more memory than allowed.
     ///
     /// # Panics
-    /// Whatever else is wrong.
+    /// For any other fault.
     pub fn run(&self, input: &[u8]) -> Result<bool, String> {
         let (accepted, peak) = memory::peak_of(|| (self.target)(input));
         let allowed = FIXED_BYTES + BYTES_PER_BYTE * input.len();
@@ -84,7 +85,7 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The files of a folder, in the order of their names; none where there is no such folder.
+/// The files of a folder, in the order of their names; empty if there is no such folder.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
     let mut files: Vec<_> =
         fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();

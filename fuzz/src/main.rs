@@ -1,4 +1,4 @@
-//! The byte formats under libFuzzer: inputs that reach new code are kept and mutated further.
+//! Runs the byte formats under libFuzzer: inputs that reach new code are kept and mutated further.
 //!
 //! ```text
 //! KEYWRIGHT_FUZZ_TARGET=NAME keywright-fuzz [-max_total_time=S] [FOLDER_TO_KEEP_IN] [FOLDER_TO_START_FROM ...]
@@ -25,7 +25,7 @@ fn chosen() -> &'static Fuzzed {
             process::exit(0);
         }
         all.into_iter().find(|target| target.name == name).unwrap_or_else(|| {
-            eprintln!("KEYWRIGHT_FUZZ_TARGET is {name:?}; there are {}", names.join(" "));
+            eprintln!("KEYWRIGHT_FUZZ_TARGET is {name:?}; use one of {}", names.join(" "));
             process::exit(2)
         })
     })

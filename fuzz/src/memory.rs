@@ -1,9 +1,9 @@
-//! An allocator that counts, so that a target's memory can be bounded.
+//! A counting allocator, so that a target's memory can be bounded.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// A single allocation above this is refused, which ends the process with a message that names its size.
+/// The largest allocation. A larger one is refused, which ends the process with a message that gives its size.
 const LARGEST: usize = 1 << 28;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
@@ -35,9 +35,9 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Runs `f` and says by how many bytes memory grew at its highest.
+/// Runs `f` and returns the peak growth of memory in bytes.
 pub fn peak_of<T>(f: impl FnOnce() -> T) -> (T, usize) {
-    // Idle buffers of earlier runs would hide what this one takes.
+    // Idle buffers of earlier runs would hide the memory of this one.
     keywright_ring::trim_cache();
     let before = LIVE.load(Relaxed);
     PEAK.store(before, Relaxed);

@@ -1,7 +1,6 @@
-//! Mutations that know the frame of an object, so that most inputs get past the checksums.
+//! Mutations that know the frame of an object, so that most inputs pass the checksums.
 //!
-//! What changes bytes is libFuzzer; here it is told where, and what follows from it is written anew: lengths,
-//! identities, checksums.
+//! libFuzzer changes bytes. This code chooses where, and updates what depends on them: lengths, identities, checksums.
 
 use std::ops::Range;
 
@@ -22,16 +21,16 @@ const SHORTEST: usize = DESCRIPTOR + 2 * CHECKSUM;
 const PARAMETERS: u16 = 0x0001;
 const CKKS_PARAMETERS: u16 = 0x0101;
 const BFV_PARAMETERS: u16 = 0x0201;
-/// A secret: its descriptor is the identity of the key, which follows from the body.
+/// A secret: its descriptor is the identity of the key, which depends on the body.
 const SECRET: u16 = 0x8001;
 const KEY_IDENTITY: usize = 16;
-/// Most bytes that one mutation puts in.
+/// Most bytes that one mutation inserts.
 const ROOM: usize = 64;
 
-/// libFuzzer's mutation: of the first `size` bytes, which become at most `max_size`. Returns how many there are.
+/// libFuzzer's mutation of the first `size` bytes, which become at most `max_size`. Returns their number.
 pub type Change = fn(data: &mut [u8], size: usize, max_size: usize) -> usize;
 
-/// Mutates an object of `size` bytes in a buffer of at least `max_size`, and says how many it has. Nine out of ten have
+/// Mutates an object of `size` bytes in a buffer of at least `max_size`, and returns its size. Nine out of ten have
 /// correct checksums.
 pub fn mutate(data: &mut [u8], size: usize, max_size: usize, seed: u32, change: Change) -> usize {
     let mut random = Random(seed.into());
@@ -45,7 +44,7 @@ pub fn mutate(data: &mut [u8], size: usize, max_size: usize, seed: u32, change: 
     object.len()
 }
 
-/// Changes the whole, the header, the descriptor, the body, or an object within the body in the same way.
+/// Changes the whole, the header, the descriptor, the body, or recursively an object within the body.
 fn strike(object: &mut Vec<u8>, random: &mut Random, change: Change) {
     let Some([end, last]) = parts(object) else {
         let len = object.len();
@@ -54,7 +53,7 @@ fn strike(object: &mut Vec<u8>, random: &mut Random, change: Change) {
     match random.below(10) {
         0 => splice(object, 0..object.len(), change),
         1 | 2 => {
-            // It stays as long as it is.
+            // Its length stays the same.
             let _ = change(&mut object[..DESCRIPTOR], DESCRIPTOR, DESCRIPTOR);
         }
         3..=5 => splice_adjusted(object, DESCRIPTOR..end, random, change),
@@ -89,7 +88,7 @@ fn splice_adjusted(object: &mut Vec<u8>, range: Range<usize>, random: &mut Rando
     }
 }
 
-/// Adds to a length of the frame by how much the object has become longer.
+/// Adds the growth of the object to a length of the frame.
 fn adjust(object: &mut [u8], old: usize, field: usize) {
     let width = if field == DESCRIPTOR_LEN { 4 } else { 8 };
     let mut stated = [0; 8];
@@ -99,7 +98,7 @@ fn adjust(object: &mut [u8], old: usize, field: usize) {
     object[field..field + width].copy_from_slice(&stated[..width]);
 }
 
-/// Where the descriptor and the body end, by the stated length of the descriptor and that of the object; None if it is
+/// The ends of the descriptor and of the body, by the stated lengths of the descriptor and of the object; None if it is
 /// too short for a frame.
 fn parts(object: &[u8]) -> Option<[usize; 2]> {
     let last = object.len().checked_sub(CHECKSUM).filter(|_| object.len() >= SHORTEST)?;
@@ -114,7 +113,7 @@ fn objects_within(object: &[u8], range: Range<usize>) -> Vec<Range<usize>> {
     starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect()
 }
 
-/// Writes the checksums of an object anew, or those of objects one after another.
+/// Updates the checksums of an object, or those of several objects in a row.
 pub fn reseal(mut objects: &mut [u8]) {
     loop {
         let end =
@@ -126,7 +125,7 @@ pub fn reseal(mut objects: &mut [u8]) {
     }
 }
 
-/// Of an object, by the lengths in its header.
+/// For an object, by the lengths in its header.
 fn stated_len(object: &[u8]) -> Option<usize> {
     let descriptor = u32::from_le_bytes(object.get(DESCRIPTOR_LEN..BODY_LEN)?.try_into().ok()?) as usize;
     let body = u64::from_le_bytes(object.get(BODY_LEN..DESCRIPTOR)?.try_into().ok()?);
@@ -153,7 +152,7 @@ fn reseal_frame(object: &mut [u8]) {
     object[last..].copy_from_slice(&checksum.finalize().to_le_bytes());
 }
 
-/// Parameters are their own identity: writes their summary and fingerprint anew. Other objects keep what they have.
+/// Parameters are their own identity: updates their summary and fingerprint. Other objects keep theirs.
 fn identify(object: &mut [u8], end: usize) {
     let encoding = match u16::from_le_bytes([object[KIND], object[KIND + 1]]) {
         PARAMETERS => DESCRIPTOR..end,
@@ -170,7 +169,7 @@ fn identify(object: &mut [u8], end: usize) {
     object[SUMMARY + 4..SUMMARY + 20].copy_from_slice(&digest[..16]);
 }
 
-/// A secret is of its own key: writes the identity anew. Where secrets of smaller rings follow it, its own is the
+/// A secret belongs to its own key: updates the identity. If secrets of smaller rings follow, its own length is the
 /// largest power of two.
 fn identify_key(object: &mut [u8], end: usize, last: usize) {
     let kind = u16::from_le_bytes([object[KIND], object[KIND + 1]]);
@@ -190,7 +189,7 @@ mod tests {
         std::fs::read(crate::root().join("../vectors/wire/v2").join(name)).unwrap()
     }
 
-    /// One byte more at the end, as libFuzzer may decide.
+    /// One more byte at the end, as libFuzzer may choose.
     fn longer(data: &mut [u8], size: usize, max_size: usize) -> usize {
         let new = (size + 1).min(max_size);
         data[new - 1] = 7;

@@ -1,5 +1,5 @@
-//! The two files of a pool, with what seals them made anew: fields that only the owner of the file key can write are
-//! read with care as well.
+//! The two files of a pool, sealed anew: fields that only the owner of the file key can write must be read with care
+//! too.
 //!
 //! An input is a header, two records of the register, a byte of switches and the slots. The target writes both files
 //! and opens them.
@@ -21,10 +21,10 @@ use crate::targets;
 /// Of the header, as in `crates/pool/src/file/data.rs`: magic, identifier, two fingerprints, three numbers.
 const FIELDS: usize = 76;
 const ID: std::ops::Range<usize> = 8..24;
-/// Four words: sequence number, file number, first unused entry, first entry not stored.
+/// Four words: sequence number, file number, first unused entry, first entry not yet stored.
 const RECORD: usize = 32;
 const IDENTITY: std::ops::Range<usize> = 8..16;
-/// Where the slots begin, and the second record.
+/// The offset of the slots, and of the second record.
 const PAGE: usize = 4096;
 const FILE_KEY: [u8; 32] = [7; 32];
 
@@ -39,7 +39,7 @@ fn secret() -> &'static SecretKey {
     })
 }
 
-/// A folder of this process.
+/// A folder for this process.
 fn folder() -> PathBuf {
     std::env::temp_dir().join(format!("keywright-fuzz-{}", process::id()))
 }
@@ -91,7 +91,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     vec![input]
 }
 
-/// Writes the files of an input and uses them; says whether they opened.
+/// Writes the files of an input and uses them; returns whether they opened.
 pub(crate) fn target(input: &[u8]) -> bool {
     let Some((fields, rest)) = input.split_at_checked(FIELDS) else { return false };
     let Some((records, rest)) = rest.split_at_checked(2 * RECORD) else { return false };
@@ -105,7 +105,7 @@ pub(crate) fn target(input: &[u8]) -> bool {
     let mut data = [fields, &spoil(0, seal(id, fields))[..]].concat();
     data.resize(PAGE, 0);
     data.extend_from_slice(slots);
-    // Written over, not made anew: the file keeps its number.
+    // Overwritten in place, so that the file keeps its number.
     fs::write(&options.path, data).expect("the file can be written");
     let identity = identity(&options.path).to_le_bytes();
     let mut written = vec![0; PAGE + RECORD + 40];
@@ -134,8 +134,7 @@ pub(crate) fn target(input: &[u8]) -> bool {
     accepted
 }
 
-/// What the register knows the data file by: its number and the time at which it was made, as `keywright-pool` joins
-/// them.
+/// The register's identity of the data file: its inode number and its creation time, joined as in `keywright-pool`.
 fn identity(path: &std::path::Path) -> u64 {
     let metadata = fs::metadata(path).expect("the file is there");
     #[cfg(unix)]

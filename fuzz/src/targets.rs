@@ -1,6 +1,6 @@
-//! What is fuzzed: every reader, as a function of bytes.
+//! The fuzz targets: every reader, as a function of bytes.
 //!
-//! A target panics if an accepted input is not written back as it was: there is one encoding of every object.
+//! A target panics if an accepted input is not written back unchanged: every object has one encoding.
 
 use std::io::Cursor;
 use std::sync::OnceLock;
@@ -69,12 +69,12 @@ pub(crate) fn bfv_context() -> &'static BfvParameters {
     })
 }
 
-/// Whether an object is of an older format version: what loads is written in the newest one.
+/// Whether an object has an older format version: writing uses the newest one.
 pub(crate) fn is_old(bytes: &[u8]) -> bool {
     bytes.get(MAGIC.len()..MAGIC.len() + 2) != Some(&FORMAT_VERSION.to_le_bytes())
 }
 
-/// Reads from a slice and from a stream; both must agree, and what is accepted must be written back as it was.
+/// Reads from a slice and from a stream. Both must agree, and an accepted object must be written back unchanged.
 fn round_trip<T: Wire>(bytes: &[u8], context: &T::Context) -> bool {
     let mut stream = bytes;
     let streamed = T::read_from(&mut stream, context);
@@ -92,7 +92,7 @@ fn rlwe<T: Wire<Context = Parameters>>(bytes: &[u8]) -> bool {
     round_trip::<T>(bytes, context().rlwe())
 }
 
-/// As the vectors of threshold sums: at most three objects, one after another.
+/// Like the vectors of threshold sums: at most three objects, one after another.
 fn sequence(bytes: &[u8]) -> bool {
     let parameters = context().rlwe();
     let Ok(objects) = sequence_from_bytes::<RlweCiphertext>(bytes, parameters, 3) else { return false };
@@ -118,8 +118,8 @@ fn sums<T: Wire<Context = SumParameters>>(bytes: &[u8]) -> bool {
     round_trip::<T>(bytes, context)
 }
 
-/// Literals that load are checked by `Parameters::new`, which must refuse or accept, not panic. Large ones are left
-/// out: their tables are slow to make, not different.
+/// `Parameters::new` checks literals that load; it must refuse or accept, not panic. Large ones are left out: their
+/// tables are slow to make, but not different.
 fn parameters(bytes: &[u8]) -> bool {
     let accepted = round_trip::<ParametersLiteral>(bytes, &());
     if let Ok(literal) = ParametersLiteral::from_bytes(bytes, &())
@@ -161,7 +161,7 @@ fn inspect_object(bytes: &[u8]) -> bool {
     inspect(&mut &bytes[..]).is_ok()
 }
 
-/// The set as a whole. It may hold its keys in another order than the file, so only the length is compared.
+/// The set as a whole. It may order its keys differently than the file, so only the length is compared.
 fn key_set(bytes: &[u8]) -> bool {
     let Ok(keys) = EvaluationKeys::from_bytes(bytes, context().rlwe()) else { return false };
     let written = keys.encoded_len(context().rlwe()).expect("what loads can be written");
@@ -169,7 +169,7 @@ fn key_set(bytes: &[u8]) -> bool {
     true
 }
 
-/// Master keys: as a key set.
+/// Master keys, like a key set.
 fn master_keys(bytes: &[u8]) -> bool {
     let Ok(keys) = MasterKeys::from_bytes(bytes, context().rlwe()) else { return false };
     let written = keys.encoded_len(context().rlwe()).expect("what loads can be written");
@@ -177,7 +177,7 @@ fn master_keys(bytes: &[u8]) -> bool {
     true
 }
 
-/// Key by key: written again in the same order, the same bytes.
+/// Key by key: written again in the same order, with the same bytes.
 fn key_set_stream(bytes: &[u8]) -> bool {
     let parameters = context().rlwe();
     let Ok(reader) = KeySetReader::new(bytes, parameters) else { return false };

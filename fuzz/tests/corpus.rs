@@ -1,4 +1,4 @@
-//! What is stored: every input of `fuzz/corpus` and `fuzz/crashes` through its target, without libFuzzer.
+//! The stored inputs: every file of `fuzz/corpus` and `fuzz/crashes` through its target, without libFuzzer.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use keywright_fuzz::{client_seeds, files, pool_seeds, root, targets};
 
-/// The files of `vectors/wire`, of which most targets begin.
+/// The files of `vectors/wire`, from which most targets start.
 fn golden() -> Vec<PathBuf> {
     let versions = files(&root().join("../vectors/wire"));
     versions
@@ -16,8 +16,8 @@ fn golden() -> Vec<PathBuf> {
         .collect()
 }
 
-/// With the variable `KEYWRIGHT_WRITE_SEEDS` it writes the inputs that are no golden files, of which the targets of
-/// clients and pool files begin.
+/// With the variable `KEYWRIGHT_WRITE_SEEDS` it writes the inputs that are not golden files, from which the targets of
+/// clients and pool files start.
 fn write_seeds() {
     for target in targets() {
         let seeds = match target.name {

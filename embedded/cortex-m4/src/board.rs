@@ -4,10 +4,10 @@ use core::panic::PanicInfo;
 use cortex_m_semihosting::{debug, hprintln};
 use keywright_client::{ClientError, Numbers};
 
-/// Refuses: whoever asks for memory fails, loudly.
+/// Refuses every allocation: a request for memory fails loudly.
 struct NoHeap;
 
-// SAFETY: no memory is ever given out.
+// SAFETY: it never returns memory.
 unsafe impl GlobalAlloc for NoHeap {
     unsafe fn alloc(&self, _: Layout) -> *mut u8 {
         core::ptr::null_mut()
@@ -26,7 +26,7 @@ fn panic(info: &PanicInfo<'_>) -> ! {
     loop {}
 }
 
-/// Number `i` is `7919 i mod (2 max + 1) - max`: made where it is asked for, as a sensor's are.
+/// Number `i` is `7919 i mod (2 max + 1) - max`, computed on request, like a sensor's.
 pub struct Pattern {
     /// How many there are.
     pub count: usize,
@@ -40,12 +40,12 @@ impl Numbers for Pattern {
     }
 
     fn at(&self, index: usize) -> i64 {
-        // In a word: a sensor has its numbers, and does not divide for them.
+        // In one word: a sensor has its numbers and does not divide for them.
         i64::from(7919 * index as u32 % (2 * self.max as u32 + 1)) - self.max
     }
 }
 
-/// A platform whose randomness is a counter from a byte, as the vectors have it.
+/// A platform whose randomness counts up from a byte, as in the vectors.
 pub fn entropy(first: u8) -> impl FnMut(&mut [u8]) -> Result<(), ClientError> {
     let mut next = first;
     move |out| {

@@ -1,4 +1,4 @@
-//! What a thin client needs: memory of the largest ring, and parameters for as many numbers as a ring has.
+//! The needs of a thin client: memory for the largest ring, and parameters for as many numbers as a ring holds.
 
 use cortex_m::singleton;
 use keywright_client::{ClientError, ClientLiteral, ClientParameters, Layout};
@@ -12,13 +12,13 @@ pub const FRACTION_BITS: u32 = 16;
 /// Residues of the largest ring.
 pub type Polynomial = &'static mut [u32; MAX_N];
 
-/// The memory of all polynomials at once; an encryption with a public key in flash memory has the last two.
+/// The memory of all polynomials at once; an encryption with a public key in flash memory needs only the last two.
 pub struct Memory {
-    /// The secret, two bits a coefficient.
+    /// The secret, two bits per coefficient.
     pub packed: &'static mut [u8; MAX_N / 4],
     /// The public key's first half.
     pub public: Polynomial,
-    /// The mask of an encryption, and the secret's residues before.
+    /// The mask of an encryption, and before it the secret's residues.
     pub mask: Polynomial,
     /// The half of a ciphertext that is written next.
     pub limb: Polynomial,
@@ -40,7 +40,7 @@ impl Memory {
 ///
 /// # Errors
 ///
-/// What [`ClientParameters::new`] refuses.
+/// The errors of [`ClientParameters::new`].
 pub fn parameters(log_n: u32, modulus: u64) -> Result<ClientParameters, ClientError> {
     let mut identity = [0; 20];
     identity[0] = log_n as u8;

@@ -1,4 +1,4 @@
-//! What the programs of this folder run on: a board without an allocator, its counter of instructions, its stack,
+//! The environment of this folder's programs: a board without an allocator, its counter of instructions, its stack,
 //! memory for polynomials, a sensor's numbers.
 #![no_std]
 

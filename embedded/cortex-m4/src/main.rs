@@ -1,6 +1,6 @@
-//! The thin client on a Cortex-M4 without floating point: every object of `vectors/client.txt` that fits its words is
-//! made again and compared, and what it took is printed: instructions, bytes of polynomials, peak of the stack. There
-//! is no allocator: one that refuses stands in its place.
+//! The thin client on a Cortex-M4 without floating point. Makes every object of `vectors/client.txt` that fits its
+//! words again, compares it, and prints the cost: instructions, bytes of polynomials, peak of the stack. Instead of an
+//! allocator there is one that refuses.
 //!
 //! `cargo run --release` in this folder runs it in QEMU.
 #![no_std]
@@ -19,7 +19,7 @@ use keywright_client::{
 use keywright_cortex_m4::{Memory, Pattern, entropy, meter, paint};
 use keywright_rlwe::{KeyIdentity, SecretDistribution};
 
-/// Length and CRC-32 of what is written.
+/// Length and CRC-32 of the output.
 #[derive(Default)]
 struct Sum {
     bytes: u64,
@@ -86,7 +86,7 @@ fn line<R: Reduction<Word = u32>>(name: &str, line: &Line, memory: &mut Memory) 
         Ok(())
     };
     let mut index = 0;
-    // What a step took, and that it made what it should.
+    // The cost of a step, and whether its output is right.
     let mut report = |what: &str, work: &mut dyn FnMut() -> Result<(), ClientError>| {
         paint::paint();
         let start = meter::instructions();
@@ -111,7 +111,7 @@ fn line<R: Reduction<Word = u32>>(name: &str, line: &Line, memory: &mut Memory) 
     })?;
     let (Some(engine), Some(mut rng)) = (engine, rng) else { panic!("the first step made them") };
     let mut seed = None;
-    // The secret is where the mask will be.
+    // The secret shares its memory with the mask.
     report("public key", &mut || {
         expand_secret(&engine, packed, mask)?;
         let made = *seed.insert(make_public_key(&engine, mask, &mut rng, public)?);

@@ -1,18 +1,19 @@
-//! How deep the stack was: what is below it is filled with a pattern, and what is left of the pattern is counted.
+//! Measures the depth of the stack: fills the memory below it with a pattern, and counts how much of the pattern
+//! remains.
 
 use cortex_m::register::msp;
 
 const PATTERN: u32 = 0xA5A5_5A5A;
-/// Words left alone below the stack pointer, where `paint` itself may stand.
+/// Words left alone below the stack pointer, where `paint` itself may run.
 const MARGIN: usize = 64;
-/// Words that are filled: more than any step takes, which `peak` checks.
+/// Filled words: more than any step takes, which `peak` checks.
 const DEPTH: usize = 64 * 1024;
 
 fn bottom() -> *mut u32 {
     (msp::read() as usize - 4 * DEPTH) as *mut u32
 }
 
-/// Fills what is below the stack.
+/// Fills the memory below the stack.
 #[inline(never)]
 pub fn paint() {
     let bottom = bottom();

@@ -1,5 +1,5 @@
-//! A thin client whose encryption is the hardware's: numbers into coefficients modulo `q_0`, the server's
-//! bootstrapping, numbers back.
+//! A thin client that encrypts in hardware: numbers into coefficients modulo `q_0`, the server's bootstrapping, numbers
+//! back.
 
 use std::path::Path;
 
@@ -19,8 +19,8 @@ use crate::{Outcome, say};
 
 const FRACTION_BITS: u32 = 30;
 
-/// `q_0` of the core, two levels of `slots_to_coeffs`, three to compute on, fourteen for the other stages. A ring of N
-/// = 2^12 protects nobody with so many: it is bootstrapped because it is quick.
+/// `q_0` of the core, two levels of `slots_to_coeffs`, three for computation, fourteen for the other stages. A ring of
+/// N = 2^12 with so many primes is insecure; it is used for speed.
 fn parameters(log_n: u32) -> Result<(CkksParameters, BootstrapperPlan), String> {
     let mut q = vec![60, 50, 50, 55, 55, 55];
     q.extend([61; 14]);
@@ -51,7 +51,7 @@ fn parameters(log_n: u32) -> Result<(CkksParameters, BootstrapperPlan), String> 
     Ok((parameters, plan))
 }
 
-/// A server's parameters and the client that it serves, the same in every run.
+/// A server's parameters and its client, the same in every run.
 struct Case {
     parameters: CkksParameters,
     plan: BootstrapperPlan,
@@ -94,7 +94,7 @@ impl Case {
     }
 }
 
-/// What `client::write` writes, of a message in the client's format.
+/// The files of `client::write`, for a message in the client's format.
 pub(crate) fn write(log_n: u32, folder: &Path) -> Outcome {
     let mut case = Case::new(log_n)?;
     let entry = Parameters::new(server::entry_literal(&case.parameters)).map_err(say)?;
@@ -104,8 +104,8 @@ pub(crate) fn write(log_n: u32, folder: &Path) -> Outcome {
     write_encryption(&entry, &case.secret, &public, &case.message(), folder)
 }
 
-/// The ciphertext that the simulated core made of these numbers is read as an upload, bootstrapped and squared in
-/// slots; the client decrypts the answer to the squares, within the bound that the engine derives.
+/// Reads the simulated core's ciphertext of these numbers as an upload, bootstraps it and squares it in slots. The
+/// client decrypts the answer to the squares, within the bound that the engine derives.
 pub(crate) fn check(log_n: u32, folder: &Path) -> Outcome {
     let mut case = Case::new(log_n)?;
     let (parameters, rlwe) = (&case.parameters, case.parameters.rlwe());
@@ -114,7 +114,7 @@ pub(crate) fn check(log_n: u32, folder: &Path) -> Outcome {
         rlwe: read_ciphertext(rlwe.n(), folder)?,
         scale: case.thin.literal().scale as f64,
         packing: Packing::Coefficients,
-        // What a server puts in place of what an upload says of itself.
+        // The server's replacement for the claims of an upload.
         estimate: ErrorEstimate { deviation: 0.0, magnitude: 1.0, real: true },
     };
     let bytes = upload.to_bytes(parameters).map_err(say)?;
@@ -143,7 +143,7 @@ pub(crate) fn check(log_n: u32, folder: &Path) -> Outcome {
     case.client.decrypt(&answer, &mut seen).map_err(say)?;
 
     let one = f64::from(1 << FRACTION_BITS);
-    // Half a unit of the last place for reading, and as much for squaring what was rounded.
+    // Half a unit of the last place for reading, and as much for squaring a rounded number.
     let bound = estimate.bound() + 2.0 / one;
     let mut worst = 0f64;
     for (slot, (&number, &square)) in case.numbers.iter().zip(&seen).enumerate() {

@@ -17,7 +17,7 @@ use crate::{Outcome, say};
 pub(crate) const Q0: u64 = (1 << 60) - (1 << 18) + 1;
 /// Bytes that fill the seeds: of the keys, of the public key's uniform half, of the encryption.
 const SEEDS: [u8; 3] = [0x51, 0xA7, 0x3C];
-/// Messages are `Q0 / 2^10` in absolute value at most: far above the error, far below the modulus.
+/// Messages are at most `Q0 / 2^10` in absolute value: far above the error, far below the modulus.
 const MESSAGE_BITS: u32 = 50;
 
 fn seed(which: usize) -> [u8; 32] {
@@ -30,7 +30,7 @@ fn parameters(log_n: u32) -> Result<Parameters, String> {
         q: vec![Q0],
         p: vec![],
         secret: SecretDistribution::Ternary,
-        // A core for N = 2^10 exists for tests alone: 60 bits are above its bound.
+        // A core for N = 2^10 exists only for tests: 60 bits exceed its bound.
         security: if log_n < 12 { Security::InsecureForExperiments } else { Security::Classical128 },
         subrings: vec![],
     };
@@ -73,7 +73,7 @@ pub(crate) fn write(log_n: u32, folder: &Path) -> Outcome {
     write_encryption(&parameters, &secret, &public, &message(parameters.n()), folder)
 }
 
-/// Encrypts coefficients modulo the parameters' `q_0` as the core does, and writes what it takes and gives.
+/// Encrypts coefficients modulo the parameters' `q_0` as the core does, and writes its inputs and outputs.
 pub(crate) fn write_encryption(
     parameters: &Parameters,
     secret: &SecretKey,
@@ -96,7 +96,7 @@ pub(crate) fn write_encryption(
     )
     .map_err(say)?;
 
-    // The samples alone, in the order in which the encryption draws them.
+    // The samples alone, in the order of the encryption.
     let mut rng = SecretRng::from_entropy(&entropy);
     let mut samples = Zeroizing::new(vec![0; n]);
     let mut lifted = Buffer::unspecified(n);
@@ -122,7 +122,7 @@ pub(crate) fn write_encryption(
     write_words(folder, "decrypted", decrypt(secret, &ciphertext, 1).limb(0))
 }
 
-/// The ciphertext that the simulated core made, `hardware_c0` and `hardware_c1`.
+/// The ciphertext of the simulated core, `hardware_c0` and `hardware_c1`.
 pub(crate) fn read_ciphertext(n: usize, folder: &Path) -> Result<RlweCiphertext, String> {
     let polys = ["hardware_c0", "hardware_c1"]
         .map(|name| read_words(folder, name, n).map(|words| single(n, &words)))
@@ -131,9 +131,9 @@ pub(crate) fn read_ciphertext(n: usize, folder: &Path) -> Result<RlweCiphertext,
     Ok(RlweCiphertext { polys, key: KeyIdentity::UNKNOWN })
 }
 
-/// `hardware_c0` and `hardware_c1`, a ciphertext of the same message that the simulated core made from entropy of its
-/// own, decrypt in the software to the message within the error of a fresh encryption; and `hardware_decrypted`, what
-/// the core made of that ciphertext, is the same polynomial.
+/// Checks the simulated core. `hardware_c0` and `hardware_c1`, a ciphertext of the same message made from other
+/// entropy, must decrypt in the software to the message within the error of a fresh encryption. `hardware_decrypted`,
+/// the core's decryption of that ciphertext, must be the same polynomial.
 pub(crate) fn check(log_n: u32, folder: &Path) -> Outcome {
     let parameters = parameters(log_n)?;
     let (secret, _) = keys(&parameters)?;
@@ -153,7 +153,7 @@ pub(crate) fn check(log_n: u32, folder: &Path) -> Outcome {
         }
     }
     if plain.limb(0) != read_words(folder, "hardware_decrypted", n)? {
-        return Err("the core's decryption is not the software's".to_owned());
+        return Err("the core's decryption differs from the software's".to_owned());
     }
     println!("decrypts: every error is within {bound}");
     Ok(())

@@ -31,7 +31,7 @@ fn rng(which: u8) -> SecretRng {
     SecretRng::from_entropy(&Zeroizing::new([which; 32]))
 }
 
-/// What is switched: ciphertexts at `level`, in digits of `alpha` primes, with as many special primes.
+/// The switch: ciphertexts at `level`, in digits of `alpha` primes, with as many special primes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) log_n: u32,
@@ -46,20 +46,20 @@ fn parameters(shape: Shape) -> Result<CkksParameters, String> {
         q: Q.get(..=level).ok_or_else(|| format!("level {level}: at most {}", Q.len() - 1))?.to_vec(),
         p: SPECIAL.get(..alpha).ok_or_else(|| format!("alpha {alpha}: at most {}", SPECIAL.len()))?.to_vec(),
         secret: SecretDistribution::Ternary,
-        // 111 bits and more are above the bound at 2^12, which is simulated because it is short.
+        // 111 bits and more exceed the bound at 2^12, which is simulated because it is short.
         security: if log_n < 14 { Security::InsecureForExperiments } else { Security::Classical128 },
         subrings: vec![],
     };
     CkksParameters::new(CkksLiteral { rlwe, log_scale: LOG_SCALE }).map_err(say)
 }
 
-/// Factors in `[-1, 1]`, one a slot.
+/// Factors in `[-1, 1]`, one per slot.
 fn factors(n: usize) -> [Vec<f64>; 2] {
     let values = |step: usize| (0..n / 2).map(|i| ((i * step % 2001) as f64 - 1000.0) / 1000.0).collect();
     [values(7), values(1237)]
 }
 
-/// The secret and everything that the engine makes of it: the product of degree 2, the key, the relinearized product.
+/// The secret and the engine's results with it: the product of degree 2, the key, the relinearized product.
 struct Case {
     parameters: CkksParameters,
     secret: SecretKey,
@@ -128,7 +128,7 @@ pub(crate) fn write(shape: Shape, folder: &Path) -> Outcome {
     Ok(())
 }
 
-/// `hardware_K_J`, what the simulated core made of these, decrypts to the products of the factors, within the bound
+/// Checks that `hardware_K_J`, the simulated core's results, decrypt to the products of the factors, within the bound
 /// that the engine derives for a relinearized product.
 pub(crate) fn check(shape: Shape, folder: &Path) -> Outcome {
     let case = Case::new(shape)?;

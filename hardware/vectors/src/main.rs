@@ -1,4 +1,4 @@
-//! Writes what the hardware's tests compare with, and reads back what the simulated hardware computed.
+//! Writes the expected results of the hardware's tests, and reads the results of the simulated hardware.
 //!
 //! ```text
 //! keywright-hardware-vectors write|check client|bootstrap LOG_N FOLDER
@@ -6,7 +6,7 @@
 //! ```
 //!
 //! `write` leaves one file per polynomial, `NAME.words`: its words, 64 bits each, least significant byte first. `check`
-//! exits with 1 and a sentence if the files of the simulation are not what they should be.
+//! exits with 1 and a sentence if the files of the simulation are wrong.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ mod client;
 mod files;
 mod key_switch;
 
-/// What went wrong, in words for the person who runs the tests.
+/// A fault, in words for the person who runs the tests.
 type Outcome = Result<(), String>;
 
 fn say<E: std::fmt::Display>(error: E) -> String {

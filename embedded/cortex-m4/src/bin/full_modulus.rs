@@ -1,10 +1,10 @@
-//! What a client of CKKS as usual does, with the same library, on the same emulated Cortex-M4: numbers to slots by a
-//! Fourier transform in doubles, which are software here, then an encryption under a public key modulo every prime of
-//! the chain. Beside it the thin client, with as many numbers.
+//! A client of standard CKKS with the same library on the same emulated Cortex-M4. It moves numbers to slots by a
+//! Fourier transform in doubles, which are emulated in software here, and then encrypts under a public key modulo every
+//! prime of the chain. The thin client encrypts as many numbers for comparison.
 //!
 //! Counted: encoding, sampling, and for every prime three transforms, two products, the expansion of the seeded half of
-//! the key, and packing both halves with their checksums. Tables are in flash memory, as they would be on a device;
-//! keys are made where they are used, uncounted.
+//! the key, and packing both halves with their checksums. Tables are in flash memory, as on a device; keys are made
+//! where they are used, and not counted.
 //!
 //! `cargo run --release --bin full_modulus` in this folder runs it in QEMU, in a minute or two.
 #![no_std]
@@ -28,7 +28,7 @@ use keywright_rlwe::{KeyIdentity, PUBLIC_KEY_STREAM};
 /// Bits of the default scale.
 const LOG_SCALE: u32 = 25;
 
-/// What a thin client has, and what it does without.
+/// The memory that a thin client has, and the memory that it does not need.
 struct FullMemory {
     thin: Memory,
     /// Ternary mask and two errors, a byte each.
@@ -136,7 +136,7 @@ fn sample(rng: &mut SecretRng, out: &mut [i8], sampler: fn(&mut SecretRng, &mut 
     }
 }
 
-/// Residues of samples and of what is added to them.
+/// Residues of samples and their addends.
 fn lift(engine: &impl Engine<Word = u32>, samples: &[i8], message: Option<&[i64]>, out: &mut [u32]) {
     let mut values = [0; CHUNK];
     for (number, (samples, out)) in samples.chunks(CHUNK).zip(out.chunks_mut(CHUNK)).enumerate() {
@@ -229,7 +229,7 @@ fn full(log_n: u32, count: usize, memory: &mut FullMemory) -> Result<u64, Client
     Ok(instructions)
 }
 
-/// Instructions of the thin client with as many numbers; what it writes is checked by the other program.
+/// Instructions of the thin client with as many numbers; the other program checks its output.
 fn thin(log_n: u32, memory: &mut Memory) -> Result<u64, ClientError> {
     let parameters = parameters(log_n, ShiftAdd30::MODULUS)?;
     let n = parameters.n();
@@ -254,8 +254,8 @@ fn thin(log_n: u32, memory: &mut Memory) -> Result<u64, ClientError> {
     Ok(instructions)
 }
 
-/// Lets code hold doubles in the registers of the unit for single precision, as compilers do for this CPU. All
-/// arithmetic on them stays software.
+/// Lets code hold doubles in the registers of the single-precision unit, as compilers do for this CPU. Software still
+/// does all arithmetic on them.
 fn enable_registers() {
     // SAFETY: nothing else runs yet, and the register has no other use.
     unsafe { (*SCB::PTR).cpacr.modify(|access| access | 0xF << 20) };
@@ -271,7 +271,7 @@ fn main() -> ! {
     hprintln!("| N | primes of 30 bits | full modulus, instructions | thin, instructions | ratio |");
     hprintln!("|---|---|---|---|---|");
     // 3 primes at 2^12 and 13 at 2^14 are SEAL-Embedded's. At 2^16, as many primes as the paper has, and as many of 30
-    // bits as its modulus of 1,620 bits takes.
+    // bits as its modulus of 1,620 bits needs.
     for (log_n, count) in [(12, 3), (14, 13), (16, 27), (16, 54)] {
         let counted =
             full(log_n, count, &mut memory).and_then(|full| Ok((full, thin(log_n, &mut memory.thin)?)));

@@ -1,4 +1,4 @@
-//! Where the instructions of an encryption with the public key go: each of its steps run alone, then the encryption
+//! Attributes the instructions of an encryption with the public key: runs each of its steps alone, then the encryption
 //! itself.
 //!
 //! `cargo run --release --bin phases` in this folder runs it in QEMU.
