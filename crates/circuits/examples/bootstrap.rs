@@ -2,11 +2,12 @@
 //! `cargo run --release -p keywright-circuits --example bootstrap -- NAME [VECTORS] [coefficients|streamed]`. The last
 //! word keeps diagonals as coefficients, or makes them for each use, instead of keeping them encoded.
 //!
-//! Prints the levels and keys of every stage, the bytes and seconds of key generation and precomputation, the seconds
-//! of every stage, and the precision of random values with parts uniform in `[-1, 1]`: `-log2` of the largest and of
-//! the mean error of a part, over all slots of all vectors. First comes the error that bootstrapping adds to the
-//! decrypted input, with the plan's prediction. Then comes the error of the result, which includes that of encryption,
-//! with the bound of its estimate. With 0 vectors it prints only the plan and its prediction, and makes no key.
+//! Prints the levels and keys of every stage, the bytes and seconds of key generation and precomputation, and the
+//! seconds of every stage. Then it prints the precision of random values with parts uniform in `[-1, 1]`: `-log2` of
+//! the largest and of the mean error of a part, over all slots of all vectors. First comes the error that bootstrapping
+//! adds to the decrypted input, with the plan's prediction. Then comes the error of the result, which includes that of
+//! encryption, with the bound of its estimate. With 0 vectors it prints only the plan and its prediction, and makes no
+//! key.
 #![expect(clippy::print_stdout, reason = "a report")]
 
 use std::error::Error;

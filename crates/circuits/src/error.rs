@@ -108,7 +108,7 @@ pub enum CircuitError {
     /// More slots than the ring has.
     #[error("2^{log_slots} slots are more than the 2^{max} of the parameters")]
     LogSlots {
-        /// `log2` of the number asked for.
+        /// `log2` of the requested number.
         log_slots: u32,
         /// `log2` of the largest number.
         max: u32,

@@ -23,7 +23,7 @@ pub(crate) fn given(entropy: &[u8]) -> impl FnMut(&mut [u8]) -> Result<(), Clien
     let mut bytes = Zeroizing::new(entropy.to_vec());
     move |out: &mut [u8]| {
         if bytes.len() < out.len() {
-            return Err(ClientError::Randomness("32 random bytes are needed"));
+            return Err(ClientError::Randomness("pass 32 random bytes"));
         }
         let rest = bytes.split_off(out.len());
         out.copy_from_slice(&bytes);

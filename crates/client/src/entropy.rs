@@ -52,6 +52,7 @@ impl Entropy for SystemEntropy {
     }
 
     fn generator(&mut self) -> Result<SecretRng, ClientError> {
-        SecretRng::system().map_err(|_| ClientError::Randomness("the operating system gives no random bytes"))
+        SecretRng::system()
+            .map_err(|_| ClientError::Randomness("the operating system returned no random bytes"))
     }
 }

@@ -9,7 +9,7 @@
 //! use keywright_frame::{Checksum, FieldWriter, FixedHeader, Kind, object_len};
 //! use keywright_rlwe::KeyIdentity;
 //!
-//! // A header whose descriptor is an identity, its checksum, and the checksum that the body goes on with.
+//! // A header whose descriptor is an identity, its checksum, and the checksum that the body continues.
 //! let header = FixedHeader::new(Kind::SecretKey, [0; 20], 0, 1024);
 //! let mut head: FieldWriter = FieldWriter::default();
 //! let key = KeyIdentity::of_packed(&[0; 1024]);

@@ -216,7 +216,7 @@ impl PyChemDistinguisher {
     #[new]
     fn new(py: Python<'_>, known: Vec<Made>) -> Result<Self, Failure> {
         py.detach(|| {
-            let none = || Refusal::Values("no ciphertext to learn from".into());
+            let none = || Refusal::Values("pass at least one known ciphertext".into());
             let parameters = known.first().ok_or_else(none)?.parameters().clone();
             for ciphertext in &known {
                 parameters.require_same(ciphertext.parameters(), "one ciphertext", "another")?;

@@ -94,7 +94,7 @@ macro_rules! whole_ciphertext {
     };
 }
 
-/// What ciphertexts share one half of which is a seed.
+/// The common methods of ciphertexts with a seed as one half.
 macro_rules! seeded_ciphertext {
     ($class:ident of $parameters:ident, packed as $packing:ident, expanded to $ciphertext:ident) => {
         $crate::ciphertext::stored_ciphertext!($class of $parameters, packed as $packing);

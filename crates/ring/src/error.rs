@@ -32,7 +32,7 @@ pub enum RingError {
         two_n_log: u32,
         /// Number of primes that exist.
         found: usize,
-        /// Number of primes asked for.
+        /// Number of primes requested.
         wanted: usize,
     },
     /// One prime appears twice in a basis.
@@ -58,7 +58,7 @@ pub enum RingError {
         n: usize,
     },
     /// The operating system returned no random bytes.
-    #[error("the operating system gives no random bytes: {0}")]
+    #[error("the operating system returned no random bytes: {0}")]
     Randomness(alloc::string::String),
     /// A forked child holds a copy of a generator that was made from given entropy, or was forked during an operation
     /// of its parent.

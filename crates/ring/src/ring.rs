@@ -142,7 +142,7 @@ impl Ring {
         let m = limb.len();
         assert!(
             m.is_power_of_two() && m >= 1 << MIN_LOG_N && m <= self.n(),
-            "{m} words are no limb of a subring"
+            "{m} words are not a limb of a subring"
         );
         self.plan_of(i).forward_subring(limb);
     }

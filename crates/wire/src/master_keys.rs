@@ -1,4 +1,4 @@
-//! Master keys, of which a server derives others.
+//! Master keys, from which a server derives other keys.
 //!
 //! The object belongs to the parameters that keys are derived for. Its descriptor names the extra primes, which with
 //! those of the parameters are the chain that the keys belong to, and the directory of the keys; the body is the keys,
@@ -22,7 +22,7 @@ use crate::{Identity, Kind, Wire, WireError};
 pub struct MasterDescriptor {
     pub(crate) extra: Vec<u64>,
     pub(crate) directory: Directory,
-    /// Made once, when the extra primes meet the parameters.
+    /// Made once, when the extra primes join the parameters.
     chain: OnceLock<MasterParameters>,
 }
 

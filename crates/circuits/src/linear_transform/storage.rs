@@ -20,7 +20,7 @@ pub enum Storage {
 }
 
 impl Storage {
-    /// Bytes of diagonals of the given least periods over so many primes.
+    /// Bytes of diagonals of the given least periods over this many primes.
     pub fn bytes(self, periods: impl IntoIterator<Item = usize>, primes: usize) -> usize {
         let words: usize = periods.into_iter().map(|period| self.words(period, primes)).sum();
         8 * words

@@ -1,4 +1,4 @@
-//! Every error of the engine as its exception of `keywright.errors`, with the offending value and its bound as attributes.
+//! Every error of the engine as its exception of `keywright.errors`, with the value and its bound as attributes.
 
 mod bfv;
 mod ckks;

@@ -147,7 +147,7 @@ impl PyEvaluationKeys {
         Ok(Self { store, sharing, ..Self::new(self.parameters.clone(), keys) })
     }
 
-    /// Keys of which at most `memory` bytes are in memory at a time. Keys of a file are read; others are derived from
+    /// Keys that take at most `memory` bytes of memory at a time. Keys of a file are read; others are derived from
     /// master keys, again after an eviction. A thread makes the keys of coming steps. When memory is full, the idle key
     /// needed furthest in the future is evicted. An operation whose keys do not fit takes them one after the other.
     /// Operations with these keys run one at a time.

@@ -72,7 +72,7 @@ impl PyClientKeyStream {
             Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => {
                 // In a child, perhaps by a thread of its parent, which does not return here.
-                self.process.require_current("a stream of which a key is being written")?;
+                self.process.require_current("a stream with a key in progress")?;
                 let busy = "a key of this stream is being written; continue after `write_next` has returned";
                 Err(PyRuntimeError::new_err(busy).into())
             }

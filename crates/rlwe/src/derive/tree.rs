@@ -144,7 +144,7 @@ impl Growth<'_> {
     fn join(&mut self) -> Result<(), RlweError> {
         let refuse = |element| RlweError::Underivable {
             element: KeyElement::Galois(element),
-            reason: "no product of so few of the master keys' automorphisms is this one",
+            reason: "no product of that few automorphisms of master keys gives it",
         };
         let Some(&first) = self.missing.first() else { return Ok(()) };
         // Parents before children, shallow ones before deep ones.

@@ -100,7 +100,7 @@ pub struct SwitchWork {
 }
 
 /// Weights of [`SwitchLayout::rank`]: a transform, the product of a digit with a key row, a conversion term. Rounded
-/// from a profile of rotations at `N = 2^16` on AVX-512, where transforms and products meet limbs in a far cache.
+/// from a profile of rotations at `N = 2^16` on AVX-512, where transforms and products find limbs in a far cache.
 pub const RANK_WEIGHTS: [usize; 3] = [8, 5, 1];
 
 impl SwitchLayout {

@@ -13,11 +13,11 @@
 //!
 //! | error | variance of a part of a value, in units of the message |
 //! |---|---|
-//! | factors of `slots_to_coeffs`, but what is made after the last one | roundings, switches of baby steps and roundings of the diagonals, each times the squared norms of the factors that follow; averaged over so many slots that `X = 1` |
-//! | last rounding of `slots_to_coeffs`, `mod_raise` | in coefficients: `(1 + |s|^2) / 12` and what the switches add |
-//! | factors of `coeffs_to_slots` | the same; what comes last, the conjugation included, with `X_j` |
+//! | factors of `slots_to_coeffs`, except the errors after the last one | roundings, switches of baby steps and roundings of the diagonals, each times the squared norms of the factors that follow; averaged over many slots, so that `X = 1` |
+//! | last rounding of `slots_to_coeffs`, `mod_raise` | in coefficients: `(1 + |s|^2) / 12`, plus the errors of the switches |
+//! | factors of `coeffs_to_slots` | the same; the last errors, including the conjugation, with `X_j` |
 //! | `eval_mod` | for each step `k`: `(d mu / d step_k)^2 N (1 + |s|^2 X_j) / 24 S_k^2`, at the slot's own integer `I` |
-//! | approximation | no variance: off by its error at `I` and the message |
+//! | approximation | no variance: its error at `I` and the message |
 //!
 //! For complex values the error of the imaginary half in `eval_mod` is added: a polynomial of a real value multiplies
 //! complex errors by a real number, and the halves are joined as `a + i b`. The integer `I` is the nearest one to a sum

@@ -1,9 +1,9 @@
 //! A whole bootstrapping before any key is made or diagonal encoded: a [`BootstrapperLiteral`] describes what is
 //! wanted; a [`BootstrapperPlan`] is checked and complete.
 //!
-//! | file | what is there |
+//! | file | content |
 //! |---|---|
-//! | `literal.rs`, `iterations.rs` | what is wanted: plain data and its checks |
+//! | `literal.rs`, `iterations.rs` | the description of the wanted bootstrapping: plain data and its checks |
 //! | `bootstrapper_plan.rs` | the plan: levels and scales |
 //! | `construction.rs` | from the literal to the plan |
 //! | `factors.rs` | the ways to evaluate the factors of the transforms, and a plan with others |

@@ -12,7 +12,7 @@
 //!
 //! ```text
 //! S_r    = S ratio f              f the linear coefficient of the arcsine, if it has no other,
-//! S_r    = the prime that the arcsine removes first, otherwise; the arcsine itself is asked for S ratio,
+//! S_r    = the prime that the arcsine removes first, otherwise; the arcsine itself has scale S ratio,
 //! S_i    = sqrt(S_(i+1) q)        q the prime that double angle i removes,
 //! ```
 //!

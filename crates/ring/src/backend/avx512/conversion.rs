@@ -29,7 +29,7 @@ pub(super) unsafe fn words<'t, L: Lanes>(
     let mut pointers = [MaybeUninit::<*const u64>::uninit(); MAX_TERMS];
     let mut given = 0;
     for (pointer, term) in pointers.iter_mut().zip(terms) {
-        assert_eq!(term.len(), count, "terms of the length that was said");
+        assert_eq!(term.len(), count, "terms of the announced length");
         pointer.write(term.as_ptr());
         given += 1;
     }
