@@ -1,7 +1,7 @@
-"""Keywright: private inference on encrypted data, with RNS-CKKS and keys that are planned.
+"""Keywright: private inference on encrypted data, with RNS-CKKS and planned keys.
 
-`keywright.compile` takes a model, everything else is behind it: see docs/tutorials/quickstart.md. Below it
-are parameters, keys and ciphertexts:
+`keywright.compile` takes a model and does everything else: see docs/tutorials/quickstart.md. The lower layer
+has parameters, keys and ciphertexts:
 
 >>> import keywright as kw
 >>> parameters = kw.Parameters.preset("N13_QP214_S38")
@@ -187,7 +187,7 @@ _OF_INFERENCE = ("CompiledModel", "compile", "load_client", "load_server")
 
 
 def __getattr__(name: str) -> Any:
-    """Import rooms when they are first used: what they need takes long to load."""
+    """Import subpackages on first use, because their dependencies take long to load."""
     if name in _ROOMS:
         return import_module(f"keywright.{name}")
     if name in _OF_INFERENCE:

@@ -1,7 +1,8 @@
 """Ctrl-C while the engine computes.
 
-Python raises `KeyboardInterrupt` between two of its own instructions, and an operation of the engine is one:
-a bootstrap of a large ring takes seconds. Where it does not end soon, the process ends within it.
+Python raises `KeyboardInterrupt` between two of its own instructions. A call of the engine is one
+instruction, and a bootstrap of a large ring takes seconds. If the call does not return soon, this module ends
+the process during it.
 """
 
 import atexit
@@ -19,18 +20,17 @@ INTERRUPTED = 130
 MESSAGE = "interrupted; no file was left half written"
 
 PATIENCE_S = 1.0
-"""How long the operation that runs at ctrl-C may still take."""
+"""Seconds that the running operation may continue after ctrl-C."""
 
 SHOW_CURSOR = "\x1b[?25h"
-"""What a terminal is told, since a bar hides its cursor."""
+"""Escape sequence that restores the cursor, which a progress bar hides."""
 
 
 @contextmanager
 def ending_at_interrupts() -> Iterator[None]:
-    """While the block runs, ctrl-C ends the process after `PATIENCE_S` if the block has not ended by then:
-    with the status `INTERRUPTED`, and after what `atexit` has been given. Not where a signal handler of
-    another kind is set meanwhile, nor outside of the main thread, which gets no signals.
-    """
+    """While the block runs, ctrl-C ends the process after `PATIENCE_S` if the block has not ended by then,
+    with status `INTERRUPTED` and after the `atexit` handlers. It has no effect if another kind of signal
+    handler is set meanwhile, or outside the main thread, which receives no signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -51,7 +51,8 @@ def ending_at_interrupts() -> Iterator[None]:
 
 
 def _watch(reader: socket.socket, ended: threading.Event) -> None:
-    """End the process at an interrupt that the main thread does not see; return when the block has ended."""
+    """End the process at an interrupt that the main thread does not notice; return when the block has
+    ended."""
     while signals := reader.recv(64):
         ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
         if signal.SIGINT in signals and ours and not ended.wait(PATIENCE_S):

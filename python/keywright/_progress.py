@@ -1,4 +1,4 @@
-"""How far long work is: a bar on a terminal, a line now and then where standard error is a file."""
+"""Progress of long work: a bar on a terminal, periodic lines if standard error is a file."""
 
 import threading
 import time
@@ -20,22 +20,22 @@ from rich.progress import Progress as Bar
 from keywright._units import format_seconds
 
 SILENT_S = 2.0
-"""Work that takes less has no line."""
+"""Work that takes fewer seconds prints no line."""
 
 EVERY_S = 10.0
-"""From one line to the next."""
+"""Seconds from one line to the next."""
 
 
 class Advance:
-    """What is told of work while it runs.
+    """Receives the progress of work while it runs.
 
     Args:
-        total: steps, or predicted seconds as a float; None if nobody knows.
+        total: steps, or predicted seconds as a float; None if unknown.
         shown: called after every change.
 
     Attributes:
-        done: of the total.
-        label: what is worked on now.
+        done: finished part of the total.
+        label: the current part of the work.
     """
 
     def __init__(self, total: float | None, shown: Callable[["Advance"], object]) -> None:
@@ -43,13 +43,13 @@ class Advance:
         self.done, self.label = 0.0, ""
 
     def __call__(self, steps: float, label: str | None = None) -> None:
-        """So much more is done; what follows is called ``label``, as before where it is not given."""
+        """Add ``steps``, and set the label of the next part if one is given."""
         self.done += steps
         self.label = self.label if label is None else label
         self._shown(self)
 
     def line(self, description: str, elapsed: float) -> str:
-        """How far it is, in a line."""
+        """Return the progress as one line."""
         parts = [f"{description}: {self.label}" if self.label else description]
         if self.total and self.done:
             share = min(self.done / self.total, 1.0)
@@ -58,12 +58,12 @@ class Advance:
 
 
 Progress = Callable[[str, float | None], AbstractContextManager[Advance]]
-"""Tells of work: called with what is done and its total, see `Advance`; ends with the block."""
+"""Reports work: called with a description and a total, see `Advance`; ends with the block."""
 
 
 @contextmanager
 def silent(description: str, total: float | None) -> Iterator[Advance]:
-    """Tell nobody."""
+    """Report nothing."""
     yield Advance(total, lambda _: None)
 
 
@@ -87,7 +87,7 @@ def bar(console: Console, description: str, total: float | None) -> Iterator[Adv
 
 @contextmanager
 def lines(note: Callable[[str], object], description: str, total: float | None) -> Iterator[Advance]:
-    """A line after `SILENT_S` seconds and every `EVERY_S`, from a thread of their own."""
+    """Report a line after `SILENT_S` seconds and every `EVERY_S`, from a separate thread."""
     advance, ended, start = Advance(total, lambda _: None), threading.Event(), time.monotonic()
 
     def tell() -> None:

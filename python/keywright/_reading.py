@@ -1,4 +1,4 @@
-"""Reading JSON that may be anything: numbers that are numbers, and one refusal that says what is wrong."""
+"""Reads untrusted JSON: strict numbers, and one exception that says what is wrong."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -9,16 +9,16 @@ from keywright.errors import KeywrightError
 
 MOST = (1 << 63) - 1
 SHOWN = 40
-"""Most characters of a wrong value that a message has."""
+"""Maximum characters of a wrong value in a message."""
 
 
 @contextmanager
 def refusing(what: str, refusal: type[KeywrightError]) -> Iterator[None]:
-    """Turn whatever reading an object of another shape raises into one refusal: "not a program: ...".
+    """Turn any exception from reading an object into one refusal: "not a program: ...".
 
     Args:
         what: what is read, with its article.
-        refusal: what is raised; one that is raised inside passes.
+        refusal: the exception to raise; one that is raised inside passes.
     """
     try:
         yield
@@ -31,18 +31,18 @@ def refusing(what: str, refusal: type[KeywrightError]) -> Iterator[None]:
 
 
 def read_object(text: str, form: str, most: int) -> Mapping[str, Any]:
-    """An object of a documented form.
+    """Read a JSON object of a documented format.
 
     Args:
         text: JSON.
-        form: what its "format" must be.
-        most: characters that it may have.
+        form: required value of "format".
+        most: maximum number of characters.
 
     Raises:
-        ValueError: it has more, is not JSON, or is of another form.
+        ValueError: it is too long, not JSON, or of another format.
     """
     if len(text) > most:
-        raise ValueError(f"{len(text)} bytes; there may be {most}")
+        raise ValueError(f"it has {len(text)} bytes; at most {most} are read")
     try:
         data = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -55,32 +55,32 @@ def read_object(text: str, form: str, most: int) -> Mapping[str, Any]:
 
 
 def whole(value: object, what: str) -> int:
-    """A whole number of at most 64 bits.
+    """Return a whole number of at most 64 bits.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a whole number.
     """
     if isinstance(value, bool) or not isinstance(value, int) or not -MOST <= value <= MOST:
-        raise ValueError(f"{what} is {shown(value)}, no whole number of 64 bits")
+        raise ValueError(f"{what} is {shown(value)}, not a whole number of 64 bits")
     return value
 
 
 def number(value: object, what: str) -> float:
-    """A finite number.
+    """Return a finite number.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a finite number.
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < float("inf"):
-        raise ValueError(f"{what} is {shown(value)}, no finite number")
+        raise ValueError(f"{what} is {shown(value)}, not a finite number")
     return value
 
 
 def shown(value: object) -> str:
-    """A value as a message shows it."""
+    """Format a value for a message."""
     text = repr(value)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}.."
 
 
 def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")

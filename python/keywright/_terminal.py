@@ -1,4 +1,4 @@
-"""What the command line prints: results on standard output, progress, notes and errors on standard error.
+"""Output of the command line: results on standard output; progress, notes and errors on standard error.
 
 Standard output can be piped: it carries tables for people or, with ``json=True``, one JSON object per line.
 Tables and bars are drawn by ``rich``.
@@ -26,7 +26,7 @@ PIPE_WIDTH = 1000
 
 Level = Literal["error", "warning", "info", "debug"]
 LEVELS: tuple[Level, ...] = ("error", "warning", "info", "debug")
-"""How much is told, from least to most."""
+"""Log levels, from least to most output."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class Failure:
     """Why a command failed.
 
     Attributes:
-        kind: name of an error's class.
+        kind: name of the error's class.
         message: what is wrong, where and why.
-        advice: what to do; empty where the message says all.
+        advice: what to do; empty if the message says all.
         details: numbers and names of the error.
-        reasons: where there are several.
-        error: what was raised.
+        reasons: the single reasons, if there are several.
+        error: the exception.
     """
 
     kind: str
@@ -62,7 +62,7 @@ class Failure:
     error: BaseException | None = None
 
     def record(self) -> dict[str, object]:
-        """For programs that read it."""
+        """Return the JSON object."""
         found: dict[str, object] = {"type": self.kind, "message": self.message}
         if self.advice:
             found["advice"] = self.advice
@@ -73,7 +73,7 @@ class Failure:
         return found
 
     def lines(self, indent: str = "  ") -> list[str]:
-        """What is printed below the message: the advice; reasons, those with the same advice together."""
+        """Return the lines below the message: the advice, and the reasons, grouped by advice."""
         out = [f"{indent}{self.advice}"] if self.advice else []
         for advice in dict.fromkeys(reason.advice for reason in self.reasons):
             out += [f"{indent}{reason.message}" for reason in self.reasons if reason.advice == advice]
@@ -86,9 +86,10 @@ class Terminal:
 
     Args:
         json: print JSON lines instead of tables and errors; suppresses notes.
-        level: what else is printed: only errors, or warnings, notes and progress too; tracebacks with debug.
-        output: the console of results; standard output unless given.
-        notes: the console of progress, notes and errors; standard error unless given.
+        level: error prints only errors; warning, info and debug add warnings, notes and progress, and
+            tracebacks.
+        output: console of results; standard output by default.
+        notes: console of progress, notes and errors; standard error by default.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class Terminal:
         notes: Console | None = None,
     ) -> None:
         self.json, self._level = json, LEVELS.index(level)
-        # Into a pipe a table is as wide as it needs to be, instead of the 80 columns that rich assumes.
+        # In a pipe a table is as wide as it needs to be; rich would assume 80 columns.
         width = None if sys.stdout.isatty() else PIPE_WIDTH
         self._output = output or Console(highlight=False, width=width)
         self._notes = notes or Console(stderr=True, highlight=False)
@@ -129,25 +130,25 @@ class Terminal:
         """Print one object as a line of JSON and flush, so that a reader sees it at once.
 
         Raises:
-            ValueError: a float is not finite, which JSON cannot say.
+            ValueError: a float is not finite, which JSON cannot represent.
             TypeError: a value is not a JSON type; convert numpy scalars with ``.item()``.
         """
         self._output.file.write(json.dumps(values, allow_nan=False) + "\n")
         self._output.file.flush()
 
     def note(self, text: str) -> None:
-        """Tell a person what goes on, on standard error; nothing in JSON mode."""
+        """Print a note for people on standard error; nothing in JSON mode."""
         if not self.json and self._level >= LEVELS.index("info"):
             self._notes.print(Text(text), soft_wrap=True)
 
     def warn(self, text: str) -> None:
-        """Tell a person what to look at, on standard error; nothing in JSON mode."""
+        """Print a warning for people on standard error; nothing in JSON mode."""
         if not self.json and self._level >= LEVELS.index("warning"):
             self._notes.print(Text.assemble(("warning: ", "bold yellow"), text), soft_wrap=True)
 
     def error(self, failure: Failure) -> None:
-        """Print why the command failed, on standard error: what it is, and what to do on a line of its own.
-        In JSON mode it is one object, ``{"error": {"type": ..., "message": ..., "advice": ...}}``."""
+        """Print why the command failed, on standard error: the message, and the advice on a line of its own.
+        In JSON mode, print one object, ``{"error": {"type": ..., "message": ..., "advice": ...}}``."""
         if self.json:
             self._notes.file.write(json.dumps({"error": failure.record()}) + "\n")
             self._notes.file.flush()
@@ -160,13 +161,12 @@ class Terminal:
 
     @contextmanager
     def progress(self, description: str, total: float | None) -> Iterator[Advance]:
-        """Say how far the block is while it runs: a bar on a terminal, elsewhere a line now and then, in JSON
-        mode nothing. Yields ``advance(steps, label)``.
+        """Show the progress of the block: a bar on a terminal, periodic lines elsewhere, nothing in JSON
+        mode. Yields ``advance(steps, label)``.
 
         Args:
-            description: what is done.
-            total: how many steps there are; as a float, predicted seconds, in the place of steps. None where
-                nobody knows.
+            description: the work.
+            total: number of steps, or predicted seconds as a float; None if unknown.
         """
         if self.json or self._level < LEVELS.index("info"):
             with silent(description, total) as advance:

@@ -1,4 +1,4 @@
-"""Bytes and seconds with units, as tables and messages have them."""
+"""Formats bytes and seconds with units, for tables and messages."""
 
 import math
 

@@ -10,7 +10,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0, 2 after an error, 130 after ctrl-C."""
     try:
         with ending_at_interrupts():
-            # Imported here: it takes long enough to be interrupted.
+            # Imported here, because the import takes long enough to be interrupted.
             from keywright.commands.command_line import run_command
 
             return run_command(arguments)

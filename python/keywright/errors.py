@@ -1,8 +1,8 @@
-"""What Keywright can raise: one class per kind of mistake, with the offending value and its bound.
+"""The exceptions of Keywright: one class per kind of mistake, with the offending value and its bound.
 
-A message says what is wrong, where and why, and behind its last semicolon what to do. Arguments that it
-names are written ``name=value``: the command line shows both parts on lines of their own, with ``--name
-value``. File-system errors stay `OSError`, wrong Python types stay `TypeError`.
+A message says what is wrong, where and why, and after its last semicolon what to do. Arguments are written
+``name=value``; the command line prints message and advice on separate lines and writes ``--name value``.
+File-system errors stay `OSError`, wrong Python types stay `TypeError`.
 """
 
 from collections.abc import Mapping
@@ -13,8 +13,8 @@ class KeywrightError(Exception):
     """Base of every error of Keywright.
 
     Attributes:
-        stage: stage of bootstrapping that cannot do its work, None elsewhere.
-        stage_level: level at which that stage takes its input.
+        stage: stage of bootstrapping that failed, None elsewhere.
+        stage_level: input level of that stage.
     """
 
     stage: str | None = None
@@ -29,7 +29,7 @@ class ParameterError(KeywrightError, ValueError):
     """A number outside its range or an unknown name: ring degrees, primes, alpha, slots, threads, presets.
 
     Attributes:
-        what: which number.
+        what: name of the number.
         value: the offending value.
         minimum: smallest legal value, None if there is no such bound.
         maximum: largest legal value, None if there is no such bound.
@@ -45,7 +45,7 @@ class SecurityError(KeywrightError, ValueError):
     """A key or parameters below 128 bits of security, or a secret for which no bound is known.
 
     Attributes:
-        object: what would be insecure; None if no bound is known.
+        object: the insecure object; None if no bound is known.
         modulus_bits: its modulus, bits.
         bound: largest modulus allowed, bits.
         log_n: log2 of the ring degree.
@@ -64,11 +64,11 @@ class LevelError(KeywrightError, ValueError):
 
     Attributes:
         level: the offending level, if one was asked for.
-        maximum: the highest level of `object`.
-        object: what has that highest level.
-        operation: what needs levels.
+        maximum: highest level of `object`.
+        object: the object with that highest level.
+        operation: operation that needs levels.
         needed: levels that it needs.
-        available: levels that there are.
+        available: available levels.
     """
 
     level: int | None = None
@@ -102,7 +102,7 @@ class PackingError(KeywrightError, ValueError):
 
     Attributes:
         left: packing of the left operand.
-        right: packing of the right operand, or the one that is needed.
+        right: packing of the right operand, or the required packing.
     """
 
     left: str
@@ -113,7 +113,7 @@ class DegreeError(KeywrightError, ValueError):
     """A ciphertext of degree 2 where degree 1 is needed.
 
     Attributes:
-        operation: what needs degree 1.
+        operation: operation that needs degree 1.
         degree: the offending degree.
     """
 
@@ -126,9 +126,9 @@ class MissingKeyError(KeywrightError, LookupError):
 
     Attributes:
         element: "galois g", "relinearization" or "secret n".
-        rotation: steps of the rotation, None if it is none.
-        level: level that was asked for.
-        nearest: the nearest keys there are, in words.
+        rotation: steps of the rotation, None for other automorphisms.
+        level: requested level.
+        nearest: the nearest existing keys, in words.
     """
 
     element: str
@@ -138,12 +138,13 @@ class MissingKeyError(KeywrightError, LookupError):
 
 
 class DerivationError(KeywrightError, LookupError):
-    """A key that master keys do not make, or a derived key where only those made by their owner can be.
+    """A key that the master keys cannot derive, or a derived key where only a key made by its owner is
+    allowed.
 
     Attributes:
         element: "galois g", "relinearization" or "secret n".
-        reason: "kind" (no Galois key), "unreachable" (no product of so few master keys' automorphisms, or
-            the identity), "written" (derived keys are not stored: store the master keys).
+        reason: "kind" (not a Galois key), "unreachable" (not a product of so few master keys' automorphisms,
+            or the identity), "written" (derived keys are not stored: store the master keys).
     """
 
     element: str
@@ -151,16 +152,17 @@ class DerivationError(KeywrightError, LookupError):
 
 
 class KeyUseError(KeywrightError, ValueError):
-    """A key cannot be used as asked, or keys of a bootstrapping have other special primes than its matrices.
+    """A key does not support the requested use, or keys of a bootstrapping have other special primes than its
+    matrices.
 
     Attributes:
-        level: level asked for.
-        element: as of `MissingKeyError`.
-        key_level: highest level that the key serves.
+        level: requested level.
+        element: as for `MissingKeyError`.
+        key_level: highest level of the key.
         alpha: its primes per digit.
-        coalesce: rows per digit asked for.
+        coalesce: requested rows per digit.
         special: special primes of the matrix.
-        found: the keys that do not fit it, in words.
+        found: the keys that do not match it, in words.
     """
 
     level: int
@@ -173,13 +175,13 @@ class KeyUseError(KeywrightError, ValueError):
 
 
 class PlanMismatchError(KeywrightError, ValueError):
-    """A plan, keys and a program that do not belong together, or a plan that does not make what it should.
+    """A plan, keys and a program that do not belong together, or a plan with a wrong result.
 
     Attributes:
-        level: level at which it shows, None if it shows before.
-        galois_element: of the hop that is refused, if one is.
-        found: the digest that was found, if digests differ.
-        expected: the one expected.
+        level: level of the mismatch, None if it has none.
+        galois_element: Galois element of the refused hop, if there is one.
+        found: the digest found, if digests differ.
+        expected: the digest expected.
     """
 
     level: int | None = None
@@ -189,12 +191,12 @@ class PlanMismatchError(KeywrightError, ValueError):
 
 
 class KeyMemoryError(KeywrightError, MemoryError):
-    """A key does not fit into the memory that keys may take.
+    """A key exceeds the memory budget of keys.
 
     Attributes:
-        needed: bytes of the keys that have to be in memory at once.
+        needed: bytes of the keys that must be in memory at once.
         budget: bytes allowed.
-        element: of the key, as "galois 5".
+        element: the key, as "galois 5".
         level: its level.
     """
 
@@ -205,12 +207,12 @@ class KeyMemoryError(KeywrightError, MemoryError):
 
 
 class MemoryBudgetError(KeywrightError, MemoryError):
-    """What is to be run does not fit into the memory that the process may take.
+    """A program exceeds the memory budget of the process.
 
     Attributes:
-        needed: predicted peak of the least plan, bytes.
+        needed: predicted peak of the smallest plan, bytes.
         budget: bytes allowed.
-        parts: what that peak is made of, by name.
+        parts: parts of that peak, by name.
     """
 
     needed: int
@@ -219,10 +221,10 @@ class MemoryBudgetError(KeywrightError, MemoryError):
 
 
 class OutOfMemoryError(KeywrightError, MemoryError):
-    """The system has no memory for a result, or for what is computed on the way. The process goes on.
+    """The system has no memory for a result or an intermediate value. The process continues.
 
     Attributes:
-        bytes: size of what could not be allocated.
+        bytes: size of the failed allocation.
     """
 
     bytes: int
@@ -232,7 +234,7 @@ class KeySourceError(KeywrightError, OSError):
     """A key of a streamed set cannot be read.
 
     Attributes:
-        element: as of `MissingKeyError`.
+        element: as for `MissingKeyError`.
         level: level of the key.
     """
 
@@ -245,11 +247,11 @@ class EncodeError(KeywrightError, ValueError):
 
     Attributes:
         value: the offending number, if one number is at fault.
-        index: its place.
+        index: its index.
         count: number of values, if there are too many.
-        bound: what the count may be at most.
-        minimum: smallest integer that stands for a residue.
-        maximum: largest integer that does.
+        bound: maximum number of values.
+        minimum: smallest integer that represents a residue.
+        maximum: largest integer that represents a residue.
         needed_bits: bits of the largest coefficient with its sign, if it is too large.
         available_bits: bits of the modulus.
     """
@@ -269,7 +271,7 @@ class NoiseError(KeywrightError, ArithmeticError):
 
     Attributes:
         operation: the operation whose result would have too much noise, or "decrypt".
-        budget: noise budget that its estimate leaves, bits; None of a ciphertext that does not decrypt.
+        budget: estimated noise budget of the result, in bits; None for a failed decryption.
     """
 
     operation: str
@@ -277,14 +279,14 @@ class NoiseError(KeywrightError, ArithmeticError):
 
 
 class FloodingError(KeywrightError, ArithmeticError):
-    """A decryption that cannot be handed out: noise would leave nothing of the values, or no query is left.
+    """A decryption that must not be handed out: noise would hide the values, or no query is left.
 
     Attributes:
-        queries: decryptions that the flooding is for.
-        bits: its statistical bits; None where all queries are spent.
+        queries: number of decryptions that the flooding covers.
+        bits: its bits of statistical security; None if all queries are used.
         lost_bits: bits of precision that it costs.
-        error_bound: bound on the error that it leaves.
-        limit: what that would have to be below: the values' bound, or what the modulus has room for.
+        error_bound: bound on the error after flooding.
+        limit: what that bound must stay below: the bound on the values, or the capacity of the modulus.
     """
 
     queries: int
@@ -307,11 +309,11 @@ class MixedParametersError(KeywrightError, ValueError):
 
 
 class MessageOverflowError(KeywrightError, ArithmeticError):
-    """A decryption with values that its ciphertext does not allow: they overflowed, or the key is another.
+    """A decryption with values beyond the ciphertext's bound: they overflowed, or the key is wrong.
 
     Attributes:
         log_value: log2 of the largest coefficient.
-        log_limit: log2 of what is allowed.
+        log_limit: log2 of the bound.
     """
 
     log_value: float
@@ -319,11 +321,11 @@ class MessageOverflowError(KeywrightError, ArithmeticError):
 
 
 class KeyMismatchError(KeywrightError, ValueError):
-    """Keys and ciphertexts of different owners in one operation, such as another secret key than decrypts.
+    """Keys and ciphertexts of different owners in one operation, for example a wrong secret key.
 
     Attributes:
-        left: identity of the key of one object, 32 hexadecimal digits.
-        right: that of the other's.
+        left: identity of one object's key, 32 hexadecimal digits.
+        right: identity of the other object's key.
     """
 
     left: str
@@ -331,13 +333,13 @@ class KeyMismatchError(KeywrightError, ValueError):
 
 
 class FormatError(KeywrightError, ValueError):
-    """Bytes that are not the object asked for: truncated, damaged, foreign, of another kind or version.
+    """Bytes that are not the expected object: truncated, damaged, foreign, of another kind or version.
 
     Attributes:
         reason: "truncated", "trailing", "foreign", "version", "kind", "checksum", "length", "field",
             "residue", "secret", "number of keys" or "contents".
-        found: what the bytes say.
-        expected: what they should say.
+        found: what the bytes contain.
+        expected: what they should contain.
     """
 
     reason: str
@@ -346,13 +348,13 @@ class FormatError(KeywrightError, ValueError):
 
 
 class AggregationError(KeywrightError, ValueError):
-    """Encrypted updates that do not belong together, or a sum that is none.
+    """Encrypted updates that do not belong together, or a sum that cannot be decoded.
 
     Attributes:
         reason: "session", "round", "number of values", "client", "weight", "shapes", "duplicate", "too few",
             "no share", "set-up" or "undecodable".
-        client: whose update, None if it is not one update that is at fault.
-        found: what it says.
+        client: client of the update, None if no single update is at fault.
+        found: what the update contains.
         expected: what was expected.
     """
 
@@ -363,11 +365,11 @@ class AggregationError(KeywrightError, ValueError):
 
 
 class PoolEmptyError(KeywrightError, LookupError):
-    """A pool has no entry, and was told not to make one, or nothing fills it.
+    """A pool is empty and may not make entries itself, or has no thread that fills it.
 
     Attributes:
         made: entries made so far, None if the pool has no thread.
-        taken: entries taken so far, None likewise.
+        taken: entries taken so far, None if the pool has no thread.
     """
 
     made: int | None
@@ -388,12 +390,12 @@ class PoolFileError(KeywrightError, ValueError):
 
 
 class ForkedError(KeywrightError, RuntimeError):
-    """A forked process uses what belongs to its parent: a pool, or an object made with `entropy=`. The parent
-    would use the same once more. Make another one in each process.
+    """A forked process uses an object of its parent: a pool, or an object made with `entropy=`. The parent
+    would use the same randomness again. Make a separate object in each process.
 
     Attributes:
         owner: the process that made it.
-        process: the process that asked.
+        process: the process that uses it.
     """
 
     owner: int
@@ -405,7 +407,7 @@ class BackendError(KeywrightError):
 
     Attributes:
         backend: its name.
-        available: names of those that can.
+        available: names of the available back ends.
     """
 
     backend: str

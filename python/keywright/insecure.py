@@ -1,8 +1,8 @@
 """NOT SECURE: a published form of cached encryption and the attack that breaks it.
 
 `ChemEncryptor` is Protocol 1 of Zhao, "Chem: Efficient Secure Aggregation with Cached Homomorphic Encryption
-in Federated Machine Learning Systems". `ChemDistinguisher` tells its ciphertexts apart without any key.
-docs/explanation/cached-encryption.md says why. Use `keywright.EncryptionPool`.
+in Federated Machine Learning Systems". `ChemDistinguisher` distinguishes its ciphertexts without any key.
+docs/explanation/cached-encryption.md explains why. Use `keywright.EncryptionPool` instead.
 
 Wheels do not have the scheme. The development build has it.
 
@@ -14,8 +14,8 @@ try:
     from keywright._core import ChemDistinguisher, ChemEncryptor
 except ImportError as error:
     raise ImportError(
-        "this build of Keywright does not have the insecure scheme, which no wheel has; "
-        "run `make build`, or `maturin develop --release --features insecure`, in its source tree"
+        "this build of Keywright lacks the insecure scheme, as all wheels do; run `make build`, or "
+        "`maturin develop --release --features insecure`, in its source tree"
     ) from error
 
 __all__ = ["ChemDistinguisher", "ChemEncryptor"]

@@ -26,19 +26,18 @@ if TYPE_CHECKING:
 class Encrypted:
     """A ciphertext bound to an evaluator, for formulas; made by ``evaluator(ciphertext)``.
 
-    ``+ - *`` take another value, a ciphertext, or numbers on either side; ``/`` numbers; ``@`` a matrix on
-    either side;
-    ``**`` a positive integer; ``<<`` and ``>>`` rotate the slots. Products are relinearized and rescaled. A
-    sum of different scales brings the operand of the higher level to the scale of the other, which costs it a
-    level it has to spare: nothing is lost, and the sum has the level of the lower operand. Where no level is
-    to spare the sum raises `ScaleError`.
+    The operators ``+ - *`` take another value, a ciphertext, or numbers on either side; ``/`` takes numbers;
+    ``@`` a matrix on either side; ``**`` a positive integer; ``<<`` and ``>>`` rotate the slots. Products are
+    relinearized and rescaled. If the operands of a sum differ in scale, the operand of the higher level is
+    brought to the scale of the other. This uses one of its spare levels, and the sum has the level of the
+    lower operand. Without a spare level the sum raises `ScaleError`.
 
     Attributes:
-        evaluator: what computes.
+        evaluator: the evaluator.
         ciphertext: the ciphertext.
     """
 
-    __array_ufunc__ = None  # numpy arrays on the left leave the operation to this class
+    __array_ufunc__ = None  # let numpy arrays on the left defer to this class
     __slots__ = ("ciphertext", "evaluator")
 
     def __init__(self, evaluator: Evaluator, ciphertext: Ciphertext) -> None:
@@ -52,11 +51,11 @@ class Encrypted:
     def _slots(self) -> int:
         slots = self.ciphertext.slots
         if slots is None:
-            raise PackingError("the values are in coefficients; encrypt them in slots")
+            raise PackingError("the values are packed in coefficients; encrypt them in slots")
         return slots
 
     def _aligned(self, other: Ciphertext) -> tuple[Ciphertext, Ciphertext]:
-        """Both ciphertexts with one scale, if the higher one has a level to spare."""
+        """Return both ciphertexts at one scale, if the higher one has a spare level."""
         mine = self.ciphertext
         if abs(mine.scale / other.scale - 1.0) <= SCALE_TOLERANCE or mine.level == other.level:
             return mine, other
@@ -100,7 +99,9 @@ class Encrypted:
         if isinstance(exponent, bool) or not isinstance(exponent, int):
             return NotImplemented
         if exponent < 1:
-            raise ValueError(f"exponent {exponent}: encrypted values have positive integer powers only")
+            raise ValueError(
+                f"exponent {exponent} is not supported; encrypted values have positive integer powers only"
+            )
         if exponent == 1:
             return self
         half = self ** (exponent // 2)
@@ -109,17 +110,17 @@ class Encrypted:
         return half * self ** (exponent - exponent // 2)
 
     def __truediv__(self, other: "ArrayLike") -> Self:
-        """Quotient by numbers; by another encrypted value there is none."""
+        """Divide by numbers. Encrypted values cannot be divisors."""
         if isinstance(other, Encrypted | Ciphertext):
             return NotImplemented
         divisors = np.asarray(other)
         if not np.all(divisors):
-            raise ZeroDivisionError("encrypted values cannot be divided by 0")
+            raise ZeroDivisionError("encrypted values cannot be divided by 0; give other divisors")
         return self * (1.0 / divisors)
 
     def __matmul__(self, matrix: "ArrayLike") -> Self:
-        """The product of the values, as a row of ``slots`` numbers, with a matrix of up to so many rows and
-        columns; what it has no columns for is 0. One level.
+        """Multiply the values, as a row of ``slots`` numbers, by a matrix of up to ``slots`` rows and
+        columns; slots without a column become 0. Uses one level.
 
         Raises:
             EncodeError: the matrix has another shape.
@@ -127,17 +128,17 @@ class Encrypted:
         """
         if isinstance(matrix, LinearTransform):
             raise TypeError(
-                "a LinearTransform multiplies from the left: transform @ x; for x @ M make it of M.T"
+                "a LinearTransform multiplies from the left: transform @ x; for x @ M make it from M.T"
             )
         return self.__rmatmul__(np.transpose(matrix))
 
     def __rmatmul__(self, matrix: "ArrayLike | LinearTransform") -> Self:
-        """The product of a matrix of up to ``slots`` rows and columns with the values, as a column; what it
-        has no rows for is 0. One level.
+        """Multiply a matrix of up to ``slots`` rows and columns by the values, as a column; slots without a
+        row become 0. Uses one level.
 
         Args:
-            matrix: real or complex, or a `LinearTransform`, which is encoded once and says the rotations that
-                need keys.
+            matrix: real or complex, or a `LinearTransform`, which is encoded once and lists the rotations
+                that need keys.
 
         Raises:
             EncodeError: the matrix has another shape.
@@ -149,30 +150,31 @@ class Encrypted:
         return self._with(self.evaluator.linear_transform(self.ciphertext, matrix))
 
     def dot(self, other: "Operand") -> Self:
-        """The sum of products, in every slot: rotations by powers of two, one level."""
+        """Return the sum of products in every slot; uses rotations by powers of two and one level."""
         return (self * other).sum()
 
     def sum(self) -> Self:
-        """The sum of all slots, in every slot: rotations by powers of two."""
+        """Return the sum of all slots in every slot; uses rotations by powers of two."""
         return self._with(self.evaluator.inner_sum(self.ciphertext))
 
     def mean(self) -> Self:
-        """The mean of all slots, in every slot; one level."""
+        """Return the mean of all slots in every slot; uses one level."""
         return self.sum() / self._slots
 
     def polyval(self, coefficients: "ArrayLike") -> Self:
-        """The polynomial with these coefficients, that of x^0 first; ceil(log2(degree + 1)) levels."""
+        """Evaluate the polynomial with these coefficients, constant term first; uses ceil(log2(degree + 1))
+        levels."""
         return self._with(self.evaluator.polynomial(self.ciphertext, coefficients))
 
     def sign(self, bits: int = 8) -> Self:
-        """The sign of values in [-1, 1], by a composition of minimax polynomials.
+        """Return the sign of values in [-1, 1], by a composition of minimax polynomials.
 
         Args:
-            bits: 4 to 14. `keywright.nn.activations.approximation.composite.sign_composite` says by how much
-                the result is off, from which distance from 0 on, and how many levels it takes.
+            bits: 4 to 14. `keywright.nn.activations.approximation.composite.sign_composite` gives the error,
+                the distance from 0 from which it holds, and the number of levels.
 
         Raises:
-            MinimaxError: there is no composition of so many bits.
+            MinimaxError: there is no composition for so many bits.
         """
         found = self.ciphertext
         for stage in _sign_stages(bits):
@@ -180,28 +182,29 @@ class Encrypted:
         return self._with(found)
 
     def abs(self, bits: int = 8) -> Self:
-        """The absolute value of values in [-1, 1], off by at most 2^(1 - bits); a level more than `sign`."""
+        """Return the absolute value of values in [-1, 1], with an error of at most 2^(1 - bits); uses one
+        level more than `sign`."""
         return self * self.sign(bits)
 
     def maximum(self, other: "Operand", bits: int = 8) -> Self:
-        """The larger one of two values that are at most 1 apart, off by at most 2^-bits."""
+        """Return the larger of two values that differ by at most 1, with an error of at most 2^-bits."""
         return (self + other + (self - other).abs(bits)) / 2
 
     def minimum(self, other: "Operand", bits: int = 8) -> Self:
-        """The smaller one of two values that are at most 1 apart, off by at most 2^-bits."""
+        """Return the smaller of two values that differ by at most 1, with an error of at most 2^-bits."""
         return (self + other - (self - other).abs(bits)) / 2
 
     def compare(self, other: "Operand", bits: int = 8) -> Self:
-        """1 where this value is larger than the other one, 0 where it is smaller, 1/2 where they are equal;
-        of values that are at most 1 apart, where they are not too close: see `sign`."""
+        """Compare two values that differ by at most 1: 1 where this value is larger, 0 where it is smaller,
+        1/2 where they are equal. Close values give other results: see `sign`."""
         return ((self - other).sign(bits) + 1) / 2
 
     def __lshift__(self, steps: int) -> Self:
-        """Slots moved to the left: ``numpy.roll(slots, -steps)``."""
+        """Rotate the slots to the left: ``numpy.roll(slots, -steps)``."""
         return self._with(self.evaluator.rotate(self.ciphertext, steps))
 
     def __rshift__(self, steps: int) -> Self:
-        """Slots moved to the right: ``numpy.roll(slots, steps)``."""
+        """Rotate the slots to the right: ``numpy.roll(slots, steps)``."""
         return self._with(self.evaluator.rotate(self.ciphertext, -steps))
 
     def __repr__(self) -> str:
@@ -209,7 +212,8 @@ class Encrypted:
 
 
 def _sign_stages(bits: int) -> "Sequence[NDArray[np.float64]]":
-    """Chebyshev coefficients of what `Encrypted.sign` composes; networks take long to import."""
+    """Return the Chebyshev coefficients of the stages of `Encrypted.sign`; the import of networks takes
+    long."""
     composite = import_module("keywright.nn.activations.approximation.composite")
     stages: Sequence[NDArray[np.float64]] = composite.sign_composite(bits).stages
     return stages
@@ -222,15 +226,16 @@ def _ciphertext(operand: "Operand") -> "Ciphertext | ArrayLike":
 class EncryptedIntegers:
     """A BFV ciphertext bound to an evaluator, for formulas; made by ``evaluator(ciphertext)``.
 
-    ``+ - *`` take another value, a ciphertext, or integers on either side; ``**`` a positive integer; ``<<``
-    and ``>>`` rotate both rows of slots. Of two levels the higher one is switched down to the lower.
+    The operators ``+ - *`` take another value, a ciphertext, or integers on either side; ``**`` takes a
+    positive integer; ``<<`` and ``>>`` rotate both rows of slots. If two operands differ in level, the higher
+    one is switched down.
 
     Attributes:
-        evaluator: what computes.
+        evaluator: the evaluator.
         ciphertext: the ciphertext.
     """
 
-    __array_ufunc__ = None  # numpy arrays on the left leave the operation to this class
+    __array_ufunc__ = None  # let numpy arrays on the left defer to this class
     __slots__ = ("ciphertext", "evaluator")
 
     def __init__(self, evaluator: BfvEvaluator, ciphertext: BfvCiphertext) -> None:
@@ -241,7 +246,7 @@ class EncryptedIntegers:
         return type(self)(self.evaluator, ciphertext)
 
     def _operands(self, other: "IntegerOperand") -> "tuple[BfvCiphertext, BfvCiphertext | ArrayLike]":
-        """Both operands, at one level if they are ciphertexts."""
+        """Return both operands, at one level if they are ciphertexts."""
         mine = self.ciphertext
         theirs = other.ciphertext if isinstance(other, EncryptedIntegers) else other
         if not isinstance(theirs, BfvCiphertext) or mine.level == theirs.level:
@@ -276,7 +281,9 @@ class EncryptedIntegers:
         if isinstance(exponent, bool) or not isinstance(exponent, int):
             return NotImplemented
         if exponent < 1:
-            raise ValueError(f"exponent {exponent}: encrypted values have positive integer powers only")
+            raise ValueError(
+                f"exponent {exponent} is not supported; encrypted values have positive integer powers only"
+            )
         if exponent == 1:
             return self
         half = self ** (exponent // 2)
@@ -285,11 +292,11 @@ class EncryptedIntegers:
         return half * self ** (exponent - exponent // 2)
 
     def __lshift__(self, steps: int) -> Self:
-        """Rows moved to the left: ``numpy.roll(rows, -steps, axis=1)``."""
+        """Rotate the rows to the left: ``numpy.roll(rows, -steps, axis=1)``."""
         return self._with(self.evaluator.rotate_rows(self.ciphertext, steps))
 
     def __rshift__(self, steps: int) -> Self:
-        """Rows moved to the right: ``numpy.roll(rows, steps, axis=1)``."""
+        """Rotate the rows to the right: ``numpy.roll(rows, steps, axis=1)``."""
         return self._with(self.evaluator.rotate_rows(self.ciphertext, -steps))
 
     def __repr__(self) -> str:

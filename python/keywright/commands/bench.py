@@ -1,6 +1,6 @@
-"""Measure the operations of this machine, beside the limits that its own rates set.
+"""Measure the operations on this machine, and compare them with the limits that its own rates set.
 
-Each result is decrypted and compared before it is timed; those of bootstraps are all compared.
+Each result is decrypted and compared before the operation is timed. All results of bootstraps are compared.
 """
 
 import argparse
@@ -25,20 +25,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--preset",
         choices=bench_presets(),
         metavar="PRESET",
-        help=f"parameters of {BOOTSTRAP}, which needs it: quick, or one with bootstraps of keywright presets",
+        help=f"parameters of {BOOTSTRAP}, required with it: quick, or one with bootstraps of keywright "
+        "presets",
     )
-    parser.add_argument("--alpha", type=int, help="primes per digit; all of the set by default")
+    parser.add_argument("--alpha", type=int, help="primes per digit; by default all of the set")
     parser.add_argument("--runs", type=int, default=5, help="timed runs of each (default 5)")
     parser.add_argument(
         "--vectors",
         type=int,
-        help=f"vectors of {BOOTSTRAP} for its precision, all timed but the first (default: runs and one)",
+        help=f"vectors with which {BOOTSTRAP} measures precision; all but the first are timed (default: "
+        "runs and one)",
     )
     parser.add_argument("--seeded", action="store_true", help="use seeded keys")
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
-    """Measure and print every figure."""
+    """Measure and print all figures."""
     bootstraps = BOOTSTRAP in options.works
     if bootstraps != (options.preset is not None):
         raise CommandError(
@@ -46,9 +48,13 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             f"{options.preset or bench_presets()[0]}"
         )
     if options.vectors is not None and not bootstraps:
-        raise CommandError(f"--vectors is an option of {BOOTSTRAP}, which is not among the works")
+        raise CommandError(
+            f"--vectors is an option of {BOOTSTRAP}, which is not among the works; leave it out"
+        )
     if options.vectors is not None and options.vectors < 2:
-        raise CommandError(f"--vectors is at least 2, the first not being timed; not {options.vectors}")
+        raise CommandError(
+            f"--vectors {options.vectors}: at least 2 are needed, because the first is not timed"
+        )
     works = [work for work in options.works if work != BOOTSTRAP]
     if works or not bootstraps:
         _operations(options, works, terminal)
@@ -89,7 +95,7 @@ def _bootstrap(options: argparse.Namespace, terminal: Terminal) -> None:
 
 @contextmanager
 def _phases(terminal: Terminal) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar for each phase of a measurement, and a line about it where there are no bars."""
+    """Yield a bar for each phase of a measurement, or a line where there are no bars."""
     with ExitStack() as bar:
         advance: dict[str, Callable[[int], None]] = {}
         before = 0
@@ -121,7 +127,7 @@ COLUMNS = (
     Column("checked", "checked"),
 )
 
-# Tables that fit a terminal, of one row each.
+# Use tables with one row each, so that they fit a terminal.
 BOOTSTRAP_TABLES = (
     (
         Column("preset", "preset"),

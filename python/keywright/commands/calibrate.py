@@ -1,8 +1,8 @@
-"""Measure key switches, and what programs compute beside them, on this machine, and keep what the planner
-needs to predict their times.
+"""Measure key switches and the other operations of programs on this machine, for the planner's predictions of
+time.
 
-One thread. The file is this machine's: its processor, instruction set and release are in it, and `keywright
-plan` refuses that of another one.
+It uses one thread. The file records the processor, the instruction set and the release. `keywright plan`
+refuses a file from another machine.
 """
 
 import argparse
@@ -47,38 +47,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         nargs="+",
         choices=sorted(CHAINS),
-        help="base-2 logarithms of the ring degrees to measure (default: all; for --check those of the "
+        help="base-2 logarithms of the ring degrees to measure (default: all; with --check those of the "
         "calibration)",
     )
     parser.add_argument(
         "--check",
         action="store_true",
-        help="measure other levels and digits than those fitted to, a bootstrap and a network, with the "
-        "calibration that is there, and write nothing",
+        help="write nothing; test the existing calibration on other levels and digits than it was fitted "
+        "to, a bootstrap and a network",
     )
-    parser.add_argument(
-        "--network", type=Path, help="model that --check runs (.onnx; default: the network for digits)"
-    )
+    parser.add_argument("--network", type=Path, help="model for --check (.onnx; default: the digits network)")
     parser.add_argument(
         "--bootstrap",
         choices=kw.bootstrap_presets(),
         metavar="PRESET",
-        help="bootstrapping that --check runs (default: one for the largest ring that is measured, if it has "
-        "one)",
+        help="bootstrapping for --check (default: one for the largest measured ring, if it has one)",
     )
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Measure, fit, write; or measure and compare."""
     if not options.check and (options.network or options.bootstrap):
-        raise CommandError("--network and --bootstrap say what --check runs")
+        raise CommandError("--network and --bootstrap choose what --check runs; add --check")
     path = options.out or default_path()
     calibration = Calibration.load(path) if options.check else None
     known = sorted(CHAINS if calibration is None else calibration.gauges)
     rings = options.rings or known
     unknown = sorted(set(rings) - set(known))
     if unknown:
-        raise CommandError(f"the calibration has no ring of degree 2^{unknown[0]} to check")
+        raise CommandError(
+            f"the calibration has no ring of degree 2^{unknown[0]} to check; calibrate that ring first"
+        )
     threads, start = kw.threads(), time.perf_counter()
     try:
         measured = _measure(rings, options.check, terminal)
@@ -145,10 +144,10 @@ def _table(calibration: Calibration, measured: list[Measured], terminal: Termina
         Column("count", "measured", "number"),
         Column("fastest", "fastest", "seconds"),
         Column("slowest", "slowest", "seconds"),
-        Column("median_error", "prediction off by, median", "ratio"),
+        Column("median_error", "median prediction error", "ratio"),
         Column("worst_error", "worst", "ratio"),
-        Column("slowdown", "as slow as when calibrated", "ratio"),
-        Column("median_steady_error", "without drift off by, median", "ratio"),
+        Column("slowdown", "slowdown since calibration", "ratio"),
+        Column("median_steady_error", "error without drift", "ratio"),
         Column("worst_steady_error", "worst", "ratio"),
     ]
     terminal.table(columns, rows, title="Predicted beside measured")
@@ -157,7 +156,7 @@ def _table(calibration: Calibration, measured: list[Measured], terminal: Termina
 def _check_programs(
     options: argparse.Namespace, largest: int, calibration: Calibration, terminal: Terminal
 ) -> None:
-    """A bootstrap, of the largest ring unless options name another, and a network, predicted and measured."""
+    """Predict and measure a network and a bootstrap, of the largest ring unless the options name another."""
     preset = options.bootstrap or BOOTSTRAPS.get(largest)
     checks: list[Checked] = []
     with terminal.progress("programs", 2 if preset else 1) as advance:
@@ -173,8 +172,8 @@ def _check_programs(
         Column("predicted_s", "both", "seconds"),
         Column("measured_s", "measured", "seconds"),
         Column("error", "off by", "ratio"),
-        Column("slowdown", "as slow as when calibrated", "ratio"),
-        Column("steady_error", "without drift off by", "ratio"),
+        Column("slowdown", "slowdown since calibration", "ratio"),
+        Column("steady_error", "error without drift", "ratio"),
     ]
     rows: list[dict[str, Value]] = [
         {

@@ -1,4 +1,4 @@
-"""The commands, what they have in common, and how they end."""
+"""The parser for all commands, their common options, and their exit statuses."""
 
 import argparse
 from collections.abc import Iterator, Sequence
@@ -65,7 +65,7 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
         terminal.error(failure(error, options.names))
         return FAILED
     except RuntimeError as error:
-        # Python has no class of its own for a thread without memory for its stack.
+        # Python has no exception class of its own for a thread that gets no stack.
         if "start new thread" not in str(error):
             raise
         terminal.error(failure(MemoryError(), options.names))
@@ -75,7 +75,7 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _threads(count: int | None) -> Iterator[None]:
-    """So many threads of the engine within the block; all cores where it is not given."""
+    """Use ``count`` threads of the engine within the block; all cores by default."""
     if count is None:
         yield
         return
@@ -88,7 +88,7 @@ def _threads(count: int | None) -> Iterator[None]:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Of all commands."""
+    """Return the parser of all commands."""
     made = argparse.ArgumentParser(
         prog="keywright", description="Private inference on encrypted data, with RNS-CKKS and planned keys."
     )
@@ -117,6 +117,6 @@ def _add_common_arguments(subparser: argparse.ArgumentParser) -> None:
         choices=LEVELS,
         default="info",
         metavar="LEVEL",
-        help="what is printed beside results: error, warning, info (notes and progress; the default), or "
-        "debug (and tracebacks of errors)",
+        help="what to print besides results: error, warning, info (also notes and progress; the "
+        "default), or debug (also tracebacks of errors)",
     )

@@ -1,8 +1,8 @@
 """Compile a model into a folder that `keywright serve` serves.
 
-Clients of the folder are thin unless --slots says otherwise: they need one prime, no Fourier transform and no
-floating point, and send under a megabyte, and the server bootstraps what they send. With --slots they encrypt
-slots at the program's first level, which takes a full client and no bootstrapping.
+By default the folder is for thin clients. They need one prime, no Fourier transform and no floating point,
+and upload less than a megabyte per request; the server bootstraps their ciphertexts. With --slots the folder
+is for full clients. They encrypt slots at the program's first level, and the server need not bootstrap.
 """
 
 import argparse
@@ -28,19 +28,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder to make")
     add_preset_argument(
         parser,
-        "parameters, one of keywright presets; by default the first deep enough of "
-        f"{', '.join(BOOTSTRAP_PRESETS)} for thin clients, and the smallest deep enough with --slots",
+        f"parameters, one of keywright presets; by default the first of {', '.join(BOOTSTRAP_PRESETS)} "
+        "that is deep enough for thin clients, or with --slots the smallest that is deep enough",
     )
     add_batch_argument(parser)
-    parser.add_argument("--slots", action="store_true", help="for clients that encrypt slots")
+    parser.add_argument(
+        "--slots", action="store_true", help="make a folder for full clients, which encrypt slots"
+    )
     parser.add_argument(
         "--key-memory",
         metavar="SIZE",
-        help="most bytes of a client's keys in the server's memory, as 2GiB: the fastest keys within them "
-        "(default: the fewest bytes that are about as fast as any)",
+        help="limit on a client's keys in the server's memory, as 2GiB; chooses the fastest keys within "
+        "it (default: the fewest bytes with nearly the best speed)",
     )
-    parser.add_argument("--name", help="what the model is called; the file's name by default")
-    parser.add_argument("--labels", help="what the outputs stand for, separated by commas")
+    parser.add_argument("--name", help="name of the model; the file's name by default")
+    parser.add_argument("--labels", help="labels of the outputs, separated by commas")
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:

@@ -1,4 +1,4 @@
-"""Decrypt the results of a program: the end of the client's work."""
+"""Decrypt the results of a program: the last step of the client."""
 
 import argparse
 import math
@@ -26,8 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         nargs=2,
         metavar=("BITS", "QUERIES"),
-        help="add the noise with which results may be handed out: so many statistical bits over so many "
-        "ciphertexts that will ever be decrypted for others with these keys",
+        help="flood the results with noise before they are handed out: BITS of statistical security over "
+        "QUERIES ciphertexts that will ever be decrypted for others with these keys",
     )
 
 
@@ -59,14 +59,14 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     columns = prediction_columns(program)
     terminal.table([*columns, Column("error_bound", "error at most", "number")], rows)
     terminal.note(
-        "errors are those of an encrypted run against the program in the clear, in the worst case over all "
-        "inputs; there is no bound where the largest values that inputs could give do not fit the modulus; "
-        "keywright infer --explain predicts what they will be"
+        "errors are relative to the program in the clear, in the worst case over all inputs; there is no "
+        "bound if the largest possible values exceed the modulus; keywright infer --explain predicts "
+        "typical errors"
     )
     if flooding is not None:
         terminal.note(
-            f"these were {flooding.queries - flooding.remaining} of {flooding.queries} queries; all that are "
-            "made with these keys count, and none may be handed out without flooding"
+            f"{flooding.queries - flooding.remaining} of {flooding.queries} queries are now used; results "
+            "of all programs run with these keys count, and none may be handed out without flooding"
         )
 
 
@@ -83,8 +83,8 @@ def prediction_columns(program: Program) -> list[Column]:
 
 
 def predictions(program: Program, outputs: NDArray[np.float64], first: int = 0) -> list[dict[str, Value]]:
-    """A row for each sample: the index of its largest output where there are several, that output, and what
-    the model itself makes of them.
+    """Return a row for each sample: the index of its largest output if there are several, that output, and
+    the model's own answers.
 
     Args:
         outputs: (count, *output_shape).
@@ -105,5 +105,5 @@ def predictions(program: Program, outputs: NDArray[np.float64], first: int = 0) 
 
 
 def shown(value: object) -> str:
-    """A number of an answer in few digits, or a label."""
+    """Format a number of an answer with few digits, or a label."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,8 +1,8 @@
-"""Classify handwritten digits that the server never sees; a minute in all.
+"""Classify handwritten digits that the server never sees; takes about a minute.
 
-The client makes keys, encrypts digits and decrypts answers; the server evaluates a convolutional network on
-ciphertexts. Printed are the predictions beside those in clear, times, and bytes beside those of common key
-sets.
+The client makes keys, encrypts digits and decrypts answers. The server evaluates a convolutional network on
+ciphertexts. The output compares the predictions with those in the clear, and the bytes of the planned keys
+with those of common key sets, and shows times.
 """
 
 import argparse
@@ -41,7 +41,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         archive = np.load(file)
         images, labels = archive["images"], archive["labels"]
     if not 1 <= options.samples <= len(images):
-        raise CommandError(f"--samples {options.samples}: there are 1 to {len(images)} digits")
+        raise CommandError(
+            f"--samples {options.samples} is out of range; the demo has 1 to {len(images)} digits"
+        )
     require_picture(options.picture)
     with terminal.progress("compiling", None):
         compiled = compile_model((data / "digits.onnx").read_bytes(), batch=1)
@@ -95,5 +97,5 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         ],
         title="Work per digit (median)",
     )
-    terminal.table(key_columns(), key_table(compiled), title="Evaluation keys that would serve the program")
+    terminal.table(key_columns(), key_table(compiled), title="Evaluation keys that could serve the program")
     draw(compiled, options.picture, terminal)

@@ -1,7 +1,7 @@
-"""Encrypt samples for a program: what the client sends.
+"""Encrypt samples for a program: the client's request.
 
-With the secret in the client folder, one half of every ciphertext is a 32-byte seed; with the public key
-alone, ciphertexts have twice the bytes.
+With the secret key in the client folder, half of every ciphertext is replaced by a 32-byte seed. With the
+public key alone, ciphertexts take twice the bytes.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Classify samples under encryption in one go: keys, encryption, evaluation and decryption in one process."""
+"""Classify samples under encryption: keys, encryption, evaluation and decryption in one process."""
 
 import argparse
 import time
@@ -47,7 +47,8 @@ LAYERS = [
 ]
 
 PREDICTED_BATCHES, PREDICTED_REPETITIONS = 2, 2
-"""Runs of a program on whose samples the error is predicted, and with errors: six times the work of one."""
+"""Batches, and runs with simulated errors for each, from which the error is predicted: six times the work of
+one run."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,15 +57,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--input", type=Path, help="one sample or many (.npy), an image, or a folder of images in [0, 1]"
     )
-    parser.add_argument("--count", type=int, help="how many samples to classify at most")
+    parser.add_argument("--count", type=int, help="maximum number of samples to classify")
     add_force_argument(parser)
     add_batch_argument(parser, automatic=True)
     parser.add_argument("--out", type=Path, help="file of the results (.npy), (count, *output_shape)")
     parser.add_argument(
         "--explain",
         action="store_true",
-        help="print ring, keys, traffic, fit, layers, levels, bootstraps, predicted times, memory, and what "
-        "batches take, instead of running",
+        help="instead of running, print ring, keys, traffic, fit, layers, levels, bootstraps, predicted "
+        "times, memory, and costs of batches",
     )
     add_preset_argument(parser)
     add_memory_argument(parser)
@@ -74,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def predict_error(
     program: nn.Program, plan: PlanExecution, samples: NDArray[np.float64], terminal: Terminal
 ) -> nn.Simulation:
-    """Predict the error of the first samples' results, and say it.
+    """Predict and print the error of the first samples' results.
 
     Raises:
         OutOfRangeError: a sample drives a value above 1 into a bootstrap.
@@ -88,12 +89,12 @@ def predict_error(
 
 
 def _predicted(found: nn.Simulation) -> dict[str, float]:
-    """Of an output, for programs that read it."""
+    """Return the prediction for an output as JSON."""
     return {"predicted_mean_error": found.mean_error, "predicted_error": found.worst_error}
 
 
 def explain(program: nn.Program, terminal: Terminal) -> None:
-    """Print what a program does at which level, and why."""
+    """Print what a program does at each level, and why."""
     terminal.table(
         [
             Column("layer", "layer"),
@@ -125,7 +126,7 @@ BATCHES = [
 def explain_batches(
     approximated: nn.ApproximatedModel, preset: str | None, compiled: CompiledModel, terminal: Terminal
 ) -> None:
-    """Print what a sample takes where 1, 2, 4, ... share ciphertexts, as long as that makes it faster."""
+    """Print the cost of a sample if 1, 2, 4, ... share ciphertexts, as long as that makes it faster."""
     slots = min((plan.slots for plan in compiled.plans), default=compiled.parameters.max_slots)
     most = (slots << SPREAD_DOUBLINGS) // len(compiled.program.input_layout.positions)
     rows: list[dict[str, int | float]] = []
@@ -144,7 +145,7 @@ def explain_batches(
 
 
 def batch_row(compiled: CompiledModel) -> dict[str, int | float]:
-    """What a sample of a full batch takes: predicted seconds, and bytes of its ciphertexts."""
+    """Return the cost of a sample in a full batch: predicted seconds, and bytes of its ciphertexts."""
     program, parameters = compiled.program, compiled.parameters
     return {
         "batch": program.batch,
@@ -157,9 +158,9 @@ def batch_row(compiled: CompiledModel) -> dict[str, int | float]:
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Print the largest output of every sample, and write all outputs if a file is named."""
     if options.input is None and not options.explain:
-        raise CommandError("--input names what to classify; with --explain it is not needed")
+        raise CommandError("--input is missing; name the samples to classify, or add --explain")
     if options.count is not None and options.count < 1:
-        raise CommandError(f"--count {options.count}: at least 1 sample is needed")
+        raise CommandError(f"--count {options.count} is too small; use at least 1 sample")
     budget, start = memory_budget(options), time.perf_counter()
     count = 1 if options.input is None else count_samples(options.input, options.model, options.count)
     with terminal.progress("compiling", None):
@@ -175,7 +176,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         print_memory(planned, terminal)
         source = options.input or options.calibration
         if source is None:
-            terminal.note("with --input or --calibration the error of the outputs is predicted")
+            terminal.note("give --input or --calibration to predict the error of the outputs")
             return
         count = options.calibration_count if options.input is None else options.count
         samples = load_samples(source, compiled.program.input_shape, count)
@@ -213,7 +214,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
 
 
 def _predictions(program: nn.Program, inference: Inference) -> list[dict[str, Value]]:
-    """A row for each sample; its time is its share of its batch's."""
+    """Return a row for each sample; its time is its share of its batch's time."""
     batches = zip(inference.batches, inference.evaluate_seconds, strict=True)
     shares = [seconds / count for count, seconds in batches for _ in range(count)]
     rows = predictions(program, inference.outputs)
@@ -221,7 +222,7 @@ def _predictions(program: nn.Program, inference: Inference) -> list[dict[str, Va
 
 
 def _summary(compiled: CompiledModel, inference: Inference, compile_seconds: float) -> dict[str, object]:
-    """What everything took, for programs that read it."""
+    """Return the costs of all steps as JSON."""
     samples, batches = len(inference.outputs), len(inference.batches)
     return {
         "samples": samples,
@@ -249,7 +250,7 @@ def _summary(compiled: CompiledModel, inference: Inference, compile_seconds: flo
 
 
 def key_switches(compiled: CompiledModel) -> int:
-    """Key switches of one run, those of bootstraps among them."""
+    """Return the key switches of one run, including those of bootstraps."""
     program = compiled.program
     own = sum(switch.count for switch in program.key_switches)
     return own + sum(
@@ -263,8 +264,8 @@ def key_switches(compiled: CompiledModel) -> int:
 
 
 def error_text(inference: Inference) -> str:
-    """What the bound says about the outputs of an encrypted run against those of the program in the clear. It
-    holds for all inputs: deep networks have none of use."""
+    """Describe the bound on the difference between encrypted outputs and those of the program in the clear.
+    It holds for all inputs, so for deep networks it is too large to be useful."""
     if inference.error_bound < np.abs(inference.outputs).max(initial=0.0):
-        return f"error of the outputs at most {inference.error_bound:.2g} whatever the input"
-    return "the worst case over all inputs bounds the error of the outputs by more than they are"
+        return f"error of the outputs at most {inference.error_bound:.2g} for all inputs"
+    return "the worst-case bound over all inputs is larger than the outputs"

@@ -1,4 +1,4 @@
-"""Tell what a file is: parameters, keys, ciphertexts, programs; of a model, what compiling would say."""
+"""Describe a file: parameters, keys, ciphertexts, programs; for a model, what compiling it would give."""
 
 import argparse
 import zipfile

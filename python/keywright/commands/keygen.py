@@ -1,8 +1,8 @@
-"""Compile a model and make the keys for it: one folder for the client, one for the server.
+"""Compile a model and make its keys: one folder for the client, one for the server.
 
-OUT/client holds the secret and stays with the owner of the data. OUT/server holds the parameters, the
-evaluation keys and the program, which contains the model's weights; it holds nothing secret of the client.
-Without a model the keys are those of --plan, for a bootstrap or an application's own key switches.
+OUT/client holds the secret key and stays with the owner of the data. OUT/server holds the parameters, the
+evaluation keys and the program, which contains the model's weights; it holds no secret of the client. Without
+a model the command makes the keys of --plan, for a bootstrap or for the key switches of an application.
 """
 
 import argparse
@@ -34,28 +34,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plan",
         type=Path,
-        help="plan of keywright plan --out for this model: exactly its keys are made, or its master keys; by "
-        "default the fewest bytes of keys that are about as fast as any. "
-        "Without a model a plan of a bootstrapping preset, or of key switches in JSON",
+        help="plan for this model, from keywright plan --out; the command makes exactly its keys, or its "
+        "master keys (default: the fewest bytes of keys with nearly the best speed). Without a "
+        "model: the plan of a bootstrapping preset, or of key switches in JSON",
     )
     add_preset_argument(parser)
     parser.add_argument(
         "--memory",
         metavar="SIZE",
-        help="memory of the process that will run the model, as 8GiB: the fastest keys within it (default: "
-        "the fewest bytes of keys that are about as fast as any)",
+        help="memory of the process that will run the model, as 8GiB; chooses the fastest keys within it "
+        "(default: the fewest bytes of keys with nearly the best speed)",
     )
     add_batch_argument(parser)
     parser.add_argument(
         "--parameters",
         type=Path,
-        help="file of Parameters.save that a plan of key switches in JSON is for, in the place of --preset",
+        help="file of Parameters.save for a plan of key switches in JSON, instead of --preset",
     )
 
 
 def _compiled(options: argparse.Namespace, plan: KeyPlan | None) -> CompiledModel:
     if options.parameters is not None:
-        raise CommandError("--parameters is for plans without a model; name those of a model with --preset")
+        raise CommandError("--parameters is for plans without a model; use --preset with a model")
     compiled = compile_model(options.model, read_fit(options), options.preset, batch=options.batch or 1)
     if plan is not None:
         return compiled.with_plan(plan)
@@ -65,13 +65,16 @@ def _compiled(options: argparse.Namespace, plan: KeyPlan | None) -> CompiledMode
 
 
 def _of_plan(options: argparse.Namespace, plan: KeyPlan | None) -> PlanExecution:
-    """Keys of a plan for a bootstrap alone, or for key switches of an application's own."""
+    """Make keys for a bootstrap alone, or for key switches of an application."""
     if plan is None:
-        raise CommandError("no model and no plan: name a model, or --plan with a plan that is for no model")
+        raise CommandError(
+            "neither a model nor a plan is named; name a model, or give --plan with a "
+            "plan that needs no model"
+        )
     if options.calibration is not None or options.activation:
-        raise CommandError("--calibration and --activation are for a model; leave them out, or name one")
+        raise CommandError("--calibration and --activation need a model; leave them out, or name one")
     if options.batch is not None:
-        raise CommandError("--batch is for a model; leave it out, or name one")
+        raise CommandError("--batch needs a model; leave it out, or name one")
     parameters, bootstraps = _parameters(options, plan)
     return PlanExecution(plan, parameters, bootstraps=bootstraps)
 
@@ -79,7 +82,8 @@ def _of_plan(options: argparse.Namespace, plan: KeyPlan | None) -> PlanExecution
 def _parameters(
     options: argparse.Namespace, plan: KeyPlan
 ) -> tuple[kw.Parameters, Sequence[kw.BootstrapperPlan]]:
-    """What a plan is for: what is named, or else the bootstrapping preset that its program is called by."""
+    """Return the parameters for a plan: the named ones, or those of the bootstrapping preset that the plan
+    names."""
     name = plan.workload.name
     preset = options.preset
     if preset is None and options.parameters is None and name in kw.bootstrap_presets():
@@ -94,9 +98,9 @@ def _parameters(
     raise CommandError(
         f"the plan is for a program called {name!r}: if that is a model, name its file; otherwise say "
         + (
-            "which bootstrapping it is with --preset NAME"
+            "name its bootstrapping with --preset NAME"
             if plan.workload.bootstraps
-            else "what its parameters are with --preset NAME or --parameters FILE"
+            else "name its parameters with --preset NAME or --parameters FILE"
         )
     )
 
@@ -104,7 +108,7 @@ def _parameters(
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Make both folders."""
     if options.memory is not None and (options.plan is not None or options.model is None):
-        raise CommandError("--memory plans the keys of a model; leave it out, or --plan")
+        raise CommandError("--memory plans the keys of a model and excludes --plan; leave one of them out")
     plan = None if options.plan is None else plan_file.load(options.plan)
     with terminal.progress("reading the program", None):
         compiled = None if options.model is None else _compiled(options, plan)
@@ -121,7 +125,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         parameters.save(server / PARAMETERS)
         (server / PLAN).write_text(plan_file.to_json(plan), encoding="utf-8")
         save_keys(server, secret, execution, terminal.progress)
-        # The secret comes last: until then a process that is killed leaves nothing secret behind.
+        # Write the secret key last: a process that is killed before leaves no secret behind.
         if compiled is None:
             _write_owner(client, secret, parameters)
         else:
@@ -143,7 +147,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
 
 
 def _write_owner(folder: Path, secret: kw.SecretKey, parameters: kw.Parameters) -> None:
-    """The owner's files of keys without a model."""
+    """Write the owner's key files for a plan without a model."""
     kw.KeyGenerator(secret).public_key().save(folder / PUBLIC_KEY)
     parameters.save(folder / PARAMETERS)
     secret.save(folder / SECRET_KEY)

@@ -1,7 +1,7 @@
 """Plan the keys of a program: which automorphisms, at which level, with which digits, within a budget.
 
-The program is an ONNX model, key switches in JSON, or a bootstrapping preset alone. How the factors of a
-bootstrapping's transforms are evaluated is planned together with the keys.
+The program is an ONNX model, a list of key switches in JSON, or a bootstrapping preset. For a bootstrapping,
+the evaluation of its transforms' factors is planned together with the keys.
 """
 
 import argparse
@@ -51,7 +51,7 @@ COLUMNS = [
 
 HOPS = {1: "one", 2: "two", 3: "three", 4: "four or more"}
 SHOWN_GAP = 5e-4
-"""Smaller gaps are those of rounding."""
+"""Smaller gaps are due to rounding."""
 
 KEY_COLUMNS = [
     Column("automorphism", "key of"),
@@ -75,12 +75,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     budget.add_argument(
         "--key-memory",
         metavar="SIZE",
-        help="most bytes of keys, as 8GiB; the fastest plan within it is chosen",
+        help="limit on the bytes of keys, as 8GiB; the fastest plan within it is chosen",
     )
     budget.add_argument(
         "--time",
-        help="most time, as 1.2x of all-required's, with a key for every rotation at the top level and the "
-        "largest digits, or in seconds, as 3.5s (default: 1.05x)",
+        help="limit on time, in seconds, as 3.5s, or as a multiple, as 1.2x, of the time with all "
+        "required keys: one for every rotation at the top level with the largest digits (default: "
+        "1.05x)",
     )
     parser.add_argument(
         "--strategy",
@@ -88,40 +89,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="optimal",
         help="the plan that is shown key by key (default: optimal)",
     )
-    parser.add_argument("--hops", type=int, default=2, choices=[1, 2, 3, 4], help="most hops (default: 2)")
+    parser.add_argument(
+        "--hops", type=int, default=2, choices=[1, 2, 3, 4], help="maximum number of hops (default: 2)"
+    )
     parser.add_argument(
         "--derived",
         nargs="?",
         const="",
         metavar="BYTES",
-        help="let the server derive the Galois keys of the shown plan from master keys; the most bytes that "
-        "the client sends, as 600MB (default: the fewest that any master keys take)",
+        help="let the server derive the Galois keys of the shown plan from master keys; limit on the "
+        "bytes that the client sends, as 600MB (default: the fewest possible)",
     )
     add_fit_arguments(parser)
     add_preset_argument(
         parser,
-        "parameters of a model, one of keywright presets (default: the smallest that fit), or of a program "
-        "in JSON",
+        "parameters of a model, one of keywright presets (default: the smallest that fit), or of a "
+        "program in JSON",
     )
-    parser.add_argument(
-        "--parameters", type=Path, help="file of Parameters.save that a program in JSON is for"
-    )
+    parser.add_argument("--parameters", type=Path, help="file of Parameters.save for a program in JSON")
     parser.add_argument(
         "--machine",
         type=Path,
-        help="calibration to predict times with (default: the one of keywright calibrate)",
+        help="calibration for predictions of time (default: that of keywright calibrate)",
     )
     add_batch_argument(parser)
     parser.add_argument("--out", type=Path, help="file for the plan, for keywright keygen --plan (.json)")
     parser.add_argument(
         "--noise",
         type=float,
-        help="most noise bits of a plan (default: those that the program states; of a model as much as an "
-        "encryption has, and an eighth of the precision of its bootstraps)",
+        help="limit on the noise bits of a plan (default: the program's own; for a model, the noise of "
+        "an encryption and an eighth of its bootstraps' error)",
     )
-    parser.add_argument("--picture", type=Path, help="memory against time (.png or .svg)")
-    parser.add_argument("--rotations", type=Path, help="rotation table of the plan (.png or .svg)")
-    parser.add_argument("--residency", type=Path, help="which keys are needed when (.png or .svg)")
+    parser.add_argument("--picture", type=Path, help="picture of memory against time (.png or .svg)")
+    parser.add_argument("--rotations", type=Path, help="picture of the plan's rotations (.png or .svg)")
+    parser.add_argument("--residency", type=Path, help="picture of when each key is needed (.png or .svg)")
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
@@ -185,7 +186,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         if derived is not None:
             terminal.note(explain_derived(derived))
         if machine is None:
-            terminal.note("times are of another machine: keywright calibrate measures this one")
+            terminal.note("times are for another machine; keywright calibrate measures this one")
     if options.picture is not None:
         draw_frontier(planner, plans, best, budget, options.picture, terminal)
     if options.rotations is not None:
@@ -200,7 +201,7 @@ def _in_all_rings(
     smaller: list[planning.OpenWorkload],
     model: planning.CostModel,
 ) -> planning.KeyPlan:
-    """What a published strategy has for a program, in every ring of it."""
+    """Return the keys of a published strategy for a program, in all its rings."""
     subrings = tuple(strategy.plan(each.workload, model) for each in smaller)
     return replace(strategy.plan(workload, model), subrings=subrings)
 
@@ -212,7 +213,8 @@ def _smaller_rings(
     model: planning.CostModel,
     budget: planning.Budget,
 ) -> tuple[tuple[planning.KeyPlan, ...], planning.Budget]:
-    """The plans of the smaller rings within a budget for all, and what is left for the largest."""
+    """Plan the smaller rings within a common budget; returns the plans and the budget left for the largest
+    ring."""
     if not smaller:
         return (), budget
     largest = QuickPlanner(variants[0] if variants else workload, model)
@@ -220,28 +222,28 @@ def _smaller_rings(
 
 
 def _model(options: argparse.Namespace) -> tuple[planning.CostModel, str | None]:
-    """The cost model, and the machine that it is of; None for the built-in weights."""
+    """Return the cost model and its machine; the machine is None for the built-in weights."""
     found = stored_calibration() if options.machine is None else Calibration.load(options.machine)
     return (planning.CostModel(), None) if found is None else (found.model, found.machine)
 
 
 def parse_budget(memory: str | None, time: str | None, every: float) -> planning.Budget:
-    """A budget from what was typed.
+    """Parse a budget.
 
     Args:
         memory: bytes with a unit.
         time: seconds, or a multiple.
-        every: seconds of all-required, of which multiples are.
+        every: seconds of all-required, the unit of multiples.
 
     Raises:
-        CommandError: neither a number nor a known unit.
+        CommandError: a text is malformed, or has an unknown unit.
     """
     if memory is not None:
         return planning.Budget(stored_bytes=parse_bytes(memory))
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([xs])", "1.05x" if time is None else time.strip())
     if match is None or float(match[1]) == 0:
         raise CommandError(
-            f"{time!r} is no time; write 1.2x for a multiple of all-required's, 3.5s for seconds"
+            f"{time!r} is not a time; write 1.2x for a multiple of all-required's, or 3.5s for seconds"
         )
     return planning.Budget(seconds=float(match[1]) * (every if match[2] == "x" else 1.0))
 
@@ -253,7 +255,7 @@ def explain(
     budget: planning.Budget,
     hops: int,
 ) -> str:
-    """The plan in words, and what is proven of plans of at most so many hops."""
+    """Describe the plan in words, with what is proven about plans of at most ``hops`` hops."""
     depths = {1: 0, 2: 0, 3: 0, 4: 0}
     for group, tree in zip(plan.workload.groups, plan.hops, strict=True):
         made = {planning.Automorphism(0): 0}
@@ -280,9 +282,8 @@ def explain(
     )
     if plan.workload.ephemeral_keys:
         text += (
-            f" {plan.workload.ephemeral_keys} keys of an ephemeral secret, "
-            f"{format_bytes(plan.workload.ephemeral_bytes)} in all, "
-            "are among them; they switch to it and back while the modulus is raised."
+            f" These include {plan.workload.ephemeral_keys} keys of the ephemeral secret, "
+            f"{format_bytes(plan.workload.ephemeral_bytes)} in all; ModRaise switches to it and back."
         )
     for index, factors in enumerate(plan.workload.bootstraps):
         which = f" {index + 1}" if len(plan.workload.bootstraps) > 1 else ""
@@ -295,17 +296,16 @@ def explain(
         )
     if plan.subrings:
         text += (
-            f" {sum(len(ring.keys) for ring in plan.subrings)} of these keys are of smaller rings, chosen "
-            "within the same budget; what is proven is of the largest ring."
+            f" {sum(len(ring.keys) for ring in plan.subrings)} of these keys are in smaller rings, chosen "
+            "within the same budget; the proof is for the largest ring."
         )
     if plan.gap is not None:
         less = "time" if budget.stored_bytes is not None else "bytes"
         text += (
-            f" Among plans of at most {hops} hop{'s' * (hops > 1)} with keys of any level and shape for what "
-            "the program needs, proven: none has "
+            f" Proven: no plan of at most {hops} hop{'s' * (hops > 1)} with keys of any level and shape has "
         )
         text += (
-            f"less than {100 * (1 - plan.gap):.1f} % of its {less}."
+            f"less than {100 * (1 - plan.gap):.1f} % of this plan's {less}."
             if plan.gap >= SHOWN_GAP
             else f"{'less' if less == 'time' else 'fewer'} {less}."
         )
@@ -313,7 +313,7 @@ def explain(
 
 
 def explain_derived(derived: planning.DerivationDesign) -> str:
-    """The master keys in words."""
+    """Describe the master keys in words."""
     return (
         f"Number of master keys: {len(derived.masters)}, at level {derived.shape.level} of their chain, "
         f"{derived.master_bytes / 1e6:,.1f} MB; extra primes: {len(derived.extra_bits)}. The client makes "
@@ -326,7 +326,7 @@ def explain_derived(derived: planning.DerivationDesign) -> str:
 
 
 def _derive(plan: planning.KeyPlan, model: planning.CostModel, sent: int | None) -> planning.DerivationDesign:
-    """The fastest derivation within bytes that are sent, or the one of fewest bytes."""
+    """Return the fastest derivation within a limit on sent bytes, or the one with the fewest bytes."""
     planner = planning.DerivationPlanner(plan, model)
     if sent is None and planner.priced:
         return planner.priced[0]
@@ -369,14 +369,14 @@ def _described_masters(derived: planning.DerivationDesign) -> dict[str, object]:
 def _load(
     options: argparse.Namespace,
 ) -> tuple[planning.Workload, list[planning.OpenWorkload], list[planning.OpenWorkload]]:
-    """The program as it is, its variants with what is open, and what it computes in smaller rings, whose keys
-    are planned apart from those that the budget is for."""
+    """Load the program as it is, its variants with open choices, and its parts in smaller rings, whose keys
+    are planned separately."""
     path: Path = options.program
     variants: list[planning.OpenWorkload] = []
     smaller: list[planning.OpenWorkload] = []
     if not path.exists() and not path.suffix and str(path) not in bootstrap_presets():
         raise CommandError(
-            f"{path}: there is no such file, and no bootstrapping preset of that name; there are "
+            f"{path} is neither a file nor a bootstrapping preset; the presets are "
             f"{', '.join(bootstrap_presets())}"
         )
     if str(path) in bootstrap_presets() and not path.exists():
@@ -409,16 +409,16 @@ def _load(
 
 
 def _refuse(options: argparse.Namespace, what: str, *names: str) -> None:
-    """Options that a kind of program has no use for."""
+    """Refuse options that do not apply to a kind of program."""
     for name in names:
         if getattr(options, name) is not None:
-            raise CommandError(f"--{name} says nothing about {what}; leave it out")
+            raise CommandError(f"--{name} does not apply to {what}; leave it out")
 
 
 def _read_workload(path: Path) -> planning.Workload:
     size = path.stat().st_size
     if size > MAX_PROGRAM_BYTES:
-        raise CommandError(f"{path} has {size} bytes; a program may have {MAX_PROGRAM_BYTES}")
+        raise CommandError(f"{path} has {size} bytes; a program may have at most {MAX_PROGRAM_BYTES}")
     try:
         return planning.Workload.from_json(path.read_text(encoding="utf-8", errors="replace"))
     except planning.WorkloadError as error:

@@ -1,6 +1,6 @@
-"""List the parameter sets that have names.
+"""List the named parameter sets.
 
-Levels of one with bootstraps are those that a bootstrap leaves. Every key has at least 128 bits of
+For a set with bootstraps, the levels are those left after a bootstrap. Every key has at least 128 bits of
 classical security, as `keywright security` estimates it.
 """
 
@@ -22,7 +22,7 @@ COLUMNS = [
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments: there are none of its own."""
+    """Declare the arguments: this command has none of its own."""
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:

@@ -1,4 +1,4 @@
-"""Evaluate a program on encrypted samples: what the server does, without any secret."""
+"""Evaluate a program on encrypted samples: the server's work, without any secret key."""
 
 import argparse
 import time

@@ -1,8 +1,8 @@
-"""Estimate the security of parameters: bits per attack, by the costs of the literature.
+"""Estimate the security of parameters: bits per attack, by the cost models of the literature.
 
-Of a preset or a file of parameters, every kind of key that there can be: under the secret, at the top
-level with all special primes, in every smaller ring, and under the ephemeral secret of a bootstrapping.
-Or of one modulus: --log-n, --log-qp, --secret, --sigma.
+For a preset or a file of parameters, it estimates every kind of key: under the secret key, at the top level
+with all special primes, in every smaller ring, and under the ephemeral secret of a bootstrapping. To estimate
+a single modulus, give --log-n, --log-qp, --secret, --sigma.
 """
 
 import argparse
@@ -18,7 +18,8 @@ from keywright._terminal import Column, Terminal, Value
 from .helpers.errors import CommandError
 
 EPHEMERAL_WEIGHT = 32
-"""Of the ephemeral secret of every bootstrapping preset (crates/circuits/src/bootstrapping/presets.rs)."""
+"""Hamming weight of the ephemeral secret of every bootstrapping preset
+(crates/circuits/src/bootstrapping/presets.rs)."""
 
 NUMBERS = ("beta", "d", "zeta", "weight")
 COLUMNS = [
@@ -61,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--model",
         choices=sorted(security.MODELS),
         default="matzov",
-        help="cost of lattice reduction (default: matzov, that of ePrint 2024/463)",
+        help="cost model of lattice reduction (default: matzov, that of ePrint 2024/463)",
     )
 
 
@@ -103,10 +104,10 @@ def _finite(bits: float) -> float | None:
 def _problems(options: argparse.Namespace) -> dict[str, security.Problem]:
     single = options.log_n is not None or options.log_qp is not None
     if single == (options.parameters is not None):
-        raise CommandError("say what to estimate; name PARAMETERS, or give --log-n and --log-qp")
+        raise CommandError("nothing to estimate is named; name PARAMETERS, or give --log-n and --log-qp")
     if single:
         if options.log_n is None or options.log_qp is None:
-            raise CommandError("one of two is missing; give both --log-n and --log-qp")
+            raise CommandError("--log-n and --log-qp go together; give both")
         if not security.LOG_N[0] <= options.log_n <= security.LOG_N[1]:
             low, high = security.LOG_N
             raise CommandError(f"log-n={options.log_n} is outside {low} .. {high}; give one in the range")
@@ -120,12 +121,12 @@ def _secret(text: str, n: int) -> security.Secret:
         return security.ternary()
     match = re.fullmatch(r"sparse:(\d{1,7})", text)
     if match is None:
-        raise CommandError(f"secret={text!r} is no distribution; write ternary or sparse:H")
+        raise CommandError(f"secret={text!r} is not a known distribution; write ternary or sparse:H")
     return security.sparse(int(match[1]), n)
 
 
 def _of_parameters(name: str, sigma: float) -> dict[str, security.Problem]:
-    """A key of every secret that parameters have, with the largest modulus that is used with it."""
+    """Return the estimation problem of each secret of the parameters, with its largest modulus."""
     found: dict[str, security.Problem] = {}
     if name in kw.bootstrap_presets():
         plan = kw.BootstrapperPlan.preset(name)
@@ -146,7 +147,9 @@ def _of_parameters(name: str, sigma: float) -> dict[str, security.Problem]:
     elif Path(name).exists():
         parameters = kw.Parameters.load(name)
     else:
-        raise CommandError(f"parameters={name!r} is no preset and no file; keywright presets lists them")
+        raise CommandError(
+            f"parameters={name!r} is neither a preset nor a file; keywright presets lists them"
+        )
     if isinstance(parameters, kw.Parameters):
         for ring in parameters.subrings:
             found[f"the subring of degree 2^{ring.log_n}"] = _dense(ring, sigma)
@@ -154,8 +157,7 @@ def _of_parameters(name: str, sigma: float) -> dict[str, security.Problem]:
 
 
 def _dense(parameters: kw.Parameters | kw.BfvParameters, sigma: float) -> security.Problem:
-    """A key at the top level with all special primes or, where that is above the bound, with as many as
-    are not."""
+    """Return a key at the top level, with as many special primes as the security bound allows."""
     secret = getattr(parameters, "secret_distribution", "ternary")
     weight = re.fullmatch(r"ternary of weight (\d+)", secret)
     n = 1 << parameters.log_n

@@ -1,11 +1,10 @@
-"""Serve compiled models to clients that keep their secret: manifests, keys, evaluations, over HTTP.
+"""Serve compiled models over HTTP to clients that keep their secret keys.
 
-It listens on the loopback, where nobody else can ask, unless --host says otherwise. Before others can reach
-it, give it a certificate or put it behind a proxy that has one, and say who may ask: --accounts, or
---oidc-issuer. Keys of clients are kept under --state until they are deleted or not used for --expiry seconds;
-an upload that was interrupted goes on where it was, and what was accepted is evaluated, also after this
-process was killed. SIGTERM and ctrl-C end it after the evaluations that run (--drain), a second one at once;
-SIGHUP has the certificate and the accounts read again.
+By default the server listens on the loopback only. Before you let others reach it with --host, give it a
+certificate or a TLS proxy, and authenticate clients with --accounts or --oidc-issuer. Keys of clients are
+kept under --state until they are deleted or have been idle for --expiry seconds. After a restart, interrupted
+uploads resume and accepted evaluations run. SIGTERM and ctrl-C end the server after the running evaluations
+(--drain), a second one at once. SIGHUP reloads the certificate and the accounts.
 """
 
 import argparse
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 UPLOADS_BYTES = 64 << 20
-"""What uploads take of the process that listens, beside what it has at first."""
+"""Bytes of uploads in the memory of the listening process."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,113 +46,128 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="MODEL",
         nargs="+",
-        help="folder of keywright compile; several are models, or versions of one, the newest first",
+        help="folder of keywright compile; several are different models, or versions of one, the newest "
+        "first",
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
-    parser.add_argument("--port", type=int, default=8700, help="port; 0 for any that is free (default 8700)")
+    parser.add_argument("--port", type=int, default=8700, help="port; 0 for any free port (default 8700)")
     parser.add_argument(
-        "--state", type=Path, help="folder of the clients' keys and evaluations; a temporary one by default"
+        "--state", type=Path, help="folder of the clients' keys and evaluations (default: a temporary one)"
     )
     parser.add_argument(
         "--objects",
         metavar="s3://BUCKET/PREFIX",
-        help="object storage for keys and evaluations; AWS_* of the environment say where and whose",
+        help="object storage for keys and evaluations; the AWS_* environment variables give endpoint and "
+        "credentials",
     )
     parser.add_argument(
         "--records",
         metavar="postgresql://USER@HOST/NAME",
-        help="database for what is known of them; its password is PGPASSWORD of the environment",
+        help="database for records; the environment variable PGPASSWORD gives its password",
     )
     parser.add_argument(
-        "--quotas", type=Path, help="file of what tenants may have: bytes, and processor seconds of a day"
+        "--quotas", type=Path, help="file of the tenants' quotas: stored bytes, and processor seconds per day"
     )
     parser.add_argument(
-        "--audit", type=Path, help="file of who used which keys; audit.jsonl of the state by default"
+        "--audit", type=Path, help="file that records each use of keys (default: audit.jsonl of the state)"
     )
     parser.add_argument(
-        "--workers", type=int, default=1, help="processes that evaluate, each on all threads (default 1)"
+        "--workers",
+        type=int,
+        default=1,
+        help="number of evaluating processes, each with all threads (default 1)",
     )
     parser.add_argument(
         "--ray",
         metavar="ADDRESS",
-        help="have replicas on this Ray cluster evaluate, which see --state; local starts a cluster",
+        help="evaluate on replicas on this Ray cluster, whose machines share --state; local starts a cluster",
     )
     parser.add_argument(
         "--replicas",
         metavar="LEAST[:MOST]",
         default="1",
-        help="with --ray: how many, as many as are needed between these (default 1)",
+        help="with --ray: number of replicas, scaled between these limits (default 1)",
     )
     parser.add_argument(
         "--replica-cpus", type=int, default=1, help="with --ray: processors of each replica (default 1)"
     )
     parser.add_argument(
-        "--accounts", type=Path, help="file of tenants and digests of their API keys; anybody may ask without"
+        "--accounts",
+        type=Path,
+        help="file of tenants and digests of their API keys (default: anyone has access)",
     )
     parser.add_argument(
-        "--oidc-issuer", metavar="URL", help="take bearer tokens of this OpenID Connect issuer"
+        "--oidc-issuer", metavar="URL", help="accept bearer tokens of this OpenID Connect issuer"
     )
-    parser.add_argument("--oidc-audience", metavar="NAME", help="name of this server in such tokens")
+    parser.add_argument("--oidc-audience", metavar="NAME", help="audience of this server in such tokens")
     parser.add_argument(
-        "--oidc-claim", metavar="CLAIM", default="sub", help="the claim that names the tenant (default sub)"
+        "--oidc-claim", metavar="CLAIM", default="sub", help="claim that names the tenant (default sub)"
     )
     parser.add_argument(
         "--admin",
         metavar="TENANT",
         action="append",
         default=[],
-        help="a tenant who may see /admin; without accounts it is for the loopback",
+        help="a tenant that may open /admin; without accounts only the loopback may",
     )
-    parser.add_argument("--certificate", type=Path, metavar="FILE", help="certificate chain, PEM: speak TLS")
-    parser.add_argument("--certificate-key", type=Path, metavar="FILE", help="its private key, PEM")
+    parser.add_argument(
+        "--certificate", type=Path, metavar="FILE", help="PEM file of the certificate chain: speak TLS"
+    )
+    parser.add_argument("--certificate-key", type=Path, metavar="FILE", help="PEM file of its private key")
     parser.add_argument(
         "--proxy",
         metavar="ADDRESS",
         action="append",
         default=[],
-        help="address or network of a proxy whose X-Forwarded-For and -Proto are believed",
+        help="address or network of a proxy whose X-Forwarded-For and -Proto are trusted",
     )
     parser.add_argument(
-        "--log-format", choices=("text", "json"), default="text", help="lines for people, or JSON lines"
+        "--log-format",
+        choices=("text", "json"),
+        default="text",
+        help="log format: lines for people, or JSON lines",
     )
     parser.add_argument(
         "--drain",
         type=float,
         default=30.0,
-        help="seconds that evaluations have when the server ends; others are left to the next (default 30)",
+        help="seconds that running evaluations have at shutdown; the next process runs the others "
+        "(default 30)",
     )
     parser.add_argument("--page", type=Path, help="folder of a page to serve with the model")
-    parser.add_argument("--clients", type=int, default=16, help="key sets of a tenant at most (default 16)")
+    parser.add_argument(
+        "--clients", type=int, default=16, help="maximum number of key sets per tenant (default 16)"
+    )
     parser.add_argument(
         "--expiry",
         type=float,
         default=3600.0,
-        help="seconds after which keys that are not used are deleted (default 3600)",
+        help="seconds after which unused keys are deleted (default 3600)",
     )
     parser.add_argument(
-        "--name", action="append", default=[], help="a name under which browsers reach this server"
+        "--name", action="append", default=[], help="a host name by which browsers reach this server"
     )
     add_memory_argument(parser)
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Serve until ctrl-C or SIGTERM."""
-    # Here, so that the other commands need nothing of it.
+    # Imported here, so that other commands do not need these packages.
     from keywright.serve import Server
 
     if not 0 <= options.port < 1 << 16:
-        raise CommandError(f"--port {options.port}: ports are 0 to 65535")
+        raise CommandError(f"--port {options.port} is out of range; ports are 0 to 65535")
     if options.clients < 1:
-        raise CommandError(f"--clients {options.clients}: at least 1 is needed")
+        raise CommandError(f"--clients {options.clients} is too small; use at least 1")
     if not options.expiry > 0.0:
-        raise CommandError(f"--expiry {options.expiry}: a number of seconds above 0 is needed")
+        raise CommandError(f"--expiry {options.expiry} is not a positive number; give seconds above 0")
     if options.workers < 1:
-        raise CommandError(f"--workers {options.workers}: at least 1 is needed")
+        raise CommandError(f"--workers {options.workers} is too small; use at least 1")
     processes, start = _workers(options)
     if not 0.0 <= options.drain < float("inf"):
-        raise CommandError(f"--drain {options.drain}: a number of seconds from 0 on is needed")
+        raise CommandError(f"--drain {options.drain} is negative; give seconds from 0 on")
     if (options.certificate is None) != (options.certificate_key is None):
-        raise CommandError("--certificate and --certificate-key go together")
+        raise CommandError("--certificate and --certificate-key go together; give both")
     certificate = None if options.certificate is None else (options.certificate, options.certificate_key)
     accounts = _accounts(options)
     if options.log_format == "json":
@@ -168,7 +182,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     with progress("planning memory"):
         own = resident_bytes() + UPLOADS_BYTES
         total = memory_budget(options) - own
-        # One client's keys are the least that there must be room for; all that is left is for keys.
+        # There must be room for the keys of one client; all remaining memory is for keys.
         largest = max(model.resident_key_bytes for model in models)
         budget = max(0, total - largest) // (processes * len(models))
         plans = [model.plan_process(budget, resident_bytes()) for model in models]
@@ -176,7 +190,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     with _state(options.state) as state:
         for model, planned in zip(models, plans, strict=True):
             event(f"{model.name}: {model.parameters!r}")
-            event(f"at most {planned.memory.describe()}; {planned.explain()}")
+            event(f"needs at most {planned.memory.describe()}; {planned.explain()}")
         event(f"{format_bytes(key_memory)} for the keys of clients")
         workers = start(state, key_memory)
         service = Service(
@@ -212,7 +226,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             proxies=options.proxy,
         )
         if options.host not in LOOPBACK and certificate is None and not options.proxy:
-            event(f"nothing encrypts connections to {options.host}: see --certificate and --proxy")
+            event(f"connections to {options.host} are not encrypted: see --certificate and --proxy")
         with server, _signals(server, service, options, event):
             if terminal.json:
                 memory = {
@@ -233,8 +247,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
 
 
 def _workers(options: argparse.Namespace) -> tuple[int, Callable[[Path, int], Workers]]:
-    """How many processes evaluate within --memory, and what starts them for a folder of state and bytes of
-    keys."""
+    """Return the number of evaluating processes within --memory, and a function that starts them for a state
+    folder and a budget of keys."""
     if options.ray is None:
         return options.workers, lambda state, key_memory: Workers(options.workers, key_memory)
     least, _, most = options.replicas.partition(":")
@@ -242,15 +256,17 @@ def _workers(options: argparse.Namespace) -> tuple[int, Callable[[Path, int], Wo
     if not all(number.isascii() and number.isdigit() and len(number) < 7 for number in numbers) or not (
         1 <= int(numbers[0]) <= int(numbers[1])
     ):
-        raise CommandError(f"--replicas {options.replicas}: LEAST or LEAST:MOST is needed, 1 or more")
+        raise CommandError(
+            f"--replicas {options.replicas} is malformed; write LEAST or LEAST:MOST, 1 or more"
+        )
     if options.replica_cpus < 1:
-        raise CommandError(f"--replica-cpus {options.replica_cpus}: at least 1 is needed")
+        raise CommandError(f"--replica-cpus {options.replica_cpus} is too small; use at least 1")
     if options.state is None:
-        raise CommandError("--ray needs --state: a folder that all machines have under that name")
-    # Here, so that nothing else needs Ray.
+        raise CommandError("--ray needs --state; name a folder that all machines have under that name")
+    # Imported here, so that nothing else needs Ray.
     from keywright.serve.cluster import RayWorkers, Replicas
 
-    # On other machines --memory is that of a replica.
+    # On other machines --memory is the budget of a replica.
     processes = int(numbers[1]) if options.ray == "local" else 1
 
     def start(state: Path, key_memory: int) -> Workers:
@@ -270,16 +286,16 @@ def _state(folder: Path | None) -> Iterator[Path]:
 
 
 def _accounts(options: argparse.Namespace) -> Accounts | None:
-    """Who may ask; None for anybody."""
+    """Return the accounts; None to let anyone in."""
     if (options.oidc_issuer is None) != (options.oidc_audience is None):
-        raise CommandError("--oidc-issuer and --oidc-audience go together")
+        raise CommandError("--oidc-issuer and --oidc-audience go together; give both")
     if options.accounts is None and options.oidc_issuer is None:
         if options.admin:
-            raise CommandError("--admin names a tenant: give --accounts or --oidc-issuer, too")
+            raise CommandError("--admin names a tenant; give --accounts or --oidc-issuer, too")
         return None
     issuer = None
     if options.oidc_issuer is not None:
-        # Here, as PyJWT and what it needs are for those who have an issuer.
+        # Imported here, because PyJWT and its dependencies are only for servers with an issuer.
         from keywright.serve.oidc import Issuer
 
         issuer = Issuer(options.oidc_issuer, options.oidc_audience, options.oidc_claim)
@@ -290,8 +306,8 @@ def _accounts(options: argparse.Namespace) -> Accounts | None:
 def _signals(
     server: "Server", service: Service, options: argparse.Namespace, event: Callable[[str], object]
 ) -> Iterator[None]:
-    """End `serve_forever` at ctrl-C and SIGTERM, after the evaluations that run or after so many seconds, and
-    at the second one at once; read the certificate and the accounts again at SIGHUP."""
+    """End `serve_forever` at ctrl-C and SIGTERM after the running evaluations or ``--drain`` seconds, at a
+    second signal at once; reload the certificate and the accounts at SIGHUP."""
     ending = threading.Event()
 
     def end(limit: float) -> None:
@@ -306,9 +322,9 @@ def _signals(
         try:
             server.renew()
             service.accounts = _accounts(options)
-            event("the certificate and the accounts are read again")
+            event("the certificate and the accounts have been reloaded")
         except (CertificateError, AccountsFileError) as error:
-            event(f"what was read before stays: {error}")
+            event(f"the certificate and the accounts stay as they were: {error}")
 
     handlers = {signal.SIGINT: stop, signal.SIGTERM: stop}
     if sys.platform != "win32":

@@ -1,4 +1,4 @@
-"""Neural networks on encrypted data: ONNX in, a `Program` of RNS-CKKS operations out."""
+"""Neural networks on encrypted data: compiles ONNX models into a `Program` of RNS-CKKS operations."""
 
 from .activations.fit import Fit
 from .activations.polynomials import PolynomialSpec

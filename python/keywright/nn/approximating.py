@@ -1,4 +1,5 @@
-"""`approximate`: an ONNX model becomes linear maps, products and polynomials, for ciphertexts of any kind."""
+"""`approximate`: turns an ONNX model into linear maps, products and polynomials, for any kind of
+ciphertext."""
 
 from dataclasses import dataclass, replace
 from functools import cache
@@ -39,15 +40,15 @@ Source = onnx.ModelProto | str | Path | bytes
 
 @dataclass(frozen=True, eq=False)
 class ApproximatedModel:
-    """A model with polynomials in the place of activations; `keywright.nn.compile` takes it for any target.
+    """A model with polynomials for activations; `keywright.nn.compile` accepts it for any target.
 
     Attributes:
         graph: simplified.
-        fitted: what stands for each activation.
-        run: of the model on calibration data.
-        fit: what was asked for.
+        fitted: the approximation of each activation.
+        run: the model's run on calibration data.
+        fit: the requested fit.
         output_shape: of a sample's result.
-        client_part: what the client does with it, if anything.
+        client_part: the part of the model that the client computes, if any.
     """
 
     graph: Graph
@@ -60,22 +61,22 @@ class ApproximatedModel:
 
 @dataclass(frozen=True, eq=False)
 class ReadModel(ImportedModel):
-    """What was read of a model, and what the client does with its result."""
+    """A parsed model, and the part that the client computes."""
 
     client_part: ClientPart | None
 
 
 def approximate(model: Source, fit: Fit | None = None, *, depth: int | None = None) -> ApproximatedModel:
-    """Put polynomials in the place of a model's activations, as the fit says.
+    """Replace a model's activations by polynomials, as the fit requires.
 
     Args:
         model: the model, its bytes, or its path.
-        fit: calibration data, methods, or how closely to follow the model; `Fit()` where not given.
-        depth: levels that the network may consume where the fit asks for no accuracy and any choice consumes
-            no more; None for any number.
+        fit: calibration data, methods, or how closely to follow the model; `Fit()` by default.
+        depth: levels that the network may consume if the fit requires no accuracy and no choice consumes
+            fewer; None for any number.
 
     Raises:
-        ModelRefusedError: with every reason found; see `keywright.nn.compile`.
+        ModelRefusedError: with all reasons; see `keywright.nn.compile`.
         InvalidSamplesError: calibration data of the wrong shape or not finite.
     """
     fit = Fit() if fit is None else fit
@@ -86,7 +87,7 @@ def approximate(model: Source, fit: Fit | None = None, *, depth: int | None = No
 
 
 def read_model(model: Source, fit: Fit) -> ReadModel:
-    """The model's graph, simplified, with the levels that its activations take at least, and every reason why
+    """Return the model's simplified graph, with the minimum levels of its activations, and every reason why
     it cannot be compiled for any target."""
     try:
         server, client = load_parts(model)
@@ -113,14 +114,14 @@ def read_model(model: Source, fit: Fit) -> ReadModel:
 
 
 def put_polynomials(read: ReadModel, fit: Fit, depth: int | None) -> ApproximatedModel:
-    """The model with polynomials in the place of activations.
+    """Return the model with polynomials for activations.
 
     Args:
-        depth: levels that it may consume where nothing was asked for and any choice consumes no more; None
-            for any number.
+        depth: levels that it may consume if no accuracy is required and no choice consumes fewer; None for
+            any number.
 
     Raises:
-        ModelRefusedError: what was asked for cannot be reached.
+        ModelRefusedError: the required accuracy cannot be reached.
         InvalidSamplesError: calibration data of the wrong shape or not finite.
     """
     graph = read.graph
@@ -136,13 +137,14 @@ def put_polynomials(read: ReadModel, fit: Fit, depth: int | None) -> Approximate
 
 
 def price(method: Method) -> float:
-    """What a method takes of a bootstrapped network's time, in products of ciphertexts."""
+    """Return the price of a method in a bootstrapped network, in products of ciphertexts."""
     return method.products + _level_price() * method.levels
 
 
 @cache
 def _level_price() -> float:
-    """Time of a bootstrap for each level that it gives, in products of ciphertexts in the middle of them."""
+    """Return the time of a bootstrap per level that it gives, in products of ciphertexts at the middle
+    level."""
     plan, costs = BootstrapperPlan.preset(DEFAULT_BOOTSTRAP_PRESET), CostTable.default()
     product = costs.seconds(LayerWork(multiplications=(1,)), plan.output_level - plan.levels_left // 2)
     return costs.bootstrap_seconds(plan.output_level) / plan.levels_left / product
@@ -158,6 +160,7 @@ def _samples(graph: Graph, calibration: ArrayLike | None) -> Vector:
         raise InvalidSamplesError(f"calibration data have shape (count, {shape}), got {samples.shape}")
     if not np.isfinite(samples).all():
         raise InvalidSamplesError(
-            f"calibration data hold {int((~np.isfinite(samples)).sum())} values that are not finite"
+            f"calibration data hold {int((~np.isfinite(samples)).sum())} values that are not finite; "
+            "remove them"
         )
     return samples.reshape(len(samples), size)

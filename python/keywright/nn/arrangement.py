@@ -1,4 +1,4 @@
-"""Where values are, what is computed on them and at which levels: chosen together, for the least time."""
+"""Chooses layouts, operations and levels together, for the least time."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -23,18 +23,18 @@ from .placement.target import Target
 
 @dataclass(frozen=True, eq=False)
 class Arrangement:
-    """Layouts, operations and levels of one sample, and how many samples share ciphertexts.
+    """Layouts, operations and levels of one sample, and the number of samples per ciphertext.
 
     Attributes:
-        graph: what is arranged: bounded where it is bootstrapped, repacked where that pays.
-        options: bootstraps that were chosen from; none where levels suffice.
+        graph: the arranged graph: bounded if it is bootstrapped, repacked if that is faster.
+        options: the candidate bootstraps; none if levels suffice.
         layouts, lowered, work: of every value.
         placement: levels and bootstraps.
-        batch: samples in one ciphertext.
-        ring_of: the ring of every value, as an index of the target's; nothing where these are not named.
-        switches: to smaller rings: the level at which a value is switched to which.
-        ring_seconds: predicted time with them; None where rings are not named.
-        bootstrap_ring: that all bootstraps begin in.
+        batch: samples per ciphertext.
+        ring_of: the ring of every value, as an index of the target's rings; empty if the target has none.
+        switches: to smaller rings: the level at which a value is switched to each ring.
+        ring_seconds: predicted time with them; None if the target has no rings.
+        bootstrap_ring: the ring in which all bootstraps begin.
     """
 
     graph: Graph
@@ -50,18 +50,18 @@ class Arrangement:
     bootstrap_ring: int = 0
 
     def seconds(self, samples: int) -> float:
-        """Predicted time of so many samples."""
+        """Return the predicted time of so many samples."""
         each = self.placement.seconds if self.ring_seconds is None else self.ring_seconds
         return each * -(-samples // self.batch)
 
     @property
     def plaintext_bytes(self) -> int:
-        """Of the diagonals, in double precision."""
+        """Bytes of the diagonals in double precision."""
         rows = [transform for linear in self.lowered.values() for _, transform in linear.rows]
         return self.batch * sum(transform.bytes for transform in rows)
 
     def entry_level(self, target: Target) -> int:
-        """At which the input enters."""
+        """Return the level of the input."""
         return self.placement.needs[_source(self.graph)] if target.input_level is None else target.entry_level
 
 
@@ -73,13 +73,13 @@ def arrange(
     costs: CostTable,
     max_plaintext_bytes: int,
 ) -> Arrangement:
-    """The arrangement of least predicted time for the target's samples.
+    """Return the arrangement with the least predicted time for the target's samples.
 
     Args:
         graph: without activations; it is not changed.
-        seen: of `largest_values`.
-        headroom: of `bound_values`.
-        max_plaintext_bytes: most bytes of the diagonals of a batch that nobody asked for.
+        seen: result of `largest_values`.
+        headroom: see `bound_values`.
+        max_plaintext_bytes: maximum bytes of the diagonals, if the batch is chosen automatically.
 
     Raises:
         RefusalError: no placement of bootstraps reaches a layer, or a layer is too large.
@@ -100,7 +100,7 @@ def arrange(
             if found.seconds(target.samples) < best.seconds(target.samples):
                 best = found
     except RefusalError:
-        pass  # it takes a level more, which is not everywhere
+        pass  # this takes one more level, which not every placement has
     return best
 
 
@@ -115,8 +115,8 @@ def _of_batches(
     *,
     cyclic: bool,
 ) -> Iterator[Arrangement]:
-    """One arrangement for each batch that is tried: the first of `Target.batch_range`, larger ones as long as
-    all samples take less time, smaller ones if none did."""
+    """Yield one arrangement for each batch that is tried: the first of `Target.batch_range`; larger ones as
+    long as all samples take less time; smaller ones if none did."""
     graph = Graph(dict(graph.nodes), graph.output)
     largest = bound_values(graph, seen, headroom) if options else {}
     slots, fixed = (options[0].slots, True) if options else (target.slots, target.fixed_slots)
@@ -154,11 +154,11 @@ def _of_batches(
 
 
 def _place(problem: Problem) -> tuple[Placement, Problem]:
-    """The placement of least time whose bootstraps all have one output level, and the problem with these
-    alone.
+    """Return the fastest placement in which all bootstraps have one output level, and the problem with these
+    bootstraps alone.
 
     Raises:
-        RefusalError: no output level reaches a layer: that of the highest.
+        RefusalError: no output level reaches a layer; this is the error for the highest.
     """
     placed, refusals = [], []
     for reached in sorted({option.output_level for option in problem.options}) or [problem.levels]:
@@ -174,7 +174,7 @@ def _place(problem: Problem) -> tuple[Placement, Problem]:
 
 
 def _in_rings(arranged: Arrangement, problem: Problem, target: Target) -> Arrangement:
-    """An arrangement with the rings of its values, of those that the target names."""
+    """Return an arrangement with the rings of its values, chosen among the target's."""
     if not target.rings:
         return arranged
     layouts = {n: interleave_layout(layout, arranged.batch) for n, layout in arranged.layouts.items()}
@@ -190,19 +190,19 @@ def _in_rings(arranged: Arrangement, problem: Problem, target: Target) -> Arrang
 
 
 def _source(graph: Graph) -> int:
-    """The number of the input."""
+    """Return the number of the input."""
     return next(number for number, node in graph.nodes.items() if isinstance(node, Input))
 
 
 def _needed_bootstraps(graph: Graph, target: Target, costs: CostTable) -> tuple[Bootstrap, ...]:
-    """The target's bootstraps; none if the levels suffice without them."""
+    """Return the target's bootstraps; none if the levels suffice without them."""
     levels, entry, lowest = target.levels, target.entry_level, target.exit_level
     _, needs = assign_levels(Problem(graph, {}, {}, (), {}, levels, entry, lowest, costs), {})
     return target.bootstraps if needs[_source(graph)] > entry else ()
 
 
 def _lower(graph: Graph, layouts: Mapping[int, Layout], prices: Prices) -> dict[int, LoweredLinear]:
-    """The diagonals of every linear map between the layouts of its operands and its own."""
+    """Return the diagonals of every linear map between the layouts of its operands and its own."""
     return {
         number: lower(node, [layouts[o] for o in node.operands], layouts[number], prices)
         for number, node in graph.nodes.items()
@@ -213,7 +213,7 @@ def _lower(graph: Graph, layouts: Mapping[int, Layout], prices: Prices) -> dict[
 def _work(
     graph: Graph, layouts: Mapping[int, Layout], lowered: Mapping[int, LoweredLinear]
 ) -> dict[int, LayerWork]:
-    """Operations on all ciphertexts of every value."""
+    """Return the operations on all ciphertexts of every value."""
     work = {}
     for number, node in graph.nodes.items():
         match node:

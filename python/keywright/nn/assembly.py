@@ -1,4 +1,4 @@
-"""From a graph, its layouts and its levels to the instructions of a program."""
+"""Assembles a graph, its layouts and its levels into the instructions of a program."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,7 +34,7 @@ from .program import Program
 
 @dataclass(frozen=True, eq=False)
 class Assembly:
-    """What a program is made of.
+    """The parts of a program.
 
     Attributes:
         graph: without activations.
@@ -42,16 +42,16 @@ class Assembly:
         lowered: every linear map as operations.
         work: of every value.
         placement: levels and bootstraps.
-        options: what the placement chose from.
+        options: the bootstraps that the placement chose from.
         costs: for the predicted times.
-        rings: that values can live in, the largest first; none where there is one, which nobody named.
-        ring_of: of every value, as an index; that of its bootstrap is the first.
-        switches: to smaller rings: the level at which a value is switched to which.
-        bootstrap_ring: that all bootstraps begin in.
-        output_ring: that the output is in; None for the one that it is computed in.
-        input_level: at which the input enters; at least its needed level.
-        fit_report, output_scale, input_range, input_scale, output_shape, client_part: for the attributes of
-            the program.
+        rings: rings of values, the largest first; empty if the target names none.
+        ring_of: ring of every value, as an index; a bootstrap's result is in the first ring.
+        switches: to smaller rings: the level at which a value is switched to each ring.
+        bootstrap_ring: the ring in which all bootstraps begin.
+        output_ring: ring of the output; None for the one that it is computed in.
+        input_level: level of the input; at least the level needed.
+        fit_report, output_scale, input_range, input_scale, output_shape, client_part: attributes of the
+            program.
     """
 
     graph: Graph
@@ -75,7 +75,7 @@ class Assembly:
     client_part: ClientPart | None = None
 
     def program(self) -> Program:
-        """The program."""
+        """Return the program."""
         graph, layouts = self.graph, self.layouts
         assembler = _Assembler(self)
         for number in graph.nodes:
@@ -108,16 +108,16 @@ class Assembly:
         )
 
     def log_n(self, ring: int) -> int:
-        """What instructions call a ring: log2 of its degree, or 0 for the largest."""
+        """Return a ring's name in instructions: log2 of its degree, or 0 for the largest."""
         return self.rings[ring].log_n if ring else 0
 
     def slots(self, ring: int) -> int:
-        """Slots of the ciphertexts of a ring."""
+        """Return the slots of the ciphertexts of a ring."""
         most = next(iter(self.layouts.values())).slots
         return min(most, self.rings[ring].slots) if ring else most
 
     def ring_costs(self, ring: int) -> CostTable:
-        """What operations cost in a ring."""
+        """Return the costs of operations in a ring."""
         return self.rings[ring].costs if ring else self.costs
 
 
@@ -177,7 +177,7 @@ class _Assembler:
         self._switch_rings(number)
 
     def outputs(self, level: int) -> list[int]:
-        """The ciphertexts of the result, in the ring that it has to be in."""
+        """Return the ciphertexts of the result, in the output ring."""
         number, wanted = self.graph.output, self.assembly.output_ring
         ring = self.offered(number)
         cts = self.at(number, level, ring)
@@ -186,11 +186,12 @@ class _Assembler:
         return [self._emit("switch_ring", (ct,), level, self.assembly.log_n(wanted)) for ct in cts]
 
     def offered(self, number: int) -> int:
-        """The largest ring that a value is in, as an index."""
+        """Return the largest ring that a value is in, as an index."""
         return 0 if number in self.assembly.placement.bootstraps else self.assembly.ring_of.get(number, 0)
 
     def at(self, number: int, level: int, ring: int) -> list[int]:
-        """The ciphertexts of a value at a level in a ring, dropped from the lowest higher one if need be."""
+        """Return the ciphertexts of a value at a level in a ring, dropped from the lowest higher level if
+        necessary."""
         if (number, level, ring) not in self.ciphertexts:
             known = [at for value, at, where in self.ciphertexts if (value, where) == (number, ring)]
             above = min(at for at in known if at > level)
@@ -199,7 +200,7 @@ class _Assembler:
         return self.ciphertexts[number, level, ring]
 
     def _switch_rings(self, number: int) -> None:
-        """Bring a value to the smaller rings that it is read in."""
+        """Switch a value to the smaller rings in which it is read."""
         source = self.offered(number)
         for (value, ring), level in self.assembly.switches.items():
             if value == number:

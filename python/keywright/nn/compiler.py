@@ -1,4 +1,4 @@
-"""`compile`: an ONNX model becomes a program, or is refused with every reason."""
+"""`compile`: compiles an ONNX model into a program, or refuses it with every reason."""
 
 import math
 from collections.abc import Sequence
@@ -37,21 +37,21 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
 ) -> Program:
     """Compile an ONNX model into a program on ciphertexts.
 
-    Linear layers that follow each other are merged, batch normalization and the mapping of activation ranges
-    disappear in the layers around them, activations of degree 2 become one product. Every value is as low in
-    levels as possible. Where levels do not suffice, values are bootstrapped: see
+    Consecutive linear layers are merged. Batch normalization and the mapping of activation ranges are
+    absorbed by the layers around them. Activations of degree 2 become one product. Every value is at the
+    lowest possible level. If levels do not suffice, values are bootstrapped: see
     `keywright.nn.placement.placement`.
 
     Args:
-        model: the model, its bytes, or its path; or what `approximate` made of it, without a fit.
+        model: the model, its bytes, or its path; or the result of `approximate`, without a fit.
         target: slots, levels and bootstraps of the ciphertexts to compute on.
-        fit: calibration data, and methods of activations or how closely to follow the model; `Fit()` where
-            not given.
-        costs: what operations cost; those of the target's first ring, or the shipped table, where not given.
+        fit: calibration data, and methods of activations or how closely to follow the model; `Fit()` by
+            default.
+        costs: costs of operations; by default those of the target's first ring, or the shipped table.
         max_plaintext_bytes: bound on the memory of the diagonals, in double precision.
 
     Raises:
-        ModelRefusedError: with every reason found: `UnsupportedOperatorError`, `UnsupportedAttributeError`,
+        ModelRefusedError: with all reasons: `UnsupportedOperatorError`, `UnsupportedAttributeError`,
             `DynamicShapeError`, `InvalidModelError`, `TooLargeError`, `TooDeepError`, `TooWideError`,
             `CalibrationMissingError`, `CannotPlaceError`, `RangesMissingError`, `MethodError`,
             `UnknownActivationError`, `AccuracyError`, `NoLabelsError`.
@@ -103,10 +103,10 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
 
 
 def _approximated(model: Source | ApproximatedModel, target: Target, fit: Fit | None) -> ApproximatedModel:
-    """The model with polynomials, as deep as the target allows where nothing was asked for."""
+    """Return the model with polynomials, of a depth that the target allows if no accuracy is required."""
     if isinstance(model, ApproximatedModel):
         if fit is not None:
-            raise TypeError("an approximated model has its fit; give none")
+            raise TypeError("an approximated model already has its fit; leave fit out")
         return model
     fit = Fit() if fit is None else fit
     read = read_model(model, fit)
@@ -123,7 +123,7 @@ def _refuse(reasons: Sequence[RefusalError]) -> None:
 
 
 def _too_deep(graph: Graph, target: Target, *, measured: bool) -> list[RefusalError]:
-    """Why the levels do not suffice, if they do not: bootstraps help where ranges are measured."""
+    """Return why the levels do not suffice, if they do not: bootstraps need measured ranges."""
     depth, available = graph.depth(), target.depth
     if depth <= available or (target.bootstraps and measured):
         return []
@@ -142,45 +142,46 @@ def _require_memory(size: int, most: int) -> None:
 
 
 def _least_bytes(graph: Graph) -> int:
-    """Of the diagonals at least, in any layout: every entry of a matrix has a place of its own on one."""
+    """Return a lower bound on the bytes of the diagonals in any layout: every matrix entry has its own place
+    on one."""
     linears = [node for node in graph.nodes.values() if isinstance(node, Linear)]
     return 8 * sum(matrix.entries for node in linears for matrix in node.matrices)
 
 
 def _input_range(model: ApproximatedModel, target: Target) -> tuple[float, float] | None:
-    """Of the inputs that the program is for: what was declared, or measured where that matters."""
+    """Return the range of the program's inputs: the declared one, or the measured one if it matters."""
     fit, run = model.fit, model.run
     if fit.input_range is not None:
         low, high = fit.input_range
         if len(run.samples) and not low <= run.samples.min() <= run.samples.max() <= high:
             raise InvalidSamplesError(
-                f"calibration data go from {run.samples.min():.6g} to {run.samples.max():.6g}, and the range "
-                f"of the inputs is given as {low:.6g} to {high:.6g}: give one that holds them"
+                f"calibration data go from {run.samples.min():.6g} to {run.samples.max():.6g}, outside "
+                f"the given input range {low:.6g} to {high:.6g}; give one that holds them"
             )
         return low, high
     if len(run.samples) and (target.unit_inputs or model.fitted):
         low, high = run.input_range(fit.margin)
         if not -LARGEST_INPUT <= low < high <= LARGEST_INPUT:
             raise InvalidSamplesError(
-                f"calibration data reach from {low:.6g} to {high:.6g}; at most {LARGEST_INPUT:.6g} can be "
-                "compiled for: scale them"
+                f"calibration data reach from {low:.6g} to {high:.6g}; scale them to at most "
+                f"{LARGEST_INPUT:.6g}"
             )
         return low, high
     return (-1.0, 1.0) if target.unit_inputs else None
 
 
 def _input_scale(ends: tuple[float, float]) -> float:
-    """The least power of two that brings a range to at most 1 when it is divided by it."""
+    """Return the least power of two that brings a range to at most 1 when it is divided by it."""
     mantissa, exponent = math.frexp(max(map(abs, ends)))
     return math.ldexp(1.0, exponent - 1 if mantissa == 0.5 else exponent)
 
 
 def _bound_output(graph: Graph, largest: dict[int, float], margin: float) -> float:
-    """Divide the output by a power of two so that samples give at most 1, and return that power; ``largest``
-    holds the values' largest absolute values, and follows."""
+    """Divide the output by a power of two so that samples give at most 1, and return that power. ``largest``
+    holds the largest absolute values of all values and is updated."""
     peak = largest[graph.output]
     if not math.isfinite(peak):
-        raise InvalidSamplesError("calibration data drive the output out of the finite numbers")
+        raise InvalidSamplesError("calibration data drive the output to infinity; scale the samples")
     scale = 2.0 ** max(math.ceil(math.log2(peak * (1 + margin))), 0) if peak > 0 else 1.0
     factors = scale_value(graph, graph.output, 1 / scale, reader=None) if scale > 1 else {}
     for number, factor in factors.items():

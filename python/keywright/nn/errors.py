@@ -1,4 +1,4 @@
-"""What compiling, checking, storing and running a network can raise."""
+"""The exceptions of compiling, checking, storing and running networks."""
 
 from collections.abc import Sequence
 from typing import Self
@@ -20,7 +20,7 @@ class UnsupportedOperatorError(RefusalError):
     Attributes:
         node: name of the node in the model.
         operator: ONNX operator type.
-        supported: operators that have one, where there is no other advice.
+        supported: operators that have one, if there is no other advice.
     """
 
     def __init__(self, node: str, operator: str, advice: str, supported: Sequence[str] = ()) -> None:
@@ -64,24 +64,24 @@ class InvalidModelError(RefusalError):
 
 
 class NotExportedError(RefusalError):
-    """The exporter of another library could not write a model as ONNX.
+    """A library's exporter could not write a model as ONNX.
 
     Attributes:
         model: its class.
-        exporter: what was called.
+        exporter: the function that was called.
     """
 
     def __init__(self, model: str, exporter: str, error: Exception) -> None:
         text = " ".join(str(error).split())
         super().__init__(
-            f"{exporter} cannot export {model}: {text[:300]}{'...' if len(text) > 300 else ''}; export it to "
-            "ONNX yourself, or build it of other layers"
+            f"{exporter} cannot export {model}: {text[:300]}{'...' if len(text) > 300 else ''}; export it "
+            "to ONNX yourself, or build it from other layers"
         )
         self.model, self.exporter = model, exporter
 
 
 class TooDeepError(RefusalError):
-    """The network needs more levels than there are.
+    """The network needs more levels than are available.
 
     Attributes:
         needed: levels that the network consumes from input to output.
@@ -90,9 +90,9 @@ class TooDeepError(RefusalError):
 
     def __init__(self, needed: int, available: int, maxima: Sequence[str] = ()) -> None:
         """``maxima`` are layers that compare."""
-        fewer = f"AveragePool in the place of {', '.join(maxima[:3])}" if maxima else "fewer layers"
+        fewer = f"AveragePool instead of {', '.join(maxima[:3])}" if maxima else "fewer layers"
         super().__init__(
-            f"the network consumes {needed} levels and {available} are available; take parameters with "
+            f"the network consumes {needed} levels, but {available} are available; use parameters with "
             "more levels or with bootstraps (preset=), activations of lower degree (activations=), or "
             f"{fewer}"
         )
@@ -103,11 +103,11 @@ class CannotPlaceError(RefusalError):
     """No placement of bootstraps reaches a layer.
 
     Attributes:
-        layer: what the layer is called: its kind, and its ONNX node where it has one.
+        layer: the layer: its kind, and its ONNX node if it has one.
         need: level at which its result is needed.
         consumed: levels that it consumes.
         levels: highest level of a ciphertext.
-        unbounded: largest absolute value of the layers whose values no constant could bring to at most 1, so
+        unbounded: largest absolute value of layers whose values no constant factor can bring to at most 1, so
             that they cannot be bootstrapped.
     """
 
@@ -122,12 +122,12 @@ class CannotPlaceError(RefusalError):
     ) -> None:
         between = ", ".join(f"{low} to {high}" for low, high in offered)
         text = (
-            f"{layer} is needed at level {need} and consumes {consumed}: that is above the highest level, "
+            f"{layer} is needed at level {need} and consumes {consumed}, which exceeds the highest level, "
             f"{levels}, and no bootstrap ({between}) can follow it"
         )
         if unbounded:
             shown = ", ".join(f"{name} ({bound:.3g})" for name, bound in list(unbounded.items())[:5])
-            text += f"; these have values above 1 that no constant can be divided out of: {shown}"
+            text += f"; these have values above 1 that no constant factor can reduce: {shown}"
         super().__init__(
             f"{text}; use a bootstrap with more levels, activations of lower degree, or a normalisation "
             "before a layer with large values"
@@ -146,35 +146,35 @@ class TooWideError(RefusalError):
 
     def __init__(self, needed: int, allowed: int) -> None:
         super().__init__(
-            f"the network's diagonals take {needed} bytes and {allowed} are allowed; use smaller layers or a "
-            "smaller batch=, or allow more (max_plaintext_bytes= of nn.compile)"
+            f"the network's diagonals take {needed} bytes, but {allowed} are allowed; use smaller layers "
+            "or a smaller batch=, or allow more (max_plaintext_bytes= of nn.compile)"
         )
         self.needed, self.allowed = needed, allowed
 
 
 class TooLargeError(RefusalError):
-    """A part of the model would take more than compiling may; nothing of that size was made.
+    """A part of the model would exceed a limit of the compiler; nothing of that size was allocated.
 
     Attributes:
-        size: what it would take.
-        allowed: the bound.
+        size: its size.
+        allowed: the limit.
     """
 
     def __init__(self, what: str, unit: str, size: int, allowed: int) -> None:
         super().__init__(
-            f"{what} takes {size} {unit} and {allowed} are allowed; use smaller images, fewer channels or a "
-            "stride before wide layers"
+            f"{what} takes {size} {unit}, but {allowed} are allowed; use smaller images, fewer channels "
+            "or a stride before wide layers"
         )
         self.size, self.allowed = size, allowed
 
 
 class RangesMissingError(RefusalError):
-    """Bootstraps are needed, which take values of at most 1, and no calibration data were given."""
+    """Bootstraps are needed, whose inputs must be at most 1, and no calibration data were given."""
 
     def __init__(self, needed: int, available: int) -> None:
         super().__init__(
-            f"the network consumes {needed} levels and {available} are available before a bootstrap, which "
-            "takes values of at most 1; give typical inputs to measure them on (calibration=)"
+            f"the network consumes {needed} levels, but {available} are available before a bootstrap, "
+            "whose inputs must be at most 1; give typical inputs to measure them on (calibration=)"
         )
         self.needed, self.available = needed, available
 
@@ -184,24 +184,21 @@ class CalibrationMissingError(RefusalError):
 
     def __init__(self, functions: Sequence[str]) -> None:
         shown = ", ".join(functions[:3]) + (f" and {len(functions) - 3} more" if len(functions) > 3 else "")
-        super().__init__(
-            f"{shown} must be fitted on measured ranges; give typical inputs to measure them on "
-            "(calibration=)"
-        )
+        super().__init__(f"{shown} must be fitted on measured ranges; give typical inputs (calibration=)")
         self.functions = tuple(functions)
 
 
 class MethodError(RefusalError):
-    """A composition of minimax polynomials was asked for a function that is not made of straight pieces.
+    """A composition of minimax polynomials was requested for a function that is not piecewise linear.
 
     Attributes:
         layer: function and ONNX node.
-        method: what was asked for.
+        method: the requested method.
     """
 
     def __init__(self, layer: str, method: str) -> None:
         super().__init__(
-            f"{layer} is not made of straight pieces, which {method} needs; take chebyshev:DEGREE for it "
+            f"{layer} is not piecewise linear, which {method} needs; use chebyshev:DEGREE for it "
             "(activations=)"
         )
         self.layer, self.method = layer, method
@@ -212,19 +209,19 @@ class UnknownActivationError(RefusalError):
 
     def __init__(self, names: Sequence[str], known: Sequence[str]) -> None:
         super().__init__(
-            f"no activation is called {', '.join(map(repr, names))}; there are {', '.join(known)}"
+            f"no activation is called {', '.join(map(repr, names))}; use one of {', '.join(known)}"
         )
         self.names = tuple(names)
 
 
 class AccuracyError(RefusalError):
-    """No choice of polynomials follows the model as closely as was asked for.
+    """No choice of polynomials follows the model as closely as required.
 
     Attributes:
         agreement: share of calibration samples with equal predictions that the finest choice reaches; None
             for one output.
         change: the largest change of an output with it.
-        levels: that the network consumes with it.
+        levels: levels that the network consumes with it.
     """
 
     def __init__(
@@ -234,20 +231,20 @@ class AccuracyError(RefusalError):
         asked += [] if error is None else [f"outputs within {error:g}"]
         reached = "" if agreement is None else f"{agreement:.4%} equal predictions and "
         super().__init__(
-            f"asked for on calibration data: {' and '.join(asked)}; the finest polynomials reach {reached}"
-            f"outputs within {change:.3g}, with {levels} levels; ask for less, give calibration data that "
-            "cover the inputs (calibration=), or normalise before activations of large values"
+            f"the requirement on calibration data is {' and '.join(asked)}; the finest polynomials reach "
+            f"{reached}outputs within {change:.3g}, with {levels} levels; require less, give calibration "
+            "data that cover the inputs (calibration=), or normalise before activations of large values"
         )
         self.agreement, self.change, self.levels = agreement, change, levels
 
 
 class NoLabelsError(RefusalError):
-    """An accuracy was asked for of a model that has one output and makes no label of it."""
+    """An accuracy was required for a model with one output that is not a label."""
 
     def __init__(self) -> None:
         super().__init__(
-            "the model has one output and makes no label of it, so no predictions can be equal; ask for the "
-            "most by which that output may change (error=)"
+            "the model has one output that is not a label, so it has no predictions; bound the change of "
+            "the output instead (error=)"
         )
 
 
@@ -270,7 +267,7 @@ class InvalidSamplesError(NnError, ValueError):
 
 
 class MinimaxError(NnError, ValueError):
-    """A minimax polynomial that there is none of, or that double precision does not reach."""
+    """A minimax polynomial that does not exist, or that double precision cannot reach."""
 
 
 class InvalidBootstrapError(NnError, ValueError):
@@ -278,29 +275,29 @@ class InvalidBootstrapError(NnError, ValueError):
 
 
 class InvalidCostsError(NnError, ValueError):
-    """A table of costs that is empty, too long, not positive, or cheaper at a higher level."""
+    """A cost table that is empty, too long, not positive, or cheaper at a higher level."""
 
 
 class OutOfRangeError(NnError):
     """A sample drives a value out of the range that the program is calibrated for: its result would be wrong.
 
     Attributes:
-        layer: what takes the value.
-        value: the one that is furthest outside.
+        layer: the layer that takes the value.
+        value: the value furthest outside.
         low, high: the range.
     """
 
     def __init__(self, layer: str, value: float, low: float, high: float) -> None:
         super().__init__(
-            f"{layer} takes values from {low:.6g} to {high:.6g}, and this sample gives "
-            f"{value:.6g}: the encrypted result would be wrong; check the sample's scale, or compile with "
-            "calibration data that cover it"
+            f"{layer} takes values from {low:.6g} to {high:.6g}, but this sample gives {value:.6g}, so "
+            "the encrypted result would be wrong; check the sample's scale, or compile with calibration "
+            "data that cover it"
         )
         self.layer, self.value, self.low, self.high = layer, value, low, high
 
 
 class NoPredictionError(NnError):
-    """The engine has no model of the errors of a bootstrapping.
+    """The engine cannot predict the errors of a bootstrapping.
 
     Attributes:
         order: of its stages.
@@ -308,7 +305,7 @@ class NoPredictionError(NnError):
 
     def __init__(self, order: str) -> None:
         super().__init__(
-            f'there is no prediction of the errors of a bootstrapping of order "{order}"; use one of order '
+            f'the errors of a bootstrapping of order "{order}" cannot be predicted; use one of order '
             '"slots_to_coeffs_first"'
         )
         self.order = order
@@ -324,7 +321,8 @@ class OutOfLevelsError(NnError):
 
     def __init__(self, operation: str, level: int, needed: int) -> None:
         super().__init__(
-            f"{operation} consumes {needed} levels and its operand is at level {level}; start higher"
+            f"{operation} consumes {needed} levels, but its operand is at level {level}; start at a "
+            "higher level"
         )
         self.level, self.needed = level, needed
 
@@ -345,7 +343,7 @@ class OnnxruntimeMissingError(NnError, ImportError):
 
 
 class ExporterMissingError(NnError, ImportError):
-    """The library that exports such a model to ONNX is not installed.
+    """A library's exporter to ONNX is not installed.
 
     Attributes:
         package: its name.

@@ -1,4 +1,4 @@
-"""What a model may take while it is compiled: checked before anything of the size is made."""
+"""Limits on a model during compilation, checked before any allocation of that size."""
 
 import math
 from collections.abc import Sequence
@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from .errors import TooLargeError
 
 MAX_MODEL_BYTES = 2 << 30
-"""Of a model's file with the weights beside it: what ONNX's own format holds."""
+"""Maximum bytes of a model's file with its weights: the limit of ONNX's own format."""
 
 MAX_ELEMENTS = 1 << 22
-"""Of one tensor: 128 full ciphertexts of the largest shipped ring."""
+"""Maximum elements of one tensor: 128 full ciphertexts of the largest shipped ring."""
 
 MAX_CONSTANTS = 1 << 27
-"""Elements of all constants that are computed while a model is read."""
+"""Maximum elements of all constants that are computed while a model is read."""
 
 MAX_ENTRIES = 1 << 24
-"""Of a matrix that is written out: 4,096 by 4,096 weights take 9 s and 1.1 GB."""
+"""Maximum entries of an explicit matrix: 4,096 by 4,096 weights take 9 s and 1.1 GB."""
 
 MAX_STEPS = 1 << 26
-"""Diagonals, used or not, between all ciphertexts of two values."""
+"""Maximum diagonals, used or not, between all ciphertexts of two values."""
 
 
 def require_elements(what: str, shape: Sequence[int]) -> None:
@@ -27,12 +27,12 @@ def require_elements(what: str, shape: Sequence[int]) -> None:
 
 
 def require_at_most(what: str, unit: str, size: int, most: int) -> None:
-    """Refuse what is too large. Raises `TooLargeError`."""
+    """Refuse a size above a limit. Raises `TooLargeError`."""
     if size > most:
         raise TooLargeError(what, unit, size, most)
 
 
 def shown_shape(shape: Sequence[int]) -> str:
-    """A shape, of which long ones are cut."""
+    """Format a shape; long ones are truncated."""
     sizes = [str(size) for size in shape[:8]] + (["..."] if len(shape) > 8 else [])
     return f"({', '.join(sizes)})"

@@ -1,4 +1,4 @@
-"""What networks are compiled for with a shipped bootstrapping: its levels and its smaller rings."""
+"""Compilation targets of shipped bootstrappings: their levels and their smaller rings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,19 +18,19 @@ from .placement.costs import CostTable
 from .placement.ring import Ring
 
 SMALLEST_LOG_N = 13
-"""Rings below hold too few levels of the shipped widths."""
+"""Smaller rings have too few levels of the shipped widths."""
 LEAST_LEVELS = 3
-"""A smaller ring is considered if it holds so many levels above those that a bootstrap begins with."""
+"""A smaller ring is considered if it has so many levels above those at which a bootstrap begins."""
 LOST_BITS = 1.0
-"""Most bits of precision, of the worst value, that raising the modulus less far may lose."""
+"""Maximum precision, in bits of the worst value, that may be lost by raising the modulus less far."""
 
 Subring = tuple[int, int, Sequence[int] | None]
-"""log2 of the degree, highest level, special primes: as of `Parameters.with_subrings`."""
+"""log2 of the degree, highest level, special primes: as for `Parameters.with_subrings`."""
 
 
 @dataclass(frozen=True)
 class BootstrapPreset:
-    """A shipped bootstrapping as networks use it.
+    """A shipped bootstrapping for networks.
 
     Attributes:
         name: one of `keywright.bootstrap_presets()`.
@@ -42,13 +42,13 @@ class BootstrapPreset:
 
     @cached_property
     def plan(self) -> BootstrapperPlan:
-        """The bootstrapping as it is shipped, with one ring."""
+        """The shipped bootstrapping, with one ring."""
         return BootstrapperPlan.preset(self.name)
 
     @cached_property
     def options(self) -> tuple[Bootstrap, ...]:
-        """The bootstrapping to each level that leaves some to compute with, with its predicted time: the
-        modulus is raised as far as is needed. `eval_mod` then uses other primes; levels where these are too
+        """Return the bootstrapping to each useful output level, with its predicted time: the modulus is
+        raised only as far as necessary. `eval_mod` then uses other primes; levels at which these are too
         narrow for it are left out."""
         top, least = self.plan.output_level, self.plan.input_level + LEAST_LEVELS
         lower = [BootstrapperPlan.preset(self.name, output_level=level) for level in range(least, top)]
@@ -60,7 +60,7 @@ class BootstrapPreset:
 
     @cached_property
     def rings(self) -> tuple[Ring, ...]:
-        """The ring of the bootstrapping, and smaller ones with the levels that they hold."""
+        """Return the ring of the bootstrapping, and smaller ones with their levels."""
         chain = chain_of(self.plan.parameters)
         costs = CostTable.predicted(chain, self.model, [self.plan])
         out = [Ring(chain.log_n, self.plan.output_level, costs)]
@@ -70,19 +70,19 @@ class BootstrapPreset:
         return tuple(out)
 
     def parameters(self, program: CompiledNetwork) -> Parameters:
-        """The parameters of a program without bootstraps, with its rings."""
+        """Return the parameters of a program without bootstraps, with its rings."""
         return self.plan.parameters.with_subrings(_subrings(self.plan, program))
 
 
 def _worst_bits(plan: BootstrapperPlan) -> float:
-    """Predicted bits of the worst value of one vector; infinitely many where there is no prediction."""
+    """Return the predicted bits of the worst value of one vector; infinity if there is no prediction."""
     found = plan.predicted_bits(vectors=1)
     return inf if found is None else found[1]
 
 
 def ring_levels(plan: BootstrapperPlan) -> list[Subring]:
-    """The smaller rings that values can live in between bootstraps, by falling degree: each with the highest
-    level at which a key is secure, and all special primes."""
+    """Return the smaller rings for values between bootstraps, by falling degree: each with the highest level
+    at which a key is secure, and all special primes."""
     chain, least = chain_of(plan.parameters), plan.input_level + LEAST_LEVELS
     out: list[Subring] = []
     for log_n in range(chain.log_n - 1, SMALLEST_LOG_N - 1, -1):
@@ -93,8 +93,8 @@ def ring_levels(plan: BootstrapperPlan) -> list[Subring]:
 
 
 def highest_level(chain: Chain, most: int) -> int | None:
-    """The highest level, of at most so many, at which a key with two primes a digit or more is secure in the
-    ring of a chain: shorter digits make more of them than a larger ring would have."""
+    """Return the highest level, at most ``most``, at which a key with at least two primes per digit is secure
+    in the ring of a chain. Shorter digits would cost more than a larger ring."""
     for level in range(most, 0, -1):
         if any(shape.alpha > 1 for shape in shapes(replace(chain, q=chain.q[: level + 1]), level)):
             return level
@@ -102,7 +102,7 @@ def highest_level(chain: Chain, most: int) -> int | None:
 
 
 def preset_plans(program: CompiledNetwork) -> list[BootstrapperPlan]:
-    """The plans that a program's bootstraps name, in order, on parameters with the program's rings.
+    """Return the plans that a program's bootstraps name, in order, on parameters with the program's rings.
 
     Raises:
         ParameterError: there is no such preset.
@@ -111,8 +111,8 @@ def preset_plans(program: CompiledNetwork) -> list[BootstrapperPlan]:
 
 
 def preset_plan(option: Bootstrap, program: CompiledNetwork) -> BootstrapperPlan:
-    """The plan of one bootstrap. A preset's budget of keys is for its own ring, slots and levels: where those
-    of others do not fit, they are the fewest that there can be."""
+    """Return the plan of one bootstrap. A preset's budget of keys is for its own ring, slots and levels. If
+    other keys exceed it, the plan with the fewest bytes is used."""
     make = partial(
         BootstrapperPlan.preset,
         option.preset,
@@ -130,6 +130,6 @@ def preset_plan(option: Bootstrap, program: CompiledNetwork) -> BootstrapperPlan
 
 
 def _subrings(plan: BootstrapperPlan, program: CompiledNetwork) -> list[Subring]:
-    """The smaller rings that a program's ciphertexts are in."""
+    """Return the smaller rings of a program's ciphertexts."""
     used = set(program.rings.values())
     return [ring for ring in ring_levels(plan) if ring[0] in used]

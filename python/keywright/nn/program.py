@@ -1,4 +1,4 @@
-"""A program: a compiled network with everything that can be done with it."""
+"""A program: a compiled network with its operations."""
 
 from pathlib import Path
 
@@ -29,10 +29,10 @@ class Program(CompiledNetwork):
         guard(self, samples, largest_output)
 
     def save(self, path: str | Path) -> None:
-        """Write to one file, whole or not at all; see `keywright.nn.compiled.storage.save`."""
+        """Write to one file, atomically; see `keywright.nn.compiled.storage.save`."""
         storage.save(self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> "Program":
-        """Read what `save` wrote; see `keywright.nn.compiled.storage.load`."""
+        """Read a file that `save` wrote; see `keywright.nn.compiled.storage.load`."""
         return storage.load(path, cls)

@@ -1,7 +1,7 @@
 """A model as a service, and its clients: `Service` and `Server` on one side, `RemoteModel` on the other.
 
-The service holds keys that evaluate and never one that decrypts. It is an ASGI application (`application`),
-and `Server` runs it; both need ``pip install keywright[serve]``.
+The service holds evaluation keys and never a secret key. It is an ASGI application (`application`), and
+`Server` runs it. Both need ``pip install keywright[serve]``.
 """
 
 from importlib import import_module
@@ -40,7 +40,7 @@ _NEEDS_STARLETTE = {"Server": "server", "application": "app"}
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs Starlette and uvicorn when it is first used."""
+    """Import what needs Starlette and uvicorn on first use."""
     if name in _NEEDS_STARLETTE:
         try:
             return getattr(import_module(f"keywright.serve.{_NEEDS_STARLETTE[name]}"), name)

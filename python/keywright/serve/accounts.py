@@ -1,8 +1,9 @@
-"""Who asks: tenants with static API keys, of which the server knows the digests, or with tokens of an issuer.
+"""Authentication: tenants with static API keys, of which the server stores digests, or with tokens of an
+issuer.
 
-A file has the digests: ``{"format": "keywright-accounts-1", "tenants": {NAME: [SHA-256 of a key, ...]}}``.
-A key has 256 random bits, so that its digest needs neither salt nor many rounds. ``python -m
-keywright.serve.new_key FILE NAME`` makes one, writes its digest into the file and prints it, once.
+The accounts file lists the digests: ``{"format": "keywright-accounts-1", "tenants": {NAME: [SHA-256 of a key,
+...]}}``. A key has 256 random bits, so its digest needs no salt and no slow hash. ``python -m
+keywright.serve.new_key FILE NAME`` makes a key, writes its digest into the file and prints the key once.
 """
 
 import base64
@@ -24,26 +25,26 @@ DIGEST = re.compile(r"[0-9a-f]{64}")
 PREFIX = "kw_"
 
 NOBODY = ""
-"""The tenant where there are no accounts: whoever knows an identifier is entitled to it."""
+"""The tenant of a server without accounts: anyone who knows an identifier may use it."""
 
 
 class Tokens(Protocol):
-    """Whoever says whose a token is, see `keywright.serve.oidc.Issuer`."""
+    """Verifies tokens, see `keywright.serve.oidc.Issuer`."""
 
     def tenant(self, token: str, /) -> str:
-        """Whose a token is."""
+        """The tenant that a token belongs to."""
 
 
 class Accounts:
-    """Tenants by the digests of their keys, and those of an issuer.
+    """Tenants by the digests of their API keys, and the tenants of a token issuer.
 
     Args:
-        tenants: digests, SHA-256 in hexadecimal, by name.
-        issuer: asked for whatever is not one of these keys.
-        admins: the tenants who may see the operator's page.
+        tenants: SHA-256 digests in hexadecimal, by tenant name.
+        issuer: verifies credentials that are not one of these keys.
+        admins: the tenants that may open the operator's page.
 
     Raises:
-        AccountsFileError: a name or a digest is none, or two tenants have one key.
+        AccountsFileError: a name or a digest is malformed, or two tenants share a key.
     """
 
     def __init__(
@@ -56,28 +57,31 @@ class Accounts:
         self._tenants: dict[str, str] = {}
         for name, digests in tenants.items():
             if not NAME.fullmatch(name):
-                raise AccountsFileError(f"{name[:80]!r} is no name of a tenant: letters, digits and . _ -")
+                raise AccountsFileError(f"{name[:80]!r} is not a tenant name: use letters, digits and . _ -")
             for digest in digests:
                 if not DIGEST.fullmatch(digest) or digest in self._tenants:
-                    raise AccountsFileError(f"tenant {name} has a digest that is none, or is there twice")
+                    raise AccountsFileError(
+                        f"tenant {name} has a malformed or repeated digest; make its "
+                        "key again with keywright.serve.new_key"
+                    )
                 self._tenants[digest] = name
 
     @staticmethod
     def load(path: Path | None, issuer: Tokens | None = None, admins: Iterable[str] = ()) -> "Accounts":
-        """Those of a file, if there is one, and of an issuer.
+        """Read the accounts of a file, if there is one, and add an issuer.
 
         Raises:
-            AccountsFileError: it is none.
+            AccountsFileError: the file is not an accounts file.
         """
         return Accounts({} if path is None else _tenants(_read(path), path), issuer, admins)
 
     def tenant(self, authorization: str | None) -> str:
-        """Whose key or token a request has, in its header ``Authorization: Bearer KEY``. It may take as long
-        as an issuer takes to answer.
+        """Return the tenant of a request from its header ``Authorization: Bearer KEY``. This may wait for the
+        issuer.
 
         Raises:
-            UnauthorizedError: nobody's.
-            IssuerUnreachableError: it is of an issuer that does not answer.
+            UnauthorizedError: the key or token belongs to nobody.
+            IssuerUnreachableError: the issuer of the token does not answer.
         """
         scheme, _, key = (authorization or "").partition(" ")
         key = key.strip()
@@ -89,12 +93,12 @@ class Accounts:
         return self._issuer.tenant(key)
 
     def admin(self, authorization: str | None) -> str:
-        """The tenant of a request who may see the operator's page. A browser may send the key or the token as
-        the password of ``Authorization: Basic``, with any name.
+        """Return the tenant of a request for the operator's page. A browser may send the key or the token as
+        the password of ``Authorization: Basic``, with any user name.
 
         Raises:
-            ForbiddenError: another tenant.
-            UnauthorizedError, IssuerUnreachableError: as of `tenant`.
+            ForbiddenError: the tenant is not an admin.
+            UnauthorizedError, IssuerUnreachableError: as for `tenant`.
         """
         scheme, _, rest = (authorization or "").partition(" ")
         if scheme.lower() == "basic":
@@ -112,10 +116,10 @@ class Accounts:
 
 
 def add(path: Path, name: str) -> str:
-    """A new key of a tenant, whose digest is written into a file; made if it is missing.
+    """Make a new key for a tenant and write its digest into a file, which is created if it is missing.
 
     Raises:
-        AccountsFileError: the file is none, or the name.
+        AccountsFileError: the file is not an accounts file, or the name is malformed.
     """
     entry = _read(path) if path.exists() else {"format": FORMAT}
     tenants = _tenants(entry, path) if path.exists() else {}
@@ -129,7 +133,7 @@ def add(path: Path, name: str) -> str:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """The object of a file; `_tenants` looks at what is in it."""
+    """Return the JSON object of a file; `_tenants` checks its contents."""
     entry: object = None
     if path.is_file() and path.stat().st_size <= MAX_BYTES:
         try:
@@ -140,10 +144,10 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _tenants(entry: Mapping[str, Any], path: Path) -> dict[str, list[str]]:
-    """The digests of a file by tenant.
+    """Return the digests of a file by tenant.
 
     Raises:
-        AccountsFileError: it lists none.
+        AccountsFileError: the file lists no digests.
     """
     tenants = entry.get("tenants") if entry.get("format") == FORMAT else None
     found = tenants.values() if isinstance(tenants, dict) else [None]

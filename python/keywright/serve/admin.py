@@ -1,4 +1,4 @@
-"""The operator's page: one HTML document without scripts, forms or anything from elsewhere."""
+"""The operator's page: one HTML document without scripts, forms or external resources."""
 
 import base64
 import hashlib
@@ -27,18 +27,19 @@ POLICY = (
 CHALLENGE = {"www-authenticate": 'Basic realm="keywright: any name, an admin\'s key as password"'}
 
 FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
-"""Headers of requests that somebody else asks by way of a proxy."""
+"""Headers that a proxy adds to forwarded requests."""
 
 
 def require_operator(request: Request, accounts: Accounts | None, loopback: frozenset[str]) -> None:
-    """Refuse whoever may not see the page: with accounts who is no admin, without who is not on this machine.
+    """Check that a request may see the page: an admin if there are accounts, otherwise a user on this
+    machine.
 
-    A proxy on this machine asks from the loopback for everybody: what it says of itself, and any name but the
-    loopback's, is refused, too.
+    A proxy on this machine connects from the loopback on behalf of everyone. So requests that carry proxy
+    headers or a host name other than the loopback's are refused, too.
 
     Raises:
-        ForbiddenError: somebody else.
-        UnauthorizedError, IssuerUnreachableError: as of `Accounts.admin`.
+        ForbiddenError: the request is from someone else.
+        UnauthorizedError, IssuerUnreachableError: as for `Accounts.admin`.
     """
     if accounts is not None:
         accounts.admin(request.headers.get("authorization"))
@@ -58,12 +59,12 @@ def require_operator(request: Request, accounts: Accounts | None, loopback: froz
 
 
 def admin_page(overview: Overview) -> HTMLResponse:
-    """The page of an overview."""
+    """Return the page of an overview."""
     return HTMLResponse(render(overview), headers={"content-security-policy": POLICY})
 
 
 def render(overview: Overview) -> str:
-    """The HTML of an overview. Whatever is shown is escaped."""
+    """Return the HTML of an overview. All values are escaped."""
     state = "about to end: nothing new is taken" if overview.draining else "takes evaluations"
     rows = {
         "state": state,
@@ -133,7 +134,7 @@ def _bytes(count: int | None) -> str:
 
 
 def _span(seconds: float) -> str:
-    """A time in the two largest of days, hours, minutes and seconds."""
+    """Format a duration with its two largest units among days, hours, minutes and seconds."""
     if seconds < 60:
         return format_seconds(seconds)
     minutes, hours = int(seconds) // 60, int(seconds) // 3600

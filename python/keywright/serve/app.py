@@ -1,4 +1,4 @@
-"""The service as an ASGI application: which path is which call; ``openapi.json`` describes it."""
+"""The service as an ASGI application: maps paths to calls; ``openapi.json`` describes them."""
 
 import asyncio
 import json
@@ -46,16 +46,16 @@ from .upload_store import Piece
 
 MAX_JSON = 4096
 MAX_PIECE = 8 << 20
-"""Bytes of the longest piece of an upload by ``PUT``."""
+"""Maximum size in bytes of one piece that is uploaded by ``PUT``."""
 
 EXPIRE_EVERY_S = 1.0
 
 MAX_WAIT_S, MAX_WAITING = 30, 128
-"""How long a request waits for the end of an evaluation, and how many do."""
+"""How long a request may wait for an evaluation to end, and how many requests may wait."""
 
 SETTLE_S = 1.0
-"""How long a question how much has come, or the next piece, waits for a piece that is being written: of one
-whose connection broke all that came shall count."""
+"""How long a request for an upload's offset, or its next piece, waits for the piece that is being written.
+All bytes that arrived before a connection broke must count."""
 
 ROUTES = (
     ("/health", "GET", "health"),
@@ -92,12 +92,12 @@ def application(
     names: frozenset[str] = frozenset(),
     on_request: OnRequest | None = None,
 ) -> Edge:
-    """The ASGI application of a service.
+    """Return the ASGI application of a service.
 
     Args:
-        service: what is served.
-        page: of `load_page`.
-        names: under which it may be asked, besides those of the loopback.
+        service: the service.
+        page: the result of `load_page`.
+        names: host names that requests may use, in addition to the loopback's.
         on_request: called with method, path, status, bytes received and sent, and seconds.
     """
 
@@ -113,7 +113,7 @@ def application(
         if isinstance(known, NoSuchMethodError) and not any(
             route.matches(request.scope)[0] != Match.NONE for route in routes
         ):
-            # Whatever path there is not could be one of the page, which is to be got.
+            # An unknown path may be a file of the page, which only supports GET.
             known, headers = NoSuchPathError(str(refused(HTTPException(HTTPStatus.NOT_FOUND)))), None
         service.metrics.count("refusals_total", code=known.code)
         return Problem(known, headers)
@@ -140,7 +140,7 @@ async def _expire(service: Service) -> None:
 
 
 class Ends:
-    """Requests that wait until an evaluation has ended, at most `MAX_WAITING`: those beyond do not wait."""
+    """Requests that wait until an evaluation ends, at most `MAX_WAITING`. Further requests return at once."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, list[tuple[asyncio.AbstractEventLoop, asyncio.Event]]] = {}
@@ -148,7 +148,7 @@ class Ends:
 
     @contextmanager
     def of(self, job: str) -> Iterator[asyncio.Event]:
-        """What is set when a job ends."""
+        """Return the event that is set when a job ends."""
         mine = (asyncio.get_running_loop(), asyncio.Event())
         if self._count >= MAX_WAITING:
             mine[1].set()
@@ -163,24 +163,24 @@ class Ends:
                 del self._waiting[job]
 
     def tell(self, job: str) -> None:
-        """A job has ended; called by any thread."""
+        """Report that a job has ended; any thread may call this."""
         for loop, event in tuple(self._waiting.get(job, ())):
             loop.call_soon_threadsafe(event.set)
 
 
 class Routes:
-    """One method a route."""
+    """One method for each route."""
 
     def __init__(self, service: Service, page: Page) -> None:
         self._service, self._page, self._ends = service, page, Ends()
         service.jobs.on_end = self._ends.tell
 
     async def _tenant(self, request: Request) -> str:
-        """Who asks."""
+        """Return the tenant of a request."""
         accounts = self._service.accounts
         if accounts is None:
             return NOBODY
-        # An issuer may have to be asked for its keys.
+        # This may have to fetch the issuer's keys.
         return await run_sync(accounts.tenant, request.headers.get("authorization"))
 
     async def health(self, request: Request) -> Response:
@@ -192,14 +192,14 @@ class Routes:
         return answer(self._service.readiness())
 
     async def metrics(self, request: Request) -> Response:
-        """``GET /metrics``: for an admin where there are accounts. A tenant that reads all bytes and knows
-        its own would know those of the others."""
+        """``GET /metrics``: for admins if there are accounts. A tenant that reads all bytes could subtract
+        its own and learn those of the others."""
         if self._service.accounts is not None:
             await run_sync(self._service.accounts.admin, request.headers.get("authorization"))
         return Response(self._service.measure(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def admin(self, request: Request) -> Response:
-        """``GET /admin``: a browser asks its user for a key where it is refused."""
+        """``GET /admin``: a browser asks its user for a key if the request is refused."""
         try:
             await run_sync(require_operator, request, self._service.accounts, LOOPBACK)
         except UnauthorizedError as error:
@@ -224,7 +224,7 @@ class Routes:
         return answer(self._service.configuration(_name(request, "configuration")))
 
     async def create_keys(self, request: Request) -> Response:
-        """``POST /v1/keys``; with ``Upload-Complete`` and ``?model=HASH`` an upload begins with its bytes."""
+        """``POST /v1/keys``; with ``Upload-Complete`` and ``?model=HASH`` the body starts an upload."""
         complete = boolean(request.headers, COMPLETE)
         if complete is not None:
             return await self._create_upload(request, complete)
@@ -242,7 +242,7 @@ class Routes:
         return upload_answer(self._service.keys(name, tenant), self._service.key_lifetime())
 
     async def _settle(self, name: str, tenant: str) -> None:
-        """Wait a little for a piece that is being written."""
+        """Wait briefly for the piece that is being written."""
         deadline = anyio.current_time() + SETTLE_S
         while not self._service.settled(name, tenant) and anyio.current_time() < deadline:
             await anyio.sleep(SETTLE_S / 20)
@@ -256,14 +256,14 @@ class Routes:
         return answer(await self._receive(request, begin))
 
     async def receive_part(self, request: Request) -> Response:
-        """``PUT /v1/keys/ID/parts?offset=N``: anywhere, and several at once."""
+        """``PUT /v1/keys/ID/parts?offset=N``: at any offset, several at once."""
         offset, length = _offset(request), _announced(request, MAX_PIECE)
         name, tenant = _name(request, "keys"), await self._tenant(request)
         begin = partial(self._service.begin_piece, name, offset, length, tenant, anywhere=True)
         return answer(await self._receive(request, begin))
 
     async def _receive(self, request: Request, begin: Callable[[], Piece]) -> dict[str, object]:
-        """Write a piece as it comes; what the storage likes best to have at once is in memory."""
+        """Write a piece while it arrives, buffered in chunks of the size that the storage prefers."""
         piece, buffer, most = await run_sync(begin), bytearray(), self._service.store.objects.buffer_bytes
         try:
             try:
@@ -281,12 +281,12 @@ class Routes:
             piece.close()
 
     async def upload_limits(self, request: Request) -> Response:
-        """``OPTIONS /v1/keys``: that uploads can be resumed, and how long they may be."""
+        """``OPTIONS /v1/keys``: states that uploads are resumable, and their maximum length."""
         found = limit(self._service.longest_keys(), self._service.key_lifetime())
         return Response(status_code=HTTPStatus.NO_CONTENT, headers={LIMIT: found})
 
     async def upload_state(self, request: Request) -> Response:
-        """``HEAD /v1/keys/ID``: whoever asks where to go on has given up what came before."""
+        """``HEAD /v1/keys/ID``: a client that asks for the offset has given up its earlier request."""
         name, tenant = _name(request, "keys"), await self._tenant(request)
         await run_sync(self._service.interrupt, name, tenant)
         return upload_answer(self._service.keys(name, tenant), self._service.key_lifetime())
@@ -294,17 +294,17 @@ class Routes:
     async def append_keys(self, request: Request) -> Response:
         """``PATCH /v1/keys/ID``: the next bytes."""
         name, tenant = _name(request, "keys"), await self._tenant(request)
-        # Of what is not there nothing else is said.
+        # Reveal nothing else about an upload that does not exist.
         self._service.keys(name, tenant)
         require_partial(request.headers)
         offset = integer(request.headers, OFFSET)
         if offset is None:
-            raise BadRequestError("Upload-Offset says at which byte the content begins")
+            raise BadRequestError("Upload-Offset is missing; it says at which byte the content begins")
         await run_sync(self._service.interrupt, name, tenant)
         return await self._append(request, self._service.keys(name, tenant), offset, tenant)
 
     async def _create_upload(self, request: Request, complete: bool) -> Response:
-        """An upload that begins with its first bytes, if there are any."""
+        """Start an upload with its first bytes, if there are any."""
         tenant = await self._tenant(request)
         model = request.query_params.get("model", self._service.model.manifest.hash)
         require_length(request.headers, 0, self._service.bytes_of_keys(model), complete=complete)
@@ -319,7 +319,7 @@ class Routes:
         tenant: str,
         status: HTTPStatus = HTTPStatus.OK,
     ) -> Response:
-        """Append what a request has to an upload, as the draft has it answered."""
+        """Append the content of a request to an upload, with the answers of the draft."""
         complete = boolean(request.headers, COMPLETE) or False
         total = int(str(entry["bytes"]))
         try:
@@ -331,7 +331,7 @@ class Routes:
         return upload_answer(found, self._service.key_lifetime(), status)
 
     async def delete_keys(self, request: Request) -> Response:
-        """``DELETE /v1/keys/ID``, or ``POST /v1/keys/ID/delete`` as a page sends that closes."""
+        """``DELETE /v1/keys/ID``, or ``POST /v1/keys/ID/delete``, which a page sends when it closes."""
         _announced(request, 0)
         return answer(
             await run_sync(self._service.delete_keys, _name(request, "keys"), await self._tenant(request))
@@ -347,7 +347,7 @@ class Routes:
         message = await _body(request, self._service.request_bytes())
         model, priority = request.query_params.get("model"), request.query_params.get("priority", "0")
         if len(priority) != 1 or priority not in digits:
-            raise BadRequestError("?priority= is a digit")
+            raise BadRequestError("?priority= must be one digit")
         places = _places(request)
         call = partial(
             self._service.submit, _name(request, "keys"), message, model, int(priority), tenant, places
@@ -359,11 +359,11 @@ class Routes:
         name, tenant = _name(request, "job"), await self._tenant(request)
         wait = request.query_params.get("wait", "0")
         if not (wait.isascii() and wait.isdigit() and len(wait) < 3 and int(wait) <= MAX_WAIT_S):
-            raise BadRequestError(f"?wait= is 0 to {MAX_WAIT_S} seconds, got {wait[:8]!r}")
+            raise BadRequestError(f"?wait= must be 0 to {MAX_WAIT_S} seconds, got {wait[:8]!r}")
         entry = self._service.job(name, tenant)
         if int(wait) and entry["state"] in ("waiting", "running"):
             with self._ends.of(name) as ended, anyio.move_on_after(int(wait)):
-                # It may have ended before anybody listened.
+                # The job may have ended before the wait began.
                 if self._service.job(name, tenant)["state"] in ("waiting", "running"):
                     await ended.wait()
             entry = self._service.job(name, tenant)
@@ -382,7 +382,7 @@ class Routes:
         return Response(data, media_type="application/octet-stream")
 
     async def page(self, request: Request) -> Response:
-        """A file of the page, from memory."""
+        """Return a file of the page, from memory."""
         file = self._page.get("/" + _name(request, "path"))
         if file is None:
             raise NoSuchPathError("there is no such page here; the service is under /v1/")
@@ -394,36 +394,38 @@ def _name(request: Request, what: str) -> str:
 
 
 def _places(request: Request) -> range | None:
-    """Those of samples, as ``?first=`` and ``?samples=`` say."""
+    """Return the samples' places that ``?first=`` and ``?samples=`` select."""
     texts = [request.query_params.get(name) for name in ("first", "samples")]
     if texts == [None, None]:
         return None
     if not all(text is not None and text.isascii() and text.isdigit() and len(text) < 7 for text in texts):
-        raise BadRequestError("?first= and ?samples= go together, and are numbers")
+        raise BadRequestError("?first= and ?samples= must be given together, as numbers")
     first, samples = (int(text or 0) for text in texts)
     return range(first, first + samples)
 
 
 def _offset(request: Request) -> int:
-    """Where a piece begins."""
+    """Return the offset of a piece."""
     offset = request.query_params.get("offset", "")
     if not (offset.isascii() and offset.isdigit() and len(offset) < 16):
-        raise BadRequestError("?offset= says at which byte the piece begins")
+        raise BadRequestError("?offset= is missing; it says at which byte the piece begins")
     return int(offset)
 
 
 def _announced(request: Request, maximum: int) -> int:
-    """Bytes of the body, if they are not too many."""
+    """Return the length of the body, if it is within the maximum."""
     length = int(request.headers.get("content-length", "0"))
     if length > maximum:
         raise TooLargeError(
-            f"{length} bytes were announced; at most {maximum} are taken here", value=length, maximum=maximum
+            f"{length} bytes were announced; at most {maximum} are accepted here",
+            value=length,
+            maximum=maximum,
         )
     return length
 
 
 async def _body(request: Request, maximum: int) -> bytes:
-    """The whole body."""
+    """Return the whole body."""
     _announced(request, maximum)
     return await request.body()
 
@@ -431,7 +433,7 @@ async def _body(request: Request, maximum: int) -> bytes:
 def _parse(body: bytes) -> Mapping[str, object]:
     try:
         entry = json.loads(body)
-        # Half of a surrogate pair is JSON, and no text: nothing that quotes it could be sent or logged.
+        # Half of a surrogate pair is valid JSON but not valid text: it could be neither sent nor logged.
         json.dumps(entry, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         entry = None

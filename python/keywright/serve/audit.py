@@ -1,16 +1,16 @@
-"""Who uploaded, used and deleted which key set: lines of JSON that are only ever added.
+"""The audit log: which tenant uploaded, used and deleted which key set, as append-only lines of JSON.
 
-A line has ``time`` (RFC 3339, UTC), ``action``, ``tenant``, ``key_set``, the ``request`` that asked for it,
-and what the action is about. A key set is named by the SHA-256 of its identifier: where there are no
-accounts the identifier itself entitles. Nothing of keys, inputs or answers is in it.
+A line has ``time`` (RFC 3339, UTC), ``action``, ``tenant``, ``key_set``, the ``request`` that caused it, and
+the action's own fields. A key set is named by the SHA-256 of its identifier, because without accounts the
+identifier itself grants access. The log holds no part of keys, inputs or answers.
 
-| action | when | and |
+| action | when | fields |
 |---|---|---|
-| begin | an upload is begun | model, configuration, bytes |
-| complete | a set is whole, and was checked | digest, SHA-256 of the set |
+| begin | an upload begins | model, configuration, bytes |
+| complete | a set is complete and has been checked | digest, SHA-256 of the set |
 | use | an evaluation is accepted | model, job (SHA-256 of its identifier), bytes of the message |
-| cancel | an evaluation is dropped by its client | job |
-| delete | a set is deleted with everything of it | why: client, expired, room, refused, damaged |
+| cancel | a client drops an evaluation | job |
+| delete | a set is deleted with all its data | why: client, expired, room, refused, damaged |
 """
 
 import hashlib
@@ -24,15 +24,15 @@ from .logs import request_identifier
 
 NAME = "audit.jsonl"
 MAX_BYTES = 64 << 20
-"""Of a file; then it gets a name with the time, and stays until the operator takes it away."""
+"""Size in bytes after which a file is renamed, with the time in its name. The operator removes old files."""
 
 
 class Audit:
-    """The file of an audit.
+    """An audit file.
 
     Args:
-        path: made if it is missing.
-        most: bytes after which it is put aside.
+        path: created if it is missing.
+        most: size in bytes after which the file is rotated.
     """
 
     def __init__(self, path: Path, most: int = MAX_BYTES) -> None:
@@ -40,7 +40,7 @@ class Audit:
         path.parent.mkdir(parents=True, exist_ok=True)
 
     def note(self, action: str, tenant: str, key_set: str, **more: str | int) -> None:
-        """Add a line, which is on the disk when this returns.
+        """Add a line. It is on the disk when this returns.
 
         Raises:
             OSError: the disk fails.
@@ -60,7 +60,7 @@ class Audit:
             try:
                 before = os.fstat(file).st_size
                 if os.write(file, line) != len(line):
-                    # Half a line would spoil the next one.
+                    # A partial line would corrupt the next one.
                     os.ftruncate(file, before)
                     raise OSError("the disk of the audit is full")
                 os.fsync(file)
@@ -76,5 +76,5 @@ class Audit:
 
 
 def alias(identifier: str) -> str:
-    """What stands for an identifier that entitles: its SHA-256, in hexadecimal."""
+    """Return the name of an identifier in the log: its SHA-256, in hexadecimal."""
     return hashlib.sha256(identifier.encode()).hexdigest()

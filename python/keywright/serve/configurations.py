@@ -1,7 +1,7 @@
-"""What keys a model wants, as a thing of its own, and which models there are and were.
+"""Key configurations, and the current and former models that use them.
 
-A configuration is the parameters and the head of the key set that a plan asks for. Versions of a model whose
-plan stays the same have one configuration, and clients keep their keys.
+A configuration is the parameters and the key-set head that a key plan asks for. Versions of a model with the
+same plan share a configuration, so clients keep their keys.
 """
 
 import base64
@@ -21,7 +21,7 @@ FORMAT = "keywright-configuration-1"
 
 @dataclass(frozen=True)
 class Configuration:
-    """Keys that clients send.
+    """The keys that clients send.
 
     Attributes:
         parameters: of the keys.
@@ -37,7 +37,7 @@ class Configuration:
 
     @staticmethod
     def of(model: Model) -> "Configuration":
-        """That of a model."""
+        """Return the configuration of a model."""
         manifest = model.manifest
         form = {
             "format": FORMAT,
@@ -50,15 +50,15 @@ class Configuration:
 
 
 class Catalog:
-    """The models that are served, and those that were served before from the same state.
+    """The models that are served, and those that were served earlier from the same state.
 
     Args:
-        models: what is served; the first is answered where none is named. Several of one name are versions,
-            the newest first.
-        records: where those are noted that were served.
+        models: the models. Requests that name no model get the first. Several of one name are versions, the
+            newest first.
+        records: the table of models that have been served.
 
     Raises:
-        ModelFolderError: there is none, or one is there twice.
+        ModelFolderError: the list is empty, or names a model twice.
     """
 
     def __init__(self, models: Sequence[Model], records: Records) -> None:
@@ -73,15 +73,15 @@ class Catalog:
 
     @property
     def first(self) -> Model:
-        """The model that is meant where none is named."""
+        """The default model."""
         return next(iter(self.models.values()))
 
     def model(self, name: str) -> Model:
-        """The model of a hash.
+        """Return the model of a hash.
 
         Raises:
-            RetiredError: it was served before.
-            OtherModelError: there never was one.
+            RetiredError: it was served earlier.
+            OtherModelError: it is unknown.
         """
         if name in self.models:
             return self.models[name]
@@ -89,37 +89,37 @@ class Catalog:
             raise self._retired(name, str(self._earlier[name]["name"]))
         expected = self.first.manifest.hash
         raise OtherModelError(
-            f"model {name[:64]} is not here, and {expected} is served; fetch the manifest again",
+            f"there is no model {name[:64]} here, {expected} is served; fetch the manifest again",
             found=name[:64],
             expected=expected,
         )
 
     def of(self, model: str) -> Configuration:
-        """The configuration of a model; errors as of `model`."""
+        """Return the configuration of a model; errors as for `model`."""
         return self._of[self.model(model).manifest.hash]
 
     def configuration(self, identifier: str) -> Configuration:
-        """The configuration of an identifier; errors as of `model`."""
+        """Return the configuration of an identifier; errors as for `model`."""
         if identifier in self.configurations:
             return self.configurations[identifier]
         for entry in self._earlier.values():
             if entry["configuration"] == identifier:
                 raise self._retired(identifier, str(entry["name"]))
         raise OtherModelError(
-            f"configuration {identifier[:64]} is not here; fetch the manifest again",
+            f"there is no configuration {identifier[:64]} here; fetch the manifest again",
             found=identifier[:64],
             expected=self._of[self.first.manifest.hash].identifier,
         )
 
     def serving(self, configuration: str) -> list[str]:
-        """Hashes of the models that take keys of a configuration."""
+        """Hashes of the models that use a configuration."""
         return [name for name, each in self._of.items() if each.identifier == configuration]
 
     def _retired(self, found: str, name: str) -> RetiredError:
         successor = next((key for key, model in self.models.items() if model.name == name), "")
         then = f"model {successor} is its successor" if successor else "it has no successor here"
         return RetiredError(
-            f"{found[:64]} is served no more, and {then}; fetch the manifest again",
+            f"{found[:64]} is no longer served, and {then}; fetch the manifest again",
             found=found[:64],
             successor=successor,
             configuration=self._of[successor].identifier if successor else "",

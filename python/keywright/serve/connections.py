@@ -1,8 +1,8 @@
-"""Connections of the server: how long a sender may take, and who makes room when there are too many.
+"""Connections of the server: deadlines for slow senders, and eviction when there are too many connections.
 
-uvicorn answers requests; what it leaves open is here. A request that does not come, or comes too slowly, is
-broken off. Where there are `MAX_CONNECTIONS`, the one that has waited longest for its request is closed for
-the next one: half-sent requests keep nobody out.
+uvicorn answers requests; this module adds the limits that it lacks. A request that does not arrive, or
+arrives too slowly, is aborted. At `MAX_CONNECTIONS`, the connection that has waited longest for its request
+is closed for the next one. So half-sent requests cannot lock others out.
 """
 
 import asyncio
@@ -15,17 +15,17 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 MAX_CONNECTIONS = 512
 
 TIMEOUT_S = 30.0
-"""For a request without its body, and for a body or an answer beside what its bytes take."""
+"""Seconds for a request without its body, and a fixed allowance for each body and answer."""
 
 SLOWEST = 16 << 10
-"""Bytes per second that a connection moves at least, on the average of a body or an answer."""
+"""Minimum average speed of a body or an answer, in bytes per second."""
 
 CONNECTION = "keywright.connection"
-"""Where a request's scope has its `Connection`."""
+"""Key of the `Connection` in a request's scope."""
 
 
 class Connection(H11Protocol):
-    """A connection with deadlines: `expect` sets one, `work` takes it away."""
+    """A connection with deadlines: `expect` sets one, `work` clears it."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -41,7 +41,7 @@ class Connection(H11Protocol):
             async def rest() -> Message:
                 message = await receive()
                 if message["type"] == "http.disconnect" and cycle.body:
-                    # What came before the connection broke counts.
+                    # Bytes that arrived before the connection broke count.
                     message = {"type": "http.request", "body": bytes(cycle.body), "more_body": True}
                     cycle.body.clear()
                 return message
@@ -51,7 +51,7 @@ class Connection(H11Protocol):
         self.app = app
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin, and make room if there are too many."""
+        """Start, and evict a connection if there are too many."""
         super().connection_made(transport)
         self._wait()
         if len(self.connections) > MAX_CONNECTIONS:
@@ -60,7 +60,7 @@ class Connection(H11Protocol):
                 for each in self.connections
                 if isinstance(each, Connection) and each._waits_since is not None
             ]
-            # This one waits, too: there is always one.
+            # This connection is waiting, too, so there is always one.
             min(waiting)[2].transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -69,25 +69,25 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
-        """Answer whoever has sent a whole request and sends no more."""
+        """Still answer a client that has half-closed the connection after its request."""
         cycle: RequestResponseCycle | None = self.cycle
         if self.transport.get_extra_info("sslcontext") is not None:
-            # TLS has no half of a connection to keep.
+            # TLS has no half-closed state.
             return None
         return cycle is not None and not cycle.response_complete and not cycle.more_body
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, and for this answer to be read."""
+        """Wait for the client to read this answer and to send its next request."""
         self._wait(self.transport.get_write_buffer_size())
         super().on_response_complete()
 
     def expect(self, length: int) -> None:
-        """Give the other side time for so many bytes; the connection is broken after it."""
+        """Give the peer time for so many bytes; the connection is aborted after that."""
         self.work()
         self._timer = self.loop.call_later(TIMEOUT_S + length / SLOWEST, self.transport.abort)
 
     def work(self) -> None:
-        """What follows is the server's own time."""
+        """Clear the deadline while the server works."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

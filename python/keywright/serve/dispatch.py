@@ -1,4 +1,4 @@
-"""Brings jobs to workers: one thread a worker."""
+"""Sends jobs to workers, with one thread for each worker."""
 
 import threading
 import time
@@ -11,26 +11,26 @@ from .logs import on_behalf
 from .workers import NotBegunError, Worker, WorkerEndedError, Workers
 
 ATTEMPTS = 3
-"""How often an evaluation is begun whose worker ended."""
+"""How often an evaluation is retried if its worker ends."""
 
 KILL_EVERY_S = 0.1
 
 DISK_S = 1.0
-"""How long nothing is begun after the disk failed."""
+"""Pause after the disk failed."""
 
 Work = Callable[[Worker, Job], float]
-"""Have a job done; the seconds that it took."""
+"""Run a job; returns its seconds."""
 
 
 class Dispatcher:
-    """The threads that take jobs.
+    """The threads that run jobs.
 
     Args:
-        jobs: whose turn is whose.
-        workers: who does them.
-        work: how.
+        jobs: the queue.
+        workers: the processes that evaluate.
+        work: runs a job on a worker.
         on_end: called with every job that ended.
-        on_event: told what happened to workers, and what nobody foresaw.
+        on_event: called with a line on every worker that ended and every unexpected error.
     """
 
     def __init__(
@@ -53,23 +53,23 @@ class Dispatcher:
             thread.start()
 
     def cancel(self, job: Job) -> None:
-        """Have a job end soon that runs."""
+        """Cancel a job that runs."""
         worker = self._running.get(job.identifier)
         if worker is not None:
             worker.cancel(job.identifier)
 
     def close(self, limit: float | None = None) -> None:
-        """Begin no more jobs, and end after those that run.
+        """Start no more jobs, and return after those that run.
 
         Args:
-            limit: seconds after which those that still run are given up, for the next process.
+            limit: seconds after which running jobs are left to the next process.
         """
         self._jobs.close()
         deadline = None if limit is None else time.monotonic() + limit
         for thread in self._threads:
             thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
         self._given_up = True
-        # A job that began its worker's order meanwhile would be found by the next round.
+        # A job may have started its worker's order meanwhile; the next round finds it.
         while any(thread.is_alive() for thread in self._threads):
             for worker in list(self._running.values()):
                 worker.kill()
@@ -82,11 +82,11 @@ class Dispatcher:
                 with on_behalf(job.request):
                     if not self._do(job):
                         time.sleep(DISK_S)
-            except Exception as error:  # noqa: BLE001 - a disk that is full ends no thread
+            except Exception as error:  # noqa: BLE001 - a full disk must not end the thread
                 self._event(f"an evaluation could not be noted: {error!r}")
 
     def _do(self, job: Job) -> bool:
-        """Have a job done. Returns False if the disk failed: the job waits again."""
+        """Run a job. Returns False if the disk failed: the job is queued again."""
         error: ServeError | None = None
         seconds = 0.0
         with self._workers.one() as worker:
@@ -116,16 +116,14 @@ class Dispatcher:
                 return False
             except ServeError as refused:
                 error = refused
-            except Exception as other:  # noqa: BLE001 - whatever it is, the client gets an answer
+            except Exception as other:  # noqa: BLE001 - the client gets an answer for every exception
                 self._event("".join(format_exception(other)).rstrip())
-                error = ServeError(
-                    "the evaluation failed for a reason that nobody foresaw; the server has it"
-                )
+                error = ServeError("the evaluation failed for an unexpected reason; see the server's log")
             finally:
                 del self._running[job.identifier]
         if error is not None and job.others:
-            # Which of them is the cause is found by each for itself.
-            self._event(f"evaluations that were joined failed, and are done one by one: {error}")
+            # Run each alone to find which one is the cause.
+            self._event(f"evaluations that were joined failed, and are run one by one: {error}")
             self._jobs.alone(job)
         elif self._jobs.end(job, seconds, error):
             self._end(job)

@@ -1,4 +1,4 @@
-"""What every request passes before it is looked at: lengths, names, and the form of answers and refusals."""
+"""Checks that every request passes first: lengths, host names, and the form of answers and refusals."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -43,11 +43,11 @@ HEADERS = {
 ENCODED = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 
 OnRequest = Callable[[str, str, int, int, int, float], object]
-"""Told of every request: method, path, status, bytes received and sent, seconds."""
+"""Called for every request with method, path, status, bytes received and sent, and seconds."""
 
 
 class Problem(JSONResponse):
-    """A refusal: problem details of RFC 9457, and in ``error`` what clients of this package read."""
+    """A refusal: problem details of RFC 9457; this package's clients read the member ``error``."""
 
     media_type = "application/problem+json"
 
@@ -58,14 +58,14 @@ class Problem(JSONResponse):
 
 
 class Edge:
-    """An application behind the checks that no request gets around.
+    """An application behind checks that every request passes.
 
     Args:
-        app: what answers; its `ServeError` are refusals.
-        names: under which it may be asked.
-        on_request: told of every request, without identifiers and what a terminal would obey.
-        on_event: told the traceback of what nobody foresaw.
-        metrics: where requests are counted.
+        app: the application; its `ServeError` become refusals.
+        names: host names that requests may use.
+        on_request: called for every request, without identifiers and control characters.
+        on_event: called with the traceback of every unexpected error.
+        metrics: counts requests.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Edge:
             await Problem(error)(scope, exchange.receive, exchange.send)
         except ClientDisconnect:
             pass
-        except Exception as error:  # noqa: BLE001 - it was answered; here it is told
+        except Exception as error:  # noqa: BLE001 - the client has been answered; here it is reported
             self._event("".join(format_exception(error)).rstrip())
         finally:
             self._count(scope["method"], exchange, time.perf_counter() - start)
@@ -117,7 +117,7 @@ class Edge:
                 )
 
     def _count(self, method: str, exchange: "Exchange", seconds: float) -> None:
-        # Methods are whatever a client writes.
+        # Clients choose the method string freely.
         method = method if method in METHODS else "other"
         self._metrics.count("requests_total", method=method, status=str(exchange.status))
         self._metrics.count("request_seconds_total", seconds, method=method)
@@ -125,7 +125,7 @@ class Edge:
         self._metrics.count("sent_bytes_total", exchange.sent)
 
     def _require_own_name(self, headers: Mapping[bytes, str]) -> None:
-        """Refuse pages of other sites, and names that were made to lead here."""
+        """Refuse requests from pages of other sites, and host names that were made to resolve here."""
         host = headers.get(b"host", "")
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         if name.lower() not in self.names:
@@ -139,11 +139,11 @@ class Edge:
 
 
 class Exchange:
-    """A request and its answer: their bytes are counted, and each has its deadline."""
+    """A request and its answer: counts their bytes and sets the deadline of each."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._receive, self._send = receive, send
-        # Other ASGI servers than this package's have deadlines of their own.
+        # Other ASGI servers have deadlines of their own.
         self._connection = scope.get(CONNECTION)
         self.status = self.received = self.sent = 0
         self._unread = False
@@ -155,7 +155,7 @@ class Exchange:
             self._connection.expect(min(length, LINGER_BYTES)) if length else self._connection.work()
 
     async def receive(self) -> Message:
-        """What comes next."""
+        """Return the next message."""
         message = await self._receive()
         if message["type"] == "http.request":
             self.received += len(message.get("body", b""))
@@ -166,12 +166,12 @@ class Exchange:
         return message
 
     async def send(self, message: Message) -> None:
-        """Send what an answer is of; of a body that was refused some is read, or its sender, who is still
-        sending, would miss the answer."""
+        """Send an answer. If a body was refused, some of it is read first: a client that is still sending
+        would otherwise miss the answer."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             own = list(message.get("headers", ()))
-            # A page with a policy of its own has the stricter one.
+            # A page with its own policy keeps that stricter one.
             named = {name.lower() for name, _ in own}
             message["headers"] = [*own, *(header for header in ENCODED if header[0] not in named)]
             message["headers"].append((REQUEST_HEADER, request_identifier().encode()))
@@ -196,24 +196,24 @@ class Exchange:
 
 
 def refused(error: Exception) -> ServeError:
-    """What a client is told of an exception."""
+    """Return what a client is told of an exception."""
     if isinstance(error, ServeError):
         return error
     if isinstance(error, HTTPException):
         if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
             return NoSuchMethodError(
-                "nothing is to be had there in this way; the header Allow says which are"
+                "this path does not support the method; the header Allow lists those that it does"
             )
         if error.status_code == HTTPStatus.NOT_FOUND:
             return NoSuchPathError("there is nothing here; the service is under /v1/")
         return BadRequestError("the request is not understood")
     if isinstance(error, ClientDisconnect):
-        # Nobody reads it; it is counted.
+        # Nobody reads this answer; it is counted.
         return BadRequestError("the connection ended before the request did")
     if isinstance(error, OSError):
-        # What the disk says; what has come is kept.
+        # Report the disk's error; bytes that have arrived are kept.
         return DiskError("the disk of the server failed, or is full; try again later")
-    return ServeError("the request failed for a reason that nobody foresaw; the server has it")
+    return ServeError("the request failed for an unexpected reason; see the server's log")
 
 
 def answer(entry: Mapping[str, object], status: HTTPStatus = HTTPStatus.OK) -> Response:
@@ -222,26 +222,26 @@ def answer(entry: Mapping[str, object], status: HTTPStatus = HTTPStatus.OK) -> R
 
 
 def _headers(scope: Scope) -> dict[bytes, str]:
-    """By name.
+    """Return the headers by name.
 
     Raises:
-        BadRequestError: one that says how to read a request, or for whom, is there twice.
+        BadRequestError: a header that decides how to read or route the request is repeated.
     """
     found: dict[bytes, str] = {}
     for name, value in scope["headers"]:
         if name in found and name in (b"host", b"content-length", b"transfer-encoding", b"origin"):
-            raise BadRequestError(f"the header {name.decode('latin-1')} is there twice")
+            raise BadRequestError(f"the header {name.decode('latin-1')} is sent twice; send it once")
         found[name] = value.decode("latin-1")
     return found
 
 
 def _announced(headers: Mapping[bytes, str]) -> int:
-    """Bytes of the body, as the header says."""
+    """Return the length of the body from the header."""
     if b"transfer-encoding" in headers:
-        raise BadRequestError("send a Content-Length; bodies of unknown length are not read")
+        raise BadRequestError("Content-Length is missing; send it, bodies of unknown length are not read")
     text = headers.get(b"content-length", "0")
     if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise BadRequestError(f"Content-Length is {text[:40]!r}, which is no length")
+        raise BadRequestError(f"Content-Length is {text[:40]!r}, which is not a length")
     return int(text)
 
 

@@ -1,4 +1,4 @@
-"""A program as thin clients enter it: what the planner counts the key switches of."""
+"""A program as thin clients enter it, whose key switches the planner counts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,16 +11,15 @@ from keywright.plan.workload.network_protocol import PolynomialLike, TransformLi
 
 @dataclass(frozen=True, eq=False)
 class EnteredNetwork:
-    """A program with a bootstrap in the place of each input; implements `NetworkLike`.
+    """A program with a bootstrap in place of each input; implements `NetworkLike`.
 
-    A ciphertext of a thin client is raised, moved to slots and reduced as in the last three stages of a
-    bootstrap. Its first stage stands for the one by which an answer leaves: there are at most as many answers
-    as inputs in a network that classifies, and a stage that is counted too often only asks for no key that is
-    not there.
+    A thin client's ciphertext goes through ModRaise, CoeffsToSlots and EvalMod, the last three stages of a
+    bootstrap. The first stage, SlotsToCoeffs, stands for the one that produces an answer. A classifier has at
+    most as many answers as inputs. Counting a stage too often never asks for an extra key.
 
     Attributes:
         program: the program.
-        entry: which of its bootstrappings clients enter by.
+        entry: index of the bootstrapping through which clients enter.
     """
 
     program: CompiledNetwork
@@ -28,7 +27,7 @@ class EnteredNetwork:
 
     @property
     def instructions(self) -> Sequence[Instruction]:
-        """Those of the program, with bootstraps of nothing for inputs."""
+        """The operations of the program, with bootstraps for inputs."""
         return [
             Instruction("bootstrap", step.result, (), step.level, self.entry)
             if step.opcode == "input"
@@ -38,20 +37,20 @@ class EnteredNetwork:
 
     @property
     def transforms(self) -> Sequence[TransformLike]:
-        """Those of the program."""
+        """As in the program."""
         return self.program.transforms
 
     @property
     def polynomials(self) -> Sequence[PolynomialLike]:
-        """Those of the program."""
+        """As in the program."""
         return self.program.polynomials
 
     @property
     def rings(self) -> Mapping[int, int]:
-        """Those of the program."""
+        """As in the program."""
         return self.program.rings
 
     @property
     def key_switches(self) -> Sequence[KeySwitch]:
-        """Those of the program."""
+        """As in the program."""
         return self.program.key_switches

@@ -1,8 +1,8 @@
-"""How ciphertexts of thin clients enter and leave a program, as the folder of a model says it.
+"""How ciphertexts of thin clients enter and leave a program, as a model folder describes it.
 
-A folder has one of three: `{"preset": NAME}`, a shipped one as it is; `{"preset": NAME, "slots": COUNT,
-"output_level": LEVEL}`, one as a deep program has it, with the program's smaller rings; or the numbers of a
-`BootstrapperPlan`.
+A folder has one of three forms: `{"preset": NAME}`, a shipped preset; `{"preset": NAME, "slots": COUNT,
+"output_level": LEVEL}`, a preset as a deep program uses it, with the program's smaller rings; or the numbers
+of a `BootstrapperPlan`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,31 +19,32 @@ Literal = Mapping[str, Any]
 
 
 def deep_entry(program: nn.Program) -> nn.Bootstrap:
-    """How ciphertexts enter a program that bootstraps: as they are bootstrapped in it, in the largest ring,
-    in as many slots as its inputs and outputs need."""
+    """Return how ciphertexts enter a program that bootstraps: as in its own bootstrap in the largest ring,
+    with as many slots as its inputs and outputs need."""
     own = program.bootstraps[0]
     slots = max(own.slots, program.input_layout.period, program.output_layout.period)
     return nn.Bootstrap(slots, own.input_level, own.output_level, preset=own.preset)
 
 
 def deep_literal(entry: nn.Bootstrap) -> dict[str, Any]:
-    """What a folder says of it."""
+    """Return the description that a folder stores."""
     return {"preset": entry.preset, "slots": entry.slots, "output_level": entry.output_level}
 
 
 def entry_plan(
     program: nn.Program, plans: Sequence[BootstrapperPlan], parameters: Parameters, literal: Literal
 ) -> BootstrapperPlan | None:
-    """The plan of what a folder says; the program's own where it bootstraps in the same way; None of nothing.
+    """Return the plan of a stored description; the program's own plan if it bootstraps in the same way; None
+    for None.
 
     Args:
         program: the program.
-        plans: of the program's bootstraps, in order.
+        plans: plans of the program's bootstraps, in order.
         parameters: of its ciphertexts.
-        literal: what the folder says.
+        literal: the stored description.
 
     Raises:
-        ModelFolderError: the numbers are not those of a plan, or the preset is for other parameters.
+        ModelFolderError: the numbers do not describe a plan, or the preset is for other parameters.
     """
     if not literal:
         return None
@@ -55,7 +56,7 @@ def entry_plan(
         else:
             plan = _deep(program, plans, **literal)
     except (TypeError, OverflowError, nn.InvalidBootstrapError, KeywrightError) as error:
-        raise ModelFolderError(f"these are not the numbers of a bootstrapping: {error}") from error
+        raise ModelFolderError(f"these numbers do not describe a bootstrapping: {error}") from error
     if plan.parameters != parameters:
         raise ModelFolderError(f"the parameters are not those of preset {literal['preset']}")
     return plan

@@ -1,8 +1,8 @@
-"""What a service and those who ask it can refuse: one class per reason, each with a code for programs.
+"""What a service and its clients can raise: one class per reason, each with a code for programs.
 
-A refusal travels with the HTTP status of its class as problem details (RFC 9457), whose member ``error`` is
-``{"type": code, "message": sentence, "details": {...}}``; `refusal` makes the exception of such a reply, so a
-client raises what the server raised.
+A refusal travels as problem details (RFC 9457) with the HTTP status of its class. The member ``error`` is
+``{"type": code, "message": sentence, "details": {...}}``. `refusal` turns such a reply back into the
+exception, so a client raises what the server raised.
 """
 
 from http import HTTPStatus
@@ -13,11 +13,11 @@ from keywright.errors import KeywrightError
 MAX_MESSAGE = 1000
 
 PROBLEMS = "https://iana.org/assignments/http-problem-types#"
-"""Where the problem types of the resumable-upload draft are."""
+"""Base of the problem types of the resumable-upload draft."""
 
 
 class ServeError(KeywrightError):
-    """Base of what a service refuses and of what goes wrong between a client and a service.
+    """Base of a service's refusals and of failures between a client and a service.
 
     Attributes:
         code: the kind of error, in JSON.
@@ -29,7 +29,7 @@ class ServeError(KeywrightError):
     status: ClassVar[HTTPStatus] = HTTPStatus.INTERNAL_SERVER_ERROR
 
     processor: float = 0.0
-    """Processor seconds of a worker until it refused; of no other errors."""
+    """Processor seconds that a worker used before it refused; 0 for other errors."""
 
     def __init__(self, message: str, **details: str | float) -> None:
         super().__init__(message, **details)
@@ -37,11 +37,11 @@ class ServeError(KeywrightError):
 
     @property
     def headers(self) -> dict[str, str]:
-        """Header fields of the reply."""
+        """Return the header fields of the reply."""
         return {}
 
     def to_json(self) -> dict[str, object]:
-        """The body of a reply: problem details, and what clients read of them."""
+        """Return the body of a reply: problem details with the member that clients read."""
         return {
             "type": f"urn:keywright:{self.code}",
             "title": self.code.replace("_", " "),
@@ -51,19 +51,18 @@ class ServeError(KeywrightError):
         }
 
     def reason(self) -> dict[str, object]:
-        """Code, sentence and details, under ``error``."""
+        """Return code, sentence and details, the member ``error``."""
         return {"error": {"type": self.code, "message": str(self), "details": self.details}}
 
 
 class StateFolderError(ServeError):
-    """A folder of state that another process serves, or that holds the state of another model."""
+    """The state folder is served by another process, or holds the state of another model."""
 
     code = "state_folder"
 
 
 class BadRequestError(ServeError, ValueError):
-    """A request that is not understood: no such path, not the JSON that is expected, a length that is
-    missing."""
+    """A request that cannot be parsed: an unknown path, malformed JSON, or no length."""
 
     code = "bad_request"
     status = HTTPStatus.BAD_REQUEST
@@ -84,7 +83,7 @@ class NoSuchMethodError(BadRequestError):
 
 
 class WrongHostError(BadRequestError):
-    """A request under a name that is not this server's, as a page of another site would make it.
+    """A request for a host name that is not this server's, as a page of another site could send it.
 
     Attributes:
         found: the name.
@@ -96,39 +95,39 @@ class WrongHostError(BadRequestError):
 
 
 class UnauthorizedError(ServeError):
-    """A request without an API key of the server, or with one that it does not know."""
+    """A request without a valid API key of the server."""
 
     code = "unauthorized"
     status = HTTPStatus.UNAUTHORIZED
 
     @property
     def headers(self) -> dict[str, str]:
-        """What is to be sent."""
+        """Return the header that asks for a key."""
         return {"www-authenticate": "Bearer"}
 
 
 class ForbiddenError(ServeError):
-    """A request of somebody who is known, for what is not theirs to see: the operator's page."""
+    """An authenticated tenant asked for the operator's page without being an admin."""
 
     code = "forbidden"
     status = HTTPStatus.FORBIDDEN
 
 
 class IssuerUnreachableError(ServeError):
-    """The issuer whose tokens a server takes does not say with which keys it signs; ask again later."""
+    """The token issuer cannot be reached, so tokens cannot be verified; ask again later."""
 
     code = "issuer_unreachable"
     status = HTTPStatus.SERVICE_UNAVAILABLE
 
 
 class AccountsFileError(ServeError, ValueError):
-    """A file of accounts that is none."""
+    """A malformed file of accounts."""
 
     code = "accounts_file"
 
 
 class IssuerError(ServeError, ValueError):
-    """An issuer of tokens that cannot be one: an address that nothing protects, or an empty name."""
+    """An invalid token issuer: an unprotected address, or an empty name."""
 
     code = "issuer"
 
@@ -140,11 +139,11 @@ class CertificateError(ServeError, ValueError):
 
 
 class TooLargeError(ServeError, ValueError):
-    """More bytes than the service takes; nothing was read or allocated.
+    """More bytes than the service accepts; nothing was read or allocated.
 
     Attributes:
-        value: how many.
-        maximum: how many it takes.
+        value: the bytes.
+        maximum: the maximum.
     """
 
     code = "too_large"
@@ -154,12 +153,12 @@ class TooLargeError(ServeError, ValueError):
 
 
 class QuotaBytesError(ServeError):
-    """More bytes than are kept for a tenant.
+    """More bytes than a tenant may store.
 
     Attributes:
-        value: how many there would be.
-        maximum: how many there may be.
-        retry_after: seconds after which there may be room, 0 if waiting is of no use.
+        value: bytes that the tenant would store.
+        maximum: the tenant's quota.
+        retry_after: seconds after which there may be room, 0 if waiting does not help.
     """
 
     code = "quota_bytes"
@@ -170,17 +169,17 @@ class QuotaBytesError(ServeError):
 
     @property
     def headers(self) -> dict[str, str]:
-        """When to come back."""
+        """Return the header that says when to retry."""
         seconds = self.details.get("retry_after", 0)
         return {"Retry-After": str(seconds)} if seconds else {}
 
 
 class QuotaSecondsError(ServeError):
-    """An evaluation of a tenant that has used its processor seconds of the day.
+    """The tenant has used its processor seconds of the day.
 
     Attributes:
-        used: how many were.
-        maximum: how many may be.
+        used: seconds used.
+        maximum: the tenant's quota.
         retry_after: seconds until the next day.
     """
 
@@ -192,18 +191,18 @@ class QuotaSecondsError(ServeError):
 
     @property
     def headers(self) -> dict[str, str]:
-        """When to come back."""
+        """Return the header that says when to retry."""
         return {"Retry-After": str(self.details.get("retry_after", 0))}
 
 
 class QuotasFileError(ServeError, ValueError):
-    """A file of quotas that is none."""
+    """A malformed file of quotas."""
 
     code = "quotas_file"
 
 
 class SecretRefusedError(ServeError, ValueError):
-    """Bytes that look like a secret key were sent. They were deleted; the key must be regarded as known."""
+    """Bytes that look like a secret key were sent. They were deleted; treat the key as compromised."""
 
     code = "secret_refused"
     status = HTTPStatus.BAD_REQUEST
@@ -217,10 +216,10 @@ class InvalidObjectError(ServeError, ValueError):
 
 
 class OtherModelError(ServeError, ValueError):
-    """Keys or a question for another model than the one that is served.
+    """Keys or a request for a model that this server does not serve.
 
     Attributes:
-        found: hash of the model they are for.
+        found: hash of the requested model.
         expected: hash of the served model.
     """
 
@@ -231,12 +230,12 @@ class OtherModelError(ServeError, ValueError):
 
 
 class RetiredError(ServeError):
-    """A model or a configuration of keys that was served and is not any more.
+    """A model or key configuration that was served earlier.
 
     Attributes:
         found: hash of the model, or identifier of the configuration.
-        successor: hash of the model of the same name that is served, empty if there is none.
-        configuration: of the successor's keys: where it is the same, the keys can be used on.
+        successor: hash of the served model of the same name, empty if there is none.
+        configuration: of the successor's keys. If it is the same, the client can reuse its keys.
     """
 
     code = "retired"
@@ -247,14 +246,14 @@ class RetiredError(ServeError):
 
 
 class UnknownKeysError(ServeError, LookupError):
-    """No key set of that identifier: it never was, was deleted, expired, or made room for others."""
+    """No key set has this identifier: it never existed, was deleted, expired, or was evicted."""
 
     code = "unknown_keys"
     status = HTTPStatus.NOT_FOUND
 
 
 class UnknownJobError(ServeError, LookupError):
-    """No evaluation of that identifier: it never was, or made room for later ones."""
+    """No evaluation has this identifier: it never existed, or was evicted."""
 
     code = "unknown_job"
     status = HTTPStatus.NOT_FOUND
@@ -264,8 +263,8 @@ class WrongOffsetError(ServeError, ValueError):
     """A piece of an upload that does not begin where the last one ended.
 
     Attributes:
-        found: where it begins.
-        received: how many bytes there are: where it must begin.
+        found: offset of the piece.
+        received: bytes that have arrived; the piece must begin there.
     """
 
     code = "wrong_offset"
@@ -275,15 +274,15 @@ class WrongOffsetError(ServeError, ValueError):
 
 
 class MismatchingOffsetError(WrongOffsetError):
-    """A `WrongOffsetError` as clients of the resumable-upload draft read it."""
+    """A `WrongOffsetError` in the form of the resumable-upload draft."""
 
     @property
     def headers(self) -> dict[str, str]:
-        """Where the upload is."""
+        """Return the header with the upload's offset."""
         return {"Upload-Offset": str(self.details["received"]), "Upload-Complete": "?0"}
 
     def to_json(self) -> dict[str, object]:
-        """The problem that the draft defines."""
+        """Return the problem that the draft defines."""
         return super().to_json() | {
             "type": f"{PROBLEMS}mismatching-upload-offset",
             "expected-offset": self.details["received"],
@@ -292,11 +291,11 @@ class MismatchingOffsetError(WrongOffsetError):
 
 
 class InconsistentLengthError(BadRequestError):
-    """An upload whose announced length is not that of the keys that the model takes, as clients of the
-    resumable-upload draft read it.
+    """The announced length of an upload differs from the length of the model's keys; in the form of the
+    resumable-upload draft.
 
     Attributes:
-        found: bytes that were announced.
+        found: announced bytes.
         expected: bytes of the keys.
     """
 
@@ -305,20 +304,20 @@ class InconsistentLengthError(BadRequestError):
 
     @property
     def headers(self) -> dict[str, str]:
-        """That nothing is complete."""
+        """Return the header that says that the upload is incomplete."""
         return {"Upload-Complete": "?0"}
 
     def to_json(self) -> dict[str, object]:
-        """The problem that the draft defines."""
+        """Return the problem that the draft defines."""
         return super().to_json() | {"type": f"{PROBLEMS}inconsistent-upload-length"}
 
 
 class KeysIncompleteError(ServeError):
-    """A question before all keys were sent.
+    """A request before all keys have arrived.
 
     Attributes:
-        received: bytes there are.
-        expected: bytes of the whole.
+        received: bytes that have arrived.
+        expected: bytes of the whole set.
     """
 
     code = "keys_incomplete"
@@ -328,18 +327,17 @@ class KeysIncompleteError(ServeError):
 
 
 class NotDoneError(ServeError):
-    """The result of an evaluation that is not finished."""
+    """The evaluation has not finished, so there is no result yet."""
 
     code = "not_done"
     status = HTTPStatus.CONFLICT
 
 
 class BusyError(ServeError):
-    """As many requests, uploads or evaluations wait as the service holds, or its memory is in use; ask again
-    later.
+    """The queue of requests, uploads or evaluations is full, or memory is in use; ask again later.
 
     Attributes:
-        retry_after: seconds after which it is worth while, 0 where nobody knows.
+        retry_after: seconds after which to retry, 0 if unknown.
     """
 
     code = "busy"
@@ -348,7 +346,7 @@ class BusyError(ServeError):
 
     @property
     def headers(self) -> dict[str, str]:
-        """When to come back, where that is known."""
+        """Return the header that says when to retry, if that is known."""
         seconds = self.details.get("retry_after", 0)
         return {"Retry-After": str(seconds)} if seconds else {}
 
@@ -361,7 +359,7 @@ class EvaluationFailedError(ServeError):
 
 
 class ServerMissingError(ServeError, ImportError):
-    """What a server needs beside the package is not installed."""
+    """A package that the server needs is not installed."""
 
     code = "server_missing"
 
@@ -370,23 +368,23 @@ class ServerMissingError(ServeError, ImportError):
 
 
 class DiskError(ServeError):
-    """The disk of the server is full, or fails. What was accepted is kept, and done when there is room."""
+    """The disk of the server is full, or fails. Accepted work is kept and runs when there is room."""
 
     code = "disk"
     status = HTTPStatus.INSUFFICIENT_STORAGE
 
 
 class CancelledError(ServeError):
-    """An evaluation that nobody waits for any more."""
+    """An evaluation that its client cancelled."""
 
     code = "cancelled"
 
 
 class UnforeseenError(ServeError):
-    """What was raised in an evaluation that nobody expected.
+    """An unexpected exception during an evaluation.
 
     Attributes:
-        unforeseen: its traceback, for whoever runs the server.
+        unforeseen: its traceback, for the operator.
     """
 
     def __init__(self, message: str, unforeseen: str) -> None:
@@ -395,35 +393,35 @@ class UnforeseenError(ServeError):
 
 
 class ModelFolderError(ServeError, ValueError):
-    """A folder that holds no compiled model that can be served."""
+    """A folder without a compiled model that can be served."""
 
     code = "model_folder"
 
 
 class ManifestError(ServeError, ValueError):
-    """A manifest that is not understood, or whose hash is not that of its contents."""
+    """A malformed manifest, or one whose hash differs from its contents."""
 
     code = "manifest"
 
 
 class UnreachableError(ServeError, OSError):
-    """No server answers, or the connection broke; what was uploaded so far is kept."""
+    """No server answers, or the connection broke; uploaded bytes are kept."""
 
     code = "unreachable"
 
 
 class InvalidReplyError(ServeError, ValueError):
-    """A server that answers garbage, or less than it announced."""
+    """A malformed or truncated answer of a server."""
 
     code = "invalid_reply"
 
 
 class WrongAnswerError(ServeError, ValueError):
-    """An answer that was checked and is wrong: see `keywright.serve.SpotChecks`.
+    """A spot check found a wrong answer: see `keywright.serve.SpotChecks`.
 
     Attributes:
-        difference: by how much an output is off.
-        tolerance: what was allowed.
+        difference: error of an output.
+        tolerance: allowed error.
     """
 
     code = "wrong_answer"
@@ -459,18 +457,18 @@ REFUSALS: dict[str, type[ServeError]] = {
         DiskError,
     )
 }
-"""What a server can say, by code."""
+"""Refusals of a server by code."""
 
 
 def refusal(status: int, reply: object) -> ServeError:
-    """The exception of an error reply; `InvalidReplyError` if it is not one."""
+    """Return the exception of an error reply; `InvalidReplyError` if the reply is malformed."""
     error = reply.get("error") if isinstance(reply, dict) else None
     if isinstance(error, dict):
         kind, message, details = (error.get(name) for name in ("type", "message", "details"))
         if kind == ServeError.code and isinstance(message, str):
             return ServeError(message[:MAX_MESSAGE])
         if kind in REFUSALS and isinstance(message, str) and isinstance(details, dict):
-            # Only the attributes that the class declares, and only of the types that it declares.
+            # Take only attributes that the class declares, with the types that it declares.
             known = {
                 name: details[name]
                 for name, default in vars(REFUSALS[kind]).items()

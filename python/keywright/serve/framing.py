@@ -1,4 +1,4 @@
-"""Several objects in one message: each is preceded by its length, 4 bytes, little-endian."""
+"""Several objects in one message, each preceded by its length in 4 bytes, little-endian."""
 
 import struct
 from collections.abc import Sequence
@@ -7,15 +7,15 @@ from .errors import BadRequestError
 
 
 def join(objects: Sequence[bytes]) -> bytes:
-    """One message of several objects."""
+    """Join objects into one message."""
     return b"".join(struct.pack("<I", len(data)) + data for data in objects)
 
 
 def split(message: bytes, count: int) -> list[bytes]:
-    """The objects of a message.
+    """Split a message into its objects.
 
     Raises:
-        BadRequestError: there are not ``count`` of them, or bytes are missing or left over.
+        BadRequestError: there are not ``count`` objects, or bytes are missing or left over.
     """
     objects, place = [], 0
     for index in range(count):
@@ -24,7 +24,9 @@ def split(message: bytes, count: int) -> list[bytes]:
         (length,) = struct.unpack_from("<I", message, place)
         place += 4 + length
         if place > len(message):
-            raise BadRequestError(f"ciphertext {index} has {length} bytes, and the message ends before")
+            raise BadRequestError(
+                f"ciphertext {index} has {length} bytes, and the message ends before its end"
+            )
         objects.append(message[place - length : place])
     if place != len(message):
         raise BadRequestError(f"{len(message) - place} bytes follow the {count} ciphertexts that are needed")

@@ -1,4 +1,4 @@
-"""Evaluations that were asked for: on the disk until they are fetched, and whose turn it is."""
+"""The queue of evaluations, fair between clients. Jobs are on the disk until their answers are fetched."""
 
 import contextlib
 import math
@@ -19,10 +19,10 @@ from .storage.objects import drawer
 State = Literal["waiting", "running", "done", "failed"]
 
 FETCHED_S = 60.0
-"""How long an answer is kept that was fetched: the connection may have broken."""
+"""How long an answer is kept after it was fetched: the connection may have broken."""
 
 EACH = 8
-"""Evaluations of one client that wait."""
+"""Maximum number of waiting evaluations per client."""
 
 MAX_PRIORITY = 9
 
@@ -35,21 +35,21 @@ class Job:
         identifier: 32 hexadecimal digits.
         owner: identifier of the keys.
         model: hash of the model.
-        priority: 0 to `MAX_PRIORITY`: of one client's, larger ones first.
-        total: steps that it takes.
-        state: where it is.
-        attempts: how often it was begun.
+        priority: 0 to `MAX_PRIORITY`: among one client's jobs, larger ones run first.
+        total: number of steps.
+        state: state of the job.
+        attempts: how often it was started.
         done: steps that are done.
-        seconds: what the evaluation took.
+        seconds: duration of the evaluation.
         error: why it failed.
-        touched: when it ended or was fetched, in seconds of a clock that nobody sets.
-        fetched: whether its answer was.
-        tenant: whose it is.
-        request: identifier of the request that asked for it, for logs; empty after a restart.
-        message_bytes, answer_bytes: what is kept of it.
-        asked: when this process had it first, by the clock of `touched`.
-        places: of samples, those that it has; None if it leaves none to others.
-        others: evaluated with it, their samples at other places.
+        touched: when it ended or was fetched, in seconds of a monotonic clock.
+        fetched: whether its answer was fetched.
+        tenant: its tenant.
+        request: identifier of the request that submitted it, for logs; empty after a restart.
+        message_bytes, answer_bytes: stored bytes.
+        asked: when this process first had it, by the clock of `touched`.
+        places: the samples' places that it uses; None if it leaves no places to others.
+        others: jobs evaluated with it, with their samples at other places.
     """
 
     identifier: str
@@ -74,11 +74,11 @@ class Job:
 
     @property
     def client(self) -> str:
-        """Whose turn is its: the tenant's, or of whoever has the keys where there are no accounts."""
+        """The unit of fair scheduling: the tenant, or without accounts the owner of the keys."""
         return self.tenant or self.owner
 
     def joins(self, other: "Job") -> bool:
-        """Whether another one can be evaluated with it and those that are."""
+        """Whether another job can be evaluated with this one and those already joined."""
         if other.places is None or (other.owner, other.model) != (self.owner, self.model):
             return False
         return all(
@@ -91,7 +91,7 @@ class Job:
             job.done = done
 
     def to_json(self) -> dict[str, object]:
-        """What a client is told."""
+        """Return what a client is told."""
         entry: dict[str, object] = {
             "job": self.identifier,
             "state": self.state,
@@ -107,22 +107,22 @@ def _apart(one: range, other: range) -> bool:
 
 
 def _message(job: Job) -> str:
-    """The object with the ciphertexts of a job."""
+    """Return the name of the object with the ciphertexts of a job."""
     return f"jobs/{drawer(job.tenant)}/{job.identifier}.message"
 
 
 def _answer(job: Job) -> str:
-    """The object with its answer."""
+    """Return the name of the object with its answer."""
     return f"jobs/{drawer(job.tenant)}/{job.identifier}.answer"
 
 
 class Jobs:
-    """The jobs of a service. Each client with waiting jobs has a turn after every other one.
+    """The jobs of a service. Clients with waiting jobs take turns.
 
     Args:
-        storage: where messages, answers and the rest are. Jobs of an earlier process that had not ended wait
+        storage: where messages, answers and records are. Unfinished jobs of an earlier process are queued
             again.
-        waiting: how many may wait, of all clients.
+        waiting: maximum number of waiting jobs of all clients.
     """
 
     def __init__(self, storage: Storage, waiting: int = 256) -> None:
@@ -132,7 +132,7 @@ class Jobs:
         self._queues: OrderedDict[str, list[Job]] = OrderedDict()
         self._number, self._ended = 0, False
         self.on_end: Callable[[str], object] = lambda identifier: None
-        # Of evaluations: a mean in which the last one counts for a quarter.
+        # Duration of evaluations: a running mean in which the last one has weight one quarter.
         self._seconds = 0.0
         there = self._objects.sizes("jobs/")
         for row in self._records.jobs():
@@ -160,16 +160,15 @@ class Jobs:
         self._jobs[identifier] = job
 
     def message(self, job: Job) -> AbstractContextManager[Path]:
-        """The ciphertexts of a job as a file, which stays within the context."""
+        """Return the ciphertexts of a job as a file, which exists within the context."""
         return self._objects.file([_message(job)])
 
     def answer(self, job: Job) -> Path:
-        """Where a worker writes its answer; `answered` takes it then."""
+        """Return the path where a worker writes its answer; `answered` adopts it."""
         return self._objects.made(_answer(job))
 
     def answered(self, job: Job) -> bytes:
-        """Take over the answer that a worker has written, also for those that were evaluated with it, and
-        read it."""
+        """Adopt and read the answer that a worker has written, also on behalf of the jobs joined with it."""
         self._objects.adopt(_answer(job))
         data = self._objects.read(_answer(job))
         job.answer_bytes = len(data)
@@ -179,7 +178,8 @@ class Jobs:
         return data
 
     def patience(self) -> int:
-        """Seconds, at least 1, after which those that wait now are about done, as long as the last took."""
+        """Estimate the seconds, at least 1, until the waiting jobs are done, from the duration of recent
+        ones."""
         with self._turn:
             return self._patience()
 
@@ -188,7 +188,7 @@ class Jobs:
         return max(1, math.ceil(self._seconds * (1 + len(self) / max(1, running))))
 
     def counts(self) -> tuple[int, int]:
-        """How many jobs wait, and how many run."""
+        """Return how many jobs wait, and how many run."""
         with self._turn:
             return len(self), sum(job.state == "running" for job in self._jobs.values())
 
@@ -210,10 +210,10 @@ class Jobs:
         evaluated alone.
 
         Args:
-            admit: called with its identifier before it is; what it raises refuses the job.
+            admit: called with its identifier before the job is accepted; an exception refuses the job.
 
         Raises:
-            BusyError: as many wait as may, of all clients or of this one.
+            BusyError: the maximum number of jobs wait, of all clients or of this one.
         """
         with self._turn:
             for most, count in (
@@ -242,14 +242,14 @@ class Jobs:
         return job
 
     def _put(self, job: Job) -> None:
-        """Have a job wait, behind those of its client that are as urgent."""
+        """Queue a job behind those of its client with at least its priority."""
         waiting = self._queues.setdefault(job.client, [])
         place = next((i for i, other in enumerate(waiting) if other.priority < job.priority), len(waiting))
         waiting.insert(place, job)
 
     def take(self) -> Job | None:
-        """The job whose turn it is, which then runs, with those of its client that can be evaluated with it;
-        waits for one. None after `close`."""
+        """Take the next job, with the jobs of its client that can be evaluated with it, and mark them as
+        running. Waits for a job. Returns None after `close`."""
         with self._turn:
             while not self._queues and not self._ended:
                 self._turn.wait()
@@ -261,19 +261,19 @@ class Jobs:
                 if job.joins(other):
                     waiting.remove(other)
                     job.others.append(other)
-            # Its client comes after all the others.
+            # Its client goes to the end of the line.
             del self._queues[owner]
             if waiting:
                 self._queues[owner] = waiting
             for each in (job, *job.others):
                 each.state, each.attempts, each.done = "running", each.attempts + 1, 0
-                # Where the disk is full, a process that is killed now forgets that it began.
+                # On a full disk, a process that is killed now forgets that the job began.
                 with contextlib.suppress(OSError):
                     self._records.set_job(each.identifier, state="running", attempts=each.attempts)
             return job
 
     def again(self, job: Job, *, begun: bool = True) -> None:
-        """Have a job wait again whose worker ended. That is no attempt if it had not ``begun``."""
+        """Queue a job again after its worker ended. It counts as an attempt only if it had ``begun``."""
         with self._turn:
             for each in self._parted(job):
                 each.state, each.attempts = "waiting", each.attempts - (not begun)
@@ -281,19 +281,19 @@ class Jobs:
                 self._turn.notify()
 
     def _parted(self, job: Job) -> list[Job]:
-        """A job and those that were evaluated with it, the last first, as far as anybody waits for them."""
+        """Split a job from those joined with it, the last first; cancelled ones are left out."""
         group, job.others = [job, *job.others], []
         return [each for each in reversed(group) if each.identifier in self._jobs]
 
     def alone(self, job: Job) -> None:
-        """Have jobs wait again that cannot be evaluated together: each is then evaluated alone."""
+        """Queue jobs again that cannot be evaluated together: each is then evaluated alone."""
         with self._turn:
             for each in (job, *job.others):
                 each.places = None
         self.again(job, begun=False)
 
     def give_up(self, job: Job) -> None:
-        """Leave a job that runs to the next process, as if it had not begun."""
+        """Leave a running job to the next process, as if it had not begun."""
         with self._turn:
             for each in self._parted(job):
                 each.state, each.attempts = "waiting", each.attempts - 1
@@ -301,8 +301,8 @@ class Jobs:
                 self._records.set_job(each.identifier, state="waiting", attempts=each.attempts)
 
     def end(self, job: Job, seconds: float = 0.0, error: ServeError | None = None) -> bool:
-        """Note how a job ended, and those that were evaluated with it; their messages go. Returns False if
-        nobody waits for any of them any more."""
+        """Record the end of a job and of those evaluated with it, and delete their messages. Returns False if
+        all of them were cancelled."""
         others, job.others = job.others, []
         ended = [self._end(each, seconds, error) for each in (job, *others)]
         for each in (job, *others):
@@ -319,7 +319,8 @@ class Jobs:
             if error is None:
                 self._seconds += (seconds - self._seconds) / (4 if self._seconds else 1)
             text = None if error is None else f"{error.code} {error}"
-            # Where the disk is full, the answer says that it is done, and the message that it is to be done.
+            # On a full disk the record may be missing: the answer says that the job is done, the message that
+            # it is not.
             with contextlib.suppress(OSError):
                 self._records.set_job(job.identifier, state=job.state, seconds=seconds, error=text)
                 self._drop([_message(job)])
@@ -327,22 +328,22 @@ class Jobs:
             return True
 
     def get(self, identifier: str) -> Job:
-        """The job of an identifier.
+        """Return the job of an identifier.
 
         Raises:
             UnknownJobError: there is none.
         """
         job = self._jobs.get(identifier)
         if job is None:
-            raise UnknownJobError("no evaluation of that identifier is here (any more)")
+            raise UnknownJobError("there is no evaluation with that identifier here (any more)")
         return job
 
     def fetch(self, identifier: str) -> bytes:
-        """The answer of a job.
+        """Return the answer of a job.
 
         Raises:
             UnknownJobError: there is none.
-            NotDoneError: it is not finished.
+            NotDoneError: it has not finished.
             ServeError: why it failed.
         """
         job = self.get(identifier)
@@ -355,7 +356,8 @@ class Jobs:
         return answer
 
     def delete(self, jobs: Sequence[Job]) -> None:
-        """Drop jobs with their messages and answers. What is computed of one that runs goes when it ends."""
+        """Delete jobs with their messages and answers. The answer of a running job is deleted when it
+        ends."""
         with self._turn:
             for job in jobs:
                 if self._jobs.pop(job.identifier, None) is None:
@@ -373,23 +375,23 @@ class Jobs:
         self._objects.delete(names)
 
     def all(self) -> list[Job]:
-        """The jobs of all clients."""
+        """Return the jobs of all clients."""
         with self._turn:
             return list(self._jobs.values())
 
     def stored(self, tenant: str) -> int:
-        """Bytes that are kept of a tenant's jobs."""
+        """Return the stored bytes of a tenant's jobs."""
         with self._turn:
             own = [job for job in self._jobs.values() if job.tenant == tenant]
             return sum(job.message_bytes + job.answer_bytes for job in own)
 
     def of(self, owner: str) -> list[Job]:
-        """The jobs of a client."""
+        """Return the jobs of a client."""
         with self._turn:
             return [job for job in self._jobs.values() if job.owner == owner]
 
     def expire(self, after: float) -> None:
-        """Drop what ended long ago, or was fetched a minute ago."""
+        """Delete jobs that ended long ago, or whose answers were fetched a minute ago."""
         now = time.monotonic()
         with self._turn:
             ended = [job for job in self._jobs.values() if job.state in ("done", "failed")]
@@ -397,7 +399,7 @@ class Jobs:
         self.delete(old)
 
     def close(self) -> None:
-        """Have `take` return None; those that wait stay on the disk."""
+        """Have `take` return None; waiting jobs stay on the disk."""
         with self._turn, contextlib.suppress(RuntimeError):
             self._ended = True
             self._turn.notify_all()

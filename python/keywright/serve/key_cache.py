@@ -1,7 +1,8 @@
-"""Keys in memory, by a budget of bytes: GreedyDual-Size (Cao and Irani, USENIX ITS 1997).
+"""A cache of keys in memory with a budget of bytes: GreedyDual-Size (Cao and Irani, USENIX ITS 1997).
 
-A set is worth the seconds that loading it took, divided by its bytes, plus what the set that went last was
-worth: sets that were not used for long fall behind, and small ones that are slow to load stay longest.
+The value of a set is the seconds that loading it took, divided by its bytes, plus the value of the set that
+was evicted last. So sets that have not been used for long fall behind, and small sets that are slow to load
+stay longest.
 """
 
 from dataclasses import dataclass
@@ -19,10 +20,10 @@ class _Entry(Generic[Value]):
 
 
 class KeyCache(Generic[Value]):
-    """Things by name, of at most ``budget`` bytes.
+    """Values by name, of at most ``budget`` bytes.
 
     Attributes:
-        size: bytes of what is here.
+        size: bytes of all values.
     """
 
     def __init__(self, budget: int) -> None:
@@ -37,11 +38,11 @@ class KeyCache(Generic[Value]):
         return len(self._entries)
 
     def sizes(self) -> dict[str, int]:
-        """Bytes of what is here, by name."""
+        """Return the bytes of each value, by name."""
         return {name: entry.size for name, entry in self._entries.items()}
 
     def get(self, name: str) -> Value | None:
-        """What has a name, which is thereby used."""
+        """Return a value by name, and count this as a use."""
         entry = self._entries.get(name)
         if entry is None:
             return None
@@ -49,27 +50,27 @@ class KeyCache(Generic[Value]):
         return entry.value
 
     def make_room(self, size: int) -> list[str]:
-        """Let go of what is worth least until so many bytes more are within the budget. Returns its names."""
+        """Evict the least valuable entries until so many more bytes fit. Returns their names."""
         gone = []
         while self._entries and self.size + size > self.budget:
             gone.append(self.pop())
         return gone
 
     def pop(self) -> str:
-        """Let go of what is worth least; its name."""
+        """Evict the least valuable entry. Returns its name."""
         name = min(self._entries, key=lambda each: self._entries[each].worth)
         self._floor = self._entries[name].worth
         self.forget(name)
         return name
 
     def put(self, name: str, value: Value, size: int, seconds: float) -> None:
-        """Keep something, of which `make_room` was asked; nothing that is larger than the budget."""
+        """Add a value after `make_room`; values larger than the budget are not kept."""
         self.forget(name)
         if self.size + size <= self.budget:
             self._entries[name] = _Entry(value, size, seconds, self._floor + seconds / size)
             self.size += size
 
     def forget(self, name: str) -> None:
-        """Let go of something, if it is here."""
+        """Remove an entry, if it is present."""
         entry = self._entries.pop(name, None)
         self.size -= 0 if entry is None else entry.size

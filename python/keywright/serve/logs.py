@@ -1,8 +1,9 @@
-"""What is told of a service: lines for people, or JSON lines of the standard ``logging`` module.
+"""Logs of a service: lines for people, or JSON lines of the standard ``logging`` module.
 
-Every request has an identifier, the client's own ``X-Request-Id`` or a new one. It is in the answer's header,
-in a refusal's ``instance``, and in every line that is logged on behalf of the request, by whatever thread.
-Nothing that is logged entitles to anything: no token, no identifier of keys or evaluations, no byte of them.
+Every request has an identifier, the client's own ``X-Request-Id`` or a new one. It is in the header of the
+answer, in the ``instance`` of a refusal, and in every line that is logged on behalf of the request, by
+whatever thread. Logs contain nothing that grants access: no token, no identifier of keys or evaluations, no
+byte of them.
 """
 
 import json
@@ -22,24 +23,24 @@ LOGGER = logging.getLogger("keywright.serve")
 
 IDENTIFIER = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 FIELDS = ("method", "path", "status", "received_bytes", "sent_bytes", "seconds")
-"""Of a request, in the order of `log_request`."""
+"""Fields of a request, in the order of `log_request`."""
 
 _request: ContextVar[str] = ContextVar("keywright_request", default="")
 
 
 def request_identifier() -> str:
-    """Of the request that is being answered; empty where there is none."""
+    """Return the identifier of the current request; empty outside a request."""
     return _request.get()
 
 
 def identify(sent: str | None) -> str:
-    """The identifier of a request: the one that it was sent with, if it is one, or a new one."""
+    """Return the identifier of a request: the one that was sent, if it is valid, or a new one."""
     return sent if sent is not None and IDENTIFIER.fullmatch(sent) else secrets.token_hex(8)
 
 
 @contextmanager
 def on_behalf(identifier: str) -> Iterator[None]:
-    """Have what is logged inside carry the identifier of a request."""
+    """Attach the identifier of a request to what is logged inside the context."""
     token = _request.set(identifier)
     try:
         yield
@@ -52,7 +53,7 @@ class JsonLines(logging.Formatter):
     where there is one, the members of ``extra={"fields": ...}``, and ``traceback``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line, in ASCII: nothing in it ends a line or moves a terminal's cursor."""
+        """Return one line in ASCII, without line ends and terminal control characters."""
         entry: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -68,10 +69,10 @@ class JsonLines(logging.Formatter):
 
 
 def log_json(stream: TextIO | None = None) -> None:
-    """Have everything that this process logs, uvicorn's lines among it, be JSON lines.
+    """Log everything in this process as JSON lines, including uvicorn's lines.
 
     Args:
-        stream: standard error unless given.
+        stream: standard error by default.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines())
@@ -81,10 +82,10 @@ def log_json(stream: TextIO | None = None) -> None:
 
 
 def log_event(line: str) -> None:
-    """Log something that happened; a traceback is an error."""
+    """Log an event; a traceback is logged as an error."""
     LOGGER.log(logging.ERROR if line.startswith("Traceback ") else logging.INFO, line)
 
 
 def log_request(method: str, path: str, *numbers: float) -> None:
-    """Log a request that was answered: its status, bytes received and sent, and seconds."""
+    """Log an answered request: its status, bytes received and sent, and seconds."""
     LOGGER.info("request", extra={"fields": dict(zip(FIELDS, (method, path, *numbers), strict=True))})

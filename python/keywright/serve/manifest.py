@@ -1,7 +1,7 @@
-"""The manifest of a served model: all that a client needs to know, and nothing of the weights.
+"""The manifest of a served model: all that a client needs to know, without the weights.
 
-It is JSON. Its hash, SHA-256 of the bytes as they are sent, names the model: a client that saw another
-manifest than the server has is refused, and whoever wants to pin a model pins that hash.
+It is JSON. The SHA-256 of the bytes as they are sent names the model. The server refuses a client that saw
+another manifest. To pin a model, a client pins that hash.
 """
 
 import base64
@@ -27,27 +27,27 @@ from .errors import ManifestError
 FORMAT = "keywright-manifest"
 VERSION = 4
 MAX_BYTES = 16 << 20
-"""Bytes of the longest manifest that is read."""
+"""Maximum size in bytes of a manifest that is read."""
 
 MAX_VALUES = 1 << 24
-"""Values of the largest sample or result that a client allocates for."""
+"""Maximum number of values of a sample or result for which a client allocates memory."""
 
 Packing = Literal["coefficients", "slots"]
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where the values of samples' tensors are, over all of the ciphertexts that the samples share.
+    """Positions of the values of samples in the ciphertexts that the samples share.
 
-    Value ``i``, in row-major order, of sample ``b < batch`` is at ``start[i] + b + k * stride`` for every
-    ``k < repeat``. Place ``p`` is slot ``p % size`` of ciphertext ``p // size``: what a full client encrypts,
-    and for a thin one the number that the server's bootstrapping takes to that slot.
+    Value ``i``, in row-major order, of sample ``b < batch`` is at ``start[i] + b + k * stride`` for every ``k
+    < repeat``. Place ``p`` is slot ``p % size`` of ciphertext ``p // size``. A full client encrypts that
+    slot. A thin client encrypts the coefficient that the server's bootstrapping moves to that slot.
 
     Attributes:
-        shape: the tensor of one sample.
-        batch: how many samples there are. Fewer are repeated: the slots of those that are not there must hold
-            values that the model is for.
-        ciphertexts: how many hold it.
+        shape: shape of one sample.
+        batch: number of samples. Fewer samples are repeated, because unused slots must hold values in the
+            model's range.
+        ciphertexts: number of ciphertexts.
         size: slots of each.
     """
 
@@ -60,11 +60,12 @@ class Places:
     stride: int
 
     def pack(self, values: NDArray[np.float64], first: int | None = None) -> NDArray[np.float64]:
-        """Tensors of 1 to ``batch`` samples, (count, *shape), as (ciphertexts, size); zero where nothing is.
+        """Pack tensors of 1 to ``batch`` samples, (count, *shape), into (ciphertexts, size); other places are
+        zero.
 
         Args:
-            first: of the places of samples, where these begin: the others are left to other requests. Where
-                it is not given, samples are repeated in all places.
+            first: the first place that these samples use; the others are left to other requests. By default,
+                samples are repeated in all places.
         """
         packed = np.zeros(self.ciphertexts * self.size)
         taken = np.arange(self.batch) if first is None else first + np.arange(len(values))
@@ -74,18 +75,17 @@ class Places:
         return packed.reshape(self.ciphertexts, self.size)
 
     def unpack(self, packed: NDArray[np.float64], count: int, first: int = 0) -> NDArray[np.float64]:
-        """The tensors of so many samples from the first on, (count, *shape), in (ciphertexts, size)
-        numbers."""
+        """Unpack ``count`` samples from place ``first`` on: from (ciphertexts, size) to (count, *shape)."""
         places = first + np.arange(count)[:, None] + np.asarray(self.start)
         values: NDArray[np.float64] = packed.reshape(-1)[places].reshape(count, *self.shape)
         return values
 
     @staticmethod
     def read(value: object, what: str) -> "Places":
-        """Places of JSON, every number checked.
+        """Read places from JSON and check every number.
 
         Raises:
-            ManifestError: they are not consistent.
+            ManifestError: the numbers are inconsistent.
         """
         entry = _object(value, what)
         shape = tuple(
@@ -102,13 +102,15 @@ class Places:
         last = ciphertexts * size - batch - (repeat - 1) * stride
         start = tuple(_number(place, f"{what}.start", 0, last) for place in _list(entry, "start", what))
         if len(start) != count:
-            raise ManifestError(f"{what} has the shape {list(shape)} and {len(start)} places")
+            raise ManifestError(
+                f"{what} has the shape {list(shape)}, which does not match its {len(start)} places"
+            )
         return Places(shape, batch, ciphertexts, size, start, repeat, stride)
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a served model takes and gives.
+    """The inputs, outputs, parameters and keys of a served model.
 
     Attributes:
         name: of the model, for people.
@@ -116,19 +118,20 @@ class Manifest:
             slots.
         client: bytes of a thin client's `ClientParameters`; empty for clients that encrypt slots.
         parameters: bytes of `Parameters`.
-        key_set: the head of the key set that the server wants, see `keywright.key_set_head`.
+        key_set: the head of the key set that the server needs, see `keywright.key_set_head`.
         key_bytes: bytes of that set.
-        input, output: where values are.
-        input_level: level of the ciphertexts that are sent.
-        output_level: level of those that come back.
-        scale: at which values are encrypted.
-        input_range: (low, high) of the inputs that the model is for; None if it is for any.
-        divisor: inputs are divided by it before they are encrypted, a power of two; what thin clients encrypt
-            is at most 1.
+        input, output: places of the values.
+        input_level: level of the ciphertexts that clients send.
+        output_level: level of the ciphertexts that come back.
+        scale: scale at which values are encrypted.
+        input_range: (low, high) of the model's inputs; None if unbounded.
+        divisor: a power of two that inputs are divided by before encryption; thin clients encrypt values of
+            at most 1 in size.
         factor: decrypted numbers are multiplied by it.
-        program: SHA-256 of the program, which binds the weights without showing them.
-        labels: what the outputs stand for; empty if they have no names.
-        client_part: what the model does behind its outputs, the client's work; None where that is nothing.
+        program: SHA-256 of the program, which binds the weights without revealing them.
+        labels: labels of the outputs; empty if they have no names.
+        client_part: the part of the model behind its outputs, which the client computes; None if there is
+            none.
     """
 
     name: str
@@ -150,14 +153,15 @@ class Manifest:
     client_part: ClientPart | None = field(default=None, repr=False)
 
     def answers(self, outputs: ArrayLike) -> dict[str, NDArray[Any]]:
-        """The model's own outputs by name, such as labels and probabilities, of decrypted ones: what the
-        client does with them. None where these are the model's own.
+        """Compute the model's own outputs by name, such as labels and probabilities, from decrypted ones.
+        This is the client's part of the model. Without a client's part, the decrypted outputs are the model's
+        own.
 
         Args:
             outputs: (count, *output.shape).
 
         Raises:
-            ManifestError: of another shape, or a step of the client's part cannot be run.
+            ManifestError: the shape is wrong, or a step of the client's part cannot be run.
         """
         values = np.asarray(outputs, np.float64)
         if values.ndim == 0 or len(values) == 0 or values.shape[1:] != self.output.shape:
@@ -169,7 +173,7 @@ class Manifest:
 
     @cached_property
     def encoded(self) -> bytes:
-        """The bytes that are sent."""
+        """Return the bytes that are sent."""
         q = Parameters.from_bytes(self.parameters)
         entry: dict[str, Any] = {"format": FORMAT, "version": VERSION}
         entry |= asdict(replace(self, client_part=None))
@@ -180,24 +184,24 @@ class Manifest:
         entry["parameters"] = base64.b64encode(self.parameters).decode()
         entry["key_set"] = base64.b64encode(self.key_set).decode()
         entry["scale"] = str(self.scale)
-        # What the parameters say, for clients that need only this much of them.
+        # A summary of the parameters, for clients that do not parse them.
         entry["log_n"], entry["modulus"], entry["insecure"] = q.log_n, str(q.q[0]), q.insecure
         return json.dumps(entry, allow_nan=False).encode()
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 of `encoded`, in hexadecimal."""
+        """Return the SHA-256 of `encoded`, in hexadecimal."""
         return hashlib.sha256(self.encoded).hexdigest()
 
     @staticmethod
     def read(data: bytes) -> "Manifest":
-        """A manifest from the bytes of a server, every number checked.
+        """Read a manifest from the bytes of a server and check every number.
 
         Raises:
-            ManifestError: it is not one, is of another version, or contradicts itself.
+            ManifestError: it is malformed, of another version, or contradicts itself.
         """
         if len(data) > MAX_BYTES:
-            raise ManifestError(f"a manifest of {len(data)} bytes; at most {MAX_BYTES} are read")
+            raise ManifestError(f"the manifest has {len(data)} bytes; at most {MAX_BYTES} are read")
         try:
             entry = _object(json.loads(data), "the manifest")
         except (ValueError, RecursionError) as error:
@@ -206,11 +210,13 @@ class Manifest:
             ) from error
         if (entry.get("format"), entry.get("version")) != (FORMAT, VERSION):
             raise ManifestError(
-                f"a manifest of format {entry.get('format')!r:.60}, version {entry.get('version')!r:.20}; "
+                f"the manifest has format {entry.get('format'):.60}, version {entry.get('version'):.20}; "
                 f"this release reads {FORMAT}, version {VERSION}"
             )
         if entry.get("packing") not in get_args(Packing):
-            raise ManifestError(f"values are packed in {entry.get('packing')!r:.60}, which is not known")
+            raise ManifestError(
+                f"the packing {entry.get('packing'):.60} of values is unknown; this release may be too old"
+            )
         parameters_bytes = _bytes(entry, "parameters")
         try:
             parameters = Parameters.from_bytes(parameters_bytes)
@@ -246,19 +252,19 @@ class Manifest:
             low, high = manifest.input_range or (-math.inf, math.inf)
             if not -manifest.divisor <= low < high <= manifest.divisor:
                 raise ManifestError(
-                    f"inputs from {low} to {high}, divided by {manifest.divisor}, are more than 1 in size"
+                    f"inputs from {low} to {high}, divided by {manifest.divisor}, exceed 1 in size"
                 )
         most = parameters.max_slots if manifest.packing == "slots" else _capacity(manifest, parameters)
         for places in (manifest.input, manifest.output):
             if places.size > most:
-                raise ManifestError(f"{places.size} places in a ciphertext of at most {most}")
+                raise ManifestError(f"{places.size} places exceed the {most} of a ciphertext")
         if manifest.encoded != data:
             raise ManifestError("the manifest contradicts its own parameters")
         return manifest
 
 
 def _capacity(manifest: Manifest, parameters: Parameters) -> int:
-    """Numbers of a thin client's ciphertext, after a look at its parameters."""
+    """Check a thin client's parameters and return the number of values in its ciphertext."""
     try:
         client = ClientParameters.from_bytes(manifest.client)
     except KeywrightError as error:
@@ -271,7 +277,7 @@ def _capacity(manifest: Manifest, parameters: Parameters) -> int:
 
 
 def _client_part(entry: Mapping[str, Any], size: int) -> ClientPart | None:
-    """What a manifest says of the client's part."""
+    """Read the client's part from a manifest."""
     if "client_part" not in entry:
         return None
     try:
@@ -282,7 +288,7 @@ def _client_part(entry: Mapping[str, Any], size: int) -> ClientPart | None:
 
 def _object(value: object, what: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise ManifestError(f"{what} is no JSON object")
+        raise ManifestError(f"{what} is not a JSON object")
     return value
 
 
@@ -328,7 +334,7 @@ def _divisor(entry: Mapping[str, Any]) -> float:
 def _string(entry: Mapping[str, Any], name: str) -> str:
     value = entry.get(name)
     if not isinstance(value, str) or len(value) > 200:
-        raise ManifestError(f"{name} must be a text of at most 200 characters")
+        raise ManifestError(f"{name} must be text of at most 200 characters")
     return value
 
 

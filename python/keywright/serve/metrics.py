@@ -1,4 +1,4 @@
-"""What a service counts, for Prometheus. Nothing of it says who a client is."""
+"""The metrics of a service, for Prometheus. They do not identify clients."""
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 PREFIX = "keywright_"
 
 STAGES_S = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
-"""Ends of the buckets of stages, in seconds."""
+"""Bucket bounds for stages, in seconds."""
 
 
 class Family(NamedTuple):
-    """A name's kind, what it means, and its labels."""
+    """A metric's kind, meaning and labels."""
 
     kind: Literal["counter", "gauge", "histogram"]
     text: str
@@ -27,32 +27,32 @@ FAMILIES = {
     "received_bytes_total": Family("counter", "Bytes of requests' bodies."),
     "sent_bytes_total": Family("counter", "Bytes of answers' bodies."),
     "refusals_total": Family("counter", "Refusals, by code.", ("code",)),
-    "evaluations_total": Family("counter", "Evaluations that ended: done, or a code.", ("outcome",)),
+    "evaluations_total": Family("counter", "Evaluations that ended: done, or an error code.", ("outcome",)),
     "joined_total": Family("counter", "Requests that were evaluated together with an earlier one."),
-    "evaluation_seconds_total": Family("counter", "Seconds of evaluations that ended well."),
+    "evaluation_seconds_total": Family("counter", "Seconds of evaluations that succeeded."),
     "stage_seconds": Family(
         "histogram", "Seconds of evaluations by stage: wait, keys (loading them), evaluate.", ("stage",)
     ),
-    "worker_deaths_total": Family("counter", "Workers that ended in the middle of an evaluation."),
+    "worker_deaths_total": Family("counter", "Workers that ended during an evaluation."),
     "key_loads_total": Family(
-        "counter", "Keys of evaluations, by where they were: memory or disk.", ("place",)
+        "counter", "Key sets of evaluations, by where they were: memory or disk.", ("place",)
     ),
-    "key_evictions_total": Family("counter", "Key sets that made room in memory."),
+    "key_evictions_total": Family("counter", "Key sets evicted from memory."),
     "resident_key_sets": Family("gauge", "Key sets in memory, once for all workers of this machine."),
-    "resident_key_bytes": Family("gauge", "Bytes that they take."),
+    "resident_key_bytes": Family("gauge", "Bytes of key sets in memory."),
     "waiting": Family("gauge", "Evaluations that wait."),
     "running": Family("gauge", "Evaluations that run."),
     "key_sets": Family("gauge", "Key sets, by whether they are complete.", ("ready",)),
-    "key_bytes": Family("gauge", "Bytes of key sets on the disk, likewise.", ("ready",)),
+    "key_bytes": Family("gauge", "Bytes of key sets on the disk, by whether they are complete.", ("ready",)),
 }
-"""All names, without `PREFIX`. Those that end in ``_total`` only grow."""
+"""All names, without `PREFIX`. Those that end in ``_total`` are counters."""
 
 
 class Metrics:
     """Numbers by name and labels.
 
     Raises:
-        ServerMissingError: the library of Prometheus is not installed.
+        ServerMissingError: the Prometheus client library is not installed.
     """
 
     def __init__(self) -> None:
@@ -74,22 +74,22 @@ class Metrics:
             )
 
     def count(self, name: str, by: float = 1, **labels: str) -> None:
-        """Add to a number."""
+        """Add to a counter."""
         self._of(name, labels).inc(by)
 
     def set(self, name: str, value: float, **labels: str) -> None:
-        """State a number."""
+        """Set a gauge."""
         self._of(name, labels).set(value)
 
     def observe(self, name: str, value: float, **labels: str) -> None:
-        """Add to a distribution."""
+        """Add to a histogram."""
         self._of(name, labels).observe(value)
 
     def _of(self, name: str, labels: dict[str, str]) -> Any:
         return self._values[name].labels(**labels) if labels else self._values[name]
 
     def render(self) -> str:
-        """All of them, in the text format 0.0.4."""
+        """Return all metrics in the text format 0.0.4."""
         from prometheus_client import generate_latest
 
         return generate_latest(self._registry).decode()

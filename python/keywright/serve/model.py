@@ -1,10 +1,9 @@
 """A compiled model as a server holds it: a program, and where a thin client's ciphertexts enter and leave it.
 
-A thin client knows one prime and no Fourier transform: its numbers are coefficients of a ciphertext at level
-0. The server raises the modulus, moves coefficients to slots and removes what raising added (`mod_raise`,
-`coeffs_to_slots`, `eval_mod`), runs the program, and moves slots back to coefficients at level 0, where one
-prime
-is left: boosted deflation (Aikata et al.).
+A thin client knows one prime and no Fourier transform: it encrypts values as coefficients, at level 0. The
+server applies ModRaise, CoeffsToSlots and EvalMod (`mod_raise`, `coeffs_to_slots`, `eval_mod`) and runs the
+program. Then it applies SlotsToCoeffs, which ends at level 0 with one prime left: boosted deflation (Aikata
+et al.).
 """
 
 import json
@@ -62,23 +61,23 @@ MAX_DESCRIPTION_BYTES = 1 << 20
 DESCRIPTION, PARAMETERS, PROGRAM, PLAN = "model.json", "parameters.kw", "program.kwp", "plan.json"
 
 FRACTION_BITS = 24
-"""Bits after the point of a thin client's numbers: more than bootstrapping leaves of them."""
+"""Fraction bits of a thin client's numbers: more than bootstrapping preserves."""
 
 ANSWER_GROWTH = 1.25
-"""By how much the error of an answer may grow for fewer bytes of it."""
+"""By how much truncation may increase the error of an answer."""
 
 ANSWER_BOUND = 2.0**-8
-"""Answers are shortened where their error is known to be at most this."""
+"""Answers are truncated only if the bound on their error is at most this."""
 
 UPLOAD_SCALE_TOLERANCE = 1 / 128
-"""What a bootstrapping allows between the scale of its input and the one planned."""
+"""Relative tolerance between the scale of a bootstrapping's input and the planned scale."""
 
 THIN_SLOWER = 1.15
-"""By how much an evaluation for thin clients may be slower than with the fastest keys: such a client makes
-and sends every byte of them before its first answer, and rotations by several hops take half the bytes."""
+"""Maximum slowdown of an evaluation for thin clients, relative to the fastest keys. Such a client makes and
+sends every key before its first answer, and rotations by several hops take half the bytes."""
 
 HEADER_BYTES = 8192
-"""More than a ciphertext has beside its residues."""
+"""An upper bound on the bytes of a ciphertext that are not residues."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,15 +86,15 @@ class Model:
 
     Attributes:
         name: for people.
-        program: what is evaluated.
-        parameters: for which.
-        plans: of the program's bootstraps, in order.
-        entry: for thin clients, the bootstrapping whose last three stages ciphertexts enter by and whose
-            first they leave by; None if clients encrypt slots.
-        entry_literal: what makes `entry`, see `keywright.serve.entry`.
-        labels: what the outputs stand for.
-        key_plan: of the keys that clients send; made where it is not given (`plan_network`).
-        folder: that it was loaded from.
+        program: the program.
+        parameters: its parameters.
+        plans: plans of the program's bootstraps, in order.
+        entry: for thin clients, the bootstrapping whose last three stages take in ciphertexts and whose first
+            stage produces answers; None if clients encrypt slots.
+        entry_literal: the description that `entry` is made from, see `keywright.serve.entry`.
+        labels: labels of the outputs.
+        key_plan: plan of the keys that clients send; made by `plan_network` by default.
+        folder: folder that the model was loaded from.
     """
 
     name: str
@@ -113,12 +112,13 @@ class Model:
         low, high = self.input_range or (0.0, 1.0)
         if not low < high:
             raise ModelFolderError(
-                f"thin clients send inputs up to {program.input_scale:.6g}, and the program is for others; "
-                "compile the model anew"
+                f"thin clients send inputs up to {program.input_scale:.6g}, and the program is for "
+                "others; compile the model again"
             )
         if self.labels and len(self.labels) != len(program.output_layout.positions):
             raise ModelFolderError(
-                f"{len(self.labels)} labels for {len(program.output_layout.positions)} outputs"
+                f"{len(self.labels)} labels were given for {len(program.output_layout.positions)} "
+                "outputs; give one for each"
             )
         if entry is None:
             return
@@ -132,27 +132,27 @@ class Model:
             or asked[2] < offered[2]
         ):
             raise ModelFolderError(
-                f"the program has {program.slots} slots, of which (used, input level, output level) are "
-                f"{asked}; thin clients' bootstrapping offers {offered}"
+                f"the program has {program.slots} slots and needs (used slots, input level, output level) "
+                f"= {asked}; thin clients' bootstrapping offers {offered}"
             )
 
     @property
     def bootstraps(self) -> tuple[BootstrapperPlan, ...]:
-        """The plans of the program's bootstraps, and `entry` where it is none of these."""
+        """Plans of the program's bootstraps, and `entry` if it is not among them."""
         extra = [] if self.entry is None or self.entry_index < len(self.plans) else [self.entry]
         return (*self.plans, *extra)
 
     @property
     def entry_index(self) -> int:
-        """The place of `entry` among `bootstraps`."""
+        """Index of `entry` among `bootstraps`."""
         return next((i for i, plan in enumerate(self.plans) if plan is self.entry), len(self.plans))
 
     @cached_property
     def execution(self) -> PlanExecution:
-        """The plan of the keys.
+        """The key plan, ready to execute.
 
         Raises:
-            PlanMismatchError: `key_plan` is for something else.
+            PlanMismatchError: `key_plan` is for another program.
         """
         if self.key_plan is None:
             return plan_network(
@@ -167,14 +167,14 @@ class Model:
 
     @property
     def max_hops(self) -> int:
-        """Most key switches for a rotation."""
+        """Maximum number of key switches per rotation."""
         return HOPS if self.entry is None else DEFAULT_HOPS
 
     def with_keys_within(self, most: int) -> "Model":
-        """The same with the fastest keys that take at most so many bytes of a server's memory.
+        """Return the model with the fastest keys whose size in a server's memory is at most ``most`` bytes.
 
         Raises:
-            MemoryBudgetError: no keys are as small.
+            MemoryBudgetError: no keys are that small.
         """
         model = stored_model() or CostModel()
         found = plan_candidates(
@@ -188,14 +188,15 @@ class Model:
         return replace(self, key_plan=fastest_within(found, most).plan)
 
     def plan_process(self, budget: int, resident_bytes: int) -> ProcessPlan:
-        """Memory of a process that serves the model, without keys: those are in memory that all share.
+        """Plan the memory of a process that serves the model, without keys: keys are in memory shared by all
+        processes.
 
         Args:
-            budget: most bytes of the process.
-            resident_bytes: what it has before diagonals are encoded.
+            budget: maximum bytes of the process.
+            resident_bytes: bytes in use before diagonals are encoded.
 
         Raises:
-            MemoryBudgetError: it does not fit.
+            MemoryBudgetError: the model does not fit.
         """
         process = Process(resident_bytes, self.program.outputs, makes_keys=False, streams=False, key_sets=0)
         model = stored_model() or CostModel()
@@ -203,12 +204,12 @@ class Model:
 
     @cached_property
     def resident_key_bytes(self) -> int:
-        """Bytes of a client's keys in memory, each on pages of its own."""
+        """Bytes of a client's keys in memory, each key on its own pages."""
         return sum(spec.bytes + PAGESIZE for spec in self.specs)
 
     @property
     def network(self) -> NetworkLike:
-        """The program with the bootstraps that clients' ciphertexts enter by."""
+        """The program with the bootstraps through which clients' ciphertexts enter."""
         return self.program if self.entry is None else EnteredNetwork(self.program, self.entry_index)
 
     @cached_property
@@ -218,12 +219,12 @@ class Model:
 
     @cached_property
     def client(self) -> ClientParameters | None:
-        """What thin clients know; None if clients encrypt slots."""
+        """Parameters of thin clients; None if clients encrypt slots."""
         return None if self.entry is None else self.entry.client_parameters(FRACTION_BITS)
 
     @cached_property
     def manifest(self) -> Manifest:
-        """What clients are told."""
+        """Return the manifest."""
         program, entry, client = self.program, self.entry, self.client
         head = key_set_head(self.specs)
         packing: Packing = "slots" if entry is None else "coefficients"
@@ -250,8 +251,8 @@ class Model:
 
     @property
     def input_range(self) -> tuple[float, float] | None:
-        """(low, high) of the inputs that the model is for, None if it is for any: the program's, of which
-        thin clients encrypt what is at most 1 when it is divided by the program's input scale."""
+        """(low, high) of the model's inputs, None if unbounded. Thin clients divide inputs by the program's
+        input scale, and the results must be at most 1 in size."""
         program = self.program
         if self.entry is None:
             return program.input_range
@@ -261,15 +262,15 @@ class Model:
 
     @property
     def request_bytes(self) -> int:
-        """Bytes that the ciphertexts of a batch of samples have at most."""
+        """Maximum bytes of the ciphertexts of a batch of samples."""
         level = self.manifest.input_level
         return self.manifest.input.ciphertexts * (2 * self.parameters.n * 8 * (level + 1) + HEADER_BYTES)
 
     @cached_property
     def joins(self) -> bool:
-        """Whether requests of one client can be evaluated together, each with samples at places of its own:
-        several samples share ciphertexts, and zeros, which a request has at the places of others, are an
-        input that the model is for."""
+        """Whether requests of one client can be evaluated together, with their samples at different places.
+        That holds if several samples share ciphertexts and zero, which a request has at the places of others,
+        is a valid input."""
         shape = self.manifest.input.shape
         low, high = self.input_range or (-np.inf, np.inf)
         if self.manifest.input.batch == 1 or not low <= 0.0 <= high:
@@ -281,11 +282,11 @@ class Model:
         return True
 
     def read_inputs(self, messages: Sequence[bytes]) -> list[Ciphertext]:
-        """The ciphertexts of a message, or the sums of those of several, whose samples are at different
-        places (`joins`).
+        """Read the ciphertexts of a message, or the sums of those of several messages whose samples are at
+        different places (`joins`).
 
         Raises:
-            BadRequestError, InvalidObjectError: as of `framing.split` and `read_input`.
+            BadRequestError, InvalidObjectError: as for `framing.split` and `read_input`.
         """
         count = self.manifest.input.ciphertexts
         rows = [[self.read_input(data) for data in framing.split(message, count)] for message in messages]
@@ -299,11 +300,12 @@ class Model:
         return ends + sum(step.opcode != "input" for step in self.program.instructions)
 
     def read_input(self, data: bytes) -> Ciphertext:
-        """A ciphertext of a sample in any form that clients send: whole, seeded, and of thin ones compact.
+        """Read a ciphertext of a sample in any form that clients send: full, seeded, or compact (thin
+        clients).
 
         Raises:
-            InvalidObjectError: the bytes are none, or not of the level, packing and parameters that the model
-            takes.
+            InvalidObjectError: the bytes are malformed, or have another level, packing or parameters than the
+                model takes.
         """
         try:
             kind = inspect(data)["kind"]
@@ -314,7 +316,9 @@ class Model:
             elif kind == "a CKKS ciphertext":
                 ciphertext = Ciphertext.from_bytes(data, self.parameters)
             else:
-                raise InvalidObjectError(f"a ciphertext is needed, and {kind} was sent")
+                raise InvalidObjectError(
+                    f"expected a ciphertext, got {kind}; send a ciphertext of the model's parameters"
+                )
         except KeywrightError as error:
             if isinstance(error, InvalidObjectError):
                 raise
@@ -331,9 +335,10 @@ class Model:
         return ciphertext
 
     def write_output(self, result: Ciphertext) -> bytes:
-        """A ciphertext of `ModelRunner.run` as a client gets it: a thin one the coefficients with numbers,
-        without the low bits that say nothing, where the derived bound on the error says which those are. That
-        of a deep network is for inputs that never come: its answers are whole."""
+        """Return a ciphertext of `ModelRunner.run` as a client receives it. A thin client receives the
+        coefficients that hold numbers. If the bound on the error is tight enough, their low bits are
+        truncated. The worst-case bound of a deep network is too loose to justify truncation, so its answers
+        are sent in full."""
         known = result.error_bound < ANSWER_BOUND
         fits = (result.magnitude_bound + result.error_bound) * result.scale < self.parameters.q[0] / 2
         if self.client is None or not (known and fits):
@@ -341,7 +346,7 @@ class Model:
         return self.client.write_answer(result, ANSWER_GROWTH)
 
     def save(self, folder: Path) -> None:
-        """Write the files of the model into a folder that exists."""
+        """Write the files of the model into an existing folder."""
         self.parameters.save(folder / PARAMETERS)
         self.program.save(folder / PROGRAM)
         (folder / PLAN).write_text(plan_file.to_json(self.execution.plan), encoding="utf-8")
@@ -356,14 +361,14 @@ class Model:
 
     @staticmethod
     def load(folder: Path) -> "Model":
-        """A model that `save` wrote.
+        """Load a model that `save` wrote.
 
         Raises:
-            ModelFolderError: a file is missing, damaged, or does not fit the others.
+            ModelFolderError: a file is missing, damaged, or does not match the others.
         """
         missing = [name for name in (DESCRIPTION, PARAMETERS, PROGRAM) if not (folder / name).is_file()]
         if missing:
-            raise ModelFolderError(f"{folder} holds no {', '.join(missing)}; make it with keywright compile")
+            raise ModelFolderError(f"{folder} lacks {', '.join(missing)}; make it with keywright compile")
         try:
             if (folder / DESCRIPTION).stat().st_size > MAX_DESCRIPTION_BYTES:
                 raise ValueError(f"more than {MAX_DESCRIPTION_BYTES} bytes")
@@ -378,7 +383,7 @@ class Model:
         parameters = Parameters.load(folder / PARAMETERS)
         program = nn.Program.load(folder / PROGRAM)
         plans = preset_plans(program)
-        # A folder of an earlier release has no plan: it is planned now.
+        # Folders of earlier releases have no plan: it is made now.
         planned = plan_file.load(folder / PLAN) if (folder / PLAN).is_file() else None
         return Model(
             name,
@@ -394,15 +399,15 @@ class Model:
 
 
 class ModelRunner:
-    """A model with everything encoded, which serves all clients one after the other.
+    """A model with its diagonals encoded, which serves all clients one after the other.
 
     Args:
-        model: what is evaluated.
-        planned: how diagonals are kept, of `Model.plan_process`; encoded where it is not given.
+        model: the model.
+        planned: how diagonals are stored, from `Model.plan_process`; by default they are encoded here.
 
     Attributes:
         model: as given.
-        working_bytes: what an evaluation takes beside keys and diagonals, by the plan; 0 without one.
+        working_bytes: planned bytes of an evaluation besides keys and diagonals; 0 without a plan.
     """
 
     def __init__(self, model: Model, planned: ProcessPlan | None = None) -> None:
@@ -422,11 +427,11 @@ class ModelRunner:
     def run(
         self, keys: EvaluationKeys, inputs: Sequence[Ciphertext], on_step: Callable[[], object]
     ) -> list[Ciphertext]:
-        """The encrypted result of a batch of samples.
+        """Evaluate a batch of samples.
 
         Args:
-            keys: of the client, those of `Model.specs`.
-            inputs: of `Model.read_input`.
+            keys: the client's keys, those of `Model.specs`.
+            inputs: results of `Model.read_input`.
             on_step: called `Model.steps` times.
 
         Raises:
@@ -463,7 +468,8 @@ def _failures() -> Iterator[None]:
 
 
 def _places(layout: Layout, shape: tuple[int, ...], slots: int) -> Places:
-    """Where the values of a layout are, in ciphertexts of so many slots, at least the layout's period."""
+    """Return the places of a layout's values in ciphertexts of ``slots`` slots, at least the layout's
+    period."""
     repeat = slots // layout.period
     ciphertext, slot = np.divmod(layout.positions.astype(np.int64), layout.slots)
     start, stride = ciphertext * slots + slot, 1 if repeat == 1 else layout.period

@@ -1,6 +1,6 @@
-"""Makes an API key of a tenant: ``python -m keywright.serve.new_key FILE NAME``.
+"""Makes an API key for a tenant: ``python -m keywright.serve.new_key FILE NAME``.
 
-Its digest is written into the file of accounts, which is made if it is missing; the key is printed, once.
+It writes the key's digest into the accounts file, which is created if it is missing, and prints the key once.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from .errors import AccountsFileError
 def main() -> None:
     """Make a key."""
     parser = argparse.ArgumentParser(prog="python -m keywright.serve.new_key", description=__doc__)
-    parser.add_argument("file", type=Path, help="of accounts; made if it is missing")
+    parser.add_argument("file", type=Path, help="the accounts file; created if it is missing")
     parser.add_argument("name", help="of the tenant")
     options = parser.parse_args()
     try:

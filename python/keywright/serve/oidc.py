@@ -1,9 +1,10 @@
 """Bearer tokens of an OpenID Connect issuer: signed claims, which PyJWT verifies with the issuer's keys.
 
-Tokens are signed with a private key of the issuer (`ALGORITHMS`); one that a shared secret signs, or nothing,
-is not taken. The issuer says where its public keys are (OpenID Connect Discovery 1.0, section 4), a set as of
-RFC 7517. It is fetched when a token names a key that is not here, or after `FRESH_S`, and used for up to
-`STALE_S` while the issuer does not answer, which is asked at most once in `PAUSE_S`, whatever tokens come.
+Tokens must be signed with a private key of the issuer (`ALGORITHMS`); unsigned tokens and tokens with a
+shared secret are refused. The issuer publishes the address of its public keys (OpenID Connect Discovery 1.0,
+section 4), a key set of RFC 7517. The set is fetched when a token names an unknown key, or after `FRESH_S`.
+It is used for up to `STALE_S` while the issuer does not answer. The issuer is asked at most once in
+`PAUSE_S`, whatever tokens arrive.
 """
 
 import hashlib
@@ -29,7 +30,7 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 MAX_TOKEN = 8192
 MAX_DOCUMENT = 1 << 18
-"""Bytes of the longest document of an issuer that is read."""
+"""Maximum bytes of an issuer's document."""
 
 MAX_KEYS = 64
 MIN_RSA_BITS = 2048
@@ -37,22 +38,22 @@ MIN_RSA_BITS = 2048
 FRESH_S, STALE_S, PAUSE_S, TIMEOUT_S = 300.0, 3600.0, 10.0, 5.0
 
 LEEWAY_S = 30.0
-"""By how much clocks may differ."""
+"""Allowed clock skew."""
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,59}")
 
 
 class Issuer:
-    """An issuer whose tokens are taken.
+    """An issuer whose tokens the server accepts.
 
     Args:
-        url: of the issuer, as its tokens name it in ``iss``: https, or http on the loopback.
-        audience: of this server, which tokens name in ``aud``.
-        claim: the one that says whose a request is: ``sub``, or one of an organisation.
-        clock: seconds.
+        url: the issuer's URL, as its tokens name it in ``iss``: https, or http on the loopback.
+        audience: this server's name, which tokens carry in ``aud``.
+        claim: the claim that names the tenant: ``sub``, or one of an organisation.
+        clock: returns seconds.
 
     Raises:
-        IssuerError: the address is not one of those, or a name is empty.
+        IssuerError: the address is neither of these, or a name is empty.
     """
 
     def __init__(
@@ -60,24 +61,22 @@ class Issuer:
     ) -> None:
         _require_safe(url)
         if not audience or not claim:
-            raise IssuerError(
-                "an issuer needs the audience of this server, and a claim: neither may be empty"
-            )
+            raise IssuerError("an issuer needs the audience of this server and a claim; neither may be empty")
         self.url, self._audience, self._claim, self._clock = url, audience, claim, clock
         self._keys: dict[str | None, jwt.PyJWK] = {}
         self._fetched = self._asked = -float("inf")
         self._lock = threading.Lock()
 
     def tenant(self, token: str) -> str:
-        """Whose a token is: ``oidc.`` and the claim, or ``oidc-`` and 32 digits of its SHA-256 where that is
-        longer than a name or has other characters than `NAME`.
+        """Return the tenant of a token: ``oidc.`` and the claim. If the claim is too long for a name or does
+        not match `NAME`, it is ``oidc-`` and 32 digits of its SHA-256.
 
         Raises:
-            UnauthorizedError: nobody's: not the issuer's, for somebody else, out of date, or no token.
-            IssuerUnreachableError: the issuer's keys are not here, and it does not answer.
+            UnauthorizedError: the token is malformed, expired, for another audience, or of another issuer.
+            IssuerUnreachableError: the issuer's keys are not cached, and it does not answer.
         """
         if len(token) > MAX_TOKEN:
-            raise UnauthorizedError(f"a token of {len(token)} bytes; at most {MAX_TOKEN} are read")
+            raise UnauthorizedError(f"the token has {len(token)} bytes; at most {MAX_TOKEN} are read")
         try:
             header = jwt.get_unverified_header(token)
         except jwt.InvalidTokenError as error:
@@ -85,7 +84,7 @@ class Issuer:
                 "send a token of this server's issuer: Authorization: Bearer TOKEN"
             ) from error
         if header.get("alg") not in ALGORITHMS:
-            raise UnauthorizedError(f"tokens are signed with one of {', '.join(ALGORITHMS)}")
+            raise UnauthorizedError(f"the token must be signed with one of {', '.join(ALGORITHMS)}")
         try:
             claims = jwt.decode(
                 token,
@@ -97,25 +96,25 @@ class Issuer:
                 options={"require": ["exp", "iss", "aud", self._claim]},
             )
         except jwt.PyJWTError as error:
-            raise UnauthorizedError(f"the token is not taken: {type(error).__name__}") from error
+            raise UnauthorizedError(f"the token is not valid: {type(error).__name__}") from error
         value = claims[self._claim]
         if not isinstance(value, str) or not value:
-            raise UnauthorizedError(f"the token's claim {self._claim!r} is no text")
+            raise UnauthorizedError(f"the token's claim {self._claim!r} is not text")
         if NAME.fullmatch(value):
             return f"oidc.{value}"
         return f"oidc-{hashlib.sha256(value.encode()).hexdigest()[:32]}"
 
     def _key(self, name: str | None) -> jwt.PyJWK:
-        """The key that signed a token, fetched if it is not here.
+        """Return the key that signed a token; fetches it if it is not cached.
 
         Raises:
-            UnauthorizedError: the issuer has none of that name.
-            IssuerUnreachableError: it does not answer.
+            UnauthorizedError: the issuer has no key of that name.
+            IssuerUnreachableError: the issuer does not answer.
         """
         known, age = self._find(name), self._clock() - self._fetched
         if known is not None and age < FRESH_S:
             return known
-        # Whoever has a key that is only a little old need not wait for another who asks.
+        # With a key that is only slightly stale, do not wait for another thread's request.
         if self._lock.acquire(blocking=known is None or age >= STALE_S):
             try:
                 if self._clock() - self._asked >= PAUSE_S:
@@ -136,17 +135,17 @@ class Issuer:
         return found
 
     def _find(self, name: str | None) -> jwt.PyJWK | None:
-        """A key by name; the only one for a token that names none."""
+        """Return a key by name; the only key for a token that names none."""
         if name is None and len(self._keys) == 1:
             return next(iter(self._keys.values()))
         return self._keys.get(name)
 
 
 def _fetch_keys(issuer: str) -> dict[str | None, jwt.PyJWK]:
-    """The public keys of an issuer, by name; those that cannot sign tokens are left out."""
+    """Fetch the public keys of an issuer, by name; keys that cannot sign tokens are left out."""
     described = _fetch(issuer.rstrip("/") + DISCOVERY)
     if described.get("issuer") != issuer or not isinstance(described.get("jwks_uri"), str):
-        raise IssuerUnreachableError("the issuer's description is another's, or names no keys")
+        raise IssuerUnreachableError("the issuer's description is of another issuer, or names no keys")
     try:
         _require_safe(described["jwks_uri"])
     except IssuerError as error:
@@ -170,11 +169,11 @@ def _fetch_keys(issuer: str) -> dict[str | None, jwt.PyJWK]:
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *arguments: Any) -> None:
-        """None: what an issuer says is at its own address."""
+        """Refuse redirects: an issuer's documents are at its own address."""
 
 
 def _fetch(url: str) -> dict[str, Any]:
-    """A JSON object of an issuer.
+    """Fetch a JSON object of an issuer.
 
     Raises:
         IssuerUnreachableError: there is none, or it is too long or too slow.
@@ -185,7 +184,9 @@ def _fetch(url: str) -> dict[str, Any]:
             while piece := response.read1(1 << 14):
                 data += piece
                 if len(data) > MAX_DOCUMENT or time.monotonic() > deadline:
-                    raise IssuerUnreachableError("a document of the issuer is too long, or comes too slowly")
+                    raise IssuerUnreachableError(
+                        "a document of the issuer is too long, or arrives too slowly"
+                    )
         entry = json.loads(data)
     except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
         if isinstance(error, IssuerUnreachableError):
@@ -194,7 +195,7 @@ def _fetch(url: str) -> dict[str, Any]:
             error.close()
         raise IssuerUnreachableError("the issuer of tokens does not answer; ask again later") from error
     if not isinstance(entry, dict):
-        raise IssuerUnreachableError("a document of the issuer is no JSON object")
+        raise IssuerUnreachableError("a document of the issuer is not a JSON object")
     return entry
 
 
@@ -203,4 +204,6 @@ def _require_safe(url: str) -> None:
     if not parts.hostname or (
         parts.scheme != "https" and (parts.scheme, parts.hostname in LOOPBACK) != ("http", True)
     ):
-        raise IssuerError(f"{url[:200]!r} is no address of an issuer: https://, or http:// on the loopback")
+        raise IssuerError(
+            f"{url[:200]!r} is not an issuer's address: use https://, or http:// on the loopback"
+        )

@@ -1,4 +1,5 @@
-"""What an operator sees of a service: models, tenants, the queue, machines. No identifier that entitles."""
+"""The operator's view of a service: models, tenants, queue, machines. It shows no identifier that grants
+access."""
 
 import os
 import shutil
@@ -18,8 +19,7 @@ from .workers import Workers
 
 @dataclass(frozen=True)
 class ModelLine:
-    """A model that is served, its hash, the bytes of a key set, and how many sets of its configuration there
-    are."""
+    """A served model: its hash, the bytes of a key set, and the number of sets of its configuration."""
 
     name: str
     model: str
@@ -29,7 +29,7 @@ class ModelLine:
 
 @dataclass(frozen=True)
 class TenantLine:
-    """A tenant; key sets that are complete, and others; bytes of both; evaluations by state."""
+    """A tenant: its complete and incomplete key sets, the bytes of both, and its evaluations by state."""
 
     name: str
     complete: int
@@ -41,9 +41,9 @@ class TenantLine:
 
 @dataclass(frozen=True)
 class MachineLine:
-    """A machine and its processors. What is known of the one that answers alone: how many processors are busy
-    on the average of a minute, memory that is free and the disk of the state, processes that evaluate, and
-    memory of all of the service's processes."""
+    """A machine and its processors. The machine of the service also has its load (busy processors, mean of
+    one minute), free memory and free disk of the state, the number of evaluating processes, and the memory of
+    all processes."""
 
     name: str
     processors: int
@@ -56,13 +56,13 @@ class MachineLine:
 
 @dataclass(frozen=True)
 class Overview:
-    """All of it, at a time.
+    """A snapshot of all of it.
 
     Attributes:
-        uptime: seconds since the service began.
+        uptime: seconds since the service started.
         draining: whether it is about to end.
         waiting, limit, running: evaluations, and how many may wait.
-        oldest: seconds that the one has waited that has waited longest.
+        oldest: seconds that the oldest waiting evaluation has waited.
     """
 
     uptime: float
@@ -77,7 +77,8 @@ class Overview:
 
 
 def tenant_lines(sets: Sequence[tuple[str, bool, int]], jobs: Sequence[Job]) -> list[TenantLine]:
-    """Tenants of key sets, (tenant, whether it is complete, bytes) each, and of jobs, the largest first."""
+    """Summarise the tenants of key sets, given as (tenant, whether it is complete, bytes), and of jobs; the
+    largest first."""
     bytes_of: Counter[str] = Counter()
     for tenant, _, size in sets:
         bytes_of[tenant] += size
@@ -93,7 +94,7 @@ def tenant_lines(sets: Sequence[tuple[str, bool, int]], jobs: Sequence[Job]) -> 
 
 
 def this_machine(state: Path, workers: Workers) -> MachineLine:
-    """The machine that answers, with the processes of its workers."""
+    """Return the machine of this process, with the processes of its workers."""
     pids = [worker.pid for worker in workers.all]
     resident = resident_bytes() + sum(_resident(pid) for pid in pids if pid is not None)
     load = 0.0 if sys.platform == "win32" else os.getloadavg()[0]
@@ -109,13 +110,14 @@ def this_machine(state: Path, workers: Workers) -> MachineLine:
 
 
 def oldest_wait(jobs: Sequence[Job]) -> float:
-    """Seconds that the oldest job has waited; those of an earlier process have since this one began."""
+    """Return the seconds that the oldest job has waited. Jobs of an earlier process count from the
+    restart."""
     now = time.monotonic()
     return max((now - job.asked for job in jobs if job.state == "waiting"), default=0.0)
 
 
 def _resident(pid: int) -> int:
-    """Bytes of another process; 0 where the system does not say."""
+    """Return the resident bytes of another process; 0 if the system does not report them."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
     except (OSError, ValueError, IndexError):

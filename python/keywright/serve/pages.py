@@ -1,4 +1,4 @@
-"""The page that is served with a model: files of a folder, read once and answered from memory."""
+"""The web page that is served with a model: files of a folder, read once and served from memory."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,10 +21,10 @@ Page = Mapping[str, tuple[str, bytes]]
 
 
 def load_page(folder: Path) -> dict[str, tuple[str, bytes]]:
-    """The files of a page in memory, by path: (type, bytes). ``index.html`` is also ``/``.
+    """Read the files of a page into memory, by path: (type, bytes). ``index.html`` is also ``/``.
 
     Raises:
-        BadRequestError: the folder holds no ``index.html``, or more than `MAX_PAGE_BYTES`.
+        BadRequestError: the folder has no ``index.html``, or more than `MAX_PAGE_BYTES`.
     """
     page: dict[str, tuple[str, bytes]] = {}
     left = MAX_PAGE_BYTES
@@ -37,7 +37,9 @@ def load_page(folder: Path) -> dict[str, tuple[str, bytes]]:
             continue
         left -= path.stat().st_size
         if left < 0:
-            raise BadRequestError(f"{folder} holds more than {MAX_PAGE_BYTES} bytes of pages")
+            raise BadRequestError(
+                f"the page in {folder} exceeds {MAX_PAGE_BYTES} bytes; serve a smaller page"
+            )
         page["/" + path.relative_to(folder).as_posix()] = (kind, path.read_bytes())
     if "/index.html" not in page:
         raise BadRequestError(f"{folder} holds no index.html")

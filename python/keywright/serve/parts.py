@@ -1,4 +1,4 @@
-"""A key set on its way to a server: in parts, several at once, to where bytes are missing."""
+"""Uploads a key set in parts, several at once, to the ranges that the server lacks."""
 
 import contextlib
 import time
@@ -11,42 +11,42 @@ from .errors import BusyError, InvalidReplyError, UnreachableError, WrongOffsetE
 
 PART_BYTES = 4 << 20
 IN_FLIGHT = 3
-"""Parts on their way at a time, each on a connection of its own: the others hide a round trip of one."""
+"""Parts in flight at a time, each on its own connection: this hides the round trip of one part."""
 
 RETRIES = 5
-"""How often an upload goes on after a connection that broke, without a byte of progress in between."""
+"""How often an upload continues after a broken connection without a byte of progress in between."""
 
 PAUSE_S = 0.05
 MOST_HOLES = 1024
 
 Progress = Callable[[int, int], object]
 Stretch = tuple[int, int]
-"""Where bytes begin and end."""
+"""Begin and end of a range of bytes."""
 
 
 class Remote(Protocol):
-    """Makes requests."""
+    """Sends requests."""
 
     def ask(self, method: str, path: str) -> Mapping[str, object]:
-        """One without a body."""
+        """Send a request without a body."""
 
     def send(self, method: str, path: str, body: bytes) -> Mapping[str, object]:
-        """One whose body is bytes."""
+        """Send a request with bytes as its body."""
 
 
 def send_file(remote: Remote, keys: str, path: Path, progress: Progress | None) -> None:
-    """Send what the server has not.
+    """Send the bytes that the server lacks.
 
     Args:
         remote: the server.
         keys: path of the key set there.
-        path: of the key set here.
-        progress: called with bytes that have come and bytes in all.
+        path: path of the key set here.
+        progress: called with bytes that have arrived and bytes in all.
 
     Raises:
-        UnreachableError, BusyError: the server stays away, or has no room.
-        InvalidReplyError: it takes no more bytes, or does not say which are missing.
-        ServeError: what it refuses.
+        UnreachableError, BusyError: the server does not come back, or has no room.
+        InvalidReplyError: it accepts no more bytes, or does not report which are missing.
+        ServeError: a refusal of the server.
     """
     total, failures = path.stat().st_size, 0
     missing = _missing(remote, keys, total)
@@ -63,7 +63,7 @@ def send_file(remote: Remote, keys: str, path: Path, progress: Progress | None) 
         if failures > RETRIES:
             if broken is not None and not isinstance(broken, WrongOffsetError):
                 raise broken
-            raise InvalidReplyError(f"the server takes no more than {total - before} of {total} bytes")
+            raise InvalidReplyError(f"the server accepts no more than {total - before} of {total} bytes")
 
 
 def _send_parts(
@@ -74,7 +74,7 @@ def _send_parts(
     progress: Progress | None,
     total: int,
 ) -> None:
-    """Send stretches, until one of their parts fails."""
+    """Send ranges until one of their parts fails."""
 
     def send(part: Stretch) -> int:
         begin, end = part
@@ -104,7 +104,7 @@ def _size(missing: Sequence[Stretch]) -> int:
 
 
 def _missing(remote: Remote, keys: str, total: int) -> list[Stretch]:
-    """What has not come, in order."""
+    """Return the missing ranges, in order."""
     found, last = remote.ask("GET", keys).get("missing"), 0
     stretches: list[Stretch] = []
     for stretch in found if isinstance(found, list) and len(found) <= MOST_HOLES else [None]:
@@ -113,5 +113,5 @@ def _missing(remote: Remote, keys: str, total: int) -> list[Stretch]:
                 stretches.append((begin, end))
                 last = end
             case _:
-                raise InvalidReplyError("the server does not say which bytes of the keys are missing")
+                raise InvalidReplyError("the server does not report which bytes of the keys are missing")
     return stretches

@@ -1,4 +1,4 @@
-"""The owner of the data: keys, encryption and decryption here, the model on a server.
+"""The client: makes keys, encrypts and decrypts; the model runs on a server.
 
 >>> model = RemoteModel("http://127.0.0.1:8700")       # doctest: +SKIP
 >>> with model.session() as session:                   # doctest: +SKIP
@@ -65,10 +65,10 @@ MAX_JSON = 1 << 20
 TIMEOUT_S = 60.0
 POLL_S = 0.05
 RENEWALS = 2
-"""How often keys are made anew for a server that does not have them any more."""
+"""How often keys are made again for a server that no longer has them."""
 
 RETRIES = 5
-"""How often a request is made again."""
+"""How often a request is retried."""
 
 Progress = Callable[[int, int], object]
 Answer = TypeVar("Answer")
@@ -78,20 +78,21 @@ class RemoteModel:
     """A model on a server.
 
     Args:
-        url: of the server.
-        pinned: hash of the manifest that is expected; any if it is not given.
-        program: of the model, for clients that have it: samples are looked at more closely, see `check`.
+        url: URL of the server.
+        pinned: expected hash of the manifest; any by default.
+        program: the program of the model, for clients that have it. It makes the check of samples stricter,
+            see `check`.
         key: API key, for a server with accounts.
 
     Raises:
-        UnreachableError: no server is there.
-        InvalidReplyError, ManifestError: what answers is no keywright server of this version.
-        OtherModelError: the hash is another, or the program.
+        UnreachableError: there is no server.
+        InvalidReplyError, ManifestError: the answer is not that of a keywright server of this version.
+        OtherModelError: the hash or the program differs.
 
     Attributes:
-        manifest: what the model takes and gives.
-        joins: whether requests of fewer samples than share ciphertexts are evaluated together there.
-        program: of the model, None where the client does not have it.
+        manifest: inputs, outputs, parameters and keys of the model.
+        joins: whether the server evaluates requests together that leave places to others.
+        program: the program of the model, None if the client does not have it.
     """
 
     def __init__(
@@ -103,7 +104,9 @@ class RemoteModel:
     ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UnreachableError(f"{url!r} is no address of a server; it begins with http:// or https://")
+            raise UnreachableError(
+                f"{url!r} is not a server's address; it must begin with http:// or https://"
+            )
         self._connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self._host, self._port, self._base = parts.hostname, parts.port, parts.path.rstrip("/")
         self._pinned, self.program = pinned, program
@@ -111,7 +114,7 @@ class RemoteModel:
         self.refresh()
 
     def refresh(self) -> None:
-        """Ask for the manifest again, as after another version of the model has taken its place; errors as
+        """Fetch the manifest again, for example after a new version has replaced the model; errors as
         above."""
         pinned, program = self._pinned, self.program
         path = "/v1/model" if pinned is None else f"/v1/models/{pinned}"
@@ -119,20 +122,20 @@ class RemoteModel:
         self.manifest = Manifest.read(data)
         if pinned is not None and self.manifest.hash != pinned:
             raise OtherModelError(
-                f"the server has the model {self.manifest.hash}, and {pinned} is expected",
+                f"the server has the model {self.manifest.hash}, but {pinned} is expected",
                 found=self.manifest.hash,
                 expected=pinned,
             )
         self.joins = self.manifest.input.batch > 1 and self._says_joins()
         if program is not None and digest(program) != self.manifest.program:
             raise OtherModelError(
-                f"the server has the program {self.manifest.program}, and {digest(program)} is given",
+                f"the server has the program {self.manifest.program}, but {digest(program)} was given",
                 found=self.manifest.program,
                 expected=digest(program),
             )
 
     def _says_joins(self) -> bool:
-        """Whether the server says so; one of an earlier release says nothing."""
+        """Whether the server reports that it joins requests; earlier releases report nothing."""
         with contextlib.suppress(ServeError):
             models = self.ask("GET", "/v1/models").get("models")
             for entry in models if isinstance(models, list) else ():
@@ -141,24 +144,24 @@ class RemoteModel:
         return False
 
     def check(self, samples: ArrayLike, *, force: bool = False) -> NDArray[np.float64]:
-        """Samples as the model takes them, before keys are made for them. With the program they are run
-        through it in the clear; without, inputs must be in the range that the manifest states. The server
-        sees neither.
+        """Check and convert samples, before keys are made for them. With the program, samples are run through
+        it in the clear. Without it, inputs must be in the range that the manifest states. The server sees
+        neither.
 
         Args:
-            samples: one, of the shape of ``manifest.input``, or any number of them, (count, *shape).
-            force: whether they may leave a range; results are wrong then.
+            samples: one, of shape ``manifest.input``, or several, (count, *shape).
+            force: whether samples may leave the range; results are then wrong.
 
         Raises:
-            BadRequestError: the samples have another shape, or values that are not finite.
-            OutOfRangeError: a sample leaves the range of inputs, or one of the program.
+            BadRequestError: the shape is wrong, or values are not finite.
+            OutOfRangeError: a sample leaves the range of the inputs, or one inside the program.
         """
         manifest, values = self.manifest, np.asarray(samples, np.float64)
         shape = manifest.input.shape
         if values.shape != shape and (values.shape[1:] != shape or values.size == 0):
             raise BadRequestError(f"the model takes samples of shape {shape}, got {values.shape}")
         if not np.isfinite(values).all():
-            raise BadRequestError("the samples hold values that are not finite")
+            raise BadRequestError("the samples hold values that are not finite; remove them")
         known = self.program is not None and manifest.packing == "slots"
         if manifest.input_range is not None and not (force or known):
             low, high = manifest.input_range
@@ -170,16 +173,16 @@ class RemoteModel:
         return values
 
     def session(self, secret: SecretKey | None = None) -> "Session":
-        """A client of the model, with a secret of its own unless one is given."""
+        """Return a client of the model, with a new secret key by default."""
         return Session(self, secret)
 
     def request(self, method: str, path: str, body: bytes | None = None, *, limit: int = MAX_JSON) -> bytes:
-        """One request; at most ``limit`` bytes of an answer are read.
+        """Send a request; at most ``limit`` bytes of the answer are read.
 
         Raises:
             UnreachableError: there is no answer.
-            InvalidReplyError: it is longer, or shorter than it says.
-            ServeError: what the server refuses, as its class.
+            InvalidReplyError: the answer is longer than the limit, or shorter than announced.
+            ServeError: a refusal of the server, as its class.
         """
         connection = self._connect(self._host, self._port, timeout=TIMEOUT_S)
         length: int | None = None
@@ -207,24 +210,24 @@ class RemoteModel:
         return data
 
     def ask(self, method: str, path: str, entry: Mapping[str, object] | None = None) -> Mapping[str, object]:
-        """A request whose body and answer are JSON objects; errors as of `request`."""
+        """Send a request whose body and answer are JSON objects; errors as for `request`."""
         body = None if entry is None else json.dumps(entry).encode()
         return _object(self.request(method, path, body))
 
     def send(self, method: str, path: str, body: bytes) -> Mapping[str, object]:
-        """A request whose body is bytes and whose answer is a JSON object; errors as of `request`."""
+        """Send a request whose body is bytes and whose answer is a JSON object; errors as for `request`."""
         return _object(self.request(method, path, body))
 
 
 class Session:
-    """A client of a remote model: the secret stays in this process, the server gets evaluation keys.
+    """A client of a remote model: the secret key stays in this process, the server gets evaluation keys.
 
     Args:
         remote: the model.
-        secret: of the parameters of the manifest; a new one if it is not given.
+        secret: a secret key of the manifest's parameters; a new one by default.
 
     Raises:
-        MixedParametersError: the secret is of other parameters.
+        MixedParametersError: the secret key has other parameters.
     """
 
     def __init__(self, remote: RemoteModel, secret: SecretKey | None = None) -> None:
@@ -235,7 +238,7 @@ class Session:
         self._folder = tempfile.TemporaryDirectory(prefix="keywright.")
 
     def _take(self, secret: SecretKey | None) -> None:
-        """Work with the manifest of the remote model."""
+        """Adopt the manifest of the remote model."""
         self.manifest = self.remote.manifest
         self.parameters = Parameters.from_bytes(self.manifest.parameters)
         self._specs = read_key_set_head(self.manifest.key_set, self.parameters)
@@ -248,7 +251,7 @@ class Session:
             self._client = Client.from_secret_bytes(self._secret.to_bytes(), parameters)
 
     def _follow(self) -> None:
-        """Go on with the model that has taken the place of this one. Keys are kept where it takes them."""
+        """Switch to the model that has replaced this one. Uploaded keys are kept if it accepts them."""
         before = self.manifest
         self.remote.refresh()
         same = self.remote.manifest.parameters == before.parameters
@@ -257,7 +260,7 @@ class Session:
             self._drop_keys()
 
     def _drop_keys(self) -> None:
-        """Have nothing that the server has: `upload_keys` makes a set anew."""
+        """Forget the uploaded keys: `upload_keys` makes a new set."""
         self._identifier = None
         (Path(self._folder.name) / "keys.kw").unlink(missing_ok=True)
 
@@ -270,16 +273,16 @@ class Session:
         self.close()
 
     def upload_keys(self, progress: Progress | None = None) -> None:
-        """Make the keys that the model needs and send them; goes on after a connection that breaks, and
-        begins anew where the server has forgotten what came, or serves another version of the model.
+        """Make the keys that the model needs and upload them. The upload resumes after a broken connection.
+        It starts again if the server has lost it, or serves another version of the model.
 
         Args:
             progress: called with bytes sent and bytes in all.
 
         Raises:
-            UnreachableError: the server stays away. Call this again to go on where the upload was.
-            OtherModelError: the server has another model by now.
-            ServeError: what the server refuses.
+            UnreachableError: the server does not come back. Call this again to resume the upload.
+            OtherModelError: the server now has another model.
+            ServeError: a refusal of the server.
         """
         for _ in range(RENEWALS):
             try:
@@ -297,14 +300,14 @@ class Session:
         total = path.stat().st_size
         if total != self.manifest.key_bytes:
             raise ManifestError(
-                f"the manifest says {self.manifest.key_bytes} bytes of keys, they have {total}"
+                f"the manifest announces {self.manifest.key_bytes} bytes of keys, but they have {total}"
             )
         if self._identifier is None:
             entry = self.remote.ask("POST", "/v1/keys", {"model": self.manifest.hash})
             self._identifier = _text(entry, "keys")
         keys = f"/v1/keys/{self._identifier}"
         parts.send_file(self.remote, keys, path, progress)
-        # Of many keys the check takes longer than a request.
+        # The server's check of a large key set takes longer than a request.
         while _persist(lambda: self.remote.ask("GET", keys)).get("ready") is not True:
             time.sleep(POLL_S)
         path.unlink()
@@ -317,29 +320,32 @@ class Session:
         force: bool = False,
         checks: SpotChecks | None = None,
     ) -> NDArray[np.float64]:
-        """The model's result for samples, computed on ciphertexts. As many as the model takes at a time are
-        one request. After a connection that breaks, where the server is busy, or after its restart, a request
-        is made again: at worst its samples are evaluated several times. Keys that the server does not have
-        any more are made anew; where another version has taken the model's place and none is pinned, that
-        one is asked. Several threads may ask at once when keys were uploaded: their requests are evaluated
-        together where the model packs several samples.
+        """Compute the model's result for samples on ciphertexts. A request holds as many samples as share
+        ciphertexts.
+
+        A request is retried after a broken connection, while the server is busy, and after the server's
+        restart; at worst its samples are evaluated several times. If the server has lost the keys, they are
+        made again. If another version has replaced the model and no hash is pinned, that version is used.
+        After the upload of keys, several threads may call this at once; the server evaluates their requests
+        together if the model packs several samples.
 
         Args:
-            samples: one, of the shape of ``manifest.input``, or any number of them, (count, *shape).
-            progress: called with steps that are done and steps in all.
+            samples: one, of shape ``manifest.input``, or several, (count, *shape).
+            progress: called with steps done and steps in all.
             force: whether samples may leave the ranges of the model; see `RemoteModel.check`.
-            checks: of a server that may answer garbage: some answers are compared with what the program
-                gives in the clear, or, without the program, with the answers to the same samples again.
+            checks: spot checks, for a server that may answer garbage: some answers are compared with the
+                program's results in the clear, or, without the program, with answers to the same samples sent
+                again.
 
         Returns:
-            Of the shape of ``manifest.output``, or (count, *shape).
+            An array of shape ``manifest.output``, or (count, *shape).
 
         Raises:
-            BadRequestError, OutOfRangeError: as of `RemoteModel.check`.
+            BadRequestError, OutOfRangeError: as for `RemoteModel.check`.
             InvalidReplyError: the server's ciphertexts cannot be read.
-            WrongAnswerError: an answer that was checked is wrong.
-            ParameterError: more checks than requests.
-            ServeError: what the server refuses.
+            WrongAnswerError: a checked answer is wrong.
+            ParameterError: there are more checks than requests.
+            ServeError: a refusal of the server.
         """
         shape, size = self.manifest.input.shape, self.manifest.input.batch
         values = self.remote.check(samples, force=force)
@@ -361,14 +367,14 @@ class Session:
         return result[0] if values.shape == shape else result
 
     def _infer_batch(self, batch: NDArray[np.float64], progress: Progress) -> NDArray[np.float64]:
-        """The result of samples that share ciphertexts."""
+        """Evaluate samples that share ciphertexts."""
         places = self._places(len(batch))
         message = framing.join(self._encrypt(batch, places))
         for _ in range(RETRIES):
             try:
                 return self._decrypt(self._evaluated(message, progress, places), len(batch), places)
             except UnknownJobError:
-                # A server that was started again without its state has forgotten what it was asked.
+                # A server that restarted without its state has lost the request.
                 continue
             except UnknownKeysError:
                 self._drop_keys()
@@ -382,8 +388,9 @@ class Session:
         return self._decrypt(self._evaluated(message, progress, places), len(batch), places)
 
     def _places(self, count: int) -> range | None:
-        """Places of so many samples: after those of the request before, so that the two can be evaluated
-        together. None for all, where the server joins none or there is nobody to leave any to."""
+        """Return the places for ``count`` samples: after those of the previous request, so that the two can
+        be evaluated together. Returns None, for all places, if the server does not join requests or no place
+        would be left."""
         size = self.manifest.input.batch
         if not self.remote.joins or count >= size:
             return None
@@ -393,10 +400,10 @@ class Session:
         return range(first, first + count)
 
     def _evaluated(self, message: bytes, progress: Progress, own: range | None = None) -> bytes:
-        """The server's answer to a message.
+        """Submit a message and return the server's answer.
 
         Raises:
-            UnknownJobError: it was started again meanwhile.
+            UnknownJobError: the server has lost the request.
         """
         keys = f"/v1/keys/{self._identifier}"
         path = f"{keys}/jobs?model={self.manifest.hash}"
@@ -414,11 +421,11 @@ class Session:
         return _persist(lambda: self.remote.request("GET", result, limit=limit))
 
     def seen(self) -> Mapping[str, object]:
-        """What the server says that it saw of this client."""
+        """Return what the server reports that it saw of this client."""
         return self.remote.ask("GET", f"/v1/keys/{self._identifier}/seen")
 
     def close(self) -> None:
-        """Delete the keys on the server, as far as it can be reached, and here."""
+        """Delete the keys here, and on the server if it can be reached."""
         if self._identifier is not None:
             with contextlib.suppress(ServeError):
                 self.remote.ask("DELETE", f"/v1/keys/{self._identifier}")
@@ -446,10 +453,11 @@ class Session:
             MixedParametersError,
             ParameterError,
         ) as error:
-            raise InvalidReplyError(f"the answer of the server cannot be read: {error}") from error
+            raise InvalidReplyError(f"the answer of the server cannot be decoded: {error}") from error
         if rows.shape != (places.ciphertexts, places.size):
             raise InvalidReplyError(
-                f"the answer has {rows.shape} numbers, the manifest says {(places.ciphertexts, places.size)}"
+                f"the answer has shape {rows.shape}, but the manifest announces "
+                f"{(places.ciphertexts, places.size)}"
             )
         if not np.isfinite(rows).all():
             raise InvalidReplyError("the answer of the server decrypts to numbers that are not finite")
@@ -462,7 +470,7 @@ class Session:
 
 
 def _persist(request: Callable[[], Answer]) -> Answer:
-    """Make a request again that did not come through, or that the server had no room for."""
+    """Retry a request that failed in transit, or for which the server had no room."""
     for failures in range(RETRIES):
         with contextlib.suppress(UnreachableError, BusyError, DiskError):
             return request()
@@ -471,7 +479,7 @@ def _persist(request: Callable[[], Answer]) -> Answer:
 
 
 def _json(data: bytes) -> object:
-    """What the bytes say, None if they are not JSON."""
+    """Parse bytes as JSON; returns None if that fails."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
@@ -488,7 +496,7 @@ def _object(data: bytes) -> Mapping[str, object]:
 def _text(entry: Mapping[str, object], name: str) -> str:
     value = entry.get(name)
     if not isinstance(value, str) or not value.isalnum() or len(value) > 64:
-        raise InvalidReplyError(f"the answer of the server has no usable {name!r}")
+        raise InvalidReplyError(f"the answer of the server has no valid {name!r}")
     return value
 
 

@@ -1,8 +1,8 @@
-"""The key sets of a machine that are in memory, once for all its workers, within a budget of bytes.
+"""Key sets in memory, shared by all workers of a machine, within a budget of bytes.
 
-A set is sealed memory (`EvaluationKeys.share`), of which this process holds the descriptor. Workers map it
-while they evaluate, and only then: a set that nobody uses is one descriptor, and closing it gives the memory
-back at once. What goes first is the choice of `KeyCache`; a set in use never goes.
+A set is sealed memory (`EvaluationKeys.share`), and this process holds its descriptor. Workers map it only
+while they evaluate. An idle set is therefore one descriptor, and closing it frees the memory at once.
+`KeyCache` chooses the set to evict; a set in use is never evicted.
 """
 
 import os
@@ -19,16 +19,16 @@ from .errors import TooLargeError
 from .key_cache import KeyCache
 
 DESCRIPTORS = 512
-"""What connections, files and workers have of the descriptors of the process."""
+"""Descriptors that connections, files and workers of the process need."""
 
 
 PATIENCE_S = 1.0
-"""How often it is looked whether other programs have given memory back."""
+"""How often the memory left by other programs is checked."""
 
 
 @dataclass
 class _Set:
-    """A key set that is in memory, or that somebody is loading."""
+    """A key set that is resident or being loaded."""
 
     size: int
     descriptor: int | None = None
@@ -42,9 +42,9 @@ class Loan:
     """The use of a key set by one evaluation.
 
     Attributes:
-        descriptor: of its memory; None if the borrower is the one to load it.
-        evicted: names of what made room.
-        loaded: seconds that loading took, 0 if it was there.
+        descriptor: descriptor of its memory; None if the borrower must load it.
+        evicted: names of evicted sets.
+        loaded: seconds that loading took, 0 if the set was resident.
     """
 
     descriptor: int | None
@@ -58,7 +58,7 @@ class Loan:
         return self._keep is None
 
     def keep(self, descriptor: int, seconds: float) -> None:
-        """Hand over the memory of a set that was loaded, and how long that took."""
+        """Hand over the memory of a loaded set, and the seconds that loading took."""
         assert self._keep is not None
         self.loaded = seconds
         self._keep(descriptor, seconds)
@@ -68,9 +68,9 @@ class ResidentKeys:
     """Key sets by name.
 
     Args:
-        budget: bytes of all of them; as much as a process may take by default, where nobody says.
-        available: bytes that the machine has left. Where that is less, idle sets go before the budget is
-            used.
+        budget: bytes of all sets; by default, as much memory as the process may use.
+        available: returns the free bytes of the machine. If they are fewer than the budget, idle sets are
+            evicted earlier.
     """
 
     def __init__(self, budget: int | None = None, available: Callable[[], int] = available_bytes) -> None:
@@ -84,23 +84,23 @@ class ResidentKeys:
 
     @property
     def size(self) -> int:
-        """Bytes of the sets that are here or being loaded."""
+        """Bytes of the sets that are resident or being loaded."""
         with self._changed:
             return self._size()
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of sets."""
         return len(self._sets)
 
     @property
     def reachable(self) -> int:
-        """Bytes that the machine has left, and those of all sets."""
+        """Free bytes of the machine plus the bytes of all sets."""
         with self._changed:
             return self._available() + self._size()
 
     def sizes(self) -> dict[str, int]:
-        """Bytes of the sets that are here, by name."""
+        """Return the bytes of the resident sets, by name."""
         with self._changed:
             return {name: each.size for name, each in self._sets.items() if each.descriptor is not None}
 
@@ -109,7 +109,7 @@ class ResidentKeys:
         return found is not None and found.descriptor is not None
 
     def require(self, size: int) -> None:
-        """Refuse a set that never fits.
+        """Check that a set can fit.
 
         Raises:
             TooLargeError: it is larger than the budget.
@@ -124,14 +124,14 @@ class ResidentKeys:
 
     @contextmanager
     def lend(self, name: str, size: int) -> Iterator[Loan]:
-        """The use of a set. Waits while somebody else loads it, and while there is no room for it.
+        """Lend a set. Waits while another borrower loads it, and while there is no room for it.
 
         Args:
-            name: of the set.
-            size: bytes that it takes at most.
+            name: name of the set.
+            size: an upper bound on its bytes.
 
         Raises:
-            TooLargeError: as of `require`.
+            TooLargeError: as for `require`.
         """
         self.require(size)
         loan = self._borrow(name, size)
@@ -141,7 +141,7 @@ class ResidentKeys:
             self._give_back(name)
 
     def forget(self, name: str) -> None:
-        """Have a set go: now, or when nobody uses it any more."""
+        """Remove a set: now, or when its last use ends."""
         with self._changed:
             found = self._sets.get(name)
             if found is not None:
@@ -149,7 +149,7 @@ class ResidentKeys:
                 self._drop(name, found)
 
     def close(self) -> None:
-        """Have all sets go that nobody uses."""
+        """Remove all idle sets."""
         for name in list(self._sets):
             self.forget(name)
 
@@ -193,7 +193,7 @@ class ResidentKeys:
             self._changed.notify_all()
 
     def _drop(self, name: str, found: _Set) -> None:
-        """Let go of a set that nobody uses."""
+        """Remove an idle set."""
         if found.uses:
             return
         self._idle.forget(name)
@@ -203,8 +203,8 @@ class ResidentKeys:
         self._changed.notify_all()
 
     def _make_room(self, size: int) -> list[str] | None:
-        """Have idle sets go until so many bytes more are within the budget and the machine's memory. Returns
-        their names; None, with all of them left, if that is not enough."""
+        """Evict idle sets until ``size`` more bytes are within the budget and the machine's memory. Returns
+        their names. If that is not enough, evicts none and returns None."""
         lacking = max(self._size() + size - self.budget, size - self._available())
         surplus = len(self._sets) + 1 - self._most
         if lacking > self._idle.size or surplus > len(self._idle):
@@ -221,7 +221,7 @@ class ResidentKeys:
 
 
 def _descriptors() -> int:
-    """How many descriptors this process may have, after it asked for as many as it may ask for."""
+    """Raise the process's limit of descriptors as far as allowed, and return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and (hard == resource.RLIM_INFINITY or soft < hard):
         wanted = 1 << 16 if hard == resource.RLIM_INFINITY else min(hard, 1 << 16)

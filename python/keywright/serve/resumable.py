@@ -1,8 +1,8 @@
 """Header fields of the IETF's resumable uploads: draft-ietf-httpbis-resumable-upload-12.
 
-A key set is the upload resource: ``POST`` makes it, with its first bytes or none, ``HEAD`` says how much has
-come, ``PATCH`` appends, ``DELETE`` ends it. No interim responses (104) are sent: ASGI has none. Whoever wants
-to resume an upload that broke within its first request begins it without content.
+A key set is the upload resource: ``POST`` creates it, with its first bytes or none, ``HEAD`` returns the
+offset, ``PATCH`` appends, ``DELETE`` ends it. The server sends no interim responses (104), because ASGI has
+none. To be able to resume an upload that breaks within its first request, a client starts it without content.
 """
 
 import base64
@@ -16,39 +16,39 @@ from .errors import BadRequestError, InconsistentLengthError
 COMPLETE, OFFSET, LENGTH, LIMIT = "Upload-Complete", "Upload-Offset", "Upload-Length", "Upload-Limit"
 PARTIAL = "application/partial-upload"
 MAX_DIGITS = 15
-"""Of an Integer (RFC 9651, section 3.3.1)."""
+"""Maximum digits of an Integer (RFC 9651, section 3.3.1)."""
 
 
 def boolean(headers: Mapping[str, str], name: str) -> bool | None:
-    """A Boolean of RFC 9651; None where there is none, or something else, which is to be ignored."""
+    """Parse a Boolean of RFC 9651; None if it is missing or malformed, which must be ignored."""
     return {"?1": True, "?0": False}.get(headers.get(name, "").strip(" "))
 
 
 def integer(headers: Mapping[str, str], name: str) -> int | None:
-    """An Integer of RFC 9651 that is not negative; None where there is none, or something else."""
+    """Parse a non-negative Integer of RFC 9651; None if it is missing or malformed."""
     text = headers.get(name, "").strip(" ")
     return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS else None
 
 
 def require_partial(headers: Mapping[str, str]) -> None:
-    """Refuse content that is not a piece of an upload.
+    """Check that the content is a piece of an upload.
 
     Raises:
         BadRequestError: its type is another.
     """
     found = headers.get("content-type", "").partition(";")[0].strip().lower()
     if found != PARTIAL:
-        raise BadRequestError(f"Content-Type is {found[:80]!r}; a piece of an upload is {PARTIAL}")
+        raise BadRequestError(f"Content-Type is {found[:80]!r}; it must be {PARTIAL}")
 
 
 def require_length(headers: Mapping[str, str], offset: int, total: int, *, complete: bool) -> int:
-    """Bytes of the content, if what is said of the whole upload is right.
+    """Return the length of the content, after checking the announced length of the upload.
 
     Args:
-        headers: of the request.
+        headers: headers of the request.
         offset: where the content begins.
-        total: bytes of the keys that are uploaded.
-        complete: whether it is said to be the rest.
+        total: bytes of the keys.
+        complete: whether this content is announced as the last.
 
     Raises:
         InconsistentLengthError: another length is announced.
@@ -65,17 +65,17 @@ def require_length(headers: Mapping[str, str], offset: int, total: int, *, compl
 
 
 def limit(most: int, seconds: int) -> str:
-    """How long uploads are at most, and how long they are kept if nothing comes."""
+    """Return the Upload-Limit field: the maximum size, and how long an idle upload is kept."""
     return f"max-size={most}, max-age={seconds}"
 
 
 def upload_answer(entry: Mapping[str, object], seconds: int, status: HTTPStatus = HTTPStatus.OK) -> Response:
-    """An answer about a key set, with what a client needs to go on.
+    """Return an answer about a key set, with what a client needs to resume.
 
     Args:
-        entry: of `Service.keys`.
-        seconds: how long keys are kept that are not used.
-        status: `HTTPStatus.CREATED` of a new one.
+        entry: result of `Service.keys`.
+        seconds: how long unused keys are kept.
+        status: `HTTPStatus.CREATED` for a new set.
     """
     total = int(str(entry["bytes"]))
     headers = {

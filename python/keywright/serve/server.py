@@ -1,4 +1,4 @@
-"""A service that listens: uvicorn on a socket that is bound before it runs."""
+"""A service that listens: uvicorn on a socket that is bound before the server runs."""
 
 import asyncio
 import contextlib
@@ -23,11 +23,11 @@ from .service import Service
 BACKLOG = 512
 
 DRAIN_S = 30
-"""How long requests that are being answered have at the end."""
+"""Seconds that running requests have to finish at shutdown."""
 
 
 class _Uvicorn(uvicorn.Server):
-    """Without handlers of signals: whoever runs it says when it ends."""
+    """uvicorn without signal handlers: the caller decides when it ends."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -35,27 +35,27 @@ class _Uvicorn(uvicorn.Server):
 
 
 class Server:
-    """A service that listens from when it is made, and answers in `serve_forever`.
+    """A service that listens from its construction on, and answers in `serve_forever`.
 
     Args:
-        service: what is served.
-        host: address to listen on; the loopback unless given.
-        port: 0 for any that is free; see `url`.
-        page: of `load_page`.
-        names: under which it may be asked, besides its address.
+        service: the service.
+        host: address to listen on; the loopback by default.
+        port: 0 for any free port; see `url`.
+        page: result of `load_page`.
+        names: host names that requests may use, besides the address.
         on_request: called with method, path, status, bytes received and sent, and seconds.
-        certificate: files of a certificate, with those that signed it, and of its key, in PEM: the server
-            then speaks TLS (1.2 or later), and nothing else.
-        proxies: addresses or networks whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` are believed;
-            nobody's are unless they are given.
+        certificate: PEM files of a certificate, with its chain, and of its key. The server then speaks TLS
+            (1.2 or later) only.
+        proxies: addresses or networks whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` are trusted; none
+            by default.
 
     Attributes:
-        url: under which it is reached.
+        url: URL of the server.
         server_address: (host, port).
 
     Raises:
-        CertificateError: the files are no certificate and its key.
-        BadRequestError: an address is none.
+        CertificateError: the files are not a certificate and its key.
+        BadRequestError: a proxy address is malformed.
     """
 
     def __init__(
@@ -74,13 +74,15 @@ class Server:
             try:
                 ipaddress.ip_network(address)
             except ValueError as error:
-                raise BadRequestError(f"{address!r} is no address or network of a proxy: {error}") from error
+                raise BadRequestError(
+                    f"{address!r} is not an address or network of a proxy: {error}"
+                ) from error
         self._certificate, tls = certificate, None if certificate is None else _tls(*certificate)
         self._tls = tls
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._socket = socket.create_server((host, port), family=family, backlog=BACKLOG)
-        # Connections inherit it. asyncio sets it only on sockets that name their protocol, and without it
-        # every answer waits 40 ms for the client to acknowledge its head.
+        # Connections inherit this option. asyncio sets it only on sockets that name their protocol. Without
+        # it, every answer waits 40 ms for the client to acknowledge its header.
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.server_address: tuple[str, int] = self._socket.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
@@ -106,18 +108,19 @@ class Server:
         self._uvicorn = _Uvicorn(config)
 
     def renew(self) -> None:
-        """Read the files of the certificate again: connections from now on get the new one.
+        """Reload the files of the certificate: new connections get the new one.
 
         Raises:
-            CertificateError: they are no certificate and its key; the one that was read before stays.
+            CertificateError: the files are not a certificate and its key; the previous certificate stays in
+                use.
         """
         if self._certificate is not None and self._tls is not None:
-            # A pair that does not fit would take the place of half of the one that does.
+            # A certificate that does not match its key would replace half of the valid pair.
             _tls(*self._certificate)
             self._tls.load_cert_chain(*self._certificate)
 
     def serve_forever(self) -> None:
-        """Answer until `shutdown`."""
+        """Answer requests until `shutdown`."""
         self._ended.clear()
         self._service.draining = False
         try:
@@ -126,14 +129,14 @@ class Server:
             self._ended.set()
 
     def shutdown(self) -> None:
-        """Have `serve_forever` return after the requests that are being answered, and wait for it. From now
-        on the server says that it is not ready."""
+        """Stop `serve_forever` after the running requests, and wait for it. From now on the server reports
+        that it is not ready."""
         self._service.draining = True
         self._uvicorn.should_exit = True
         self._ended.wait()
 
     def server_close(self) -> None:
-        """Give back the address."""
+        """Release the address."""
         self._socket.close()
 
     def __enter__(self) -> Self:
@@ -146,10 +149,12 @@ class Server:
 
 
 def _tls(certificate: Path, key: Path) -> ssl.SSLContext:
-    """What a server with a certificate speaks."""
+    """Return the TLS settings of a server with a certificate."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
         context.load_cert_chain(certificate, key)
-    except OSError as error:  # that of the TLS library is one, too
-        raise CertificateError(f"{certificate} and {key} are no certificate and its key: {error}") from error
+    except OSError as error:  # an error of the TLS library is also an OSError
+        raise CertificateError(
+            f"{certificate} and {key} are not a certificate and its key: {error}"
+        ) from error
     return context

@@ -1,4 +1,4 @@
-"""What a server does, without HTTP: manifests, keys, evaluations, and an account of what it saw."""
+"""What a server does, without HTTP: manifests, keys, evaluations, and a record of what it saw."""
 
 import threading
 import time
@@ -41,24 +41,24 @@ from .uploaded import UploadedKeys
 from .workers import Worker, WorkerEndedError, Workers
 
 UNKNOWN = ""
-"""No job has it."""
+"""An identifier that no job has."""
 
 SEEN = 32
-"""Objects of a client that its account lists."""
+"""Objects per client that its record lists."""
 
 SAMPLE_BYTES = 32
-"""Bytes of the middle of an object that an account shows."""
+"""Bytes from the middle of an object that the record shows."""
 
 
 @dataclass(frozen=True)
 class Sight:
-    """Something that passed between a client and the server, as the server sees it.
+    """An object that passed between a client and the server, as the server sees it.
 
     Attributes:
         direction: "received" or "sent".
-        what: the kind of object, as its header says.
+        what: the kind of object, from its header.
         size: its bytes.
-        sample: a few bytes of its middle, in hexadecimal.
+        sample: a few bytes from its middle, in hexadecimal.
     """
 
     direction: str
@@ -68,7 +68,7 @@ class Sight:
 
     @staticmethod
     def of(direction: str, data: bytes) -> "Sight":
-        """What can be said of bytes without any key."""
+        """Describe bytes, as far as that is possible without keys."""
         middle = len(data) // 2
         kind = str(inspect(data)["kind"])
         return Sight(direction, kind, len(data), data[middle : middle + SAMPLE_BYTES].hex())
@@ -78,23 +78,23 @@ class Service:
     """Models, served to any number of clients.
 
     Args:
-        models: what is served: one, or several, of which the first is meant where none is named.
-        state: folder of everything that outlives the process: keys, jobs, which models there were.
-        capacity: how many key sets there are of a tenant at most; without accounts all clients are one.
-        expiry: seconds after which keys that are not used are deleted, and answers that nobody fetches.
-        on_event: called with a line for whoever runs the server, at every thing that happens.
-        workers: the processes that evaluate; one of its own if they are not given.
-        budget: most bytes of a worker for each model; as much as it takes if it is not given.
-        accounts: who may ask; anybody if they are not given.
-        objects: address of object storage; bytes are in the folder if it is not given. See `open_storage`.
-        records: address of a database; it is a file of the folder if it is not given.
-        quotas: what tenants may have; without limits if they are not given.
-        audit: file of who uploaded, used and deleted which key set; one of the folder if it is not given.
+        models: one or several models; requests that name none get the first.
+        state: folder of all state that outlives the process: keys, jobs, former models.
+        capacity: maximum number of key sets per tenant; without accounts all clients are one tenant.
+        expiry: seconds after which unused keys and unfetched answers are deleted.
+        on_event: called with a line for the operator on every event.
+        workers: the processes that evaluate; the service starts one by default.
+        budget: maximum bytes of a worker for each model; unlimited by default.
+        accounts: who may send requests; anyone by default.
+        objects: address of object storage; by default bytes are in the folder. See `open_storage`.
+        records: address of a database; by default it is a file in the folder.
+        quotas: quotas of tenants; unlimited by default.
+        audit: the audit file; by default it is in the folder.
 
     Raises:
-        StateFolderError: another process serves the folder or the database, or it is something else.
-        StorageMissingError: a package is missing that the storage needs.
-        ModelFolderError: there is no model, or one is there twice.
+        StateFolderError: another process serves the folder or the database, or it holds something else.
+        StorageMissingError: the storage needs a package that is missing.
+        ModelFolderError: the list is empty, or names a model twice.
     """
 
     def __init__(
@@ -141,11 +141,11 @@ class Service:
         )
         if self.store.retired():
             self._event(
-                f"{self.store.retired()} key sets are of configurations that are not served; they stay"
+                f"{self.store.retired()} key sets belong to configurations that are not served; they are kept"
             )
         self._seen: OrderedDict[str, deque[Sight]] = OrderedDict()
         self._lock = threading.Lock()
-        # What an earlier process left is here too.
+        # Include what an earlier process left.
         for uploaded in self.store.complete():
             self._saw_keys(uploaded)
         self.jobs = Jobs(self._storage)
@@ -153,19 +153,19 @@ class Service:
 
     @property
     def model(self) -> Model:
-        """The model that is meant where none is named."""
+        """The default model."""
         return self.catalog.first
 
     def manifest(self, model: str | None = None) -> bytes:
-        """The manifest of a model, whose hash names it.
+        """Return the manifest of a model; its hash names the model.
 
         Raises:
-            RetiredError, OtherModelError: it is not served any more, or never was.
+            RetiredError, OtherModelError: the model is no longer served, or unknown.
         """
         return (self.model if model is None else self.catalog.model(model)).manifest.encoded
 
     def models(self) -> dict[str, object]:
-        """The models that are served, and the configurations of their keys."""
+        """Return the served models and the configurations of their keys."""
         return {
             "models": [
                 {
@@ -180,31 +180,31 @@ class Service:
         }
 
     def configuration(self, identifier: str) -> dict[str, object]:
-        """A configuration of keys, and the models that take them.
+        """Return a key configuration, and the models that use it.
 
         Raises:
-            RetiredError, OtherModelError: it is not served any more, or never was.
+            RetiredError, OtherModelError: it is no longer served, or unknown.
         """
         found = self.catalog.configuration(identifier)
         models = self.catalog.serving(identifier)
         return {"configuration": identifier, "models": models, "bytes": found.key_bytes}
 
     def create_keys(self, request: Mapping[str, object], tenant: str = NOBODY) -> dict[str, object]:
-        """Begin an upload of keys.
+        """Start an upload of keys.
 
         Args:
             request: ``{"model": hash of the manifest}``.
 
         Raises:
-            BadRequestError: it is something else.
-            RetiredError, OtherModelError: the model is not served any more, or never was.
-            QuotaBytesError: the tenant has no room for them.
+            BadRequestError: the request is malformed.
+            RetiredError, OtherModelError: the model is no longer served, or unknown.
+            QuotaBytesError: the tenant has no room for the keys.
             BusyError: the server is about to end.
         """
         self._require_staying()
         found = request.get("model")
         if not isinstance(found, str) or set(request) != {"model"}:
-            raise BadRequestError('the request is {"model": HASH}, HASH being that of the manifest')
+            raise BadRequestError('the request must be {"model": HASH}, where HASH is that of the manifest')
         made = self.store.create(self.catalog.model(found).manifest.hash, tenant)
         self._audit.note(
             "begin",
@@ -215,57 +215,57 @@ class Service:
             bytes=made.configuration.key_bytes,
         )
         self._wake()
-        self._event("a client begins to upload keys")
+        self._event("a client starts to upload keys")
         return self._describe(made)
 
     def keys(self, identifier: str, tenant: str = NOBODY) -> dict[str, object]:
-        """How much of a key set has come, whose keys they are, and how long they are kept.
+        """Return how much of a key set has arrived, its model and configuration, and how long it is kept.
 
         Raises:
-            UnknownKeysError: there is none.
-            RetiredError: their configuration is not served any more.
+            UnknownKeysError: there is no such set.
+            RetiredError: its configuration is no longer served.
         """
         return self._describe(self.store.get(identifier, tenant))
 
     def settled(self, identifier: str, tenant: str = NOBODY) -> bool:
-        """Whether no piece of a key set is being received; errors as of `keys`."""
+        """Whether no piece of a key set is being received; errors as for `keys`."""
         return not self.store.get(identifier, tenant).busy()
 
     def key_sets(self, tenant: str) -> dict[str, object]:
-        """The key sets of a tenant.
+        """Return the key sets of a tenant.
 
         Raises:
-            UnauthorizedError: without an account identifiers are what entitles; they are not told.
+            UnauthorizedError: there is no account. Then identifiers grant access and are not listed.
         """
         if tenant == NOBODY:
-            raise UnauthorizedError("key sets are listed for tenants with an account")
+            raise UnauthorizedError("key sets are listed only for tenants with an account; send an API key")
         return {"keys": [self._describe(uploaded) for uploaded in self.store.of(tenant)]}
 
     def interrupt(self, identifier: str, tenant: str = NOBODY) -> None:
-        """Have the piece end that follows what has come of a key set, as if its connection had broken; parts
-        that come anywhere go on. Errors as of `keys`."""
+        """Abort the piece that is being appended to a key set, as if its connection had broken. Parts at
+        other offsets continue. Errors as for `keys`."""
         self.store.interrupt(self.store.get(identifier, tenant))
 
     def key_lifetime(self) -> int:
-        """Seconds that a key set is kept without being used."""
+        """Seconds that an unused key set is kept."""
         return int(self._expiry)
 
     def bytes_of_keys(self, model: str) -> int:
-        """Bytes of the keys that a model takes; errors as of `manifest`."""
+        """Return the bytes of the keys that a model needs; errors as for `manifest`."""
         return self.catalog.of(model).key_bytes
 
     def longest_keys(self) -> int:
-        """Bytes of the longest key set that a model takes."""
+        """Return the bytes of the largest key set that a model needs."""
         return max(each.key_bytes for each in self.catalog.configurations.values())
 
     def begin_piece(
         self, identifier: str, offset: int, length: int, tenant: str = NOBODY, *, anywhere: bool = False
     ) -> Piece:
-        """Take a piece of a key set; errors as of `keys` and `UploadStore.begin`."""
+        """Start a piece of a key set; errors as for `keys` and `UploadStore.begin`."""
         return self.store.begin(self.store.get(identifier, tenant), offset, length, anywhere=anywhere)
 
     def end_piece(self, piece: Piece) -> dict[str, object]:
-        """How much has come with a piece; errors as of `Piece.finish`."""
+        """End a piece and return how much has arrived; errors as for `Piece.finish`."""
         uploaded = piece.uploaded
         if piece.finish():
             self._saw_keys(uploaded)
@@ -274,11 +274,11 @@ class Service:
         return self._describe(uploaded)
 
     def delete_keys(self, identifier: str, tenant: str = NOBODY) -> dict[str, object]:
-        """Delete a key set and everything of its client.
+        """Delete a key set and all data of its client.
 
         Raises:
-            UnknownKeysError: there is none.
-            RetiredError: as of `keys`.
+            UnknownKeysError: there is no such set.
+            RetiredError: as for `keys`.
         """
         self.store.delete(self.store.get(identifier, tenant), "client")
         self._forget(identifier)
@@ -299,20 +299,21 @@ class Service:
         Args:
             identifier: of the client's keys.
             message: its ciphertexts, see `framing`.
-            model: hash of one of the keys' configuration; the one that they were made for if it is not given.
-            priority: 0 to 9; of one client's evaluations larger ones come first.
-            tenant: who asks.
-            places: of samples, those that the message has, zeros being at the others (`Places.pack`): it is
-                evaluated with others of the client that wait and have other places. Its answer is at its
-                places. None if it has all places.
+            model: hash of a model of the keys' configuration; by default the one that they were made for.
+            priority: 0 to 9; among one client's evaluations larger ones run first.
+            tenant: tenant of the request.
+            places: the samples' places that the message uses, with zeros at the others (`Places.pack`). It
+                may be evaluated together with waiting messages of the same client at other places. Its answer
+                is at its places. None if it uses all places.
 
         Raises:
-            UnknownKeysError, KeysIncompleteError: there are no such keys, or not all of them.
-            RetiredError, OtherModelError: the model is not served any more, or not with these keys.
-            SecretRefusedError: there is a secret key in the message.
-            BadRequestError, InvalidObjectError: it is not the ciphertexts that the model takes.
-            BusyError: too many evaluations wait, there is no memory, or the server is about to end.
-            TooLargeError: there never is memory for the keys.
+            UnknownKeysError, KeysIncompleteError: the keys are unknown or incomplete.
+            RetiredError, OtherModelError: the model is no longer served, or needs other keys.
+            SecretRefusedError: the message contains a secret key.
+            BadRequestError, InvalidObjectError: the message does not hold the ciphertexts that the model
+                takes.
+            BusyError: the queue or memory is full, or the server is about to end.
+            TooLargeError: memory can never hold the keys.
             QuotaBytesError, QuotaSecondsError: the tenant has no room for the message, or has used its day.
         """
         self._require_staying()
@@ -321,13 +322,13 @@ class Service:
         wanted, configuration = self.catalog.model(name), self.catalog.of(name).identifier
         if configuration != uploaded.configuration.identifier:
             raise OtherModelError(
-                f"the keys are of configuration {uploaded.configuration.identifier}, and model {name} takes "
-                f"those of {configuration}",
+                f"the keys have configuration {uploaded.configuration.identifier}, but model {name} needs "
+                f"{configuration}",
                 found=uploaded.configuration.identifier,
                 expected=configuration,
             )
         if not 0 <= priority <= MAX_PRIORITY:
-            raise BadRequestError(f"?priority= is 0 to {MAX_PRIORITY}, got {priority}")
+            raise BadRequestError(f"?priority= must be 0 to {MAX_PRIORITY}, got {priority}")
         batch = wanted.manifest.input.batch
         if places is not None and not (self._joins[name] and 0 <= places.start < places.stop <= batch):
             raise BadRequestError(
@@ -347,7 +348,7 @@ class Service:
         keys, soon = self.store.room(tenant)
 
         def admit(job: str) -> None:
-            """While nothing else is accepted: of a tenant's requests that come at once all count."""
+            """Check the quota while no other job is accepted: all simultaneous requests of a tenant count."""
             self._usage.require_bytes(tenant, keys + self.jobs.stored(tenant), len(message), soon)
             self._audit.note("use", tenant, identifier, model=name, job=alias(job), bytes=len(message))
 
@@ -357,7 +358,7 @@ class Service:
         return job.to_json()
 
     def measure(self) -> str:
-        """What is counted and what there is, for Prometheus; see `metrics`."""
+        """Return all counters and gauges for Prometheus; see `metrics`."""
         waiting, running = self.jobs.counts()
         self.metrics.set("waiting", waiting)
         self.metrics.set("running", running)
@@ -370,7 +371,7 @@ class Service:
         return self.metrics.render()
 
     def overview(self) -> Overview:
-        """What an operator sees."""
+        """Return the operator's overview."""
         jobs = self.jobs.all()
         sets = [(uploaded.tenant, uploaded.ready, uploaded.stored) for uploaded in self.store.all()]
         having = Counter(uploaded.configuration.identifier for uploaded in self.store.complete())
@@ -396,14 +397,14 @@ class Service:
         )
 
     def health(self) -> dict[str, object]:
-        """That requests are answered."""
+        """Report that requests are answered."""
         return {"alive": True}
 
     def readiness(self) -> dict[str, object]:
-        """That evaluations are taken.
+        """Report that evaluations are accepted.
 
         Raises:
-            BusyError: not any more, or not now.
+            BusyError: they are not.
         """
         self._require_staying()
         waiting, _ = self.jobs.counts()
@@ -416,11 +417,11 @@ class Service:
             raise BusyError("this server is about to end; ask again soon")
 
     def request_bytes(self) -> int:
-        """Bytes of the longest message that a model takes."""
+        """Return the maximum bytes of a message of any model."""
         return max(model.request_bytes for model in self.catalog.models.values())
 
     def job(self, identifier: str, tenant: str = NOBODY) -> dict[str, object]:
-        """How far an evaluation is.
+        """Return the progress of an evaluation.
 
         Raises:
             UnknownJobError: there is none.
@@ -430,7 +431,7 @@ class Service:
         return job.to_json()
 
     def result(self, identifier: str, tenant: str = NOBODY) -> bytes:
-        """The ciphertexts of an answer, see `framing`; errors as of `Jobs.fetch`."""
+        """Return the ciphertexts of an answer, see `framing`; errors as for `Jobs.fetch`."""
         return self.jobs.fetch(self._job(identifier, tenant).identifier)
 
     def cancel(self, identifier: str, tenant: str = NOBODY) -> dict[str, object]:
@@ -446,7 +447,7 @@ class Service:
         return {"deleted": True}
 
     def seen(self, identifier: str, tenant: str = NOBODY) -> dict[str, object]:
-        """Everything that the server has of a client, but for the bytes themselves.
+        """Return the record of all objects of a client, without their contents.
 
         Raises:
             UnknownKeysError: there is no such client.
@@ -457,23 +458,23 @@ class Service:
         return {"secret_keys": 0, "objects": [asdict(sight) for sight in sights]}
 
     def tell(self, line: str) -> None:
-        """Tell whoever runs the server."""
+        """Send a line to the operator."""
         self._event(line)
 
     def expire(self) -> None:
-        """Delete the keys of clients that have not been heard of for so long, and everything of them,
-        and answers that nobody fetches."""
+        """Delete the keys and data of clients that have been idle too long, and answers that nobody
+        fetched."""
         for uploaded in self.store.expire():
             self._forget(uploaded.identifier)
-            self._event("keys that were not used any more are deleted")
+            self._event("unused keys expired and were deleted")
         self.jobs.expire(self._expiry)
-        # Only workers that were prepared are known to be this service's alone, and how to wake them.
+        # Wake only prepared workers: they belong to this service alone, and their models are known.
         if self._prepared and self._awake and not len(self.store) and not any(self.jobs.counts()):
             self._awake = False
             self._workers.rest()
 
     def _wake(self) -> None:
-        """Have workers that rest be ready by the time that keys have come."""
+        """Wake resting workers, so that they are ready when the keys have arrived."""
         if self._prepared and not self._awake:
             self._awake = True
             threading.Thread(target=self._prepare_again, name="keywright-wake", daemon=True).start()
@@ -482,30 +483,29 @@ class Service:
         try:
             self.prepare()
         except (ServeError, OSError) as error:
-            # Whoever asks for an evaluation is told the same.
+            # A request for an evaluation reports the same error.
             self._event(f"the workers could not be prepared: {error}")
 
     def prepare(self) -> None:
-        """Have all models in the memory of all workers before anybody asks for them. They stay there as long
-        as there are keys, or evaluations, of anybody; then the workers end until keys come again.
+        """Load all models into all workers before requests need them. They stay loaded while any client has
+        keys or evaluations; then the workers end until keys arrive again.
 
         Raises:
-            ServeError: one cannot be used.
+            ServeError: a model cannot be used.
         """
         self._prepared = self._awake = True
         self._workers.prepare([self._load(name) for name in self.catalog.models])
 
     def drain(self, limit: float) -> None:
-        """Say that the server is not ready, take no keys to begin with and no evaluations, and wait for those
-        that run; answers can be fetched meanwhile, and keys that were begun be sent. What still runs after so
-        many seconds is given up, and done by the next process, as are those that wait."""
+        """Report that the server is not ready, refuse new uploads and evaluations, and wait for running
+        evaluations. Meanwhile answers can be fetched, and started uploads continue. After ``limit`` seconds,
+        running evaluations are left to the next process, as are waiting ones."""
         self.draining = True
-        self._event("this server is about to end: evaluations are not taken any more")
+        self._event("this server is about to end: it accepts no more evaluations")
         self._dispatcher.close(limit)
 
     def close(self) -> None:
-        """End after the evaluations that run, and leave the folder to others; the next process has those done
-        that wait."""
+        """End after the running evaluations and release the folder; the next process runs those that wait."""
         self._dispatcher.close()
         if self._own_workers is not None:
             self._own_workers.close()
@@ -513,7 +513,7 @@ class Service:
         self._state.close()
 
     def _folder(self, state: Path, model: Model) -> Path:
-        """Where workers load a model from."""
+        """Return the folder from which workers load a model."""
         if model.folder is not None:
             return model.folder
         folder = state / "models" / model.manifest.hash
@@ -525,11 +525,11 @@ class Service:
         return folder
 
     def _load(self, model: str) -> dict[str, Any]:
-        """What a worker needs to know of a model."""
+        """Return what a worker needs to know of a model."""
         return {"model": model, "folder": str(self._folders[model]), "budget": self._budget}
 
     def _work(self, worker: Worker, job: Job) -> float:
-        """Have a job done; errors as of `Worker.order`. Of damaged keys another copy is fetched once."""
+        """Run a job; errors as for `Worker.order`. If the keys are damaged, another copy is fetched once."""
         uploaded, begun = self.store.get(job.owner, job.tenant), time.monotonic()
         try:
             try:
@@ -557,12 +557,12 @@ class Service:
         self.metrics.count("joined_total", len(job.others))
         self.metrics.count("key_loads_total", place="memory" if end["hit"] else "disk")
         self.metrics.count("key_evictions_total", len(end["evicted"]))
-        # Before it is said to be done: whoever then asks what was sent is told.
+        # Record this before the job counts as done, so that a later `seen` includes it.
         self._saw_answer(job)
         return float(end["seconds"])
 
     def _order(self, worker: Worker, job: Job, uploaded: UploadedKeys) -> dict[str, Any]:
-        """Have a worker evaluate; errors as of `Worker.order`."""
+        """Have a worker evaluate; errors as for `Worker.order`."""
 
         with ExitStack() as stack:
             path = stack.enter_context(self.store.file(uploaded))
@@ -587,26 +587,26 @@ class Service:
         return end
 
     def _use(self, job: Job, seconds: float) -> None:
-        """Note what an evaluation took of processors."""
+        """Record the processor seconds of an evaluation."""
         try:
             self._usage.use(job.tenant, seconds)
         except OSError as error:
-            self._event(f"{seconds:.1f} processor seconds could not be noted: {error}")
+            self._event(f"{seconds:.1f} processor seconds could not be recorded: {error}")
 
     def _admit(self, tenant: str, more: int) -> None:
-        """Refuse a key set that a tenant has no room for."""
+        """Check that a tenant has room for a key set."""
         keys, soon = self.store.room(tenant)
         self._usage.require_bytes(tenant, keys + self.jobs.stored(tenant), more, soon)
 
     def _deleted(self, uploaded: UploadedKeys, why: str) -> None:
-        """Note that a key set is gone; that goes on where the disk of the audit does not."""
+        """Record that a key set was deleted; a failing audit disk does not stop the deletion."""
         try:
             self._audit.note("delete", uploaded.tenant, uploaded.identifier, why=why)
         except OSError as error:
-            self._event(f"the audit lacks that keys were deleted ({why}): {error}")
+            self._event(f"the audit file lacks the deletion of keys ({why}): {error}")
 
     def _job(self, identifier: str, tenant: str) -> Job:
-        """A job of a tenant; one of another is as unknown as one that never was."""
+        """Return a job of a tenant; a job of another tenant is reported as unknown."""
         job = self.jobs.get(identifier)
         return job if job.tenant == tenant else self.jobs.get(UNKNOWN)
 
@@ -624,7 +624,7 @@ class Service:
             "keys": uploaded.identifier,
             "model": uploaded.model,
             "configuration": uploaded.configuration.identifier,
-            # The last byte has come when the set was checked: until then it may be asked for again.
+            # The check runs when the last byte has arrived: until then that byte may be requested again.
             "received": min(uploaded.received, total - (not uploaded.ready)),
             "bytes": total,
             "ready": uploaded.ready,
@@ -662,5 +662,5 @@ class Service:
 
 
 def _moment(seconds: float) -> str:
-    """A time in UTC, as of RFC 3339."""
+    """Format a time in UTC as in RFC 3339."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,5 @@
-"""Answers of a server that are looked at: what was computed is not seen, but what is known can be asked."""
+"""Spot checks of a server's answers: a client cannot see what the server computed, but it can ask what it
+knows."""
 
 import math
 import random
@@ -19,23 +20,23 @@ Request = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class SpotChecks:
-    """How many answers of a server are checked, and how far off they may be.
+    """How many answers of a server are checked, and how large their error may be.
 
-    A client that has the program computes the answers of so many of its requests in the clear, at random. Any
-    other sends so many of them twice: encrypted anew, with the samples of a request in another order, and all
-    requests shuffled. A server cannot tell which requests are checked, as ciphertexts show nothing.
+    A client that has the program recomputes ``count`` randomly chosen requests in the clear. Any other client
+    sends ``count`` requests twice: encrypted anew, with the samples of a request in another order, and all
+    requests shuffled. Ciphertexts reveal nothing, so a server cannot distinguish the checked requests.
 
-    What is noticed is garbage. A server that computes another function for everybody, or adds the same to all
-    answers, is noticed by a client with the program alone.
+    The checks detect garbage. Only a client with the program detects a server that computes another function
+    for everyone, or adds the same offset to all answers.
 
     Args:
         count: requests that are checked, at least 1. A request holds as many samples as the model takes at a
             time.
-        tolerance: largest difference of an output that is no reason to doubt, in units of the outputs: twice
-            the error of an answer. Take it from what the model promises, not from what the server answers.
+        tolerance: largest acceptable difference of an output, in units of the outputs: twice the error of an
+            answer. Take it from the model's report, not from the server's answers.
 
     Raises:
-        ParameterError: the count is below 1, or the tolerance is no positive number.
+        ParameterError: the count is below 1, or the tolerance is not a positive number.
     """
 
     count: int
@@ -44,24 +45,27 @@ class SpotChecks:
     def __post_init__(self) -> None:
         if self.count < 1:
             raise ParameterError(
-                f"count={self.count}; check at least one request", what="count", value=self.count, minimum=1
+                f"count={self.count} is below 1; check at least one request",
+                what="count",
+                value=self.count,
+                minimum=1,
             )
         if not 0 < self.tolerance < math.inf:
             raise ParameterError(
-                f"tolerance={self.tolerance}; it is a positive number, in units of the outputs",
+                f"tolerance={self.tolerance} must be a positive number, in units of the outputs",
                 what="tolerance",
                 value=self.tolerance,
                 minimum=0,
             )
 
     def noticed(self, requests: int, wrong: int, *, with_program: bool) -> float:
-        """Probability with which a server is noticed that answers so many requests wrongly, by more than the
-        tolerance.
+        """Return the probability of detecting a server that answers ``wrong`` requests wrongly, by more than
+        the tolerance.
 
         Args:
-            requests: that the samples make, without those that are sent twice.
-            wrong: answers that are wrong, of all that are sent. Without the program each counts as wrong in a
-                way of its own.
+            requests: number of requests, without those that are sent twice.
+            wrong: number of wrong answers among all that are sent. Without the program, each is assumed to be
+                wrong in its own way.
             with_program: whether the client has the program.
 
         Raises:
@@ -75,8 +79,8 @@ class SpotChecks:
     def _require(self, requests: int) -> None:
         if self.count > requests:
             raise ParameterError(
-                f"count={self.count} checks of {requests} requests; check no more than there are, or send "
-                "more samples",
+                f"count={self.count} checks exceed {requests} requests; lower the count, or send more "
+                "samples",
                 what="count",
                 value=self.count,
                 minimum=1,
@@ -90,13 +94,13 @@ def answers(
     checks: SpotChecks | None,
     clear: Callable[[Request], Numbers] | None,
 ) -> list[Numbers]:
-    """The answers of all requests, of which some were checked.
+    """Return the answers of all requests after checking some.
 
     Args:
         requests: the indices of the samples that share ciphertexts.
-        send: answers one, given its place among those that are sent.
-        checks: None for none.
-        clear: the right answers of one, where the client knows them.
+        send: answers one request, given its index among those that are sent.
+        checks: None for no checks.
+        clear: returns the right answers of one request, if the client knows them.
 
     Raises:
         ParameterError: there are more checks than requests.
@@ -105,7 +109,7 @@ def answers(
     if checks is None:
         return [send(place, request) for place, request in enumerate(requests)]
     checks._require(len(requests))
-    # The server must not guess: the system's randomness.
+    # Use the system's randomness, so that the server cannot guess.
     chance = random.SystemRandom()
     chosen = chance.sample(range(len(requests)), checks.count)
     if clear is not None:
@@ -127,8 +131,9 @@ def _compare(found: Numbers, expected: Numbers, checks: SpotChecks, requests: in
     difference = float(np.abs(found - expected).max())
     if not difference <= checks.tolerance:
         raise WrongAnswerError(
-            f"an answer of the server is off by {difference:.4g}, where {checks.tolerance:.4g} is allowed; "
-            f"use none of its {requests} answers, and do not let the server see that you noticed",
+            f"an answer of the server is off by {difference:.4g}, the tolerance is "
+            f"{checks.tolerance:.4g}; use none of its {requests} answers, and do not let the server see "
+            "that you noticed",
             difference=difference,
             tolerance=checks.tolerance,
         )

@@ -1,7 +1,7 @@
-"""The folder of a service's state: it has a form, and a lock, of the process that serves it.
+"""The folder of a service's state, with a format marker and a lock.
 
-``state.json`` says that this is such a folder, and of which form. ``lock`` is locked as long as a process
-serves the folder; the system unlocks it when that process ends, however it does.
+``state.json`` identifies the folder and its format. The serving process holds a lock on ``lock``; the
+operating system releases it when the process ends for any reason.
 """
 
 import json
@@ -33,7 +33,7 @@ class StateFolder:
     """A folder that this process serves from.
 
     Args:
-        folder: made if it is missing.
+        folder: created if it is missing.
 
     Raises:
         StateFolderError: another process serves it, or it holds something else.
@@ -64,7 +64,8 @@ class StateFolder:
         if not path.exists():
             if (self.folder / "owner.json").exists():
                 raise StateFolderError(
-                    f"{self.folder} is of an earlier form; name another folder: clients send their keys again"
+                    f"{self.folder} has an earlier format; name another folder, clients will upload their "
+                    "keys again"
                 )
             temporary = self.folder / f".{FORM}.{os.getpid()}"
             temporary.write_text(json.dumps({"format": FORMAT}), encoding="utf-8")
@@ -77,8 +78,10 @@ class StateFolder:
             except (ValueError, RecursionError):
                 found = None
         if not isinstance(found, dict) or found.get("format") != FORMAT:
-            raise StateFolderError(f"{path} is not of a form that this release knows; name another folder")
+            raise StateFolderError(
+                f"{path} has a format that this release does not know; name another folder"
+            )
 
     def close(self) -> None:
-        """Let another process serve the folder."""
+        """Release the folder."""
         self._unlock()

@@ -1,10 +1,9 @@
 """Key sets of clients: uploads that can be interrupted and resumed, and that outlive the process.
 
-Every set has an identifier, 128 random bits, which where there are no accounts is also what entitles to it.
-A table says which model and which configuration it is for, whose it is, when it was begun, and the digest of
-a whole one. Its bytes are objects that are named after where they begin. How many bytes have come is what the
-objects hold, so a server that was killed goes on where it was; one that was killed while it checked a whole
-set asks for its last byte again.
+Every set has an identifier of 128 random bits; without accounts it also grants access. A table holds its
+model, its configuration, its tenant, its start time and, once it is complete, its digest. The bytes are
+objects named after their offset. The objects' sizes are the progress, so a server that was killed resumes
+where it was. A server that was killed while it checked a complete set asks for the last byte again.
 """
 
 import re
@@ -36,21 +35,21 @@ from .worker import digest_of
 from .workers import WorkerEndedError, Workers
 
 MAX_EMPTY = 256
-"""Sets without a byte; the one that has waited longest makes room for the next."""
+"""Maximum number of sets without bytes; the oldest is evicted for the next."""
 
 OBJECT = re.compile(rf"keys/([0-9a-f]{{32}})/([0-9a-f]{{32}})/([0-9a-f]{{{DIGITS}}})")
 
 SMALL = 8
-"""An object below this fraction of those of full size is lengthened, whatever comes next."""
+"""An object smaller than this fraction of full size is always extended."""
 
 
 class Piece:
-    """A piece that is being received. What came of it before a connection broke stays.
+    """A piece that is being received. Bytes that arrive before a connection breaks are kept.
 
     Attributes:
         uploaded: the set.
-        at: where its next bytes belong.
-        end: where it ends, if all of it comes.
+        at: offset of its next bytes.
+        end: offset of its end.
     """
 
     def __init__(self, store: "UploadStore", uploaded: UploadedKeys, stretch: Stretch) -> None:
@@ -62,11 +61,11 @@ class Piece:
         """Write the next bytes.
 
         Raises:
-            SecretRefusedError: a secret key is among them; the set is deleted.
-            InvalidObjectError: the set is not the one that was asked for; it is deleted.
-            UnknownKeysError: it was deleted meanwhile.
-            WrongOffsetError: a later request goes on with the upload.
-            OSError: a disk that is full, for one; what is on it counts.
+            SecretRefusedError: they contain a secret key; the set is deleted.
+            InvalidObjectError: the set is not the requested one; it is deleted.
+            UnknownKeysError: the set was deleted meanwhile.
+            WrongOffsetError: a later request continues the upload.
+            OSError: for example, the disk is full; written bytes count.
         """
         with self._stretch.writing:
             self._append(data)
@@ -74,7 +73,7 @@ class Piece:
     def _append(self, data: bytes) -> None:
         if self._stretch.stopped:
             raise WrongOffsetError(
-                "a later request goes on with this upload",
+                "a later request continues this upload; ask for its offset",
                 found=self.at,
                 received=self.uploaded.received,
             )
@@ -101,7 +100,7 @@ class Piece:
             raise UnknownKeysError("these keys were deleted meanwhile")
 
     def _look(self, data: bytes) -> None:
-        """Refuse what must not be in a set."""
+        """Refuse forbidden bytes."""
         uploaded = self.uploaded
         if self._scanner is None:
             self._scanner = SecretScanner()
@@ -109,14 +108,17 @@ class Piece:
         self._scanner.look(data)
         wanted = uploaded.configuration.key_set[self.at :][: len(data)]
         if data[: len(wanted)] != wanted:
-            raise InvalidObjectError("these are not the keys that the manifest asks for: their head differs")
+            raise InvalidObjectError(
+                "these are not the keys that the manifest asks for: their head "
+                "differs; make them again from the manifest"
+            )
 
     def finish(self) -> bool:
-        """End the piece. Returns whether the set is complete with it, and was checked.
+        """End the piece. Returns whether the set is now complete and checked.
 
         Raises:
             InvalidObjectError: the set cannot be used; it is deleted.
-            BusyError: the process that read it was killed; its last byte is to be sent again.
+            BusyError: the process that checked it was killed; send its last byte again.
         """
         uploaded = self.uploaded
         with uploaded.lock:
@@ -136,7 +138,7 @@ class Piece:
         return True
 
     def close(self) -> None:
-        """Let another piece be received in its place."""
+        """Free the slot for another piece."""
         with self.uploaded.lock:
             if self._stretch in self.uploaded.receiving:
                 self.uploaded.receiving.remove(self._stretch)
@@ -146,14 +148,14 @@ class UploadStore:
     """The key sets of a service.
 
     Args:
-        storage: where they are kept.
-        catalog: what is served. Sets of configurations that are not stay as they are.
-        workers: who checks whole sets.
-        capacity: how many sets with bytes there are of a tenant at most.
-        expiry: seconds after which a set that is not used is deleted by `expire`.
-        admit: called with a tenant and the bytes of a new set of it, before that is made, and before it gets
-            its first byte; what it raises refuses the set.
-        on_delete: called with a set that is deleted, and why: client, expired, room, refused or damaged.
+        storage: where they are stored.
+        catalog: the configurations. Sets of configurations that are not served are kept unchanged.
+        workers: check complete sets.
+        capacity: maximum number of sets with bytes per tenant.
+        expiry: seconds after which `expire` deletes an unused set.
+        admit: called with a tenant and the bytes of its new set, before the set is created and before its
+            first byte; an exception refuses the set.
+        on_delete: called with a deleted set and the reason: client, expired, room, refused or damaged.
     """
 
     def __init__(
@@ -181,36 +183,36 @@ class UploadStore:
                 held.setdefault(name.rpartition("/")[0], {})[int(found[3], 16)] = size
         for row in self._records.key_sets():
             self._recover(row, held)
-        # What a process left that ended while it deleted a set.
+        # Left by a process that ended while it deleted a set.
         self.objects.delete(f"{of}/{begin:0{DIGITS}x}" for of, parts in held.items() for begin in parts)
 
     def __len__(self) -> int:
         return len(self._sets)
 
     def complete(self) -> list[UploadedKeys]:
-        """The sets that can be used."""
+        """Return the complete sets."""
         with self._lock:
             return [uploaded for uploaded in self._sets.values() if uploaded.ready]
 
     def counts(self, *, ready: bool) -> tuple[int, int]:
-        """How many sets there are that are complete, or not, and their bytes."""
+        """Return the number of sets that are complete, or incomplete, and their bytes."""
         with self._lock:
             sizes = [uploaded.stored for uploaded in self._sets.values() if uploaded.ready == ready]
             return len(sizes), sum(sizes)
 
     def retired(self) -> int:
-        """How many sets are here whose configurations are not served."""
+        """Return the number of sets whose configurations are not served."""
         return len(self._retired)
 
     def _recover(self, row: Row, held: dict[str, dict[int, int]]) -> None:
-        """Take over a set that an earlier process left, as if it were used now, and delete one of a served
-        configuration that cannot be used."""
+        """Recover a set of an earlier process, with its time of use set to now. A set of a served
+        configuration that cannot be used is deleted."""
         identifier, tenant, asked = (str(row[name]) for name in ("key_set", "tenant", "configuration"))
         made = float(str(row["made"]))
         configuration = self._catalog.configurations.get(asked)
         if configuration is None:
             self._retired[identifier] = (tenant, asked)
-            # Its objects are those of a name that only it has.
+            # Only this set's objects have its name.
             for of in [each for each in held if each.endswith("/" + identifier)]:
                 del held[of]
             return
@@ -228,8 +230,8 @@ class UploadStore:
             self.lose_last_byte(uploaded)
 
     def _mend(self, uploaded: UploadedKeys) -> None:
-        """Shorten objects that have the beginning of the next one, too: a process ended while it made one of
-        both."""
+        """Shorten objects that already contain the beginning of the next one: a process ended while it joined
+        the two."""
         end, last = 0, 0
         for begin, size in sorted(uploaded.parts.items()):
             if begin + size <= end:
@@ -242,11 +244,11 @@ class UploadStore:
             end, last = begin + size, begin
 
     def create(self, model: str, tenant: str = NOBODY) -> UploadedKeys:
-        """An empty set for a model, by its hash. It takes nobody's place until bytes come (`begin`), and
-        makes room for newer ones."""
+        """Create an empty set for a model, by its hash. It counts towards the capacity from its first byte on
+        (`begin`), and is evicted for newer ones."""
         with self._lock:
             self._expire()
-            # Nobody makes room for another tenant, and nobody can count another's sets.
+            # A tenant can neither evict another's sets nor count them.
             empty = [s for s in self.of(tenant) if s.stored == 0 and not s.busy()]
             for uploaded in sorted(empty, key=lambda s: s.used)[: max(0, len(empty) - MAX_EMPTY + 1)]:
                 self._delete(uploaded, "room")
@@ -267,10 +269,10 @@ class UploadStore:
             return made
 
     def _take_place(self, uploaded: UploadedKeys) -> None:
-        """Room for the bytes of a set.
+        """Make room for the bytes of a set.
 
         Raises:
-            BusyError: as many sets have bytes as there may be, all of them in use lately.
+            BusyError: the maximum number of sets have bytes, and all were used recently.
         """
         with self._lock:
             self._expire()
@@ -282,29 +284,29 @@ class UploadStore:
                 raise BusyError(f"{self.capacity} key sets are in use; ask again later")
 
     def room(self, tenant: str) -> tuple[int, float | None]:
-        """Bytes of a tenant's sets, each counted whole from its first byte on, and the seconds until one of
-        them expires."""
+        """Return the bytes of a tenant's sets, each counted in full from its first byte on, and the seconds
+        until one expires."""
         with self._lock:
             own = [s for s in self._sets.values() if s.tenant == tenant and (s.stored or s.receiving)]
             soon = min((s.used + self.expiry - time.monotonic() for s in own), default=None)
             return sum(s.configuration.key_bytes for s in own), soon
 
     def all(self) -> list[UploadedKeys]:
-        """The sets of all tenants."""
+        """Return the sets of all tenants."""
         with self._lock:
             return list(self._sets.values())
 
     def of(self, tenant: str) -> list[UploadedKeys]:
-        """The sets of a tenant."""
+        """Return the sets of a tenant."""
         with self._lock:
             return [uploaded for uploaded in self._sets.values() if uploaded.tenant == tenant]
 
     def get(self, identifier: str, tenant: str = NOBODY) -> UploadedKeys:
-        """The set of an identifier. One of another tenant is as unknown as one that never was.
+        """Return the set of an identifier. A set of another tenant is reported as unknown.
 
         Raises:
             UnknownKeysError: there is none.
-            RetiredError: its configuration is not served any more.
+            RetiredError: its configuration is no longer served.
         """
         with self._lock:
             found = self._sets.get(identifier)
@@ -312,31 +314,33 @@ class UploadStore:
             if owner == tenant:
                 self._catalog.configuration(configuration)
             if found is None or found.tenant != tenant:
-                raise UnknownKeysError("no keys of that identifier are here (any more); upload them again")
+                raise UnknownKeysError(
+                    "there are no keys with that identifier here (any more); upload them again"
+                )
             found.used = time.monotonic()
             return found
 
     def touch(self, identifier: str) -> None:
-        """Note that a set is in use, if it is there."""
+        """Record the use of a set, if it exists."""
         with self._lock:
             if (found := self._sets.get(identifier)) is not None:
                 found.used = time.monotonic()
 
     def expire(self) -> list[UploadedKeys]:
-        """Delete the sets that were not used for `expiry` seconds; which they were."""
+        """Delete the sets that were not used for `expiry` seconds. Returns them."""
         with self._lock:
             return self._expire()
 
     def _expire(self) -> list[UploadedKeys]:
         limit = time.monotonic() - self.expiry
-        # Of a set that is being received, the upload is its use.
+        # An upload counts as a use.
         old = [s for s in self._sets.values() if s.used < limit and not s.busy()]
         for uploaded in old:
             self._delete(uploaded, "expired")
         return old
 
     def delete(self, uploaded: UploadedKeys, why: str) -> None:
-        """Delete a set and its bytes, and say why."""
+        """Delete a set and its bytes, and report the reason."""
         with self._lock:
             self._delete(uploaded, why)
 
@@ -354,19 +358,19 @@ class UploadStore:
                 self.objects.delete(names)
 
     def begin(self, uploaded: UploadedKeys, offset: int, length: int, *, anywhere: bool = False) -> Piece:
-        """A piece of a set.
+        """Start a piece of a set.
 
         Args:
-            offset: where the piece begins.
+            offset: offset of the piece.
             length: bytes of the piece.
-            anywhere: whether it may begin behind a hole; it follows what has come otherwise.
+            anywhere: whether it may begin after a gap; otherwise it must follow the bytes that have arrived.
 
         Raises:
-            WrongOffsetError: the piece does not begin where the last one ended; or bytes are there already,
-                or are being received, where it belongs.
-            TooLargeError: it would end behind the end of the set.
-            BusyError: it is the first piece, and there are as many sets as there may be; or there are as many
-                holes.
+            WrongOffsetError: the piece does not begin where the last one ended, or some of its bytes have
+                arrived or are being received.
+            TooLargeError: it extends beyond the end of the set.
+            BusyError: it is the first piece, and the maximum number of sets is reached; or the maximum number
+                of gaps is.
         """
         total, end = uploaded.configuration.key_bytes, offset + length
         with self._lock:
@@ -378,7 +382,7 @@ class UploadStore:
         return Piece(self, uploaded, stretch)
 
     def _stretch(self, uploaded: UploadedKeys, offset: int, end: int, anywhere: bool) -> Stretch:
-        """Where a piece is received; errors as of `begin`."""
+        """Return the range to receive; errors as for `begin`."""
         total, length = uploaded.configuration.key_bytes, end - offset
         with uploaded.lock:
             received = uploaded.received
@@ -391,32 +395,33 @@ class UploadStore:
                 )
             if offset != received and not anywhere:
                 raise WrongOffsetError(
-                    f"the piece begins at byte {offset}, and {received} have come",
+                    f"the piece begins at byte {offset}, but {received} bytes have arrived; begin there",
                     found=offset,
                     received=received,
                 )
             if end > total:
                 raise TooLargeError(
-                    f"the piece ends at byte {end}, the keys at {total}", value=end, maximum=total
+                    f"the piece ends at byte {end}, but the keys end at {total}", value=end, maximum=total
                 )
             room = next((to - offset for begin, to in uploaded.missing if begin <= offset < to), 0)
             if length > room:
                 raise WrongOffsetError(
-                    f"bytes {offset} to {end} were announced, and some of them are here",
+                    f"bytes {offset} to {end} were announced, but some of them have arrived; ask which "
+                    "are missing",
                     found=offset,
                     received=received,
                 )
             if length and uploaded.before(offset) is None and offset > 0:
                 if len(uploaded.runs) + len(uploaded.receiving) >= MAX_RUNS:
                     raise BusyError(
-                        f"{MAX_RUNS} parts of these keys are here with holes between them; fill some first"
+                        f"{MAX_RUNS} parts of these keys have gaps between them; fill some gaps first"
                     )
                 uploaded.joints.add(offset)
             uploaded.receiving.append(stretch := Stretch(offset, end, anywhere))
         return stretch
 
     def interrupt(self, uploaded: UploadedKeys) -> None:
-        """Have the piece end that follows what has come, at what of it is written; its place is free."""
+        """Abort the piece that is being appended; its written bytes stay, and its slot is free."""
         for stretch in [held for held in uploaded.receiving if not held.anywhere]:
             with stretch.writing, uploaded.lock:
                 stretch.stopped = True
@@ -424,7 +429,7 @@ class UploadStore:
                     uploaded.receiving.remove(stretch)
 
     def extended(self, uploaded: UploadedKeys, at: int) -> int:
-        """The object that bytes at a place belong to, by where it begins."""
+        """Return the offset of the object to which bytes at an offset are appended."""
         with uploaded.lock:
             begin = uploaded.before(at)
             if begin is None or begin == at:
@@ -432,13 +437,13 @@ class UploadStore:
             return begin if uploaded.parts[begin] < self.objects.part_bytes // SMALL else at
 
     def dropped(self, uploaded: UploadedKeys, begin: int) -> bool:
-        """Whether a set was deleted while bytes of it were written; then they go, too."""
+        """Whether a set was deleted while bytes of it were written; those are then deleted, too."""
         if uploaded.gone:
             self.objects.delete([uploaded.name(begin)])
         return uploaded.gone
 
     def recount(self, uploaded: UploadedKeys, begin: int) -> int:
-        """Look how many bytes an object has after writing failed. Returns where it ends."""
+        """Read the size of an object again after a failed write. Returns its end."""
         name = uploaded.name(begin)
         found = self.objects.sizes(name).get(name, 0)
         with uploaded.lock:
@@ -452,7 +457,7 @@ class UploadStore:
         return begin + size
 
     def tail(self, uploaded: UploadedKeys, at: int, length: int) -> bytes:
-        """The bytes before a place, as many as are here without a hole, at most so many."""
+        """Return at most ``length`` bytes before an offset, as many as are there without a gap."""
         found = b""
         while len(found) < length and (begin := uploaded.before(at - len(found))) is not None:
             end = at - len(found) - begin
@@ -461,17 +466,17 @@ class UploadStore:
         return found
 
     def sample(self, uploaded: UploadedKeys, at: int, length: int) -> bytes:
-        """Bytes of a set from a place on, fewer where their object ends."""
+        """Return bytes of a set from an offset on, fewer if their object ends."""
         begin = max((begin for begin in list(uploaded.parts) if begin <= at), default=0)
         return self.objects.read(uploaded.name(begin), at - begin, length)
 
     def check(self, uploaded: UploadedKeys) -> None:
-        """Have a whole set read, which checks every residue, checksum and security bound.
+        """Have a worker read a complete set, which checks every residue, checksum and security bound.
 
         Raises:
-            InvalidObjectError: it cannot be used.
-            SecretRefusedError: there is a secret key where parts meet.
-            BusyError: the process that read it was killed; its last byte is to be sent again.
+            InvalidObjectError: the set cannot be used.
+            SecretRefusedError: a secret key crosses a boundary of parts.
+            BusyError: the process that read it was killed; send its last byte again.
         """
         try:
             kept = self.objects.keep(uploaded.names)
@@ -493,14 +498,14 @@ class UploadStore:
         uploaded.digest, uploaded.ready = digest, True
 
     def _recollect(self, uploaded: UploadedKeys) -> None:
-        """Look what is here of a set whose objects could not be made one."""
+        """Take stock of a set whose objects could not be joined."""
         found = self.objects.sizes(uploaded.name(0)[:-DIGITS])
         with uploaded.lock:
             uploaded.parts = {int(name[-DIGITS:], 16): size for name, size in found.items()}
             self._mend(uploaded)
 
     def lose_last_byte(self, uploaded: UploadedKeys) -> None:
-        """Have a set that is whole lack its last byte: when that has come, the set is checked."""
+        """Remove the last byte of a complete set: when it arrives again, the set is checked."""
         if not uploaded.whole:
             return
         last = max(uploaded.parts)
@@ -514,17 +519,16 @@ class UploadStore:
             del uploaded.parts[last]
 
     def file(self, uploaded: UploadedKeys) -> AbstractContextManager[Path]:
-        """The bytes of a set that is ready as a file, which stays within the context. Whoever reads it
-        compares them with the set's digest."""
+        """Return the bytes of a ready set as a file that exists within the context. The reader must compare
+        them with the set's digest."""
         return self.objects.file(uploaded.names)
 
     def fetch_again(self, uploaded: UploadedKeys) -> bool:
-        """Let go of a copy that is damaged. Returns whether there was one: the bytes themselves may be
-        whole."""
+        """Drop a damaged copy. Returns whether there was one: the stored bytes may be intact."""
         return self.objects.forget(uploaded.names)
 
     def intact(self, uploaded: UploadedKeys) -> bool:
-        """Whether the bytes of a set that is ready are still those that were checked."""
+        """Whether the bytes of a ready set still are those that were checked."""
         try:
             with self.file(uploaded) as path:
                 return digest_of(path) == uploaded.digest
@@ -532,22 +536,22 @@ class UploadStore:
             return False
 
     def require_ready(self, uploaded: UploadedKeys) -> None:
-        """Refuse a set that is not complete.
+        """Check that a set is complete.
 
         Raises:
-            KeysIncompleteError: not all bytes have come.
+            KeysIncompleteError: bytes are missing.
         """
         if not uploaded.ready:
             total = uploaded.configuration.key_bytes
             raise KeysIncompleteError(
-                f"{uploaded.received} of {total} bytes of the keys have come; send the rest first",
+                f"{uploaded.received} of {total} bytes of the keys have arrived; send the rest first",
                 received=uploaded.received,
                 expected=total,
             )
 
 
 def _look_at_joints(path: Path, joints: set[int]) -> None:
-    """Look for secret keys where parts meet that came apart."""
+    """Scan the boundaries of parts that arrived separately for secret keys."""
     with path.open("rb") as file:
         for joint in sorted(joints):
             file.seek(max(0, joint - HEAD_BYTES + 1))

@@ -1,4 +1,4 @@
-"""A key set of a client, or as much of it as has come: which of its bytes are here, and in which objects."""
+"""A complete or partial key set of a client: which of its bytes have arrived, and in which objects."""
 
 import threading
 import time
@@ -8,29 +8,30 @@ from .configurations import Configuration
 from .storage.objects import drawer
 
 STALLED_S, MOVED_BYTES = 60.0, 1 << 16
-"""An upload that has not moved so many bytes for so long makes room where all places are taken."""
+"""An upload that moves fewer than this many bytes in this many seconds may be evicted if all slots are
+taken."""
 
 MAX_RUNS = 64
-"""Stretches of a set that are here with nothing between them: parallel parts make one each."""
+"""Maximum number of contiguous ranges of a set; each parallel part creates one."""
 
 DIGITS = 12
-"""Of an object's name: where in the set it begins, in hexadecimal."""
+"""Digits of an object's name: its offset in the set, in hexadecimal."""
 
 
 def object_name(tenant: str, identifier: str, begin: int) -> str:
-    """The object with the bytes of a set from one of them on."""
+    """Return the name of the object with the bytes of a set from an offset on."""
     return f"keys/{drawer(tenant)}/{identifier}/{begin:0{DIGITS}x}"
 
 
 @dataclass(eq=False)
 class Stretch:
-    """Bytes of a set that are being received.
+    """A range of a set that is being received.
 
     Attributes:
-        begin, end: where they belong.
-        anywhere: whether they may lie behind a hole.
-        stopped: whether nothing more of them is taken.
-        writing: held while some are written.
+        begin, end: the range.
+        anywhere: whether it may begin after a gap.
+        stopped: whether no more of its bytes are accepted.
+        writing: held during a write.
     """
 
     begin: int
@@ -42,24 +43,24 @@ class Stretch:
 
 @dataclass
 class UploadedKeys:
-    """A key set, or as much of it as has come.
+    """A complete or partial key set.
 
     Attributes:
         identifier: 32 hexadecimal digits.
         model: hash of the model that it was made for.
-        configuration: whose keys they are.
-        made: when it was begun, in seconds since 1970.
-        tenant: whose it is.
-        parts: bytes of each object, by where it begins. They lie side by side, or with holes between them.
-        digest: SHA-256 of a set that is ready.
-        ready: whether all bytes have come, and were checked.
-        used: when it was last used, in seconds of a clock that nobody sets.
-        moved: when `MOVED_BYTES` had come since the time before, by that clock.
+        configuration: its configuration.
+        made: start of the upload, in seconds since 1970.
+        tenant: its tenant.
+        parts: bytes of each object, by its offset. Objects are adjacent, or have gaps between them.
+        digest: SHA-256 of a ready set.
+        ready: whether all bytes have arrived and were checked.
+        used: time of the last use, in seconds of a monotonic clock.
+        moved: time when another `MOVED_BYTES` had arrived, by that clock.
         receiving: the pieces that are being received.
-        joints: where bytes begin that were not looked at together with those before them.
+        joints: offsets of bytes that were not scanned together with those before them.
         checking: whether it is being checked.
         gone: whether it was deleted.
-        lock: held to change any of these.
+        lock: held while any of these change.
     """
 
     identifier: str
@@ -81,7 +82,7 @@ class UploadedKeys:
 
     @property
     def runs(self) -> list[tuple[int, int]]:
-        """Beginnings and ends of what is here without a hole."""
+        """Return begin and end of each contiguous range."""
         found: list[tuple[int, int]] = []
         for begin, size in sorted(self.parts.items()):
             if found and found[-1][1] == begin:
@@ -92,43 +93,43 @@ class UploadedKeys:
 
     @property
     def received(self) -> int:
-        """Bytes that have come from the beginning on, without a hole."""
+        """Bytes from the start on that have arrived without a gap."""
         runs = self.runs
         return runs[0][1] if runs and runs[0][0] == 0 else 0
 
     @property
     def stored(self) -> int:
-        """Bytes that have come, wherever they belong."""
+        """Bytes that have arrived, anywhere."""
         return sum(list(self.parts.values()))
 
     @property
     def missing(self) -> list[tuple[int, int]]:
-        """Beginnings and ends of what has not come."""
+        """Return begin and end of each missing range."""
         ends = [0, *(end for _, end in self.runs)]
         begins = [*(begin for begin, _ in self.runs), self.configuration.key_bytes]
         return [(end, begin) for end, begin in zip(ends, begins, strict=True) if end < begin]
 
     @property
     def whole(self) -> bool:
-        """Whether all bytes have come."""
+        """Whether all bytes have arrived."""
         return self.received == self.configuration.key_bytes
 
     def name(self, begin: int) -> str:
-        """The object that begins there."""
+        """Return the name of the object at an offset."""
         return object_name(self.tenant, self.identifier, begin)
 
     @property
     def names(self) -> list[str]:
-        """All objects, in order."""
+        """Return the names of all objects, in order."""
         return [self.name(begin) for begin in sorted(self.parts)]
 
     def before(self, place: int) -> int | None:
-        """Where the object begins that ends at a place, if there is one."""
+        """Return the offset of the object that ends at ``place``, if there is one."""
         pairs = list(self.parts.items())
         return next((begin for begin, size in pairs if size and begin + size == place), None)
 
     def came(self, begin: int, size: int) -> None:
-        """Note that an object has so many bytes."""
+        """Record the size of an object."""
         with self.lock:
             self.parts[begin] = size
             stored = self.stored
@@ -136,9 +137,9 @@ class UploadedKeys:
                 self.moved, self._mark = time.monotonic(), stored
 
     def busy(self) -> bool:
-        """Whether a piece of it is being received, or it is being checked."""
+        """Whether a piece is being received, or the set is being checked."""
         return bool(self.receiving) or self.checking
 
     def stalled(self) -> bool:
-        """Whether it is incomplete and hardly moves: it makes room for others."""
+        """Whether it is incomplete and hardly progresses, so that it can be evicted."""
         return not self.ready and time.monotonic() - self.moved > STALLED_S

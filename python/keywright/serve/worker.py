@@ -1,17 +1,17 @@
 """A process that evaluates: it runs `main`, with orders on its standard input.
 
-An order and each of its answers is a line of JSON. Ciphertexts are files. Keys are shared memory, of which
-descriptors pass through a socket: that of an order comes with it, or the keys are read from their file and
-their memory is handed to the service for whoever needs it next. Nothing of keys stays here between orders.
-The process ends when its input does, so that none outlives the service, and it may be killed at any time:
-what it makes is a file that gets its name when it is whole.
+An order and each of its answers is a line of JSON. Ciphertexts are files. Keys are shared memory, whose
+descriptors pass through a socket. Either the order comes with a descriptor, or the worker reads the keys from
+their file and hands their memory to the service for later orders. A worker keeps no keys between orders. The
+process ends when its input does, so none outlives the service. It may be killed at any time: its results are
+files that get their names when they are complete.
 
 | order | answers |
 |---|---|
-| ``check`` path, parameters | ``end``: digest of a key set that is whole and can be used |
-| ``load`` model | ``end``: bytes that an evaluation takes beside keys, by the plan; 0 without a budget |
+| ``check`` path, parameters | ``end``: digest of a complete, usable key set |
+| ``load`` model | ``end``: planned bytes of an evaluation besides keys; 0 without a budget |
 | ``evaluate`` model, keys, messages, answer | ``step`` often; ``loaded``: seconds; ``end``: seconds |
-| ``cancel`` | none: the evaluation that runs ends with ``refused`` |
+| ``cancel`` | none: the running evaluation ends with ``refused`` |
 """
 
 import base64
@@ -46,16 +46,15 @@ from .model import Model, ModelRunner
 Order = Mapping[str, Any]
 
 SHARES = sys.platform == "linux"
-"""Whether there is memory that processes share and nobody can change. Elsewhere keys are read for every
-evaluation."""
+"""Whether the system has sealed shared memory. Elsewhere keys are read for every evaluation."""
 
 
 class Engine:
-    """What a worker has in memory, and what it does.
+    """A worker's memory and its orders.
 
     Args:
-        answers: where they go.
-        passing: through which descriptors of keys come and go.
+        answers: stream for the answers.
+        passing: socket that passes descriptors of keys.
     """
 
     def __init__(self, answers: BinaryIO, passing: socket.socket) -> None:
@@ -71,7 +70,7 @@ class Engine:
             self._answers.flush()
 
     def obey(self, order: Order) -> None:
-        """Follow an order, whatever comes of it."""
+        """Run an order and report its outcome, whatever it is."""
         begun = time.process_time()
 
         def refuse(error: ServeError, **more: str) -> None:
@@ -82,17 +81,17 @@ class Engine:
         except ServeError as error:
             refuse(error)
         except OSError as error:
-            refuse(DiskError(f"the disk failed in an evaluation: {error}"))
+            refuse(DiskError(f"the disk failed during an evaluation: {error}"))
         except (KeywrightError, MemoryError) as error:
             refuse(ServeError(f"the evaluation failed: {error}"))
         except Exception as error:  # noqa: BLE001 - whatever it is, the process goes on
-            reason = ServeError("the evaluation failed for a reason that nobody foresaw; the server has it")
+            reason = ServeError("the evaluation failed for an unexpected reason; see the server's log")
             refuse(reason, unforeseen="".join(format_exception(error)).rstrip())
         else:
             self.say(end={**end, "processor": time.process_time() - begun})
 
     def do_check(self, order: Order) -> dict[str, object]:
-        """Read a whole key set, which checks every residue, checksum and security bound."""
+        """Read a complete key set, which checks every residue, checksum and security bound."""
         path = Path(order["path"])
         parameters = Parameters.from_bytes(base64.b64decode(order["parameters"]))
         try:
@@ -103,12 +102,12 @@ class Engine:
         return {"digest": digest_of(path)}
 
     def do_load(self, order: Order) -> dict[str, object]:
-        """Have a model in memory before anybody asks for it."""
+        """Load a model before requests need it."""
         return {"working": self._runner(order).working_bytes}
 
     def do_evaluate(self, order: Order) -> dict[str, object]:
-        """Evaluate a model on the ciphertexts of a file, or on the sums of those of several."""
-        # Before anything can fail: a descriptor that stayed would be taken for that of the next order.
+        """Evaluate a model on the ciphertexts of a file, or on the sums of those of several files."""
+        # Take it before anything can fail: otherwise the next order would take this descriptor for its own.
         descriptor = self._descriptor() if order["shared"] else None
         try:
             return self._evaluate(order, descriptor)
@@ -142,17 +141,17 @@ class Engine:
                 loading.wait()
         seconds = time.perf_counter() - start
         answer = framing.join([model.write_output(result) for result in results])
-        # Another one may write it too, where the service that asked for it was killed and asked again.
+        # Another worker may write the same file, if the service was killed and restarted.
         write_whole(Path(order["answer"]), answer, f".{socket.gethostname()}-{os.getpid()}")
         return {"seconds": seconds}
 
     def _descriptor(self) -> int:
-        """Of the keys that came with the order."""
+        """Receive the descriptor of the order's keys."""
         _, descriptors, _, _ = socket.recv_fds(self._passing, 1, 1)
         return descriptors[0]
 
     def _hand_over(self, descriptor: int, seconds: float) -> None:
-        """Give the service the memory of keys."""
+        """Hand the memory of keys to the service."""
         socket.send_fds(self._passing, [b"k"], [descriptor])
         self.say(loaded=seconds)
 
@@ -162,7 +161,8 @@ class Engine:
             model = Model.load(Path(order["folder"]))
             if model.manifest.hash != name:
                 raise ModelFolderError(
-                    f"{order['folder']} holds another model than when the server was started; start it again"
+                    f"{order['folder']} holds another model than when the server was started; restart the "
+                    "server"
                 )
             budget = order["budget"]
             planned = None if budget is None else model.plan_process(budget, self._resident)
@@ -171,16 +171,16 @@ class Engine:
 
 
 class KeyLoading:
-    """A client's keys, which are used from the first on while a thread reads the others. The memory of a
-    whole set is handed over; what was computed with one that is damaged is not.
+    """A client's keys. Evaluation uses the first keys while a thread reads the others. The memory of a
+    complete set is handed over; results of a damaged set are discarded.
 
     Args:
         order: path and digest.
-        model: whose keys they are.
-        hand_over: takes the descriptor and the seconds that it took.
+        model: the model of the keys.
+        hand_over: takes the descriptor and the seconds that loading took.
 
     Attributes:
-        keys: they wait for those that are not there yet.
+        keys: the keys; access waits for a key that has not been read.
     """
 
     def __init__(self, order: Order, model: Model, hand_over: Callable[[int, float], None]) -> None:
@@ -202,7 +202,7 @@ class KeyLoading:
         """Wait until the keys are handed over.
 
         Raises:
-            UnknownKeysError: they cannot be read, or are damaged.
+            UnknownKeysError: they are damaged, or cannot be read.
         """
         self._thread.join()
         if self._error is not None:
@@ -232,12 +232,12 @@ def digest_of(path: Path) -> str:
 
 
 def write_whole(path: Path, data: bytes, mark: str = "") -> None:
-    """Write a file that is either there and whole, or not there.
+    """Write a file atomically.
 
     Args:
         path: the file.
-        data: what is in it.
-        mark: in the name that it has before it is whole: who writes, where several processes may.
+        data: its contents.
+        mark: part of the temporary name that identifies the writer, if several processes may write the file.
     """
     temporary = path.with_suffix(f"{path.suffix}{mark}.part")
     try:
@@ -247,18 +247,18 @@ def write_whole(path: Path, data: bytes, mark: str = "") -> None:
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError:
-        # On a disk that is full, half a file takes the place of something.
+        # On a full disk, a partial file must not replace a whole one.
         temporary.unlink(missing_ok=True)
         raise
 
 
 def main(passing: int) -> None:
-    """Obey until the input ends.
+    """Run orders until the input ends.
 
     Args:
-        passing: descriptor of the socket through which descriptors pass.
+        passing: the socket's descriptor, through which descriptors of keys pass.
     """
-    # What a library prints is no answer.
+    # Output of a library must not be taken for an answer.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     engine, orders = Engine(answers, socket.socket(fileno=passing)), queue.Queue[Order]()
@@ -270,7 +270,7 @@ def main(passing: int) -> None:
                 engine.cancelled = order["job"]
             else:
                 orders.put(order)
-        # Nobody waits for what is being computed.
+        # Nobody waits for the running computation.
         os._exit(0)
 
     threading.Thread(target=read, daemon=True).start()

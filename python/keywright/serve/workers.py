@@ -23,22 +23,22 @@ OnStep = Callable[[int], object]
 
 
 class WorkerEndedError(ServeError):
-    """A worker ended, or was killed, in the middle of an order."""
+    """A worker ended, or was killed, during an order."""
 
     code = "worker_ended"
 
 
 class NotBegunError(WorkerEndedError):
-    """Whoever was to follow an order ended before it began: it counts as no attempt."""
+    """A worker ended before it began an order, which therefore counts as no attempt."""
 
     code = "not_begun"
 
 
 def understand(answer: Mapping[str, Any], on_step: OnStep | None = None) -> dict[str, Any] | None:
-    """What a worker says: the end of an order, or None if it goes on.
+    """Interpret a worker's answer: returns the end of an order, or None if it continues.
 
     Raises:
-        ServeError: what it refuses, as its class.
+        ServeError: a refusal, as its class.
     """
     if "refused" in answer:
         error = refusal(0, {"error": answer["refused"]})
@@ -53,7 +53,7 @@ def understand(answer: Mapping[str, Any], on_step: OnStep | None = None) -> dict
 
 
 class Worker:
-    """A process of `worker`, started when it is first needed and again when it has ended.
+    """A process of `worker`, started on first use and again after it has ended.
 
     Args:
         keys: the key sets of the machine.
@@ -73,17 +73,17 @@ class Worker:
 
     @property
     def pid(self) -> int | None:
-        """The process, None if there is none."""
+        """The process identifier, None if there is no process."""
         process = self._process
         return None if process is None or process.poll() is not None else process.pid
 
     def order(self, on_step: OnStep | None = None, **order: object) -> dict[str, Any]:
-        """Have an order obeyed, one at a time. One to ``evaluate`` waits for its keys (`ResidentKeys.lend`).
+        """Run one order at a time. An ``evaluate`` order waits for its keys (`ResidentKeys.lend`).
 
         Raises:
             WorkerEndedError: the process ended.
-            TooLargeError: the keys never fit.
-            ServeError: what it refuses, as its class.
+            TooLargeError: the keys can never fit.
+            ServeError: a refusal, as its class.
         """
         if order["do"] != "evaluate":
             return self._order(on_step, None, order)
@@ -120,7 +120,7 @@ class Worker:
         raise WorkerEndedError("the process that evaluated it has ended")
 
     def start(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
-        """The process, which is begun if there is none, and where descriptors pass."""
+        """Return the process, started if necessary, and the socket that passes descriptors."""
         process, passing = self._process, self._passing
         if process is not None and passing is not None and process.poll() is None:
             return process, passing
@@ -139,13 +139,13 @@ class Worker:
         return self._process, own
 
     def cancel(self, job: str) -> None:
-        """Have an evaluation end soon, if it runs."""
+        """Cancel an evaluation if it runs."""
         self._cancelled = job
         with contextlib.suppress(OSError):
             self._write({"do": "cancel", "job": job})
 
     def kill(self) -> None:
-        """End the process, whatever it does; whoever waits for it is told that it ended."""
+        """Kill the process; a caller that waits for it gets an error."""
         process = self._process
         if process is not None:
             process.kill()
@@ -179,11 +179,11 @@ class Worker:
 
 
 class Workers:
-    """So many processes for evaluations, and one that checks key sets meanwhile.
+    """Processes for evaluations, and one that checks key sets meanwhile.
 
     Args:
-        count: of those that evaluate; each uses all threads of the engine.
-        key_memory: bytes of key sets in memory, which all of them share; see `ResidentKeys`.
+        count: number of evaluating processes; each uses all threads of the engine.
+        key_memory: bytes of key sets in memory, shared by all processes; see `ResidentKeys`.
 
     Attributes:
         keys: the key sets in memory.
@@ -201,7 +201,7 @@ class Workers:
 
     @contextmanager
     def one(self) -> Iterator[Worker]:
-        """A worker that has nothing to do; waits for it."""
+        """Borrow an idle worker; waits for one."""
         worker = self._idle.get()
         try:
             yield worker
@@ -209,13 +209,13 @@ class Workers:
             self._idle.put(worker)
 
     def prepare(self, models: Sequence[Mapping[str, Any]]) -> None:
-        """Have models in the memory of all workers before anybody asks for them.
+        """Load models into all workers before requests need them.
 
         Args:
-            models: what a worker needs to know of each.
+            models: what a worker needs to know of each model.
 
         Raises:
-            ServeError: one cannot be used.
+            ServeError: a model cannot be used.
         """
         with ExitStack() as stack:
             for worker in [stack.enter_context(self.one()) for _ in range(self.count)]:
@@ -223,40 +223,40 @@ class Workers:
                     self._working[model["model"]] = worker.order(do="load", **model)["working"]
 
     def require_memory(self, keys: str, size: int, model: str, patience: int) -> None:
-        """Refuse an evaluation for which the machine has no memory.
+        """Check that the machine has memory for an evaluation.
 
         Args:
             keys: name of the key set.
-            size: bytes that it takes in memory.
+            size: its bytes in memory.
             model: hash of the model.
-            patience: seconds after which there may be.
+            patience: seconds after which there may be memory.
 
         Raises:
-            TooLargeError: the keys never fit.
-            BusyError: what it takes, by the plan, is not there, even if the keys of all others went.
+            TooLargeError: the keys can never fit.
+            BusyError: the planned memory is not free, even if all other keys were evicted.
         """
         self.keys.require(size)
-        # What a worker has taken once for evaluations of a model it keeps.
+        # A worker keeps the memory that it has used once for evaluations of a model.
         begun = all(model in worker.evaluated for worker in self.all)
         needed = size + (0 if begun else self._working.get(model, 0))
         room = self.keys.reachable
         if needed > room:
             raise BusyError(
-                f"an evaluation takes {format_bytes(needed)} of memory and {format_bytes(room)} are left; "
-                f"ask again in {patience} s",
+                f"an evaluation needs {format_bytes(needed)} of memory, but {format_bytes(room)} are "
+                f"free; ask again in {patience} s",
                 retry_after=patience,
             )
 
     def forget(self, keys: str) -> None:
-        """Have keys go from memory: now, or after the evaluation that uses them."""
+        """Evict keys: now, or after the evaluation that uses them."""
         self.keys.forget(keys)
 
     def machines(self) -> list[tuple[str, int]]:
-        """Machines that evaluate, beside the one of the service: name and processors."""
+        """Return name and processors of the machines that evaluate, besides the service's own."""
         return []
 
     def rest(self) -> None:
-        """End the processes that have nothing to do; they begin again when they are needed."""
+        """End idle processes; they restart when they are needed."""
         idle = []
         with contextlib.suppress(queue.Empty):
             while True:
@@ -269,7 +269,7 @@ class Workers:
             self._checking.release()
 
     def check(self, path: Path, parameters: Parameters) -> str:
-        """SHA-256 of a key set that was read and found usable.
+        """Check a key set and return its SHA-256.
 
         Raises:
             InvalidObjectError: it cannot be used.

@@ -212,7 +212,7 @@ def test_samples_share_ciphertexts(folder: Path, tmp_path: Path, capsys: pytest.
     assert np.load(tmp_path / "scores.npy").shape == (COUNT, 10)
     (answer / "000000+2-0.kw").rename(answer / "000000+3-0.kw")
     assert main(decrypt) == 2
-    assert "holds 3 samples, the program takes 1 to 2" in capsys.readouterr().err
+    assert "holds 3 samples, but the program takes 1 to 2" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["keygen", model, "--out", str(tmp_path / "more"), "--batch", "3"])
     assert "power of two" in capsys.readouterr().err
@@ -302,9 +302,9 @@ def test_errors_are_one_line(
     empty.mkdir()
     out = tmp_path / "out"
     cases: list[tuple[str, tuple[object, ...]]] = [
-        ("takes (1, 8, 8), or many", ("infer", model, "--input", wrong)),
-        ("no numpy file", ("infer", model, "--input", text)),
-        ("no numpy file", ("infer", model, "--input", objects)),
+        ("takes (1, 8, 8), or several", ("infer", model, "--input", wrong)),
+        ("not a numpy file", ("infer", model, "--input", text)),
+        ("not a numpy file", ("infer", model, "--input", objects)),
         ("is an archive", ("infer", model, "--input", archive)),
         ("not finite", ("infer", model, "--input", nan)),
         ("absent.npy", ("infer", model, "--input", tmp_path / "absent.npy")),

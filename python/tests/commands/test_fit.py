@@ -91,7 +91,7 @@ def test_samples_of_another_scale_are_refused_before_keys_are_made(
         (["--accuracy", "most"], "--accuracy most"),
         (["--error", "-1"], "above 0, got -1"),
         (["--calibration-count", "0"], "--calibration-count 0"),
-        (["--range", "2", "-1"], "--range 2.0 -1.0: write the lowest input and the highest"),
+        (["--range", "2", "-1"], "--range 2.0 -1.0 is reversed or empty"),
         (["--range", "-1", "1"], "give one that holds them"),
         (["--error", "1e-9"], "the finest polynomials reach"),
     ],
@@ -105,4 +105,4 @@ def test_arguments_that_cannot_be(
 
 def test_accuracy_needs_calibration(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = [folder / "mlp.onnx", "--explain", "--json"]
-    assert "need --calibration" in fails(capsys, "infer", *model, "--accuracy", "0.9")
+    assert "need ranges" in fails(capsys, "infer", *model, "--accuracy", "0.9")

@@ -70,7 +70,7 @@ def test_what_cannot_fit_is_refused_before_any_key(
     assert "a process of at most 64 MiB cannot run this network" in said
     assert "The least that would do is" in said
     assert main(["infer", model, "--input", images, "--memory", "much"]) == 2
-    assert "no amount of memory" in capsys.readouterr().err
+    assert "not an amount of memory" in capsys.readouterr().err
 
 
 def test_a_refusal_names_the_presets_that_take_less(squares: Write, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
@@ -101,7 +101,7 @@ def test_explain_prints_the_peak_part_by_part(folder: Path, capsys: pytest.Captu
     assert sum(parts.values()) == peak <= 8 << 30
     assert {"process", "keys", "diagonals", "ciphertexts", "scratch", "idle"} <= set(parts)
     assert main(arguments) == 0
-    assert "At most" in capsys.readouterr().out
+    assert "at most" in capsys.readouterr().out
 
 
 def test_without_a_size_most_of_what_is_free_is_taken() -> None:

@@ -132,7 +132,7 @@ def test_keys_of_a_plan_for_a_bootstrap(
     out = ("--out", tmp_path / "refused")
     assert "this one is" in fails(capsys, "keygen", "--plan", path, "--preset", "other", *out)
     for wrong in (("--preset", "N13_QP214_S38"), ("--parameters", server / "parameters.kw")):
-        assert "which bootstrapping it is" in fails(capsys, "keygen", "--plan", path, *wrong, *out)
+        assert "name its bootstrapping" in fails(capsys, "keygen", "--plan", path, *wrong, *out)
     assert not (tmp_path / "refused").exists()
 
 
@@ -155,17 +155,20 @@ def test_keys_of_a_plan_for_key_switches_in_json(tmp_path: Path, capsys: pytest.
     assert len(followed) == len(execution.plan.keys)
     for part, arguments in (
         ("called 'sums'", ("keygen", "--plan", planned, *out)),
-        ("no plan", ("keygen", *out)),
-        ("are for a model", ("keygen", "--plan", planned, "--calibration", path, *out)),
-        ("either", ("keygen", "--plan", planned, "--preset", "N13_QP214_S38", "--parameters", stored, *out)),
+        ("neither a model nor a plan", ("keygen", *out)),
+        ("need a model", ("keygen", "--plan", planned, "--calibration", path, *out)),
+        (
+            "exclude each other",
+            ("keygen", "--plan", planned, "--preset", "N13_QP214_S38", "--parameters", stored, *out),
+        ),
         ("parameters have", ("keygen", "--plan", planned, "--preset", "N13_QP214_S38", *out)),
         ("without a model", ("keygen", path, "--parameters", stored, *out)),
         ("parameters have", ("plan", path, "--preset", "N13_QP214_S38")),
         ("pass a Keywright object", ("plan", path, "--parameters", path)),
-        ("says nothing about", ("plan", path, "--calibration", path)),
-        ("says nothing about", ("plan", stored, "--parameters", stored)),
-        ("no such file", ("plan", tmp_path / "absent")),
-        ("says nothing about", ("plan", kw.bootstrap_presets()[0], "--preset", kw.presets()[0])),
+        ("does not apply to", ("plan", path, "--calibration", path)),
+        ("does not apply to", ("plan", stored, "--parameters", stored)),
+        ("neither a file nor", ("plan", tmp_path / "absent")),
+        ("does not apply to", ("plan", kw.bootstrap_presets()[0], "--preset", kw.presets()[0])),
     ):
         assert part in fails(capsys, *arguments)
     assert not (tmp_path / "refused").exists()
@@ -210,7 +213,7 @@ def test_json_of_a_plan_says_everything(
     assert main(["plan", str(program), "--noise", "0", "--hops", "1"]) == 2
     assert "bits of noise" in capsys.readouterr().err
     assert main(["plan", str(program), "--key-memory", "lots"]) == 2
-    assert "no amount of memory" in capsys.readouterr().err
+    assert "not an amount of memory" in capsys.readouterr().err
 
 
 def test_bad_input_of_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -226,7 +229,7 @@ def test_bad_input_of_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     machine = tmp_path / "machine.json"
     machine.write_text("{}")
     picture = tmp_path / "no" / "picture.svg"
-    amount = "is no amount of memory; write"
+    amount = "is not an amount of memory; write"
     for arguments, parts in (
         (("--key-memory", "0"), ("at most 0 B", "The smallest has", "largest key, for level 2", "more hops")),
         (("--key-memory", "100KB"), ("at most 97.7 KiB", "by count none")),
@@ -235,7 +238,10 @@ def test_bad_input_of_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
             for text in ("-1GiB", "nan", "inf", "", "8XB", "1e9")
         ),
         (("--time", "0.01x"), ("The fastest, with", "Allow more time")),
-        *(((f"--time={text}",), (repr(text), "is no time")) for text in ("0x", "0s", "-1x", "", "2", "nanx")),
+        *(
+            ((f"--time={text}",), (repr(text), "is not a time"))
+            for text in ("0x", "0s", "-1x", "", "2", "nanx")
+        ),
         (("--noise", "nan"), ("an error budget of nan bits",)),
         (("--noise=-1",), ("an error budget of -1 bits", "0 or more")),
         (("--noise", "0"), ("no plan found is within 0.00 bits of noise",)),
@@ -253,7 +259,7 @@ def test_bad_input_of_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         assert "\n" not in line
     out = ("--out", tmp_path / "refused")
     for parts, command in (
-        (("there is no such file", "N15_QP861_L3_S37"), ("plan", tmp_path / "absent")),
+        (("is neither a file nor", "N15_QP861_L3_S37"), ("plan", tmp_path / "absent")),
         (("absent.json: No such file",), ("plan", tmp_path / "absent.json")),
         (("deep: no key of level 2", "214 bits"), ("plan", deep)),
         (("plan.json: not a program", "keywright-program-1"), ("plan", planned)),

@@ -248,7 +248,7 @@ import keywright.insecure
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "ImportError: this build of Keywright does not have the insecure scheme" in done.stderr
+    assert "ImportError: this build of Keywright lacks the insecure scheme" in done.stderr
     assert "--features insecure" in done.stderr
 
 

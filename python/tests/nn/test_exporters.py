@@ -62,7 +62,7 @@ def test_a_pipeline_that_ends_in_a_linear_svc() -> None:
 def test_what_is_no_model() -> None:
     with pytest.raises(TypeError, match=r"numpy\.ndarray"):
         nn.to_onnx(SAMPLES)
-    with pytest.raises(TypeError, match="with an example"):
+    with pytest.raises(TypeError, match="needs an example"):
         nn.to_onnx(LogisticRegression())
     with pytest.raises(nn.InvalidSamplesError):
         nn.to_onnx(LogisticRegression(), np.zeros(5))

@@ -211,9 +211,9 @@ def test_files_of_a_model_that_is_none_are_not_looked_for(
     np.ones(4, np.float32).tofile("weights")
     model, target = _with_weights_in_a_file(build, "weights"), nn.Target(slots=4, levels=1)
     for given in (model, model.SerializeToString()):
-        with pytest.raises(nn.ModelRefusedError, match="'weights' beside the model; give the model's path"):
+        with pytest.raises(nn.ModelRefusedError, match="separate file 'weights'; give the model's path"):
             nn.compile(given, target)
-    with pytest.raises(nn.ProgramFormatError, match="'weights' beside the model"):
+    with pytest.raises(nn.ProgramFormatError, match="separate file 'weights'"):
         ClientPart(model.SerializeToString(), (1, 4))
     Path("model.onnx").write_bytes(model.SerializeToString())
     assert nn.compile("model.onnx", target).input_shape == (4,)
@@ -247,5 +247,5 @@ def test_a_constant_of_no_known_type(build: Build) -> None:
     model = build(nodes, (4,), constants | {"w": np.eye(4, dtype=np.float32)})
     assert nn.compile(model, nn.Target(slots=4, levels=1)).client_part is not None
     model.graph.initializer[0].data_type = 99
-    with pytest.raises(nn.ModelRefusedError, match="'c' are of type 99"):
+    with pytest.raises(nn.ModelRefusedError, match="'c' have type 99"):
         nn.compile(model, nn.Target(slots=4, levels=1))

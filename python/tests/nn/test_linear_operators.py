@@ -188,7 +188,7 @@ def test_a_batch_of_eight(build: Build, target: tuple[int, ...]) -> None:
 
 def test_a_batch_that_is_mixed_is_refused(build: Build) -> None:
     model = build(one("ReduceMean", [], axes=[0]), (3,), batch=8)
-    with pytest.raises(nn.ModelRefusedError, match="samples of a batch are apart"):
+    with pytest.raises(nn.ModelRefusedError, match="samples of a batch are independent"):
         nn.compile(model, TARGET)
 
 

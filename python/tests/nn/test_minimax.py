@@ -85,5 +85,5 @@ def test_what_there_is_no_polynomial_for(degree: int, low: float) -> None:
 
 
 def test_precisions_out_of_bounds() -> None:
-    with pytest.raises(MinimaxError, match="4 to 14 bits, got 15"):
+    with pytest.raises(MinimaxError, match="alpha = 15 bits is outside the range of minimax; choose 4 to 14"):
         sign_composite(15)

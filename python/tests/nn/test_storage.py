@@ -115,8 +115,8 @@ def test_truncation_is_refused(stored: Path) -> None:
         ({"input_range": [1.0, 1.0]}, "inputs from 1"),
         ({"input_range": [-1.0, float("nan")]}, "an end of input_range"),
         ({"input_range": [-1.0]}, "two numbers"),
-        ({"input_scale": 3.0}, "no power of two"),
-        ({"input_scale": -2.0}, "no power of two"),
+        ({"input_scale": 3.0}, "not a power of two"),
+        ({"input_scale": -2.0}, "not a power of two"),
         ({"input_scale": float("inf")}, "input_scale"),
         ({"slots": 3}, "power of two"),
         ({"slots": 1 << 40}, "integer"),
@@ -286,7 +286,7 @@ def test_vectors_of_version_3_are_no_more_than_the_archive_has(stored: Path) -> 
         entries["program.json"] = json.dumps(description | {"version": 3, "vectors": (1 << 31) - 1}).encode()
 
     rewrite(stored, edit)
-    with pytest.raises(nn.ProgramFormatError, match="2147483647 vectors in an archive of"):
+    with pytest.raises(nn.ProgramFormatError, match="2147483647 vectors do not fit an archive of"):
         nn.Program.load(stored)
 
 
@@ -365,5 +365,5 @@ def test_other_methods_of_packing_are_refused(stored: Path, method: int) -> None
     with zipfile.ZipFile(stored, "w", method) as archive:
         for name, data in entries.items():
             archive.writestr(name, data)
-    with pytest.raises(nn.ProgramFormatError, match="packed by method"):
+    with pytest.raises(nn.ProgramFormatError, match="compressed by method"):
         nn.Program.load(stored)

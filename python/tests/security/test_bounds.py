@@ -59,14 +59,14 @@ def test_the_command_takes_numbers(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "say what to estimate"),
-        (("N13_QP214_S38", "--log-n", "13"), "say what to estimate"),
-        (("--log-n", "13"), "one of two is missing"),
+        ((), "nothing to estimate"),
+        (("N13_QP214_S38", "--log-n", "13"), "nothing to estimate"),
+        (("--log-n", "13"), "go together"),
         (("--log-n", "64", "--log-qp", "100"), "outside 5"),
-        (("--log-n", "13", "--log-qp", "100", "--secret", "sparse:"), "no distribution"),
+        (("--log-n", "13", "--log-qp", "100", "--secret", "sparse:"), "not a known distribution"),
         (("--log-n", "13", "--log-qp", "100", "--secret", "sparse:9000"), "weight of the secret"),
         (("--log-n", "13", "--log-qp", "1"), "modulus"),
-        (("no-such-preset",), "no preset and no file"),
+        (("no-such-preset",), "neither a preset nor a file"),
     ],
 )
 def test_what_cannot_be_estimated_is_said(

@@ -35,7 +35,7 @@ def test_a_key_is_somebodys_and_the_file_has_no_key(tmp_path: Path) -> None:
     assert run.stderr == ""
     refused = subprocess.run([*command, "a b"], capture_output=True, text=True, check=False)
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "no name of a tenant" in refused.stderr
+    assert "not a tenant name" in refused.stderr
     keys = {first: "a", add(path, "b"): "b", add(path, "a"): "a"}
     accounts = Accounts.load(path)
     for key, name in keys.items():
@@ -179,7 +179,7 @@ def test_accounts_are_read_again_at_a_signal(thin: Model, tmp_path: Path) -> Non
         assert remote.ask("GET", "/v1/keys") == {"keys": []}
         path.unlink()
         new = add(path, "a")
-        signalled("read again")
+        signalled("reloaded")
         with pytest.raises(UnauthorizedError):
             remote.ask("GET", "/v1/keys")
         assert RemoteModel(url, key=new).ask("GET", "/v1/keys") == {"keys": []}

@@ -68,9 +68,9 @@ def test_a_folder_has_the_entry(model: Model, tmp_path: Path) -> None:
     again = entry_plan(model.program, model.plans, model.parameters, ENTRY)
     assert again is not None
     assert repr(again) == repr(model.entry)
-    with pytest.raises(ModelFolderError, match="not the numbers"):
+    with pytest.raises(ModelFolderError, match="do not describe a bootstrapping"):
         entry_plan(model.program, model.plans, model.parameters, {**ENTRY, "slots": 3})
-    with pytest.raises(ModelFolderError, match="not the numbers"):
+    with pytest.raises(ModelFolderError, match="do not describe a bootstrapping"):
         entry_plan(
             model.program, model.plans, model.parameters, {"preset": "N16_QP1732_L9_S45_real", "slots": 4}
         )

@@ -354,7 +354,7 @@ def test_pages_are_read_once_and_whole(tmp_path: Path) -> None:
     assert set(load_page(tmp_path)) == {"/", "/index.html", "/a/m.wasm"}
     with (tmp_path / "big.png").open("wb") as file:
         file.truncate((16 << 20) + 1)
-    with pytest.raises(BadRequestError, match="bytes of pages"):
+    with pytest.raises(BadRequestError, match="exceeds 16777216 bytes"):
         load_page(tmp_path)
 
 

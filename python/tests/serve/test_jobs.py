@@ -198,7 +198,7 @@ def test_a_job_whose_worker_ended_is_done_again_a_few_times(jobs: Jobs) -> None:
 
 def test_nothing_that_is_raised_ends_the_service(jobs: Jobs) -> None:
     errors: list[Exception] = [
-        UnforeseenError("a reason that nobody foresaw", "Traceback: something nobody thought of"),
+        UnforeseenError("an unexpected reason", "Traceback: something nobody thought of"),
         UnknownKeysError("gone"),
         ZeroDivisionError("of the service itself"),
     ]
@@ -211,12 +211,12 @@ def test_nothing_that_is_raised_ends_the_service(jobs: Jobs) -> None:
 
     events = Events(jobs, work)
     unforeseen = events.wait(add(jobs, "a"))
-    with pytest.raises(ServeError, match="nobody foresaw") as error:
+    with pytest.raises(ServeError, match="unexpected reason") as error:
         jobs.fetch(unforeseen.identifier)
     assert "thought of" not in str(error.value)
     with pytest.raises(UnknownKeysError, match="gone"):
         jobs.fetch(events.wait(add(jobs, "a")).identifier)
-    with pytest.raises(ServeError, match="nobody foresaw"):
+    with pytest.raises(ServeError, match="unexpected reason"):
         jobs.fetch(events.wait(add(jobs, "a")).identifier)
     assert jobs.fetch(events.wait(add(jobs, "a")).identifier) == b"x"
     events.dispatcher.close()

@@ -90,5 +90,5 @@ def test_a_server_that_stays_away_or_lies_is_an_error(
         with pytest.raises(InvalidReplyError, match="which bytes"):
             send_file(remote, keys, key_file, None)
     monkeypatch.setattr(remote, "ask", lambda *_: {"missing": [[0, size]]})
-    with pytest.raises(InvalidReplyError, match="takes no more than 0"):
+    with pytest.raises(InvalidReplyError, match="accepts no more than 0"):
         send_file(remote, keys, key_file, None)

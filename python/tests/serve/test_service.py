@@ -235,7 +235,7 @@ def test_keys_that_nobody_uses_are_deleted_with_all_of_their_owner(
     service.store.get(identifier).used -= 3601
     service.expire()
     assert list((tmp_path / "keys").iterdir()) == []
-    assert events[-1] == "keys that were not used any more are deleted"
+    assert events[-1] == "unused keys expired and were deleted"
     for ask in (service.seen, service.keys):
         with pytest.raises(UnknownKeysError):
             ask(identifier)

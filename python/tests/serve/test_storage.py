@@ -211,7 +211,7 @@ def test_holes_are_known_after_a_restart_and_nothing_is_sent_twice(
     found = after.get(made.identifier)
     assert found.missing == [(0, 5000), (9000, end - 10)]
     for begin, to in ((4999, 5001), (5000, 5001), (8999, 9001), (0, end)):
-        with pytest.raises(WrongOffsetError, match="some of them are here"):
+        with pytest.raises(WrongOffsetError, match="some of them have arrived"):
             after.begin(found, begin, to - begin, anywhere=True)
     held = after.begin(found, 10_000, 1000, anywhere=True)
     for begin, to in ((10_000, 10_001), (9000, 10_001), (10_999, 11_001)):

@@ -1,1 +1,1 @@
-"""What the files of commands call: arguments, inputs, folders, programs with their keys, pictures."""
+"""Shared code of commands: arguments, inputs, folders, programs with their keys, pictures."""

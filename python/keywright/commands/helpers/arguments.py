@@ -1,4 +1,4 @@
-"""Arguments that several commands take."""
+"""Arguments that several commands share."""
 
 import argparse
 from pathlib import Path
@@ -9,7 +9,7 @@ from .fit import add_fit_arguments
 
 
 def add_model_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """Declare what is compiled."""
+    """Declare the model arguments."""
     parser.add_argument(
         "model", type=Path, nargs=None if required else "?", metavar="MODEL", help="ONNX model"
     )
@@ -17,22 +17,24 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, required: bool = Tru
 
 
 def add_force_argument(parser: argparse.ArgumentParser) -> None:
-    """Declare that samples may leave ranges."""
+    """Declare --force."""
     parser.add_argument(
         "--force",
         action="store_true",
-        help="encrypt samples that leave a range that the program is calibrated for, too: results are wrong",
+        help="encrypt samples even if they leave a range that the program is calibrated for; their "
+        "results are wrong",
     )
 
 
 def add_batch_argument(parser: argparse._ActionsContainer, *, automatic: bool = False) -> None:
-    """Declare how many samples share ciphertexts."""
-    chosen = ", or auto, the default: as many as make the predicted time of all samples least"
+    """Declare --batch."""
+    chosen = ", or auto (the default): the number that minimises the predicted time of all samples"
     parser.add_argument(
         "--batch",
         metavar="N",
         type=_batch_or_auto if automatic else _batch,
-        help=f"samples that share ciphertexts, a power of two{chosen if automatic else ' (default 1)'}",
+        help="number of samples that share ciphertexts, a power of "
+        f"two{chosen if automatic else ' (default 1)'}",
     )
 
 
@@ -42,16 +44,16 @@ def _batch_or_auto(text: str) -> int | None:
 
 def _batch(text: str) -> int:
     if not text.isascii() or not text.isdigit() or (number := int(text)) < 1 or number & (number - 1):
-        raise argparse.ArgumentTypeError(f"{text!r} is no power of two such as 1, 2, 4 or 128")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a power of two; write 1, 2, 4 or 128, for example")
     return number
 
 
 def add_preset_argument(
     parser: argparse._ActionsContainer,
-    help_text: str = "parameters, one of keywright presets; the smallest deep enough by default, with "
+    help_text: str = "parameters, one of keywright presets; by default the smallest deep enough, with "
     "bootstraps if none is",
 ) -> None:
-    """Declare what it is compiled for."""
+    """Declare --preset."""
     parser.add_argument(
         "--preset",
         choices=[*kw.presets(), *kw.bootstrap_presets()],

@@ -1,7 +1,7 @@
-"""Whole programs beside what the planner predicts for them: a bootstrap and a network.
+"""Compares whole programs with the planner's predictions: a bootstrap and a network.
 
-Keys are those of the plan with a key for every rotation at its level (`kds`); the engine follows it. Results
-are decrypted and compared with what they must be. One thread, as what the weights are fitted to.
+The keys are those of the plan with a key for every rotation at its level (`kds`), and the engine follows the
+plan. Results are decrypted and checked. Like the calibration, this uses one thread.
 """
 
 from collections.abc import Callable
@@ -27,28 +27,28 @@ from keywright.plan.keys.time_prediction import TimePrediction, predict_plan
 from keywright.plan.workload.network import convert, convert_bootstrap
 
 BOOTSTRAPS = {15: "N15_QP861_L3_S37", 16: "N16_QP1732_L9_S45"}
-"""By base-2 logarithm of the ring degree, the bootstrapping that is measured."""
+"""The measured bootstrapping by base-2 logarithm of the ring degree."""
 
 RUNS = 5
 ENOUGH = 10.0
-"""Seconds of timed runs after which no other is begun."""
+"""Seconds of timed runs after which no further run starts."""
 GAUGED = 5
-"""How often the gauge is read before a run, and after it."""
+"""How often the speed gauge is read before and after a run."""
 
 
 class WrongResultError(KeywrightError, AssertionError):
-    """A measured program whose result is not what it must be."""
+    """A measured program with a wrong result."""
 
 
 @dataclass(frozen=True)
 class Checked:
-    """A program that was run.
+    """A measured program.
 
     Attributes:
-        what: in words.
-        predicted: by the planner.
-        seconds: of processor time, as measured: the median of at most five runs after a first one.
-        steady: the same at the speed of the calibration.
+        what: a description.
+        predicted: predicted seconds.
+        seconds: processor seconds: the median of at most five runs after a warm-up run.
+        steady: the same, scaled to the speed of the calibration.
     """
 
     what: str
@@ -58,24 +58,24 @@ class Checked:
 
     @property
     def error(self) -> float:
-        """By how much the prediction is off from the time as measured, as a share of it."""
+        """Relative error of the prediction."""
         return abs(self.predicted.seconds / self.seconds - 1)
 
     @property
     def steady_error(self) -> float:
-        """The same of the time at the speed of the calibration."""
+        """Relative error of the prediction against the time scaled to the speed of the calibration."""
         return abs(self.predicted.seconds / self.steady - 1)
 
 
 def check_bootstrap(preset: str, calibration: Calibration) -> Checked:
-    """Runs a bootstrapping on random values.
+    """Run a bootstrapping on random values.
 
     Args:
         preset: one of `keywright.bootstrap_presets()`.
         calibration: predicts its time.
 
     Raises:
-        WrongResultError: the result is further from the values than its bound says.
+        WrongResultError: the error of the result exceeds its bound.
     """
     kw.set_threads(1)
     model = calibration.model
@@ -96,20 +96,22 @@ def check_bootstrap(preset: str, calibration: Calibration) -> Checked:
     seconds, steady = _time(lambda: results.append(work()), calibration, parameters.log_n)
     error = float(np.abs(kw.Decryptor(secret).decrypt(results[-1]) - values).max())
     if not error <= results[-1].error_bound:
-        raise WrongResultError(f"{preset}: the result is off by {error}, above {results[-1].error_bound}")
+        raise WrongResultError(
+            f"{preset}: the result is off by {error}, above its bound {results[-1].error_bound}"
+        )
     return Checked(f"bootstrap {preset}", predict_plan(planned, model), seconds, steady)
 
 
 def check_network(model_file: Path | None, calibration: Calibration) -> Checked:
-    """Runs a network on a made-up sample.
+    """Run a network on a synthetic sample.
 
     Args:
-        model_file: an ONNX model; None for the network for digits that the package has.
+        model_file: an ONNX model; None for the digits network of the package.
         calibration: predicts its time.
 
     Raises:
-        ModelRefusedError: it cannot be compiled.
-        WrongResultError: the result is further from the clear one than its bound says.
+        ModelRefusedError: the model cannot be compiled.
+        WrongResultError: the error of the result exceeds its bound.
     """
     kw.set_threads(1)
     model = calibration.model
@@ -137,13 +139,14 @@ def check_network(model_file: Path | None, calibration: Calibration) -> Checked:
     error = float(np.abs(found - run_clear(network, sample)).max())
     bound = max(output.error_bound for output in results[-1]) * network.output_scale
     if not error <= bound:
-        raise WrongResultError(f"{name}: the result is off by {error}, above {bound}")
+        raise WrongResultError(f"{name}: the result is off by {error}, above its bound {bound}")
     what = f"network {name}, ring degree 2^{parameters.log_n}"
     return Checked(what, predict_plan(planned, model), seconds, steady)
 
 
 def _time(work: Callable[[], object], calibration: Calibration, log_n: int) -> tuple[float, float]:
-    """The median time of runs after a first one, as measured and at the speed of the calibration."""
+    """Return the median time of runs after a warm-up run, as measured and scaled to the speed of the
+    calibration."""
     ring = calibration.ring_for(log_n)
     gauge = Gauge(ring)
     work()

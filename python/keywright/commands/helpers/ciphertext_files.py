@@ -1,4 +1,4 @@
-"""The files of ciphertexts in a folder: their names, and which samples they are of."""
+"""Ciphertext files in a folder: their names and their samples."""
 
 import re
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ class SampleFiles:
     """The files of samples that share ciphertexts.
 
     Attributes:
-        first: number of the first of them.
-        count: how many they are.
-        paths: of their ciphertexts, in order.
+        first: number of the first sample.
+        count: number of samples.
+        paths: paths of the ciphertexts, in order.
     """
 
     first: int
@@ -26,19 +26,20 @@ class SampleFiles:
 
 
 def ciphertext_name(first: int, count: int, index: int) -> str:
-    """Name of the file of one ciphertext of samples: ``000000-0.kw`` of one, ``000000+128-0.kw`` of many."""
+    """Return the name of a ciphertext file: ``000000-0.kw`` for one sample, ``000000+128-0.kw`` for
+    several."""
     return f"{first:06}{f'+{count}' if count > 1 else ''}-{index}.kw"
 
 
 def find_ciphertexts(folder: Path, ciphertexts: int, batch: int) -> list[SampleFiles]:
-    """The ciphertext files of a folder, in the order of their samples.
+    """Return the ciphertext files of a folder, in the order of their samples.
 
     Args:
-        ciphertexts: how many hold the samples.
-        batch: how many samples these are at most.
+        ciphertexts: number of ciphertexts per batch.
+        batch: maximum number of samples per batch.
 
     Raises:
-        CommandError: there are none, or some have another number of ciphertexts or of samples.
+        CommandError: there are none, or a batch has another number of ciphertexts or too many samples.
     """
     groups: dict[tuple[int, int], int] = {}
     for path in folder.glob("*-*.kw"):
@@ -53,12 +54,13 @@ def find_ciphertexts(folder: Path, ciphertexts: int, batch: int) -> list[SampleF
         paths = [folder / ciphertext_name(first, count, index) for index in range(ciphertexts)]
         if number != ciphertexts or not all(path.is_file() for path in paths):
             raise CommandError(
-                f"{folder}: sample {first} has {number} ciphertexts, the program has {ciphertexts}"
+                f"{folder}: sample {first} has {number} ciphertexts, but the program takes {ciphertexts}; "
+                "encrypt for this program"
             )
         if not 1 <= count <= batch:
             raise CommandError(
-                f"{paths[0]} holds {count} samples, the program takes 1 to {batch} at a time; "
-                "encrypt them for this program"
+                f"{paths[0]} holds {count} samples, but the program takes 1 to {batch} at a time; encrypt "
+                "them for this program"
             )
         found.append(SampleFiles(first, count, paths))
     return found

@@ -1,5 +1,5 @@
-"""What a command refuses with."""
+"""The error that a command raises."""
 
 
 class CommandError(Exception):
-    """What the command line was asked for cannot be done; the text says what to do instead."""
+    """A command cannot do what was asked; the text says what to do instead."""

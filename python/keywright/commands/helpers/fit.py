@@ -1,4 +1,4 @@
-"""How closely a program is to follow its model: the options, and the report."""
+"""Options and report on how closely a program must follow its model."""
 
 import argparse
 import re
@@ -27,11 +27,11 @@ COLUMNS = [
 
 
 def add_fit_arguments(parser: argparse._ActionsContainer) -> None:
-    """Declare what ranges are measured on and what stands for activations."""
+    """Declare the calibration data and the polynomials for activations."""
     parser.add_argument(
         "--calibration",
         type=Path,
-        help="typical inputs, on which ranges are measured: .npy, an image or a folder of images",
+        help="typical inputs, which set the calibrated ranges: .npy, an image or a folder of images",
     )
     parser.add_argument("--calibration-count", type=int, help="how many of them to use; all by default")
     parser.add_argument(
@@ -39,9 +39,9 @@ def add_fit_arguments(parser: argparse._ActionsContainer) -> None:
         action="append",
         default=[],
         metavar="NAME=METHOD",
-        help="polynomials for a function or an ONNX node, as relu=minimax:13 (bits) or sigmoid=chebyshev:15 "
-        "(degree); may be given often. What is left open is chosen so that the calibration data keep their "
-        "predictions",
+        help="polynomial for a function or an ONNX node, as relu=minimax:13 (bits) or "
+        "sigmoid=chebyshev:15 (degree); may be repeated. The others are chosen so that predictions "
+        "on the calibration data do not change",
     )
     parser.add_argument(
         "--accuracy",
@@ -53,32 +53,36 @@ def add_fit_arguments(parser: argparse._ActionsContainer) -> None:
         nargs=2,
         type=float,
         metavar=("LOW", "HIGH"),
-        help="range of the inputs that the program will be for; that of the calibration data, widened, by "
-        "default, and -1 to 1 for thin clients without any",
+        help="range of the program's inputs (default: that of the calibration data, widened; for thin "
+        "clients without calibration data, -1 to 1)",
     )
-    parser.add_argument("--error", type=float, help="most by which an output may change on calibration data")
+    parser.add_argument("--error", type=float, help="maximum change of an output on the calibration data")
 
 
 def read_fit(options: argparse.Namespace) -> nn.Fit:
-    """What the arguments ask for.
+    """Return the fit that the arguments ask for.
 
     Raises:
-        CommandError: an argument that cannot be read, or that needs calibration data where there are none.
+        CommandError: an argument is malformed, or needs calibration data that are missing.
     """
     count: int | None = options.calibration_count
     if count is not None and count < 1:
-        raise CommandError(f"--calibration-count {count}: at least 1 sample is needed")
+        raise CommandError(f"--calibration-count {count} is too small; use at least 1 sample")
     activations = {}
     for text in options.activation:
         name, equals, method = text.partition("=")
         if not name or not equals:
-            raise CommandError(f"--activation {text}: write NAME=METHOD, as relu=minimax:13")
+            raise CommandError(f"--activation {text} is malformed; write NAME=METHOD, as relu=minimax:13")
         activations[name] = method
     accuracy = None if options.accuracy is None else _share(options.accuracy)
     if options.calibration is None and (activations or accuracy is not None or options.error is not None):
-        raise CommandError("--activation, --accuracy and --error need --calibration, to measure ranges on")
+        raise CommandError("--activation, --accuracy and --error need ranges; give --calibration, too")
     if options.range is not None and not options.range[0] < options.range[1]:
-        raise CommandError("--range {} {}: write the lowest input and the highest".format(*options.range))
+        raise CommandError(
+            "--range {} {} is reversed or empty; write the lowest input, then the highest".format(
+                *options.range
+            )
+        )
     typical = None if options.calibration is None else load_inputs(options.calibration, count)
     try:
         return nn.Fit(
@@ -96,21 +100,21 @@ def _share(text: str) -> float:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", text.strip())
     share = 0.0 if match is None else float(match[1]) / (100 if match[2] else 1)
     if not 0 < share <= 1:
-        raise CommandError(f"--accuracy {text}: write a share of samples, as 0.999 or 99.9%")
+        raise CommandError(f"--accuracy {text} is not a share; write 0.999 or 99.9%, for example")
     return share
 
 
 def fit_record(program: nn.Program) -> dict[str, object] | None:
-    """The fit report for programs that read it; None if nothing was measured."""
+    """Return the fit report as JSON; None if nothing was measured."""
     report = program.fit_report
     return None if report is None else asdict(report) | {"warnings": report.warnings}
 
 
 def print_fit(program: nn.Program, terminal: Terminal, *, table: bool = True) -> None:
-    """Print what polynomials change, if anything was measured.
+    """Print how polynomials change the outputs, if that was measured.
 
     Args:
-        table: with a line for each activation.
+        table: also print a line for each activation.
     """
     report = program.fit_report
     if report is None:
@@ -124,7 +128,9 @@ def print_fit(program: nn.Program, terminal: Terminal, *, table: bool = True) ->
             {name: value for name, value in asdict(fitted).items() if name != "degrees"}
             for fitted in report.activations
         ]
-        terminal.table(COLUMNS, rows, title="Polynomials for activations, and their errors on the ranges")
+        terminal.table(
+            COLUMNS, rows, title="Polynomials for activations, and their errors on the calibrated ranges"
+        )
     terminal.note(fit_text(report))
     for warning in report.warnings:
         terminal.warn(warning)
@@ -133,10 +139,10 @@ def print_fit(program: nn.Program, terminal: Terminal, *, table: bool = True) ->
 def guard_samples(
     client: InferenceClient, samples: NDArray[np.float64], *, force: bool, terminal: Terminal
 ) -> None:
-    """Refuse samples that leave the ranges of a program, or only say so where ``force`` is set.
+    """Refuse samples that leave the ranges of a program, or warn if ``force`` is set.
 
     Raises:
-        OutOfRangeError: naming the layer, the value and the range.
+        OutOfRangeError: names the layer, the value and the range.
     """
     with terminal.progress("checking ranges", None):
         try:
@@ -144,4 +150,4 @@ def guard_samples(
         except nn.OutOfRangeError as error:
             if not force:
                 raise
-            terminal.warn(f"{error}; going on, as --force says")
+            terminal.warn(f"{error}; continuing because of --force")

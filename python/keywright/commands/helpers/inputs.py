@@ -1,4 +1,4 @@
-"""What commands are given: amounts of memory, arrays, images."""
+"""Parses inputs of commands: amounts of memory, arrays, images."""
 
 import io
 import re
@@ -19,10 +19,10 @@ from .errors import CommandError
 
 IMAGE_SUFFIXES = (".bmp", ".jpeg", ".jpg", ".png")
 MAX_PIXELS = 1 << 24
-"""Pixels of the largest image that is read."""
+"""Maximum pixels of an image."""
 MAX_IMAGE_BYTES = 64 << 20
 MAX_ARRAY_BYTES = 4 << 30
-"""Bytes of the largest array that is read, as float64."""
+"""Maximum bytes of an array, as float64."""
 IMAGE_FORMATS = ("BMP", "JPEG", "PNG")
 UNREADABLE_IMAGE = (
     OSError,
@@ -34,30 +34,31 @@ UNREADABLE_IMAGE = (
     struct.error,
     zlib.error,
 )
-"""What Pillow raises for damaged images."""
+"""Exceptions that Pillow raises for damaged images."""
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
 def parse_bytes(text: str) -> int:
-    """Bytes of an amount of memory with a unit, as 8GiB.
+    """Parse an amount of memory with a unit, as 8GiB, into bytes.
 
     Raises:
-        CommandError: it is none.
+        CommandError: the text is malformed.
     """
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
     if match is None or match[2] not in UNITS:
         raise CommandError(
-            f"{text!r} is no amount of memory; write a number and one of {', '.join(UNITS)[2:]}"
+            f"{text!r} is not an amount of memory; write a number and one of {', '.join(UNITS)[2:]}"
         )
     return int(float(match[1]) * UNITS[match[2]])
 
 
 def load_array(path: Path) -> NDArray[np.float64]:
-    """A numpy file of numbers, without pickled objects.
+    """Read a numpy file of numbers, without pickled objects.
 
     Raises:
-        CommandError: the file is not one, has more than `MAX_ARRAY_BYTES`, or is not of finite real numbers.
+        CommandError: the file is malformed, exceeds `MAX_ARRAY_BYTES`, or has values that are not finite real
+            numbers.
     """
     data = _read_file(path, MAX_ARRAY_BYTES)
     if data.startswith(b"PK"):
@@ -73,10 +74,10 @@ def load_array(path: Path) -> NDArray[np.float64]:
 
 
 def load_image(path: Path) -> NDArray[np.float64]:
-    """An image as (channels, height, width) in [0, 1]: one channel if it is grey, otherwise three.
+    """Read an image as (channels, height, width) in [0, 1]: one channel if it is grey, otherwise three.
 
     Raises:
-        CommandError: Pillow is not installed, the file is no image, or it is larger than `MAX_PIXELS`.
+        CommandError: Pillow is not installed, the file is not an image, or it exceeds `MAX_PIXELS`.
     """
     try:
         from PIL import Image
@@ -85,7 +86,7 @@ def load_image(path: Path) -> NDArray[np.float64]:
     data = _read_file(path, MAX_IMAGE_BYTES)
     try:
         with warnings.catch_warnings():
-            # Pillow warns of sizes far above `MAX_PIXELS`, and raises at larger ones still.
+            # Pillow warns of sizes far above `MAX_PIXELS`, and raises an error at still larger ones.
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             with Image.open(io.BytesIO(data), formats=IMAGE_FORMATS) as image:
                 if image.width * image.height > MAX_PIXELS:
@@ -106,10 +107,10 @@ def _read_file(path: Path, most: int) -> bytes:
 
 
 def load_inputs(path: Path, count: int | None = None) -> NDArray[np.float64]:
-    """Inputs from a .npy file, an image, or a folder of images in the order of their names.
+    """Read inputs from a .npy file, an image, or a folder of images in the order of their names.
 
     Args:
-        count: how many to read of a folder; all where not given.
+        count: how many images of a folder to read; all by default.
 
     Raises:
         CommandError: the file is neither, the folder is empty, or its images differ in size.
@@ -129,11 +130,11 @@ def load_inputs(path: Path, count: int | None = None) -> NDArray[np.float64]:
 
 
 def count_samples(path: Path, model: Path, count: int | None = None) -> int:
-    """How many samples `load_samples` would give for a model: 1 where the model cannot be read, which is
-    refused when it is compiled.
+    """Return how many samples `load_samples` would read for a model. Returns 1 if the model cannot be read;
+    compiling it then raises the error.
 
     Raises:
-        CommandError: as of `load_inputs`.
+        CommandError: as for `load_inputs`.
     """
     array = load_inputs(path, None if path.suffix == ".npy" else count)
     try:
@@ -144,7 +145,7 @@ def count_samples(path: Path, model: Path, count: int | None = None) -> int:
 
 
 def load_samples(path: Path, shape: tuple[int, ...], count: int | None = None) -> NDArray[np.float64]:
-    """Samples of a shape, from what `load_inputs` reads: one sample or many.
+    """Read one sample or several of a shape, from what `load_inputs` accepts.
 
     Raises:
         CommandError: the array has another shape.
@@ -153,5 +154,5 @@ def load_samples(path: Path, shape: tuple[int, ...], count: int | None = None) -
     if array.shape == shape:
         return array[None]
     if array.shape[1:] != shape or len(array) == 0:
-        raise CommandError(f"{path} has shape {array.shape}; the model takes {shape}, or many of them")
+        raise CommandError(f"{path} has shape {array.shape}; the model takes {shape}, or several of them")
     return array[:count]

@@ -1,4 +1,4 @@
-"""The keys of a program beside common sets that would serve it."""
+"""Compares the keys of a program with common key sets that could serve it."""
 
 import keywright as kw
 from keywright._terminal import Column
@@ -16,11 +16,11 @@ def key_columns() -> list[Column]:
 
 
 def key_table(compiled: CompiledModel) -> list[dict[str, str | int]]:
-    """The program's keys beside two common sets that would serve it, all at the highest level.
+    """Compare the program's keys with two common sets at the highest level, each with the relinearization
+    key.
 
-    Power-of-two: rotations by every power of two below the number of slots, of which all others are composed.
-    All required: every rotation of the program at the highest level, as where keys have no level.
-    Each with the relinearization key.
+    Power-of-two: rotations by every power of two below the number of slots; other rotations are composed of
+    these. All required: every rotation of the program, as in libraries whose keys have no level.
     """
     program, parameters = compiled.program, compiled.parameters
     steps = [key.step for key in program.required_keys if key.kind == "rotation"]

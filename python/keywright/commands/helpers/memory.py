@@ -1,4 +1,4 @@
-"""How much memory a command may take, and what it plans to do with it."""
+"""Memory budgets of a command, and the planned use."""
 
 import argparse
 
@@ -17,8 +17,8 @@ def add_memory_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--memory",
         metavar="SIZE",
-        help="most memory of this process, as 8GiB: keys, diagonals, ciphertexts and everything else "
-        "(default: 80 percent of what the machine has free)",
+        help="memory budget of this process, as 8GiB: keys, diagonals, ciphertexts and everything else "
+        "(default: 80 percent of the free memory)",
     )
 
 
@@ -27,18 +27,18 @@ def add_key_memory_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--key-memory",
         metavar="SIZE",
-        help="most bytes of keys in memory, as 2GiB: others are read, or derived from master keys, ahead of "
-        "their use, and dropped (default: all, or as many as --memory leaves room for)",
+        help="budget of keys in memory, as 2GiB: other keys are read or derived from master keys before "
+        "each use and evicted after it (default: all keys, or as many as --memory leaves room for)",
     )
 
 
 def key_memory(options: argparse.Namespace) -> int | None:
-    """Most bytes of keys at a time, if they are named."""
+    """Return the budget of keys in memory, if it is given."""
     return None if options.key_memory is None else parse_bytes(options.key_memory)
 
 
 def memory_budget(options: argparse.Namespace) -> int:
-    """Most bytes of the process: those that are named, or most of what is free."""
+    """Return the budget of the process: the given one, or most of the free memory."""
     return default_budget() if options.memory is None else parse_bytes(options.memory)
 
 
@@ -48,6 +48,7 @@ def print_memory(planned: ProcessPlan, terminal: Terminal) -> None:
         {"part": name, "bytes": size} for name, size in planned.memory.parts().items()
     ]
     title = (
-        f"At most {format_bytes(planned.memory.total)} of {format_bytes(planned.budget)}: {planned.explain()}"
+        f"Needs at most {format_bytes(planned.memory.total)} of {format_bytes(planned.budget)}: "
+        f"{planned.explain()}"
     )
     terminal.table(PARTS, [*rows, {"part": "peak", "bytes": planned.memory.total}], title=title)

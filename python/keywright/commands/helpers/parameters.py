@@ -1,4 +1,4 @@
-"""The parameters that a command is told."""
+"""Parameters named on the command line."""
 
 from pathlib import Path
 
@@ -8,15 +8,16 @@ from .errors import CommandError
 
 
 def named_parameters(preset: str | None, path: Path | None) -> kw.Parameters | None:
-    """The parameters of a preset, levelled or bootstrapping, or of a file; None if neither is named.
+    """Return the parameters of a preset, with or without bootstrapping, or of a file; None if neither is
+    named.
 
     Raises:
-        CommandError: both are, or there is no such preset.
+        CommandError: both are named, or the preset is unknown.
     """
     if preset is None:
         return None if path is None else kw.Parameters.load(path)
     if path is not None:
-        raise CommandError("give either --preset or --parameters")
+        raise CommandError("--preset and --parameters exclude each other; give one of them")
     if preset in kw.bootstrap_presets():
         return kw.BootstrapperPlan.preset(preset).parameters
     return kw.Parameters.preset(preset)

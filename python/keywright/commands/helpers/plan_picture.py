@@ -1,4 +1,4 @@
-"""Pictures of plans: memory against time, how rotations are served, which keys are in memory when."""
+"""Pictures of plans: memory against time, how rotations are served, when keys are in memory."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-# Colours of Okabe and Ito, which the colour-blind can tell apart; markers tell them apart as well.
+# Colours of Okabe and Ito, which the colour-blind can distinguish; markers differ as well.
 BLUE, SKY, VERMILION, PALE, GREY = "#0072B2", "#56B4E9", "#D55E00", "#c8d4e6", "#555555"
 SERVED = {"direct": (BLUE, "o"), "hoisted": (SKY, "s"), "several hops": (VERMILION, "^")}
 MARKERS = ("o", "s", "D", "x", "v", "<", ">", "P")
 COLOURS = ("#000000", "#E69F00", "#009E73", "#000000", "#CC79A7", "#D55E00", "#56B4E9", "#0072B2")
-"""Of the published strategies, which can coincide: all but the last one are drawn as outlines."""
+"""Colours of the published strategies, whose points can coincide: all but the last are drawn as outlines."""
 NO_PICTURE = "no picture without matplotlib; install it with: pip install 'keywright[plot]'"
 
 
@@ -34,10 +34,10 @@ def draw_frontier(
     path: Path,
     terminal: Terminal,
 ) -> None:
-    """Draw bytes of keys across, logarithmic, and predicted time up; with the budget, and published
+    """Draw bytes of keys across, logarithmic, and predicted time up, with the budget, and published
     strategies as points.
 
-    Without matplotlib a note says so and nothing is drawn.
+    Without matplotlib this prints a note and draws nothing.
     """
     made = _figure(terminal, 5)
     if made is None:
@@ -45,7 +45,7 @@ def draw_frontier(
     figure, axes = made
     model = planner.model
     place = best.stored_bytes, predict_plan(best, model).seconds
-    # An exact solution can be better than what was searched.
+    # An exact solution can be better than the points of the search.
     points = [*planner.frontier(), place]
     kept = [point for point in points if not any(_beats(other, point) for other in points)]
     stored, seconds = zip(*sorted(set(kept)), strict=True)
@@ -84,7 +84,7 @@ def _beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
 
 
 def _times(axis: "Axis", largest: float) -> None:
-    """Ticks at times, long ones at whole minutes."""
+    """Set ticks at times; long times have ticks at whole minutes."""
     from matplotlib.ticker import MultipleLocator
 
     if largest >= 180:
@@ -94,12 +94,12 @@ def _times(axis: "Axis", largest: float) -> None:
         axis.set_major_locator(MultipleLocator(60 * minutes))
         axis.set_major_formatter(lambda value, _: f"{value / 60:,.0f} min")
     else:
-        # Without the last bits of a multiple of a step.
+        # Round away the last bits of a multiple of a step.
         axis.set_major_formatter(lambda value, _: format_seconds(float(f"{value:.6g}")) if value else "0 s")
 
 
 def _logarithmic_bytes(axes: "Axes") -> None:
-    """Powers of two across, with parts of them where there are few."""
+    """Set ticks at powers of two, and between them if there are few."""
     from matplotlib.ticker import LogLocator, NullLocator
 
     axes.set_xscale("log", base=2)
@@ -111,7 +111,7 @@ def _logarithmic_bytes(axes: "Axes") -> None:
 
 
 def served(plan: planning.KeyPlan) -> Counter[tuple[int, int, str]]:
-    """How often each rotation step at each level is made directly, with a decomposition that it shares, or by
+    """Count how often each rotation step at each level is made directly, with a shared decomposition, or by
     several hops."""
     out: Counter[tuple[int, int, str]] = Counter()
     for group, tree in zip(plan.workload.groups, plan.hops, strict=True):
@@ -129,8 +129,8 @@ def served(plan: planning.KeyPlan) -> Counter[tuple[int, int, str]]:
 
 
 def draw_rotations(plan: planning.KeyPlan, path: Path, terminal: Terminal) -> None:
-    """Draw every rotation at its level, by how it is made and larger the more often, and the keys. Steps to
-    the right are negative."""
+    """Draw every rotation at its level, marked by how it is made and larger the more often, and the reach of
+    the keys. Steps to the right are negative."""
     made = _figure(terminal, 4.5)
     if made is None:
         return
@@ -142,7 +142,7 @@ def draw_rotations(plan: planning.KeyPlan, path: Path, terminal: Terminal) -> No
     keys = [key for key in plan.keys if key.automorphism is not None]
     steps = [_signed(key.automorphism.step if key.automorphism else 0, slots) for key in keys]
     levels = [key.shape.level for key in keys]
-    axes.vlines(steps, -1, levels, color=PALE, linewidth=1.5, label="key: level it reaches")
+    axes.vlines(steps, -1, levels, color=PALE, linewidth=1.5, label="key: up to its highest level")
     for how, (colour, marker) in SERVED.items():
         places = [(step, level, count) for (step, level, kind), count in sorted(uses.items()) if kind == how]
         if places:
@@ -174,12 +174,12 @@ def draw_rotations(plan: planning.KeyPlan, path: Path, terminal: Terminal) -> No
 
 
 def _signed(step: int, slots: int) -> int:
-    """A rotation to the left, or a shorter one to the right, which is negative."""
+    """Return a left rotation as a signed step: a shorter right rotation is negative."""
     return step if 2 * step <= slots else step - slots
 
 
 def _powers_across(axes: "Axes", low: int, high: int) -> None:
-    """Powers of two of both signs across, about nine of them."""
+    """Set ticks at powers of two of both signs, about nine of them."""
     axes.set_xscale("symlog", base=2, linthresh=1)
     left, right = max(0, -low).bit_length(), max(1, high).bit_length()
     apart = max(1, -(-(left + right) // 10))
@@ -191,8 +191,8 @@ def _powers_across(axes: "Axes", low: int, high: int) -> None:
 
 
 def residency(plan: planning.KeyPlan, model: planning.CostModel) -> dict[planning.PlannedKey, list[float]]:
-    """For each key of an automorphism the predicted times of its uses since the start of the program; without
-    the time of relinearizations, whose places a program does not say."""
+    """Return the predicted times of the uses of each Galois key since the start of the program, without the
+    time of relinearizations, whose positions a program does not record."""
     out: dict[planning.PlannedKey, list[float]] = {}
     now = 0.0
     for group, tree in zip(plan.workload.groups, plan.hops, strict=True):
@@ -203,8 +203,8 @@ def residency(plan: planning.KeyPlan, model: planning.CostModel) -> dict[plannin
 
 
 def draw_residency(plan: planning.KeyPlan, model: planning.CostModel, path: Path, terminal: Terminal) -> None:
-    """Draw each key from its first to its last use over program time, and the bytes between first and last
-    uses: what is in memory if every key is read once and dropped when it is over."""
+    """Draw each key from its first to its last use over program time, and the bytes of keys between first and
+    last use: the memory if every key is read once and evicted after its last use."""
     made = _figure(terminal, 6, rows=2)
     if made is None:
         return
@@ -240,7 +240,7 @@ def draw_residency(plan: planning.KeyPlan, model: planning.CostModel, path: Path
 
 
 def _figure(terminal: Terminal, height: float, rows: int = 1) -> "tuple[Figure, Axes] | None":
-    """A figure and its first axes; None, and a note, without matplotlib."""
+    """Return a figure and its first axes; without matplotlib, print a note and return None."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -252,7 +252,7 @@ def _figure(terminal: Terminal, height: float, rows: int = 1) -> "tuple[Figure, 
 
 
 def _save(figure: "Figure", path: Path) -> None:
-    """Write a picture, the same bytes for the same plan."""
+    """Save a picture; the same plan gives the same bytes."""
     from matplotlib import rc_context
 
     with new_file(path) as temporary, rc_context({"svg.hashsalt": "keywright"}):

@@ -1,4 +1,4 @@
-"""What a compiled model takes, as a table."""
+"""Prints the costs of a compiled model as a table."""
 
 from dataclasses import asdict
 
@@ -9,7 +9,7 @@ COLUMNS = [Column("what", "what"), Column("value", "value")]
 
 
 def print_report(compiled: CompiledModel, terminal: Terminal, *, title: str) -> None:
-    """Print ring, levels, keys, bytes and time; how closely it follows the model says `print_fit`."""
+    """Print ring, levels, keys, bytes and time; `print_fit` prints how closely it follows the model."""
     with terminal.progress("planning keys", None):
         report = compiled.report
     if terminal.json:

@@ -13,21 +13,22 @@ FORMATS = (".png", ".svg")
 
 
 def require_picture(path: Path) -> None:
-    """Refuse a picture that cannot be written.
+    """Check early that a picture can be written.
 
     Raises:
         CommandError: its name ends in neither .png nor .svg.
-        FolderError: as of `require_place`.
+        FolderError: as for `require_place`.
     """
     if path.suffix not in FORMATS:
-        raise CommandError(f"{path}: pictures end in {' or '.join(FORMATS)}")
+        raise CommandError(f"{path} is not a picture's name; end it in {' or '.join(FORMATS)}")
     require_place(path)
 
 
 def draw(compiled: CompiledModel, path: Path, terminal: Terminal) -> None:
-    """Draw every rotation of a program at its level, larger the more often it is used, and the reach of keys.
+    """Draw every rotation of a program at its level, larger the more often it is used, and the reach of the
+    keys.
 
-    Without matplotlib a note says so and nothing is drawn.
+    Without matplotlib this prints a note and draws nothing.
     """
     try:
         from matplotlib.figure import Figure
@@ -43,7 +44,7 @@ def draw(compiled: CompiledModel, path: Path, terminal: Terminal) -> None:
     figure = Figure(figsize=(8, 4), layout="constrained")
     axes = figure.subplots()
     steps, levels = zip(*keys, strict=True)
-    axes.vlines(steps, -0.5, levels, color="#c8d4e6", linewidth=1.5, label="key: level it reaches")
+    axes.vlines(steps, -0.5, levels, color="#c8d4e6", linewidth=1.5, label="key: up to its highest level")
     places = list(uses)
     axes.scatter(
         [step for step, _ in places],

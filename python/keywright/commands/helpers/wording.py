@@ -11,11 +11,11 @@ ARGUMENT = re.compile(r"(?<![\w.-])([a-z]+(?:_[a-z]+)*)=(?!=)(?:True\b)?(?=([\w\
 
 
 def in_options(text: str, options: Collection[str]) -> str:
-    """A text that names arguments as ``name=value``, with ``--name value`` for those that are options; an
-    argument of several values, as ``activations=``, is an option that is given often.
+    """Replace arguments written ``name=value`` by ``--name value`` where the command has such an option. An
+    argument of several values, as ``activations=``, is an option that may be repeated.
 
     Args:
-        options: names of those that the command takes, as ``calibration_count``.
+        options: names of the command's options, as ``calibration_count``.
     """
 
     def option(found: re.Match[str]) -> str:
@@ -29,10 +29,10 @@ def in_options(text: str, options: Collection[str]) -> str:
 
 
 def failure(error: Exception, options: Collection[str] = ()) -> Failure:
-    """What a command prints about an error.
+    """Return what a command prints about an error.
 
     Args:
-        options: as of `in_options`.
+        options: as for `in_options`.
     """
     if isinstance(error, ModelRefusedError):
         reasons = [failure(reason, options) for reason in error.exceptions]
@@ -51,14 +51,14 @@ def failure(error: Exception, options: Collection[str] = ()) -> Failure:
         text = "memory ran out"
         return Failure("MemoryError", text, "end other programs, or raise the limit of this one", error=error)
     text = in_options(" ".join(str(error).split("\n")), options) or type(error).__name__
-    # The texts of the package say what to do behind their last semicolon: see `keywright.errors`.
+    # Messages of the package state the advice behind their last semicolon: see `keywright.errors`.
     what, _, advice = text.rpartition("; ")
     details = _details(error) if isinstance(error, KeywrightError) else {}
     return Failure(type(error).__name__, what or advice, advice if what else "", details, error=error)
 
 
 def _details(error: KeywrightError) -> dict[str, object]:
-    """The attributes of an error that JSON can say."""
+    """Return the attributes of an error that JSON can represent."""
     return {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in vars(error).items()

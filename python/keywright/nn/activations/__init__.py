@@ -1,1 +1,1 @@
-"""Functions and the polynomials that stand for them: how these are fitted and how deep they are."""
+"""Activation functions and the polynomials that approximate them: fitting, error and depth."""

@@ -1,4 +1,4 @@
-"""The cheapest polynomials with which a program follows its model."""
+"""Chooses the cheapest polynomials with which a program follows its model."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,27 +19,27 @@ from .ranges import ExactRun, MeasuredRange
 from .report import FitReport, FittedActivation
 
 DEFAULT_CHANGE = 1 / 16
-"""Largest change of an output, as a share of the largest output, where nothing else is asked for."""
+"""Default bound on the change of an output, as a share of the largest output."""
 
 UNDECIDED = 1 / 256
-"""Predictions whose two best outputs are closer than this share of the largest output may change where
-nothing else is asked for: the model itself hardly tells them apart, and one of them would cost a deep network
-as much as all its other predictions."""
+"""By default, predictions whose two best outputs differ by less than this share of the largest output may
+change. The model itself hardly separates them, and to preserve one of them could cost a deep network as much
+as all the others."""
 
 UNDECIDED_SIGN = 1 / 64
-"""The same for a single output whose sign is the prediction, closer to 0 than this share. It is wider, since
-every sample near the boundary of its two classes is near it."""
+"""The same for a single output whose sign is the prediction: it is closer to 0 than this share. The share is
+larger, because every sample near the class boundary is near 0."""
 
 LARGEST = np.finfo(np.float64).max
-"""The change of an output that is no number."""
+"""The change of an output that is not a number."""
 
 COARSEST, FINEST = 2, 15
-"""Error targets are 2^-2 to 2^-15 of half a range, in steps of a quarter of a bit: less than what the error
-of a kink falls by from degree 23 to 31."""
+"""Error targets are 2^-2 to 2^-15 of half a range, in steps of a quarter of a bit: less than the error of a
+kink decreases from degree 23 to 31."""
 
 SMOOTH = [Method("chebyshev", degree) for degree in (2, 3, 5, 7, 11, 15, 23, 31, 63, 127)]
 POSITIVE = [*SMOOTH, *(Method("chebyshev", degree) for degree in (255, 511, 1023))]
-"""For functions of positive values alone, which are steep at the low end of a range that is widened by
+"""Methods for functions of positive values, which are steep at the low end of a range that is widened by
 factors."""
 KINKED = [Method("chebyshev", degree) for degree in (2, 3, 5, 7, 11, 15, 23, 31, 63, 127, 255, 511, 1023)]
 KINKED += [Method("minimax", bits) for bits in range(7, 15)]
@@ -53,7 +53,7 @@ class Chosen:
 
     Attributes:
         graph: simplified.
-        fitted: what stands for each activation.
+        fitted: the approximation of each activation.
     """
 
     graph: Graph
@@ -65,9 +65,9 @@ class Wanted:
     """How closely a program must follow its model on calibration data.
 
     Attributes:
-        accuracy: least share of equal predictions.
-        error: most by which an output may change.
-        undecided: predictions whose two best outputs are closer, or whose single one is closer to 0, may
+        accuracy: minimum share of equal predictions.
+        error: maximum change of an output.
+        undecided: predictions whose two best outputs are closer, or whose single output is closer to 0, may
             change.
     """
 
@@ -77,7 +77,7 @@ class Wanted:
 
     @staticmethod
     def of(fit: Fit, outputs: Vector) -> "Wanted":
-        """What a fit asks for, or the default."""
+        """Return the requirements of a fit, or the default ones."""
         if fit.accuracy is None and fit.error is None:
             largest = float(np.abs(outputs).max(initial=0.0))
             share = UNDECIDED_SIGN if outputs.shape[1] == 1 else UNDECIDED
@@ -86,20 +86,20 @@ class Wanted:
 
 
 def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price, depth: int | None) -> Chosen:
-    """Replace all activations of a graph.
+    """Replace all activations of a graph by polynomials.
 
-    Activations that the fit says nothing about get the cheapest method each whose error is below a share of
-    half its range, the same share for all: the largest share with which the program follows the model.
+    For each activation without a requested method, the cheapest method is chosen whose error is below a share
+    of half its range. The share is the same for all: the largest with which the program follows the model.
 
     Args:
-        run: of the graph on calibration data.
-        price: of a method.
-        depth: levels that the graph may consume where the fit asks for no accuracy and any choice consumes no
-            more; None for any number.
+        run: the graph's run on calibration data.
+        price: returns the price of a method.
+        depth: levels that the graph may consume if the fit requires no accuracy and no choice consumes fewer;
+            None for any number.
 
     Raises:
-        AccuracyError: the fit asks for an accuracy or an error that no choice reaches.
-        MethodError: a method cannot stand for a function.
+        AccuracyError: no choice reaches the required accuracy or error.
+        MethodError: a method cannot approximate a function.
     """
     required = bool(run.lows) and (fit.accuracy is not None or fit.error is not None)
     search, wanted = _Search(graph, run.ranges(fit.margin), fit, price), Wanted.of(fit, run.outputs)
@@ -123,7 +123,7 @@ def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price, depth: int | Non
 
 
 class _Search:
-    """The methods to try, and the approximations that were made already."""
+    """The methods to try, and the approximations made so far."""
 
     def __init__(self, graph: Graph, ranges: Mapping[int, MeasuredRange], fit: Fit, price: Price) -> None:
         self.graph, self.ranges = graph, ranges
@@ -135,7 +135,7 @@ class _Search:
         self.made: dict[tuple[int, Method], Approximation] = {}
 
     def candidates(self) -> Iterator[dict[int, Method]]:
-        """Methods of all activations, from coarse to fine, each choice once."""
+        """Yield methods of all activations, from coarse to fine, each choice once."""
         before: dict[int, Method] | None = None
         for quarters in range(4 * COARSEST, 4 * FINEST + 1):
             share = 2.0 ** (-quarters / 4)
@@ -145,13 +145,13 @@ class _Search:
             before = found
 
     def replaced(self, methods: Mapping[int, Method]) -> Chosen:
-        """The graph with polynomials."""
+        """Return the graph with polynomials."""
         chosen = {number: self._approximation(number, method) for number, method in methods.items()}
         graph, fitted = replace_activations(self.graph, self.ranges, chosen)
         return Chosen(simplify(graph), tuple(fitted))
 
     def _cheapest(self, number: int, share: float) -> Method:
-        """The cheapest method whose error is at most a share of half the range, or else the finest."""
+        """Return the cheapest method whose error is at most a share of half the range, or else the finest."""
         measured, node = self.ranges[number], self.active[number]
         options = self.positive if node.positive else self.smooth
         if isinstance(node.function, PiecewiseLinear):
@@ -173,7 +173,8 @@ def _outputs(graph: Graph, samples: Vector) -> Vector:
 
 
 def _compare(outputs: Vector, exact: Vector, run: ExactRun) -> tuple[Vector, NDArray[np.bool_] | None]:
-    """Changes of outputs, (samples, outputs), and which predictions are equal; None where there are none."""
+    """Return the changes of outputs, (samples, outputs), and which predictions are equal; None if there are
+    no predictions."""
     with np.errstate(over="ignore", invalid="ignore"):
         changes = np.nan_to_num(np.abs(outputs - exact), nan=LARGEST, posinf=LARGEST)
     found, wanted = run.predictions(outputs), run.predictions(exact)
@@ -181,7 +182,7 @@ def _compare(outputs: Vector, exact: Vector, run: ExactRun) -> tuple[Vector, NDA
 
 
 def _margins(outputs: Vector) -> Vector:
-    """How far apart the two best outputs are; how far a single one is from 0."""
+    """Return the difference of the two best outputs, or the distance of a single one from 0."""
     if outputs.shape[1] == 1:
         return np.asarray(np.abs(outputs[:, 0]), np.float64)
     second, best = np.partition(outputs, -2, axis=1)[:, -2:].T
@@ -189,7 +190,7 @@ def _margins(outputs: Vector) -> Vector:
 
 
 def _follows(graph: Graph, run: ExactRun, wanted: Wanted) -> bool:
-    """Whether a graph follows the model; ends at the first samples that say no."""
+    """Whether a graph follows the model; stops at the first samples that show it does not."""
     missed, allowed = 0, int((1 - wanted.accuracy) * len(run.samples) + 1e-9)
     for chunk, values in graph.runs(run.samples):
         exact = run.outputs[chunk]
@@ -204,10 +205,10 @@ def _follows(graph: Graph, run: ExactRun, wanted: Wanted) -> bool:
 def report(
     graph: Graph, run: ExactRun, fitted: Sequence[FittedActivation], scale: float, fit: Fit
 ) -> FitReport:
-    """What a graph without activations changes.
+    """Report how replacing the activations changes the outputs.
 
     Args:
-        scale: what its outputs are multiplied by.
+        scale: factor of the outputs.
     """
     compared = run.compared
     changes = np.zeros((1, 1))

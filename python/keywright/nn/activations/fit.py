@@ -1,4 +1,5 @@
-"""How closely a program follows its model: the data that ranges are measured on, and the polynomials."""
+"""How closely a program must follow its model: calibration data for ranges, and polynomials for
+activations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,40 +11,40 @@ from .approximation.method import Method
 from .functions import ACTIVATIONS, INSIDE
 
 LARGEST_INPUT = 2.0**64
-"""Inputs of a program are smaller."""
+"""Inputs of a program are smaller than this."""
 
 OPERATORS = {name.lower() for name in [*ACTIVATIONS, *INSIDE]}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Fit:
-    """Ranges of values, and polynomials in the place of activations.
+    """Ranges of values, and polynomials for activations.
 
-    What `activations` leaves open is chosen: the cheapest polynomials with which the program follows the
-    model on all calibration data as closely as `accuracy` and `error` say. Without these, no calibration
-    sample's prediction may change that the model decides by more than 1/256 of its largest output, and no
-    output by more than a sixteenth of it, as far as the levels of the target allow.
+    Methods that `activations` does not fix are chosen: the cheapest polynomials with which the program
+    follows the model on all calibration data as closely as `accuracy` and `error` require. Without these
+    requirements, no prediction may change that the model decides by more than 1/256 of its largest output,
+    and no output may change by more than a sixteenth of it, as far as the levels of the target allow.
 
     Attributes:
-        calibration: typical inputs, (count, *input_shape). On four fifths of them the ranges of activations
-            and of the output are measured; the others are held out for the report. Without them the output
-            is not scaled and must fit under the last prime as it is.
-        activations: methods by operator type in small letters ("relu") or by ONNX node:
-            "chebyshev:DEGREE", a polynomial for any function; "minimax:BITS", a composition that follows
-            functions made of straight pieces; see `Method`.
-        accuracy: least share of calibration samples whose prediction, the index of the largest output, may
+        calibration: typical inputs, (count, *input_shape). The ranges of activations and of the output are
+            measured on four fifths of them; the others are held out for the report. Without calibration data
+            the output is not scaled and must fit under the last prime.
+        activations: methods by operator type in lower case ("relu") or by ONNX node: "chebyshev:DEGREE", a
+            polynomial for any function; "minimax:BITS", a composition for piecewise linear functions; see
+            `Method`.
+        accuracy: minimum share of calibration samples whose prediction, the index of the largest output, must
             not change; a model for which no choice reaches it is refused.
-        error: most by which any output may change on calibration data.
-        margin: share of its width by which each measured range is widened on both sides. None takes a tenth,
-            or more where the largest values of samples scatter, and widens a range further where a held-out
-            sample leaves it.
-        input_range: (low, high) of the inputs that the program will be for, where that is known; what the
-            calibration data say, widened, where not given.
-        headroom: how many times the values of the calibration data a bootstrapped value may reach; each
+        error: maximum change of any output on calibration data.
+        margin: share of its width by which each measured range is widened on both sides. None uses a tenth,
+            or more if the largest values of samples scatter, and widens a range further if a held-out sample
+            leaves it.
+        input_range: (low, high) of the program's inputs, if known; by default the range of the calibration
+            data, widened.
+        headroom: factor by which a bootstrapped value may exceed the values of the calibration data; each
             doubling costs a bit.
 
     Raises:
-        ValueError: a method that there is none of, or a number out of its bounds.
+        ValueError: a method does not exist, or a number is out of range.
     """
 
     calibration: ArrayLike | None = None
@@ -56,21 +57,25 @@ class Fit:
 
     def __post_init__(self) -> None:
         if self.margin is not None and not 0 <= self.margin < 10:
-            raise ValueError(f"margin is a share of the measured width between 0 and 10, got {self.margin}")
+            raise ValueError(
+                f"margin must be a share of the measured width between 0 and 10, got {self.margin}"
+            )
         if self.accuracy is not None and not 0 < self.accuracy <= 1:
-            raise ValueError(f"accuracy is a share of samples above 0 and at most 1, got {self.accuracy}")
+            raise ValueError(
+                f"accuracy must be a share of samples above 0 and at most 1, got {self.accuracy}"
+            )
         if self.error is not None and not 0 < self.error < float("inf"):
-            raise ValueError(f"error is a bound on the change of outputs above 0, got {self.error}")
+            raise ValueError(f"error must be a bound on the change of outputs above 0, got {self.error}")
         if (
             self.input_range is not None
             and not -LARGEST_INPUT <= self.input_range[0] < self.input_range[1] <= LARGEST_INPUT
         ):
             raise ValueError(
-                f"input_range is (low, high) with low < high, both at most {LARGEST_INPUT:.6g} in size, got "
-                f"{self.input_range}"
+                f"input_range must be (low, high) with low < high, both at most {LARGEST_INPUT:.6g} in "
+                f"size, got {self.input_range}"
             )
         if not 1 <= self.headroom < 2**20:
-            raise ValueError(f"headroom is a factor between 1 and 2^20, got {self.headroom}")
+            raise ValueError(f"headroom must be a factor between 1 and 2^20, got {self.headroom}")
         _ = self.methods
 
     @cached_property
@@ -79,5 +84,5 @@ class Fit:
         return {name: Method.parse(text) for name, text in self.activations.items()}
 
     def method(self, operator: str, name: str) -> Method | None:
-        """What was asked for an ONNX node: by its name, or else by its operator type."""
+        """Return the method requested for an ONNX node, by its name or else by its operator type."""
         return self.methods.get(name) or self.methods.get(operator.lower())

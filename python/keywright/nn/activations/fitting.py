@@ -1,4 +1,4 @@
-"""Activations become polynomials, on ranges that were measured."""
+"""Replaces activations by polynomials on measured ranges."""
 
 import math
 from collections.abc import Mapping
@@ -25,11 +25,11 @@ squaring would lose its linear part in cancellation."""
 
 @dataclass(frozen=True, eq=False)
 class Approximation:
-    """What stands for a function on a range.
+    """An approximation of a function on a range.
 
     Attributes:
-        method: how it was made.
-        low, high: the range; for a composition the interval around its kinks that has the range inside.
+        method: the method used.
+        low, high: the range; for a composition an interval around its kinks that contains the range.
         coefficients: of a Chebyshev polynomial on the range mapped to [-1, 1]; empty for a composition.
         max_error: bound on the distance from the function on the range.
     """
@@ -41,11 +41,11 @@ class Approximation:
     max_error: float
 
     def degrees(self) -> tuple[int, ...]:
-        """Of the polynomials, in order of evaluation."""
+        """Degrees of the polynomials, in order of evaluation."""
         return self.method.degrees if not len(self.coefficients) else (len(self.coefficients) - 1,)
 
     def __call__(self, function: object, x: Vector) -> Vector:
-        """The values that stand for those of the function."""
+        """Evaluate the approximation of the function."""
         centre, half = (self.low + self.high) / 2, (self.high - self.low) / 2
         if len(self.coefficients):
             return np.asarray(
@@ -63,7 +63,7 @@ def approximate(node: Activation, measured: MeasuredRange, method: Method) -> Ap
     """Fit one activation.
 
     Raises:
-        MethodError: a composition is asked for a function that is not made of straight pieces.
+        MethodError: a composition is requested for a function that is not piecewise linear.
     """
     function, low, high = node.function, measured.low, measured.high
     if method.kind == "minimax":
@@ -82,14 +82,14 @@ def approximate(node: Activation, measured: MeasuredRange, method: Method) -> Ap
 def replace_activations(
     graph: Graph, ranges: Mapping[int, MeasuredRange], chosen: Mapping[int, Approximation]
 ) -> tuple[Graph, list[FittedActivation]]:
-    """The graph with polynomials in place of activations, and how well each fits.
+    """Return the graph with polynomials for activations, and the quality of each fit.
 
     Each value that enters a polynomial is mapped to [-1, 1] (or, for degree 2, to the argument of one square)
-    by the layer before, where that is possible without a level.
+    by the layer before, if that takes no level.
 
     Args:
-        ranges: of what enters each activation, by its number.
-        chosen: what stands for it.
+        ranges: input range of each activation, by its number.
+        chosen: the approximation of each.
     """
     result = Graph(dict(graph.nodes), graph.output)
     fitted = []
@@ -129,13 +129,13 @@ def _replace(graph: Graph, number: int, node: Activation, chosen: Approximation)
 
 
 def _reach(function: PiecewiseLinear, low: float, high: float) -> float:
-    """The largest distance of a value of the range from a kink: what maps to [-1, 1]."""
+    """Return the largest distance of a value in the range from a kink, which is mapped to [-1, 1]."""
     return max(abs(end - place) for place, _ in function.kinks for end in (low, high))
 
 
 def _compose(graph: Graph, number: int, node: Activation, chosen: Approximation) -> None:
-    """With u = (x - t) / R for the kink t: slope x + offset + sum of bend (x - t) sign(u), where the first
-    kink's product takes the line along: u (R slope + R bend sign(u))."""
+    """Emit a composition: with u = (x - t) / R for the kink t, slope x + offset + sum of bend (x - t)
+    sign(u). The first kink's product includes the line: u (R slope + R bend sign(u))."""
     function = node.function
     assert isinstance(function, PiecewiseLinear)
     reach = _reach(function, chosen.low, chosen.high)
@@ -174,7 +174,7 @@ def _is_quadratic(coefficients: Vector) -> bool:
 
 
 def _square(graph: Graph, number: int, node: Activation, chosen: Approximation) -> None:
-    """c0 + c1 u + c2 u^2 as sign(c2) t^2 + constant, t = sqrt|c2| (u + c1 / (2 c2)): one level."""
+    """Emit c0 + c1 u + c2 u^2 as sign(c2) t^2 + constant with t = sqrt|c2| (u + c1 / (2 c2)): one level."""
     centre, half = (chosen.low + chosen.high) / 2, (chosen.high - chosen.low) / 2
     coefficients = np.polynomial.chebyshev.cheb2poly(chosen.coefficients)
     constant, linear, quadratic = (float(c) for c in coefficients)
@@ -191,7 +191,7 @@ def _square(graph: Graph, number: int, node: Activation, chosen: Approximation) 
 
 
 def _mapped(graph: Graph, number: int, node: Activation, factor: float, offset: float) -> int:
-    """The value ``factor * operand + offset``, scaled by the layer before where that is possible."""
+    """Return ``factor * operand + offset``, scaled by the layer before if that is possible."""
     source = node.operands[0]
     size = int(np.prod(node.shape, dtype=np.int64))
     if not scale_value(graph, source, factor, number):

@@ -1,4 +1,4 @@
-"""Activations as functions: what a polynomial will stand for."""
+"""Activation functions, which polynomials will approximate."""
 
 import math
 
@@ -31,7 +31,7 @@ def leaky_relu(alpha: float) -> PiecewiseLinear:
 
 
 def clip(low: float, high: float) -> PiecewiseLinear:
-    """x between two numbers, of which one may be infinite; low < high."""
+    """x clipped to [low, high]; one end may be infinite, and low < high."""
     if math.isinf(low) and math.isinf(high):
         return PiecewiseLinear()
     if math.isinf(low):
@@ -145,10 +145,10 @@ ACTIVATIONS: dict[str, Function] = {
     "Tanh": np.tanh,
     "ThresholdedRelu": thresholded_relu(1.0),
 }
-"""By ONNX operator type, with usual attributes."""
+"""Functions by ONNX operator type, with default attributes."""
 
 POSITIVE = {"Log", "Reciprocal", "Sqrt"}
-"""Those that take positive values alone."""
+"""Functions that are defined for positive values only."""
 
 INSIDE = {
     "GroupNormalization",
@@ -163,4 +163,4 @@ INSIDE = {
     "ReduceMax",
     "ReduceMin",
 }
-"""ONNX operator types that are made of activations, which are called by the operator's name."""
+"""ONNX operator types composed of activations, which are named after the operator."""

@@ -1,4 +1,4 @@
-"""Polynomials as programs hold them."""
+"""Polynomials as programs store them."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -17,5 +17,5 @@ class PolynomialSpec:
 
     @property
     def degree(self) -> int:
-        """The highest index of a coefficient."""
+        """Highest index of a coefficient."""
         return len(self.coefficients) - 1

@@ -1,4 +1,4 @@
-"""What enters each activation, measured on calibration data."""
+"""Input ranges of activations, measured on calibration data."""
 
 import math
 from dataclasses import dataclass
@@ -13,24 +13,24 @@ from keywright.nn.graph.sparse import Vector
 HOLD_OUT_EVERY = 5
 LEAST_TO_HOLD_OUT = 50
 MARGIN = 0.1
-"""Share of its width by which a range is widened on both sides, at least, where no other is asked for."""
+"""Default share of its width by which a range is widened on both sides, at least."""
 
 DEVIATIONS = 8.0
-"""How many standard deviations above their mean the largest values of samples may be where no margin is asked
-for: extremes of many values follow Gumbel's distribution, of which 2e-5 is beyond."""
+"""By default, allowed standard deviations of samples' largest values above their mean. Extremes of many
+values follow Gumbel's distribution, for which 2e-5 lie beyond."""
 
 MAX_VALUES = 1 << 13
-"""Values of an activation that polynomials are fitted to; of more, evenly spread ones are taken."""
+"""Values of an activation used in a fit; if there are more, evenly spread ones are selected."""
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredRange:
-    """What enters one activation.
+    """Input values of one activation.
 
     Attributes:
         low, high: the range, widened by the margin.
         values: some or all of the values in it.
-        escaped: which samples left the range before it was widened for them.
+        escaped: samples that left the range before it was widened for them.
     """
 
     low: float
@@ -41,16 +41,16 @@ class MeasuredRange:
 
 @dataclass(frozen=True, eq=False)
 class ExactRun:
-    """The model in the clear on calibration data.
+    """The model's run in the clear on calibration data.
 
     Attributes:
         samples: (count, features).
-        held_out: which of them are, (count,).
-        outputs: of the model, (count, outputs); (count, 0) where it has no activations, and nothing to
-            compare.
-        lows, highs: of what enters each activation, for each sample.
-        values: what enters each activation for samples that are not held out, or some of it.
-        positive: activations that are for values above 0 alone, whose ranges are widened by factors.
+        held_out: which samples are held out, (count,).
+        outputs: of the model, (count, outputs); (count, 0) if it has no activations, so that there is nothing
+            to compare.
+        lows, highs: input range of each activation, for each sample.
+        values: inputs of each activation for samples that are not held out, or some of them.
+        positive: activations defined for positive values only, whose ranges are widened by factors.
         signed: whether a single output's sign is the model's prediction.
     """
 
@@ -64,23 +64,23 @@ class ExactRun:
     signed: bool = False
 
     def predictions(self, outputs: Vector) -> NDArray[np.int64] | None:
-        """Of outputs, (count, n): the numbers of the largest, or signs; None where a single output is a
-        value."""
+        """Return the predictions of outputs, (count, n): indices of the largest, or signs; None if a single
+        output is a value."""
         return predictions(outputs, signed=self.signed)
 
     @property
     def compared(self) -> NDArray[np.bool_]:
-        """The samples that figures are of: those held out, or all."""
+        """Return the samples that the report uses: those held out, or all."""
         return self.held_out if self.held_out.any() else np.ones_like(self.held_out)
 
     def ranges(self, margin: float | None) -> dict[int, MeasuredRange]:
-        """Of each activation, on the samples that are not held out and widened by a share of its width on
-        both sides. None takes `MARGIN` or what `DEVIATIONS` say, whichever is more, and widens a range
-        further where a sample that is held out leaves it."""
+        """Return the range of each activation, on the samples that are not held out, widened by a share of
+        its width on both sides. With None, the share is at least `MARGIN`, more if `DEVIATIONS` requires it,
+        and a range is widened further if a held-out sample leaves it."""
         return {number: self._range(number, margin) for number in self.lows}
 
     def input_range(self, margin: float | None) -> tuple[float, float]:
-        """Of all inputs, widened as the others are."""
+        """Return the range of all inputs, widened in the same way."""
         low, high, _ = self._widened(self.samples.min(axis=1), self.samples.max(axis=1), margin)
         return low, high
 
@@ -95,8 +95,8 @@ class ExactRun:
     def _widened(
         self, lows: Vector, highs: Vector, margin: float | None
     ) -> tuple[float, float, NDArray[np.bool_]]:
-        """The range of values whose ends are known for every sample, and who left it before it was widened
-        for them."""
+        """Return the range of values whose ends are known for every sample, and which samples left it before
+        it was widened for them."""
         fitted = ~self.held_out
         low, high = float(lows[fitted].min()), float(highs[fitted].max())
         share = MARGIN if margin is None else margin
@@ -114,14 +114,14 @@ class ExactRun:
 
 
 def predictions(outputs: Vector, *, signed: bool) -> NDArray[np.int64] | None:
-    """What `ExactRun.predictions` gives."""
+    """Return what `ExactRun.predictions` describes."""
     if outputs.shape[1] == 1:
         return np.asarray(outputs[:, 0] > 0, np.int64) if signed else None
     return np.asarray(outputs.argmax(1), np.int64)
 
 
 def hold_out(count: int) -> NDArray[np.bool_]:
-    """Which of so many samples are held out: every fifth, where there are at least fifty."""
+    """Select the held-out samples: every fifth, if there are at least fifty."""
     if count < LEAST_TO_HOLD_OUT:
         return np.zeros(count, np.bool_)
     return np.asarray(np.arange(count) % HOLD_OUT_EVERY == HOLD_OUT_EVERY - 1, np.bool_)
@@ -134,7 +134,7 @@ def run_exact(graph: Graph, samples: Vector) -> ExactRun:
         samples: (count, features), flattened inputs.
 
     Raises:
-        InvalidSamplesError: samples drive the input of an activation out of the finite numbers.
+        InvalidSamplesError: samples drive the input of an activation to infinity.
     """
     active = {number: node for number, node in graph.nodes.items() if isinstance(node, Activation)}
     held_out = hold_out(len(samples))
@@ -151,12 +151,12 @@ def run_exact(graph: Graph, samples: Vector) -> ExactRun:
             entering = values[node.operands[0]]
             if not np.isfinite(entering).all():
                 raise InvalidSamplesError(
-                    f"calibration data drive the input of {node.label} out of the finite numbers"
+                    f"calibration data drive the input of {node.label} to infinity; scale the samples"
                 )
             if node.positive and entering.min() <= 0:
                 raise InvalidSamplesError(
-                    f"calibration data drive {entering.min():.6g} into {node.label}, which takes "
-                    "values above 0"
+                    f"calibration data drive {entering.min():.6g} into {node.label}, which needs values "
+                    "above 0"
                 )
             lows[number].append(entering.min(axis=1))
             highs[number].append(entering.max(axis=1))

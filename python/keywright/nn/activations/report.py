@@ -1,22 +1,22 @@
-"""What the polynomials in the place of activations change: the fit report of a program."""
+"""The fit report of a program: how polynomials change the outputs."""
 
 from dataclasses import dataclass
 
 FEW_HELD_OUT = 20
-"""Of fewer held-out samples the share of equal predictions is coarser than 5 %."""
+"""With fewer held-out samples the share of equal predictions is coarser than 5 %."""
 
 
 @dataclass(frozen=True)
 class FittedActivation:
-    """How polynomials stand for one function.
+    """How polynomials approximate one function.
 
     Attributes:
         label: function and ONNX node.
         method: "chebyshev:DEGREE" or "minimax:BITS".
         degrees: of the polynomials, in order of evaluation.
-        low, high: the range on which they hold, in the model's own numbers.
+        low, high: the range of the approximation, in the model's own numbers.
         max_error: bound on the distance from the function on that range.
-        rms_error: root mean square of it on the calibration data.
+        rms_error: root mean square error on the calibration data.
     """
 
     label: str
@@ -32,20 +32,20 @@ class FittedActivation:
 class FitReport:
     """How a program in the clear differs from the model that it was compiled from.
 
-    Nothing here is about encryption, whose error comes on top. Both networks are run in the clear on
-    calibration samples; where some were held out, on these alone: no coefficient was fitted to them.
+    The report excludes the error of encryption. Both networks are run in the clear on calibration samples. If
+    some samples were held out, the figures are for these alone: no coefficient was fitted to them.
 
     Attributes:
-        activations: one entry for each function that polynomials stand for; without any, the program computes
-            the model's own function.
-        samples: calibration samples in all.
-        held_out: how many of them were held out; 0 where there are too few to spare some.
-        escaped: held-out samples with a value outside a range as it was measured on the other samples and
-            widened by the margin, before the range was widened further for them.
+        activations: one entry for each approximated function; without any, the program computes the model's
+            own function.
+        samples: number of calibration samples.
+        held_out: number of held-out samples; 0 if there are too few samples.
+        escaped: held-out samples with a value outside a range measured on the other samples and widened by
+            the margin, before the range was widened further for them.
         largest_change, mean_change: of the absolute differences of all outputs.
-        largest_output: largest absolute output of the model, to compare these with.
-        agreement: share of samples with equal predictions, the index of the largest output, or the sign of a
-            single one of which the client makes a label; None for another single output.
+        largest_output: largest absolute output of the model, for comparison.
+        agreement: share of samples with equal predictions: the index of the largest output, or the sign of a
+            single output that the client turns into a label; None for another single output.
     """
 
     activations: tuple[FittedActivation, ...]
@@ -59,38 +59,39 @@ class FitReport:
 
     @property
     def compared(self) -> int:
-        """How many samples the figures are of."""
+        """Number of samples that the figures are for."""
         return self.held_out or self.samples
 
     @property
     def unseen_risk(self) -> float:
-        """Bound on the chance that a sample like those of the calibration leaves a range before it is
-        widened: each end of each range is passed by one more sample with probability 1 / (samples + 1)."""
+        """Bound on the probability that a sample like those of the calibration leaves a range before it is
+        widened: one more sample exceeds each end of each range with probability 1 / (samples + 1)."""
         fitted = self.samples - self.held_out
         return min(1.0, 2 * len(self.activations) / (fitted + 1))
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader must know before trusting the figures."""
+        """Warnings about the reliability of the figures."""
         if not self.activations:
             return ()
         found = []
         if self.held_out == 0:
             found.append(
-                f"{self.samples} calibration samples are too few to hold some out: the figures are of the "
-                f"samples that the polynomials were fitted to; give at least 50"
+                f"{self.samples} calibration samples are too few to hold some out, so the figures are for "
+                "the samples that the polynomials were fitted to; give at least 50"
             )
         elif self.held_out < FEW_HELD_OUT:
             found.append(f"only {self.held_out} samples were held out; give at least {5 * FEW_HELD_OUT}")
         if self.escaped:
             found.append(
-                f"{self.escaped} of {self.held_out} held-out samples left the ranges measured on the others, "
-                "which were widened for them: too few calibration samples, or a few unlike the rest"
+                f"{self.escaped} of {self.held_out} held-out samples left the ranges measured on the "
+                "others, which were widened for them; there are too few calibration samples, or a few "
+                "unlike the rest"
             )
         if self.unseen_risk > 0.5:
             found.append(
                 f"{self.samples} calibration samples are few for {len(self.activations)} activations: a "
-                f"new sample passes an end of a measured range with a chance of up to "
-                f"{self.unseen_risk:.0%}, and only the margin keeps it inside"
+                f"new sample exceeds a measured range with a probability of up to {self.unseen_risk:.0%}, "
+                "and only the margin keeps it inside"
             )
         return tuple(found)

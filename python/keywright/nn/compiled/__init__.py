@@ -1,1 +1,1 @@
-"""What a compiled network is made of: instructions, the key switches they take, and its file."""
+"""Compiled networks: instructions, their key switches, and the file format."""

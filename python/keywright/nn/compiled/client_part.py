@@ -1,4 +1,5 @@
-"""What a model does behind its scores, as softmax and the choice of a label: the client does it."""
+"""The part of a model behind its scores, such as softmax and the choice of a label, which the client
+computes."""
 
 import base64
 import math
@@ -21,7 +22,7 @@ MAX_BYTES = 1 << 20
 MAX_NODES = 1 << 8
 MAX_RANK = 8
 MAX_VALUES = 1 << 24
-"""Product of the sizes of a node's operands: its result is no larger."""
+"""Maximum product of the sizes of a node's operands; its result is no larger."""
 
 ONLY_HERE = frozenset(
     [
@@ -58,7 +59,7 @@ ONLY_HERE = frozenset(
         "Xor",
     ]
 )
-"""Operators that have no encrypted form, but one here."""
+"""Operators that have no encrypted form and run on the client only."""
 
 ELEMENTWISE = frozenset(
     [
@@ -116,7 +117,7 @@ ALLOWED = (
 
 
 OF_A_SIGN = frozenset(["Binarizer", "LinearClassifier", "Sigmoid", "Sign", "SVMClassifier"])
-"""Operators that make one of two labels of one score."""
+"""Operators that turn one score into one of two labels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,11 +125,11 @@ class ClientPart:
     """The end of a model, from the scores that a program returns to the model's own outputs.
 
     Attributes:
-        data: an ONNX model of one input, the scores, whose nodes are in `ALLOWED`.
-        shape: of one sample's scores, as the model takes them.
+        data: an ONNX model with one input, the scores, whose nodes are in `ALLOWED`.
+        shape: shape of one sample's scores.
 
     Raises:
-        ProgramFormatError: another operator, or more than a client reads.
+        ProgramFormatError: the model has another operator, or exceeds the limits.
     """
 
     data: bytes
@@ -148,35 +149,39 @@ class ClientPart:
             raise ProgramFormatError(f"the client's part has {len(nodes)} nodes, at most {MAX_NODES} are run")
         for node in nodes:
             if node.op_type not in ALLOWED or node.domain not in ("", "ai.onnx", "ai.onnx.ml"):
-                raise ProgramFormatError(f"the client's part has an operator {node.op_type!r}")
+                raise ProgramFormatError(
+                    f"the client's part has the operator {node.op_type!r}, which clients do not run"
+                )
         if len(self._model.graph.input) != 1:
-            raise ProgramFormatError(f"the client's part has {len(self._model.graph.input)} inputs, not one")
+            raise ProgramFormatError(
+                f"the client's part has {len(self._model.graph.input)} inputs; it must have one"
+            )
 
     def to_json(self) -> dict[str, object]:
-        """What `read` reads."""
+        """Return the JSON object that `read` accepts."""
         return {"shape": list(self.shape), "model": base64.b64encode(self.data).decode()}
 
     @staticmethod
     def read(entry: object, size: int) -> "ClientPart":
-        """The part in an object of JSON, for scores of so many values.
+        """Read the part from a JSON object, for scores of ``size`` values.
 
         Raises:
-            ProgramFormatError: it is none, or takes another number of values.
+            ProgramFormatError: the object is malformed, or takes another number of values.
         """
         if not isinstance(entry, dict) or not isinstance(entry.get("shape"), list):
-            raise ProgramFormatError("the client's part is no object with a shape and a model")
+            raise ProgramFormatError("the client's part is not an object with a shape and a model")
         with refusing("a client's part", ProgramFormatError):
             shape = tuple(
                 whole(extent, "a size of the client's part") for extent in entry["shape"][:MAX_RANK]
             )
         if math.prod(shape) != size or min(shape, default=1) < 1:
             raise ProgramFormatError(
-                f"the client's part takes {shape}, and the program returns {size} values"
+                f"the client's part takes shape {shape}, but the program returns {size} values"
             )
         try:
             data = base64.b64decode(entry.get("model", ""), validate=True)
         except (TypeError, ValueError) as error:
-            raise ProgramFormatError("the model of the client's part is no base64") from error
+            raise ProgramFormatError("the model of the client's part is not base64") from error
         return ClientPart(data, shape)
 
     @cached_property
@@ -188,7 +193,7 @@ class ClientPart:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the model's outputs."""
+        """Names of the model's outputs."""
         return tuple(output.name for output in self._model.graph.output)
 
     @property
@@ -216,10 +221,10 @@ class ClientPart:
         return steps
 
     def run(self, scores: ArrayLike) -> dict[str, NDArray[Any]]:
-        """The model's outputs, by name.
+        """Compute the model's outputs by name.
 
         Args:
-            scores: of some samples, (count, ...), what `CompiledNetwork.unpack` returns for a count.
+            scores: of several samples, (count, ...), the result of `CompiledNetwork.unpack` with a count.
 
         Raises:
             ProgramFormatError: a step cannot be run, or its operands are too large.
@@ -246,7 +251,9 @@ class ClientPart:
             try:
                 feeds = {name: values[name] for name in node.input if name}
                 if np.prod([float(array.size) for array in feeds.values()]) > MAX_VALUES:
-                    raise ProgramFormatError(f"{node.op_type} of the client's part has too large operands")
+                    raise ProgramFormatError(
+                        f"{node.op_type} of the client's part has operands that are too large"
+                    )
                 with np.errstate(all="ignore"):
                     results = evaluator.run(None, feeds)
             except ProgramFormatError:

@@ -1,4 +1,4 @@
-"""The linear transforms of a program on ciphertexts: encoded, and kept as a plan of the process says."""
+"""The linear transforms of a program for ciphertexts: encoded, and stored as the process plan decides."""
 
 from collections.abc import Callable, Mapping
 
@@ -17,12 +17,12 @@ Encoded = tuple[list[int], list[LinearTransform]]
 
 
 class Transforms:
-    """Diagonals of a program for the primes that most key switches of their level remove.
+    """Diagonals of a program, encoded for the primes that most key switches of their level remove.
 
     Args:
-        plan: of the program's keys.
-        storage: how the diagonals of a transform are kept, by its index in the program the level of its
-            input and its ring; encoded where nothing is said.
+        plan: plan of the program's keys.
+        storage: how the diagonals of a transform are stored, by its index in the program, the level of its
+            input and its ring; encoded by default.
     """
 
     def __init__(self, plan: PlanExecution, storage: Mapping[Place, Storage]) -> None:
@@ -31,12 +31,12 @@ class Transforms:
         self._kept: dict[Used, Storage] = {}
 
     def take(self, program: CompiledNetwork) -> None:
-        """Note how the transforms of a program are to be kept."""
+        """Note how the transforms of a program are stored."""
         for (index, level, ring), storage in self._storage.items():
             self._kept[program.transforms[index], level, ring] = storage
 
     def prepare(self, program: CompiledNetwork, advance: Callable[[int], object] = lambda _: None) -> None:
-        """Encode those transforms of a program that are kept; `advance` is called with 1 after each."""
+        """Encode the transforms of a program that are kept; calls `advance` with 1 after each."""
         self.take(program)
         for step in program.instructions:
             if step.opcode == "linear_transform":
@@ -47,7 +47,8 @@ class Transforms:
                 advance(1)
 
     def of(self, transform: DiagonalMatrix, level: int, ring: int) -> Encoded:
-        """A transform for ciphertexts of a level in a ring: as it is kept, or made for one use."""
+        """Return a transform for ciphertexts of a level in a ring: the stored one, or one made for a single
+        use."""
         key = (transform, level, ring)
         storage = self._kept.get(key, "encoded")
         found = self._encoded.get(key)
@@ -60,7 +61,7 @@ class Transforms:
 
     @property
     def bytes(self) -> int:
-        """Of the diagonals that are kept."""
+        """Bytes of the stored diagonals."""
         return sum(each.bytes for _, encoded in self._encoded.values() for each in encoded)
 
     def _encode(
@@ -68,7 +69,7 @@ class Transforms:
     ) -> LinearTransform:
         (level, ring), diagonals = place, transform.diagonals[operand]
         execution = self._plan.in_ring(ring)
-        # For one use coefficients are enough: each is transformed once anyway.
+        # For a single use coefficients are enough: each diagonal is transformed once anyway.
         kept = "encoded" if storage == "encoded" else "coefficients"
         return LinearTransform.from_rows(
             execution.parameters,

@@ -1,4 +1,4 @@
-"""What a compiled network does, step by step: its instructions, and the layers that they compute."""
+"""The instructions of a compiled network, and the layers that they compute."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -24,11 +24,11 @@ class Instruction:
 
     Attributes:
         opcode: method of `Backend`, or "input".
-        result: number of the ciphertext that it makes.
-        operands: numbers of the ciphertexts that it reads.
+        result: number of the result.
+        operands: numbers of the operands.
         level: level of the result.
         argument: index of the input ciphertext, transform, vector, polynomial or bootstrap; step of a
-            rotation; log2 of the degree of the ring that is switched to, 0 for the largest; otherwise 0.
+            rotation; log2 of the degree of the new ring, 0 for the largest; otherwise 0.
     """
 
     opcode: Opcode
@@ -40,12 +40,12 @@ class Instruction:
 
 @dataclass(frozen=True)
 class ValueRange:
-    """The values that an instruction is for: a polynomial or a square that stands for a function.
+    """The calibrated range of a polynomial's or square's operand, if it approximates a function.
 
     Attributes:
-        result: of the instruction; the range is of its operand.
+        result: result of the instruction.
         name: function and ONNX node.
-        low, high: as they are computed on.
+        low, high: range of the operand as it is computed.
         model_low, model_high: the same in the model's own numbers.
     """
 
@@ -62,11 +62,11 @@ class Layer:
     """Instructions that compute one value of the network, for reports.
 
     Attributes:
-        name: kind of layer and ONNX node; of a bootstrap, what it follows and which level is asked for.
+        name: kind of layer and ONNX node; for a bootstrap, the layer before it and the level required.
         kind: "linear", "multiply", "polynomial", "add", "shift" or "bootstrap".
         input_level, output_level: levels of its operands and of its result.
-        rotations: how many it takes.
-        seconds: predicted time, as good as the cost table.
+        rotations: number of rotations.
+        seconds: time predicted by the cost table.
         start, stop: range of its instructions.
     """
 

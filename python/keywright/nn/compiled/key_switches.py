@@ -1,4 +1,4 @@
-"""Every key switch of a program: what a key planner starts from."""
+"""The key switches of a program: input of the key planner."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ class KeySwitch:
     Attributes:
         order: position in the program's list.
         instruction: index of the instruction that performs it.
-        kind: what the key is for.
-        step: slots to the left, in [1, slots), of a rotation; 0 otherwise.
+        kind: kind of key.
+        step: left rotation in slots, in [1, slots); 0 for other kinds.
         level: level of the ciphertext that is switched.
-        count: how many times.
-        source: what is switched: "c7" is ciphertext 7; "c7/64" is the partial sum of giant step 64 of the
-            transform that makes ciphertext 7; "c7/p" a product inside the polynomial that makes it. Equal
-            sources share a decomposition.
-        log_n: log2 of the degree of the smaller ring that it is in; 0 for the largest.
+        count: number of times.
+        source: the polynomial that is switched: "c7" is ciphertext 7; "c7/64" is the partial sum of giant
+            step 64 of the transform that makes ciphertext 7; "c7/p" a product inside the polynomial that
+            makes it. Equal sources share a decomposition.
+        log_n: log2 of the degree of the smaller ring; 0 for the largest.
     """
 
     order: int
@@ -50,8 +50,8 @@ class RequiredKey:
     log_n: int = 0
 
     def galois_element(self, log_n: int) -> int | None:
-        """5^step modulo 2N for a rotation in the ring of degree N = 2^log_n; None for a relinearization
-        key."""
+        """Return 5^step modulo 2N for a rotation in the ring of degree N = 2^log_n; None for a
+        relinearization key."""
         two_n = 2 << log_n
         if self.kind == "relinearization":
             return None
@@ -64,11 +64,11 @@ def list_key_switches(
     polynomials: Sequence[PolynomialSpec],
     rings: Mapping[int, int],
 ) -> tuple[KeySwitch, ...]:
-    """The key switches of every instruction, in order of execution; see `Backend` for which there are. Those
-    from one ring to another, whose keys are no rotations, are left out.
+    """Return the key switches of every instruction, in order of execution; see `Backend` for the operations.
+    Switches between rings are left out: their keys are no rotation keys.
 
     Args:
-        rings: of all ciphertexts; see `CompiledNetwork.rings`.
+        rings: ring of each ciphertext; see `CompiledNetwork.rings`.
     """
     found: list[KeySwitch] = []
 
@@ -101,8 +101,8 @@ def list_key_switches(
 
 
 def required_keys(switches: Sequence[KeySwitch]) -> tuple[RequiredKey, ...]:
-    """Each key with the highest level at which it is used: by ring, relinearization first, then rotations by
-    step."""
+    """Return each key with the highest level at which it is used, by ring: relinearization first, then
+    rotations by step."""
     highest: dict[tuple[int, Kind, int], int] = {}
     for switch in switches:
         key = (switch.log_n, switch.kind, switch.step)

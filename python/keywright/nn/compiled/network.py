@@ -1,4 +1,4 @@
-"""A compiled network: instructions on ciphertexts, their plaintexts, and the layouts of both ends."""
+"""A compiled network: instructions on ciphertexts, their plaintexts, and the layouts of input and output."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,26 +23,27 @@ from .key_switches import KeySwitch, RequiredKey, list_key_switches, required_ke
 
 @dataclass(frozen=True, eq=False)
 class CompiledNetwork:
-    """What a program is made of: what runs, stores and checks programs reads this.
+    """The data of a program, which code that runs, stores and checks programs reads.
 
     Attributes:
-        slots: slots per ciphertext, fewer in a ring that has fewer (`ring_slots`); rotations are modulo that.
+        slots: slots per ciphertext in the largest ring, the modulus of rotation steps; see `ring_slots` for
+            others.
         input_shape, output_shape: tensors of one sample, without the batch dimension.
-        input_layout, output_layout: where their elements are.
+        input_layout, output_layout: positions of their elements.
         input_level, output_level: levels at which ciphertexts enter and leave.
         instructions: in order of execution.
         outputs: numbers of the ciphertexts that hold the result.
-        input_range: (low, high) of the inputs that the program is for; None if it is for any.
-        input_scale: `pack` divides by it; a power of two, 1 but for clients whose numbers are at most 1.
+        input_range: (low, high) of the program's inputs; None if unbounded.
+        input_scale: `pack` divides by it; a power of two, and 1 unless clients need numbers of at most 1.
         output_scale: `unpack` multiplies by it; a power of two that brings results on calibration data to at
             most 1, so that they fit under the last prime.
-        transforms, vectors, polynomials: the plaintext operands that instructions refer to.
+        transforms, vectors, polynomials: plaintext operands of instructions.
         fit_report: how the program in the clear differs from the model; None without calibration data.
-        ranges: of the values that polynomials are for.
-        bootstraps: what "bootstrap" instructions refer to.
-        layers: in order of execution, what was compiled to which instructions.
-        input_log_n: log2 of the degree of the smaller ring that the input is encrypted in; 0 for the largest.
-        client_part: what the model does behind the results, as softmax; None where it does nothing.
+        ranges: calibrated ranges of polynomials.
+        bootstraps: operands of "bootstrap" instructions.
+        layers: in order of execution, the layers and their instructions.
+        input_log_n: log2 of the degree of the smaller ring of the input; 0 for the largest.
+        client_part: the part of the model behind the results, such as softmax; None if there is none.
     """
 
     slots: int
@@ -69,7 +70,7 @@ class CompiledNetwork:
 
     @property
     def batch(self) -> int:
-        """How many samples the program takes at a time."""
+        """Number of samples that the program takes at a time."""
         return self.input_layout.batch
 
     @cached_property
@@ -79,7 +80,7 @@ class CompiledNetwork:
 
     @cached_property
     def rings(self) -> dict[int, int]:
-        """For each ciphertext log2 of the degree of the smaller ring that it is in, or 0 for the largest."""
+        """For each ciphertext, log2 of the degree of its ring, or 0 for the largest."""
         found: dict[int, int] = {}
         for step in self.instructions:
             match step.opcode:
@@ -94,7 +95,7 @@ class CompiledNetwork:
         return found
 
     def ring_slots(self, log_n: int) -> int:
-        """Slots of the ciphertexts of a ring; see `rings`."""
+        """Return the slots of the ciphertexts of a ring; see `rings`."""
         return min(self.slots, 1 << (log_n - 1)) if log_n else self.slots
 
     @cached_property
@@ -117,10 +118,11 @@ class CompiledNetwork:
         return max(depth[output] for output in self.outputs)
 
     def batches(self, samples: ArrayLike) -> list[Vector]:
-        """Samples, (count, *input_shape), in parts that the program takes: all but the last are full.
+        """Split samples, (count, *input_shape), into parts that the program takes; all but the last are full.
 
         Raises:
-            InvalidSamplesError: no samples, of another shape, or with values that are not finite.
+            InvalidSamplesError: there are no samples, or they have another shape or values that are not
+                finite.
         """
         values = np.asarray(samples, np.float64)
         if values.ndim == 0 or len(values) == 0 or values.shape[1:] != self.input_shape:
@@ -129,11 +131,11 @@ class CompiledNetwork:
         return [values[first : first + self.batch] for first in range(0, len(values), self.batch)]
 
     def pack(self, samples: ArrayLike) -> Vector:
-        """A sample, or up to ``batch`` of them, as slot vectors of shape (ciphertexts, slots), to be
+        """Pack a sample, or up to ``batch`` samples, into slot vectors of shape (ciphertexts, slots), to be
         encrypted at ``input_level``; slots are those of the input's ring.
 
-        Fewer samples than ``batch`` are repeated: the slots of those that are not there must hold values that
-        the program is for, since what leaves the range of a polynomial there spoils every slot.
+        If there are fewer samples than ``batch``, they are repeated. Unused slots must hold values in the
+        program's range: a value outside the range of a polynomial corrupts every slot.
 
         Args:
             samples: of shape ``input_shape``, or (count, *input_shape).
@@ -146,8 +148,8 @@ class CompiledNetwork:
             values = values[None]
         if values.shape[1:] != self.input_shape or not 1 <= len(values) <= self.batch:
             raise InvalidSamplesError(
-                f"a sample has shape {self.input_shape}, and the program takes up to {self.batch} at a time, "
-                f"(count, *shape); got {values.shape}"
+                f"a sample has shape {self.input_shape}, and the program takes up to {self.batch} at a "
+                f"time, (count, *shape); got {values.shape}"
             )
         _require_finite(values)
         flat = values.reshape(len(values), -1)
@@ -155,10 +157,10 @@ class CompiledNetwork:
         return packed[:, : self.ring_slots(self.input_log_n)]
 
     def unpack(self, slots: ArrayLike, count: int | None = None) -> Vector:
-        """The result in decrypted slot vectors of shape (ciphertexts, slots).
+        """Return the result in decrypted slot vectors of shape (ciphertexts, slots).
 
         Args:
-            count: how many samples were packed: the result has shape (count, *output_shape). None: one, of
+            count: number of packed samples: the result has shape (count, *output_shape). None: one sample, of
                 shape ``output_shape``.
 
         Raises:
@@ -169,20 +171,22 @@ class CompiledNetwork:
         if np.shape(slots) != expected:
             raise InvalidSamplesError(f"the decrypted result has shape {expected}, got {np.shape(slots)}")
         if count is not None and not 1 <= count <= self.batch:
-            raise InvalidSamplesError(f"{count} samples of a program that takes 1 to {self.batch} at a time")
+            raise InvalidSamplesError(
+                f"count {count} is out of range; the program takes 1 to {self.batch} samples at a time"
+            )
         values = self.output_layout.unpack(np.asarray(slots, np.float64)) * self.output_scale
         tensors = values.reshape(self.batch, *self.output_shape)
         return tensors[0] if count is None else tensors[:count]
 
     def answers(self, outputs: ArrayLike) -> dict[str, NDArray[Any]]:
-        """The model's own outputs by name, such as labels and probabilities, of decrypted results: what the
-        client does with them. None where the results are the model's output.
+        """Compute the model's own outputs by name, such as labels and probabilities, from decrypted results.
+        This is the client's part of the model. Without one, the results are the model's output.
 
         Args:
             outputs: (count, *output_shape).
 
         Raises:
-            InvalidSamplesError: of another shape.
+            InvalidSamplesError: the shape is wrong.
             ProgramFormatError: a step of the client's part cannot be run.
         """
         values = np.asarray(outputs, np.float64)
@@ -194,4 +198,4 @@ class CompiledNetwork:
 def _require_finite(values: Vector) -> None:
     missing = int((~np.isfinite(values)).sum())
     if missing:
-        raise InvalidSamplesError(f"the samples hold {missing} values that are not finite")
+        raise InvalidSamplesError(f"the samples hold {missing} values that are not finite; remove them")

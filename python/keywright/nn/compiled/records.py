@@ -1,4 +1,4 @@
-"""What program files say beside instructions: fit report and ranges of values, every entry checked."""
+"""Reads the fit report and the ranges of values from program files, and checks every entry."""
 
 import math
 from collections.abc import Mapping
@@ -17,22 +17,25 @@ MAX_TEXT = 1 << 12
 def read_range(
     result: object, name: object, low: object, high: object, model_low: object, model_high: object
 ) -> ValueRange:
-    """A range of values.
+    """Read a range of values.
 
     Raises:
-        ProgramFormatError: an entry is of another kind, or an end is above the other.
+        ProgramFormatError: an entry has another type, or an end is above the other.
     """
     ends = [number(value, "an end of a range") for value in (low, high, model_low, model_high)]
     if not (ends[0] < ends[1] and ends[2] < ends[3]):
-        raise ProgramFormatError(f"a range from {ends[0]} to {ends[1]}, from {ends[2]} to {ends[3]}")
+        raise ProgramFormatError(
+            f"a range goes from {ends[0]} to {ends[1]}, from {ends[2]} to {ends[3]}; "
+            "its ends must be in order"
+        )
     return ValueRange(whole(result, "a result"), _text(name, "the name of a range"), *ends)
 
 
 def read_input_range(value: object) -> tuple[float, float] | None:
-    """The range of the inputs that a program is for; None if it is for any.
+    """Read the input range of a program; None if unbounded.
 
     Raises:
-        ProgramFormatError: it is no pair of numbers in order.
+        ProgramFormatError: it is not a pair of numbers in order.
     """
     if value is None:
         return None
@@ -40,35 +43,38 @@ def read_input_range(value: object) -> tuple[float, float] | None:
         raise ProgramFormatError(f"input_range must be two numbers, got {value!r:.60}")
     low, high = (number(end, "an end of input_range") for end in value)
     if not low < high:
-        raise ProgramFormatError(f"inputs from {low} to {high}")
+        raise ProgramFormatError(f"inputs from {low} to {high} are not a range; the ends must be in order")
     return low, high
 
 
 def read_input_scale(value: object) -> float:
-    """What inputs are divided by, a power of two.
+    """Read the divisor of inputs, a power of two.
 
     Raises:
-        ProgramFormatError: it is none.
+        ProgramFormatError: it is not a power of two.
     """
     scale = number(value, "input_scale")
     if not (0 < scale < math.inf and math.frexp(scale)[0] == 0.5):
-        raise ProgramFormatError(f"inputs are divided by {scale}, which is no power of two")
+        raise ProgramFormatError(f"inputs are divided by {scale}, which is not a power of two")
     return scale
 
 
 def read_report(entry: Mapping[str, Any]) -> FitReport:
-    """A fit report.
+    """Read a fit report.
 
     Raises:
-        ProgramFormatError: an entry is missing, of another kind, or out of its bounds.
+        ProgramFormatError: an entry is missing, has another type, or is out of range.
     """
     activations = entry["activations"]
     if not isinstance(activations, list) or len(activations) > MAX_ACTIVATIONS:
-        raise ProgramFormatError(f"a fit report has a list of at most {MAX_ACTIVATIONS} activations")
+        raise ProgramFormatError(f"a fit report needs a list of at most {MAX_ACTIVATIONS} activations")
     agreement = entry["agreement"]
     samples, held_out, escaped = (_count(entry, name) for name in ("samples", "held_out", "escaped"))
     if samples < 1 or held_out > samples or escaped > held_out:
-        raise ProgramFormatError(f"{escaped} escaped of {held_out} held out of {samples} samples")
+        raise ProgramFormatError(
+            f"{escaped} escaped of {held_out} held out of {samples} samples: these "
+            "counts contradict each other"
+        )
     return FitReport(
         activations=tuple(_activation(**fitted) for fitted in activations),
         samples=samples,
@@ -91,7 +97,7 @@ def _activation(
     rms_error: object,
 ) -> FittedActivation:
     if not isinstance(degrees, list) or len(degrees) > MAX_TEXT:
-        raise ProgramFormatError("the degrees of an activation are no short list")
+        raise ProgramFormatError("the degrees of an activation are not a short list")
     return FittedActivation(
         _text(label, "the label of an activation"),
         _text(method, "the method of an activation"),
@@ -105,7 +111,7 @@ def _activation(
 
 def _text(value: object, what: str) -> str:
     if not isinstance(value, str) or len(value) > MAX_TEXT:
-        raise ProgramFormatError(f"{what} must be a text of at most {MAX_TEXT} characters")
+        raise ProgramFormatError(f"{what} must be text of at most {MAX_TEXT} characters")
     return value
 
 

@@ -1,8 +1,8 @@
 """Program files: a zip of one JSON description and numpy arrays, without pickle.
 
-Version 5. Older ones can be read: version 4 had the range of inputs in its fit report and divided none,
-version 3 had one ring, no ranges and no fit report, version 2 one sample a ciphertext, version 1 no
-bootstraps and no layers. ``program.json`` lists everything but the arrays;
+The current version is 5; older ones can be read. Version 4 had the range of inputs in its fit report and no
+input divisor, version 3 had one ring, no ranges and no fit report, version 2 one sample per ciphertext,
+version 1 no bootstraps and no layers. ``program.json`` lists everything but the arrays;
 ``transforms/T.K.npy`` holds the diagonals of input K of transform T by rows, ``vectors/V.npy`` vector V,
 ``input.npy`` and ``output.npy`` the positions of the layouts. Sizes follow from the description and are
 checked before an array is read.
@@ -61,12 +61,12 @@ UNREADABLE = (
     OverflowError,
     RuntimeError,
 )
-"""What zipfile and json raise for damaged data: a RuntimeError where it is said to be encrypted, or is nested
+"""Exceptions of zipfile and json for damaged data: a RuntimeError if it claims to be encrypted, or is nested
 too deeply."""
 
 
 def save(program: CompiledNetwork, path: str | Path) -> None:
-    """Write a program to one file, which appears whole or not at all."""
+    """Write a program to one file, atomically."""
     target = Path(path)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     temporary = Path(name)
@@ -86,19 +86,18 @@ def save(program: CompiledNetwork, path: str | Path) -> None:
 
 
 def load(path: str | Path, kind: type[Kind], max_bytes: int = MAX_BYTES) -> Kind:
-    """Read a program and check that it is consistent, so that running it cannot fail half way.
+    """Read a program and check that it is consistent, so that it cannot fail during a run.
 
-    The file is kept as it is, packed; diagonals are unpacked one table after the other, to check them and
-    whenever they are asked for.
+    The file stays compressed in memory. Diagonals are decompressed one table at a time, to check them and
+    whenever they are used.
 
     Args:
         path: of the file.
-        kind: class of what is made of it.
-        max_bytes: bound on the bytes of the file, and of the arrays unpacked.
+        kind: class of the result.
+        max_bytes: bound on the bytes of the file, and of the decompressed arrays.
 
     Raises:
-        ProgramFormatError: not a program file, another version, damaged, inconsistent, or larger than
-            allowed.
+        ProgramFormatError: not a program file, another version, damaged, inconsistent, or too large.
         FormatError: a folder, a pipe or a device.
         FileNotFoundError: there is no such file.
     """
@@ -119,7 +118,8 @@ def load(path: str | Path, kind: type[Kind], max_bytes: int = MAX_BYTES) -> Kind
 
 
 def digest(program: CompiledNetwork) -> str:
-    """SHA-256, in hexadecimal, of everything that `save` writes, whatever the file looks like."""
+    """Return the SHA-256, in hexadecimal, of all contents that `save` writes, independent of the file's
+    encoding."""
     sha = hashlib.sha256(json.dumps(_description(program)).encode())
     for name, array in _arrays(program):
         sha.update(name.encode() + np.ascontiguousarray(array).tobytes())
@@ -172,7 +172,7 @@ def _description(program: CompiledNetwork) -> dict[str, Any]:
 
 
 def _arrays(program: CompiledNetwork) -> Iterator[tuple[str, NDArray[np.generic]]]:
-    """All arrays by name, of which the diagonals are made one table after the other."""
+    """Yield all arrays by name; diagonals are made one table at a time."""
     yield "input.npy", program.input_layout.positions
     yield "output.npy", program.output_layout.positions
     for number, transform in enumerate(program.transforms):
@@ -183,22 +183,22 @@ def _arrays(program: CompiledNetwork) -> Iterator[tuple[str, NDArray[np.generic]
 
 
 def _too_large(budget: int) -> str:
-    return f"the file or its arrays take more than {budget} bytes; raise max_bytes if that is meant"
+    return f"the file or its arrays exceed {budget} bytes; raise max_bytes if that is intended"
 
 
 class _Reader:
-    """Reads arrays of known shapes from an archive, which it has in memory, within a budget of bytes."""
+    """Reads arrays of known shapes from an archive in memory, within a budget of bytes."""
 
     def __init__(self, archive: zipfile.ZipFile, data: bytes, budget: int) -> None:
         self.archive, self.data, self.budget, self.left = archive, data, budget, budget
 
     def array(self, name: str, shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
-        """An array that is kept."""
+        """Return an array."""
         self._spend(shape, dtype)
         return _array(self.archive, name, shape, dtype)
 
     def diagonals(self, name: str, steps: list[int], period: int) -> Diagonals:
-        """Diagonals that are read from the archive whenever they are asked for, and stay packed otherwise."""
+        """Return diagonals that stay compressed in the archive and are read whenever they are used."""
         shape, data = (len(steps), period), self.data
         self._spend(shape, np.float64)
         if any(low >= high for low, high in pairwise(steps)):
@@ -221,7 +221,7 @@ def _array(
 ) -> NDArray[Any]:
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if archive.getinfo(name).file_size > size + NPY_HEADER_BYTES:
-        raise ProgramFormatError(f"{name} is larger than the {size} bytes that its shape {shape} takes")
+        raise ProgramFormatError(f"{name} exceeds the {size} bytes of its shape {shape}")
     array = read_array(_entry(archive, name), math.prod(shape))
     if array.shape != shape or array.dtype != dtype:
         raise ProgramFormatError(
@@ -231,10 +231,12 @@ def _array(
 
 
 def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
-    """An entry that is packed as `save` packs, or not at all: other decoders raise what they like, and take
-    the memory that their data asks for."""
+    """Read an entry that is stored or compressed with `save`'s method. Other decoders raise arbitrary
+    exceptions and allocate as much memory as their data demands."""
     if archive.getinfo(name).compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ProgramFormatError(f"{name} is packed by method {archive.getinfo(name).compress_type}")
+        raise ProgramFormatError(
+            f"{name} is compressed by method {archive.getinfo(name).compress_type}, which is not supported"
+        )
     return archive.read(name)
 
 
@@ -256,7 +258,7 @@ def _read(reader: _Reader, kind: type[Kind]) -> Kind:
         data |= {"fit_report": None, "ranges": [], "input_log_n": 0}
         count, entries = _integer(data["vectors"], "vectors"), len(archive.namelist())
         if count > entries:
-            raise ProgramFormatError(f"{count} vectors in an archive of {entries} entries")
+            raise ProgramFormatError(f"{count} vectors do not fit an archive of {entries} entries")
         data["vectors"] = [data["slots"]] * count
         data["transforms"] = [{"slots": data["slots"], **transform} for transform in data["transforms"]]
     if data["version"] < 5:

@@ -1,4 +1,4 @@
-"""Whether a program read from a file is consistent: operands, levels, indices, plaintexts."""
+"""Checks that a program read from a file is consistent: operands, levels, indices, plaintexts."""
 
 import numpy as np
 
@@ -25,14 +25,14 @@ OPERAND_COUNT = {
 }
 MAX_DEGREE = 1 << 12
 MIN_LOG_N, MAX_LOG_N = 3, 17
-"""Of smaller rings."""
+"""Bounds on log2 of the degree of a smaller ring."""
 
 
 def validate(program: CompiledNetwork) -> None:
     """Check that every instruction of a program can be executed.
 
     Raises:
-        ProgramFormatError: naming the first thing that is wrong.
+        ProgramFormatError: names the first inconsistency.
     """
     for transform in program.transforms:
         _transform(transform)
@@ -112,7 +112,7 @@ def _polynomial(polynomial: PolynomialSpec) -> None:
 
 
 def _instruction(program: CompiledNetwork, step: Instruction, levels: dict[int, int]) -> int:
-    """Check one instruction against the levels of what was computed before and return its result's level."""
+    """Check one instruction against the levels computed so far and return its result's level."""
     _require(step.opcode in OPCODES, f"operation {step.opcode!r}")
     _require(step.result not in levels, f"ciphertext {step.result} is computed twice")
     for operand in step.operands:

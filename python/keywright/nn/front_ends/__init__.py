@@ -1,1 +1,1 @@
-"""What a model is read from, one file for each source, and what its operators become in a graph."""
+"""Reads models, one file for each source format, and adds their operators to a graph."""

@@ -1,5 +1,8 @@
-"""The operators of ai.onnx.ml, which skl2onnx writes, in the standard ones: scores by matrices, powers and
-functions; labels and probabilities by the operator itself on the scores, which the client does."""
+"""Rewrites the operators of ai.onnx.ml, which skl2onnx writes, as standard ones.
+
+Scores become matrices, powers and functions. Labels and probabilities stay with the original operator,
+applied to the scores; the client computes it.
+"""
 
 from collections.abc import Callable
 from itertools import combinations
@@ -14,13 +17,13 @@ from keywright.nn.graph.stored_tensors import array_of
 
 DOMAIN = "ai.onnx.ml"
 LEAST_OPSET = 13
-"""For models that import no standard operators."""
+"""Opset for models that import no standard operators."""
 
 Floats = NDArray[np.float64]
 
 
 def standardised(model: onnx.ModelProto) -> onnx.ModelProto:
-    """An equal model; operators that it has no rule for stay."""
+    """Return an equivalent model; operators without a rule stay."""
     if not any(node.domain == DOMAIN for node in model.graph.node):
         return model
     result = onnx.ModelProto()
@@ -49,7 +52,7 @@ class _Rewriter:
         }
 
     def node(self, node: onnx.NodeProto) -> None:
-        """Append what stands for a node."""
+        """Append the replacement of a node."""
         rule = self.rules.get(node.op_type) if node.domain == DOMAIN else None
         attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
         if rule is None or not rule(node, attributes):
@@ -66,7 +69,7 @@ class _Rewriter:
         return name
 
     def _affine(self, source: str, weights: Floats, bias: Floats, output: str, label: str) -> str:
-        """source @ weights.T + bias."""
+        """Append source @ weights.T + bias."""
         single = self._add("Cast", [source], f"{output}/single", label, to=onnx.TensorProto.FLOAT)
         matrix = self._constant(weights, f"{output}/weights")
         offset = self._constant(bias, f"{output}/bias")
@@ -144,7 +147,7 @@ class _Rewriter:
         kernel = self._kernel(node, attributes, total)
         rho = _floats(attributes, "rho", [])
         scores = self._affine(kernel, weights, rho, f"{node.output[0]}/scores", node.name)
-        # One vector for each pair, of its first class, gives the score back as its kernel.
+        # One vector for each pair, of its first class, recovers the score from the kernel.
         alike = np.zeros((len(labels) - 1, len(pairs)))
         for column, (_, j) in enumerate(pairs):
             alike[j - 1, column] = -1.0
@@ -184,7 +187,7 @@ class _Rewriter:
         outputs: list[str] | None = None,
         **attributes: Any,
     ) -> None:
-        """The classifier itself, with the scores as its features."""
+        """Append the classifier itself, with the scores as its features."""
         self.graph.node.append(
             helper.make_node(
                 node.op_type,
@@ -198,7 +201,7 @@ class _Rewriter:
         )
 
     def _kernel(self, node: onnx.NodeProto, attributes: dict[str, Any], count: int) -> str:
-        """The kernel between the input and each support vector."""
+        """Append the kernel between the input and each support vector."""
         vectors = _floats(attributes, "support_vectors", []).reshape(count, -1)
         gamma, offset, degree = [*attributes.get("kernel_params", []), 0.0, 0.0, 0.0][:3]
         kind = attributes.get("kernel_type", b"LINEAR").decode()

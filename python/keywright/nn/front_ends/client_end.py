@@ -1,4 +1,4 @@
-"""Where the client takes over: the end of a model that has no encrypted form, from its scores on."""
+"""Splits a model where the client takes over: the end that has no encrypted form, from the scores on."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,23 +25,23 @@ class _End:
 
 
 def load_parts(model: onnx.ModelProto | str | Path | bytes) -> tuple[onnx.ModelProto, ClientPart | None]:
-    """A model in standard operators up to its scores, and what the client does with them; errors are those of
+    """Return a model in standard operators up to its scores, and the client's part; errors as for
     `load_model`."""
     return divide(with_softmax(standardised(load_model(model))))
 
 
 def divide(model: onnx.ModelProto) -> tuple[onnx.ModelProto, ClientPart | None]:
-    """A model up to its scores, and what the client does with them.
+    """Split a model into the part up to its scores and the client's part.
 
-    The client gets nodes such as Softmax and ArgMax, or a sigmoid at the very end, with all that follows
-    them, as long as all of it is such or elementwise, then what is needed until it reads one value alone, and
-    activations right before it.
+    The client gets nodes such as Softmax and ArgMax, or a sigmoid at the very end. It also gets all nodes
+    that follow them, provided these are such nodes or elementwise, further nodes until its part reads only
+    one value, and activations directly before that.
 
     Args:
         model: without ai.onnx.ml operators other than those that a client runs.
 
     Returns:
-        The model itself and None where there is no such end.
+        The model itself and None if there is no such end.
     """
     flow = _Flow(model)
     end = flow.end()
@@ -68,7 +68,7 @@ class _Flow:
                 self.encrypted.update(name for name in node.output if name)
 
     def end(self) -> _End | None:
-        """The nodes for the client, if there are such."""
+        """Return the nodes for the client, if there are any."""
         late: set[int] = set()
         for index, node in enumerate(self.nodes):
             if self._only_client(node) and (behind := self._behind(index)) is not None:
@@ -94,12 +94,12 @@ class _Flow:
             return False
         if node.op_type == "Cast":
             return all(entry.i not in FLOATS for entry in node.attribute if entry.name == "to")
-        if node.op_type == "Sigmoid":  # a probability, where nothing reads it
+        if node.op_type == "Sigmoid":  # a probability, which nothing reads
             return node.output[0] in self.outputs and node.output[0] not in self.readers
         return node.op_type in ONLY_HERE
 
     def _behind(self, index: int) -> set[int] | None:
-        """A node and all that follows it; None where a client cannot do some of it."""
+        """Return a node and all that follows it; None if a client cannot run some of it."""
         found, waiting = set(), [index]
         while waiting:
             current = waiting.pop()
@@ -111,14 +111,15 @@ class _Flow:
         return found
 
     def _cut(self, late: Iterable[int]) -> set[str]:
-        """Encrypted values that the client's nodes read and the server's make, or that the model returns."""
+        """Return the encrypted values that the client's nodes read and the server's nodes make, or that the
+        model returns."""
         made = {name for index in late for name in self.nodes[index].output}
         read = {name for index in late for name in self.nodes[index].input}
         read |= self.outputs
         return (read & self.encrypted) - made
 
     def before(self, end: _End) -> onnx.ModelProto:
-        """The model up to the scores."""
+        """Return the model up to the scores."""
         kept = [node for index, node in enumerate(self.nodes) if index not in end.nodes]
         read = {name for node in kept for name in node.input}
         body = onnx.helper.make_graph(
@@ -132,13 +133,13 @@ class _Flow:
         try:
             (inferred,) = onnx.shape_inference.infer_shapes(model).graph.output
         except onnx.shape_inference.InferenceError:
-            return model  # the importer says what is wrong
+            return model  # the importer reports what is wrong
         if inferred.type.tensor_type.elem_type:
             model.graph.output[0].CopyFrom(inferred)
         return model
 
     def behind(self, end: _End, scores: onnx.ValueInfoProto) -> ClientPart:
-        """The model from the scores on, with the constants that it needs."""
+        """Return the model from the scores on, with the constants that it needs."""
         wanted, nodes = set(end.nodes), set(end.nodes)
         while wanted:
             index = wanted.pop()

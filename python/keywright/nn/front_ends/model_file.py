@@ -1,4 +1,4 @@
-"""Models in files: read, checked by onnx, and refused where they are too large."""
+"""Loads model files: reads them, checks them with onnx, and refuses files that are too large."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,12 +16,12 @@ Result = TypeVar("Result")
 
 
 def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
-    """The model as a protobuf object, from a path, its bytes, or itself; checked by onnx.
+    """Return the model as a protobuf object, from a path, bytes, or the object itself; checked by onnx.
 
     Raises:
-        InvalidModelError: not an ONNX model, one that contradicts the standard, or one that is no file and
-            has weights in files.
-        TooLargeError: the model, or the weights in files beside it, have too many bytes; nothing was read.
+        InvalidModelError: not an ONNX model, one that contradicts the standard, or bytes that refer to
+            weights in files.
+        TooLargeError: the model, or its files of weights, are too large; nothing was read.
         FileNotFoundError: there is no such file.
     """
     if isinstance(model, onnx.ModelProto):
@@ -45,7 +45,7 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
 
 
 def _parsed(read: Callable[[], Result]) -> Result:
-    """What onnx reads; it raises errors of many classes for damaged models."""
+    """Return the result of onnx's parser, which raises errors of many classes for damaged models."""
     try:
         return read()
     except Exception as error:
@@ -53,14 +53,14 @@ def _parsed(read: Callable[[], Result]) -> Result:
 
 
 def _size_beside(path: Path, name: str) -> int:
-    """Bytes of a file beside a model; 0 where there is none, which onnx says when it reads it."""
+    """Return the bytes of a file beside a model; 0 if it is missing, which onnx reports when it reads it."""
     beside = path.parent / name
     return beside.stat().st_size if beside.is_file() else 0
 
 
 def sample_shape(model: onnx.ModelProto) -> Sequence[object]:
-    """Declared extents of a sample of a model's first input, without the batch dimension: sizes, names, or 0
-    where they are unknown."""
+    """Return the declared extents of a sample of a model's first input, without the batch dimension: sizes,
+    names, or 0 if they are unknown."""
     constants = {tensor.name for tensor in model.graph.initializer}
     for value in model.graph.input:
         if value.name not in constants:

@@ -1,4 +1,4 @@
-"""From an ONNX model to a `Graph`, refusing what has no encrypted form."""
+"""Imports an ONNX model as a `Graph`, and refuses what has no encrypted form."""
 
 import math
 from dataclasses import dataclass
@@ -25,14 +25,14 @@ from .operators import OPERATORS, Constant, EncryptedValue, Operand, OperatorCon
 from .reference import Reference
 
 DOMAINS = ("", "ai.onnx", "ai.onnx.ml")
-AT_THE_END = "only at the end of a model it has a form: the client computes it after decryption"
+AT_THE_END = "it is supported only at the end of a model, where the client computes it after decryption"
 TREES = (
-    "comparisons in trees have no encrypted form; fit an MLPClassifier, a LogisticRegression or an SVM of "
-    "polynomial kernel"
+    "comparisons in trees have no encrypted form; fit an MLPClassifier, a LogisticRegression or an SVM "
+    "of polynomial kernel"
 )
 LOOPS = (
-    "loops and branches have no encrypted form; write the steps out, in Keras by unroll=True of the layer, "
-    "or export RNN, GRU and LSTM as these operators"
+    "loops and branches have no encrypted form; write the steps out, in Keras by unroll=True of the "
+    "layer, or export RNN, GRU and LSTM as these operators"
 )
 ADVICE = {
     "ArgMax": AT_THE_END,
@@ -40,8 +40,8 @@ ADVICE = {
     "If": LOOPS,
     "Loop": LOOPS,
     "Scan": (
-        "loops, as those over the neighbours of a sample, have no encrypted form; fit an MLPClassifier, a "
-        "LogisticRegression or an SVM of polynomial kernel, or write the steps out"
+        "loops, for example over the neighbours of a sample, have no encrypted form; fit an "
+        "MLPClassifier, a LogisticRegression or an SVM of polynomial kernel, or write the steps out"
     ),
     "Attention": "products of two encrypted matrices have no encrypted form; use convolutions",
     "LogSoftmax": AT_THE_END,
@@ -55,12 +55,12 @@ ADVICE = {
 
 @dataclass(frozen=True, eq=False)
 class ImportedModel:
-    """What was read of a model.
+    """An imported model.
 
     Attributes:
         graph: for one sample.
         result_shape: of a sample's result, as the model has it, with the batch.
-        reasons: why the model cannot be compiled. With any the graph is good for counting levels only.
+        reasons: why the model cannot be compiled. If there are any, the graph only serves to count levels.
     """
 
     graph: Graph
@@ -74,10 +74,10 @@ class ImportedModel:
 
 
 def import_model(model: onnx.ModelProto) -> ImportedModel:
-    """The model's graph and every reason why it cannot be compiled.
+    """Return the model's graph and every reason why it cannot be compiled.
 
-    A node that is refused is replaced by a layer without weights of the shape that ONNX infers, so that what
-    follows is still examined.
+    A refused node is replaced by a layer without weights of the shape that ONNX infers, so that the rest is
+    still examined.
     """
     importer = _Importer(model)
     return importer.run()
@@ -107,7 +107,7 @@ class _Importer:
                 self.reasons.append(reason)
         inputs = [value for value in body.input if value.name not in self.values]
         if len(inputs) != 1:
-            self.reasons.append(InvalidModelError(f"the model has {len(inputs)} inputs, not one"))
+            self.reasons.append(InvalidModelError(f"the model has {len(inputs)} inputs; it must have one"))
         for value in inputs:
             try:
                 declared = self._declared_shape(value)
@@ -123,8 +123,8 @@ class _Importer:
             named = ", ".join(repr(value.name) for value in body.output[:5])
             self.reasons.append(
                 InvalidModelError(
-                    f"the model has {len(body.output)} outputs ({named}), which are not all computed "
-                    "from one; keep one of them"
+                    f"the model has {len(body.output)} outputs ({named}) that are not all computed from "
+                    "one; keep one of them"
                 )
             )
         for value in body.output[:1]:
@@ -135,7 +135,7 @@ class _Importer:
                 self.reasons.append(InvalidModelError(f"output {value.name!r} does not depend on the input"))
 
     def _constant(self, name: str, array: NDArray[np.generic]) -> None:
-        """Note a constant, and what is wrong with it; the rest of the model is examined with zeros then."""
+        """Note a constant, and what is wrong with it; the rest of the model is then examined with zeros."""
         wrong = ""
         if array.dtype.kind == "c":
             wrong = "are complex numbers"
@@ -163,7 +163,8 @@ class _Importer:
         return found
 
     def _declared_shape(self, value: onnx.ValueInfoProto) -> Shape:
-        """The shape of one sample. A batch of a fixed size is noted, and taken sample by sample."""
+        """Return the shape of one sample. A fixed batch size is noted, and the batch is processed sample by
+        sample."""
         dimensions = list(value.type.tensor_type.shape.dim)
         sizes = [d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in dimensions]
         fixed = tuple(size for size in sizes[1:] if isinstance(size, int) and size > 0)
@@ -177,7 +178,7 @@ class _Importer:
 
     def _node(self, node: onnx.NodeProto, name: str) -> None:
         if any(source and source not in self.values for source in node.input):
-            self._check_operator(node, name)  # an operand was refused and has no known shape
+            self._check_operator(node, name)  # an operand was refused and its shape is unknown
             return
         sources = [self.values[source] if source else None for source in node.input]
         try:
@@ -201,7 +202,7 @@ class _Importer:
 
     def _check_operator(self, node: onnx.NodeProto, name: str) -> None:
         known = node.op_type in OPERATORS or node.op_type in ONLY_HERE or node.op_type == "Constant"
-        if not known:  # what only a client does may be right, but for what is refused before it
+        if not known:  # a client's operator may be valid, except for a refused node before it
             self.reasons.append(_unsupported(node, name))
 
     def _stand_in(self, node: onnx.NodeProto, sources: list[Operand | None]) -> None:
@@ -216,7 +217,7 @@ class _Importer:
         self.values[node.output[0]] = EncryptedValue(number, shape)
 
     def _fold(self, node: onnx.NodeProto, name: str, sources: list[Operand | None]) -> None:
-        """Compute a node of constants."""
+        """Evaluate a node of constants."""
         feeds = {
             source: constant.array
             for source, constant in zip(node.input, sources, strict=True)

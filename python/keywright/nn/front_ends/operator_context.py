@@ -1,4 +1,4 @@
-"""What an operator sees of its node: operands, attributes, and the graph it adds to."""
+"""The context of an operator: its operands, its attributes, and the graph that it extends."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,14 +30,14 @@ FLOATS = frozenset(
 
 @dataclass(frozen=True, eq=False)
 class Constant:
-    """A value known when compiling."""
+    """A value known at compile time."""
 
     array: NDArray[np.generic]
 
 
 @dataclass(frozen=True)
 class EncryptedValue:
-    """A value of the graph: its number and its shape as ONNX has it, with a batch of 1."""
+    """A value of the graph: its number and its ONNX shape, with a batch of 1."""
 
     number: int
     shape: Shape
@@ -48,7 +48,7 @@ class EncryptedValue:
         return int(np.prod(self.shape, dtype=np.int64))
 
     def indices(self) -> Indices:
-        """The number of each element, in the value's shape."""
+        """Return the number of each element, in the value's shape."""
         return np.arange(self.size).reshape(self.shape)
 
 
@@ -60,7 +60,7 @@ T = TypeVar("T", int, float, str, list[int], list[float], list[str])
 
 
 def of_sample(shape: Shape) -> Shape:
-    """A shape without the axis of the batch, if that is the first."""
+    """Return a shape without the batch axis, if that is the first."""
     return shape[1:] if len(shape) > 1 and shape[0] == 1 else shape or (1,)
 
 
@@ -69,8 +69,8 @@ class OperatorContext:
 
     Attributes:
         graph: receives the nodes.
-        node, name, operator: the ONNX node, and what messages call it.
-        batch: samples that the model takes at a time; 1 where it takes any number. The graph is of one.
+        node, name, operator: the ONNX node, and its name in messages.
+        batch: samples that the model takes at a time; 1 if it takes any number. The graph is for one sample.
     """
 
     def __init__(
@@ -90,11 +90,11 @@ class OperatorContext:
 
     @property
     def operands(self) -> tuple[Operand | None, ...]:
-        """All operands, None for those that are absent."""
+        """Return all operands, None for those that are absent."""
         return tuple(self._operands)
 
     def attribute(self, name: str, default: T) -> T:
-        """An attribute's value, or ``default`` where the node does not set it."""
+        """Return an attribute's value, or ``default`` if the node does not set it."""
         self._read.add(name)
         value = self._attributes.get(name, default)
         if isinstance(value, list):
@@ -103,28 +103,29 @@ class OperatorContext:
         return value.decode() if isinstance(value, bytes) else value  # type: ignore[return-value]
 
     def check_all_attributes_read(self) -> None:
-        """Refuse attributes that the operator did not ask for. Raises `UnsupportedAttributeError`."""
+        """Refuse attributes that the operator did not read. Raises `UnsupportedAttributeError`."""
         for name, value in self._attributes.items():
             if name not in self._read:
                 raise self.refuse(name, value, "it to be absent")
 
     def refuse(self, attribute: str, value: object, allowed: str) -> UnsupportedAttributeError:
-        """The error for an attribute or operand that has no encrypted form."""
+        """Return the error for an attribute or operand that has no encrypted form."""
         return UnsupportedAttributeError(self.name, self.operator, attribute, value, allowed)
 
     def operand(self, index: int) -> Operand | None:
-        """An operand, or None where it is absent."""
+        """Return an operand, or None if it is absent."""
         return self._operands[index] if index < len(self._operands) else None
 
     def encrypted(self, index: int) -> EncryptedValue:
-        """An operand that must depend on the input. Raises `UnsupportedAttributeError` for a constant one."""
+        """Return an operand that must depend on the input. Raises `UnsupportedAttributeError` for a constant
+        one."""
         value = self.operand(index)
         if not isinstance(value, EncryptedValue):
             raise self.refuse(f"operand {index}", "a constant", "an encrypted value")
         return value
 
     def constant(self, index: int) -> Vector | None:
-        """A constant operand in double precision, or None where it is absent.
+        """Return a constant operand in double precision, or None if it is absent.
 
         Raises `UnsupportedAttributeError` for an encrypted one.
         """
@@ -136,14 +137,14 @@ class OperatorContext:
         return np.asarray(value.array, np.float64)
 
     def required_constant(self, index: int) -> Vector:
-        """A constant operand that must be there. Raises `UnsupportedAttributeError`."""
+        """Return a required constant operand. Raises `UnsupportedAttributeError`."""
         value = self.constant(index)
         if value is None:
             raise self.refuse(f"operand {index}", "absent", "a constant")
         return value
 
     def axes(self, source: EncryptedValue, default: list[int]) -> list[int]:
-        """The axes of a node, from an attribute or, in newer opsets, its second operand."""
+        """Return the axes of a node, from an attribute or, in newer opsets, its second operand."""
         given = self.constant(1)
         axes = self.attribute("axes", default) if given is None else [int(axis) for axis in given.ravel()]
         if any(not -len(source.shape) <= axis < len(source.shape) for axis in axes):
@@ -151,8 +152,8 @@ class OperatorContext:
         return sorted(axis % len(source.shape) for axis in axes)
 
     def image(self, index: int) -> tuple[EncryptedValue, tuple[int, int, int]]:
-        """An encrypted operand of shape (1, channels, height, width), or (1, channels, length), which is an
-        image of height 1. Raises `UnsupportedAttributeError` for another rank."""
+        """Return an encrypted operand of shape (1, channels, height, width), or (1, channels, length), which
+        is an image of height 1. Raises `UnsupportedAttributeError` for another rank."""
         value = self.encrypted(index)
         if len(value.shape) not in (3, 4) or value.shape[0] != 1:
             raise self.refuse(
@@ -164,7 +165,7 @@ class OperatorContext:
         return value, (value.shape[1], height, value.shape[-1])
 
     def evaluate(self, feeds: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
-        """The node's results for other operands, by ONNX's reference implementation."""
+        """Return the node's results for other operands, by ONNX's reference implementation."""
         self._read.update(self._attributes)
         return self._reference.run(self.node, self.name, feeds)
 
@@ -192,11 +193,11 @@ class OperatorContext:
 
         Args:
             shape: of the result, with the batch.
-            stride: pixels of the values for each of the result.
-            laid_out: the result's shape as layouts see it; without the batch where not given.
+            stride: pixels of the values for each pixel of the result.
+            laid_out: the result's shape for layouts; by default without the batch.
 
         Raises:
-            InvalidModelError: sizes do not fit, or weights are not finite.
+            InvalidModelError: sizes do not match, or weights are not finite.
             TooLargeError: the result has too many elements.
         """
         require_elements(f"the result of node {self.name!r}", shape)
@@ -213,7 +214,7 @@ class OperatorContext:
         weights = [m.kernel if isinstance(m, Convolution) else m.values for m in sums.values()]
         if not all(np.isfinite(found).all() for found in [*weights, offset]):
             raise InvalidModelError(
-                f"node {self.name!r}: weights are not finite, or become so where they are put together"
+                f"node {self.name!r}: weights are not finite, or become so when they are combined"
             )
         shown = of_sample(shape) if laid_out is None else laid_out
         node = Linear(shown, tuple(sums), tuple(sums.values()), offset, stride, self.name)
@@ -222,13 +223,13 @@ class OperatorContext:
     def select(
         self, source: EncryptedValue, chosen: Indices, factors: Vector | float = 1.0
     ) -> EncryptedValue:
-        """The elements of these numbers, in the shape of ``chosen``, times factors."""
+        """Return the elements with these numbers, in the shape of ``chosen``, times factors."""
         if np.array_equal(chosen.ravel(), np.arange(source.size)) and np.all(factors == 1.0):
             return EncryptedValue(source.number, chosen.shape)
         return self.linear(source, chosen.shape, picking(source, chosen, factors))
 
     def expand(self, source: EncryptedValue, shape: Shape) -> EncryptedValue:
-        """A value broadcast to a shape. Raises `UnsupportedAttributeError` where that is impossible."""
+        """Broadcast a value to a shape. Raises `UnsupportedAttributeError` if that is impossible."""
         require_elements(f"the result of node {self.name!r}", shape)
         try:
             return self.select(source, np.broadcast_to(source.indices(), shape))
@@ -236,12 +237,12 @@ class OperatorContext:
             raise self.refuse("operand of shape", source.shape, f"one that broadcasts to {shape}") from error
 
     def scaled(self, source: EncryptedValue, factors: Vector | float) -> EncryptedValue:
-        """A value with each element times a constant."""
+        """Return a value with each element times a constant."""
         matrix = SparseMatrix.diagonal(np.broadcast_to(factors, source.size))
         return self.linear(source, source.shape, matrix, laid_out=self.laid_out(source))
 
     def product(self, left: EncryptedValue, right: EncryptedValue) -> EncryptedValue:
-        """The product of two values of equal shape."""
+        """Return the product of two values of equal shape."""
         node = Multiply(self.laid_out(left), (left.number, right.number), self.name)
         return EncryptedValue(self.graph.add(node), left.shape)
 
@@ -253,23 +254,23 @@ class OperatorContext:
         *,
         positive: bool = False,
     ) -> EncryptedValue:
-        """An elementwise function of a value, which a polynomial will stand for.
+        """Return an elementwise function of a value, which a polynomial will approximate.
 
         Args:
-            operator: what it is called; the node's where not given.
-            positive: whether it is for values above 0 alone.
+            operator: name of the function; by default the node's.
+            positive: whether it is defined for positive values only.
         """
         shape, called = self.laid_out(source), operator or self.operator
         node = Activation(shape, (source.number,), function, called, self.name, positive=positive)
         return EncryptedValue(self.graph.add(node), source.shape)
 
     def laid_out(self, source: EncryptedValue) -> Shape:
-        """The shape of a value as layouts see it."""
+        """Return the shape of a value for layouts."""
         return self.graph.nodes[source.number].shape
 
 
 def picking(source: EncryptedValue, chosen: Indices, factors: Vector | float = 1.0) -> SparseMatrix:
-    """The matrix that takes the elements of these numbers, times factors; -1 takes none."""
+    """Return the matrix that selects elements by number, times factors; -1 selects none."""
     flat = chosen.ravel()
     rows = np.flatnonzero(flat >= 0)
     values = np.broadcast_to(np.asarray(factors, np.float64), flat.shape)

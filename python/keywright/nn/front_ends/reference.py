@@ -1,4 +1,4 @@
-"""ONNX's reference implementation, for nodes whose results can be told when compiling."""
+"""ONNX's reference implementation, for nodes whose results are known at compile time."""
 
 import math
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from keywright.nn.limits import MAX_CONSTANTS, require_at_most
 Array = NDArray[Any]
 
 MAX_RANK = 1 << 10
-"""Numbers of a constant that may be sizes, or factors of sizes."""
+"""Maximum elements of a constant that may hold sizes."""
 
 
 class Reference:
@@ -29,17 +29,17 @@ class Reference:
         self._opsets, self._computed = opsets, 0
 
     def run(self, node: onnx.NodeProto, name: str, feeds: Mapping[str, Array]) -> list[Array]:
-        """A node's results.
+        """Return a node's results.
 
         Args:
             name: for messages.
             feeds: its operands, by name.
 
         Raises:
-            InvalidModelError: shapes do not fit.
-            UnsupportedAttributeError: the shape of a result cannot be told before it is computed, or the
+            InvalidModelError: shapes do not match.
+            UnsupportedAttributeError: the shape of a result is unknown before it is computed, or the
                 reference implementation refuses the node.
-            TooLargeError: the results of this and of all nodes before are too large together.
+            TooLargeError: the results of this node and of all before are too large together.
         """
         values = [onnx.ValueInfoProto(name=name) for name in feeds]
         results = [onnx.ValueInfoProto(name=name) for name in node.output if name]
@@ -67,7 +67,7 @@ class Reference:
             model = onnx.helper.make_model(known, opset_imports=self._opsets)
             inferred = onnx.shape_inference.infer_shapes(model, data_prop=True, strict_mode=True).graph
         except Exception as error:
-            raise InvalidModelError(f"node {name!r}: shapes do not fit: {error}") from error
+            raise InvalidModelError(f"node {name!r}: shapes do not match: {error}") from error
         for value_info in inferred.output:
             tensor = value_info.type.tensor_type
             sizes = [dimension.dim_value for dimension in tensor.shape.dim]
@@ -76,13 +76,11 @@ class Reference:
                     name, node.op_type, "operands", "a result of unknown shape", "a known shape"
                 )
             self._computed += math.prod(sizes)
-            require_at_most(
-                f"what is computed up to node {name!r}", "elements", self._computed, MAX_CONSTANTS
-            )
+            require_at_most(f"the result up to node {name!r}", "elements", self._computed, MAX_CONSTANTS)
 
 
 def _shape_only(name: str, array: Array) -> onnx.TensorProto:
-    """A tensor for the inference of shapes: with its values where they can be sizes."""
+    """Return a tensor for shape inference: with its values if they can be sizes."""
     if (array.dtype.kind in "iuf" and array.size <= MAX_RANK) or array.size == 1:
         return onnx.numpy_helper.from_array(array, name)
     kind = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)

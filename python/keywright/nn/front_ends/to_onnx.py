@@ -1,4 +1,4 @@
-"""Models of other libraries as ONNX, through the exporters of these libraries."""
+"""Exports models of other libraries to ONNX, through the exporters of these libraries."""
 
 import importlib
 import io
@@ -17,25 +17,25 @@ from keywright.nn.errors import ExporterMissingError, InvalidSamplesError, Model
 from .model_file import load_model
 
 OPSET = 18
-"""Of what is exported: the newest that every exporter here writes by itself."""
+"""Opset of exported models: the newest that every exporter here writes without conversion."""
 
 
 def to_onnx(model: object, example: ArrayLike | None = None) -> onnx.ModelProto:
-    """A model as ONNX.
+    """Export a model to ONNX.
 
     Args:
         model: an ONNX model, its bytes or its path; a ``torch.nn.Module``, exported by ``torch.onnx.export``;
-            or a fitted estimator or pipeline of scikit-learn, exported by skl2onnx. Modules are exported
-            as they are in evaluation; parameters are not changed.
-        example: inputs, (count, *input_shape), of which the exporters take the shape; calibration data will
-            do. Not needed for ONNX.
+            or a fitted estimator or pipeline of scikit-learn, exported by skl2onnx. Modules are exported in
+            evaluation mode; their parameters are not changed.
+        example: inputs, (count, *input_shape), whose shape the exporters use; for example calibration data.
+            Not needed for ONNX.
 
     Raises:
-        TypeError: another kind of model, or no example where one is needed.
-        InvalidSamplesError: an example of no samples.
-        ExporterMissingError: the library that exports such a model is not installed.
-        ModelRefusedError: the exporter cannot export the model (`NotExportedError`), or it is no valid ONNX
-            model (`InvalidModelError`, `TooLargeError`).
+        TypeError: another kind of model, or a missing example.
+        InvalidSamplesError: the example has no samples.
+        ExporterMissingError: the exporter is not installed.
+        ModelRefusedError: the exporter cannot export the model (`NotExportedError`), or it is not a valid
+            ONNX model (`InvalidModelError`, `TooLargeError`).
         FileNotFoundError: there is no such file.
     """
     if isinstance(model, onnx.ModelProto | str | Path | bytes):
@@ -51,14 +51,14 @@ def to_onnx(model: object, example: ArrayLike | None = None) -> onnx.ModelProto:
 
 
 def _is_of(model: object, library: str, module: str, name: str) -> bool:
-    """Whether a model is of a class of a library, which is not imported for that."""
+    """Whether a model is of a class of a library, without importing the library."""
     return library in sys.modules and isinstance(model, getattr(importlib.import_module(module), name))
 
 
 def _one_sample(example: ArrayLike | None, what: str) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """The first sample, (1, *input_shape)."""
+    """Return the first sample, (1, *input_shape)."""
     if example is None:
-        raise TypeError(f"{what} is exported with an example: give inputs, (count, *input_shape)")
+        raise TypeError(f"exporting {what} needs an example; give inputs, (count, *input_shape)")
     samples = np.asarray(example, np.float32)
     if samples.ndim < 2 or samples.size == 0:
         raise InvalidSamplesError(f"an example has shape (count, *input_shape), got {samples.shape}")
@@ -108,8 +108,8 @@ def _from_scikit_learn(model: Any, sample: np.ndarray[Any, np.dtype[np.float32]]
 
 
 def _options(model: Any) -> dict[int, dict[str, object]]:
-    """No options for the steps of a pipeline: skl2onnx gives classifiers one of its own, which LinearSVC has
-    not."""
+    """Return no options for the steps of a pipeline: skl2onnx's default option for classifiers is not
+    supported by LinearSVC."""
     steps = [step for _, step in getattr(model, "steps", [])]
     return {key: {} for step in steps for key in (id(step), *_options(step))}
 

@@ -1,4 +1,4 @@
-"""What exporters write out, put back: softmax in its parts, which the client does as a whole, and erfc."""
+"""Restores operators that exporters decompose: softmax, which the client computes as a whole, and erfc."""
 
 from collections.abc import Iterator
 
@@ -9,11 +9,11 @@ from onnx import helper, numpy_helper
 from keywright.nn.graph.stored_tensors import array_of
 
 PASSING = ("Expand", "Identity", "Reshape", "Squeeze", "Unsqueeze")
-"""Operators between a reduction and what it is broadcast to."""
+"""Operators between a reduction and the value that it is broadcast to."""
 
 
 def with_erf(model: onnx.ModelProto) -> onnx.ModelProto:
-    """An equal model of standard operators: tf2onnx leaves TensorFlow's Erfc, which ONNX has not, in it."""
+    """Return an equivalent model of standard operators: tf2onnx keeps TensorFlow's Erfc, which ONNX lacks."""
     if not any(node.op_type == "Erfc" and not node.domain for node in model.graph.node):
         return model
     result = _copied(model)
@@ -35,7 +35,7 @@ def with_erf(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def with_softmax(model: onnx.ModelProto) -> onnx.ModelProto:
-    """An equal model with Softmax and LogSoftmax over the last axis where jax2onnx has written out
+    """Return an equivalent model with Softmax and LogSoftmax over the last axis, which jax2onnx writes as
     exp(x - max) / sum and x - max - log(sum)."""
     finder = _Finder(model)
     found = {index: match for index in range(len(model.graph.node)) if (match := finder.match(index))}
@@ -62,7 +62,7 @@ class _Finder:
             self.shapes = _shapes(model)
 
     def match(self, index: int) -> tuple[str, str] | None:
-        """The operator that a node ends, and what it is of."""
+        """Return the operator that a node completes, and its operand."""
         node = self.nodes[index]
         if node.op_type == "Div":
             exponential, total = self._maker(node, 0), self._reduced(node.input[1], "ReduceSum")
@@ -88,13 +88,13 @@ class _Finder:
         return self.makers.get(node.input[index]) if index < len(node.input) else None
 
     def _centred(self, node: onnx.NodeProto) -> str | None:
-        """x of x - max(x)."""
+        """Return x, for x - max(x)."""
         if node.op_type != "Sub" or self._reduced(node.input[1], "ReduceMax") != node.input[0]:
             return None
         return str(node.input[0])
 
     def _reduced(self, name: str, operator: str) -> str | None:
-        """What is reduced over its last axis to a value, which is broadcast along that axis again."""
+        """Return the operand of a reduction over its last axis that is broadcast along that axis again."""
         spread = self.shapes.get(name)
         maker = self.makers.get(name)
         while maker is not None and (maker.op_type in PASSING or self._is_least(maker)):
@@ -121,7 +121,8 @@ class _Finder:
 
 
 def _shapes(model: onnx.ModelProto) -> dict[str, list[object]]:
-    """Sizes, or names of sizes, of values; none where the model contradicts itself: the importer says it."""
+    """Return sizes, or names of sizes, of values; none if the model contradicts itself, which the importer
+    reports."""
     try:
         graph = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
     except (onnx.shape_inference.InferenceError, ValueError):
@@ -133,7 +134,7 @@ def _shapes(model: onnx.ModelProto) -> dict[str, list[object]]:
 
 
 def _copied(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model without its nodes."""
+    """Return the model without its nodes."""
     result = onnx.ModelProto()
     result.CopyFrom(model)
     del result.graph.node[:]
@@ -141,7 +142,7 @@ def _copied(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _drop_unread(graph: onnx.GraphProto) -> None:
-    """Without the nodes whose results nothing reads, and their constants."""
+    """Remove the nodes whose results nothing reads, and their constants."""
     wanted = {value.name for value in graph.output}
     kept = list(_backwards(graph, wanted))[::-1]
     del graph.node[:]

@@ -1,1 +1,1 @@
-"""The network as it is compiled: linear maps, sums, products and functions, and exact rewriting of them."""
+"""The network during compilation: linear maps, sums, products and functions, and their exact rewriting."""

@@ -1,4 +1,4 @@
-"""Convolutions as their kernels: a linear map between images that does the same at every pixel."""
+"""Convolutions as kernels: linear maps between images that do the same at every pixel."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,8 +32,8 @@ class Window:
 
     @cached_property
     def table(self) -> Indices:
-        """Pixel of the operand by tap and pixel of the result, (taps, outputs); ``inputs`` where there is
-        none."""
+        """Return the pixel of the operand by tap and pixel of the result, (taps, outputs); ``inputs`` if
+        there is none."""
         table = np.full((self.taps, self.outputs), self.inputs, np.int64)
         table[self.tap, self.into] = self.origin
         return table
@@ -42,7 +42,7 @@ class Window:
 @dataclass(frozen=True, eq=False)
 class Convolution:
     """The matrix with ``kernel[o, c, t]`` at row (o, p) and column (c, q) for all pixels p and q that meet at
-    tap t. It has the methods of `SparseMatrix`, and does not hold an entry for each pixel.
+    tap t. It has the methods of `SparseMatrix`, but stores no entry per pixel.
 
     Attributes:
         kernel: (outputs, inputs / groups, taps).
@@ -62,19 +62,19 @@ class Convolution:
 
     @property
     def entries(self) -> int:
-        """How many are not zero."""
+        """Number of non-zero entries."""
         pairs = np.bincount(self.window.tap, minlength=self.window.taps)
         return int(np.count_nonzero(self.kernel, axis=(0, 1)) @ pairs)
 
     def channels(self) -> tuple[Indices, Indices]:
-        """Output channel and input channel of every pair that the kernel has a row of taps for, as
-        ``kernel.reshape(-1, taps)`` has them."""
+        """Return output channel and input channel of every pair with a row of taps, in the order of
+        ``kernel.reshape(-1, taps)``."""
         outputs, members, _ = self.kernel.shape
         into, member = (a.ravel() for a in np.indices((outputs, members)))
         return into, into // (outputs // self.groups) * members + member
 
     def explicit(self) -> SparseMatrix:
-        """The same matrix, entry by entry. Raises `TooLargeError`."""
+        """Return the same matrix, entry by entry. Raises `TooLargeError`."""
         window = self.window
         require_at_most("a convolution whose pixels differ", "entries", self.entries, MAX_ENTRIES)
         into, origin = (channel[:, None] for channel in self.channels())
@@ -86,7 +86,7 @@ class Convolution:
         )
 
     def apply(self, x: Vector) -> Vector:
-        """The product with each row of ``x``: (..., columns) to (..., rows)."""
+        """Multiply each row of ``x``: (..., columns) to (..., rows)."""
         outputs, members, taps = self.kernel.shape
         window = self.window
         images = np.asarray(x, np.float64).reshape(-1, members * self.groups, window.inputs)
@@ -101,7 +101,7 @@ class Convolution:
         return out.reshape(*np.shape(x)[:-1], self.shape[0])
 
     def scaled(self, rows: Vector | float = 1.0, columns: Vector | float = 1.0) -> "Self | SparseMatrix":
-        """diag(rows) @ self @ diag(columns): of the same form where every channel has one factor."""
+        """Return diag(rows) @ self @ diag(columns): a convolution if every channel has one factor."""
         outputs, members, _ = self.kernel.shape
         left = _by_channel(rows, outputs)
         right = _by_channel(columns, members * self.groups)
@@ -128,16 +128,16 @@ class Convolution:
         return counts.ravel()
 
     def is_diagonal(self) -> bool:
-        """No: what is diagonal is kept as a `SparseMatrix`."""
+        """Return False: a diagonal matrix is stored as a `SparseMatrix`."""
         return False
 
     def scalar(self) -> None:
-        """None: it is no multiple of the identity."""
+        """Return None: it is not a multiple of the identity."""
         return
 
 
 def _by_channel(factors: Vector | float, channels: int) -> Vector | None:
-    """One factor for each channel, if all pixels of each have the same."""
+    """Return one factor for each channel, if all pixels of each have the same."""
     if np.ndim(factors) == 0:
         return np.full(channels, float(factors))
     images = np.asarray(factors, np.float64).reshape(channels, -1)
@@ -148,12 +148,12 @@ Matrix = SparseMatrix | Convolution
 
 
 def product_entries(left: Matrix, right: Matrix) -> int:
-    """How many terms ``left @ right`` sums: a bound on its entries and on the work."""
+    """Return the number of terms that ``left @ right`` sums: a bound on its entries and on the work."""
     return int(left.column_counts() @ right.row_counts())
 
 
 def product(left: Matrix, right: Matrix) -> Matrix:
-    """left @ right."""
+    """Return left @ right."""
     if isinstance(right, SparseMatrix) and right.is_diagonal():
         return left.scaled(columns=right.values)
     if isinstance(left, SparseMatrix) and left.is_diagonal():
@@ -162,5 +162,5 @@ def product(left: Matrix, right: Matrix) -> Matrix:
 
 
 def total(left: Matrix, right: Matrix) -> SparseMatrix:
-    """left + right."""
+    """Return left + right."""
     return left.explicit() + right.explicit()

@@ -1,7 +1,7 @@
-"""The network as it is compiled: linear maps, sums, products and scalar functions of flattened tensors.
+"""The network during compilation: linear maps, sums, products and scalar functions of flattened tensors.
 
-Nodes are values in static single assignment: a node's index is its name, operands come before it. Shapes are
-without the batch dimension; elements are numbered in row-major order, so a reshape is no node at all.
+Nodes are values in static single assignment: a node's index is its name, and operands come before it. Shapes
+exclude the batch dimension. Elements are numbered in row-major order, so a reshape needs no node.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,15 +18,15 @@ from .sparse import Vector
 Shape = tuple[int, ...]
 
 CHUNK_BYTES = 64 << 20
-"""Values of so many bytes are computed at once."""
+"""Values of at most this many bytes are computed at once."""
 
 
 @dataclass(frozen=True)
 class Domain:
-    """The range of the values that something which stands for a function is for.
+    """The calibrated range of an approximation.
 
     Attributes:
-        low, high: as they are computed on.
+        low, high: as computed.
         model_low, model_high: the same in the model's own numbers.
     """
 
@@ -36,7 +36,7 @@ class Domain:
     model_high: float
 
     def scaled(self, factor: float) -> "Domain":
-        """After the values were multiplied by a positive constant."""
+        """Return the range after the values are multiplied by a positive constant."""
         return replace(self, low=self.low * factor, high=self.high * factor)
 
 
@@ -52,7 +52,7 @@ class Linear:
     """bias + sum of matrices[k] @ operands[k]; consumes one level.
 
     Attributes:
-        stride: how many pixels of the operands one pixel of the result stands for, a hint for its layout.
+        stride: pixels of the operands per pixel of the result, a hint for its layout.
         label: the ONNX node with most of its weights.
     """
 
@@ -66,7 +66,7 @@ class Linear:
 
 @dataclass(frozen=True, eq=False)
 class Shift:
-    """The operand plus a constant vector; free of levels."""
+    """The operand plus a constant vector; consumes no level."""
 
     shape: Shape
     operands: tuple[int]
@@ -86,7 +86,7 @@ class Multiply:
     """The elementwise product of two values; consumes one level.
 
     Attributes:
-        domain: of its operand, where it is a square that stands for a function.
+        domain: of its operand, if it is a square that approximates a function.
     """
 
     shape: Shape
@@ -100,11 +100,11 @@ class Activation:
     """An elementwise function that is not a polynomial.
 
     Attributes:
-        function: numpy function, array to array; a `PiecewiseLinear` where it is one.
+        function: numpy function, array to array; a `PiecewiseLinear` if possible.
         operator: ONNX operator type.
         name: ONNX node.
-        levels: that what will stand for it consumes, or at least consumes as long as that is not chosen.
-        positive: whether it is for values above 0 alone.
+        levels: that its approximation consumes; a lower bound until that is chosen.
+        positive: whether it is defined for positive values only.
     """
 
     shape: Shape
@@ -117,7 +117,7 @@ class Activation:
 
     @property
     def label(self) -> str:
-        """For messages."""
+        """Name in messages."""
         return f"{self.operator} at {self.name!r}"
 
 
@@ -140,23 +140,23 @@ Node = Input | Linear | Shift | Add | Multiply | Activation | Polynomial
 
 
 def operands(node: Node) -> tuple[int, ...]:
-    """The values that a node reads."""
+    """Return the values that a node reads."""
     return () if isinstance(node, Input) else node.operands
 
 
 def with_operands(node: Node, new: Sequence[int]) -> Node:
-    """The same node reading other values."""
+    """Return the same node reading other values."""
     return node if isinstance(node, Input) else replace(node, operands=tuple(new))  # type: ignore[arg-type]
 
 
 def describe(number: int, node: Node) -> str:
-    """What messages call a node."""
+    """Return a node's name in messages."""
     label = "" if isinstance(node, Input | Shift | Add) else node.label
     return f"{type(node).__name__} {label!r}" if label else f"{type(node).__name__} {number}"
 
 
 def levels_consumed(node: Node) -> int:
-    """Levels between a node's operands and its result."""
+    """Return the levels between a node's operands and its result."""
     match node:
         case Linear() | Multiply():
             return 1
@@ -187,7 +187,7 @@ class Graph:
         return number
 
     def consumers(self) -> dict[int, list[int]]:
-        """The numbers of the nodes that read each value, once per use."""
+        """Return the numbers of the nodes that read each value, once per use."""
         found: dict[int, list[int]] = {number: [] for number in self.nodes}
         for number, node in self.nodes.items():
             for operand in operands(node):
@@ -195,7 +195,7 @@ class Graph:
         return found
 
     def topological_order(self) -> list[int]:
-        """The numbers of the nodes that the output needs, operands first."""
+        """Return the numbers of the nodes that the output needs, operands first."""
         order: list[int] = []
         state: set[int] = set()
         stack = [self.output]
@@ -212,8 +212,7 @@ class Graph:
         return order
 
     def renumbered(self) -> "Graph":
-        """The graph in topological order with consecutive numbers, without the nodes that the output does not
-        need."""
+        """Return the graph in topological order with consecutive numbers, without unused nodes."""
         order = self.topological_order()
         place = {number: index for index, number in enumerate(order)}
         nodes = {
@@ -223,27 +222,26 @@ class Graph:
         return Graph(nodes, place[self.output])
 
     def depths(self) -> dict[int, int]:
-        """Levels consumed on the longest path to each value."""
+        """Return the levels consumed on the longest path to each value."""
         depth: dict[int, int] = {}
         for number, node in self.nodes.items():
             depth[number] = max((depth[o] for o in operands(node)), default=0) + levels_consumed(node)
         return depth
 
     def depth(self) -> int:
-        """Levels consumed on the longest path to the output."""
+        """Return the levels consumed on the longest path to the output."""
         return self.depths()[self.output]
 
     def evaluate(self, sample: Vector) -> dict[int, Vector]:
-        """Every value for one flattened input or for several, (..., features), computed in clear."""
+        """Compute every value for one flattened input or for several, (..., features), in the clear."""
         values: dict[int, Vector] = {}
         for number, node in self.nodes.items():
             values[number] = _evaluate(node, sample, values)
         return values
 
     def runs(self, samples: Vector) -> Iterator[tuple[slice, dict[int, Vector]]]:
-        """Every value for many flattened inputs, (count, features), as many at a time as `CHUNK_BYTES` hold:
-        which inputs, and their values, infinite or not a number where they leave the range of floating
-        point."""
+        """Yield every value for many flattened inputs, (count, features), in chunks of `CHUNK_BYTES`: which
+        inputs, and their values, infinite or not a number if they leave the floating-point range."""
         features = sum(int(np.prod(node.shape, dtype=np.int64)) for node in self.nodes.values())
         count = max(CHUNK_BYTES // (8 * features), 1)
         for first in range(0, len(samples), count):

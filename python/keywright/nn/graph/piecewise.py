@@ -1,4 +1,4 @@
-"""Functions made of straight pieces: what affine maps, ReLU, |x| and clipping are, and stay when composed."""
+"""Piecewise linear functions: affine maps, ReLU, |x| and clipping, closed under composition."""
 
 import math
 from collections.abc import Callable
@@ -26,20 +26,20 @@ class PiecewiseLinear:
     kinks: tuple[tuple[float, float], ...] = ()
 
     def __call__(self, x: Vector) -> Vector:
-        """The function's values."""
+        """Evaluate the function."""
         result = self.slope * np.asarray(x, np.float64) + self.offset
         for place, bend in self.kinks:
             result = result + bend * np.abs(x - place)
         return result
 
     def slope_at(self, x: float) -> float:
-        """The slope at a place that is no kink."""
+        """Return the slope at a place that is no kink."""
         return self.slope + sum(bend if x > place else -bend for place, bend in self.kinks)
 
     @staticmethod
     def through(places: tuple[float, ...], slopes: tuple[float, ...], value: float) -> "PiecewiseLinear":
-        """The continuous function with these slopes, one more than places where they change, and this value
-        at the first place."""
+        """Return the continuous function with these slopes, one more than places where they change, and this
+        value at the first place."""
         bends = [(after - before) / 2 for before, after in pairwise(slopes)]
         kinks = tuple((place, bend) for place, bend in zip(places, bends, strict=True) if bend)
         slope = (slopes[0] + slopes[-1]) / 2
@@ -48,7 +48,7 @@ class PiecewiseLinear:
 
 
 def composed(outer: Function, inner: Function) -> Function:
-    """``outer`` of ``inner``: made of straight pieces where both are."""
+    """Return ``outer`` of ``inner``: piecewise linear if both are."""
     if isinstance(outer, PiecewiseLinear) and isinstance(inner, PiecewiseLinear):
         a, b = inner.slope, inner.offset
         if not inner.kinks and a:
@@ -63,7 +63,8 @@ def composed(outer: Function, inner: Function) -> Function:
 
 
 def _composed_pieces(outer: PiecewiseLinear, inner: PiecewiseLinear) -> PiecewiseLinear:
-    """Kinks are where ``inner`` has some and where it passes one of ``outer``."""
+    """Compose two piecewise linear functions. Kinks are those of ``inner`` and the places where it crosses
+    one of ``outer``."""
     corners = [place for place, _ in inner.kinks]
     found = set(corners)
     for low, high in pairwise([-math.inf, *corners, math.inf]):
@@ -78,14 +79,14 @@ def _composed_pieces(outer: PiecewiseLinear, inner: PiecewiseLinear) -> Piecewis
 
 
 def _inside(low: float, high: float) -> float:
-    """A place between two, of which one may be infinite."""
+    """Return a place between two; one may be infinite."""
     if math.isinf(low):
         return high - 1.0
     return low + 1.0 if math.isinf(high) else (low + high) / 2
 
 
 def summed(left: Function, right: Function) -> Function:
-    """The sum of two functions of one value."""
+    """Return the sum of two functions of one value."""
     if isinstance(left, PiecewiseLinear) and isinstance(right, PiecewiseLinear):
         kinks = dict(left.kinks)
         for place, bend in right.kinks:

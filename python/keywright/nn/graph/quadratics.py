@@ -1,5 +1,7 @@
-"""Quadratic functions written out as in c2 * x * x + c1 * x + c0 become one square: one level instead of two,
-and one value for the layers behind instead of x and its square."""
+"""Rewrites quadratic functions such as c2 * x * x + c1 * x + c0 as one square.
+
+This takes one level instead of two, and following layers read one value instead of x and its square.
+"""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +12,8 @@ from .graph import Add, Graph, Linear, Multiply, Node, Shift
 from .sparse import SparseMatrix, Vector
 
 MAX_VERTEX = 1e6
-"""A vertex farther from zero than this loses too much of the linear part in cancellation: left as it is."""
+"""A quadratic whose vertex is farther from zero is not rewritten: cancellation would lose too much of the
+linear part."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +32,8 @@ class _Quadratic:
 
 
 def complete_squares(graph: Graph) -> Graph:
-    """An equal graph in which c2 x^2 + c1 x + c0, summed from several values, is c2 (x + c1 / 2 c2)^2 + c."""
+    """Return an equal graph in which c2 x^2 + c1 x + c0, summed from several values, is c2 (x + c1 / 2 c2)^2
+    + c."""
     forms: dict[int, _Quadratic] = {}
     nodes = dict(graph.nodes)
     result = Graph(nodes, graph.output)
@@ -61,7 +65,7 @@ def _completed(graph: Graph, node: Add, form: _Quadratic, vertex: Vector, label:
 
 
 def _form(node: Node, forms: dict[int, _Quadratic]) -> _Quadratic | None:
-    """A node as an elementwise function of degree at most 2 of one value, if it is one."""
+    """Return a node as an elementwise function of degree at most 2 of one value, if it is one."""
     match node:
         case Shift(operands=(source,), vector=vector):
             form = forms[source]

@@ -28,13 +28,13 @@ from .quadratics import complete_squares
 from .sparse import SparseMatrix, Vector
 
 MERGE_GROWTH = 16
-"""A merged map may have this many times the entries of its parts; beyond, the saved level costs too many
+"""A merged map may have this many times the entries of its parts. Beyond that, the saved level costs too many
 diagonals."""
 
 
 def simplify(graph: Graph) -> Graph:
-    """An equal graph that consumes as few levels as these rules reach, in topological order without dead
-    nodes."""
+    """Return an equal graph that consumes as few levels as these rules reach, in topological order without
+    dead nodes."""
     graph = _fuse_functions(graph.renumbered())
     graph = complete_squares(graph)
     rules = (_fold_shift, _merge_linear, _sum_linear, _absorb_addition)
@@ -44,9 +44,9 @@ def simplify(graph: Graph) -> Graph:
 
 
 def _fuse_functions(graph: Graph) -> Graph:
-    """Sums, products and compositions of elementwise functions of one value, such as x * sigmoid(x) or
-    x (1 + tanh(x + x^3)), become one activation; not across values that something else reads where that would
-    add activations."""
+    """Fuse sums, products and compositions of elementwise functions of one value, such as x * sigmoid(x) or x
+    (1 + tanh(x + x^3)), into one activation. Values with other readers are not fused if that would add
+    activations."""
     options = [_fused(graph, across_shared).renumbered() for across_shared in (True, False)]
     return min(options, key=lambda g: sum(isinstance(node, Activation) for node in g.nodes.values()))
 
@@ -67,8 +67,8 @@ def _fused(graph: Graph, across_shared: bool) -> Graph:
 def _chain(
     node: Node, chains: dict[int, tuple[int, Function, Activation | None]]
 ) -> tuple[int, Function, Activation | None] | None:
-    """Base value, function of it, and the first activation inside, None for a polynomial, if a node is an
-    elementwise function of one value."""
+    """If a node is an elementwise function of one value, return that value, the function, and the first
+    activation inside (None for a polynomial)."""
     match node:
         case Activation(operands=(source,), function=outer):
             base, inner, first = chains[source]
@@ -102,7 +102,7 @@ def _chain(
 
 
 def _rises(inner: Function) -> bool:
-    """Whether a function is for values above 0, affine and rising there: a factor, or max(x, 0) + c."""
+    """Whether a function of positive values is affine and rising: a factor, or max(x, 0) + c."""
     if not isinstance(inner, PiecewiseLinear):
         return False
     if not inner.kinks:
@@ -113,12 +113,12 @@ def _rises(inner: Function) -> bool:
 
 
 def _kinked(outer: Function, inner: Function) -> bool:
-    """Whether straight pieces would be lost: those of ``outer`` behind a polynomial."""
+    """Whether fusing would lose a piecewise linear function: ``outer`` after a polynomial."""
     return isinstance(outer, PiecewiseLinear) and not isinstance(inner, PiecewiseLinear)
 
 
 def _fold_shift(graph: Graph) -> bool:
-    """A constant added before or after a linear map becomes part of its bias; two constants become one."""
+    """Absorb a constant before or after a linear map into its bias, and merge two constants."""
     consumers = graph.consumers()
     for number, node in graph.nodes.items():
         if isinstance(node, Linear):
@@ -141,7 +141,7 @@ def _fold_shift(graph: Graph) -> bool:
 
 
 def _merge_linear(graph: Graph) -> bool:
-    """A linear map that only linear maps read is multiplied into them."""
+    """Multiply a linear map that only linear maps read into them."""
     consumers = graph.consumers()
     for number, inner in graph.nodes.items():
         readers = consumers[number]
@@ -183,8 +183,8 @@ def _merged(outer: Linear, number: int, inner: Linear) -> Linear:
 def _linear(
     parts: tuple[Linear, Linear], bias: Vector, terms: list[tuple[int, Matrix]], stride: int
 ) -> Linear:
-    """The sum of matrix times operand over the terms, with one matrix per operand: of the first part's shape,
-    and of the label of the part with more weights."""
+    """Return the sum of matrix times operand over the terms, with one matrix per operand. It has the first
+    part's shape, and the label of the part with more weights."""
     sums: dict[int, Matrix] = {}
     for operand, matrix in terms:
         sums[operand] = total(sums[operand], matrix) if operand in sums else matrix
@@ -193,7 +193,7 @@ def _linear(
 
 
 def _sum_linear(graph: Graph) -> bool:
-    """The sum of two linear maps that nothing else reads is one linear map of both operands."""
+    """Merge the sum of two linear maps that nothing else reads into one linear map of both operands."""
     consumers = graph.consumers()
     for number, node in graph.nodes.items():
         if not isinstance(node, Add):
@@ -212,8 +212,8 @@ def _sum_linear(graph: Graph) -> bool:
 
 
 def _absorb_addition(graph: Graph) -> bool:
-    """The sum of a linear map that nothing else reads and a value that is ready a level before it is one
-    linear map of both: a shortcut takes one diagonal, and what scales it merges into its readers."""
+    """Merge the sum of a linear map that nothing else reads and a value that is ready a level before it into
+    one linear map of both. A shortcut then takes one diagonal, and its scaling merges into its readers."""
     consumers, depths = graph.consumers(), graph.depths()
     for number, node in graph.nodes.items():
         if not isinstance(node, Add):
@@ -235,13 +235,13 @@ def scale_value(graph: Graph, number: int, factor: float, reader: int | None) ->
     """Multiply a value by a constant without spending a level, if its producer and all its readers but one
     allow it.
 
-    The producer takes the factor into its weights; other readers must be linear maps, which take the inverse.
+    The producer takes the factor into its weights. Other readers must be linear maps, which take the inverse.
 
     Args:
-        reader: the node that asks for the factor; None if it is who reads the output.
+        reader: the node that asks for the factor; None if it is the reader of the output.
 
     Returns:
-        The factor of every value that is another now; none, and an untouched graph, where it is not allowed.
+        The factor of every changed value; empty, with an unchanged graph, if it is not allowed.
     """
     scaling = _Scaling(graph)
     if not scaling.scale(number, factor, set() if reader is None else {reader}):
@@ -251,10 +251,10 @@ def scale_value(graph: Graph, number: int, factor: float, reader: int | None) ->
 
 
 def divide_input(graph: Graph, divisor: float) -> Graph:
-    """The graph of the same function for an input that is divided by a constant.
+    """Return the graph of the same function for an input that is divided by a constant.
 
-    Linear maps that read the input take the divisor into their weights; whatever else reads it gets a map
-    that multiplies, which merges into linear maps behind it or takes a level.
+    Linear maps that read the input take the divisor into their weights. Other readers get a linear map that
+    multiplies; it merges into linear maps behind it or takes a level.
     """
     result = Graph(dict(graph.nodes), graph.output)
     source = next(number for number, node in graph.nodes.items() if isinstance(node, Input))
@@ -284,7 +284,7 @@ def divide_input(graph: Graph, divisor: float) -> Graph:
 
 
 class _Scaling:
-    """Nodes that take a factor, while it is not known whether all do."""
+    """Nodes that take a factor, until it is known whether all can."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph, self.consumers = graph, graph.consumers()
@@ -308,7 +308,7 @@ class _Scaling:
         return self._produce(number, factor)
 
     def _produce(self, number: int, factor: float) -> bool:
-        """Whether a node, or what it reads, takes the factor."""
+        """Whether a node, or what it reads, can take the factor."""
         node = self.changes.get(number, self.graph.nodes[number])
         match node:
             case Linear():

@@ -10,7 +10,7 @@ Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]
 
 DENSE_SHARE = 8
-"""A matrix of which one entry in so many is not zero is multiplied as a dense one."""
+"""A matrix is multiplied as a dense one if at least one entry in so many is non-zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class SparseMatrix:
 
     @classmethod
     def from_entries(cls, shape: tuple[int, int], rows: Indices, columns: Indices, values: Vector) -> Self:
-        """The matrix with these entries; repeated positions are summed, zeros dropped."""
+        """Return the matrix with these entries; repeated positions are summed, zeros dropped."""
         keys, place = np.unique(rows * shape[1] + columns, return_inverse=True)
         sums = np.bincount(place.ravel(), weights=values, minlength=len(keys)).astype(np.float64)
         kept = sums != 0
@@ -38,13 +38,13 @@ class SparseMatrix:
 
     @classmethod
     def from_distinct(cls, shape: tuple[int, int], rows: Indices, columns: Indices, values: Vector) -> Self:
-        """The matrix with these entries, of which no two are at one position; zeros dropped."""
+        """Return the matrix with these entries at distinct positions; zeros are dropped."""
         kept = values != 0
         return cls(shape, rows[kept], columns[kept], np.asarray(values, np.float64)[kept])
 
     @classmethod
     def from_dense(cls, matrix: NDArray[np.floating]) -> Self:
-        """The nonzero entries of a dense matrix."""
+        """Return the non-zero entries of a dense matrix."""
         rows, columns = np.nonzero(matrix)
         shape = (int(matrix.shape[0]), int(matrix.shape[1]))
         return cls(
@@ -53,13 +53,13 @@ class SparseMatrix:
 
     @classmethod
     def diagonal(cls, values: Vector) -> Self:
-        """The square matrix with these values on its diagonal, zeros kept so that its pattern is the
-        identity's."""
+        """Return the square matrix with these values on its diagonal. Zeros are kept, so that its pattern is
+        the identity's."""
         index = np.arange(len(values), dtype=np.int64)
         return cls((len(values), len(values)), index, index, np.asarray(values, np.float64))
 
     def apply(self, x: Vector) -> Vector:
-        """The product with each row of ``x``: (..., columns) to (..., rows)."""
+        """Multiply each row of ``x``: (..., columns) to (..., rows)."""
         flat = np.asarray(x, np.float64).reshape(-1, self.shape[1])
         if self.is_diagonal():
             return np.asarray(flat * self.values, np.float64).reshape(np.shape(x))
@@ -71,26 +71,26 @@ class SparseMatrix:
         return np.asarray(out, np.float64).reshape(*np.shape(x)[:-1], self.shape[0])
 
     def scaled(self, rows: Vector | float = 1.0, columns: Vector | float = 1.0) -> Self:
-        """diag(rows) @ self @ diag(columns)."""
+        """Return diag(rows) @ self @ diag(columns)."""
         left = np.broadcast_to(np.asarray(rows, np.float64), self.shape[0])[self.rows]
         right = np.broadcast_to(np.asarray(columns, np.float64), self.shape[1])[self.columns]
         return type(self)(self.shape, self.rows, self.columns, self.values * left * right)
 
     @property
     def entries(self) -> int:
-        """How many there are."""
+        """Number of entries."""
         return len(self.values)
 
     def explicit(self) -> Self:
-        """Itself."""
+        """Return the matrix itself."""
         return self
 
     def row_counts(self) -> Indices:
-        """Entries of every row."""
+        """Return the number of entries of every row."""
         return np.bincount(self.rows, minlength=self.shape[0])
 
     def column_counts(self) -> Indices:
-        """Entries of every column."""
+        """Return the number of entries of every column."""
         return np.bincount(self.columns, minlength=self.shape[1])
 
     def __matmul__(self, other: "SparseMatrix") -> "SparseMatrix":
@@ -117,8 +117,7 @@ class SparseMatrix:
         )
 
     def is_diagonal(self) -> bool:
-        """Whether the matrix is square with an entry at every place of its diagonal, in order, and no
-        other."""
+        """Whether the matrix is square with entries exactly at all places of its diagonal, in order."""
         size = self.shape[0]
         every = np.arange(size)
         return (
@@ -129,7 +128,7 @@ class SparseMatrix:
         )
 
     def scalar(self) -> float | None:
-        """The factor c if the matrix is c times the identity, otherwise None."""
+        """Return the factor c if the matrix is c times the identity, otherwise None."""
         if not self.is_diagonal() or (self.values != self.values[0]).any():
             return None
         return float(self.values[0])

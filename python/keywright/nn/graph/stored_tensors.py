@@ -1,4 +1,4 @@
-"""The tensors that are stored in a model: weights, and values of attributes, in graphs within graphs too."""
+"""The tensors stored in a model: weights, and values of attributes, including those of nested graphs."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -12,7 +12,7 @@ from keywright.nn.limits import shown_shape
 
 
 def stored_tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    """All tensors of a model."""
+    """Yield all tensors of a model."""
     yield from _of_graph(model.graph)
     for function in model.functions:
         yield from _of_nodes(function.node)
@@ -35,16 +35,16 @@ def _of_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.TensorProto]:
 
 
 def array_of(tensor: onnx.TensorProto) -> NDArray[Any]:
-    """The values of a tensor.
+    """Return the values of a tensor.
 
     Raises:
-        InvalidModelError: of a type that onnx does not know, or of another shape than stated.
+        InvalidModelError: its type is unknown to onnx, or its shape is wrong.
     """
     try:
         return np.asarray(onnx.numpy_helper.to_array(tensor))
     except LookupError:
         raise InvalidModelError(
-            f"weights {tensor.name!r} are of type {tensor.data_type}, which onnx does not know"
+            f"weights {tensor.name!r} have type {tensor.data_type}, which onnx does not know"
         ) from None
     except (ValueError, TypeError, MemoryError) as error:
         shape = shown_shape(list(tensor.dims))
@@ -54,22 +54,22 @@ def array_of(tensor: onnx.TensorProto) -> NDArray[Any]:
 
 
 def external_file(tensor: onnx.TensorProto) -> str | None:
-    """The file beside the model that holds a tensor, if one does."""
+    """Return the file beside the model that holds a tensor, if there is one."""
     if tensor.data_location != onnx.TensorProto.EXTERNAL:
         return None
     return next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
 
 
 def require_inside(model: onnx.ModelProto) -> None:
-    """Refuse a model with tensors in files. One that is no file itself has none beside it: they would be read
-    from wherever the program was started.
+    """Refuse a model with tensors in files. A model that is not a file itself has no folder: the files would
+    be read from the current directory.
 
     Raises:
-        InvalidModelError: naming the tensor and the file.
+        InvalidModelError: names the tensor and the file.
     """
     for tensor in stored_tensors(model):
         if (name := external_file(tensor)) is not None:
             raise InvalidModelError(
-                f"tensor {tensor.name!r} is in a file {name!r} beside the model; give the model's path, or "
-                "save it as one file"
+                f"tensor {tensor.name!r} is in a separate file {name!r}; give the model's path, or save "
+                "it as one file"
             )

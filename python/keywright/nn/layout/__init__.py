@@ -1,1 +1,1 @@
-"""Which slot of which ciphertext an element is in, and linear maps between layouts as diagonals."""
+"""Layouts: the slot and ciphertext of each element, and linear maps between layouts as diagonals."""

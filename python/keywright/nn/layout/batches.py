@@ -1,8 +1,7 @@
-"""Several samples in one ciphertext: interleaved, so that a rotation moves each of them alike.
+"""Several samples in one ciphertext: interleaved, so that one rotation moves all of them.
 
-With B samples, what is at slot p of one sample's ciphertext is at slots B p to B p + B - 1, one sample after
-the other. A rotation by r of one sample is one by B r of all, and wraps around where it did; a diagonal has
-every entry B times.
+With B samples, slot p of one sample's ciphertext becomes slots B p to B p + B - 1, one per sample. A rotation
+by r of one sample is a rotation by B r of all, with the same wrap-around. A diagonal has every entry B times.
 """
 
 from collections.abc import Mapping
@@ -18,7 +17,7 @@ from .lowering import LoweredLinear
 
 
 def interleave_layout(layout: Layout, batch: int) -> Layout:
-    """The layout of ``batch`` samples in ciphertexts of ``batch`` times the slots."""
+    """Return the layout of ``batch`` samples in ciphertexts of ``batch`` times the slots."""
     return Layout(
         layout.slots * batch,
         layout.period * batch,
@@ -29,13 +28,13 @@ def interleave_layout(layout: Layout, batch: int) -> Layout:
 
 
 def interleave_linear(lowered: LoweredLinear, batch: int) -> LoweredLinear:
-    """A linear map of one sample's ciphertexts, for those of ``batch`` samples."""
+    """Return the linear map of one sample's ciphertexts for ``batch`` samples."""
     rows = [(operands, interleave_transform(transform, batch)) for operands, transform in lowered.rows]
     return replace(lowered, rows=rows, folds=tuple(step * batch for step in lowered.folds))
 
 
 def interleave_transform(transform: DiagonalMatrix, batch: int) -> DiagonalMatrix:
-    """A block row of one sample's ciphertexts, for those of ``batch`` samples."""
+    """Return the block row of one sample's ciphertexts for ``batch`` samples."""
     if batch == 1:
         return transform
     diagonals = tuple(_interleave(each, batch) for each in transform.diagonals)

@@ -1,23 +1,24 @@
-"""Images in as few diagonals as convolutions allow: cyclic layouts, and the repacking before a stride by two.
+"""Cyclic layouts, in which convolutions take the fewest diagonals, and the repacking before a stride of two.
 
-Let an image have P pixels a channel, P a power of two. Channel c, row y, column x is at slot
+Let an image have P pixels per channel, P a power of two. Channel c, row y, column x is at slot
 
     P c + a y + b x   modulo the period,
 
-with slopes a and b for which a y + b x takes every value modulo P. Then channels are apart by multiples of P,
-a cyclic group, and a tap of a kernel is one shift: a convolution of T taps takes T diagonals for each channel
-of the period, and no layout without copies takes fewer. A multiplexed layout after a stride takes more, since
-shifts between the channels inside a pixel are no group: 49 diagonals of 3 x 3 taps and 4 channels, not 36.
+with slopes a and b for which a y + b x takes every value modulo P. Channels then differ by multiples of P, a
+cyclic group, and a tap of a kernel is one shift. A convolution of T taps takes T diagonals for each channel
+of the period, and no layout without copies takes fewer. A multiplexed layout after a stride takes more,
+because shifts between the channels inside a pixel are not a group: 49 diagonals for 3 x 3 taps and 4
+channels, not 36.
 
-A stride by two maps even pixels alone. If it left them where they are, at slopes 2 a and 2 b, they would not
-take every value modulo P / 4. So the image is repacked before, by one map of 0 and 1: its pixels (2 y + r,
-2 x + s) become four images, at the slopes a' and b' of half the side. A pixel moves by
+A stride of two keeps even pixels only. If it left them in place, at slopes 2 a and 2 b, they would not take
+every value modulo P / 4. So the image is repacked first, by one map of zeros and ones: its pixels (2 y + r, 2
+x + s) become four images, at the slopes a' and b' of half the side. A pixel moves by
 
     (2 a - a') y + (2 b - b') x + t(r, s),
 
-which has few values if 2 a - a' and 2 b - b' are small multiples of one another, and the four t are near the
-steps that the pixels inside an image make. `SLOPES` has such a chain: 85 diagonals from side 32, then 59, 21.
-The repacking takes a level; the compiler weighs that against what every convolution behind it saves.
+which has few values if 2 a - a' and 2 b - b' are small multiples of one another and the four t are near the
+steps between the pixels of an image. `SLOPES` has such a chain: 85 diagonals from side 32, then 59, 21. The
+repacking takes a level; the compiler weighs it against the savings in every following convolution.
 """
 
 from dataclasses import dataclass
@@ -35,10 +36,10 @@ REPACKED = "repacked"
 
 @dataclass(frozen=True)
 class Slopes:
-    """How images of one side lie.
+    """The positions of the pixels of images of one side.
 
     Attributes:
-        row, column: a and b: slots from a pixel to the one below it and to the one beside it.
+        row, column: a and b: slots from a pixel to the one below it and to the one right of it.
         moves: t(0, 0), t(0, 1), t(1, 0) and t(1, 1) of the repacking for half the side.
     """
 
@@ -53,14 +54,15 @@ SLOPES = {
     8: Slopes(888, 2013, (0, -3, 8, 5)),
     4: Slopes(1775, 4028),
 }
-"""By side: what `scripts/cyclic_slopes.py` finds."""
+"""Slopes by side, found by `scripts/cyclic_slopes.py`."""
 
 
 def repack_before_strides(graph: Graph) -> tuple[Graph, dict[int, int]] | None:
-    """An equal graph in which maps to images of half the side read repacked operands; None if there are none.
+    """Return an equal graph in which maps to images of half the side read repacked operands; None if there
+    are none.
 
     Returns:
-        The graph, and for each of its values the value of the old graph that it equals.
+        The graph, and for each of its values the equal value of the old graph.
     """
     result = Graph(dict(graph.nodes), graph.output)
     repacked: dict[int, int] = {}
@@ -86,7 +88,7 @@ def _halves(operand: Shape, result: Shape) -> bool:
 
 
 def _repacked(graph: Graph, operand: int, repacked: dict[int, int]) -> int:
-    """The repacked value, the same for all that read it."""
+    """Return the repacked value, the same for all readers."""
     if operand not in repacked:
         shape = graph.nodes[operand].shape
         size = int(np.prod(shape, dtype=np.int64))
@@ -96,7 +98,7 @@ def _repacked(graph: Graph, operand: int, repacked: dict[int, int]) -> int:
 
 
 def cyclic_layouts(graph: Graph, slots: int) -> dict[int, Layout]:
-    """The cyclic layout of every image that has one."""
+    """Return the cyclic layout of every image that has one."""
     return {
         number: layout
         for number, node in graph.nodes.items()
@@ -117,13 +119,13 @@ def _layout(shape: Shape, slots: int, *, repacked: bool) -> Layout | None:
 
 
 def _pixels(side: int) -> Positions:
-    """What every pixel adds to the slot of its channel, (side, side)."""
+    """Return the offset of every pixel from its channel's slot, (side, side)."""
     y, x = np.indices((side, side), dtype=np.int32)
     return SLOPES[side].row * y + SLOPES[side].column * x
 
 
 def _repacked_pixels(side: int) -> Positions:
-    """The same after the repacking."""
+    """Return the same after the repacking."""
     slopes, half = SLOPES[side], SLOPES[side // 2]
     y, x = np.indices((side, side), dtype=np.int32)
     moves = np.asarray(slopes.moves, np.int32)[y % 2 * 2 + x % 2]
@@ -132,5 +134,5 @@ def _repacked_pixels(side: int) -> Positions:
 
 
 def _side(shape: Shape) -> int | None:
-    """Of a square image with a known pair of slopes."""
+    """Return the side of a square image with known slopes."""
     return shape[1] if len(shape) == 3 and shape[1] == shape[2] and shape[1] in SLOPES else None

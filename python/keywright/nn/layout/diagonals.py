@@ -1,4 +1,4 @@
-"""A matrix by its diagonals, as rotations meet it: what linear maps between layouts become."""
+"""Matrices by their diagonals, the form of linear maps between layouts."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from keywright.nn.graph.sparse import Vector
 
 
 class Diagonals(Mapping[int, Vector]):
-    """Diagonals of one input by index, made when one is asked for. The table of the object that was asked
-    last is kept, so a program holds what its diagonals are made of and one table.
+    """Diagonals of one input by index, made on demand. Only the table of the most recently used object is
+    kept, so a program holds the sources of its diagonals and one table.
 
     Args:
         steps: indices of the diagonals, ascending.
-        period: values of each, which then repeat.
-        make: gives the table, (len(steps), period).
+        period: number of values of each, which then repeat.
+        make: returns the table, (len(steps), period).
     """
 
     _latest: "tuple[Diagonals, Vector] | None" = None
@@ -26,16 +26,16 @@ class Diagonals(Mapping[int, Vector]):
         self._place = {step: place for place, step in enumerate(self.steps)}
 
     def table(self) -> Vector:
-        """All diagonals in the order of ``steps``: (len(steps), period)."""
+        """Return all diagonals in the order of ``steps``: (len(steps), period)."""
         latest = Diagonals._latest
         if latest is None or latest[0] is not self:
-            Diagonals._latest = None  # two tables are never held
+            Diagonals._latest = None  # never hold two tables
             latest = Diagonals._latest = self, self._make()
         return latest[1]
 
     @classmethod
     def release(cls) -> None:
-        """Forget the table that was made last."""
+        """Drop the most recent table."""
         Diagonals._latest = None
 
     def __getitem__(self, step: int) -> Vector:
@@ -53,12 +53,12 @@ class Diagonals(Mapping[int, Vector]):
 
 
 def period_of(diagonals: Mapping[int, Vector]) -> int:
-    """How many values each diagonal of one input has."""
+    """Return the number of values of each diagonal of one input."""
     return diagonals.period if isinstance(diagonals, Diagonals) else len(next(iter(diagonals.values())))
 
 
 def table_of(diagonals: Mapping[int, Vector]) -> Vector:
-    """The diagonals of one input by ascending index: (diagonals, period)."""
+    """Return the diagonals of one input by ascending index: (diagonals, period)."""
     if isinstance(diagonals, Diagonals):
         return diagonals.table()
     return np.asarray([diagonals[r] for r in sorted(diagonals)])
@@ -74,8 +74,8 @@ class DiagonalMatrix:
 
     Attributes:
         slots: slots of the ciphertexts; a power of two.
-        diagonals: for each input, the nonzero diagonals by r in [0, slots); each of length ``slots``, or of a
-            smaller power of two, which then repeats. Those of a compiled network are `Diagonals`.
+        diagonals: for each input, the non-zero diagonals by r in [0, slots); each of length ``slots``, or of
+            a smaller power of two, which then repeats. Those of a compiled network are `Diagonals`.
         n1: number of possible baby steps.
     """
 
@@ -84,46 +84,46 @@ class DiagonalMatrix:
     n1: int
 
     def baby_steps(self, operand: int) -> list[int]:
-        """Rotations of one input, ascending; 0 needs no key."""
+        """Return the rotations of one input, ascending; 0 needs no key."""
         return sorted({r % self.n1 for r in self.diagonals[operand]})
 
     @property
     def giant_steps(self) -> list[int]:
-        """Rotations of partial sums, ascending; 0 needs no key."""
+        """Return the rotations of partial sums, ascending; 0 needs no key."""
         return sorted({r - r % self.n1 for diagonals in self.diagonals for r in diagonals})
 
     def on_slots(self, slots: int) -> "DiagonalMatrix":
-        """The same map of vectors that repeat after a smaller number of slots.
+        """Return the same map for vectors that repeat after a smaller number of slots.
 
         Raises:
-            ValueError: it has diagonals that repeat later.
+            ValueError: some diagonals have a longer period.
         """
         if slots >= self.slots:
             return self
         longest = max(period_of(diagonals) for diagonals in self.diagonals)
         if longest > slots:
-            raise ValueError(f"a diagonal repeats after {longest} slots, there are {slots}")
+            raise ValueError(f"a diagonal repeats after {longest} slots, but there are only {slots}")
         reduced = tuple(_modulo(diagonals, slots) for diagonals in self.diagonals)
         return DiagonalMatrix(slots, reduced, min(self.n1, slots))
 
     def full_diagonal(self, operand: int, r: int) -> Vector:
-        """One diagonal with as many values as there are slots."""
+        """Return one diagonal with as many values as there are slots."""
         diagonal = self.diagonals[operand][r]
         return np.tile(diagonal, self.slots // len(diagonal))
 
     @property
     def periods(self) -> tuple[int, ...]:
-        """Of each input, how many values a diagonal has; 0 where there is none."""
+        """Return for each input the number of values of a diagonal; 0 if it has none."""
         return tuple(period_of(diagonals) if diagonals else 0 for diagonals in self.diagonals)
 
     @property
     def bytes(self) -> int:
-        """Of all values in double precision, whether they are in memory or not."""
+        """Bytes of all values in double precision, whether they are in memory or not."""
         return sum(8 * len(diagonals) * period_of(diagonals) for diagonals in self.diagonals if diagonals)
 
 
 def _modulo(diagonals: Mapping[int, Vector], slots: int) -> Diagonals:
-    """Diagonals with their indices modulo a number of slots; those that coincide are summed."""
+    """Return diagonals with their indices modulo a number of slots; coinciding ones are summed."""
     steps = np.asarray(sorted(diagonals)) % slots
     kept, place = np.unique(steps, return_inverse=True)
 

@@ -1,18 +1,18 @@
-"""How much work a layer is, counted in operations."""
+"""The number of operations of a layer."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class LayerWork:
-    """How much of each operation a layer takes.
+    """Operation counts of a layer.
 
     Attributes:
-        rotations: key switches of rotations that share nothing: giant steps and foldings.
+        rotations: key switches of rotations without a shared decomposition: giant steps and foldings.
         hoisted: rotations that share the decomposition of their input: baby steps.
         diagonals: products with a plaintext diagonal.
-        multiplications: products of ciphertexts by the level of their operands, counted from the layer's
-            operands: entry 0 at their level, entry 1 one level below, and so on.
+        multiplications: products of ciphertexts by level, relative to the layer's operands: entry 0 at their
+            level, entry 1 one level below, and so on.
     """
 
     rotations: int = 0
@@ -21,7 +21,7 @@ class LayerWork:
     multiplications: tuple[int, ...] = ()
 
     def times(self, count: int) -> "LayerWork":
-        """The work on that many ciphertexts."""
+        """Return the work on so many ciphertexts."""
         return LayerWork(
             self.rotations * count,
             self.hoisted * count,
@@ -32,13 +32,13 @@ class LayerWork:
 
 @dataclass(frozen=True)
 class Prices:
-    """What operations cost where layouts are compared, in seconds.
+    """Costs of operations in seconds, for comparing layouts.
 
     Attributes:
-        rotation: of a giant step or a folding.
-        hoisted: of a baby step.
-        diagonal: of a product with a diagonal.
-        ciphertext: of carrying a value in one ciphertext more: of one product of ciphertexts.
+        rotation: a giant step or a folding.
+        hoisted: a baby step.
+        diagonal: a product with a diagonal.
+        ciphertext: the extra cost of one more ciphertext per value: one product of ciphertexts.
     """
 
     rotation: float

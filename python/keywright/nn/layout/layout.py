@@ -1,4 +1,4 @@
-"""Where the elements of a tensor are: multiplexed packing in the slots of one or several ciphertexts.
+"""Positions of a tensor's elements: multiplexed packing in the slots of one or several ciphertexts.
 
 An image with gap g keeps g^2 channels interleaved on one grid of pixels: a strided convolution leaves its
 result spread over the grid of its input instead of compacting it (Lee et al., ICML 2022, section 4). Content
@@ -33,7 +33,7 @@ class Grid:
         return next_power_of_two(self.height * self.width) if self.aligned else self.height * self.width
 
     def positions(self, shape: tuple[int, int, int]) -> tuple[Positions, Positions]:
-        """Grid number and slot inside the grid of every element of an image, in row-major order."""
+        """Return grid number and slot inside the grid of every element of an image, in row-major order."""
         c, y, x = (axis.ravel() for axis in np.indices(shape))
         within = c % self.gap**2
         slot = (y * self.gap + within // self.gap) * self.width + x * self.gap + within % self.gap
@@ -62,12 +62,12 @@ class Layout:
 
     @property
     def ciphertexts(self) -> int:
-        """How many ciphertexts the tensor takes."""
+        """Number of ciphertexts of the tensor."""
         return int(self.positions.max()) // self.slots + 1
 
     def separated(self, pixels: int) -> tuple[Positions, Positions] | None:
-        """The position of every channel's first pixel, and what each of its ``pixels`` adds, modulo the
-        period; None if positions are no such sums, or a channel is in several ciphertexts."""
+        """Return the position of every channel's first pixel, and the offset of each of its ``pixels``,
+        modulo the period; None if positions are not such sums, or a channel spans several ciphertexts."""
         images = self.positions.reshape(-1, pixels)
         first, added = images[:, 0], images[0] - images[0, 0]
         sums = (images - first[:, None] - added) & (self.period - 1)
@@ -76,8 +76,8 @@ class Layout:
         return first, added
 
     def pack(self, values: Vector) -> Vector:
-        """Flattened values, (elements,) the same for all samples or (batch, elements), to slot vectors of
-        shape (ciphertexts, slots), repeated over the periods, zero elsewhere."""
+        """Pack flattened values into slot vectors of shape (ciphertexts, slots), repeated over the periods,
+        zero elsewhere. The values have shape (elements,), the same for all samples, or (batch, elements)."""
         flat = np.zeros(self.ciphertexts * self.slots)
         flat[self._places()] = values
         if self.period < self.slots:
@@ -85,21 +85,21 @@ class Layout:
         return flat.reshape(-1, self.slots)
 
     def unpack(self, slots: Vector) -> Vector:
-        """The flattened values, (batch, elements), in slot vectors of shape (ciphertexts, slots)."""
+        """Return the flattened values, (batch, elements), in slot vectors of shape (ciphertexts, slots)."""
         return np.asarray(slots, np.float64).reshape(-1)[self._places()]
 
     def _places(self) -> Positions:
-        """The place of every element of every sample, (batch, elements)."""
+        """Return the place of every element of every sample, (batch, elements)."""
         return self.positions + np.arange(self.batch, dtype=np.int32)[:, None]
 
 
 def next_power_of_two(size: int) -> int:
-    """The smallest power of two that is at least ``size``."""
+    """Return the smallest power of two that is at least ``size``."""
     return 1 << max(size - 1, 0).bit_length()
 
 
 def candidates(shape: Shape, slots: int, sources: Sequence[Layout], stride: int) -> Iterator[Layout]:
-    """Layouts worth considering for a tensor.
+    """Yield candidate layouts for a tensor.
 
     Args:
         slots: slots per ciphertext.

@@ -1,4 +1,4 @@
-"""A linear map between layouts as diagonals and foldings."""
+"""Lowers a linear map between layouts to diagonals and foldings."""
 
 from dataclasses import dataclass
 
@@ -20,8 +20,8 @@ class LoweredLinear:
     """A linear map as operations on ciphertexts.
 
     Attributes:
-        rows: for each ciphertext of the result, which ciphertexts of the operands it reads, all operands' in
-            order, and the block row applied to them.
+        rows: for each ciphertext of the result, the ciphertexts of the operands that it reads, in order, and
+            the block row applied to them.
         folds: rotations whose sums complete each ciphertext of the result, in order; it is then periodic.
     """
 
@@ -42,7 +42,7 @@ class LoweredLinear:
 
 @dataclass(frozen=True, eq=False)
 class _Input:
-    """One ciphertext that a map reads: the matrix to apply, its layouts, and which ciphertext it is."""
+    """One ciphertext that a map reads: the matrix to apply, its layouts, and the ciphertext's index."""
 
     matrix: Matrix
     between: Between
@@ -50,7 +50,8 @@ class _Input:
     used: Used
 
     def diagonals(self, block_out: int, tile: int) -> Diagonals:
-        """Those between this and one ciphertext of the result, each a share of what foldings add up."""
+        """Return the diagonals between this and one ciphertext of the result; foldings add up their
+        shares."""
         used = self.used[block_out]
         share = self.between.period / tile
 
@@ -64,7 +65,7 @@ class _Input:
 
 
 def lower(node: Linear, sources: list[Layout], target: Layout, prices: Prices) -> LoweredLinear:
-    """The diagonals of a linear map between layouts. Where another operand has a longer period, the
+    """Return the diagonals of a linear map between layouts. If another operand has a longer period, the
     copies that are added up share a value."""
     inputs = _inputs(list(node.matrices), sources, target)
     tile = max(target.period, *(source.period for source in sources))
@@ -80,7 +81,7 @@ def lower(node: Linear, sources: list[Layout], target: Layout, prices: Prices) -
 
 
 def placement_cost(matrices: list[Matrix], sources: list[Layout], target: Layout, prices: Prices) -> float:
-    """Time of all block rows that `lower` would give, with their foldings."""
+    """Return the time of all block rows that `lower` would give, with their foldings."""
     inputs = _inputs(matrices, sources, target)
     folds = _folds(target.period, max(target.period, *(source.period for source in sources)))
     cost = prices.rotation * target.ciphertexts * len(folds)
@@ -103,8 +104,8 @@ def _folds(period: int, tile: int) -> tuple[int, ...]:
 
 
 def best_n1(used: Used, prices: Prices) -> tuple[int, float]:
-    """The number of baby steps of least time, g times a power of two with g the greatest common divisor of
-    the diagonals, and the time: baby steps of each input, common giant steps, products with diagonals.
+    """Return the fastest number of baby steps, g times a power of two with g the greatest common divisor of
+    the diagonals, and its time: baby steps of each input, common giant steps, products with diagonals.
 
     Args:
         used: which diagonals each input has, (inputs, slots).
@@ -124,7 +125,7 @@ def best_n1(used: Used, prices: Prices) -> tuple[int, float]:
 
 
 def _baby_counts(used: Used) -> dict[int, int]:
-    """By n1, the rotations of inputs."""
+    """Return the rotations of inputs by n1."""
     counts, n1 = {}, used.shape[1]
     while True:
         counts[n1] = int(np.count_nonzero(used[:, 1:]))
@@ -135,7 +136,7 @@ def _baby_counts(used: Used) -> dict[int, int]:
 
 
 def _giant_counts(used: NDArray[np.bool_]) -> dict[int, int]:
-    """By n1, the rotations of sums."""
+    """Return the rotations of sums by n1."""
     counts, n1 = {}, 1
     while True:
         counts[n1] = int(np.count_nonzero(used[1:]))

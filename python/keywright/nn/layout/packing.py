@@ -1,4 +1,4 @@
-"""The choice of a layout for every value, so that the linear maps between them take few rotations."""
+"""Chooses a layout for every value, so that the linear maps between them take few rotations."""
 
 from collections.abc import Iterator, Mapping
 
@@ -11,25 +11,24 @@ from .layout import Layout, candidates, next_power_of_two
 from .lowering import placement_cost
 
 SWEEPS = 3
-"""Passes over the values; the first sees the layouts before a value, later ones also those behind it."""
+"""Passes over the values; the first sees only the layouts before a value, later ones also those behind it."""
 
 SLOT_DOUBLINGS = 2
-"""How many doublings of the smallest sufficient slot count are tried: room can save rotations."""
+"""How many doublings of the smallest sufficient slot count are tried: more room can save rotations."""
 
 
 def choose_layouts(
     graph: Graph, max_slots: int, prices: Prices, *, fixed: bool = False, cyclic: bool = False
 ) -> dict[int, Layout]:
-    """The layout of every value, all with the same number of slots, at most ``max_slots``, or exactly that
-    many where they are ``fixed``.
+    """Return the layout of every value, all with the same number of slots, at most ``max_slots``, or exactly
+    that many if they are ``fixed``.
 
     Values that are added or multiplied share a layout. Layouts are chosen one group after the other, each
     time the one with the lowest cost of the linear maps around it, for a few slot counts; the cheapest slot
     count wins.
 
     Args:
-        cyclic: whether images have the layouts of `cyclic_layouts`, where there are such, instead of the
-            cheapest.
+        cyclic: whether images use `cyclic_layouts` where they exist, instead of the cheapest.
 
     Raises:
         TooLargeError: a layer is too large in every layout.
@@ -49,12 +48,12 @@ def choose_layouts(
 
 
 def largest_tensor(graph: Graph) -> int:
-    """Elements of the largest value."""
+    """Return the number of elements of the largest value."""
     return max(_size(node.shape) for node in graph.nodes.values())
 
 
 def useful_slots(graph: Graph, max_slots: int) -> int:
-    """Most slots that `choose_layouts` tries, if they are not fixed."""
+    """Return the largest slot count that `choose_layouts` tries, if slots are not fixed."""
     return min(next_power_of_two(largest_tensor(graph)) << SLOT_DOUBLINGS, max_slots)
 
 
@@ -73,7 +72,7 @@ class _Search:
             for group in groups:
                 self.near[group] |= groups - {group}
         self.refusal: TooLargeError | None = None
-        self.kept: list[Layout] = []  # keeps every layout alive, since costs are remembered by identity
+        self.kept: list[Layout] = []  # keeps every layout alive, because costs are cached by identity
 
     def run(self) -> float:
         """Choose all layouts and return their cost, in seconds."""
@@ -118,7 +117,7 @@ class _Search:
         return candidates(shape, self.slots, sources, stride)
 
     def _around(self, group: int) -> list[int]:
-        """The linear maps into and out of a group whose other layouts are already chosen."""
+        """Return the linear maps into and out of a group whose other layouts are already chosen."""
         found = []
         for number, node in self.linear.items():
             groups = self._touched(number, node)
@@ -127,7 +126,7 @@ class _Search:
         return found
 
     def _touched(self, number: int, node: Linear) -> set[int]:
-        """The groups of a linear map's result and operands."""
+        """Return the groups of a linear map's result and operands."""
         return {self.group[number], *(self.group[o] for o in node.operands)}
 
     def _cost(self, number: int) -> float:
@@ -147,7 +146,7 @@ class _Search:
 
 
 def _groups(graph: Graph) -> dict[int, int]:
-    """The representative of the values that must share a layout with each value."""
+    """Return for each value the representative of those that must share its layout."""
     parent = {number: number for number in graph.nodes}
 
     def find(number: int) -> int:

@@ -1,12 +1,12 @@
-"""Where the entries of a matrix between two layouts are: on which diagonal, at which slot.
+"""Positions of the entries of a matrix between two layouts: on which diagonal, at which slot.
 
-Let the source have period p and the target t. An entry from slot s to slot o is on a diagonal congruent to
-s - o modulo min(p, t). Where p > t, partial sums land at slots congruent to o modulo t and are added up
-afterwards by rotations t, 2t, ... (rotate-and-sum; Juvekar et al., USENIX Security 2018, section 4.3): at
-most t diagonals for any number of inputs. Diagonals repeat after max(p, t) slots.
+Let the source have period p and the target t. An entry from slot s to slot o is on a diagonal congruent to s
+- o modulo min(p, t). If p > t, partial sums land at slots congruent to o modulo t and are added up afterwards
+by rotations t, 2t, ... (rotate-and-sum; Juvekar et al., USENIX Security 2018, section 4.3): at most t
+diagonals for any number of inputs. Diagonals repeat after max(p, t) slots.
 
-Positions of images are a sum of what the channel adds and what the pixel adds, so the diagonals of a
-convolution are sums of two short lists, and no entry is looked at to count them.
+Positions in images are the sum of a channel offset and a pixel offset. So the diagonals of a convolution are
+sums of two short lists, and counting them needs no pass over the entries.
 """
 
 from dataclasses import dataclass
@@ -47,23 +47,23 @@ class Between:
         return max(self.source.period, self.target.period)
 
     def diagonal(self, shift: Steps) -> Steps:
-        """The index in [0, slots) of the diagonal of a shift s - o: a short step of either sign, which is
-        then common to many layers."""
+        """Return the index in [0, slots) of the diagonal of a shift s - o: a short step of either sign, which
+        many layers then have in common."""
         half = self.modulus // 2
         signed: Steps = ((shift + half) & (self.modulus - 1)) - half
         return signed & (self.source.slots - 1)
 
     def slot(self, origin: Steps, into: Steps, diagonal: Steps) -> Steps:
-        """Where on its diagonal an entry between two positions is."""
+        """Return where on its diagonal an entry between two positions is."""
         moved = origin - diagonal if self.source.period > self.target.period else into
         return moved & (self.period - 1)
 
 
 def used_diagonals(matrix: Matrix, between: Between) -> Used:
-    """Which diagonals are not zero: (ciphertexts of the target, of the source, slots).
+    """Return which diagonals are non-zero: (ciphertexts of the target, of the source, slots).
 
     Raises:
-        TooLargeError: between too many ciphertexts, or of a matrix with too many entries.
+        TooLargeError: there are too many ciphertexts or entries.
     """
     source, target = between.source, between.target
     steps = target.ciphertexts * source.ciphertexts * source.slots
@@ -89,11 +89,11 @@ def used_diagonals(matrix: Matrix, between: Between) -> Used:
 
 
 def fill_table(matrix: Matrix, between: Between, block: tuple[int, int], used: Used) -> Vector:
-    """The diagonals between two ciphertexts: (used diagonals, period).
+    """Return the diagonals between two ciphertexts: (used diagonals, period).
 
     Args:
         block: ciphertext of the target and of the source.
-        used: of `used_diagonals`, for these two.
+        used: result of `used_diagonals` for these two.
     """
     table = np.zeros((int(np.count_nonzero(used)), between.period))
     row = np.cumsum(used, dtype=np.int32) - 1
@@ -106,7 +106,7 @@ def fill_table(matrix: Matrix, between: Between, block: tuple[int, int], used: U
 
 
 def _fill(matrix: SparseMatrix, between: Between, block: tuple[int, int], row: Steps, table: Vector) -> None:
-    """No two entries are at one place: the diagonal and the slot say the row and the column."""
+    """Fill the table. No two entries share a place: diagonal and slot determine row and column."""
     source, target = between.source, between.target
     into, origin, values = target.positions[matrix.rows], source.positions[matrix.columns], matrix.values
     if target.ciphertexts > 1 or source.ciphertexts > 1:
@@ -118,12 +118,12 @@ def _fill(matrix: SparseMatrix, between: Between, block: tuple[int, int], row: S
 
 @dataclass(frozen=True, eq=False)
 class _Separated:
-    """A convolution between layouts in which every position is a sum over channel and pixel.
+    """A convolution between layouts whose positions are sums over channel and pixel.
 
     Attributes:
         kernel: (pairs of channels, taps).
         into, origin: position of the first pixel of both channels of every pair.
-        pixel_into, pixel_origin, tap: what the pixels add, for every pair that meets, and at which tap.
+        pixel_into, pixel_origin, tap: offsets of the pixels of every pair that meets, and the tap.
     """
 
     between: Between
@@ -136,7 +136,7 @@ class _Separated:
 
     @classmethod
     def of(cls, matrix: Matrix, between: Between) -> "_Separated | None":
-        """None for another matrix, or for layouts that are no such sums."""
+        """Return None for another matrix, or for layouts that are not such sums."""
         if not isinstance(matrix, Convolution):
             return None
         window, (into, origin) = matrix.window, matrix.channels()
@@ -154,7 +154,7 @@ class _Separated:
         )
 
     def mark(self, used: Used) -> None:
-        """Set the diagonals that are not zero."""
+        """Mark the non-zero diagonals."""
         slots, sources = self.between.source.slots, used.shape[1]
         blocks = self.into // slots * sources + self.origin // slots
         shifts, pixels = self.origin - self.into, self.pixel_origin - self.pixel_into
@@ -169,7 +169,7 @@ class _Separated:
                 self._mark(marked, shifts[inside & present[:, tap]], pixels[self.tap == tap])
 
     def _mark(self, used: Used, channels: Steps, pixels: Steps) -> None:
-        """Set the diagonals of all sums of two lists of shifts."""
+        """Mark the diagonals of all sums of two lists of shifts."""
         modulus = self.between.modulus
         few, many = sorted((_distinct(channels, modulus), _distinct(pixels, modulus)), key=np.count_nonzero)
         twice, sums = np.concatenate((many, many)), np.zeros(modulus, bool)
@@ -178,7 +178,7 @@ class _Separated:
         used[self.between.diagonal(np.flatnonzero(sums))] = True
 
     def fill(self, table: Vector, row: Steps, block: tuple[int, int]) -> None:
-        """Set the entries between two ciphertexts: for each shift of pixels, every pair of channels has one
+        """Set the entries between two ciphertexts: for each pixel shift, every pair of channels has one
         diagonal."""
         slots = self.between.source.slots
         pairs = np.flatnonzero((self.into // slots == block[0]) & (self.origin // slots == block[1]))

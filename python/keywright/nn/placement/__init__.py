@@ -1,1 +1,1 @@
-"""Levels: what a network is compiled for, what operations cost there, and where bootstraps go."""
+"""Levels: the compilation target, the costs of operations at each level, and the placement of bootstraps."""

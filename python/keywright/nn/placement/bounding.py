@@ -1,4 +1,4 @@
-"""Values brought to at most 1 without a level, so that they can be bootstrapped."""
+"""Scales values to at most 1 without a level, so that they can be bootstrapped."""
 
 from collections.abc import Mapping
 
@@ -9,23 +9,24 @@ from keywright.nn.graph.simplify import scale_value
 from keywright.nn.graph.sparse import Vector
 
 TARGET = 1 - 2.0**-30
-"""Largest value aimed at: below 1 by more than rounding."""
+"""Target of the largest value: below 1 by more than rounding."""
 
 
 def bound_values(graph: Graph, largest: Mapping[int, float], headroom: float) -> dict[int, float]:
-    """Scale values of a graph so that ``headroom`` times what samples drive into them is at most 1.
+    """Scale values of a graph so that ``headroom`` times their values on the samples is at most 1.
 
     A factor goes into the weights that make a value, and its inverse into those that read it; see
     `scale_value`. Values that allow no factor keep theirs.
 
     Args:
-        largest: of `largest_values`, on the graph as it is.
-        headroom: how many times the samples' values a value may reach; its square for products.
+        largest: result of `largest_values` on the unchanged graph.
+        headroom: factor by which a value may exceed the samples' values; squared for products.
 
     Returns:
-        ``headroom`` (or its square) times the largest absolute value seen at each node of the changed graph;
-        infinite where samples drive it out of the finite numbers. For what a polynomial reads it is 1 or what
-        was seen: beyond, the polynomial says nothing.
+        ``headroom`` (or its square) times the largest absolute value at each node of the changed graph;
+            infinite if samples
+        drive it to infinity. For operands of polynomials it is 1 or the largest value: a polynomial is not
+            valid beyond.
     """
     scaled = dict(largest)
     for number, node in list(graph.nodes.items()):
@@ -39,17 +40,17 @@ def bound_values(graph: Graph, largest: Mapping[int, float], headroom: float) ->
 
 
 def _arguments(graph: Graph) -> set[int]:
-    """What polynomials read, whose range is [-1, 1]."""
+    """Return the operands of polynomials, whose range is [-1, 1]."""
     return {node.operands[0] for node in graph.nodes.values() if isinstance(node, Polynomial)}
 
 
 def _reach(node: Node, headroom: float) -> float:
-    """A product reaches further than its operands."""
+    """Return the headroom of a node: a product exceeds more than its operands."""
     return headroom**2 if isinstance(node, Multiply) else headroom
 
 
 def largest_values(graph: Graph, samples: Vector) -> dict[int, float]:
-    """The largest absolute value of every node, infinite where one is not finite; 0 without samples.
+    """Return the largest absolute value of every node, infinite if one is not finite; 0 without samples.
 
     Args:
         samples: (count, features), flattened inputs.

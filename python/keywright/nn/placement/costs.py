@@ -1,7 +1,7 @@
-"""What the operations of a program cost at each level: what the placement of bootstraps minimizes.
+"""Costs of a program's operations at each level, which the placement of bootstraps minimises.
 
-The costs are those of the planner's cost model (`keywright.plan.CostModel`), so a program and the plan of its
-keys are predicted from one calibration.
+The costs are those of the planner's cost model (`keywright.plan.CostModel`). So one calibration predicts a
+program and the plan of its keys.
 """
 
 from collections.abc import Sequence
@@ -25,19 +25,19 @@ MAX_LEVELS = 128
 
 @dataclass(frozen=True)
 class CostTable:
-    """Seconds of one operation by the level of its operand, from level 0 on; levels above the last cost
-    linearly more.
+    """Seconds of one operation by the level of its operand, from level 0 on. Levels above the last are
+    extrapolated linearly.
 
     Attributes:
-        rotation: of a ciphertext, alone.
+        rotation: a single rotation.
         hoisted: one of many rotations of a ciphertext.
         diagonal: a product with an encoded diagonal.
-        multiplication: of two ciphertexts, with relinearization and rescaling.
+        multiplication: a product of two ciphertexts, with relinearization and rescaling.
         bootstrap: by the level of its result.
 
     Raises:
         InvalidCostsError: fewer than two entries or more than 128, one that is not positive, or one that is
-            smaller than that of the level below: the placement relies on lower levels being cheaper.
+            smaller than at the level below: the placement relies on lower levels being cheaper.
     """
 
     rotation: tuple[float, ...]
@@ -65,12 +65,12 @@ class CostTable:
     def predicted(
         cls, chain: Chain, model: CostModel, bootstraps: Sequence[BootstrapperPlan] = ()
     ) -> "CostTable":
-        """What a cost model predicts on parameters, with the fastest key of each level.
+        """Return the predictions of a cost model on parameters, with the fastest key of each level.
 
         Args:
             chain: the primes of the parameters.
-            model: of a machine.
-            bootstraps: those that a program may use: a bootstrap without a time of its own takes as long as
+            model: the model of a machine.
+            bootstraps: the bootstraps that a program may use: one without a time of its own takes as long as
                 the slowest of them.
         """
         levels = [costs for level in range(chain.max_level + 1) if (costs := _at_level(chain, model, level))]
@@ -84,13 +84,13 @@ class CostTable:
     @staticmethod
     @cache
     def default() -> "CostTable":
-        """The table for parameters and a machine that nobody named: `DEFAULT_BOOTSTRAP_PRESET`, and the
-        weights that plans have without a calibration."""
+        """Return the table for the default parameters, `DEFAULT_BOOTSTRAP_PRESET`, and the weights of plans
+        without a calibration."""
         plan = BootstrapperPlan.preset(DEFAULT_BOOTSTRAP_PRESET)
         return CostTable.predicted(chain_of(plan.parameters), CostModel(), [plan])
 
     def seconds(self, work: LayerWork, level: int) -> float:
-        """Time of a layer whose operands are at a level."""
+        """Return the time of a layer whose operands are at a level."""
         total = work.rotations * _at(self.rotation, level)
         total += work.hoisted * _at(self.hoisted, level) + work.diagonals * _at(self.diagonal, level)
         for below, count in enumerate(work.multiplications):
@@ -98,12 +98,12 @@ class CostTable:
         return total
 
     def prices(self, level: int) -> Prices:
-        """What operations on operands at a level cost."""
+        """Return the costs of operations on operands at a level."""
         columns = (self.rotation, self.hoisted, self.diagonal, self.multiplication)
         return Prices(*(_at(column, level) for column in columns))
 
     def bootstrap_seconds(self, output_level: int) -> float:
-        """Time of a bootstrap to a level."""
+        """Return the time of a bootstrap to a level."""
         return _at(self.bootstrap, output_level)
 
 
@@ -115,8 +115,8 @@ def _at(costs: tuple[float, ...], level: int) -> float:
 
 
 def _at_level(chain: Chain, model: CostModel, level: int) -> tuple[float, float, float, float] | None:
-    """Seconds of a giant step, a baby step, a product with a diagonal and a product of ciphertexts; None if
-    no key of the level is secure."""
+    """Return the seconds of a giant step, a baby step, a product with a diagonal and a product of
+    ciphertexts; None if no key of the level is secure."""
     found = [
         (switch.alone, shape, switch)
         for shape in shapes(chain, level)

@@ -1,14 +1,14 @@
-"""Where bootstraps go: a shortest path over the levels of the values that are alive.
+"""Places bootstraps: a shortest path over the levels of the values that are alive.
 
-Values are visited from the output to the input. What was visited asks each value that it reads for a level,
-its *need*: at least the level that the reader consumes from. A value is either computed at its need, or
-computed at the input level of a bootstrap and bootstrapped. A state is the needs of the values that are asked
-for and not yet visited: one number along a chain, one for each open branch beside a shortcut, so branches are
-weighed together and not one after the other. Of two states, one whose needs are all at least the other's and
-that costs no less is dropped: lower needs never cost more, since every operation is cheaper at lower levels.
-So the result is the cheapest of all placements as long as the states fit in `MAX_STATES`.
+Values are visited from the output to the input. Each visited node requires a level of the values that it
+reads, their *need*: at least the level that it consumes from. A value is either computed at its need, or
+computed at the input level of a bootstrap and bootstrapped. A state is the needs of the required values that
+have not been visited: one number along a chain, one for each open branch beside a shortcut. So branches are
+weighed together, not one after the other. If all needs of one state are at least those of another state and
+it costs no less, it is dropped: lower needs never cost more, because every operation is cheaper at lower
+levels. So the result is the cheapest of all placements as long as the states fit in `MAX_STATES`.
 
-Orion (Ebel et al., ASPLOS 2025) places bootstraps by a shortest path over the levels of layers as well.
+Orion (Ebel et al., ASPLOS 2025) also places bootstraps by a shortest path over the levels of layers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ from .costs import CostTable
 from .ring import Ring
 
 MAX_STATES = 2000
-"""States kept at each value; beyond, the cheapest are. Networks with shortcuts have tens."""
+"""States kept at each value; beyond that, only the cheapest. Networks with shortcuts have tens."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class Placement:
 
     Attributes:
         bootstraps: index of the bootstrap by value.
-        levels: at which each value is computed, before its bootstrap.
-        needs: at which it is read at most, after its bootstrap.
+        levels: level at which each value is computed, before its bootstrap.
+        needs: highest level at which it is read, after its bootstrap.
         seconds: predicted time of everything.
     """
 
@@ -55,7 +55,7 @@ class Placement:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is to be placed.
+    """The input of the placement.
 
     Attributes:
         graph: in topological order, without activations.
@@ -65,10 +65,10 @@ class Problem:
         largest: bound on the absolute values of each value; a bootstrap takes values of at most 1.
         levels: highest level of a ciphertext.
         input_level: highest level of the input.
-        output_level: at which the result leaves.
+        output_level: level of the result.
         costs: of everything, in the largest ring.
-        rings: of each value those whose ciphertexts have the slots for it, the largest first: it is taken to
-            be computed in the smallest that holds the level.
+        rings: for each value, the rings whose ciphertexts have enough slots, the largest first: it is assumed
+            to be computed in the smallest that supports the level.
     """
 
     graph: Graph
@@ -83,14 +83,14 @@ class Problem:
     rings: Mapping[int, Sequence[Ring]] = field(default_factory=dict)
 
     def seconds(self, number: int, level: int) -> float:
-        """Time of computing a value at a level."""
+        """Return the time of computing a value at a level."""
         above = level + levels_consumed(self.graph.nodes[number])
         holding = [ring.costs for ring in self.rings.get(number, ()) if above <= ring.level]
         costs = holding[-1] if holding else self.costs
         return costs.seconds(self.work[number], above)
 
     def bootstrap_seconds(self, number: int, option: Bootstrap) -> float:
-        """Time of bootstrapping a value."""
+        """Return the time of bootstrapping a value."""
         each = option.seconds
         if each is None:
             each = self.costs.bootstrap_seconds(option.output_level)
@@ -98,7 +98,7 @@ class Problem:
 
     @cached_property
     def drifted(self) -> set[int]:
-        """Values whose scale depends on the levels of the products before them."""
+        """Return the values whose scale depends on the levels of the products before them."""
         found: set[int] = set()
         for number, node in self.graph.nodes.items():
             if isinstance(node, Multiply) or any(operand in found for operand in operands(node)):
@@ -107,13 +107,13 @@ class Problem:
 
     @cached_property
     def depths(self) -> dict[int, int]:
-        """Of all values; see `Graph.depths`."""
+        """Return the depth of each value; see `Graph.depths`."""
         return self.graph.depths()
 
     def reads(self, number: int, level: int) -> list[tuple[int, int]]:
-        """Which values are read at which level to have a result at a level.
+        """Return which values are read at which level to produce a result at a level.
 
-        Values that are summed must agree in scale, which costs a level: all but the deepest have one to
+        Values that are summed must agree in scale, which costs a level. All but the deepest have one to
         spare, if scales can differ. They cannot at the highest level, where values are fresh.
         """
         node = self.graph.nodes[number]
@@ -125,7 +125,7 @@ class Problem:
         return [(source, base if source == deepest else spare) for source in sources]
 
     def choices(self, number: int, need: int) -> list[tuple[int | None, int, float]]:
-        """Ways to have a value at the level that is asked for: bootstrap, level of computation, time."""
+        """Return the ways to have a value at a level: bootstrap, level of computation, time."""
         node = self.graph.nodes[number]
         found: list[tuple[int | None, int, float]] = []
         if isinstance(node, Input):
@@ -150,11 +150,11 @@ class _State:
 
 
 def place(problem: Problem) -> Placement:
-    """The placement of least time.
+    """Return the fastest placement.
 
     Raises:
         TooDeepError: there are no bootstraps and too few levels.
-        CannotPlaceError: naming the first layer, from the output, that no placement can reach.
+        CannotPlaceError: names the first layer, from the output, that no placement can reach.
     """
     graph = problem.graph
     states = [_State({graph.output: problem.output_level}, 0.0, None, None)]
@@ -180,8 +180,8 @@ def place(problem: Problem) -> Placement:
 
 
 def assign_levels(problem: Problem, bootstraps: Mapping[int, int]) -> tuple[dict[int, int], dict[int, int]]:
-    """The level at which every value is computed and the highest at which it is read, as low as what reads it
-    allows: keys are then as small as they can be.
+    """Return the level at which every value is computed and the highest at which it is read, both as low as
+    its readers allow. Keys are then as small as possible.
 
     Args:
         bootstraps: index of the option by value.
@@ -207,7 +207,7 @@ def _advance(
 
 
 def _undominated(states: list[_State]) -> list[_State]:
-    """Without states that are nowhere better than another one; at most `MAX_STATES`."""
+    """Return the states that no other state dominates; at most `MAX_STATES`."""
     kept: list[_State] = []
     for state in sorted(states, key=lambda state: (state.seconds, sum(state.needs.values()))):
         if len(kept) == MAX_STATES:

@@ -1,4 +1,4 @@
-"""A ring that ciphertexts can live in."""
+"""A ring for ciphertexts."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,13 @@ from .costs import CostTable
 
 @dataclass(frozen=True, eq=False)
 class Ring:
-    """A ring that ciphertexts can live in.
+    """A ring for ciphertexts.
 
     Attributes:
         log_n: log2 of its degree N.
         level: the highest level of its ciphertexts.
         costs: of operations in it.
-        bootstraps: time of a bootstrap that begins in it, beside that of one in the largest ring.
+        bootstraps: time of a bootstrap that begins in it, relative to one that begins in the largest ring.
     """
 
     log_n: int
@@ -23,5 +23,5 @@ class Ring:
 
     @property
     def slots(self) -> int:
-        """Most slots of its ciphertexts."""
+        """Maximum slots of its ciphertexts."""
         return 1 << (self.log_n - 1)

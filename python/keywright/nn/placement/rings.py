@@ -1,9 +1,10 @@
-"""The ring that every value lives in: between bootstraps a smaller one is enough where levels are few.
+"""Chooses the ring of every value: between bootstraps a smaller ring suffices at low levels.
 
-A value whose content repeats after p slots is a polynomial of a subring of degree 2p, so it can be switched
-to a secret of any ring of degree at least 2p (ring switching: Gentry, Halevi, Peikert and Smart, SCN 2012).
-A ring holds 128 bits up to a level of its own. A switch goes down and costs about one key switch; only a
-bootstrap leads up again. Every operation costs half as much, or less, in a ring of half the degree.
+A value whose content repeats after p slots is a polynomial of a subring of degree 2p. So it can be switched
+to a secret key of any ring of degree at least 2p (ring switching: Gentry, Halevi, Peikert and Smart, SCN
+2012). Each ring has 128 bits of security up to a level of its own. A switch leads to a smaller ring and costs
+about one key switch; only a bootstrap leads back. Every operation costs at most half as much in a ring of
+half the degree.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,13 +19,14 @@ from .placement import Placement, Problem
 from .ring import Ring
 
 SWEEPS = 8
-"""Most passes over all values. Each lowers the predicted time; after two or three nothing changes."""
+"""Maximum passes over all values. Each lowers the predicted time; after two or three nothing changes."""
 
 
 def holding_slots(
     number: int, graph: Graph, layouts: Mapping[int, Layout], rings: Sequence[Ring]
 ) -> Sequence[Ring]:
-    """The rings, the largest first, whose ciphertexts have the slots to compute a value in: the first has."""
+    """Return the rings, the largest first, whose ciphertexts have enough slots to compute a value; the first
+    always has."""
     widest = max(layouts[value].period for value in (number, *operands(graph.nodes[number])))
     return [ring for index, ring in enumerate(rings) if index == 0 or widest <= ring.slots]
 
@@ -34,11 +36,11 @@ class RingProblem:
     """Which ring each value is computed in.
 
     Attributes:
-        problem, placement: what is computed at which level.
+        problem, placement: the values and their levels.
         layouts: of the values.
-        rings: to choose from, by falling degree. Bootstraps lead to the first, and it holds every level.
-        between_stages: whether the input is in the first ring and the output has to be, because both are of a
-            bootstrapping: the output is switched to it.
+        rings: to choose from, by falling degree. Bootstraps lead to the first, which supports every level.
+        between_stages: whether input and output belong to a bootstrapping, so that the input is in the first
+            ring and the output is switched to it.
     """
 
     problem: Problem
@@ -48,8 +50,8 @@ class RingProblem:
     between_stages: bool = False
 
     def assign(self) -> dict[int, int]:
-        """The ring of each value, as an index: the smallest that fits everywhere, then changed value by
-        value, with what must follow, for as long as the predicted time falls."""
+        """Return the ring of each value, as an index. It starts with the smallest valid rings, then changes
+        one value at a time, with all that must follow, as long as the predicted time falls."""
         chosen = self._lowered(dict(self._smallest))
         best = self.seconds(chosen)
         for _ in range(SWEEPS):
@@ -65,7 +67,7 @@ class RingProblem:
         return chosen
 
     def seconds(self, chosen: Mapping[int, int]) -> float:
-        """The predicted time of everything, switches between rings and bootstraps among it."""
+        """Return the predicted time of everything, including switches between rings and bootstraps."""
         total = 0.0
         for number, index in chosen.items():
             total += self._computed[number][index] + self.bootstrap_seconds(number, index)
@@ -75,7 +77,7 @@ class RingProblem:
 
     @cached_property
     def bootstrap_ring(self) -> int:
-        """The ring that all bootstraps begin in: the smallest that has the slots of what is bootstrapped.
+        """Return the ring in which all bootstraps begin: the smallest with the slots of what is bootstrapped.
         Values in other rings are switched to it before."""
         numbers = self.placement.bootstraps
         widest = max((self.layouts[number].period for number in numbers), default=0)
@@ -83,12 +85,13 @@ class RingProblem:
         return held[-1]
 
     def _switch_seconds(self, number: int, ring: int, level: int) -> float:
-        """Time of switching a value between a ring and a smaller one: about a rotation in the larger one."""
+        """Return the time of switching a value between a ring and a smaller one: about a rotation in the
+        larger one."""
         each = self.rings[ring].costs.seconds(LayerWork(rotations=1), level)
         return each * self.layouts[number].ciphertexts
 
     def switches(self, chosen: Mapping[int, int]) -> dict[tuple[int, int], int]:
-        """Which values are switched to which smaller rings, and at which level."""
+        """Return which values are switched to which smaller rings, and at which level."""
         found: dict[tuple[int, int], int] = {}
         problem = self.problem
         for number, index in chosen.items():
@@ -99,7 +102,7 @@ class RingProblem:
         return found
 
     def bootstrap_seconds(self, number: int, index: int) -> float:
-        """Time of a value's bootstrap from a ring; 0 if it has none."""
+        """Return the time of a value's bootstrap from a ring; 0 if it has none."""
         option = self.placement.bootstraps.get(number)
         if option is None:
             return 0.0
@@ -111,7 +114,7 @@ class RingProblem:
 
     @cached_property
     def _smallest(self) -> dict[int, int]:
-        """The smallest ring that holds a value, its operands at the level at which they are read, and all
+        """Return the smallest ring that supports a value, the levels at which its operands are read, and all
         slots of these. Every larger one does, too."""
         found = {}
         for number, node in self.problem.graph.nodes.items():
@@ -125,7 +128,7 @@ class RingProblem:
 
     @cached_property
     def _computed(self) -> dict[int, list[float]]:
-        """Seconds of computing each value in each ring."""
+        """Return the seconds of computing each value in each ring."""
         return {
             number: [
                 ring.costs.seconds(
@@ -137,11 +140,11 @@ class RingProblem:
         }
 
     def _offered(self, chosen: Mapping[int, int], number: int) -> int:
-        """The ring in which a value is read, if not in a smaller one."""
+        """Return the ring in which a value is read, if not in a smaller one."""
         return 0 if number in self.placement.bootstraps else chosen[number]
 
     def _lowered(self, chosen: dict[int, int]) -> dict[int, int]:
-        """No operand in a smaller ring than what reads it: operands are kept in larger rings."""
+        """Raise operands to rings at least as large as those of their readers."""
         for number, node in reversed(self.problem.graph.nodes.items()):
             for operand in operands(node):
                 if operand not in self.placement.bootstraps:
@@ -149,7 +152,7 @@ class RingProblem:
         return chosen
 
     def _raised(self, chosen: Mapping[int, int], number: int, index: int) -> dict[int, int]:
-        """A value in another ring, and what it is read by in one no larger where that fits."""
+        """Move a value to another ring, and its readers to one no larger where that is valid."""
         moved = {**chosen, number: index}
         for reader, node in self.problem.graph.nodes.items():
             for operand in operands(node):

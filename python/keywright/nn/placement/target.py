@@ -1,4 +1,4 @@
-"""What a network is compiled for: slots and levels of ciphertexts, and bootstraps that give new levels."""
+"""The compilation target of a network: slots and levels of ciphertexts, and bootstraps."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from .bootstraps import Bootstrap
 from .ring import Ring
 
 SPREAD_DOUBLINGS = 2
-"""How many doublings of the samples that fit one ciphertext are tried. Every one doubles the bytes of the
+"""How many doublings of the samples that fit one ciphertext are tried. Each doubles the bytes of the
 diagonals."""
 
 
@@ -19,27 +19,27 @@ class Target:
     """The ciphertexts that a program computes on.
 
     Attributes:
-        slots: most slots per ciphertext, N/2 at full packing; fewer are used if the network fits.
+        slots: maximum slots per ciphertext, N/2 at full packing; fewer are used if the network fits.
         levels: highest level of the parameters at which to compute; with a bootstrap, its output level.
-        input_level: level at which ciphertexts enter; None takes the lowest that is possible.
-        output_level: level at which the result leaves; None takes 0, or the highest input level of the
-            bootstraps, since primes below it have other widths.
-        bootstraps: ways to bootstrap, of equal slots, to choose from; a program that bootstraps has these
-            slots. All bootstraps of a program have one output level, the one of least time.
-        rings: that values can live in, the largest first; smaller ones are used where that costs less.
-            None stands for one ring.
-        fixed_slots: whether the program has exactly ``slots`` slots, and its input and output are in the
-            first of the rings, as its place between the stages of a bootstrapping asks for.
+        input_level: level of the inputs; None uses the lowest possible.
+        output_level: level of the result; None uses 0, or the highest input level of the bootstraps, because
+            primes below it have other widths.
+        bootstraps: bootstraps to choose from, of equal slots, which a program that bootstraps then has. All
+            bootstraps of a program have the same output level, the fastest one.
+        rings: rings of values, the largest first; smaller ones are used where that costs less. None means one
+            ring.
+        fixed_slots: whether the program has exactly ``slots`` slots, with input and output in the first of
+            the rings. A program between the stages of a bootstrapping needs this.
         unit_inputs: whether inputs are divided by a power of two that brings their range to at most 1, as
-            clients that encrypt coefficients need it; the first linear maps multiply it in. Where no range is
-            measured or declared, it is -1 to 1.
-        samples: how many samples are to be evaluated: with ``batch`` None the compiler chooses how many of
-            them share ciphertexts, so that all together take the least predicted time.
-        batch: samples in one ciphertext, a power of two.
+            clients that encrypt coefficients need; the first linear maps compensate. Without a measured or
+            declared range, it is -1 to 1.
+        samples: number of samples to evaluate. If ``batch`` is None, the compiler chooses how many of them
+            share ciphertexts, so that all together take the least predicted time.
+        batch: samples per ciphertext, a power of two.
 
     Raises:
-        ValueError: slots or a batch that are no power of two, a batch above the slots, no samples, or levels
-            that are out of order.
+        ValueError: slots or a batch that are not a power of two, a batch above the slots, no samples, or
+            levels out of order.
         InvalidBootstrapError: bootstraps of different or too many slots, or above the highest level.
     """
 
@@ -71,25 +71,26 @@ class Target:
         for option in self.bootstraps:
             if option.slots != self.bootstraps[0].slots or option.slots > self.slots:
                 raise InvalidBootstrapError(
-                    f"a bootstrap of {option.slots} slots; all must have the same number, "
-                    f"at most {self.slots}"
+                    f"a bootstrap has {option.slots} slots; all must have the same number, at most "
+                    f"{self.slots}"
                 )
             if option.output_level > levels:
                 raise InvalidBootstrapError(
-                    f"a bootstrap to level {option.output_level} above the highest, {levels}"
+                    f"a bootstrap reaches level {option.output_level}, above the highest, {levels}"
                 )
 
     @property
     def most_slots(self) -> int:
-        """Most slots of a ciphertext of the program, with its bootstraps if it needs them."""
+        """Maximum slots of a ciphertext of the program, with its bootstraps if it needs them."""
         return min((option.slots for option in self.bootstraps), default=self.slots)
 
     def batch_range(self, largest: int) -> tuple[int, int, int]:
-        """The fewest samples in a ciphertext that are tried for a network whose largest tensor has so many
-        elements, those that are tried first, and the most.
+        """Return the smallest batch that is tried for a network whose largest tensor has ``largest``
+        elements, the first batch tried, and the largest.
 
-        The first are as many as there are, or as fit one ciphertext. Fewer have more room, which can save
-        rotations; more are spread over several ciphertexts, in which smaller tensors are still together.
+        The first is the number of samples, or as many as fit one ciphertext. Smaller batches leave more room,
+        which can save rotations. Larger ones spread over several ciphertexts, in which smaller tensors still
+        stay together.
         """
         if self.batch is not None:
             return self.batch, self.batch, self.batch
@@ -105,7 +106,7 @@ class Target:
 
     @property
     def exit_level(self) -> int:
-        """The level at which the result leaves."""
+        """The level of the result."""
         if self.output_level is not None:
             return self.output_level
         return max((option.input_level for option in self.bootstraps), default=0)

@@ -1,1 +1,1 @@
-"""What runs compiled networks, on ciphertexts and in clear, and compares and times them."""
+"""Runs compiled networks, on ciphertexts and in the clear; compares and times them."""

@@ -1,4 +1,4 @@
-"""What a program asks of the engine that runs it."""
+"""The interface of the engines that run programs."""
 
 from typing import Protocol, TypeVar
 
@@ -10,40 +10,41 @@ Ciphertext = TypeVar("Ciphertext")
 
 
 class Backend(Protocol[Ciphertext]):
-    """Ciphertexts are vectors of as many reals as their ring has slots, at a level; rotation by k is
+    """Ciphertexts are vectors of as many reals as their ring has slots, at a level. Rotation by k is
     ``numpy.roll(v, -k)``.
 
-    Operands of `add` and `mul` are at the same level: programs drop levels explicitly. Scales are the
-    engine's affair.
+    Operands of `add` and `mul` are at the same level: programs drop levels explicitly. The engine manages
+    scales.
     """
 
     def level(self, ct: Ciphertext) -> int:
-        """The level of a ciphertext."""
+        """Return the level of a ciphertext."""
 
     def linear_transform(self, cts: list[Ciphertext], transform: DiagonalMatrix) -> Ciphertext:
-        """The block row applied to the inputs, all at one level; the result is one level below."""
+        """Apply the block row to the inputs, all at one level; the result is one level below."""
 
     def rotate(self, ct: Ciphertext, step: int) -> Ciphertext:
-        """Slots moved to the left by ``step``."""
+        """Rotate the slots to the left by ``step``."""
 
     def add(self, left: Ciphertext, right: Ciphertext) -> Ciphertext:
-        """The sum."""
+        """Return the sum."""
 
     def add_plain(self, ct: Ciphertext, vector: Vector) -> Ciphertext:
-        """The sum with a vector of as many values."""
+        """Return the sum with a vector of as many values."""
 
     def mul(self, left: Ciphertext, right: Ciphertext) -> Ciphertext:
-        """The product, relinearized and rescaled: one level below."""
+        """Return the product, relinearized and rescaled: one level below."""
 
     def polynomial(self, ct: Ciphertext, polynomial: PolynomialSpec) -> Ciphertext:
-        """The polynomial of every slot, ceil(log2(degree + 1)) levels below."""
+        """Evaluate the polynomial in every slot, ceil(log2(degree + 1)) levels below."""
 
     def drop_level(self, ct: Ciphertext, level: int) -> Ciphertext:
-        """The same values at a lower level."""
+        """Return the same values at a lower level."""
 
     def switch_ring(self, ct: Ciphertext, log_n: int) -> Ciphertext:
-        """The same values in the ring of degree 2^log_n, or the largest for 0. Where it has fewer slots,
-        values repeat after so many; where it has more, they are repeated."""
+        """Return the same values in the ring of degree 2^log_n, or the largest for 0. In a ring with fewer
+        slots, values must repeat after so many; in a ring with more, they are repeated."""
 
     def bootstrap(self, ct: Ciphertext, index: int) -> Ciphertext:
-        """The same values, at most 1, in the largest ring, at the output level of bootstrap ``index``."""
+        """Return the same values, at most 1, in the largest ring, at the output level of bootstrap
+        ``index``."""

@@ -1,4 +1,4 @@
-"""A program against onnxruntime, on clear data."""
+"""Compares a program with onnxruntime, on clear data."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,15 +19,15 @@ from .executor import execute
 
 @dataclass(frozen=True)
 class CheckReport:
-    """How a program compares with the model it was compiled from.
+    """The difference between a program and the model that it was compiled from.
 
     Attributes:
-        samples: how many were compared.
+        samples: number of samples.
         max_abs_error: largest absolute difference of any output value.
-        agreement: share of samples with the same largest output, or with the same sign of a single one of
-            which the client makes a label; 1 for another single output.
+        agreement: share of samples with the same largest output, or with the same sign of a single output
+            that the client turns into a label; 1 for another single output.
         outputs: the program's outputs, (samples, *output_shape).
-        expected: the model's, before what the client does with them.
+        expected: the model's outputs, without the client's part.
     """
 
     samples: int
@@ -38,13 +38,13 @@ class CheckReport:
 
 
 def run_clear(program: CompiledNetwork, samples: ArrayLike) -> Vector:
-    """The program's output, evaluated without encryption by `ClearBackend`.
+    """Return the program's output, evaluated without encryption by `ClearBackend`.
 
     Args:
-        samples: one, of shape ``program.input_shape``, or (count, *input_shape): any number of them.
+        samples: one, of shape ``program.input_shape``, or several, (count, *input_shape).
 
     Returns:
-        Of shape ``program.output_shape``, or (count, *output_shape).
+        An array of shape ``program.output_shape``, or (count, *output_shape).
 
     Raises:
         InvalidSamplesError: another shape, no samples, or values that are not finite.
@@ -64,8 +64,8 @@ def _run_batch(program: CompiledNetwork, samples: Vector) -> Vector:
 
 
 def run_onnxruntime(model: onnx.ModelProto, samples: Vector) -> Vector:
-    """The model's outputs for samples (count, *input_shape), one at a time, which is repeated where the model
-    takes a batch of a fixed size: (count, *output_shape).
+    """Return the model's outputs, (count, *output_shape), for samples (count, *input_shape), evaluated one at
+    a time. If the model has a fixed batch size, the sample is repeated.
 
     Raises:
         OnnxruntimeMissingError: onnxruntime is not installed.
@@ -93,14 +93,14 @@ def run_onnxruntime(model: onnx.ModelProto, samples: Vector) -> Vector:
 def check(
     program: CompiledNetwork, samples: ArrayLike, model: onnx.ModelProto | str | Path | bytes
 ) -> CheckReport:
-    """Compare a program, evaluated in clear, with its model, evaluated by onnxruntime.
+    """Compare a program, evaluated in the clear, with its model, evaluated by onnxruntime.
 
     Args:
         samples: (count, *input_shape).
-        model: what the program was compiled from.
+        model: the source of the program.
 
     Raises:
-        InvalidSamplesError: no samples, or of another shape than the program takes.
+        InvalidSamplesError: no samples, or another shape.
         OnnxruntimeMissingError: onnxruntime is not installed.
     """
     inputs = np.asarray(samples, np.float64)

@@ -1,4 +1,4 @@
-"""A back end without encryption that keeps the rules of the encrypted one: levels, slots, steps, key
+"""A back end without encryption that checks the rules of the encrypted one: levels, slots, steps, key
 switches."""
 
 from collections.abc import Sequence
@@ -14,13 +14,12 @@ from keywright.nn.layout.diagonals import DiagonalMatrix
 from keywright.nn.placement.bootstraps import Bootstrap
 
 REPEATED = 1e-9
-"""By how much values that repeat may differ, beside the largest: they are summed in different orders."""
+"""Allowed difference of repeated values, relative to the largest: they are summed in different orders."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClearCiphertext:
-    """The values of all slots, a level, and log2 of the degree of the smaller ring that it is in (0 for the
-    largest)."""
+    """The values of all slots, a level, and log2 of the degree of the smaller ring (0 for the largest)."""
 
     values: Vector
     level: int
@@ -29,7 +28,7 @@ class ClearCiphertext:
 
 @dataclass(frozen=True)
 class PerformedSwitch:
-    """A key switch that would have happened: kind, rotation step (0 for a relinearization), level, ring."""
+    """A key switch of an encrypted evaluation: kind, rotation step (0 for a relinearization), level, ring."""
 
     kind: str
     step: int
@@ -45,8 +44,7 @@ class ClearBackend:
 
     Attributes:
         slots: length of every vector in the largest ring.
-        log: the key switches that an encrypted evaluation would have made, in order, without those of
-            bootstraps.
+        log: the key switches that an encrypted evaluation would make, in order, except those of bootstraps.
     """
 
     def __init__(self, slots: int, bootstraps: Sequence[Bootstrap] = ()) -> None:
@@ -54,8 +52,8 @@ class ClearBackend:
         self.log: list[PerformedSwitch] = []
 
     def encrypt(self, values: Vector, level: int, log_n: int = 0) -> ClearCiphertext:
-        """A vector at a level, in a ring. Raises `BackendMisuseError` for another length, or values that are
-        not finite."""
+        """Return a vector at a level, in a ring. Raises `BackendMisuseError` for another length, or values
+        that are not finite."""
         slots = self._slots(log_n)
         if values.shape != (slots,) or not np.isfinite(values).all():
             raise BackendMisuseError(f"expected {slots} finite values, got shape {values.shape}")
@@ -71,8 +69,8 @@ class ClearBackend:
         slots = self._slots(log_n)
         if transform.slots != slots or len(transform.diagonals) != len(cts):
             raise BackendMisuseError(
-                f"a transform of {len(transform.diagonals)} inputs with {transform.slots} slots cannot take "
-                f"{len(cts)} ciphertexts of {slots}"
+                f"a transform of {len(transform.diagonals)} inputs with {transform.slots} slots does not "
+                f"accept {len(cts)} ciphertexts of {slots}"
             )
         self._spend("linear_transform", level, 1)
         babies = [
@@ -160,12 +158,12 @@ class ClearBackend:
 
     @staticmethod
     def _repeating(values: Vector, period: int) -> Vector:
-        """The values up to where they repeat."""
+        """Return one period of the values."""
         rows = values.reshape(-1, min(period, len(values)))
         spread = float(np.abs(rows - rows[0]).max())
         if spread > REPEATED * float(np.abs(rows).max()):
             raise BackendMisuseError(
-                f"values that do not repeat after {period} slots: they differ by {spread}"
+                f"the values do not repeat after {period} slots: they differ by {spread}"
             )
         return np.asarray(rows[0])
 

@@ -38,20 +38,20 @@ def _match(program: CompiledNetwork, plans: Sequence[BootstrapperPlan]) -> None:
     asked = [(b.slots, b.input_level, b.output_level, b.input_log_n) for b in program.bootstraps]
     if asked and asked != offered:
         raise BackendMisuseError(
-            "the program takes bootstraps of (slots, input level, output level, input's ring) "
-            f"{asked}, got {offered}"
+            f"the program needs bootstraps with (slots, input level, output level, input's ring) {asked}, "
+            f"got {offered}"
         )
 
 
 def encrypt_sample(program: CompiledNetwork, encryptor: Encryptor, sample: ArrayLike) -> list[Ciphertext]:
-    """A sample as the ciphertexts that a program takes, encrypted with a public key, which is of the input's
-    ring.
+    """Encrypt a sample with a public key, which must be of the input's ring. Returns the ciphertexts that a
+    program takes.
 
     Args:
-        sample: of shape ``program.input_shape``, or up to ``program.batch`` of them, (count, *input_shape).
+        sample: of shape ``program.input_shape``, or up to ``program.batch`` samples, (count, *input_shape).
 
     Raises:
-        InvalidSamplesError: another shape than the program takes, or values that are not finite.
+        InvalidSamplesError: another shape, or values that are not finite.
     """
     return [encryptor.encrypt(row, len(row), program.input_level) for row in program.pack(sample)]
 
@@ -59,7 +59,7 @@ def encrypt_sample(program: CompiledNetwork, encryptor: Encryptor, sample: Array
 def encrypt_sample_seeded(
     program: CompiledNetwork, decryptor: Decryptor, sample: ArrayLike
 ) -> list[SeededCiphertext]:
-    """A sample encrypted with the secret: half the bytes of `encrypt_sample`, with the same arguments and
+    """Encrypt a sample with the secret key: half the bytes of `encrypt_sample`, with the same arguments and
     errors."""
     level, log_n = program.input_level, program.input_log_n or None
     return [decryptor.encrypt(row, len(row), level, log_n) for row in program.pack(sample)]
@@ -72,22 +72,24 @@ def decrypt_result(
     count: int | None = None,
     flooding: Flooding | None = None,
 ) -> Vector:
-    """The result in the ciphertexts that a program returned.
+    """Decrypt the ciphertexts that a program returned.
 
     Args:
-        flooding: adds noise for whoever the result is handed to; every ciphertext is one of its queries.
-        count: how many samples were encrypted: the result has shape (count, *output_shape). None: one, of
-            shape ``output_shape``.
+        flooding: adds noise, so that the result may be handed to others; every ciphertext is one of its
+            queries.
+        count: number of encrypted samples: the result has shape (count, *output_shape). None: one, of shape
+            ``output_shape``.
 
     Raises:
         InvalidSamplesError: another number of ciphertexts, of slots or of samples than the program returns.
-        FloodingError: the noise would leave nothing of the result, or no query is left.
+        FloodingError: the noise would hide the result, or no query is left.
         FormatError: the ciphertexts state a scale with which numbers are not finite.
     """
     rows = np.asarray([decryptor.decrypt(as_ciphertext(output), flooding) for output in outputs])
     if not np.isfinite(rows).all():
         raise FormatError(
-            "the answer decrypts to numbers that are not finite: its scale is none that the program gives",
+            "the answer decrypts to numbers that are not finite: its scale is not one that the program "
+            "produces",
             reason="field",
         )
     return program.unpack(rows, count)
@@ -99,17 +101,17 @@ Value: TypeAlias = Ciphertext | LevelDropped[Ciphertext]
 class EncryptedBackend:
     """Evaluates programs on ciphertexts, with the keys of an evaluator; implements `Backend`.
 
-    Linear transforms keep the scale of their input and polynomials give it to their result. A product has a
-    scale of its own; a sum with it brings the operand that was dropped to a lower level to that scale.
+    Linear transforms preserve the scale of their input, and polynomials give it to their result. A product
+    has a scale of its own. A sum with it brings the operand that was dropped to a lower level to that scale.
 
-    Diagonals are encoded at their first use, or by `prepare`, and kept as `storage` says: encoded where it
-    says nothing, 16 p (level + 1 + special primes) bytes each, p being their period.
+    Diagonals are encoded at their first use, or by `prepare`, and stored as `storage` says. By default they
+    are kept encoded: 16 p (level + 1 + special primes) bytes each, where p is their period.
 
     Args:
-        evaluator: with the keys of the plan, used as `PlanExecution.follow` says.
-        bootstrappers: of the program's bootstraps, in order: of `PlanExecution.bootstrapper_plans`.
-        plan: of the program's keys; says for which primes diagonals are encoded.
-        storage: how the diagonals of each transform are kept: of `ProcessPlan`.
+        evaluator: with the keys of the plan; `PlanExecution.follow` describes their use.
+        bootstrappers: of the program's bootstraps, in order, from `PlanExecution.bootstrapper_plans`.
+        plan: of the program's keys; determines the primes for which diagonals are encoded.
+        storage: how the diagonals of each transform are stored, from `ProcessPlan`.
         on_step: called after each operation.
     """
 
@@ -129,13 +131,13 @@ class EncryptedBackend:
     def with_keys(
         self, evaluator: Evaluator, on_step: Callable[[], object] | None = None
     ) -> "EncryptedBackend":
-        """The same with another owner's keys: what is encoded is shared."""
+        """Return the same with another owner's keys; encoded diagonals are shared."""
         other = copy(self)
         other.evaluator, other._on_step = evaluator, on_step
         return other
 
     def prepare(self, program: CompiledNetwork, advance: Callable[[int], object] = lambda _: None) -> None:
-        """Encode all linear transforms of a program that are kept now instead of at their first use.
+        """Encode all linear transforms of a program that are kept, instead of at their first use.
 
         Args:
             advance: called with 1 after each.
@@ -143,7 +145,7 @@ class EncryptedBackend:
         self._transforms.prepare(program, advance)
 
     def run(self, program: CompiledNetwork, inputs: Sequence[Ciphertext]) -> list[Ciphertext]:
-        """The encrypted result of a program.
+        """Evaluate a program and return its encrypted result.
 
         Args:
             inputs: the ciphertexts of `encrypt_sample`.
@@ -206,7 +208,7 @@ class EncryptedBackend:
         """See `Backend.polynomial`."""
         a = as_ciphertext(ct)
         result = self.evaluator.polynomial(a, polynomial.coefficients, polynomial.basis)
-        # Zeros at the end of the coefficients can make it less deep than its degree says.
+        # Trailing zero coefficients can make the depth smaller than the degree suggests.
         return self._done(self.evaluator.drop_to_level(result, a.level - polynomial_depth(polynomial.degree)))
 
     def drop_level(self, ct: Value, level: int) -> Value:
@@ -215,7 +217,7 @@ class EncryptedBackend:
         return level_dropped(ct, lowered)
 
     def bootstrap(self, ct: Value, index: int) -> Ciphertext:
-        """See `Backend.bootstrap`. Values above 1 cannot be seen; their results are wrong."""
+        """See `Backend.bootstrap`. Values above 1 cannot be detected; their results are wrong."""
         bootstrapper, evaluator = self.bootstrappers[index], self.evaluator
         operand = evaluator.view_slots(as_ciphertext(ct), bootstrapper.plan.slots)
         return self._done(evaluator.view_slots(bootstrapper.bootstrap(evaluator, operand), self._slots))
@@ -231,18 +233,18 @@ class EncryptedBackend:
 
     @property
     def plaintext_bytes(self) -> int:
-        """Memory of the diagonals that are kept."""
+        """Bytes of the stored diagonals."""
         return self._transforms.bytes
 
     def _at_one_scale(self, values: list[Value]) -> list[Ciphertext]:
         return at_one_scale(values, self._set_scale)
 
     def _set_scale(self, source: Ciphertext, level: int, scale: float) -> Ciphertext:
-        """The value at a lower level and at another scale."""
+        """Return the value at a lower level and at another scale."""
         return self.evaluator.set_scale(self.evaluator.drop_to_level(source, level + 1), scale)
 
     def _ring(self, ct: Ciphertext) -> int:
-        """What programs call the ring of a ciphertext."""
+        """Return the name of a ciphertext's ring in programs."""
         return 0 if ct.log_n == self.evaluator.parameters.log_n else ct.log_n
 
     def _done(self, result: Ciphertext) -> Ciphertext:

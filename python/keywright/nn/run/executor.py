@@ -15,9 +15,9 @@ def execute(
     inputs: list[Ciphertext],
     look: Callable[[Instruction, list[Ciphertext]], object] | None = None,
 ) -> list[Ciphertext]:
-    """The encrypted result of a program.
+    """Evaluate a program and return its encrypted result.
 
-    Ciphertexts are released as soon as nothing reads them any more.
+    Ciphertexts are released after their last use.
 
     Args:
         inputs: the encrypted rows of `CompiledNetwork.pack`, at ``program.input_level`` or above.

@@ -1,4 +1,4 @@
-"""Whether samples stay inside the ranges that a program is calibrated for, before they are encrypted."""
+"""Checks that samples stay inside the calibrated ranges of a program, before they are encrypted."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,23 +11,22 @@ from .clear import ClearBackend, ClearCiphertext
 from .executor import execute
 
 ROUNDING = 1e-6
-"""By which share of a range's width a value may pass its ends."""
+"""Share of a range's width by which a value may exceed it."""
 
 
 def guard(program: CompiledNetwork, samples: ArrayLike, largest_output: float | None = None) -> None:
-    """Run samples through a program in the clear and refuse what leaves a range.
+    """Run samples through a program in the clear and refuse those that leave a range.
 
-    The server cannot see this: a value outside the range of a polynomial gives a wrong result that looks like
-    any other. Whoever has the program, as a client that compiled it, looks before encrypting.
+    The server cannot detect this: a value outside the range of a polynomial gives a wrong result that looks
+    like any other. A client that has the program checks its samples before it encrypts them.
 
     Args:
         samples: one, of shape ``program.input_shape``, or (count, *input_shape).
-        largest_output: most that a ciphertext of the result holds: half the primes that are left, over the
-            scale; no bound where not given.
+        largest_output: maximum value of a result ciphertext: half the remaining primes over the scale;
+            unbounded by default.
 
     Raises:
-        OutOfRangeError: naming the layer, the value that is furthest outside its range, and the range; of
-            the first layer where there is one.
+        OutOfRangeError: names the first layer with such a value, the value furthest outside, and the range.
         InvalidSamplesError: another shape, no samples, or values that are not finite.
     """
     values = np.asarray(samples, np.float64)

@@ -1,4 +1,4 @@
-"""Scales of operands: sums of values at one level can use levels to spare to bring them to one scale."""
+"""Scales of operands: sums of values at one level use spare levels to bring them to one scale."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from keywright._core import SCALE_TOLERANCE
 
 
 class Scaled(Protocol):
-    """What has a level and a scale."""
+    """Has a level and a scale."""
 
     @property
     def level(self) -> int:
@@ -24,25 +24,26 @@ C = TypeVar("C", bound=Scaled)
 
 @dataclass(frozen=True, eq=False)
 class LevelDropped(Generic[C]):
-    """A ciphertext at a lower level than it was, and what it was: sums can use the levels to match scales."""
+    """A ciphertext dropped to a lower level, and the original: sums can use the levels between to match
+    scales."""
 
     ciphertext: C
     source: C
 
 
 def as_ciphertext(value: C | LevelDropped[C]) -> C:
-    """The value at the level that it has."""
+    """Return the value at its level."""
     return value.ciphertext if isinstance(value, LevelDropped) else value
 
 
 def level_dropped(value: C | LevelDropped[C], lowered: C) -> C | LevelDropped[C]:
-    """The value after a drop to the level of ``lowered``."""
+    """Return the value after a drop to the level of ``lowered``."""
     source = value.source if isinstance(value, LevelDropped) else value
     return LevelDropped(lowered, source) if source.level > lowered.level else lowered
 
 
 def at_one_scale(values: Sequence[C | LevelDropped[C]], set_scale: Callable[[C, int, float], C]) -> list[C]:
-    """Values that were dropped to a lower level, at the scale of those that were not.
+    """Bring values that were dropped to a lower level to the scale of those that were not.
 
     Args:
         set_scale: brings a ciphertext to a lower level and to a scale.

@@ -1,4 +1,4 @@
-"""Time of each layer of a program while it runs."""
+"""Times each layer of a program while it runs."""
 
 import time
 from collections import Counter
@@ -8,14 +8,14 @@ from keywright.nn.compiled.network import CompiledNetwork
 
 
 def _silent(seconds: float, label: str) -> None:
-    """Nobody is told."""
+    """Report nothing."""
 
 
 class LayerClock:
     """Adds up the time of every layer; pass `step` as ``on_step`` of `EncryptedBackend`.
 
     Args:
-        program: what runs.
+        program: the running program.
 
     Attributes:
         seconds: of each of ``program.layers``, summed over runs.
@@ -38,18 +38,18 @@ class LayerClock:
         self.seconds = [0.0] * len(program.layers)
 
     def start(self, advance: Callable[[float, str], object] = _silent) -> None:
-        """A run begins.
+        """Start a run.
 
         Args:
-            advance: a progress bar: called now, and after every operation with its predicted seconds and what
-                follows.
+            advance: a progress bar: called now, and after every operation with its predicted seconds and the
+                next layer.
         """
         self._advance = advance
         self._done, self._last = 0, time.perf_counter()
         self._advance(0.0, self._label())
 
     def step(self) -> None:
-        """An operation has ended."""
+        """Note that an operation has ended."""
         now = time.perf_counter()
         layer = self._current()
         if layer is not None:
@@ -59,19 +59,20 @@ class LayerClock:
         self._advance(seconds, self._label())
 
     def _current(self) -> int | None:
-        """The layer of the next operation: of none where inputs of a higher level took a step more."""
+        """Return the layer of the next operation; None if inputs of a higher level caused an additional
+        step."""
         return self._layer.get(self._order[self._done]) if self._done < len(self._order) else None
 
     def _label(self) -> str:
-        """What runs next."""
+        """Return the label of the next layer."""
         layer = self._current()
         if layer is None:
             return ""
         return f"layer {layer + 1} of {len(self.layers)}, {self.layers[layer].name}"
 
     def by_kind(self, runs: int) -> list[dict[str, str | int | float]]:
-        """For each kind of layer: how many there are, their rotations, all their key switches but those of
-        bootstraps, and seconds of a run, measured and predicted."""
+        """Return for each kind of layer its number, rotations, key switches except those of bootstraps, and
+        seconds per run, measured and predicted."""
         rows: list[dict[str, str | int | float]] = []
         for kind in dict.fromkeys(layer.kind for layer in self.layers):
             chosen = [number for number, layer in enumerate(self.layers) if layer.kind == kind]

@@ -1,1 +1,1 @@
-"""What an encrypted run will be off by: runs in the clear with the errors that the engine predicts."""
+"""Predicts the error of encrypted runs: runs in the clear with the errors that the engine predicts."""

@@ -20,19 +20,19 @@ from .noise import BootstrapErrors, NoiseSource
 Value: TypeAlias = SimulatedCiphertext | LevelDropped[SimulatedCiphertext]
 
 GRID = 1025
-"""Points at which the gain of a polynomial's roundings is asked for; between them it is interpolated."""
+"""Points at which the gain of a polynomial's roundings is evaluated, with interpolation between them."""
 
 
 class SimulatedBackend:
-    """Evaluates programs on plain vectors, at the levels and scales that `EncryptedBackend` has, with the
-    errors that the engine predicts for each operation drawn and added; implements `Backend`.
+    """Evaluates programs on plain vectors, at the levels and scales of `EncryptedBackend`, and adds random
+    errors as the engine predicts them for each operation; implements `Backend`.
 
-    Not in it, as far below the rest: relinearizations that end with a rescaling, which divides their error by
-    a prime; constants and vectors that are added, which are rounded once; what the imaginary parts of errors
-    do to the real ones, which are products of two errors.
+    Some errors are far below the others and left out: relinearizations that end with a rescaling, which
+    divides their error by a prime; the one rounding of constants and added vectors; and products of two
+    errors, by which imaginary parts affect real ones.
 
     Args:
-        noise: where errors come from in each ring, by log2 of the degree of a smaller one; 0 for the largest.
+        noise: source of errors in each ring, by log2 of the degree of a smaller one; 0 for the largest.
         plan: of the program's keys.
 
     Raises:
@@ -48,7 +48,7 @@ class SimulatedBackend:
     def encrypt(
         self, values: Vector, level: int, repetitions: int, *, public: bool, ring: int = 0
     ) -> SimulatedCiphertext:
-        """Vectors (batches, slots) as fresh ciphertexts of a ring."""
+        """Return vectors (batches, slots) as fresh ciphertexts of a ring."""
         rows, noise = np.repeat(values[:, None, :], 1 + repetitions, axis=1), self._noise[ring]
         scale = noise.model.parameters.scale
         noise.add(rows, noise.model.encryption(public), scale)

@@ -1,4 +1,4 @@
-"""Values of a run in the clear, as an encrypted run has them."""
+"""Ciphertexts of a simulated run."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,12 @@ from keywright.nn.graph.sparse import Vector
 
 @dataclass(frozen=True, eq=False)
 class SimulatedCiphertext:
-    """The slots of one ciphertext in all runs that are made at once.
+    """The slots of one ciphertext in all simultaneous runs.
 
     Attributes:
-        values: (batches, 1 + repetitions, slots); of each batch of samples the first row has no errors.
-        level, scale: as of `keywright.Ciphertext`.
-        ring: log2 of the degree of the smaller ring that it is in; 0 for the largest.
+        values: (batches, 1 + repetitions, slots); the first row of each batch of samples has no errors.
+        level, scale: as in `keywright.Ciphertext`.
+        ring: log2 of the degree of the smaller ring; 0 for the largest.
     """
 
     values: Vector

@@ -1,4 +1,4 @@
-"""Errors as they occur: drawn with the variances that the engine knows, slot by slot."""
+"""Draws random errors, slot by slot, with the variances that the engine predicts."""
 
 import numpy as np
 
@@ -7,25 +7,26 @@ from keywright.nn.errors import NoPredictionError
 from keywright.nn.graph.sparse import Vector
 
 Variance = tuple[float, float]
-"""The same at every slot, and what is multiplied by the secret there: see `keywright.ErrorModel`."""
+"""A variance that is the same at every slot, and one that the secret key multiplies there: see
+`keywright.ErrorModel`."""
 
 MESSAGES = np.linspace(-1.0, 1.0, 65)
-"""Messages at which errors of a bootstrap are asked for; between them they are interpolated."""
+"""Messages at which a bootstrap's errors are evaluated, with interpolation between them."""
 
 
 class NoiseSource:
-    """Adds errors to all rows of a ciphertext but those that are computed without.
+    """Adds errors to all rows of a ciphertext except those that are computed without.
 
-    Errors of coefficients are independent, so those of the parts of slots are normal and independent as
-    well, but for the secret: its absolute value at a slot multiplies every rounding there, in all ciphertexts
-    of one repetition. Its square over its mean is exponentially distributed, and a mean of
-    ``max_slots / slots`` such variables where only ``slots`` slots are kept.
+    Errors of coefficients are independent, so those of the parts of slots are normal and independent as well.
+    The exception is the secret key: its absolute value at a slot multiplies every rounding there, in all
+    ciphertexts of one repetition. Its square over its mean is exponentially distributed, and a mean of
+    ``max_slots / slots`` such variables if only ``slots`` slots are used.
 
     Args:
         model: of the parameters and keys.
         slots: of the ciphertexts.
-        repetitions: each has a secret of its own.
-        rng: of everything that is drawn.
+        repetitions: each has its own secret key.
+        rng: of all random numbers.
     """
 
     def __init__(self, model: ErrorModel, slots: int, repetitions: int, rng: np.random.Generator) -> None:
@@ -35,24 +36,25 @@ class NoiseSource:
         self._secret = rng.gamma(copies, 1.0 / copies, (repetitions, slots))
 
     def add(self, values: Vector, variance: Variance, scale: float) -> None:
-        """An error of a variance of coefficients, at a scale, to values (batches, 1 + repetitions, slots)."""
+        """Add an error with a variance of coefficients, at a scale, to values (batches, 1 + repetitions,
+        slots)."""
         plain, secret = variance
         unit = self.model.deviation_unit(self.slots, scale)
         self.add_deviation(values, unit * np.sqrt(plain + secret * self._secret))
 
     def add_deviation(self, values: Vector, deviation: float | Vector) -> None:
-        """An error of a deviation for each slot, in units of the message."""
+        """Add an error with a deviation for each slot, in units of the message."""
         noisy = values[:, 1:]
         noisy += deviation * self._rng.standard_normal(noisy.shape)
 
     def add_amplified(self, values: Vector, variance: Variance, gains: Vector) -> None:
-        """An error of a variance of coefficients at scale 1, times a gain for each value that gets one."""
+        """Add an error with a variance of coefficients at scale 1, times a gain for each value."""
         plain, secret = variance
         unit = self.model.deviation_unit(self.slots, 1.0)
         self.add_deviation(values, unit * gains * np.sqrt(plain + secret * self._secret))
 
     def add_bootstrap(self, values: Vector, errors: "BootstrapErrors") -> None:
-        """What a bootstrap adds to values."""
+        """Add the errors of a bootstrap to values."""
         noisy = values[:, 1:]
         messages = np.clip(noisy, -1.0, 1.0)
         integers = self._rng.choice(len(errors.probabilities), noisy.shape, p=errors.probabilities)
@@ -69,10 +71,10 @@ class NoiseSource:
 
 
 class BootstrapErrors:
-    """Of one bootstrap, at `MESSAGES`: see `keywright.BootstrapperPlan.errors_of`.
+    """Errors of one bootstrap at `MESSAGES`: see `keywright.BootstrapperPlan.errors_of`.
 
     Raises:
-        NoPredictionError: the engine has no model of its order of stages.
+        NoPredictionError: the engine cannot predict its order of stages.
     """
 
     def __init__(self, plan: BootstrapperPlan) -> None:

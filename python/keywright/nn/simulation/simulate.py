@@ -17,22 +17,22 @@ from .backend import SimulatedBackend, Value
 from .noise import NoiseSource
 
 REPETITIONS = 4
-"""Runs with errors of each sample, where nothing else is said."""
+"""Default number of runs with errors per sample."""
 
 SEED = 22
-"""Of what is drawn, where nothing else is said: a prediction is the same every time."""
+"""Default seed: predictions are reproducible."""
 
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """Runs of a program with the errors of encrypted ones.
+    """Simulated runs of a program with the errors of encrypted runs.
 
-    The errors are those of an encrypted run against the program in the clear, not of the program against the
-    model that it was compiled from.
+    The errors are those of an encrypted run against the program in the clear. They exclude the difference
+    between the program and the model that it was compiled from.
 
     Attributes:
         outputs: of the program without errors, (samples, *output_shape).
-        noisy: (repetitions, samples, *output_shape), each repetition with another secret.
+        noisy: (repetitions, samples, *output_shape), each repetition with another secret key.
     """
 
     outputs: Vector
@@ -46,23 +46,23 @@ class Simulation:
 
     @property
     def mean_error(self) -> float:
-        """Of an output."""
+        """Mean error of an output."""
         return float(self.errors.mean())
 
     @property
     def worst_error(self) -> float:
-        """The largest of any output of any sample: its median over repetitions."""
+        """Largest error of any output of any sample: the median over repetitions."""
         return float(np.median(self.errors.max(axis=(1, 2))))
 
     @property
     def sample_errors(self) -> Vector:
-        """For each sample, the largest of any output: its median over repetitions."""
+        """For each sample, the largest error of any output: the median over repetitions."""
         return np.asarray(np.median(self.errors.max(axis=2), axis=0))
 
     @property
     def decided(self) -> NDArray[np.bool_]:
-        """For each sample, whether its two best outputs differ by more than `worst_error`: those whose label
-        an encrypted run does not change. A program of one output decides nothing."""
+        """For each sample, whether its two best outputs differ by more than `worst_error`, so that an
+        encrypted run does not change its label. False for a program of one output."""
         scores = np.sort(self.outputs.reshape(len(self.outputs), -1), axis=1)
         if scores.shape[1] < 2:
             return np.zeros(len(scores), bool)
@@ -86,28 +86,28 @@ def simulate(
     repetitions: int = REPETITIONS,
     seed: int = SEED,
 ) -> Simulation:
-    """Run a program in the clear, with every error that the engine predicts drawn and added.
+    """Run a program in the clear, with random errors as the engine predicts them for every operation.
 
-    Encryptions, roundings and key switches, by the plan's keys and routes, have normal errors of the
-    variances of `keywright.ErrorModel`, bootstraps those of `keywright.BootstrapperPlan.errors_of`; what
-    becomes of them, the network itself says. Each repetition has another secret. Mean and largest error come
-    out within 2 bits of what is measured on these samples; on others, errors differ as far as the network's
-    slopes do.
+    Encryptions, roundings and key switches, by the plan's keys and routes, have normal errors with the
+    variances of `keywright.ErrorModel`. Bootstraps have the errors of `keywright.BootstrapperPlan.errors_of`.
+    The run propagates them through the network. Each repetition has another secret key. The predicted mean
+    and largest errors are within 2 bits of measured ones on these samples; on others, errors differ as far as
+    the network's slopes do.
 
     Args:
-        plan: of the program's keys. Those that it derives from master keys count as if they were made.
+        plan: of the program's keys. Keys derived from master keys count as if they were made directly.
         samples: (count, *input_shape), at least one; a few are enough.
         public: whether samples are encrypted with the public key.
         repetitions: runs with errors of each sample.
-        seed: of what is drawn.
+        seed: of the random numbers.
 
     Raises:
-        InvalidSamplesError: there are no samples, or they are not of the input's shape; no repetitions.
+        InvalidSamplesError: there are no samples, or they have another shape; no repetitions.
         OutOfRangeError: a sample drives a value above 1 into a bootstrap.
         NoPredictionError: a bootstrap has no prediction.
     """
     if repetitions < 1:
-        raise InvalidSamplesError(f"a simulation needs 1 repetition or more, got {repetitions}")
+        raise InvalidSamplesError(f"a simulation needs at least 1 repetition, got {repetitions}")
     batches = program.batches(samples)
     outline = EvaluationKeys.outline(plan.parameters, [*plan.key_specs(), *plan.derived_specs()])
     keys, rng = plan.follow(outline), np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""A service on many machines (``keywright[cluster]``): who gets a job, and replicas on Ray Serve."""
+"""A service on several machines (``keywright[cluster]``): job routing, and replicas on Ray Serve."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ _NEEDS_RAY = {"RayWorkers": "ray_workers", "Replicas": "deployment", "deployment
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs Ray when it is first used."""
+    """Import what needs Ray on first use."""
     if name in _NEEDS_RAY:
         try:
             return getattr(import_module(f"{__name__}.{_NEEDS_RAY[name]}"), name)

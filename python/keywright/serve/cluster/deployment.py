@@ -1,4 +1,4 @@
-"""The deployment of replicas on Ray Serve: how many there are, and whose router chooses."""
+"""The deployment of replicas on Ray Serve: their number and their router."""
 
 import hashlib
 import json
@@ -14,26 +14,27 @@ from keywright._core import __version__
 from .replica import Replica
 
 QUEUE = 4
-"""Orders that a replica has at a time: one runs. The rest wait in the service, where their turns are fair."""
+"""Orders that a replica accepts at a time: it runs one. The rest wait in the service, which schedules them
+fairly."""
 
 AUTOSCALE_AT = 2.0
-"""Orders a replica, running and waiting, above which there are more replicas, as far as there may be."""
+"""Orders per replica, running and waiting, above which replicas are added, up to the maximum."""
 
 REPORT_S = 1.0
-"""How often a replica says which keys it has."""
+"""How often a replica reports which keys it holds."""
 
 UPSCALE_S, DOWNSCALE_S = 5.0, 300.0
-"""How long there are too many orders before a replica begins, and too few before one ends with its keys."""
+"""How long the load must stay high before a replica starts, and low before one stops and drops its keys."""
 
 
 @dataclass(frozen=True)
 class Replicas:
-    """How many replicas there are, and how large they are.
+    """Number and size of replicas.
 
     Attributes:
-        least: replicas that are always there.
-        most: replicas that are there at most.
-        cpus: processors of each, which are as many threads of the engine.
+        least: minimum number of replicas.
+        most: maximum number of replicas.
+        cpus: processors of each, equal to its threads of the engine.
         key_memory: bytes of key sets that each holds; see `ResidentKeys`.
     """
 
@@ -44,18 +45,18 @@ class Replicas:
 
 
 def fingerprint(models: Sequence[Mapping[str, Any]], replicas: Replicas) -> str:
-    """What is the same for replicas that can take each other's place."""
+    """Return what must be equal for two replicas to be interchangeable."""
     described = [__version__, astuple(replicas), [dict(model) for model in models]]
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def deployment(models: Sequence[Mapping[str, Any]], replicas: Replicas) -> serve.Application:
-    """The application that `ray.serve.run` takes.
+    """Return the application that `ray.serve.run` takes.
 
     Args:
-        models: what a worker needs to know of each model: ``model`` (its hash), ``folder``, ``budget``. The
-            folder is one that all machines have.
-        replicas: how many.
+        models: what a worker needs to know of each model: ``model`` (its hash), ``folder``, ``budget``. All
+            machines must see the folder.
+        replicas: number and size.
     """
     router = RequestRouterConfig(
         request_router_class="keywright.serve.cluster.ray_router.KeyAwareRouter",

@@ -1,8 +1,8 @@
-"""Replicas on Ray as the workers of a service: its dispatcher has them do jobs, and jobs stay on the disk.
+"""Replicas on Ray as the workers of a service: its dispatcher sends them jobs, and jobs stay on the disk.
 
-Clients talk to the service alone. What goes through Ray are orders and answers of some hundred bytes: names
-of files in the folder of state, which every machine has under the same path. A replica that dies is started
-anew by Ray; the job that it ran is begun again elsewhere, and those that waited there have lost nothing.
+Clients talk only to the service. Ray carries orders and answers of some hundred bytes, which name files in
+the state folder; every machine must mount that folder at the same path. Ray restarts a replica that dies. The
+job that it ran starts again elsewhere, and the jobs that waited there lose nothing.
 """
 
 import contextlib
@@ -27,10 +27,10 @@ from .deployment import QUEUE, Replicas, deployment, fingerprint
 from .replica import ENDED
 
 BACK_OFF_S = 0.5
-"""How long a job waits whose replica was gone before it began."""
+"""How long a job waits if its replica ended before the job began."""
 
 BROADCAST_S = 10.0
-"""How long all replicas have to note something."""
+"""How long replicas have to acknowledge a message to all of them."""
 
 
 class RayWorkers(Workers):
@@ -38,9 +38,9 @@ class RayWorkers(Workers):
 
     Args:
         address: of a Ray cluster, as `ray.init` takes it; ``"local"`` starts one on this machine.
-        state: folder of the service's state, which gives the application its name: replicas stay, with their
-            keys, when the service is killed and starts again.
-        replicas: how many.
+        state: folder of the service's state. The application is named after it: if the service is killed and
+            restarted, the replicas and their keys are still there.
+        replicas: number and size.
     """
 
     def __init__(self, address: str, state: Path, replicas: Replicas) -> None:
@@ -55,18 +55,18 @@ class RayWorkers(Workers):
 
     @property
     def handle(self) -> DeploymentHandle:
-        """Of the deployment.
+        """The handle of the deployment.
 
         Raises:
-            ServeError: there are no replicas before `prepare`.
+            ServeError: `prepare` has not been called.
         """
         if self._handle is None:
-            raise ServeError("the replicas are not there yet; call prepare first")
+            raise ServeError("the replicas have not started; call prepare first")
         return self._handle
 
     @contextmanager
     def one(self) -> Iterator[Worker]:
-        """Whoever the router chooses."""
+        """Return the replica that the router chooses."""
         yield RemoteWorker(self.handle, self.keys)
 
     def prepare(self, models: Sequence[Mapping[str, Any]]) -> None:
@@ -90,24 +90,25 @@ class RayWorkers(Workers):
             raise ServeError(f"the replicas did not start: {error}") from error
 
     def require_memory(self, keys: str, size: int, model: str, patience: int) -> None:
-        """Nothing: replicas have their own memory, on any machine."""
+        """Do nothing: every replica checks its own memory."""
 
     def _applications(self) -> dict[str, str]:
-        """Those of this service, and how they are."""
+        """Return the replicas of this service and their state."""
         found = serve.status().applications.items()
         return {name: each.status for name, each in found if name.startswith(self._prefix)}
 
     def machines(self) -> list[tuple[str, int]]:
-        """Those of the cluster."""
+        """Return the machines of the cluster."""
         alive = [node for node in ray.nodes() if node["Alive"]]
         return [(str(node["NodeManagerHostname"]), int(node["Resources"].get("CPU", 0))) for node in alive]
 
     def forget(self, keys: str) -> None:
-        """Have no replica keep keys in memory. One that does not hear of it keeps what nobody can use."""
+        """Have every replica drop keys from memory. A replica that misses the message holds keys that nobody
+        can use."""
         _tell_all(self._handle, "forget", keys)
 
     def close(self) -> None:
-        """End the replicas, and a cluster that was started here."""
+        """Stop the replicas, and a cluster that was started here."""
         super().close()
         with contextlib.suppress(RayError, RayServeException):
             for name in self._applications():
@@ -124,10 +125,10 @@ class RemoteWorker(Worker):
         self._answers: Any = None
 
     def order(self, on_step: OnStep | None = None, **order: object) -> dict[str, Any]:
-        """Have an order obeyed; errors as of `Worker.order`.
+        """Send an order and wait for its end; errors as for `Worker.order`.
 
         Raises:
-            NotBegunError: the replica ended before it began.
+            NotBegunError: the replica ended before the order began.
         """
         begun = False
         try:
@@ -148,11 +149,11 @@ class RemoteWorker(Worker):
         raise WorkerEndedError("the replica that evaluated it has ended")
 
     def cancel(self, job: str) -> None:
-        """Have an evaluation end soon, if it runs."""
+        """Cancel an evaluation if it runs."""
         _tell_all(self._handle, "cancel", job)
 
     def kill(self) -> None:
-        """Wait for it no more."""
+        """Stop waiting for it."""
         if self._answers is not None:
             self._answers.cancel()
 

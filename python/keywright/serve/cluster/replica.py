@@ -15,15 +15,15 @@ Order = Mapping[str, Any]
 Answer = dict[str, Any]
 
 ENDED = "ended"
-"""Member of the answer that says that the worker ended in the middle of the order."""
+"""Member of the answer that says that the worker ended during the order."""
 
 
 class Replica:
-    """The deployment's class.
+    """The class of the deployment.
 
     Args:
-        models: what a worker needs to know of each model that is served.
-        threads: of the engine.
+        models: what a worker needs to know of each model.
+        threads: threads of the engine.
         key_memory: bytes of key sets that it holds; see `ResidentKeys`.
     """
 
@@ -36,18 +36,19 @@ class Replica:
         self._load()
 
     def record_replica_metadata(self) -> Answer:
-        """What does not change: bytes of keys that are held at most, for the router; machine and process."""
+        """Return the constants that the router needs: the key memory, the machine and the process."""
         return {"budget": self._keys.budget, "host": socket.gethostname(), "pid": os.getpid()}
 
     def record_routing_stats(self) -> Answer:
-        """What is here, and what things take, for the router."""
+        """Return the resident keys and measured costs, for the router."""
         return {"resident": self._keys.sizes(), "costs": self._costs.to_json()}
 
     async def check_health(self) -> None:
-        """Nothing: an actor that answers is well, and its worker starts again by itself."""
+        """Do nothing: an actor that answers is healthy, and its worker restarts by itself."""
 
     async def evaluate(self, order: Order) -> AsyncIterator[Answer]:
-        """Follow an order ``evaluate``: the answers of the worker, after an empty one when it begins."""
+        """Run an ``evaluate`` order: yields an empty answer when it begins, then the answers of the
+        worker."""
         loop, said = asyncio.get_running_loop(), asyncio.Queue[Answer]()
         job, ended = str(order["job"]), False
 
@@ -70,14 +71,14 @@ class Replica:
                     if ended:
                         return
             finally:
-                # Whoever asked may have gone in the middle.
+                # The caller may have gone during the evaluation.
                 if not ended:
                     self._worker.cancel(job)
                 await asyncio.shield(working)
                 self._running = ""
 
     async def cancel(self, job: str) -> None:
-        """Have an evaluation end soon, or not begin."""
+        """Cancel an evaluation that runs or waits."""
         if self._running == job:
             self._worker.cancel(job)
         elif self._turn.locked():
@@ -86,7 +87,7 @@ class Replica:
             self._cancelled.clear()
 
     async def forget(self, keys: str) -> None:
-        """Let go of keys: now, or after the evaluation that runs."""
+        """Drop keys: now, or after the evaluation that uses them."""
         self._keys.forget(keys)
 
     def _load(self) -> None:
@@ -94,7 +95,7 @@ class Replica:
             self._worker.order(do="load", **model)
 
     def _work(self, order: Order, say: Callable[[Answer], None]) -> None:
-        """Have an order followed by the worker; what it says at the end is said."""
+        """Have the worker run an order and report its end."""
         try:
             end = self._worker.order(lambda step: say({"step": step}), **{**order, "do": "evaluate"})
         except WorkerEndedError as error:

@@ -1,16 +1,15 @@
-"""Which replica evaluates a job: the one that would end it first, with the loading of its keys.
+"""Chooses the replica for a job: the one that would finish it first, including the time to load its keys.
 
-A router sees every replica from afar: it knows what it sent there and did not get back, and it follows the
-keys that are there by the rule that the replica itself obeys (`KeyCache`). A replica says now and then what
-it has, and that is believed. A job then goes where
+A router sees every replica from outside. It knows which jobs it sent there and which have not ended. It
+simulates the replica's key cache by the replica's own eviction rule (`KeyCache`), and now and then the
+replica's report replaces the simulated state. A job goes to the replica with the smallest
 
-    seconds of the queue + seconds to load the keys, if they are not there
+    seconds of the queue + seconds to load the keys, if they are not resident
 
-are fewest: a replica that has the keys gets it, unless its queue costs more than loading would. Keys that
-many ask for thereby come to be on several replicas, and those of one client stay on one. Of equals the one
-goes first that has the keys, then one that has room for them, then the one of the smallest hash of keys and
-replica (rendezvous hashing, Thaler and Ravishankar 1998), so that routers that know nothing of each other
-agree.
+A replica that holds the keys gets the job unless its queue costs more than loading. So popular keys spread
+over several replicas, and the keys of one client stay on one. Ties go first to a replica that holds the keys,
+then to one with room for them, then to the smallest hash of keys and replica (rendezvous hashing, Thaler and
+Ravishankar 1998), so that independent routers agree.
 """
 
 import hashlib
@@ -21,16 +20,16 @@ from typing import Any
 from ..key_cache import KeyCache
 
 WEIGHT = 0.2
-"""Of the newest of measured seconds in their mean."""
+"""Weight of the newest measurement in the running mean."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a router has to know of a job.
+    """What a router needs to know of a job.
 
     Attributes:
         keys: name of the key set.
-        key_bytes: its bytes.
+        key_bytes: its size in bytes.
         model: name of the model.
     """
 
@@ -41,11 +40,11 @@ class Task:
 
 @dataclass
 class Costs:
-    """Seconds that things take, as they are measured.
+    """Measured durations in seconds.
 
     Attributes:
-        load_s_per_byte: to have keys in memory that were not.
-        evaluation_s: of a model of which nothing is known.
+        load_s_per_byte: to load keys into memory.
+        evaluation_s: of a model that has not been measured.
     """
 
     load_s_per_byte: float = 5e-9
@@ -54,32 +53,32 @@ class Costs:
     _loads: int = 0
 
     def load(self, size: int) -> float:
-        """Seconds to load so many bytes."""
+        """Return the seconds to load so many bytes."""
         return size * self.load_s_per_byte
 
     def evaluation(self, model: str) -> float:
-        """Seconds of an evaluation."""
+        """Return the seconds of an evaluation."""
         return self._evaluations.get(model, self.evaluation_s)
 
     def to_json(self) -> dict[str, Any]:
-        """What was measured, for another's `learn`."""
+        """Return the measurements, for another router's `learn`."""
         return {"evaluations": dict(self._evaluations), "load": self.load_s_per_byte if self._loads else None}
 
     def learn(self, measured: Mapping[str, Any]) -> None:
-        """Learn what somebody else measured."""
+        """Take over measurements of another router."""
         for model, seconds in measured["evaluations"].items():
             self.evaluated(model, seconds)
         if measured["load"] is not None:
             self.loaded(1, measured["load"])
 
     def loaded(self, size: int, seconds: float) -> None:
-        """Learn what loading took."""
+        """Record the duration of a load."""
         weight = WEIGHT if self._loads else 1.0
         self._loads += 1
         self.load_s_per_byte += weight * (seconds / max(1, size) - self.load_s_per_byte)
 
     def evaluated(self, model: str, seconds: float) -> None:
-        """Learn what an evaluation took."""
+        """Record the duration of an evaluation."""
         before = self._evaluations.get(model, seconds)
         self._evaluations[model] = before + WEIGHT * (seconds - before)
 
@@ -94,7 +93,7 @@ class Replica:
     """A replica as a router sees it.
 
     Args:
-        budget: bytes of keys that it holds at most.
+        budget: maximum bytes of keys that it holds.
     """
 
     def __init__(self, budget: int) -> None:
@@ -108,23 +107,23 @@ class Replica:
         return len(self._sent)
 
     def has(self, keys: str) -> bool:
-        """Whether keys are there, or on their way."""
+        """Whether keys are resident or being loaded."""
         return keys in self._keys
 
     def crowding(self, task: Task) -> int:
-        """Bytes that must go before the keys of a job are there."""
+        """Bytes that must be evicted before the keys of a job fit."""
         return 0 if self.has(task.keys) else max(0, self._keys.size + task.key_bytes - self._keys.budget)
 
     def queue(self, now: float) -> float:
-        """Seconds until what was sent has ended, as far as is known: the first of it began when the one
-        before ended."""
+        """Estimate the seconds until all jobs that were sent have ended: each begins when the one before
+        ends."""
         if not self._sent:
             return 0.0
         first = next(iter(self._sent.values())).seconds
         return self._total - min(first, max(0.0, now - self._since))
 
     def send(self, ticket: str, task: Task, costs: Costs, now: float) -> None:
-        """Note that a job is on its way."""
+        """Note that a job was sent."""
         seconds, load = costs.evaluation(task.model), costs.load(task.key_bytes)
         if self._keys.get(task.keys) is None:
             seconds += load
@@ -136,18 +135,18 @@ class Replica:
         self._total += seconds
 
     def end(self, ticket: str, now: float) -> None:
-        """Note that a job ended, however it did."""
+        """Note that a job ended, for whatever reason."""
         gone = self._sent.pop(ticket, None)
         if gone is not None:
             self._since = now
             self._total = self._total - gone.seconds if self._sent else 0.0
 
     def believe(self, resident: Mapping[str, int], costs: Costs) -> None:
-        """Take what the replica says it has for what is there, with what is on its way.
+        """Replace the simulated cache by a replica's report, plus the keys that are on their way.
 
         Args:
             resident: bytes by name.
-            costs: what loading costs.
+            costs: durations of loading.
         """
         coming = {sent.task.keys: sent.task.key_bytes for sent in self._sent.values()}
         there = {**resident, **coming}
@@ -159,10 +158,10 @@ class Replica:
 
 
 class Router:
-    """The replicas, and who gets a job.
+    """The replicas, and the choice among them.
 
     Args:
-        costs: what is known of seconds at first.
+        costs: initial durations.
     """
 
     def __init__(self, costs: Costs | None = None) -> None:
@@ -170,27 +169,27 @@ class Router:
         self.replicas: dict[str, Replica] = {}
 
     def add(self, name: str, budget: int) -> None:
-        """A replica has come."""
+        """Add a replica."""
         self.replicas.setdefault(name, Replica(budget))
 
     def remove(self, name: str) -> list[str]:
-        """A replica has gone. Returns the tickets of the jobs that it had."""
+        """Remove a replica. Returns the tickets of its jobs."""
         gone = self.replicas.pop(name, None)
         return [] if gone is None else list(gone._sent)
 
     def order(self, task: Task, now: float) -> list[str]:
-        """The replicas, the best one for a job first.
+        """Return the replicas, the best one for a job first.
 
         Args:
             task: the job.
-            now: seconds of any clock that goes on.
+            now: seconds of a monotonic clock.
         """
         return sorted(
             self.replicas, key=lambda name: (self._seconds(name, task, now), *self._rank(name, task))
         )
 
     def choose(self, task: Task, now: float) -> str:
-        """The best replica for a job; `LookupError` if there is none."""
+        """Return the best replica for a job. Raises `LookupError` if there is none."""
         if not self.replicas:
             raise LookupError("there is no replica")
         seconds = {name: self._seconds(name, task, now) for name in self.replicas}
@@ -200,26 +199,26 @@ class Router:
         )
 
     def send(self, name: str, ticket: str, task: Task, now: float) -> None:
-        """Note that a job goes to a replica, under a ticket that no other one has."""
+        """Note that a job goes to a replica, under a unique ticket."""
         self.replicas[name].send(ticket, task, self.costs, now)
 
     def end(self, name: str, ticket: str, now: float) -> None:
-        """Note that a job ended, however it did; nothing if the replica has gone."""
+        """Note that a job ended, for whatever reason; does nothing if the replica is gone."""
         if name in self.replicas:
             self.replicas[name].end(ticket, now)
 
     def believe(self, name: str, resident: Mapping[str, int]) -> None:
-        """Take what a replica says of its keys for what is there."""
+        """Take over a replica's report on its keys."""
         if name in self.replicas:
             self.replicas[name].believe(resident, self.costs)
 
     def _seconds(self, name: str, task: Task, now: float) -> float:
-        """Until a replica would begin to evaluate a job."""
+        """Return the seconds until a replica would begin to evaluate a job."""
         replica = self.replicas[name]
         return replica.queue(now) + (0.0 if replica.has(task.keys) else self.costs.load(task.key_bytes))
 
     def _rank(self, name: str, task: Task) -> tuple[bool, int, bytes]:
-        """The place of a replica among those that would begin at the same time."""
+        """Return the rank of a replica among those that would begin at the same time."""
         replica = self.replicas[name]
         digest = hashlib.blake2b(f"{task.keys} {name}".encode(), digest_size=8).digest()
         return not replica.has(task.keys), replica.crowding(task), digest

@@ -1,7 +1,7 @@
-"""Where a service keeps what outlives it: bytes (`Objects`) and tables (`Records`), each in two ways.
+"""Storage of a service's state: bytes (`Objects`) and tables (`Records`), with two back ends each.
 
-A folder and SQLite need nothing; S3-compatible object storage and PostgreSQL are named by their addresses
-(`open_storage`) and need ``pip install keywright[storage]``. Their passwords come from the environment alone.
+A folder and SQLite need no extra package. S3-compatible object storage and PostgreSQL are selected by address
+(`open_storage`) and need ``pip install keywright[storage]``. Their passwords come from the environment only.
 """
 
 from .objects import Objects

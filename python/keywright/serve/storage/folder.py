@@ -9,14 +9,14 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 PENDING = ".part"
-"""What a name ends in as long as the object is being written."""
+"""Suffix of the name of an object that is being written."""
 
 
 class FolderObjects:
-    """Objects in a folder, of which names are the paths; see `Objects`.
+    """Objects in a folder, with names as paths; see `Objects`.
 
     Args:
-        folder: made if it is missing.
+        folder: created if it is missing.
     """
 
     buffer_bytes = 1 << 20
@@ -25,7 +25,7 @@ class FolderObjects:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._folder = folder
-        # Nobody deletes a folder that somebody is about to write to.
+        # This prevents the deletion of a folder that another thread is about to write to.
         self._folders = threading.Lock()
 
     def put(self, name: str, data: bytes) -> None:
@@ -39,13 +39,13 @@ class FolderObjects:
                 os.fsync(file.fileno())
             temporary.replace(path)
         except OSError:
-            # On a disk that is full, half a file takes the place of something.
+            # On a full disk, a partial file must not replace a whole one.
             temporary.unlink(missing_ok=True)
             raise
         _settle(path.parent)
 
     def append(self, name: str, at: int, data: bytes) -> None:
-        """Cut an object, and lengthen it."""
+        """Truncate an object, then append to it."""
         path = self._folder / name
         with self._create(path) if at == 0 else path.open("r+b") as file:
             file.truncate(at)
@@ -53,13 +53,13 @@ class FolderObjects:
             file.write(data)
 
     def read(self, name: str, start: int = 0, length: int | None = None) -> bytes:
-        """Bytes of an object."""
+        """Return bytes of an object."""
         with (self._folder / name).open("rb") as file:
             file.seek(start)
             return file.read(-1 if length is None else length)
 
     def sizes(self, prefix: str) -> dict[str, int]:
-        """Files whose paths begin so; links are none."""
+        """Return the sizes of files whose paths begin with the prefix; links are skipped."""
         root = self._folder / prefix.rpartition("/")[0]
         found = {}
         for path in root.rglob("*"):
@@ -69,7 +69,7 @@ class FolderObjects:
         return found
 
     def delete(self, names: Iterable[str]) -> None:
-        """Delete files, and their folders where nothing else is in them."""
+        """Delete files, and their folders if they are then empty."""
         with self._folders:
             for name in names:
                 (self._folder / name).unlink(missing_ok=True)
@@ -78,8 +78,8 @@ class FolderObjects:
                         (self._folder / parent).rmdir()
 
     def keep(self, names: Sequence[str]) -> list[str]:
-        """Have several files as the first of them, on the disk. A process that ends meanwhile leaves one that
-        has the beginning of the next one, too."""
+        """Append all files to the first and sync it. A process that ends meanwhile leaves a first file that
+        already contains the beginning of the next."""
         first = self._folder / names[0]
         with first.open("r+b") as whole:
             for name in names[1:]:
@@ -95,26 +95,26 @@ class FolderObjects:
 
     @contextlib.contextmanager
     def file(self, names: Sequence[str]) -> Iterator[Path]:
-        """The file of an object, after `keep`."""
+        """Return the file of an object, after `keep`."""
         (name,) = names
         yield self._folder / name
 
     def forget(self, names: Sequence[str]) -> bool:
-        """Nothing: there are no copies."""
+        """Do nothing: there are no copies."""
         return False
 
     def made(self, name: str) -> Path:
-        """The file of an object."""
+        """Return the file of an object."""
         path = self._folder / name
         with self._folders:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         return path
 
     def adopt(self, name: str) -> None:
-        """Nothing: it is where it belongs."""
+        """Do nothing: the file is already in place."""
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no resource is held."""
 
     def _create(self, path: Path) -> BinaryIO:
         with self._folders:
@@ -123,7 +123,7 @@ class FolderObjects:
 
 
 def _settle(folder: Path) -> None:
-    """Have the names in a folder on the disk."""
+    """Sync the names in a folder to the disk."""
     if os.name == "posix":
         held = os.open(folder, os.O_RDONLY)
         try:

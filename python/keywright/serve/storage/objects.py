@@ -1,4 +1,4 @@
-"""Bytes by name: what a store of objects does, and names by which tenants have nothing of each other."""
+"""Bytes by name: the interface of an object store, and object names that separate tenants."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -8,55 +8,55 @@ from typing import Protocol
 
 
 class Objects(Protocol):
-    """A store of bytes by names, which are paths without anything that leads elsewhere.
+    """A store of bytes by name. Names are relative paths that cannot leave the store.
 
-    What a call has written is there after the process was killed; of `put` and `keep` also after the machine
-    was. Every call raises `OSError` where the store fails, `FileNotFoundError` where there is no such object.
+    What a call wrote survives a killed process; what `put` and `keep` wrote also survives a crash of the
+    machine. Every call raises `OSError` if the store fails, `FileNotFoundError` if there is no such object.
 
     Attributes:
-        buffer_bytes: how many bytes are best written at once.
-        part_bytes: of an object that `append` lengthens, at most about so many.
+        buffer_bytes: preferred size of a write.
+        part_bytes: approximate maximum size of an object that `append` extends.
     """
 
     buffer_bytes: int
     part_bytes: int
 
     def put(self, name: str, data: bytes) -> None:
-        """Write an object that is either there and whole, or not there."""
+        """Write an object atomically."""
 
     def append(self, name: str, at: int, data: bytes) -> None:
-        """Cut an object to ``at`` bytes and lengthen it. With 0 it is made if it is missing."""
+        """Truncate an object to ``at`` bytes and append to it. With ``at`` 0 a missing object is created."""
 
     def read(self, name: str, start: int = 0, length: int | None = None) -> bytes:
-        """Bytes of an object, fewer where it ends before; all without a length."""
+        """Return bytes of an object, fewer if it ends earlier; all of them without a length."""
 
     def sizes(self, prefix: str) -> dict[str, int]:
-        """The objects whose names begin so, and their bytes."""
+        """Return the sizes of the objects whose names begin with the prefix."""
 
     def delete(self, names: Iterable[str]) -> None:
-        """Delete objects, those that are there."""
+        """Delete the objects that exist."""
 
     def keep(self, names: Sequence[str]) -> list[str]:
-        """Have what several objects are, one after the other, outlive the machine. Returns the names under
-        which it is from now on."""
+        """Make several objects, which form one byte string in order, survive a crash of the machine. Returns
+        their names from now on."""
 
     def file(self, names: Sequence[str]) -> AbstractContextManager[Path]:
-        """What several objects are, one after the other, as a file, which stays within the context."""
+        """Return several objects, concatenated, as a file that exists within the context."""
 
     def forget(self, names: Sequence[str]) -> bool:
-        """Let go of a copy of such a file that is nearer than the objects. Returns whether there was one."""
+        """Drop a local copy of such a file. Returns whether there was one."""
 
     def made(self, name: str) -> Path:
-        """Where another process writes an object as a file; `adopt` it then."""
+        """Return the path where another process writes an object as a file; `adopt` it then."""
 
     def adopt(self, name: str) -> None:
-        """Take over the object that was written to `made`."""
+        """Take over an object that was written to `made`."""
 
     def close(self) -> None:
-        """Let go of what is held."""
+        """Release all resources."""
 
 
 def drawer(tenant: str) -> str:
-    """The part of a name that says whose an object is: 32 hexadecimal digits, which lead nowhere else,
-    whatever a tenant is called."""
+    """Return the part of a name that identifies the tenant: 32 hexadecimal digits. So a tenant's name cannot
+    form a path."""
     return hashlib.sha256(b"keywright tenant " + tenant.encode()).hexdigest()[:32]

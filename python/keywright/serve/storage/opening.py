@@ -1,4 +1,4 @@
-"""The storage of a service by its addresses."""
+"""Opens the storage of a service by address."""
 
 import json
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from .records import Records
 from .sqlite import SqliteRecords
 
 MARK = "storage.json"
-"""The object that says to which database a store of objects belongs."""
+"""The object that names the database that a store of objects belongs to."""
 
 
 class StorageMissingError(ServeError, ImportError):
-    """What a storage needs beside the package is not installed."""
+    """A package that the storage needs is not installed."""
 
     code = "storage_missing"
 
@@ -36,23 +36,23 @@ class Storage:
     records: Records
 
     def close(self) -> None:
-        """Let another process have both."""
+        """Release both."""
         self.records.close()
         self.objects.close()
 
 
 def open_storage(folder: Path, objects: str | None = None, records: str | None = None) -> Storage:
-    """The storage of a service.
+    """Open the storage of a service.
 
     Args:
-        folder: of its state, of which a lock is held.
-        objects: ``s3://BUCKET/PREFIX``; the folder if it is not given.
-        records: ``postgresql://USER@HOST:PORT/NAME``; SQLite in the folder if it is not given.
+        folder: folder of its state, whose lock is held.
+        objects: ``s3://BUCKET/PREFIX``; by default the folder.
+        records: ``postgresql://USER@HOST:PORT/NAME``; by default SQLite in the folder.
 
     Raises:
         StorageMissingError: a package is not installed.
-        StateFolderError: an address is none, or these objects belong to another database.
-        OSError: nobody answers there.
+        StateFolderError: an address is malformed, or these objects belong to another database.
+        OSError: the storage does not answer.
     """
     tables = _records(folder, records)
     try:
@@ -85,7 +85,8 @@ def _objects(folder: Path, address: str | None) -> Objects:
 
 
 def _require_pair(objects: Objects, records: Records) -> None:
-    """Objects that no database knows are deleted at the start, so both must belong together."""
+    """Check that objects and database belong together: objects that the database does not know are deleted at
+    the start."""
     name = records.identity()
     if objects.sizes(MARK).get(MARK) is None:
         objects.put(MARK, json.dumps({"records": name}).encode())
@@ -95,6 +96,6 @@ def _require_pair(objects: Objects, records: Records) -> None:
         found = None
     if found != name:
         raise StateFolderError(
-            "the objects belong to another database than the one that is named; name theirs, or another "
-            "bucket, prefix or folder"
+            "the objects belong to another database than the one that is named; name their database, or "
+            "another bucket, prefix or folder"
         )

@@ -12,26 +12,27 @@ from ..errors import StateFolderError
 from .records import Records, Row
 
 LOCK = 0x6B6579_77726967
-"""Of the advisory lock that one server of a database holds: ``keywrig``."""
+"""Key of the advisory lock that the one server of a database holds: ``keywrig``."""
 
 TIMEOUT_S = 30.0
 TLS = {"disable": None, "require": False, "verify-full": True}
-"""Values of ``sslmode``: whether there is TLS, and whether the server's name is checked."""
+"""Values of ``sslmode``: whether TLS is used, and whether the server's name is checked."""
 
 BROKEN = ("08", "57P")
-"""How codes begin of errors after which a connection is of no use."""
+"""Prefixes of the error codes after which a connection is unusable."""
 
 
 class PostgresqlRecords(Records):
-    """A database of its own for one service, which holds a lock of it as long as its connection lives.
+    """A database for one service, locked as long as this connection lives.
 
     Args:
-        address: ``postgresql://USER@HOST:PORT/NAME``, with ``?sslmode=`` ``verify-full`` (where it is not
-            given), ``require`` or ``disable``. The password is that of the environment's ``PGPASSWORD``.
+        address: ``postgresql://USER@HOST:PORT/NAME``, with ``?sslmode=`` ``verify-full`` (the default),
+            ``require`` or ``disable``. The password is taken from the environment's ``PGPASSWORD``.
 
     Raises:
-        StateFolderError: the address is none, another server has the database, or a later release.
-        OSError: nobody answers there, or the password is wrong.
+        StateFolderError: the address is malformed, another server uses the database, or a later release wrote
+            it.
+        OSError: the database does not answer, or the password is wrong.
     """
 
     def __init__(self, address: str) -> None:
@@ -40,11 +41,11 @@ class PostgresqlRecords(Records):
         name = parts.path.removeprefix("/")
         if parts.scheme != "postgresql" or not parts.hostname or not name or mode not in TLS or query:
             raise StateFolderError(
-                "the address of a database is postgresql://USER@HOST:PORT/NAME, with ?sslmode=verify-full, "
-                "require or disable"
+                "the address of a database must be postgresql://USER@HOST:PORT/NAME, with "
+                "?sslmode=verify-full, require or disable"
             )
         if parts.password is not None:
-            raise StateFolderError("the password of the database comes from PGPASSWORD, not from its address")
+            raise StateFolderError("the database's address contains a password; set PGPASSWORD instead")
         checked = TLS[mode]
         context = None if checked is None else ssl.create_default_context()
         if context is not None and not checked:
@@ -65,7 +66,7 @@ class PostgresqlRecords(Records):
             raise
 
     def close(self) -> None:
-        """End the connection, and with it the lock."""
+        """Close the connection, which releases the lock."""
         with contextlib.suppress(pg8000.dbapi.Error, OSError):
             self._connection.close()
 
@@ -116,7 +117,7 @@ class PostgresqlRecords(Records):
 
 
 def _broken(error: Exception) -> bool:
-    """Whether the connection is of no use any more."""
+    """Whether the connection is unusable."""
     found = error.args[0] if error.args else None
     if isinstance(found, dict):
         return str(found.get("C", "")).startswith(BROKEN)
@@ -124,6 +125,6 @@ def _broken(error: Exception) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """The sentence of an error, without what it is about."""
+    """Return the message of an error without its parameters."""
     found = error.args[0] if error.args else error
     return str(found.get("M", found)) if isinstance(found, dict) else str(found)

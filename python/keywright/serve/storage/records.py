@@ -1,7 +1,7 @@
-"""What a service remembers beside bytes: models, key sets, jobs and what tenants have used.
+"""The tables of a service: models, key sets, jobs and usage of tenants.
 
-Statements are written once, for SQLite and PostgreSQL alike. The schema has a version; `MIGRATIONS` lead from
-each to the next, and a database of a later release is refused.
+The same statements run on SQLite and PostgreSQL. The schema has a version; each of `MIGRATIONS` leads to the
+next version. A database of a later release is refused.
 """
 
 import secrets
@@ -27,36 +27,37 @@ MIGRATIONS: tuple[str, ...] = (
         primary key (tenant, day))
     """,
 )
-"""The statements of each version, from none to the first, and so on."""
+"""The statements that create each version from the previous one, starting from an empty database."""
 
 
 class Records(ABC):
-    """The tables of a service. What a call has written is there after the machine has failed.
+    """The tables of a service. What a call wrote survives a crash of the machine.
 
-    Every call raises `OSError` where the database fails. ``?`` stands for a value in a statement.
+    Every call raises `OSError` if the database fails. ``?`` stands for a value in a statement.
     """
 
     @abstractmethod
     def _do(self, statement: str, *values: object, again: bool = True) -> list[Row]:
-        """The rows of a statement. Where the connection broke it is run ``again``, unless twice is wrong."""
+        """Run a statement and return its rows. After a broken connection it is run ``again``, unless running
+        twice is wrong."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let another process have the database."""
+        """Release the database."""
 
     def migrate(self) -> None:
-        """Bring the schema to the version of this release.
+        """Migrate the schema to the version of this release.
 
         Raises:
-            StateFolderError: a later release has written it.
+            StateFolderError: a later release wrote it.
         """
         self._do("create table if not exists schema_version (version bigint not null)")
         rows = self._do("select version from schema_version")
         version = int(str(rows[0]["version"])) if rows else 0
         if version > len(MIGRATIONS):
             raise StateFolderError(
-                f"the database is of version {version}, and this release knows {len(MIGRATIONS)}; "
-                "use the release that wrote it, or a later one"
+                f"the database has version {version}, but this release knows only {len(MIGRATIONS)}; use "
+                "the release that wrote it, or a later one"
             )
         for number, statements in enumerate(MIGRATIONS[version:], version + 1):
             self._do("begin", again=False)
@@ -71,18 +72,18 @@ class Records(ABC):
                 raise
 
     def identity(self) -> str:
-        """A name of this database, made with it: 32 hexadecimal digits."""
+        """Return the name of this database, created with it: 32 hexadecimal digits."""
         self._do(
             "insert into service values ('identity', ?) on conflict (name) do nothing", secrets.token_hex(16)
         )
         return str(self._do("select value from service where name = 'identity'")[0]["value"])
 
     def models(self) -> list[Row]:
-        """Those that were noted."""
+        """Return all recorded models."""
         return self._do("select model, name, configuration from models")
 
     def note_model(self, model: str, name: str, configuration: str) -> None:
-        """Note that a model is served."""
+        """Record that a model is served."""
         self._do(
             "insert into models values (?, ?, ?) on conflict (model) do update set name = excluded.name, "
             "configuration = excluded.configuration",
@@ -92,40 +93,40 @@ class Records(ABC):
         )
 
     def key_sets(self) -> list[Row]:
-        """All key sets, the oldest first."""
+        """Return all key sets, the oldest first."""
         return self._do("select * from key_sets order by made, key_set")
 
     def add_key_set(self, row: Row) -> None:
-        """Note a key set."""
+        """Record a key set."""
         self._add("key_sets", "key_set", row)
 
     def set_digest(self, key_set: str, digest: str) -> None:
-        """Note that a key set is whole, and its SHA-256."""
+        """Record that a key set is complete, with its SHA-256."""
         self._do("update key_sets set digest = ? where key_set = ?", digest, key_set)
 
     def delete_key_set(self, key_set: str) -> None:
-        """Forget a key set."""
+        """Delete a key set."""
         self._do("delete from key_sets where key_set = ?", key_set)
 
     def jobs(self) -> list[Row]:
-        """All jobs, in the order in which they came."""
+        """Return all jobs in order of arrival."""
         return self._do("select * from jobs order by number")
 
     def add_job(self, row: Row) -> None:
-        """Note a job."""
+        """Record a job."""
         self._add("jobs", "job", row)
 
     def set_job(self, job: str, **row: object) -> None:
-        """Change a job."""
+        """Update a job."""
         changes = ", ".join(f"{name} = ?" for name in row)
         self._do(f"update jobs set {changes} where job = ?", *row.values(), job)
 
     def delete_job(self, job: str) -> None:
-        """Forget a job."""
+        """Delete a job."""
         self._do("delete from jobs where job = ?", job)
 
     def use(self, tenant: str, day: str, seconds: float) -> None:
-        """Add processor seconds to what a tenant has used on a day."""
+        """Add processor seconds to a tenant's usage of a day."""
         self._do(
             "insert into used values (?, ?, ?) on conflict (tenant, day) "
             "do update set seconds = used.seconds + excluded.seconds",
@@ -136,7 +137,7 @@ class Records(ABC):
         )
 
     def used(self, day: str) -> dict[str, float]:
-        """Processor seconds of a day, by tenant."""
+        """Return the processor seconds of a day, by tenant."""
         rows = self._do("select tenant, seconds from used where day = ?", day)
         return {str(row["tenant"]): float(str(row["seconds"])) for row in rows}
 

@@ -1,4 +1,4 @@
-"""Objects in S3-compatible storage, by obstore, with copies of what is used in a folder."""
+"""Objects in S3-compatible storage, by obstore, with a local cache of copies in a folder."""
 
 import contextlib
 import hashlib
@@ -19,13 +19,13 @@ from ..errors import StateFolderError
 
 PART_BYTES = 8 << 20
 FETCHES = 4
-"""Objects that are fetched at once: together `PART_BYTES` each are in memory."""
+"""Objects that are fetched at once, each with `PART_BYTES` in memory."""
 
 COPIES_BYTES = 64 << 30
-"""Most bytes of copies; what was used last stays."""
+"""Maximum bytes of cached copies; the least recently used are dropped."""
 
 TIMEOUT = timedelta(seconds=30)
-"""Of a request, and of all attempts at it."""
+"""Timeout of a request, including its retries."""
 
 
 @contextlib.contextmanager
@@ -35,7 +35,7 @@ def _errors() -> Iterator[None]:
     except (FileNotFoundError, NotFoundError) as error:
         raise FileNotFoundError("there is no such object") from error
     except BaseError as error:
-        # What the store says may have names and addresses in it: the first line says what it is.
+        # The error may contain names and addresses; its first line is the reason.
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise OSError(f"the object storage: {first[:500]}") from error
 
@@ -44,14 +44,14 @@ class S3Objects:
     """Objects in a bucket; see `Objects`.
 
     Args:
-        address: ``s3://BUCKET/PREFIX``, the prefix being optional. Where it is, and whose, is said by the
-            environment as to other programs: ``AWS_ACCESS_KEY_ID``, ``AWS_SECRET_ACCESS_KEY``,
-            ``AWS_REGION``, ``AWS_ENDPOINT_URL``; ``AWS_ALLOW_HTTP=true`` allows an endpoint without TLS.
-        copies: folder of files for other processes, emptied here.
-        copies_bytes: how many bytes of them there are at most, beside those in use.
+        address: ``s3://BUCKET/PREFIX``, where the prefix is optional. Endpoint and credentials come from the
+            usual environment variables: ``AWS_ACCESS_KEY_ID``, ``AWS_SECRET_ACCESS_KEY``, ``AWS_REGION``,
+            ``AWS_ENDPOINT_URL``; ``AWS_ALLOW_HTTP=true`` allows an endpoint without TLS.
+        copies: folder of cached files for other processes, emptied here.
+        copies_bytes: maximum bytes of copies, besides those in use.
 
     Raises:
-        StateFolderError: the address is none, or the environment is not understood.
+        StateFolderError: the address is malformed, or the environment variables are.
     """
 
     buffer_bytes = PART_BYTES
@@ -62,8 +62,8 @@ class S3Objects:
         prefix = parts.path.strip("/")
         if parts.scheme != "s3" or not parts.netloc or "@" in parts.netloc or parts.query:
             raise StateFolderError(
-                "the address of object storage is s3://BUCKET or s3://BUCKET/PREFIX; its keys come from "
-                "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+                "the address of object storage must be s3://BUCKET or s3://BUCKET/PREFIX; its keys come "
+                "from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
             )
         try:
             self._store = S3Store(
@@ -73,7 +73,7 @@ class S3Objects:
                 retry_config={"max_retries": 3, "retry_timeout": TIMEOUT},
             )
         except BaseError as error:
-            raise StateFolderError(f"the environment says no object storage: {error}") from error
+            raise StateFolderError(f"the environment does not describe object storage: {error}") from error
         shutil.rmtree(copies, ignore_errors=True)
         copies.mkdir(parents=True, mode=0o700)
         self._copies, self._most = copies, copies_bytes
@@ -88,11 +88,11 @@ class S3Objects:
             obstore.put(self._store, name, data, use_multipart=False)
 
     def append(self, name: str, at: int, data: bytes) -> None:
-        """Write an object anew: there are no others in object storage."""
+        """Overwrite an object: object storage cannot append."""
         self.put(name, (self.read(name, 0, at) if at else b"") + data)
 
     def read(self, name: str, start: int = 0, length: int | None = None) -> bytes:
-        """Bytes of an object."""
+        """Return bytes of an object."""
         with _errors():
             if start == 0 and length is None:
                 return bytes(obstore.get(self._store, name).bytes())
@@ -103,7 +103,7 @@ class S3Objects:
             return bytes(obstore.get_range(self._store, name, start=start, end=end))
 
     def sizes(self, prefix: str) -> dict[str, int]:
-        """The objects whose names begin so."""
+        """Return the sizes of the objects whose names begin with the prefix."""
         folder = prefix.rpartition("/")[0]
         with _errors():
             listed = obstore.list(self._store, prefix=folder or None)
@@ -120,12 +120,12 @@ class S3Objects:
             obstore.delete(self._store, list(names))
 
     def keep(self, names: Sequence[str]) -> list[str]:
-        """Nothing: an object that is there outlives the machine."""
+        """Do nothing: a stored object survives a crash."""
         return list(names)
 
     @contextlib.contextmanager
     def file(self, names: Sequence[str]) -> Iterator[Path]:
-        """A copy of objects, which are fetched unless it is here."""
+        """Return a copy of objects, fetched unless it is cached."""
         path = self._copy(names)
         with self._lock:
             self._held[path] = self._held.get(path, 0) + 1
@@ -134,7 +134,7 @@ class S3Objects:
             with fetching:
                 if path not in self._used:
                     self._fetch(names, path)
-                # Used last: at the end.
+                # Move it to the end, the most recently used.
                 with self._lock:
                     self._used[path] = self._used.pop(path, path.stat().st_size)
             yield path
@@ -145,7 +145,7 @@ class S3Objects:
                     del self._held[path], self._fetching[path]
 
     def forget(self, names: Sequence[str]) -> bool:
-        """Let go of a copy. Whoever has it open reads on."""
+        """Drop a copy. Open files stay readable."""
         path = self._copy(names)
         with self._lock:
             there = self._used.pop(path, None) is not None
@@ -153,11 +153,11 @@ class S3Objects:
             return there
 
     def made(self, name: str) -> Path:
-        """A file that `adopt` takes over."""
+        """Return a path for a file that `adopt` takes over."""
         return self._copies / name.replace("/", "-")
 
     def adopt(self, name: str) -> None:
-        """Write an object that is a file."""
+        """Upload an object from a file."""
         path = self.made(name)
         with _errors():
             obstore.put(self._store, name, path, chunk_size=PART_BYTES, max_concurrency=2)
@@ -172,7 +172,7 @@ class S3Objects:
         return self._copies / f"{digest}.copy"
 
     def _fetch(self, names: Sequence[str], path: Path) -> None:
-        """Have objects one after the other in a file."""
+        """Fetch objects and concatenate them into a file."""
         with _errors():
             sizes = [obstore.head(self._store, name)["size"] for name in names]
             self._make_room(sum(sizes))

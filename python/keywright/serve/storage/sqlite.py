@@ -10,13 +10,13 @@ NAME = "service.db"
 
 
 class SqliteRecords(Records):
-    """The database of a folder of state.
+    """The database in a state folder.
 
     Args:
-        folder: where the file is, or is made.
+        folder: folder of the file, which is created if it is missing.
 
     Raises:
-        StateFolderError: it is of a later release.
+        StateFolderError: a later release wrote it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -24,7 +24,7 @@ class SqliteRecords(Records):
         self._connection = sqlite3.connect(folder / NAME, check_same_thread=False, isolation_level=None)
         self._connection.row_factory = sqlite3.Row
         try:
-            # A commit is one write to the end of a file, on the disk when it returns.
+            # A commit is one write to the end of a file, synced when it returns.
             self._do("pragma journal_mode = wal")
             self._do("pragma synchronous = full")
             self.migrate()

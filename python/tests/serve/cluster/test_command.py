@@ -13,9 +13,9 @@ from keywright.commands.helpers.errors import CommandError
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        (["--ray", "local", "--state", "s", "--replicas", "3:2"], "3:2: LEAST"),
-        (["--ray", "local", "--state", "s", "--replicas", "0"], "0: LEAST"),
-        (["--ray", "local", "--state", "s", "--replicas", "2:many"], "2:many: LEAST"),
+        (["--ray", "local", "--state", "s", "--replicas", "3:2"], "3:2 is malformed"),
+        (["--ray", "local", "--state", "s", "--replicas", "0"], "0 is malformed"),
+        (["--ray", "local", "--state", "s", "--replicas", "2:many"], "2:many is malformed"),
         (["--ray", "local", "--state", "s", "--replicas", ""], "LEAST"),
         (["--ray", "local", "--state", "s", "--replica-cpus", "0"], "--replica-cpus 0"),
         (["--ray", "local"], "needs --state"),

@@ -1,1 +1,1 @@
-"""Polynomials for functions: single ones, compositions that follow the sign, and how both are named."""
+"""Polynomial approximations: single polynomials, compositions that approximate the sign, and their names."""

@@ -1,4 +1,4 @@
-"""Chebyshev polynomials for functions on a range, and how far they are from them."""
+"""Chebyshev approximation of functions on a range, and its error."""
 
 import numpy as np
 
@@ -7,17 +7,17 @@ from keywright.nn.graph.sparse import Vector
 
 NODES_PER_DEGREE = 4
 GRID = 2048
-"""Least number of points of the range at which a fit is made, beside the calibration data."""
+"""Minimum number of grid points of a fit, besides the calibration data."""
 
 ERROR_GRID = 1 << 14
-"""Least number of points at which an error is taken."""
+"""Minimum number of points at which an error is evaluated."""
 
 
 def fit(function: Function, low: float, high: float, degree: int, data: Vector) -> Vector:
-    """Chebyshev coefficients on [low, high] mapped to [-1, 1].
+    """Return the Chebyshev coefficients on [low, high] mapped to [-1, 1].
 
-    Least squares over Chebyshev nodes, which makes the largest error close to the best possible, and over the
-    data, which makes it small where values are; both count the same.
+    The fit is least squares over Chebyshev nodes, which keeps the largest error close to optimal, and over
+    the data, which keeps the error small where values occur. Both have the same weight.
     """
     count = max(GRID, NODES_PER_DEGREE * degree)
     nodes = np.cos(np.pi * (np.arange(count) + 0.5) / count)
@@ -26,17 +26,17 @@ def fit(function: Function, low: float, high: float, degree: int, data: Vector) 
     weights = np.concatenate((np.full(count, count**-0.5), np.full(len(seen), len(seen) ** -0.5)))
     values = function(points * (high - low) / 2 + (low + high) / 2)
     design = np.polynomial.chebyshev.chebvander(points, degree) * weights[:, None]
-    # Over the nodes the polynomials are orthogonal, so the normal equations are as good as the system.
+    # The polynomials are orthogonal over the nodes, so the normal equations are well conditioned.
     solution = np.linalg.solve(design.T @ design, design.T @ (values * weights))
     return np.asarray(solution, np.float64)
 
 
 def largest_error(function: Function, low: float, high: float, coefficients: Vector) -> float:
-    """The largest distance of a polynomial from a function on a range.
+    """Return the largest distance between a polynomial and a function on a range.
 
-    It is taken on points that are as dense at the ends as Chebyshev nodes, 16 for each degree. Between two of
-    them the error strays from its chord by an eighth of its second difference where it is smooth, and by at
-    most half of it where it has a kink: half of the largest one is added.
+    The error is evaluated at points as dense at the ends as Chebyshev nodes, 16 per degree. Between two
+    points it differs from its chord by an eighth of its second difference where it is smooth, and by at most
+    half of it at a kink. So half of the largest second difference is added.
     """
     count = max(ERROR_GRID, 16 * len(coefficients))
     nodes = np.cos(np.pi * np.arange(count + 1) / count)

@@ -1,11 +1,11 @@
-"""The sign as a composition of minimax polynomials, and what |x|, ReLU, max and comparisons become with it.
+"""The sign as a composition of minimax polynomials, and |x|, ReLU, max and comparisons based on it.
 
-Lee, Lee, No and Kim (IEEE TDSC 2021): of all compositions of odd polynomials of given degrees that one is
-closest to the sign whose first polynomial is the minimax one on [eps, 1], whose second is the minimax one on
-what the first makes of that interval, and so on. Degrees by precision are those of Lee et al. (Precise
-approximation of convolutional neural networks for homomorphically encrypted data, IEEE Access 2023), which
-the ReLU networks of Lee et al. (ICML 2022) use: with the sign p, x (1 + p(x)) / 2 is at most 2^-alpha away
-from max(x, 0) on [-1, 1].
+Lee, Lee, No and Kim (IEEE TDSC 2021): among all compositions of odd polynomials of given degrees, the closest
+to the sign has the minimax polynomial on [eps, 1] first, then the minimax polynomial on the image of that
+interval, and so on. The degrees for each precision are from Lee et al. (Precise approximation of
+convolutional neural networks for homomorphically encrypted data, IEEE Access 2023), which the ReLU networks
+of Lee et al. (ICML 2022) use. With the sign p, x (1 + p(x)) / 2 differs from max(x, 0) by at most 2^-alpha on
+[-1, 1].
 """
 
 from dataclasses import dataclass
@@ -32,25 +32,24 @@ DEGREES: dict[int, tuple[int, ...]] = {
     13: (15, 15, 27),
     14: (15, 27, 29),
 }
-"""Degrees of the polynomials by alpha, bits of precision of a ReLU: fewest levels, and of these the fewest
-products."""
+"""Degrees of the polynomials by alpha, bits of precision of a ReLU: fewest levels, then fewest products."""
 
 LARGEST = 1 - 2.0**-20
-"""What the values of a polynomial before the last are at most: below 1 by more than rounding and noise."""
+"""Bound on the values of every polynomial but the last: below 1 by more than rounding and noise."""
 
 BISECTIONS = 16
 SAMPLES = 1024
-"""Points of [0, eps] on which the error around the jump is taken."""
+"""Points of [0, eps] at which the error around the jump is evaluated."""
 
 
 @dataclass(frozen=True, eq=False)
 class SignComposite:
-    """Odd polynomials whose composition follows the sign on [-1, 1].
+    """Odd polynomials whose composition approximates the sign on [-1, 1].
 
     Attributes:
-        stages: Chebyshev coefficients in order of evaluation; each takes [-1, 1] into itself, but for the
-            last one, whose values are within ``error`` of -1 or 1.
-        jump: where the sign begins to hold: for ``jump <= |x| <= 1``.
+        stages: Chebyshev coefficients in order of evaluation. Each polynomial maps [-1, 1] into itself,
+            except that the last one's values are within ``error`` of -1 or 1.
+        jump: the approximation holds for ``jump <= |x| <= 1``.
         error: largest distance from the sign there.
         relu_error: largest distance of x (1 + p(x)) / 2 from max(x, 0) on all of [-1, 1].
     """
@@ -62,7 +61,7 @@ class SignComposite:
 
     @property
     def degrees(self) -> tuple[int, ...]:
-        """Of the polynomials, in order."""
+        """Degrees of the polynomials, in order."""
         return tuple(len(stage) - 1 for stage in self.stages)
 
     @property
@@ -71,40 +70,43 @@ class SignComposite:
         return sum(polynomial_depth(degree) for degree in self.degrees)
 
     def __call__(self, x: Vector) -> Vector:
-        """The composition's values."""
+        """Evaluate the composition."""
         for stage in self.stages:
             x = np.asarray(np.polynomial.chebyshev.chebval(x, stage), np.float64)
         return x
 
     def absolute(self, x: Vector) -> Vector:
-        """x p(x), within 2 ``relu_error`` of \\|x\\|."""
+        r"""Return x p(x), within 2 ``relu_error`` of \|x\|."""
         return x * self(x)
 
     def relu(self, x: Vector) -> Vector:
-        """x (1 + p(x)) / 2, within ``relu_error`` of max(x, 0)."""
+        """Return x (1 + p(x)) / 2, within ``relu_error`` of max(x, 0)."""
         return 0.5 * (x + self.absolute(x))
 
     def maximum(self, x: Vector, y: Vector) -> Vector:
-        """For x - y in [-1, 1], within ``relu_error`` of the larger one."""
+        """Return the larger of x and y, for x - y in [-1, 1], with an error of at most ``relu_error``."""
         return y + self.relu(x - y)
 
     def compare(self, x: Vector, y: Vector) -> Vector:
-        """(1 + p(x - y)) / 2: within ``error`` / 2 of 1 where x >= y + jump, of 0 where y >= x + jump."""
+        """Return (1 + p(x - y)) / 2: within ``error`` / 2 of 1 if x >= y + jump, of 0 if y >= x + jump."""
         return 0.5 * (1.0 + self(x - y))
 
 
 @cache
 def sign_composite(alpha: int) -> SignComposite:
-    """The composition whose ReLU has ``alpha`` bits.
+    """Return the composition whose ReLU has ``alpha`` bits of precision.
 
-    The place of the jump balances the two errors of the ReLU: that of values around 0, where the sign is not
-    reached yet, and that of all others.
+    The position of the jump balances two errors of the ReLU: around 0, where the approximation of the sign
+    does not hold, and elsewhere.
 
     Raises:
         MinimaxError: ``alpha`` is not between 4 and 14.
     """
     if alpha not in DEGREES:
-        raise MinimaxError(f"minimax has {min(DEGREES)} to {max(DEGREES)} bits, got {alpha}")
+        raise MinimaxError(
+            f"alpha = {alpha} bits is outside the range of minimax; choose {min(DEGREES)} "
+            f"to {max(DEGREES)} bits"
+        )
     low, high = -float(alpha), -1.0
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
@@ -126,15 +128,14 @@ def _compose(degrees: tuple[int, ...], jump: float) -> list[OddMinimax]:
 
 
 def _shrink(polynomial: OddMinimax) -> float:
-    """What brings a polynomial's values into [-1, 1]."""
+    """Return the factor that brings a polynomial's values into [-1, 1]."""
     return LARGEST / (1 + polynomial.error)
 
 
 def _errors(composite: list[OddMinimax]) -> tuple[float, float]:
-    """The ReLU's largest error on [0, jump] and on [jump, 1].
+    """Return the ReLU's largest error on [0, jump] and on [jump, 1].
 
-    Between the points of the grid the error x (1 - p(x)) / 2 strays from its chord by less than a second
-    difference.
+    Between grid points the error x (1 - p(x)) / 2 differs from its chord by less than a second difference.
     """
     x = np.linspace(0.0, composite[0].low, SAMPLES + 1)
     values = x

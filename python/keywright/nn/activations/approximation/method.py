@@ -1,4 +1,4 @@
-"""Ways to put polynomials in the place of a function, and what they take."""
+"""Methods of approximating a function by polynomials, and their costs."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,16 +17,16 @@ MAX_DEGREE = 1023
 
 @dataclass(frozen=True)
 class Method:
-    """One way.
+    """A method of approximation.
 
     Attributes:
-        kind: "chebyshev", one polynomial of the Chebyshev basis, for any function; or "minimax", a
-            composition that follows the sign, for functions made of straight pieces such as ReLU.
-        number: the degree of the former, 1 to 1023; bits of precision of the latter, 4 to 14: a ReLU of
-            values in [-B, B] is off by at most 2^-bits B.
+        kind: "chebyshev", one polynomial in the Chebyshev basis, for any function; or "minimax", a
+            composition that approximates the sign, for piecewise linear functions such as ReLU.
+        number: for chebyshev the degree, 1 to 1023; for minimax the bits of precision, 4 to 14: a ReLU of
+            values in [-B, B] has an error of at most 2^-bits B.
 
     Raises:
-        ValueError: the number is out of its bounds.
+        ValueError: the number is out of range.
     """
 
     kind: Kind
@@ -40,14 +40,16 @@ class Method:
 
     @staticmethod
     def parse(text: str) -> "Method":
-        """A method as people write it: "chebyshev:31" or "minimax:13".
+        """Parse a method: "chebyshev:31" or "minimax:13".
 
         Raises:
-            ValueError: it is none.
+            ValueError: the text is malformed.
         """
         kind, _, number = text.strip().partition(":")
         if kind not in ("chebyshev", "minimax") or not (number.isascii() and number.isdigit()):
-            raise ValueError(f"{text!r} is no method; write chebyshev:DEGREE or minimax:BITS, as minimax:13")
+            raise ValueError(
+                f"{text!r} is not a method; write chebyshev:DEGREE or minimax:BITS, as minimax:13"
+            )
         return Method(kind, int(number[:9]))  # type: ignore[arg-type]
 
     def __str__(self) -> str:
@@ -55,19 +57,20 @@ class Method:
 
     @cached_property
     def degrees(self) -> tuple[int, ...]:
-        """Of its polynomials, in order of evaluation."""
+        """Degrees of its polynomials, in order of evaluation."""
         return (self.number,) if self.kind == "chebyshev" else DEGREES[self.number]
 
     @cached_property
     def levels(self) -> int:
-        """Levels that it consumes: degree 2 is one square, and a composition ends in a product."""
+        """Levels that it consumes: one for degree 2, which is one square; a composition ends in one more
+        product."""
         if self.kind == "chebyshev":
             return 1 if self.number == 2 else polynomial_depth(self.number)
         return sum(polynomial_depth(degree) for degree in self.degrees) + 1
 
     @cached_property
     def products(self) -> int:
-        """Products of ciphertexts that it takes, for coefficients of which no two are alike."""
+        """Number of ciphertext products that it takes if all coefficients differ."""
         if self.kind == "chebyshev":
             return 1 if self.number == 2 else _products(np.sqrt(np.arange(2, self.number + 3)))
         total = 1

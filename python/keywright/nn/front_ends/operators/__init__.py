@@ -1,4 +1,5 @@
-"""One file per operator family; `OPERATORS` maps ONNX operator types to what adds them to a graph."""
+"""One file per operator family; `OPERATORS` maps ONNX operator types to the functions that add them to a
+graph."""
 
 from collections.abc import Callable
 

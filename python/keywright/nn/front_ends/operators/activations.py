@@ -1,4 +1,4 @@
-"""Activations: nodes that polynomials will stand for."""
+"""Activations: nodes that polynomials will approximate."""
 
 import math
 from collections.abc import Callable
@@ -34,13 +34,13 @@ COMPARISONS: dict[str, Callable[..., NDArray[np.bool_]]] = {
 
 
 def activation(context: OperatorContext) -> EncryptedValue:
-    """The function as a node."""
+    """Add the function as a node."""
     function = _function(context)
     return context.function(context.encrypted(0), function, positive=context.operator in POSITIVE)
 
 
 def parametric_relu(context: OperatorContext) -> EncryptedValue:
-    """PRelu with constant slopes, as one LeakyRelu or, where they differ, as a x + b \\|x\\|."""
+    r"""Add PRelu with constant slopes, as one LeakyRelu or, if they differ, as a x + b \|x\|."""
     source = context.encrypted(0)
     slopes = context.required_constant(1)
     try:
@@ -58,8 +58,8 @@ def parametric_relu(context: OperatorContext) -> EncryptedValue:
 
 
 def comparison(context: OperatorContext) -> EncryptedValue:
-    """Greater, GreaterOrEqual, Less and LessOrEqual with one number: a step, 0 or 1. With what is chosen by
-    it, `choose`, it becomes one function of one value."""
+    """Add Greater, GreaterOrEqual, Less and LessOrEqual with one number: a step function, 0 or 1. Together
+    with `choose`, it becomes one function of one value."""
     source, flipped = context.operand(0), False
     number = context.operand(1)
     if isinstance(source, Constant):
@@ -76,7 +76,7 @@ def comparison(context: OperatorContext) -> EncryptedValue:
 
 
 def equal_to_itself(context: OperatorContext) -> Constant:
-    """Equal of a value and itself, as exporters ask whether it is a number: encrypted values are."""
+    """Fold Equal of a value and itself, by which exporters test for NaN: encrypted values are numbers."""
     first, second = context.operands
     if not isinstance(first, EncryptedValue) or first != second:
         raise context.refuse("operands", "two values", "one value twice")
@@ -84,7 +84,7 @@ def equal_to_itself(context: OperatorContext) -> Constant:
 
 
 def finite(context: OperatorContext) -> Constant:
-    """IsNaN and IsInf: no encrypted value is."""
+    """Fold IsNaN and IsInf: no encrypted value is either."""
     context.attribute("detect_negative", 1)
     context.attribute("detect_positive", 1)
     return Constant(np.zeros(context.encrypted(0).shape, np.bool_))
@@ -121,7 +121,8 @@ def _function(context: OperatorContext) -> Function:
 
 
 def _bound(context: OperatorContext, index: int, name: str, default: float) -> float:
-    """An end of Clip: an operand, or an attribute before opset 11; limits of a float type stand for none."""
+    """Return an end of Clip: an operand, or an attribute before opset 11; limits of a float type mean
+    none."""
     given = context.constant(index)
     if given is not None and given.size != 1:
         raise context.refuse(name, given.tolist(), "one number")

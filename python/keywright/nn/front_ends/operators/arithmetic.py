@@ -11,12 +11,12 @@ from .moves import move
 
 
 def add(context: OperatorContext) -> EncryptedValue:
-    """The sum of two values that broadcast to each other, of which one may be constant."""
+    """Add the sum of two values that broadcast to each other; one may be constant."""
     return _sum(context, context.operand(0), context.operand(1))
 
 
 def subtract(context: OperatorContext) -> EncryptedValue:
-    """The difference of two values, of which one may be constant."""
+    """Add the difference of two values; one may be constant."""
     left, right = context.operand(0), context.operand(1)
     if isinstance(right, Constant):
         return _sum(context, left, Constant(-np.asarray(right.array, np.float64)))
@@ -24,13 +24,13 @@ def subtract(context: OperatorContext) -> EncryptedValue:
 
 
 def multiply(context: OperatorContext) -> EncryptedValue:
-    """The product of two values, of which one may be constant."""
+    """Add the product of two values; one may be constant."""
     return _product(context, context.operand(0), context.operand(1))
 
 
 def divide(context: OperatorContext) -> EncryptedValue:
-    """A value over a constant, or over an encrypted value that is positive: times its inverse, which a
-    polynomial stands for."""
+    """Add a value over a constant, or over an encrypted positive value: a product with its inverse, which a
+    polynomial approximates."""
     right = context.operand(1)
     if isinstance(right, EncryptedValue):
         inverse = context.function(right, reciprocal, "Reciprocal", positive=True)
@@ -42,7 +42,7 @@ def divide(context: OperatorContext) -> EncryptedValue:
 
 
 def sum_of(context: OperatorContext) -> EncryptedValue:
-    """Sum and Mean of any number of values that broadcast to each other."""
+    """Add Sum and Mean of any number of values that broadcast to each other."""
     operands = context.operands
     result: Operand | None = operands[0]
     for operand in operands[1:]:
@@ -53,7 +53,7 @@ def sum_of(context: OperatorContext) -> EncryptedValue:
 
 
 def choose(context: OperatorContext) -> Operand | tuple[Operand, ...]:
-    """Where: a move if the condition is a constant, else no + condition (yes - no)."""
+    """Add Where: a selection if the condition is constant, else no + condition (yes - no)."""
     condition, yes, no = context.operands
     if not isinstance(condition, EncryptedValue):
         return move(context)
@@ -68,12 +68,12 @@ def choose(context: OperatorContext) -> Operand | tuple[Operand, ...]:
 
 
 def negate(context: OperatorContext) -> EncryptedValue:
-    """The additive inverse."""
+    """Add the additive inverse."""
     return context.scaled(context.encrypted(0), -1.0)
 
 
 def power(context: OperatorContext) -> EncryptedValue:
-    """A positive integer power, by repeated squaring."""
+    """Add a positive integer power, by repeated squaring."""
     source = context.encrypted(0)
     exponent = context.required_constant(1)
     if exponent.size != 1 or exponent.item() != int(exponent.item()) or exponent.item() < 1:
@@ -82,7 +82,7 @@ def power(context: OperatorContext) -> EncryptedValue:
 
 
 def raised(context: OperatorContext, source: EncryptedValue, exponent: int) -> EncryptedValue:
-    """A value to a positive power."""
+    """Return a value to a positive power."""
     if exponent == 1:
         return source
     low = raised(context, source, exponent // 2)
@@ -115,7 +115,7 @@ def _product(context: OperatorContext, left: Operand | None, right: Operand | No
 def _apart(
     context: OperatorContext, left: Operand | None, right: Operand | None
 ) -> tuple[EncryptedValue, Vector]:
-    """The encrypted one of a pair, and the constant one in double precision."""
+    """Return the encrypted one of a pair, and the constant one in double precision."""
     value, constant = (left, right) if isinstance(left, EncryptedValue) else (right, left)
     if not isinstance(value, EncryptedValue) or not isinstance(constant, Constant):
         raise context.refuse("operands", "absent", "two, of which one may be a constant")

@@ -9,7 +9,7 @@ from keywright.nn.limits import MAX_ENTRIES, require_at_most
 
 
 def gemm(context: OperatorContext) -> EncryptedValue:
-    """alpha * A @ B + beta * C with an encrypted matrix A, as a rule of one row, and constant B and C."""
+    """Add alpha * A @ B + beta * C with an encrypted matrix A, usually of one row, and constant B and C."""
     source = context.encrypted(0)
     weight = context.required_constant(1)
     bias = context.constant(2)
@@ -25,12 +25,12 @@ def gemm(context: OperatorContext) -> EncryptedValue:
 
 
 def matmul(context: OperatorContext) -> EncryptedValue:
-    """A @ B where one of both is constant."""
+    """Add A @ B with one constant factor."""
     if isinstance(context.operand(0), EncryptedValue) and isinstance(context.operand(1), EncryptedValue):
         raise context.refuse(
             "operand 1",
             "an encrypted value",
-            "a constant: products of two encrypted matrices, as attention takes them, have no encrypted form",
+            "a constant: products of two encrypted matrices, as in attention, have no encrypted form",
         )
     if isinstance(context.operand(0), EncryptedValue):
         return _from_right(context, context.encrypted(0), context.required_constant(1), None)
@@ -40,7 +40,7 @@ def matmul(context: OperatorContext) -> EncryptedValue:
 def _from_right(
     context: OperatorContext, source: EncryptedValue, weight: Vector, bias: Vector | None
 ) -> EncryptedValue:
-    """source @ weight + bias, both of any rank."""
+    """Add source @ weight + bias, both of any rank."""
     require_at_most(f"node {context.name!r}", "entries", weight.size, MAX_ENTRIES)
     rows, columns = source.indices(), weight
     rows = rows[None] if rows.ndim == 1 else rows
@@ -68,7 +68,7 @@ def _from_right(
 
 
 def _from_left(context: OperatorContext, weight: Vector, source: EncryptedValue) -> EncryptedValue:
-    """weight @ source as the transpose of source^T @ weight^T."""
+    """Add weight @ source as the transpose of source^T @ weight^T."""
     if len(source.shape) == 1:
         return _from_right(context, source, np.swapaxes(weight, -1, -2) if weight.ndim > 1 else weight, None)
     swapped = context.select(source, np.swapaxes(source.indices(), -1, -2))
@@ -79,7 +79,7 @@ def _from_left(context: OperatorContext, weight: Vector, source: EncryptedValue)
 
 
 def _without(shape: Shape, axis: int | None) -> Shape:
-    """A shape without one axis."""
+    """Return a shape without one axis."""
     if axis is None:
         return shape
     kept = list(shape)

@@ -1,5 +1,7 @@
-"""MaxPool, Max, Min, ReduceMax and ReduceMin: rounds of max(a, b) = (a + b) / 2 + \\|a - b\\| / 2, in which a
-polynomial, or a composition of minimax ones, stands for the absolute value."""
+r"""MaxPool, Max, Min, ReduceMax and ReduceMin, as rounds of max(a, b) = (a + b) / 2 + \|a - b\| / 2.
+
+A polynomial, or a composition of minimax polynomials, approximates the absolute value.
+"""
 
 import numpy as np
 
@@ -14,7 +16,7 @@ from .reductions import reduced, rows_of
 
 
 def max_pool(context: OperatorContext) -> EncryptedValue:
-    """The largest value of each window; padding is never the largest."""
+    """Add the largest value of each window; padding is never the largest."""
     source, (channels, height, width) = context.image(0)
     context.attribute("storage_order", 0)
     if len(context.node.output) > 1 and context.node.output[1]:
@@ -23,7 +25,7 @@ def max_pool(context: OperatorContext) -> EncryptedValue:
     out_pixel, tap, in_pixel = window_pairs(rows, columns)
     out_size = rows.output * columns.output
     first = np.zeros(out_size, np.int64)
-    first[out_pixel[::-1]] = in_pixel[::-1]  # stands for taps outside the image
+    first[out_pixel[::-1]] = in_pixel[::-1]  # represents taps outside the image
     table = np.tile(first, (rows.kernel * columns.kernel, 1))
     table[tap, out_pixel] = in_pixel
     require_at_most(f"node {context.name!r}", "entries", channels * table.size, MAX_ENTRIES)
@@ -34,7 +36,7 @@ def max_pool(context: OperatorContext) -> EncryptedValue:
 
 
 def extreme(context: OperatorContext) -> EncryptedValue:
-    """Max and Min of any number of values that broadcast to each other."""
+    """Add Max and Min of any number of values that broadcast to each other."""
     shapes = [
         value.array.shape if isinstance(value, Constant) else value.shape
         for value in context.operands
@@ -61,8 +63,8 @@ def extreme(context: OperatorContext) -> EncryptedValue:
 
 
 def _clipped(context: OperatorContext) -> EncryptedValue | None:
-    """The larger, or smaller, of one value and numbers, as a function of that value; None for anything
-    else."""
+    """Return the larger, or smaller, of one value and constants, as a function of that value; None for other
+    operands."""
     values = [value for value in context.operands if isinstance(value, EncryptedValue)]
     constants = [value.array for value in context.operands if isinstance(value, Constant)]
     numbers = np.concatenate([np.asarray(array, np.float64).ravel() for array in constants] or [np.zeros(0)])
@@ -74,7 +76,7 @@ def _clipped(context: OperatorContext) -> EncryptedValue | None:
 
 
 def reduce_extreme(context: OperatorContext) -> EncryptedValue:
-    """ReduceMax and ReduceMin over any axes."""
+    """Add ReduceMax and ReduceMin over any axes."""
     source, axes, shape = reduced(context)
     sign = -1.0 if context.operator == "ReduceMin" else 1.0
     value = source if sign > 0 else context.scaled(source, sign)
@@ -85,7 +87,7 @@ def reduce_extreme(context: OperatorContext) -> EncryptedValue:
 def _largest(
     context: OperatorContext, source: EncryptedValue, members: Indices, shape: Shape
 ) -> EncryptedValue:
-    """For each column of ``members``, numbers of elements, the largest of these elements."""
+    """For each column of ``members``, numbers of elements, return the largest of these elements."""
     while len(members) > 1:
         source, members = _round(context, source, members)
     return context.select(source, members.reshape(shape))
@@ -94,7 +96,7 @@ def _largest(
 def _round(
     context: OperatorContext, source: EncryptedValue, members: Indices
 ) -> tuple[EncryptedValue, Indices]:
-    """The larger of the elements of every two rows, and of an odd last row its own."""
+    """Return the larger element of every two rows; an odd last row stays."""
     half, size = len(members) // 2, members.shape[1]
     pairs, left, right = half * size, members[:half].ravel(), members[half : 2 * half].ravel()
     every = np.arange(pairs)

@@ -1,5 +1,7 @@
-"""Operators that move elements, whatever they are called: every element of a result is one of the operands'
-or a constant. Also Reshape, Shape and Cast, which leave all where they are."""
+"""Operators that move elements: every element of a result is an element of an operand or a constant.
+
+Reshape, Shape and Cast, which leave all elements in place, are here, too.
+"""
 
 import numpy as np
 import onnx
@@ -37,13 +39,14 @@ MOVES: dict[str, tuple[int, ...]] = {
     "Unsqueeze": (0,),
     "Where": (1, 2),
 }
-"""By ONNX operator type: which operands may be encrypted; all where none is named."""
+"""Operators by ONNX type, with the operands that may be encrypted; all if none is named."""
 
 
 def move(context: OperatorContext) -> tuple[Operand, ...]:
-    """The results as linear maps: ONNX's reference implementation moves the numbers of elements.
+    """Return the results as linear maps: ONNX's reference implementation moves the numbers of elements.
 
-    It is run twice, with numbers and with negative ones. What differs is a number, all else a constant.
+    It is run twice, with numbers and with negated numbers. Entries that differ are elements, all others
+    constants.
     """
     allowed = MOVES[context.operator]
     if context.operator == "Resize" and (mode := context.attribute("mode", "nearest")) != "nearest":
@@ -93,7 +96,8 @@ def _moved(
 
 
 def reshape(context: OperatorContext) -> EncryptedValue:
-    """Any reshape; a model for a batch of B samples may name B, or a multiple of it, as the first size."""
+    """Add any reshape; a model for a batch of B samples may name B, or a multiple of it, as the first
+    size."""
     source = context.encrypted(0)
     target = [int(size) for size in context.required_constant(1).ravel()]
     keep = not context.attribute("allowzero", 0)
@@ -105,7 +109,7 @@ def reshape(context: OperatorContext) -> EncryptedValue:
 
 
 def _reshaped(old: Shape, target: list[int], batch: int, keep: bool) -> Shape | None:
-    """The shape that a sample has when ``batch`` of them are reshaped together; None where it has none."""
+    """Return the shape of a sample when ``batch`` of them are reshaped together; None if there is none."""
     whole = (old[0] * batch, *old[1:]) if old else old
     sizes = [whole[i] if size == 0 and keep and i < len(whole) else size for i, size in enumerate(target)]
     total = int(np.prod(whole, dtype=np.int64))
@@ -122,14 +126,14 @@ def _reshaped(old: Shape, target: list[int], batch: int, keep: bool) -> Shape | 
 
 
 def shape_of(context: OperatorContext) -> Constant:
-    """The shape of an encrypted value with a batch of 1: a constant, as exporters compute with it."""
+    """Fold the shape of an encrypted value with a batch of 1: a constant, with which exporters compute."""
     full = context.encrypted(0).shape
     start, end = context.attribute("start", 0), context.attribute("end", len(full))
     return Constant(np.asarray(full[start:end], np.int64))
 
 
 def cast(context: OperatorContext) -> EncryptedValue:
-    """Another floating-point type, which is no change here."""
+    """Ignore a change to another floating-point type."""
     kind = context.attribute("to", onnx.TensorProto.FLOAT)
     context.attribute("saturate", 1)
     context.attribute("round_mode", "up")

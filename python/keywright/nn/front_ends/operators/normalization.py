@@ -1,4 +1,4 @@
-"""BatchNormalization at inference, and normalisations by what the sample itself has."""
+"""BatchNormalization at inference, and normalisations by a sample's own statistics."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from .reductions import average
 
 
 def batch_normalization(context: OperatorContext) -> EncryptedValue:
-    """scale * (x - mean) / sqrt(variance + epsilon) + bias along the channel axis."""
+    """Add scale * (x - mean) / sqrt(variance + epsilon) + bias along the channel axis."""
     source = context.encrypted(0)
     scale, bias, mean, variance = (context.required_constant(index) for index in range(1, 5))
     context.attribute("momentum", 0.9)
@@ -20,7 +20,7 @@ def batch_normalization(context: OperatorContext) -> EncryptedValue:
     channels = source.shape[1] if len(source.shape) > 1 else 0
     if any(value.shape != (channels,) for value in (scale, bias, mean, variance)):
         raise context.refuse("parameters of shape", scale.shape, f"({channels},)")
-    with np.errstate(invalid="ignore", divide="ignore"):  # `total` refuses what is not finite
+    with np.errstate(invalid="ignore", divide="ignore"):  # `total` refuses values that are not finite
         factor = scale / np.sqrt(variance + context.attribute("epsilon", 1e-5))
     pixels = source.size // channels
     matrix = SparseMatrix.diagonal(np.repeat(factor, pixels))
@@ -29,7 +29,7 @@ def batch_normalization(context: OperatorContext) -> EncryptedValue:
 
 
 def layer_normalization(context: OperatorContext) -> EncryptedValue:
-    """LayerNormalization: over the axes from ``axis`` on."""
+    """Add LayerNormalization: over the axes from ``axis`` on."""
     source = context.encrypted(0)
     context.attribute("stash_type", 1)
     axis = context.attribute("axis", -1) % len(source.shape)
@@ -40,7 +40,7 @@ def layer_normalization(context: OperatorContext) -> EncryptedValue:
 
 
 def instance_normalization(context: OperatorContext) -> EncryptedValue:
-    """InstanceNormalization: over the pixels of each channel."""
+    """Add InstanceNormalization: over the pixels of each channel."""
     source = context.encrypted(0)
     shape = (source.shape[1], *(1 for _ in source.shape[2:]))
     scale, bias = (context.required_constant(index).reshape(shape) for index in (1, 2))
@@ -48,7 +48,7 @@ def instance_normalization(context: OperatorContext) -> EncryptedValue:
 
 
 def group_normalization(context: OperatorContext) -> EncryptedValue:
-    """GroupNormalization: over the channels and pixels of each group."""
+    """Add GroupNormalization: over the channels and pixels of each group."""
     source, groups = context.encrypted(0), context.attribute("num_groups", 0)
     context.attribute("stash_type", 1)
     channels = source.shape[1] if len(source.shape) > 1 else 0
@@ -66,7 +66,7 @@ def group_normalization(context: OperatorContext) -> EncryptedValue:
 
 
 def normalizer(context: OperatorContext) -> EncryptedValue:
-    """Normalizer, of scikit-learn: each sample over its norm."""
+    """Add Normalizer, of scikit-learn: each sample over its norm."""
     kind = context.attribute("norm", "MAX")
     if kind not in ("L1", "L2"):
         raise context.refuse("norm", kind, "L1 or L2: the largest of many values takes many levels")
@@ -74,7 +74,7 @@ def normalizer(context: OperatorContext) -> EncryptedValue:
 
 
 def lp_normalization(context: OperatorContext) -> EncryptedValue:
-    """LpNormalization: values over their norm along an axis."""
+    """Add LpNormalization: values over their norm along an axis."""
     p, axis = context.attribute("p", 2), context.attribute("axis", -1)
     if p not in (1, 2):
         raise context.refuse("p", p, "1 or 2")
@@ -82,8 +82,8 @@ def lp_normalization(context: OperatorContext) -> EncryptedValue:
 
 
 def _over_norm(context: OperatorContext, p: int, axis: int) -> EncryptedValue:
-    """x over the sum of \\|x\\|^p to the power 1 / p, with a polynomial for its inverse on the sums that
-    calibration data have."""
+    r"""Add x over (the sum of \|x\|^p)^(1 / p). A polynomial approximates the inverse on the sums of the
+    calibration data."""
     source = context.encrypted(0)
     powers = context.function(source, absolute) if p == 1 else context.product(source, source)
     shape = tuple(1 if place == axis else size for place, size in enumerate(source.shape))
@@ -108,8 +108,8 @@ def _normalized(
     scale: Vector | None,
     bias: Vector | None,
 ) -> EncryptedValue:
-    """(x - mean) / sqrt(variance + epsilon) over axes, times scale, plus bias: a polynomial stands for the
-    inverse root on the variances that calibration data have."""
+    """Add (x - mean) / sqrt(variance + epsilon) over axes, times scale, plus bias. A polynomial approximates
+    the inverse root on the variances of the calibration data."""
     epsilon = context.attribute("epsilon", 1e-5)
     shape = tuple(1 if axis in axes else size for axis, size in enumerate(source.shape))
     mean = context.expand(average(context, source, axes, shape), source.shape)

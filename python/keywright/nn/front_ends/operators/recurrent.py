@@ -10,19 +10,19 @@ from keywright.nn.graph.sparse import Indices, SparseMatrix, Vector
 from keywright.nn.limits import MAX_ENTRIES, require_at_most
 
 MAX_STEPS = 1 << 10
-"""Of a sequence."""
+"""Maximum length of a sequence."""
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 DEFAULTS = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
 State = EncryptedValue | Vector
-"""A state, encrypted or still known: (hidden,) elements."""
+"""A state, encrypted or still constant: (hidden,) elements."""
 
 
 def recurrent(context: OperatorContext) -> tuple[EncryptedValue, ...]:
-    """All hidden states, (steps, directions, 1, hidden), the last ones, (directions, 1, hidden), and for LSTM
-    the last cells."""
+    """Return all hidden states, (steps, directions, 1, hidden), the last ones, (directions, 1, hidden), and
+    for LSTM the last cells."""
     source = context.encrypted(0)
     if len(source.shape) != 3 or source.shape[1] != 1:
         raise context.refuse("shape of operand 0", source.shape, "(steps, 1, features)")
@@ -57,7 +57,7 @@ def _full(context: OperatorContext, steps: int) -> bool:
 
 
 def _joined(context: OperatorContext, values: list[EncryptedValue], hidden: int) -> EncryptedValue:
-    """One value for each direction as (directions, 1, hidden)."""
+    """Return one value for each direction as (directions, 1, hidden)."""
     places = [(value, d * hidden + np.arange(hidden)) for d, value in enumerate(values)]
     return _placed(context, places, (len(values), 1, hidden))
 
@@ -65,7 +65,7 @@ def _joined(context: OperatorContext, values: list[EncryptedValue], hidden: int)
 def _placed(
     context: OperatorContext, values: list[tuple[EncryptedValue, Indices]], shape: tuple[int, ...]
 ) -> EncryptedValue:
-    """Values with each of their elements at a place of the result."""
+    """Place the elements of values at positions of the result."""
     size = int(np.prod(shape))
     if len(values) == 1:
         return EncryptedValue(values[0][0].number, shape)
@@ -86,7 +86,7 @@ class _Run:
 
 
 class _Way:
-    """One direction: its weights, each gate's own, (gates, hidden, ...)."""
+    """One direction: its weights, by gate, (gates, hidden, ...)."""
 
     def __init__(self, context: OperatorContext, number: int, backwards: bool) -> None:
         self.context, self.backwards = context, backwards
@@ -127,7 +127,7 @@ class _Way:
         return np.asarray(given[number, 0], np.float64)
 
     def run(self, source: EncryptedValue) -> _Run:
-        """All steps, forwards or backwards."""
+        """Run all steps, forwards or backwards."""
         steps = source.shape[0]
         state, cell = self.first, self.cell
         states: list[EncryptedValue] = []
@@ -170,7 +170,7 @@ class _Way:
         return self._times_value(leaving, self._function(2, cell)), cell
 
     def _affine(self, source: EncryptedValue, step: int, state: State, gate: int) -> EncryptedValue:
-        """W x + R h + both biases."""
+        """Return W x + R h + both biases."""
         parts: list[tuple[EncryptedValue, SparseMatrix]] = [(source, self._of_step(source, step, gate))]
         bias = self.input_bias[gate] + self.state_bias[gate]
         if isinstance(state, EncryptedValue):
@@ -190,7 +190,7 @@ class _Way:
         return self.context.total([(state, SparseMatrix.from_dense(matrix))], (1, self.hidden), bias)
 
     def _of_step(self, source: EncryptedValue, step: int, gate: int) -> SparseMatrix:
-        """The weights of a gate, at the features of one step."""
+        """Return the weights of a gate at the features of one step."""
         own = SparseMatrix.from_dense(self.weights[gate])
         columns = own.columns + step * source.shape[2]
         return SparseMatrix((self.hidden, source.size), own.rows, columns, own.values)
@@ -208,7 +208,7 @@ class _Way:
         return self.context.product(gate, value)
 
     def _sum(self, parts: list[tuple[State, float]]) -> EncryptedValue:
-        """The sum of states times factors, of which one is encrypted."""
+        """Return the sum of states times factors; one of each pair is encrypted."""
         bias = np.zeros(self.hidden)
         terms = []
         for state, factor in parts:

@@ -10,27 +10,27 @@ from keywright.nn.graph.sparse import Indices, SparseMatrix
 
 
 def reduce_mean(context: OperatorContext) -> EncryptedValue:
-    """ReduceMean over any axes."""
+    """Add ReduceMean over any axes."""
     source, axes, shape = reduced(context)
     return average(context, source, axes, shape)
 
 
 def reduce_sum(context: OperatorContext) -> EncryptedValue:
-    """ReduceSum over any axes."""
+    """Add ReduceSum over any axes."""
     source, axes, shape = reduced(context)
     result = average(context, source, axes, shape)
     return context.scaled(result, source.size // result.size)
 
 
 def reduce_squares(context: OperatorContext) -> EncryptedValue:
-    """ReduceSumSquare over any axes."""
+    """Add ReduceSumSquare over any axes."""
     source, axes, shape = reduced(context)
     result = average(context, context.product(source, source), axes, shape)
     return context.scaled(result, source.size // result.size)
 
 
 def reduce_product(context: OperatorContext) -> EncryptedValue:
-    """ReduceProd over any axes, by halving."""
+    """Add ReduceProd over any axes, by halving."""
     source, axes, shape = reduced(context)
     members = list(rows_of(source, axes))
     factors = [context.select(source, row.reshape(shape)) for row in members]
@@ -38,7 +38,7 @@ def reduce_product(context: OperatorContext) -> EncryptedValue:
 
 
 def global_average_pool(context: OperatorContext) -> EncryptedValue:
-    """The mean of each channel over all pixels."""
+    """Add the mean of each channel over all pixels."""
     source = context.encrypted(0)
     if len(source.shape) < 3:
         raise context.refuse("shape of operand 0", source.shape, "(1, channels, pixels, ...)")
@@ -49,7 +49,7 @@ def global_average_pool(context: OperatorContext) -> EncryptedValue:
 def average(
     context: OperatorContext, source: EncryptedValue, axes: list[int], shape: Shape
 ) -> EncryptedValue:
-    """The mean over axes, in a shape that has none or ones for them."""
+    """Return the mean over axes, in a shape that drops them or has ones for them."""
     rows = rows_of(source, axes)
     into = np.broadcast_to(np.arange(rows.shape[1]), rows.shape)
     share = np.full(rows.size, 1.0 / len(rows))
@@ -60,19 +60,19 @@ def average(
 
 
 def rows_of(source: EncryptedValue, axes: list[int]) -> Indices:
-    """The numbers of the elements that are reduced together, (how many, results)."""
+    """Return the numbers of the elements that are reduced together, (how many, results)."""
     order = [*axes, *(axis for axis in range(len(source.shape)) if axis not in axes)]
     many = int(np.prod([source.shape[axis] for axis in axes], dtype=np.int64))
     return source.indices().transpose(order).reshape(many, -1)
 
 
 def reduced(context: OperatorContext) -> tuple[EncryptedValue, list[int], Shape]:
-    """The operand of a reduction, its axes, and the shape of its result."""
+    """Return the operand of a reduction, its axes, and the shape of its result."""
     source = context.encrypted(0)
     every = [] if context.attribute("noop_with_empty_axes", 0) else list(range(len(source.shape)))
     axes = context.axes(source, every) or every
     if 0 in axes and source.shape[0] == 1 and context.batch > 1:
-        raise context.refuse("axes", axes, "axes other than 0: samples of a batch are apart")
+        raise context.refuse("axes", axes, "axes other than 0, because samples of a batch are independent")
     keep = context.attribute("keepdims", 1)
     kept = [
         (1 if axis in axes else size) for axis, size in enumerate(source.shape) if keep or axis not in axes

@@ -1,1 +1,1 @@
-"""Operators on the pixels of images: convolutions, pools, and the windows that both slide."""
+"""Operators on images: convolutions, pooling, and their sliding windows."""

@@ -11,7 +11,7 @@ from .window import pixel_stride, pixels_of, spread_axes, window_axes, window_pa
 
 
 def transposed_convolution(context: OperatorContext) -> EncryptedValue:
-    """ConvTranspose: each pixel is spread over a window of the result; weights (inputs, outputs / groups,
+    """Add ConvTranspose: each pixel is spread over a window of the result; weights (inputs, outputs / groups,
     height, width), or without height."""
     source, (channels, height, width) = context.image(0)
     weight, bias = context.required_constant(1), context.constant(2)
@@ -35,7 +35,8 @@ def transposed_convolution(context: OperatorContext) -> EncryptedValue:
 
 
 def convolution(context: OperatorContext) -> EncryptedValue:
-    """The convolution as its kernel; weights (outputs, inputs / groups, height, width), or without height."""
+    """Add the convolution as its kernel; weights (outputs, inputs / groups, height, width), or without
+    height."""
     source, (channels, height, width) = context.image(0)
     weight = context.required_constant(1)
     bias = context.constant(2)
@@ -58,7 +59,7 @@ def convolution(context: OperatorContext) -> EncryptedValue:
     window = Window(out_size, height * width, rows.kernel * columns.kernel, *window_pairs(rows, columns))
     matrix: Matrix = Convolution(weight.reshape(outputs, group_inputs, -1), groups, window)
     if group_inputs == window.taps == 1:
-        matrix = matrix.explicit()  # it may be diagonal, which rules of rewriting ask for
+        matrix = matrix.explicit()  # it may be diagonal, which the rewriting rules look for
     offset = np.repeat(np.zeros(outputs) if bias is None else bias, out_size)
     given = (1, outputs, *pixels_of(source, rows, columns))
     return context.linear(source, given, matrix, offset, pixel_stride(rows, columns), shape)

@@ -12,7 +12,7 @@ from .window import pixel_stride, pixels_of, window_axes, window_pairs
 
 
 def average_pool(context: OperatorContext) -> EncryptedValue:
-    """The mean over each window; padding counts only where count_include_pad says so."""
+    """Add the mean over each window; padding counts only with count_include_pad."""
     source, (channels, height, width) = context.image(0)
     kernel = context.attribute("kernel_shape", [0, 0])
     rows, columns = window_axes(context, (height, width), kernel)

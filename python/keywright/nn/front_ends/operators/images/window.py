@@ -1,5 +1,5 @@
-"""Sliding windows over images: output sizes and which pixel meets which tap. Shared by convolutions and
-pools."""
+"""Sliding windows over images: output sizes, and which pixel meets which tap; for convolutions and
+pooling."""
 
 import math
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Axis:
     output: int
 
     def taps(self) -> tuple[Indices, Indices, Indices]:
-        """Output position, tap and input position of every pair that falls inside the image."""
+        """Return output position, tap and input position of every pair inside the image."""
         position, tap = np.meshgrid(np.arange(self.output), np.arange(self.kernel), indexing="ij")
         source = position * self.stride + tap * self.dilation - self.before
         inside = (source >= 0) & (source < self.size)
@@ -31,11 +31,11 @@ class Axis:
 
 
 def window_axes(context: OperatorContext, sizes: tuple[int, int], kernel: list[int]) -> tuple[Axis, Axis]:
-    """The two axes of a window of ``kernel`` taps, from strides, dilations, pads and auto_pad of the node. A
-    node of one spatial axis slides along the width of images of height 1.
+    """Return the two axes of a window of ``kernel`` taps, from strides, dilations, pads and auto_pad of the
+    node. A node with one spatial axis slides along the width of images of height 1.
 
     Raises:
-        UnsupportedAttributeError: ranks that do not fit, or a window larger than the padded image.
+        UnsupportedAttributeError: ranks that do not match, or a window larger than the padded image.
         TooLargeError: the windows have too many pixels together.
     """
     rank = len(context.encrypted(0).shape) - 2
@@ -81,11 +81,11 @@ def window_axes(context: OperatorContext, sizes: tuple[int, int], kernel: list[i
 
 
 def spread_axes(context: OperatorContext, sizes: tuple[int, int], kernel: list[int]) -> tuple[Axis, Axis]:
-    """The axes of the window that leads from the result of a transposed convolution back to its operand of
-    these sizes: `Axis.size` is the result's.
+    """Return the axes of the window that leads from the result of a transposed convolution back to its
+    operand of these sizes: `Axis.size` is the result's.
 
     Raises:
-        UnsupportedAttributeError: ranks that do not fit, or a result of no pixels.
+        UnsupportedAttributeError: ranks that do not match, or a result without pixels.
         TooLargeError: the windows have too many pixels together.
     """
     rank = len(context.encrypted(0).shape) - 2
@@ -116,7 +116,7 @@ def spread_axes(context: OperatorContext, sizes: tuple[int, int], kernel: list[i
 
 
 def window_pairs(rows: Axis, columns: Axis) -> tuple[Indices, Indices, Indices]:
-    """Flat output pixel, flat tap and flat input pixel of every pair inside the image."""
+    """Return flat output pixel, flat tap and flat input pixel of every pair inside the image."""
     out_y, tap_y, in_y = (a[:, None] for a in rows.taps())
     out_x, tap_x, in_x = (a[None, :] for a in columns.taps())
     return (
@@ -127,10 +127,10 @@ def window_pairs(rows: Axis, columns: Axis) -> tuple[Indices, Indices, Indices]:
 
 
 def pixel_stride(rows: Axis, columns: Axis) -> int:
-    """The common stride of both axes, or 1 if they differ: a hint for the layout of the result."""
+    """Return the common stride of both axes, or 1 if they differ: a hint for the layout of the result."""
     return rows.stride if rows.stride == columns.stride else 1
 
 
 def pixels_of(source: EncryptedValue, rows: Axis, columns: Axis) -> tuple[int, ...]:
-    """The spatial axes of a window's result, as many as the operand has."""
+    """Return the spatial axes of a window's result, as many as the operand has."""
     return (rows.output, columns.output) if len(source.shape) == 4 else (columns.output,)
