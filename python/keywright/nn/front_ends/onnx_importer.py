@@ -40,7 +40,7 @@ ADVICE = {
     "If": LOOPS,
     "Loop": LOOPS,
     "Scan": (
-        "loops, for example over the neighbours of a sample, have no encrypted form; fit an "
+        "loops, as those over the neighbours of a sample, have no encrypted form; fit an "
         "MLPClassifier, a LogisticRegression or an SVM of polynomial kernel, or write the steps out"
     ),
     "Attention": "products of two encrypted matrices have no encrypted form; use convolutions",
