@@ -56,7 +56,7 @@ def test_a_maximum_that_takes_too_many_levels(build: Build) -> None:
     nodes = [node("MaxPool", ["x"], ["m"], "pool", kernel_shape=[2, 2]), node("Relu", ["m"], ["y"])]
     samples = np.random.default_rng(1).normal(size=(60, 1, 4, 4))
     model, fit = build(nodes, (1, 4, 4)), nn.Fit(calibration=samples, activations={"maxpool": "minimax:8"})
-    with pytest.raises(nn.ModelRefusedError, match="AveragePool in the place of MaxPool at 'pool'"):
+    with pytest.raises(nn.ModelRefusedError, match="AveragePool instead of MaxPool at 'pool'"):
         nn.compile(model, nn.Target(slots=16, levels=6), fit)
 
 
