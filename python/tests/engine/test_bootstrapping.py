@@ -413,9 +413,7 @@ def test_a_missing_key_is_named_with_stage_and_level(full: Bootstrapping, stage:
     assert caught.value.stage_level is not None
     if stage != "mod_raise":
         assert caught.value.level == absent.level
-    assert str(caught.value).startswith(
-        f"{stage}, whose input is at level {caught.value.stage_level}"
-    )
+    assert str(caught.value).startswith(f"{stage}, whose input is at level {caught.value.stage_level}")
 
 
 def element(spec: kw.KeySpec) -> tuple[str, int | None]:
