@@ -38,6 +38,12 @@ def test_a_regression_is_trained_as_in_the_clear() -> None:
     assert "4 bootstraps" in said
 
 
+def test_a_regression_is_trained_on_all_samples() -> None:
+    said = run("logistic_regression.py", "--toy", "--all")
+    assert "8 sent with 250 samples" in said  # 32 in a batch, 26 in the last one
+    assert "0 predictions differ" in said
+
+
 @pytest.mark.skipif(
     not (LIBRARIES / "libkeywright_capi.a").is_file(), reason="cargo test makes the library of the C client"
 )
