@@ -8,6 +8,7 @@ BARE_CRATES := keywright-ring keywright-rlwe keywright-frame keywright-client
 
 A7_TARGET := armv7-unknown-linux-gnueabihf
 A7_LIBRARIES ?= /usr/arm-linux-gnueabihf
+COMMA := ,
 
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
@@ -38,7 +39,7 @@ export PYO3_PYTHON := $(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help cortex-m4 cortex-m4-full cortex-m4-phases cortex-a7 demo build test rust-programs rust-test python-test check format-check lint types deny bare docs fuzz fuzz-hour ct-test mutants bench fmt lock advisories clean \
+.PHONY: help cortex-m4 cortex-m4-full cortex-m4-phases cortex-a7 cortex-a7-full demo build test rust-programs rust-test python-test check format-check lint types deny bare docs fuzz fuzz-hour ct-test mutants bench fmt lock advisories clean \
   hw-test hw-full hw-syn hw-lint web web-demo web-test web-bench
 .DELETE_ON_ERROR:
 
@@ -169,6 +170,21 @@ cortex-a7: ## Run the thin client's known answers as a program for a Cortex-A7 w
 	CARGO_TARGET_ARMV7_UNKNOWN_LINUX_GNUEABIHF_RUSTFLAGS="-C target-cpu=cortex-a7" \
 	CARGO_TARGET_ARMV7_UNKNOWN_LINUX_GNUEABIHF_RUNNER="qemu-arm -cpu cortex-a7 -L $(A7_LIBRARIES)" \
 	  cargo test --locked -p keywright-client --target $(A7_TARGET) --test client vectors
+
+# The emulator's plugin counts; its file is where the program reads the count (embedded/cortex-a7/plugin.c).
+cortex-a7-full: ## Count the instructions of the thin client and of one of full modulus on an emulated Cortex-A7
+	@for tool in arm-linux-gnueabihf-gcc:gcc-arm-linux-gnueabihf qemu-arm:qemu-user cc:gcc; do \
+	  command -v $${tool%%:*} > /dev/null || { echo "$${tool%%:*} is missing: Debian has it in the package $${tool##*:}"; exit 1; }; \
+	done
+	@rustup target list --installed | grep -qx $(A7_TARGET) || rustup target add $(A7_TARGET)
+	@mkdir -p target/cortex-a7
+	cc -O2 -Wall -Wextra -Werror -shared -fPIC -o target/cortex-a7/plugin.so embedded/cortex-a7/plugin.c
+	cd embedded/cortex-a7 && KEYWRIGHT_COUNT=$(CURDIR)/target/cortex-a7/count CARGO_TARGET_DIR=$(CURDIR)/target/cortex-a7 \
+	CARGO_TARGET_ARMV7_UNKNOWN_LINUX_GNUEABIHF_LINKER=arm-linux-gnueabihf-gcc \
+	CARGO_TARGET_ARMV7_UNKNOWN_LINUX_GNUEABIHF_RUSTFLAGS="-C target-cpu=cortex-a7" \
+	CARGO_TARGET_ARMV7_UNKNOWN_LINUX_GNUEABIHF_RUNNER="qemu-arm -cpu cortex-a7 -L $(A7_LIBRARIES) \
+	  -plugin $(CURDIR)/target/cortex-a7/plugin.so$(COMMA)count=$(CURDIR)/target/cortex-a7/count" \
+	  cargo run --locked --release --target $(A7_TARGET)
 
 bench: build ## Measure Keywright and its peers (needs a quiet machine; see benchmarks/README.md)
 	cd benchmarks && $(BIN)/python -m studies.operations

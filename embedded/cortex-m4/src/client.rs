@@ -1,8 +1,9 @@
 //! The needs of a thin client: memory for the largest ring, and parameters for as many numbers as a ring holds.
 
-use cortex_m::singleton;
 use keywright_client::{ClientError, ClientLiteral, ClientParameters, Layout};
 use keywright_rlwe::SecretDistribution;
+
+use crate::singleton;
 
 /// Degree of the largest ring.
 pub const MAX_N: usize = 1 << 16;

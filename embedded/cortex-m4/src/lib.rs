@@ -4,8 +4,11 @@
 
 mod board;
 mod client;
+pub mod full_modulus;
 pub mod meter;
+mod numbers;
 pub mod paint;
 
-pub use board::{Pattern, entropy};
 pub use client::{FRACTION_BITS, MAX_N, Memory, Polynomial, parameters};
+use cortex_m::singleton;
+pub use numbers::{Pattern, entropy};
