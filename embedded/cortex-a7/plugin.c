@@ -1,4 +1,4 @@
-/* A plugin of QEMU's user mode that counts instructions: `-plugin plugin.so,file=PATH`.
+/* A plugin of QEMU's user mode that counts instructions: `-plugin plugin.so,count=PATH`.
  *
  * At every call of getppid the count so far is written to the file. What is declared here is what the plugin needs of
  * qemu-plugin.h, which distributions do not ship with the emulator; it is the same in QEMU 4.2 to 7.2.
@@ -51,11 +51,11 @@ static void called(qemu_plugin_id_t id, unsigned int processor, int64_t number, 
 
 int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv) {
     (void)info;
-    if (argc != 1 || strncmp(argv[0], "file=", 5) || strlen(argv[0]) - 5 >= sizeof path) {
-        fprintf(stderr, "the plugin takes one argument, file=PATH\n");
+    if (argc != 1 || strncmp(argv[0], "count=", 6) || strlen(argv[0]) - 6 >= sizeof path) {
+        fprintf(stderr, "the plugin takes one argument, count=PATH\n");
         return 1;
     }
-    strcpy(path, argv[0] + 5);
+    strcpy(path, argv[0] + 6);
     qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
     qemu_plugin_register_vcpu_syscall_cb(id, called);
     return 0;

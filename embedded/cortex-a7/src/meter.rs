@@ -10,7 +10,8 @@ const FILE: &str = "KEYWRIGHT_COUNT";
 
 /// Instructions since the start.
 pub fn instructions() -> u64 {
-    parent_id();
+    // The plugin sees the call; what it returns does not matter.
+    let _ = parent_id();
     let path = env::var(FILE)
         .unwrap_or_else(|_| panic!("{FILE} names the file of the plugin: run `make cortex-a7-full`"));
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
