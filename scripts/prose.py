@@ -1,20 +1,21 @@
-"""Check the prose of the project's pages with few rules, those that a reader notices.
+"""Check the prose of pages and of comments with few rules, those that a reader notices.
 
-    python scripts/prose.py [PAGE ...]
+    python scripts/prose.py [FILE ...]
 
-Without pages, it checks all of `docs/`, the pages in the root and those of `BESIDE`. Code, tables, headings
-and links are not prose. The rules:
+Without files, it checks all of `docs/`, the pages in the root, those of `BESIDE`, and the comments of the
+sources in `COVERED`. Code, tables, headings and links are not prose. The rules:
 
 * a line has at most `WIDTH` characters;
 * a sentence has at most `WORDS` words;
 * none of `PHRASES` occurs;
 * a list follows an empty line, or the site shows it as part of the paragraph above it.
 
-A finding is printed as ``page:line: what``. The exit status is 1 if there is any.
+A finding is printed as ``file:line: what``. The exit status is 1 if there is any.
 """
 
 import argparse
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,11 +41,27 @@ PHRASES = {
     r"\bbeside (each|these|those|them)\b": "use `in addition` or `compared with`",
     r"\bin the place of\b": "use `instead of`",
     r"\bto be had\b": "use `available`",
+    r"\bof so many\b": "give the number, or say what is too many",
+    r"\b(gives?|gave|given) back\b": "use `return`, or `free` for memory",
+    r"\bin (its|their) stead\b": "use `instead`",
 }
 """Phrases that are not written, as regular expressions, with what to do."""
 
 BESIDE = ("benchmarks/*.md", "examples/*.md", "hardware/*.md", "vectors/*.md", "web/client/*.md")
 """Pages that are in neither place."""
+
+COVERED = ("crates", "embedded", "fuzz", "hardware", "web")
+"""Folders whose sources in `COMMENT` are checked."""
+
+COMMENT = {
+    suffix: re.compile(pattern)
+    for pattern, suffixes in {
+        r"^ *//[/!]? ?(.*)$": (".rs", ".sv"),
+        r"^ *(?://|/\*\*?|\*/?) ?(.*?)(?: ?\*/)?$": (".mjs", ".ts"),
+    }.items()
+    for suffix in suffixes
+}
+"""The lines of a comment, by the suffix of the source, with the text of a line."""
 
 FENCE = re.compile(r"^ *(`{3,})")
 ITEM = re.compile(r"^ *(?:[*-]|\d+\.) ")
@@ -110,21 +127,45 @@ def findings(text: str) -> list[tuple[int, str]]:
     return sorted(found)
 
 
-def pages() -> list[Path]:
-    """The pages that are checked when none are named."""
-    return [page for pattern in ("*.md", "docs/**/*.md", *BESIDE) for page in sorted(ROOT.glob(pattern))]
+def comments(source: str, comment: re.Pattern[str]) -> str:
+    """The comments of a source as a page that has their text in the same lines, and empty lines for code."""
+    return "\n".join(line[1] if line else "" for line in map(comment.match, source.splitlines()))
+
+
+def check(file: Path) -> list[tuple[int, str]]:
+    """The findings of a page, or of the comments of a source."""
+    text = file.read_text(encoding="utf-8")
+    comment = COMMENT.get(file.suffix)
+    if comment is None:
+        return findings(text)
+    page = comments(text, comment)
+    lines = zip(text.splitlines(), page.splitlines(), strict=False)
+    wide = [
+        (number, f"the line has {len(line)} characters, at most {WIDTH}")
+        for number, (line, prose) in enumerate(lines, start=1)
+        if len(line) > WIDTH >= len(prose) and prose and not prose.startswith(("|", "    "))
+    ]
+    return sorted(wide + findings(page))
+
+
+def files() -> list[Path]:
+    """The files that are checked when none are named."""
+    pages = [page for pattern in ("*.md", "docs/**/*.md", *BESIDE) for page in sorted(ROOT.glob(pattern))]
+    command = ["git", "ls-files", *(f"{folder}/*{suffix}" for folder in COVERED for suffix in COMMENT)]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return pages + [ROOT / source for source in listed.splitlines() if (ROOT / source).is_file()]
 
 
 def main() -> int:
     """Check the pages of the command line. Returns the exit status."""
-    parser = argparse.ArgumentParser(prog="prose.py", description="Check the prose of pages.")
-    parser.add_argument("pages", nargs="*", type=Path, help="default: those of the project")
+    parser = argparse.ArgumentParser(prog="prose.py", description="Check the prose of pages and comments.")
+    parser.add_argument("files", nargs="*", type=Path, help="default: those of the project")
     count = 0
-    for page in parser.parse_args().pages or pages():
-        for number, what in findings(page.read_text(encoding="utf-8")):
+    for file in parser.parse_args().files or files():
+        for number, what in check(file):
             count += 1
-            shown = page.resolve()
-            print(f"{shown.relative_to(ROOT) if shown.is_relative_to(ROOT) else page}:{number}: {what}")
+            shown = file.resolve()
+            print(f"{shown.relative_to(ROOT) if shown.is_relative_to(ROOT) else file}:{number}: {what}")
     return 1 if count else 0
 
 

@@ -1,5 +1,7 @@
 """The prose check finds what its rules name, and nothing in code, tables and links."""
 
+from pathlib import Path
+
 import prose
 import pytest
 
@@ -42,6 +44,9 @@ def test_the_phrase_of_every_rule_is_found() -> None:
         "beside those",
         "in the place of it",
         "to be had",
+        "of so many",
+        "given back",
+        "in its stead",
     ]
     assert len(samples) == len(prose.PHRASES)
     for sample in samples:
@@ -64,6 +69,29 @@ def test_a_sentence_may_have_as_many_words_as_the_rule_says() -> None:
     words = ["word"] * prose.WORDS
     assert found("\n".join(words) + ".\n") == []
     assert len(found("\n".join([*words, "more"]) + ".\n")) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("a.rs", "/// Fine.\nfn dearer() {\n    // This is\n    // dearer.\n}\n"),
+        ("a.sv", "// Fine.\nlogic dearer;\n// This is\n// dearer.\n"),
+        ("a.ts", "/** Fine. */\nconst dearer = 1;\n/**\n * This is dearer. */\n"),
+    ],
+)
+def test_comments_are_checked_and_code_is_not(tmp_path: Path, name: str, source: str) -> None:
+    file = tmp_path / name
+    file.write_text(source)
+    line = 4 if name == "a.ts" else 3
+    assert prose.check(file) == [(line, '"dearer": use `more expensive` or `slower`')]
+
+
+def test_the_width_of_a_comment_includes_its_margin(tmp_path: Path) -> None:
+    file = tmp_path / "a.rs"
+    file.write_text(
+        f"        /// {'y' * 108}\n        /// {'y' * 109}\n    // | {'y' * 200} |\n{'y' * 200}\n"
+    )
+    assert prose.check(file) == [(2, "the line has 121 characters, at most 120")]
 
 
 def test_a_finding_has_its_line() -> None:

@@ -43,8 +43,8 @@ pub fn edge_limbs(q: u64, n: usize) -> Vec<Vec<u64>> {
 
 /// Primes at the limits of the widths that kernels distinguish, for a ring of degree `2^log_n`, all 1 modulo `2N`.
 ///
-/// They are the smallest such prime, the largest of 30 bits, the smallest and the largest of 50 bits, the smallest above
-/// `2^50`, and the largest of 60 and of 61 bits.
+/// They are the smallest such prime, the largest of 30 bits, the smallest and the largest of 50 bits, the smallest
+/// above `2^50`, and the largest of 60 and of 61 bits.
 pub fn edge_primes(log_n: u32) -> Vec<u64> {
     let step = 2u64 << log_n;
     let smallest_above =

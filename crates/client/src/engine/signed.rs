@@ -8,6 +8,7 @@
 //!
 //! The first layer reduces two of four words, multiplies the other two, and gives at most `M = (r + q) / 2 + 3 q / 4`.
 //! The second layer reduces none and gives at most `M + M q / 2^33 + q / 2`. That is below `2^31`:
+//!
 //! * if `q <= 8/9 2^30`, then `r <= q / 2`, `M <= 3 q / 2` and the sum is at most `(2 + 1/6) q < 1.93 2^30`;
 //! * else with `q = (1 - d) 2^30`, `d < 1/9`: `r = 4 (2^30 - q) = 4 d 2^30`, `M <= (1.25 + 0.75 d) 2^30` and the sum is
 //!   at most `(1.91 + 0.35 d) 2^30 < 1.95 2^30`.

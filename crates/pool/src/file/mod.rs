@@ -21,6 +21,7 @@
 //! states of a slot then learns the difference of the two entries.
 //!
 //! # What is detected
+//!
 //! * The data file was replaced by an older state: its slots have old serial numbers and do not authenticate.
 //! * The register was replaced, or a copy of it is used: it points to slots that are zero now, which do not
 //!   authenticate. Entries that another register stored meanwhile may be lost; none is returned twice.
