@@ -42,7 +42,7 @@ PHRASES = {
     r"\bin the place of\b": "use `instead of`",
     r"\bto be had\b": "use `available`",
     r"\bof so many\b": "give the number, or say what is too many",
-    r"\b(gives?|gave|given) back\b": "use `return`, or `free` for memory",
+    r"\b(gives?|gave|given) back\b(?! ends?\b)": "use `return`, or `free` for memory",
     r"\bin (its|their) stead\b": "use `instead`",
 }
 """Phrases that are not written, as regular expressions, with what to do."""
