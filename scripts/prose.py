@@ -50,7 +50,7 @@ PHRASES = {
 BESIDE = ("benchmarks/*.md", "examples/*.md", "hardware/*.md", "vectors/*.md", "web/client/*.md")
 """Pages that are in neither place."""
 
-COVERED = ("crates", "embedded", "fuzz", "hardware", "web")
+COVERED = ("benchmarks", "crates", "embedded", "fuzz", "hardware", "web")
 """Folders whose sources in `COMMENT` are checked."""
 
 COMMENT = {

@@ -1,4 +1,4 @@
-//! Boosted deflation taken apart: table 3 of Aikata, Krieger and Sinha Roy.
+//! The parts of boosted deflation, measured separately: table 3 of Aikata, Krieger and Sinha Roy.
 //!
 //! | mode | sent | server, before the program | after it | answer |
 //! |---|---|---|---|---|
@@ -9,10 +9,11 @@
 //! | `naive` | coefficients, the primes of a `coeffs_to_slots` | that, then `boost` | `slots_to_coeffs` | coefficients |
 //! | `boosted_deflation` | coefficients, `q_0` | `mod_raise`, `coeffs_to_slots`, `eval_mod` | `slots_to_coeffs` | coefficients |
 //!
-//! `boost_low` is not in the paper: it is what a bootstrapping costs here that takes slots at the lowest levels where it can.
-//! The program is empty, so that all of the server's time is the mode's. Numbers are uniform fixed-point ones; encryption is from numbers to bytes
-//! under the public key, decryption from bytes to numbers. Slots are encrypted and decrypted by the full library, coefficients modulo `q_0` by the thin
-//! client. Every answer is decrypted and compared with what was sent, within the bound that it carries.
+//! `boost_low` is not in the paper. It is a bootstrapping of this library that takes slots at the lowest possible
+//! levels. The program is empty, so all of the server's time is the mode's. Numbers are uniform fixed-point numbers.
+//! Encryption is from numbers to bytes under the public key, decryption from bytes to numbers. The full library
+//! encrypts and decrypts slots, and the thin client encrypts and decrypts coefficients modulo `q_0`. Every answer is
+//! decrypted and compared with what was sent, within the answer's own bound.
 
 use std::fmt::Write;
 use std::time::Instant;
@@ -33,10 +34,10 @@ use keywright_wire::{Wire, WireSecret};
 
 use crate::StudyError;
 
-/// Bits of a number after the point, if the scale has as many: more than any of the modes keeps.
+/// Bits of a number after the point, if the scale has as many. No mode keeps more.
 const FRACTION_BITS: u32 = 40;
 
-/// What to compare.
+/// Modes to compare, and their parameters.
 #[derive(Debug, Clone)]
 pub struct ModesRequest {
     /// One of [`keywright_bench::bootstrap_names`], with all slots in use.
@@ -47,10 +48,10 @@ pub struct ModesRequest {
     pub runs: usize,
 }
 
-/// What one mode takes.
+/// Times, bytes and errors of one mode.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModeRecord {
-    /// Which one.
+    /// The mode's name.
     pub mode: &'static str,
     /// `log2(N)`.
     pub log_n: u32,
@@ -62,9 +63,9 @@ pub struct ModeRecord {
     pub encrypt: Vec<f64>,
     /// Seconds from bytes to numbers.
     pub decrypt: Vec<f64>,
-    /// Seconds of the server beside the program.
+    /// Seconds of the server in addition to the program.
     pub server: Vec<f64>,
-    /// Seconds of the bootstrapping therein, if there is one.
+    /// Of these, the seconds of the bootstrapping, if there is one.
     pub bootstrap: Vec<f64>,
     /// Bytes to the server.
     pub bytes_up: usize,
@@ -78,7 +79,7 @@ pub struct ModeRecord {
     pub worst: f64,
     /// Mean error.
     pub mean: f64,
-    /// Least bound on an answer's error: all errors are below it.
+    /// Smallest bound on an answer's error: all errors are below it.
     pub bound: f64,
     /// Threads shared among.
     pub threads: usize,
@@ -116,14 +117,14 @@ impl ModeRecord {
     }
 }
 
-/// Where the numbers of a message are.
+/// Form of a message: slots or coefficients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Slots,
     Coefficients,
 }
 
-/// The owner of the data: a full client and a thin one, of the same secret.
+/// The data owner: a full client and a thin client with the same secret.
 struct Owner<'k> {
     parameters: CkksParameters,
     values: Values,
@@ -139,7 +140,7 @@ impl Owner<'_> {
         (-f64::from(self.thin.fixed_point().fraction_bits())).exp2()
     }
 
-    /// Bytes of the numbers as slots, or as coefficients, modulo the primes of a level.
+    /// Bytes of the numbers, as slots or as coefficients, modulo the primes of a level.
     fn full(&mut self, numbers: &[i64], form: Form, level: usize) -> Result<Vec<u8>, StudyError> {
         let (unit, log_n) = (self.unit(), self.thin.log_n());
         let value = |&number: &i64| number as f64 * unit;
@@ -172,7 +173,7 @@ impl Owner<'_> {
         Ok(bytes)
     }
 
-    /// The numbers of an answer, and how far off they may be.
+    /// The numbers of an answer, and the bound on their error.
     fn open(&mut self, answer: &[u8], form: Form, count: usize) -> Result<Vec<f64>, StudyError> {
         match form {
             Form::Slots => {
@@ -196,14 +197,14 @@ fn seconds<T, E>(work: impl FnOnce() -> Result<T, E>) -> Result<(T, f64), E> {
     Ok((out, start.elapsed().as_secs_f64()))
 }
 
-/// What a server did, and how long its bootstrapping took.
+/// A server's answer, and the seconds of its bootstrapping.
 type Served = Result<(Ciphertext, Option<f64>), StudyError>;
 
-/// How one mode goes.
+/// The steps of one mode.
 struct Mode<'m> {
     name: &'static str,
     form: Form,
-    /// Level of what a full client sends; a thin one sends otherwise.
+    /// Level of a full client's ciphertexts. A thin client's have a format of their own.
     level: Option<usize>,
     /// Levels that the program has.
     levels: usize,
@@ -258,7 +259,7 @@ fn measure(
             Form::Coefficients => server::write_answer(&result, owner.thin.layout(), [0, 0], &mut answer)?,
         };
         let (found, decrypt) = seconds(|| owner.open(&answer, mode.form, count))?;
-        // A thin client reads to half a unit; a full one computes a Fourier transform in f64.
+        // A thin client reads to half a unit. A full client computes a Fourier transform in f64.
         let bound = estimate.bound() + owner.unit();
         for (index, (found, number)) in found.iter().zip(&numbers).enumerate() {
             let error = (found - *number as f64 * owner.unit()).abs();
@@ -271,7 +272,7 @@ fn measure(
         }
         record.bound = record.bound.min(bound);
         (record.bytes_up, record.bytes_down) = (upload.len(), answer.len());
-        // The first touches memory and makes tables.
+        // The first run touches memory and makes tables, so it is not timed.
         if run > 0 {
             record.encrypt.push(encrypt);
             record.decrypt.push(decrypt);
@@ -285,7 +286,7 @@ fn measure(
     Ok(record)
 }
 
-/// Real and imaginary parts to the values.
+/// Makes the values from real and imaginary parts.
 fn join(evaluator: &Evaluator<'_>, mut parts: Vec<Ciphertext>) -> Result<Ciphertext, StudyError> {
     let mut sum = parts.remove(0);
     for imaginary in &parts {
@@ -313,7 +314,7 @@ fn keys(
     Ok(out)
 }
 
-/// `coeffs_to_slots` of a ciphertext that holds its values themselves, at the parameters' scale.
+/// `coeffs_to_slots` of a ciphertext whose coefficients are the values at the parameters' scale.
 fn encoding(
     parameters: &CkksParameters,
     literal: &BootstrapperLiteral,
@@ -328,11 +329,11 @@ fn encoding(
     Ok(CoeffsToSlots::new(parameters, &plan)?)
 }
 
-/// Runs the modes one after the other, each with the keys that it needs and no others; `emit` gets each as it is done.
+/// Runs the modes in order, each with only the keys that it needs. `emit` gets each result when it is ready.
 ///
 /// # Errors
-/// [`BenchError::Preset`](keywright_bench::BenchError::Preset), [`StudyError::Slots`], [`StudyError::Runs`]; [`StudyError::Wrong`] for an answer that is not within its bound; what the engine
-/// refuses.
+/// [`BenchError::Preset`](keywright_bench::BenchError::Preset), [`StudyError::Slots`], [`StudyError::Runs`];
+/// [`StudyError::Wrong`] if an answer is not within its bound; errors of the engine.
 pub fn run_client_modes(request: &ModesRequest, emit: &mut dyn FnMut(ModeRecord)) -> Result<(), StudyError> {
     if request.runs == 0 {
         return Err(StudyError::Runs);
@@ -344,7 +345,8 @@ pub fn run_client_modes(request: &ModesRequest, emit: &mut dyn FnMut(ModeRecord)
     }
     let literal = BootstrapperLiteral { values: request.values, order: Order::SlotsToCoeffsFirst, ..literal };
     let plan = BootstrapperPlan::new(&parameters, &literal)?;
-    // The levels after those that the client's numbers need are the same; slots_to_coeffs takes its own from the top of them.
+    // The levels above those for the client's numbers are the same in all modes. slots_to_coeffs takes its own from
+    // their top.
     let last = plan.output_level().checked_sub(literal.slots_to_coeffs);
     let raise_first = BootstrapperPlan::new(
         &parameters,
@@ -503,7 +505,7 @@ mod tests {
             let numbers = if values == Values::Complex { 2048 } else { 1024 };
             assert!(records.iter().all(|record| record.numbers == numbers && record.worst <= record.bound));
             assert_eq!(records.iter().map(|r| r.primes).collect::<Vec<_>>(), [18, 18, 1, 3, 3, 1]);
-            // One prime of 50 bits, whole; the answer without the coefficients that carry nothing.
+            // One prime of 50 bits, with all its bits; the answer without the coefficients that carry nothing.
             let polynomial = 2048 * 50 / 8;
             assert!(of("boosted_deflation").bytes_up - 2 * polynomial < 128);
             assert!(of("boost").bytes_up - 2 * polynomial < 128);

@@ -11,33 +11,33 @@ use keywright_wire::Wire;
 
 use crate::StudyError;
 
-/// 256 keys derived from master keys, each checked.
+/// Parameters of 256 keys that are derived from master keys and checked.
 #[derive(Debug, Clone)]
 pub struct DerivedRequest {
     /// Steps of the rotations with a master key.
     pub masters: Vec<i64>,
-    /// Steps of the rotations that keys are derived for.
+    /// Steps of the rotations whose keys are derived.
     pub targets: Vec<i64>,
     /// Widths of the extra primes.
     pub extra_bits: Vec<u32>,
     /// Primes of a digit of the derived keys.
     pub alpha: usize,
-    /// Most derivations to a key.
+    /// Largest number of derivations to a key.
     pub max_hops: usize,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Clone)]
 pub struct DerivedRecord {
     /// Master keys.
     pub masters: usize,
-    /// Keys that were asked for, and all that were derived.
+    /// Number of requested keys, and of all derived keys.
     pub keys: [usize; 2],
-    /// Keys that others were derived from.
+    /// Number of keys from which others were derived.
     pub decomposed: usize,
-    /// Most derivations to a key.
+    /// Largest number of derivations to a key.
     pub depth: usize,
-    /// Bytes of the master keys as they are sent.
+    /// Bytes of the master keys in the form that is sent.
     pub sent_bytes: u64,
     /// Bytes of the keys if their owner makes and sends them, seeded and not.
     pub conventional_bytes: [u64; 2],
@@ -47,22 +47,22 @@ pub struct DerivedRecord {
     pub client: Seconds,
     /// Seconds in which the client would make all keys, from the mean of four.
     pub conventional: Seconds,
-    /// Seconds in which the server derives all keys, checks left out.
+    /// Seconds in which the server derives all keys, without the checks.
     pub server: Seconds,
     /// Threads of the server.
     pub threads: usize,
-    /// Largest error of a rotation of a uniform polynomial at the top level, as a part of its bound: the largest of all keys.
+    /// Largest error of a rotation of a uniform polynomial at the top level, as a part of its bound, over all keys.
     pub worst: f64,
     /// log2 of the largest bound on the error of such a rotation, and of one with a key that its owner made.
     pub bound_bits: [f64; 2],
 }
 
-/// Time that something took.
+/// Time of some work.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Seconds {
-    /// On the wall.
+    /// Wall-clock time.
     pub wall: f64,
-    /// Of all processors together; not a number where the system does not say.
+    /// Time of all processors together; NaN if the system does not tell it.
     pub processor: f64,
 }
 
@@ -83,12 +83,13 @@ impl Seconds {
     }
 }
 
-/// Processor time of all threads of this process, to a hundredth of a second: Linux's `/proc/self/stat`, whose ticks are 100 a second on every
-/// architecture.
+/// Processor time of all threads of this process, to a hundredth of a second: Linux's `/proc/self/stat`, whose ticks
+/// are 100 a second on every architecture.
 fn processor_seconds() -> f64 {
     let read = || {
         let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-        // The name of the program, in brackets, may have spaces; the state is field 3, user and system time are 14 and 15.
+        // The program's name, in brackets, may contain spaces. The state is field 3, user and system time are 14 and
+        // 15.
         let mut ticks = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
         let mut next = || ticks.next()?.parse::<f64>().ok();
         Some((next()? + next()?) / 100.0)
@@ -97,7 +98,7 @@ fn processor_seconds() -> f64 {
 }
 
 impl DerivedRecord {
-    /// One line.
+    /// The result as one line.
     pub fn json(&self) -> String {
         let Self { masters, keys, decomposed, depth, sent_bytes, conventional_bytes, .. } = self;
         format!(
@@ -127,7 +128,7 @@ impl DerivedRecord {
     }
 }
 
-/// 256 rotations as a network has them: 48 to each side, powers of two, and others all over the slots.
+/// 256 rotations as in a network: 48 to each side, powers of two, and others spread over all slots.
 pub fn spread_rotations(log_n: u32) -> Vec<i64> {
     let slots = 1i64 << (log_n - 1);
     let near = (1..=48).flat_map(|k| [k, slots - k]);
@@ -176,11 +177,11 @@ fn rotation_error(secret: &SecretKey, key: &SwitchingKey) -> Result<(f64, f64), 
     Ok((seen, noise::bound(noise::key_switch(parameters, &plan, key))))
 }
 
-/// Makes master keys, derives all keys from them and checks each. The setting is that of the published comparison at `N = 2^16`: 55 + 27 * 40
-/// bits of ciphertext primes, four special primes of 55 bits.
+/// Makes master keys, derives all keys from them and checks each. The setting is that of the published comparison at
+/// `N = 2^16`: 55 + 27 * 40 bits of ciphertext primes, four special primes of 55 bits.
 ///
 /// # Errors
-/// [`StudyError::Wrong`] if a rotation with a derived key is outside its bound; what the engine says of the request.
+/// [`StudyError::Wrong`] if a rotation with a derived key exceeds its bound; errors of the engine.
 pub fn run_derived(request: &DerivedRequest) -> Result<DerivedRecord, StudyError> {
     let mut q = vec![40; 28];
     q[0] = 55;

@@ -8,12 +8,12 @@ use keywright_thin_server::ServerError;
 use keywright_wire::WireError;
 use thiserror::Error;
 
-/// Why a study cannot run.
+/// Why a study fails.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StudyError {
-    /// A thin client's vectors fill their ciphertext.
-    #[error("preset `{preset}` has {slots} slots, and {most} are compared")]
+    /// The preset's slots are not half the ring's degree, so a thin client's vectors do not fit.
+    #[error("preset `{preset}` has {slots} of {most} slots; pass a preset that uses all of them")]
     Slots {
         /// The preset.
         preset: String,
@@ -22,8 +22,10 @@ pub enum StudyError {
         /// Half its ring's degree.
         most: usize,
     },
-    /// A clip that is no whole number of frames.
-    #[error("a clip of {bytes} bytes; a whole number of {width} x {height} frames is needed, at least one")]
+    /// The clip is not a whole number of frames.
+    #[error(
+        "the clip has {bytes} bytes; pass a whole number of frames of {width} x {height} bytes, at least one"
+    )]
     Clip {
         /// Its bytes.
         bytes: usize,
@@ -32,13 +34,13 @@ pub enum StudyError {
         /// Rows.
         height: usize,
     },
-    /// Nothing would be timed.
-    #[error("runs = 0; at least one timed run is needed")]
+    /// No runs were requested, so nothing would be timed.
+    #[error("runs is 0; pass at least 1")]
     Runs,
-    /// A result outside its bound.
+    /// A result exceeds its bound.
     #[error("a wrong result: {0}")]
     Wrong(String),
-    /// There is no such bootstrapping.
+    /// The bootstrapping does not exist.
     #[error(transparent)]
     Bench(#[from] BenchError),
     /// Bytes could not be counted.

@@ -1,5 +1,6 @@
-//! Digits and levels of a bootstrapping's keys against each other: the family of parameters of the KDS paper (Joo, Ha, Oh and Paek, Sensors
-//! 25(14), 2025, sections 3 and 5), and one bootstrap of it whose keys are in memory only as long as there is room.
+//! Digits and levels of a bootstrapping's keys: the family of parameters of the KDS paper (Joo, Ha, Oh and Paek,
+//! Sensors 25(14), 2025, sections 3 and 5). One bootstrap is measured, with all keys in memory or with each step's keys
+//! alone.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -23,7 +24,7 @@ use crate::StudyError;
 /// One bootstrapping: 15 levels, scale 2^50, as in the paper.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DesignRequest {
-    /// `log2(N)`: 16, or less for a quick run whose keys protect nobody.
+    /// `log2(N)`: 16, or less for a quick run with insecure keys.
     pub log_n: u32,
     /// Multiplications between two bootstraps.
     pub depth: usize,
@@ -33,30 +34,31 @@ pub struct DesignRequest {
     pub design: KeyDesign,
     /// Whether a key at a level below its own may be used with coarser digits than its own.
     pub coalescing: bool,
-    /// Timed bootstraps, after an untimed one if keys are held; with none, only what the plan tells.
+    /// Timed bootstraps, after an untimed one if all keys are in memory. With 0, the record has only the plan's
+    /// figures.
     pub runs: usize,
-    /// Keys of more bytes than this are made step by step.
+    /// If the keys have more bytes than this, each step's keys are made when it begins.
     pub memory: usize,
 }
 
-/// What a bootstrapping of a [`DesignRequest`] needs and takes.
+/// Parameters, key sizes and times of the bootstrapping of a [`DesignRequest`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct DesignRecord {
-    /// What was asked for.
+    /// The request.
     pub request: DesignRequest,
     /// Highest level.
     pub top: usize,
     /// Bits of the largest key modulus.
     pub log_qp: f64,
-    /// Rotation keys, the conjugation's among them.
+    /// Rotation keys, including the conjugation's.
     pub rotation_keys: usize,
     /// Bytes of these by the paper's formula, `2 N dnum (1 + l + alpha) 8` for each.
     pub formula_bytes: usize,
-    /// Bytes of all keys as stored: seeded, those of relinearization and of the ephemeral secret among them.
+    /// Bytes of all keys as stored, seeded, including those of relinearization and of the ephemeral secret.
     pub key_bytes: usize,
     /// Bytes of the keys of the largest step.
     pub step_bytes: usize,
-    /// What was measured.
+    /// The measured times and errors.
     pub timing: Option<Timing>,
 }
 
@@ -65,16 +67,16 @@ pub struct DesignRecord {
 pub struct Timing {
     /// Wall-clock seconds of each bootstrap, sorted.
     pub seconds: Vec<f64>,
-    /// Seconds that this thread was on a processor in each, sorted: what a busy machine does not lengthen. Equal to the others where the system
-    /// does not tell.
+    /// Seconds of this thread on a processor in each bootstrap, sorted. A busy machine does not lengthen them. Equal to
+    /// the wall-clock seconds if the system does not tell them.
     pub processor_seconds: Vec<f64>,
-    /// Seconds of each stage in which this thread was on a processor, all runs together.
+    /// Seconds of this thread on a processor in each stage, all runs together.
     pub stages: BTreeMap<Stage, f64>,
-    /// Seconds of one making of all keys.
+    /// Seconds to make all keys once.
     pub keygen_s: f64,
-    /// Whether keys were made step by step.
+    /// Whether each step's keys were made when it began.
     pub streamed: bool,
-    /// `-log2` of the largest distance of a part from the true one.
+    /// `-log2` of the largest error of a part.
     pub worst_bits: f64,
     /// `-log2` of the estimate's bound on it.
     pub bound_bits: f64,
@@ -86,8 +88,9 @@ pub struct Timing {
     pub peak_rss_bytes: Option<usize>,
 }
 
-/// Primes: `q_0`, three levels of `slots_to_coeffs`, `depth` to compute on, nine of `eval_mod`, three of `coeffs_to_slots`; and special primes
-/// such that any `k` of the former that follow each other are below the first `k` of the latter: no digit has to be closed early.
+/// Primes: `q_0`, three levels of `slots_to_coeffs`, `depth` for the computation, nine of `eval_mod`, three of
+/// `coeffs_to_slots`, and special primes. Any `k` consecutive ciphertext primes have a product below that of the first
+/// `k` special primes, so no digit is closed early.
 fn widths(depth: usize, special: usize) -> (Vec<u32>, Vec<u32>) {
     let mut q = vec![51, 32, 32, 32];
     q.extend(std::iter::repeat_n(50, depth + 6));
@@ -96,13 +99,14 @@ fn widths(depth: usize, special: usize) -> (Vec<u32>, Vec<u32>) {
     (q, p)
 }
 
-/// More than the bound of any depth allows.
+/// Larger than the bound of any depth allows.
 const MOST_SPECIAL: usize = 32;
 
-/// As many special primes as the security bound of `N = 2^16` leaves room for beside a largest key of this depth; at least one.
+/// Largest number of special primes that the security bound of `N = 2^16` allows for a largest key of this depth; at
+/// least one.
 ///
 /// # Errors
-/// [`keywright_rlwe::RlweError::NoBound`] if none were pinned.
+/// [`keywright_rlwe::RlweError::NoBound`] if the ring's degree has no pinned bound.
 pub fn most_special(depth: usize) -> Result<usize, StudyError> {
     let bound = maximum_log_qp(16, SecretDistribution::Ternary)?;
     // A prime is below two to its width, so the widths are a bound.
@@ -136,13 +140,13 @@ fn literal(log_n: u32, keys: KeyDesign) -> BootstrapperLiteral {
     }
 }
 
-/// Seconds that this thread has been on a processor, where the system tells.
+/// Seconds that this thread has been on a processor, if the system tells it.
 pub(crate) fn processor_seconds() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     Some(text.split_whitespace().next()?.parse::<f64>().ok()? / 1e9)
 }
 
-/// Makes the keys of a step when they are asked for, or hands out all, and measures what happens between two questions.
+/// Makes the keys of a step on request, or passes all of them, and measures the time between two requests.
 struct Supply<'g, 'k> {
     generator: &'g mut KeyGenerator<'k>,
     keys: EvaluationKeys,
@@ -158,7 +162,7 @@ struct Supply<'g, 'k> {
 impl Supply<'_, '_> {
     fn make(&mut self, specs: &[KeySpec]) -> Result<(), CircuitError> {
         let start = Instant::now();
-        // The old ones go before the new ones come.
+        // Frees the old keys before the new ones are made.
         let parameters = self.keys.parameters().clone();
         self.keys = EvaluationKeys::new(&parameters);
         for key in self.generator.switching_keys(specs)? {
@@ -197,10 +201,11 @@ impl StageKeys for Supply<'_, '_> {
     }
 }
 
-/// Plans a bootstrapping and, if runs are asked for, measures it: each of other random values, decrypted and compared.
+/// Plans a bootstrapping and, if `runs` is not 0, measures it. Each run has other random values, and its result is
+/// decrypted and compared.
 ///
 /// # Errors
-/// What the engine refuses: too many levels for the bound, an alpha above the number of special primes.
+/// Errors of the engine: too many levels for the bound, or an alpha above the number of special primes.
 pub fn run_design(request: &DesignRequest) -> Result<DesignRecord, StudyError> {
     let (q, p) = widths(request.depth, request.special);
     let mut ckks = CkksLiteral::from_bits(request.log_n, &q, &p, 50.0)?;
@@ -239,10 +244,10 @@ pub fn run_design(request: &DesignRequest) -> Result<DesignRecord, StudyError> {
     Ok(record)
 }
 
-/// Most keys of a factor: as many for all digits, whatever is fastest with them.
+/// Largest number of keys of a factor. It is the same for all digits, whichever plan would be fastest with them.
 const FACTOR_KEYS: usize = 9;
 
-/// The plan with the fastest way to evaluate each factor that takes so few keys.
+/// The plan with the fastest evaluation of each factor within this number of keys.
 fn few_keys(mut plan: BootstrapperPlan, parameters: &CkksParameters) -> Result<BootstrapperPlan, StudyError> {
     let mut options = plan.factor_options(parameters)?.into_iter();
     let factors = plan.slots_to_coeffs.factors.iter_mut().chain(&mut plan.coeffs_to_slots.factors);
@@ -255,7 +260,7 @@ fn few_keys(mut plan: BootstrapperPlan, parameters: &CkksParameters) -> Result<B
     Ok(plan)
 }
 
-/// The keys of every step, each of which can be in memory alone.
+/// The keys of every step. Each can be in memory alone.
 fn steps(plan: &BootstrapperPlan) -> Vec<Vec<KeySpec>> {
     let mut out = vec![plan.slots_to_coeffs.required_keys(), plan.mod_raise.key_specs()];
     out.extend(plan.coeffs_to_slots.steps());
@@ -263,7 +268,7 @@ fn steps(plan: &BootstrapperPlan) -> Vec<Vec<KeySpec>> {
     out
 }
 
-/// A bootstrap of a full packing whose keys come step by step.
+/// A bootstrap of a full packing that gets its keys step by step.
 fn bootstrap(
     bootstrapper: &Bootstrapper,
     parameters: &CkksParameters,
@@ -324,7 +329,8 @@ fn measure(
     let (mut errors, mut checked) = (PartErrors::default(), true);
     let (mut seconds, mut processor, mut stages, mut keygen_s) = (vec![], vec![], BTreeMap::new(), 0.0);
     let mut bound = 0.0f64;
-    // The first touches memory and makes plans; with keys that come and go there is no memory that stays.
+    // The first run touches memory and makes plans. If keys are made step by step, no memory remains allocated between
+    // runs.
     let untimed = usize::from(!supply.streamed);
     for run in 0..untimed + request.runs {
         let values = random_values(&mut source, literal);
@@ -425,7 +431,7 @@ mod tests {
         for depth in 1..=18 {
             let most = most_special(depth).unwrap();
             let (q, p) = widths(depth, most);
-            // Of these primes only the widths matter.
+            // Only the widths of these primes matter.
             let mut literal = ParametersLiteral::from_bits(11, &q, &p).unwrap();
             literal.security = Security::InsecureForExperiments;
             let rlwe = Parameters::new(literal).unwrap();
@@ -439,7 +445,7 @@ mod tests {
                     assert!(rlwe.log2_q(level) + spec.special_bits(&rlwe) <= 1747.0);
                 }
             }
-            // One prime of 50 bits more would be above the bound.
+            // One more prime of 50 bits would exceed the bound.
             assert!(most == 1 || q.iter().chain(&p).sum::<u32>() + 50 > 1747, "depth {depth}: {most}");
         }
     }

@@ -1,4 +1,5 @@
-//! What the studies in `benchmarks/` measure beside the works of `keywright bench`. A program for each lies in `bin/`.
+//! What the studies in `benchmarks/` measure in addition to the works of `keywright bench`. `bin/` has a program for
+//! each.
 
 mod client_modes;
 mod derived;

@@ -1,5 +1,5 @@
-//! A multiplication with its relinearization at every level, for each static alpha: figure 5 of the KDS paper (Joo, Ha, Oh and Paek, Sensors
-//! 25(14), 2025).
+//! A multiplication with its relinearization at every level, for each static alpha: figure 5 of the KDS paper (Joo, Ha,
+//! Oh and Paek, Sensors 25(14), 2025).
 
 use std::time::Instant;
 
@@ -13,19 +13,19 @@ use keywright_rlwe::{
 use crate::StudyError;
 use crate::key_design::processor_seconds;
 
-/// Bits of the scale and of every prime but the first and the largest special ones.
+/// Bits of the scale and of all primes except the first prime and the largest special ones.
 const LOG_SCALE: u32 = 50;
 
-/// A product needs twice the scale and room for its values.
+/// The lowest level with a product: it needs twice the scale, and the bits of its values.
 const LOWEST_LEVEL: usize = 2;
 
-/// A run repeats the multiplication for about so long: the system's clock of a thread goes in milliseconds.
+/// A run repeats the multiplication for about this long, because the system's clock of a thread counts milliseconds.
 const BATCH_SECONDS: f64 = 0.05;
 
-/// Parameters with as many levels as `alpha` special primes leave room for.
+/// Parameters with as many levels as fit under the security bound with `alpha` special primes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RelinearizationRequest {
-    /// `log2(N)`: 16, or less for a quick run whose keys protect nobody.
+    /// `log2(N)`: 16, or less for a quick run with insecure keys.
     pub log_n: u32,
     /// Primes per digit, and special primes.
     pub alpha: usize,
@@ -35,10 +35,10 @@ pub struct RelinearizationRequest {
     pub runs: usize,
 }
 
-/// What one level takes.
+/// Times of one level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RelinearizationRecord {
-    /// What was asked for.
+    /// The request.
     pub request: RelinearizationRequest,
     /// Level of the factors.
     pub level: usize,
@@ -46,7 +46,8 @@ pub struct RelinearizationRecord {
     pub top: usize,
     /// Wall-clock seconds of a multiplication in each run, sorted.
     pub seconds: Vec<f64>,
-    /// Seconds that this thread was on a processor in each, sorted; equal to the others where the system does not tell.
+    /// Seconds of this thread on a processor in each run, sorted; equal to the wall-clock seconds if the system does
+    /// not tell them.
     pub processor_seconds: Vec<f64>,
     /// Whether every slot of the product was within its estimate.
     pub checked: bool,
@@ -54,7 +55,8 @@ pub struct RelinearizationRecord {
     pub threads: usize,
 }
 
-/// Widths of the primes of the ciphertexts and of the special primes: the first two of the latter are wider, so that no digit is closed early.
+/// Widths of the primes of the ciphertexts and of the special primes. The first two special primes are wider, so that
+/// no digit is closed early.
 fn widths(alpha: usize) -> Result<(Vec<u32>, Vec<u32>), StudyError> {
     let p: Vec<u32> = [61, 60].into_iter().chain(std::iter::repeat(LOG_SCALE)).take(alpha).collect();
     let bound = maximum_log_qp(16, SecretDistribution::Ternary)?;
@@ -62,10 +64,10 @@ fn widths(alpha: usize) -> Result<(Vec<u32>, Vec<u32>), StudyError> {
     Ok((std::iter::once(LOG_SCALE + 1).chain((0..left).map(|_| LOG_SCALE)).collect(), p))
 }
 
-/// Measures every level from the top to the lowest that holds a product; `emit` gets each as it is made.
+/// Measures every level from the top to the lowest that holds a product. `emit` gets each result when it is ready.
 ///
 /// # Errors
-/// [`StudyError::Runs`]; what the engine refuses: an alpha of 0, or so large that no level is left.
+/// [`StudyError::Runs`]; errors of the engine: an alpha of 0, or one that leaves no level.
 pub fn run_relinearization(
     request: RelinearizationRequest,
     emit: &mut dyn FnMut(RelinearizationRecord),

@@ -1,8 +1,11 @@
-//! What makes a thin client's ciphertexts smaller, each switch alone: bytes, times of the client and of the server's reading and writing, and errors beside their bounds.
+//! Switches that make a thin client's ciphertexts smaller, each alone: bytes, times of the client and of the server's
+//! reading and writing, and errors with their bounds.
 //!
-//! Three kinds of data under `q_0` of 30 and of 60 bits: a number in every coefficient, a sixty-fourth of that, and as many integers of 8 bits as there are coefficients.
-//! The server reads what was sent and writes it back as its answer, so that all of its time is that of the form: what a program costs does not depend on it, but
-//! for a bootstrapping, which takes fewer slots where fewer coefficients carry numbers. Every answer is decrypted and compared with what was sent.
+//! There are three kinds of data under `q_0` of 30 and of 60 bits: a number in every coefficient, a number in one of 64
+//! coefficients, and as many integers of 8 bits as coefficients. The server reads each ciphertext and writes it back as
+//! its answer, so its time is that of the format. A program's time does not depend on the format, except that of a
+//! bootstrapping, which takes fewer slots if fewer coefficients carry numbers. Every answer is decrypted and compared
+//! with what was sent.
 
 use std::time::Instant;
 
@@ -19,11 +22,11 @@ use keywright_thin_server as server;
 use crate::StudyError;
 use crate::thin_encrypt::client_pair;
 
-/// How much larger an error may become by dropped bits.
+/// Factor by which dropped bits may increase an error.
 const GROWTH: f64 = 2.0;
 const SMALL_INTEGER_BITS: u32 = 8;
 
-/// What a client does with one kind of data.
+/// Bytes, times and errors of a client with one kind of data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SwitchRecord {
     /// `log2(N)`.
@@ -34,15 +37,15 @@ pub struct SwitchRecord {
     pub data: &'static str,
     /// Numbers, or small integers.
     pub count: usize,
-    /// What is switched on.
+    /// The active switches.
     pub switches: &'static str,
-    /// Low bits dropped from the halves of what is sent, and of the answer.
+    /// Low bits dropped from the halves of what is sent, and from the answer.
     pub dropped: [Dropped; 2],
-    /// Small integers in a number; 1 elsewhere.
+    /// Small integers in a number; otherwise 1.
     pub each: usize,
     /// Bytes to the server.
     pub bytes_up: usize,
-    /// The same if every residue took a word of 32 or 64 bits.
+    /// The same with a word of 32 or 64 bits for every residue.
     pub bytes_up_words: usize,
     /// Bytes of the answer.
     pub bytes_down: usize,
@@ -50,13 +53,13 @@ pub struct SwitchRecord {
     pub encrypt_s: f64,
     /// Median seconds from bytes to numbers.
     pub decrypt_s: f64,
-    /// Median seconds in which the server reads what was sent.
+    /// Median seconds in which the server reads a ciphertext.
     pub read_s: f64,
     /// Median seconds in which it writes the answer.
     pub answer_s: f64,
     /// Largest error of a number.
     pub worst: f64,
-    /// What it is below.
+    /// The bound on it.
     pub bound: f64,
 }
 
@@ -87,7 +90,7 @@ impl SwitchRecord {
     }
 }
 
-/// One way to send and to answer.
+/// One format of ciphertexts and answers.
 struct Way {
     switches: &'static str,
     secret: bool,
@@ -96,7 +99,7 @@ struct Way {
     down: Dropped,
 }
 
-/// Who sends, who answers.
+/// The client and the server.
 struct Parties {
     parameters: CkksParameters,
     thin: ClientParameters,
@@ -134,7 +137,7 @@ impl Parties {
         Ok(Self { parameters: parameters.clone(), thin, owner, sender, runs })
     }
 
-    /// The most bits that can be dropped from what is sent: of a ciphertext with the public key, or with the secret.
+    /// The largest number of bits that can be dropped from a ciphertext under the public key, or under the secret.
     fn droppable(&mut self, secret: bool) -> Result<Dropped, StudyError> {
         let mut bytes = Vec::new();
         if secret {
@@ -147,7 +150,7 @@ impl Parties {
         Ok([first, if secret { 0 } else { second }])
     }
 
-    /// Sends numbers, answers with them, and compares: what was measured, and the numbers that came back.
+    /// Sends numbers, answers with them, and compares. Returns the measurement and the numbers of the answer.
     fn send<T: Numbers + ?Sized>(
         &mut self,
         data: &'static str,
@@ -212,10 +215,11 @@ impl Parties {
     }
 }
 
-/// Measures every switch at a ring degree; `emit` gets each as it is done.
+/// Measures every switch at a ring degree. `emit` gets each result when it is ready.
 ///
 /// # Errors
-/// [`StudyError::Runs`] for no runs; [`StudyError::Wrong`] for an answer that is not within its bound; what the client or the server refuses.
+/// [`StudyError::Runs`] for no runs; [`StudyError::Wrong`] if an answer is not within its bound; errors of the client
+/// or the server.
 pub fn run_switches(log_n: u32, runs: usize, emit: &mut dyn FnMut(SwitchRecord)) -> Result<(), StudyError> {
     if runs == 0 {
         return Err(StudyError::Runs);
@@ -241,7 +245,7 @@ pub fn run_switches(log_n: u32, runs: usize, emit: &mut dyn FnMut(SwitchRecord))
     Ok(())
 }
 
-/// Numbers in units of a coefficient, so that what comes back shows every error.
+/// Numbers in units of a coefficient, so that the answer shows every error.
 fn numbers(
     parameters: &CkksParameters,
     log_scale: u32,
@@ -277,7 +281,7 @@ fn numbers(
     Ok(())
 }
 
-/// Integers of a byte, one to a number and as many as a number holds when its unit is above twice the error.
+/// Integers of a byte: one to a number, or as many as fit while the unit is above twice the error.
 fn integers(
     parameters: &CkksParameters,
     log_scale: u32,
@@ -300,7 +304,7 @@ fn integers(
             (1, if secret { "seed" } else { "none" }),
             (each, if secret { "seed, several" } else { "several" }),
         ] {
-            // Only the places that carry numbers, where several integers are in one.
+            // Only the coefficients that carry numbers, if a number has several integers.
             let numbers = bytes.len().div_ceil(each).next_power_of_two();
             let layout = Layout::Slots { log_slots: numbers.ilog2().min(log_n) - 1, complex: true };
             let bits = SMALL_INTEGER_BITS * each as u32;
@@ -311,7 +315,9 @@ fn integers(
             let mut back = vec![0; bytes.len()];
             groups.split(&found, &mut back);
             if back.iter().zip(&bytes).any(|(back, &byte)| *back != i64::from(byte)) {
-                return Err(StudyError::Wrong(format!("{switches}: an integer came back changed")));
+                return Err(StudyError::Wrong(format!(
+                    "{switches}: a decrypted integer differs from the one sent"
+                )));
             }
             emit(SwitchRecord { count: bytes.len(), each: groups.each(), ..record });
         }
@@ -334,7 +340,7 @@ mod tests {
                 for record in &found {
                     assert!(record.worst <= record.bound, "{record:?}");
                     let smaller = record.bytes_up < none.bytes_up || record.bytes_down < none.bytes_down;
-                    // Half a byte of a number is room for one integer alone.
+                    // A number may have bits for only one integer, and then nothing is smaller.
                     assert!(smaller || record.switches == "none" || record.each == 1, "{record:?}");
                     assert!(record.bytes_up <= record.bytes_up_words);
                 }

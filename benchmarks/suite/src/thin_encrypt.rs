@@ -1,4 +1,4 @@
-//! A thin client's encryption with the public key, as one record beside those of full libraries.
+//! A thin client's encryption with the public key, as a record in the format of the full libraries.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use keywright_rlwe::{Parameters, ParametersLiteral, SecretDistribution, Security
 
 use crate::StudyError;
 
-/// A client with its secret, and one who encrypts with its public key.
+/// A client with its secret, and one that encrypts with its public key.
 pub(crate) fn client_pair(thin: &ClientParameters) -> Result<(Client, Encryptor), StudyError> {
     let mut entropy = rng(7);
     let mut entropy = |out: &mut [u8]| {
@@ -27,10 +27,12 @@ pub(crate) fn client_pair(thin: &ClientParameters) -> Result<(Client, Encryptor)
     Ok((owner, sender))
 }
 
-/// Encrypts `N` numbers modulo `2^30 - 2^18 + 1` or `2^60 - 2^18 + 1`, from integers to bytes, and decrypts the last ciphertext.
+/// Encrypts `N` numbers modulo `2^30 - 2^18 + 1` or `2^60 - 2^18 + 1`, from integers to bytes, and decrypts the last
+/// ciphertext.
 ///
 /// # Errors
-/// [`StudyError::Runs`] for no runs; [`StudyError::Wrong`] for numbers that are off by more than their bound, or another number of bits.
+/// [`StudyError::Runs`] for no runs; [`StudyError::Wrong`] if a number's error exceeds its bound, or for other numbers
+/// of bits.
 pub fn run_thin_encrypt(log_n: u32, bits: u32, runs: usize) -> Result<Record, StudyError> {
     let (modulus, log_scale) = match bits {
         30 => (ShiftAdd30::MODULUS, 27),
@@ -66,7 +68,7 @@ pub fn run_thin_encrypt(log_n: u32, bits: u32, runs: usize) -> Result<Record, St
         bytes.clear();
         let start = Instant::now();
         sender.encrypt(&numbers[..], Form::Evaluations, &mut bytes)?;
-        // The first touches memory.
+        // The first run touches memory.
         if run > 0 {
             times.push(start.elapsed().as_secs_f64());
         }

@@ -1,16 +1,19 @@
-//! Frames of a camera, encrypted by a thin client: figure 11 of Aikata, Krieger and Sinha Roy, from measured times and real bytes.
+//! Frames of a camera, encrypted by a thin client: figure 11 of Aikata, Krieger and Sinha Roy, from measured times and
+//! real bytes.
 //!
-//! Pixels have 8 bits. `k` of them make one number `p_0 + 2^8 p_1 + ...`, whose coefficient is a multiple of `D`, a power of two: decryption is exact as
-//! long as every error is below `D / 2`, and the largest number times `D` at most `q_0 / 4` (the client's own bound). With `TAIL` deviations for an error,
+//! Pixels have 8 bits. `k` of them make one number `p_0 + 2^8 p_1 + ...`, whose coefficient is a multiple of `D`, a
+//! power of two. Decryption is exact if every error is below `D / 2`. The largest number times `D` is at most
+//! `q_0 / 4`, the client's own bound. With `TAIL` deviations for an error,
 //!
 //! ```text
 //! TAIL sqrt(variance + 2^(2 d) / 12) < D / 2,    (2^(8 k) - 1) D <= q_0 / 4,
 //! ```
 //!
-//! where `d` low bits of a coefficient are dropped (compact form, secret key). Each case takes the largest `k` for `d = 0`, or the largest `d` for `k = 1`. A
-//! server computes on one pixel in a coefficient; it splits no number.
+//! where `d` low bits of a coefficient are dropped (compact form, secret key). Each case takes the largest `k` for
+//! `d = 0`, or the largest `d` for `k = 1`. A server computes on one pixel in a coefficient, because it cannot split a
+//! number.
 //!
-//! Whole frames go into a ciphertext as often as they fit, else a frame into as few ciphertexts as hold it.
+//! A ciphertext holds as many whole frames as fit. If a frame is larger, it takes as few ciphertexts as possible.
 
 use std::time::Instant;
 
@@ -25,10 +28,10 @@ use crate::StudyError;
 
 const PIXEL_BITS: u32 = 8;
 
-/// A clip and the ring to encrypt it in.
+/// A clip and the ring in which it is encrypted.
 #[derive(Debug, Clone, Copy)]
 pub struct VideoRequest<'c> {
-    /// Frames one after the other, a byte for each pixel.
+    /// Frames in order, a byte for each pixel.
     pub clip: &'c [u8],
     /// Pixels of a row.
     pub width: usize,
@@ -38,7 +41,7 @@ pub struct VideoRequest<'c> {
     pub log_n: u32,
 }
 
-/// One way to send the clip: every frame was decrypted and found equal.
+/// One way to send the clip. Every frame was decrypted and is equal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VideoRecord {
     /// `log2(N)`.
@@ -51,7 +54,8 @@ pub struct VideoRecord {
     pub frames: usize,
     /// Bits of `q_0`.
     pub bits: u32,
-    /// `public` for the public key, `secret` for the compact form under the secret one, `compact` for that without low bits.
+    /// `public` for the public key, `secret` for the compact form under the secret key, `compact` for that form without
+    /// low bits.
     pub form: &'static str,
     /// Pixels in a coefficient.
     pub pixels: usize,
@@ -61,7 +65,7 @@ pub struct VideoRecord {
     pub bytes: usize,
     /// Frames in a ciphertext, 1 if a frame takes several.
     pub frames_each: usize,
-    /// Ciphertexts for so many frames.
+    /// Ciphertexts for this number of frames.
     pub ciphertexts_each: usize,
     /// Median seconds to encrypt a ciphertext, from pixels to bytes.
     pub encrypt_s: f64,
@@ -92,12 +96,12 @@ impl VideoRecord {
     }
 }
 
-/// `log2(D)`: the least power of two that errors of this variance are below half of.
+/// `log2(D)`: the smallest power of two such that errors of this variance are below its half.
 fn log_unit(variance: f64) -> u32 {
     (0..62).find(|&bits| noise::TAIL * variance.sqrt() < f64::from(bits).exp2() / 2.0).unwrap_or(62)
 }
 
-/// The largest number of so many pixels.
+/// The largest number of this many pixels.
 fn largest(pixels: usize) -> u64 {
     (1 << (PIXEL_BITS as usize * pixels)) - 1
 }
@@ -109,7 +113,7 @@ fn most_pixels(modulus: u64, variance: f64) -> (usize, u32, u32) {
     ((1..8).take_while(fits).last().unwrap_or(0), unit, 0)
 }
 
-/// The same for one pixel in a coefficient and as many dropped bits as its room allows.
+/// The same for one pixel in a coefficient and as many dropped bits as possible.
 fn most_dropped(modulus: u64, variance: f64) -> (usize, u32, u32) {
     let unit = ((modulus >> 2) / largest(1)).ilog2();
     let fits = |&dropped: &u32| log_unit(variance + (2.0 * f64::from(dropped)).exp2() / 12.0) <= unit;
@@ -144,11 +148,11 @@ fn median(times: &mut [f64]) -> f64 {
     times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Encrypts and decrypts the clip in every way; `emit` gets each as it is done.
+/// Encrypts and decrypts the clip in every way. `emit` gets each result when it is ready.
 ///
 /// # Errors
-/// [`StudyError::Clip`] if the clip is no whole number of frames; [`StudyError::Wrong`] if a frame comes back other than it was; what the client
-/// refuses.
+/// [`StudyError::Clip`] if the clip is not a whole number of frames; [`StudyError::Wrong`] if a decrypted frame
+/// differs; errors of the client.
 pub fn run_video(request: &VideoRequest<'_>, emit: &mut dyn FnMut(VideoRecord)) -> Result<(), StudyError> {
     let VideoRequest { clip, width, height, log_n } = *request;
     let frame = width.saturating_mul(height);
@@ -171,7 +175,7 @@ pub fn run_video(request: &VideoRequest<'_>, emit: &mut dyn FnMut(VideoRecord)) 
             cases.extend([(form, (most.0.min(1), most.1, 0)), (form, most)]);
         }
         cases.push(("compact", most_dropped(modulus, secret)));
-        // Noise may leave no room for a pixel.
+        // Noise may be too large for any pixel.
         cases.retain(|&(_, (pixels, ..))| pixels > 0);
         cases.dedup();
         for (form, (pixels, unit, dropped)) in cases {
@@ -254,7 +258,7 @@ mod tests {
     #[test]
     fn every_frame_comes_back_in_every_way() {
         let mut source = rng(5);
-        // Above and below one ciphertext; every pixel value, and the largest numbers.
+        // More and less than one ciphertext; every pixel value, and the largest numbers.
         for (width, height, frames) in [(40, 30, 7), (80, 60, 2)] {
             let mut clip: Vec<u8> = (0..width * height * frames).map(|_| source.next_word() as u8).collect();
             clip[..64].fill(255);

@@ -1,5 +1,5 @@
-//! One bootstrap of a preset of poulpy's: `n16_d35_k733_p20_s2c`, its fastest for complex values with 17 levels of 35 bits left, or
-//! `n16_d35_k685_p19_s2c_ffr_ci`, which reduces once on the conjugate-invariant ring and leaves 15.
+//! One bootstrap of a preset of poulpy. `n16_d35_k733_p20_s2c` is its fastest for complex values with 17 levels of 35
+//! bits left. `n16_d35_k685_p19_s2c_ffr_ci` reduces once on the conjugate-invariant ring and leaves 15 levels.
 
 use std::error::Error;
 use std::time::Instant;
@@ -27,13 +27,14 @@ use serde_json::json;
 use super::{BACKEND, Engine, EngineCi};
 use crate::record::peak_rss_bytes;
 
-/// `-log2` of the probability that an accumulation leaves the range of its radix, per bootstrap: what poulpy's own benchmark takes.
+/// `-log2` of the probability, per bootstrap, that an accumulation leaves the range of its radix. poulpy's own
+/// benchmark takes this value.
 const FAILURE_BITS: usize = 128;
 
 /// Bits above the scale of a decrypted plaintext.
 const HEADROOM_BITS: usize = 8;
 
-/// Largest error of a result that counts as right: poulpy states 20 bits for its own vector.
+/// Largest error of a result that counts as right. poulpy states 20 bits for its own vector.
 const TOLERANCE: f64 = 1.0 / (1 << 16) as f64;
 
 type Scratch = ScratchOwned<Engine>;
@@ -41,7 +42,7 @@ type ScratchCi = ScratchOwned<EngineCi>;
 type Ciphertext = CKKSCiphertext<AlignedBuf, i64, Standard>;
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// What makes a ciphertext of the output's layout from one of the input's.
+/// Makes a ciphertext of the output's layout from one of the input's.
 type Run = Box<dyn FnMut(&Module<Engine>, &mut Ciphertext, &Ciphertext) -> Outcome<()>>;
 
 /// A bootstrap that is ready to run.

@@ -45,8 +45,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Reads `--sets FILE --set NAME --alpha A --work A,B --runs R --threads T`; the digits are the set's `dsize`
-    /// limbs whatever `alpha` is.
+    /// Reads `--sets FILE --set NAME --alpha A --work A,B --runs R --threads T`. The digits are the set's `dsize` limbs
+    /// for every `alpha`.
     pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Self, Box<dyn Error>> {
         let mut given = HashMap::from(
             [

@@ -1,4 +1,4 @@
-//! The measurements on poulpy's back end for several threads, which costs 2 to 5% on one.
+//! The measurements on poulpy's back end for several threads, which is 2 to 5% slower on one thread.
 
 use poulpy_cpu_avx512::{NTT3x42CIIfmaRayon as EngineCi, NTT3x42IfmaRayon as Engine};
 

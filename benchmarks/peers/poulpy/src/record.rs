@@ -11,7 +11,7 @@ use crate::options::Options;
 /// Largest slot error of a result that counts as right; `../../README.md` ("Checks") derives it.
 const TOLERANCE: f64 = 1.0 / (1 << 20) as f64;
 
-/// What is measured: everything of a record that is known before the clock starts.
+/// What is measured: all fields of a record that are known before the clock starts.
 pub struct Subject {
     pub work: &'static str,
     pub level: usize,

@@ -38,10 +38,10 @@ pub fn measure(options: &Options) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Bits above the scale of a decrypted plaintext, whose slots are at most 1 and whose decoder takes at most 127 bits.
+/// Bits above the scale of a decrypted plaintext. Its slots are at most 1, and its decoder takes at most 127 bits.
 const HEADROOM_BITS: usize = 12;
 
-/// One parameter set with its secret, its keys and the values that every ciphertext holds.
+/// One parameter set with its secret, its keys and the values in every ciphertext.
 struct Scheme<'a> {
     set: &'a ParameterSet,
     module: Module<Engine>,
@@ -86,7 +86,8 @@ impl<'a> Scheme<'a> {
         }
     }
 
-    /// Makes the keys that the wanted works need. A key's time includes its preparation: no operation takes it without.
+    /// Makes the keys that the requested works need. A key's time includes its preparation, which every operation
+    /// needs.
     fn measure_keys(&mut self, bench: &Bench) -> Result<(), Box<dyn Error>> {
         if bench.wants(&["multiply"]) {
             let layout = tensor_layout(self.set);
@@ -219,7 +220,7 @@ impl<'a> Scheme<'a> {
         Ok(())
     }
 
-    /// Multiplies, relinearizes and rescales: the product has `log_scale` fewer bits.
+    /// Multiplies, relinearizes and rescales. The product has `log_scale` fewer bits.
     fn multiply(
         &mut self,
         to: &mut Ciphertext,
@@ -231,7 +232,7 @@ impl<'a> Scheme<'a> {
         Ok(())
     }
 
-    /// Decrypts and decodes; the imaginary parts are zero and are left out.
+    /// Decrypts and decodes. The imaginary parts are zero and are omitted.
     fn decrypt(&mut self, ciphertext: &Ciphertext) -> Result<Vec<f64>, Box<dyn Error>> {
         let mut plain = self.plaintext(self.set.log_scale + HEADROOM_BITS);
         let scratch = &mut self.scratch.borrow();

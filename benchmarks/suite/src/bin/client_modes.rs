@@ -1,5 +1,6 @@
-//! Table 3 of the boosted-deflation paper: `client_modes --preset N16_QP1732_L9_S45 --values complex --runs 5` prints a JSON object for each mode.
-//! `python -m studies.thin_clients` in `benchmarks/` runs it and puts the paper's figures beside. `RAYON_NUM_THREADS` sets the threads.
+//! Table 3 of the boosted-deflation paper: `client_modes --preset N16_QP1732_L9_S45 --values complex --runs 5` prints a
+//! JSON object for each mode. `python -m studies.thin_clients` in `benchmarks/` runs it and compares the result with
+//! the paper's figures. `RAYON_NUM_THREADS` sets the threads.
 #![expect(clippy::print_stdout, reason = "the result")]
 
 use std::error::Error;

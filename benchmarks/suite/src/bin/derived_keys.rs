@@ -1,5 +1,5 @@
-//! 256 Galois keys at `N = 2^16` derived from master keys: `derived_keys --ladder 4` prints one JSON object.
-//! Every key is checked. `RAYON_NUM_THREADS` sets the threads.
+//! 256 Galois keys at `N = 2^16` derived from master keys: `derived_keys --ladder 4` prints one JSON object. The
+//! program checks every key. `RAYON_NUM_THREADS` sets the threads.
 #![expect(clippy::print_stdout, reason = "the result")]
 
 use std::error::Error;

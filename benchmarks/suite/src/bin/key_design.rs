@@ -1,5 +1,5 @@
-//! One bootstrapping of the KDS paper's setting: `key_design --depth 16 --special 1 --alpha 1 ...` prints one JSON object. `python -m studies.bootstrapping_keys`
-//! in `benchmarks/` runs it for all of them.
+//! One bootstrapping of the KDS paper's setting: `key_design --depth 16 --special 1 --alpha 1 ...` prints one JSON
+//! object. `python -m studies.bootstrapping_keys` in `benchmarks/` runs it for all of them.
 #![expect(clippy::print_stdout, reason = "the result")]
 
 use std::error::Error;

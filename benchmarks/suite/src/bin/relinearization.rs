@@ -1,5 +1,5 @@
-//! Figure 5 of the KDS paper: `relinearization --log-n 16 --alpha 4 --coalescing false --runs 3` prints a JSON object for each level.
-//! `python -m studies.bootstrapping_keys` in `benchmarks/` runs it for every alpha.
+//! Figure 5 of the KDS paper: `relinearization --log-n 16 --alpha 4 --coalescing false --runs 3` prints a JSON object
+//! for each level. `python -m studies.bootstrapping_keys` in `benchmarks/` runs it for every alpha.
 #![expect(clippy::print_stdout, reason = "the result")]
 
 use std::error::Error;

@@ -1,5 +1,6 @@
-//! A thin client alone. `thin_client switches --log-n 16 --runs 21` prints a JSON object for each way to make ciphertexts smaller; `thin_client encrypt --bits 30
-//! --log-n 16 --runs 21` one for encryption with the public key, as `keywright bench --json` prints. `python -m studies.thin_clients` in `benchmarks/` tabulates both.
+//! A thin client alone. `thin_client switches --log-n 16 --runs 21` prints a JSON object for each way to make
+//! ciphertexts smaller. `thin_client encrypt --bits 30 --log-n 16 --runs 21` prints one for encryption with the public
+//! key, in the format of `keywright bench --json`. `python -m studies.thin_clients` in `benchmarks/` tabulates both.
 #![expect(clippy::print_stdout, reason = "the result")]
 
 use std::error::Error;

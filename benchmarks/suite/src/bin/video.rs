@@ -1,6 +1,6 @@
-//! Frames of a camera through a thin client: `video --clip FILE --width 160 --height 120 --log-n 16` prints a JSON object for each way to send them.
-//! `FILE` has the frames one after the other, a byte for each pixel. `python -m studies.thin_clients` in `benchmarks/` makes clips and draws figure 11 of the
-//! boosted-deflation paper.
+//! Frames of a camera through a thin client: `video --clip FILE --width 160 --height 120 --log-n 16` prints a JSON
+//! object for each way to send them. `FILE` has the frames in order, a byte for each pixel.
+//! `python -m studies.thin_clients` in `benchmarks/` makes clips and draws figure 11 of the boosted-deflation paper.
 #![expect(clippy::print_stdout, reason = "the result")]
 
 use std::error::Error;
