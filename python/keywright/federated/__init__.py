@@ -1,8 +1,8 @@
-"""Federated averaging on encrypted updates: the server adds what it cannot read.
+"""Federated averaging on encrypted updates: the server adds updates that it cannot read.
 
-`Encoding` declares bounds and precision, `SumKey` is the secret that the clients share. For Flower (``pip
-install keywright[federated]``): `EncryptionMod` in the ClientApp, `EncryptedFedAvg` in the ServerApp, or
-`ThresholdMod` and `ThresholdFedAvg` for clients that share no key. See docs/how-to/federated.md.
+`Encoding` declares bounds and precision; `SumKey` is the secret key that the clients share. For Flower (``pip
+install keywright[federated]``), use `EncryptionMod` in the ClientApp and `EncryptedFedAvg` in the ServerApp,
+or `ThresholdMod` and `ThresholdFedAvg` for clients that share no key. See docs/how-to/federated.md.
 """
 
 from importlib import import_module
@@ -57,7 +57,7 @@ _NEEDS_FLOWER = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs Flower when it is first used."""
+    """Import what needs Flower on first use."""
     if name in _NEEDS_FLOWER:
         return getattr(import_module(f"keywright.federated.{_NEEDS_FLOWER[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Names, shapes and types of a model's arrays: public, and the same for every client."""
+"""Names, shapes and types of a model's arrays: public, and equal for all clients."""
 
 import json
 import math
@@ -24,7 +24,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class ArrayLayout:
-    """The arrays of a model in the order in which they are cut into one vector.
+    """The arrays of a model in the order in which they are concatenated into one vector.
 
     Attributes:
         entries: name, shape and dtype of each.
@@ -34,20 +34,21 @@ class ArrayLayout:
 
     @classmethod
     def of(cls, arrays: Arrays) -> Self:
-        """The layout of arrays.
+        """Return the layout of arrays.
 
         Raises:
-            EncodeError: there is no value, or an array is of numbers that cannot be averaged.
+            EncodeError: there are no values, or an array's numbers cannot be averaged.
         """
         for name, array in arrays.items():
             if str(array.dtype) not in DTYPES:
                 raise EncodeError(
-                    f"array {name!r} has dtype {array.dtype}; integers or floats can be averaged"
+                    f"array {name!r} has dtype {array.dtype}; only integers and floats can be averaged"
                 )
         layout = cls(tuple((name, array.shape, str(array.dtype)) for name, array in arrays.items()))
         if not 1 <= layout.count <= MAX_VALUES:
             raise EncodeError(
-                f"the model has {layout.count} values, outside 1..={MAX_VALUES}",
+                f"the model has {layout.count} values, outside 1..={MAX_VALUES}; use a model within the "
+                "limit",
                 count=layout.count,
                 bound=MAX_VALUES,
             )
@@ -59,7 +60,7 @@ class ArrayLayout:
         return sum(math.prod(shape) for _, shape, _ in self.entries)
 
     def flatten(self, arrays: Arrays, client: int | None = None) -> NDArray[np.float64]:
-        """The values of all arrays, one after another.
+        """Return the values of all arrays, one after another.
 
         Raises:
             AggregationError: the arrays have other names or shapes.
@@ -72,7 +73,7 @@ class ArrayLayout:
                 f"{len(found)} arrays instead of {len(expected)}",
             )
             raise AggregationError(
-                f"the trained model has another layout than the one received: {wrong}",
+                f"the trained model has another layout than the received one: {wrong}",
                 reason="shapes",
                 client=client,
                 found=found,
@@ -81,7 +82,7 @@ class ArrayLayout:
         return np.concatenate([np.asarray(array, np.float64).ravel() for array in arrays.values()])
 
     def unflatten(self, values: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
-        """The arrays of a vector, in their types; integers are rounded."""
+        """Return the arrays of a vector, in their types; integers are rounded."""
         arrays, start = {}, 0
         for name, shape, dtype in self.entries:
             part = values[start : start + math.prod(shape)].reshape(shape)
@@ -90,15 +91,15 @@ class ArrayLayout:
         return arrays
 
     def to_bytes(self) -> bytes:
-        """The layout as JSON."""
+        """Return the layout as JSON."""
         return json.dumps([[name, list(shape), dtype] for name, shape, dtype in self.entries]).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """The layout of `to_bytes`.
+        """Read the layout from `to_bytes`.
 
         Raises:
-            FormatError: the bytes are none.
+            FormatError: the bytes are malformed.
         """
         if len(data) > MAX_BYTES:
             raise FormatError("the layout is too long", reason="length", found=len(data), expected=MAX_BYTES)
@@ -108,13 +109,16 @@ class ArrayLayout:
             raise FormatError(f"the layout cannot be read: {error}", reason="contents") from None
         names = [name for name, _, _ in layout.entries]
         if len(set(names)) != len(names) or not 1 <= layout.count <= MAX_VALUES:
-            raise FormatError(f"a layout of {layout.count} values in {len(names)} arrays", reason="contents")
+            raise FormatError(
+                f"the layout has {layout.count} values in {len(names)} arrays, outside the limits",
+                reason="contents",
+            )
         return layout
 
 
 def _entry(entry: object) -> tuple[str, tuple[int, ...], str]:
     if not isinstance(entry, list):
-        raise TypeError(f"{entry!r} is no list")
+        raise TypeError(f"{entry!r} is not a list")
     name, shape, dtype = entry
     sizes = tuple(shape)
     if not isinstance(name, str) or not isinstance(dtype, str) or dtype not in DTYPES:

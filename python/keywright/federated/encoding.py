@@ -1,4 +1,4 @@
-"""Model values as integers whose sums are exact."""
+"""Encodes model values as integers whose sums are exact."""
 
 import math
 from dataclasses import dataclass, field
@@ -16,21 +16,21 @@ MIN_BITS, MAX_BITS = 2, 40
 
 @dataclass(frozen=True)
 class Encoding:
-    """What clients and server agree on: bounds, precision and the number of clients. Public.
+    """The public agreement of clients and server: bounds, precision and number of clients.
 
-    A value ``w`` of a client with ``n`` samples becomes the integer ``round(w / step * n / max_weight)``;
-    the sum over the clients, times ``step * max_weight / sum(n)``, is the weighted average. Rounding changes
-    it by at most `error_bound`.
+    A value ``w`` of a client with ``n`` samples becomes the integer ``round(w / step * n / max_weight)``. The
+    sum over the clients, times ``step * max_weight / sum(n)``, is the weighted average. Rounding changes it
+    by at most `error_bound`.
 
     Attributes:
         bound: largest absolute value of a model value.
         bits: bits of an integer with its sign, 2 to 40. Training amplifies rounding: see
             docs/how-to/federated.md.
-        max_clients: most clients of one round. Room for more than declared is used if the modulus has it
+        max_clients: maximum number of clients in a round. More are allowed if the modulus has room for them
             (`capacity`).
-        max_weight: largest number of samples of one client.
-        min_clients: fewest clients of a round whose sum is used, 2 or more: the sum of one is that client's
-            model.
+        max_weight: maximum number of samples of one client.
+        min_clients: minimum number of clients in a round whose sum is used, 2 or more: a sum of one would
+            reveal that client's model.
         out_of_range: "clip" values to the bound and count them, or "refuse" the update.
     """
 
@@ -46,11 +46,11 @@ class Encoding:
         """Check the declaration and choose the modulus.
 
         Raises:
-            ParameterError: a number is outside its range, or the sums fit no modulus.
+            ParameterError: a number is out of range, or no modulus is large enough for the sums.
         """
         if not (math.isfinite(self.bound) and self.bound > 0):
             raise ParameterError(
-                f"bound is {self.bound}; a positive number is needed", what="bound", value=self.bound
+                f"bound={self.bound} must be a positive number", what="bound", value=self.bound
             )
         for what, value, low, high in (
             ("bits", self.bits, MIN_BITS, MAX_BITS),
@@ -61,7 +61,7 @@ class Encoding:
             _require(what, value, low, high)
         if self.out_of_range not in ("clip", "refuse"):
             raise ParameterError(
-                f'out_of_range is {self.out_of_range!r}; use "clip" or "refuse"',
+                f'out_of_range={self.out_of_range!r} must be "clip" or "refuse"',
                 what="out_of_range",
                 value=self.out_of_range,
             )
@@ -79,11 +79,11 @@ class Encoding:
 
     @property
     def capacity(self) -> int:
-        """Clients that the modulus has room for."""
+        """Number of clients for which the modulus has room."""
         return self.parameters.capacity
 
     def require_weight(self, weight: object) -> int:
-        """The weight as an integer.
+        """Return the weight as an integer.
 
         Raises:
             ParameterError: it is not a whole number from 1 to ``max_weight``.
@@ -92,22 +92,22 @@ class Encoding:
             _require("number of samples", int(weight), 1, self.max_weight)
             return int(weight)
         raise ParameterError(
-            f"number of samples is {weight!r}; a whole number is needed",
+            f"number of samples is {weight!r}; it must be a whole number",
             what="number of samples",
             maximum=self.max_weight,
         )
 
     def encode(self, values: NDArray[np.float64], weight: int) -> tuple[NDArray[np.int64], int]:
-        """Integers of the values, multiplied with the weight, and how many values were clipped.
+        """Return the weighted values as integers, and the number of clipped values.
 
         Raises:
-            EncodeError: a value is not finite, or above the bound and ``out_of_range`` is "refuse".
+            EncodeError: a value is not finite, or exceeds the bound and ``out_of_range`` is "refuse".
         """
         finite = np.isfinite(values)
         if not finite.all():
             index = int(np.argmin(finite))
             raise EncodeError(
-                f"value {index} is {values[index]}; training has diverged, this update is not sent",
+                f"value {index} is {values[index]}; training has diverged, so this update is not sent",
                 value=float(values[index]),
                 index=index,
             )
@@ -116,24 +116,25 @@ class Encoding:
         if clipped and self.out_of_range == "refuse":
             index = int(np.argmax(outside))
             raise EncodeError(
-                f"value {index} is {values[index]}, above the bound {self.bound}: declare more or clip",
+                f"value {index} is {values[index]}, above the bound {self.bound}; declare a larger bound "
+                "or clip values",
                 value=float(values[index]),
                 index=index,
                 bound=self.bound,
             )
         scaled = np.clip(values, -self.bound, self.bound)
         scaled *= weight / self.max_weight / self.step
-        # A quotient of floats may pass the largest integer by half a unit in the last place.
+        # A quotient of floats may exceed the largest integer by half a unit in the last place.
         integers = np.clip(np.rint(scaled), -self.magnitude, self.magnitude).astype(np.int64)
         return integers, clipped
 
     def decode(self, integers: NDArray[np.int64], total_weight: int) -> NDArray[np.float64]:
-        """Weighted averages from the sums of integers and of weights."""
+        """Return the weighted averages from the sums of integers and of weights."""
         return integers.astype(np.float64) * (self.step * self.max_weight / total_weight)
 
     def error_bound(self, clients: int, total_weight: int) -> float:
-        """By how much rounding changes an average of values within the bound, apart from double precision
-        itself."""
+        """Return the largest change of an average by rounding, for values within the bound and apart from
+        double precision."""
         return clients * self.step / 2 * self.max_weight / total_weight
 
 

@@ -1,4 +1,4 @@
-"""A grid of Flower within one process, to try a ClientApp and a strategy without a SuperLink."""
+"""A Flower grid within one process, to try a ClientApp and a strategy without a SuperLink."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,28 +12,28 @@ from flwr.supercore.run import Run
 from flwr.supercore.task_identity import TaskIdentity
 
 RUN_ID = 41
-"""Of the run that all messages belong to."""
+"""The run of all messages."""
 
 
 def parsed(data: bytes) -> Message:
-    """A message of its bytes."""
+    """Parse a message from its bytes."""
     return message_from_proto(Wire.FromString(data))
 
 
-ALONE = "a loopback delivers by `send_and_receive` alone, which is what strategies and workflows call"
+ALONE = "a loopback delivers only by `send_and_receive`, which strategies and workflows call"
 
 
 class LoopbackGrid(Grid):
     """Calls the ClientApp of every node, one after the other. Messages are serialised, as between machines.
 
-    What an app raises goes through to the caller.
+    Exceptions of an app propagate to the caller.
 
     Args:
-        apps: of every node, by its number.
+        apps: app of every node, by its number.
 
     Attributes:
-        apps: the same.
-        contexts: what every node keeps between messages.
+        apps: as given.
+        contexts: the state of every node between messages.
     """
 
     def __init__(self, apps: dict[int, ClientApp]) -> None:
@@ -43,23 +43,23 @@ class LoopbackGrid(Grid):
         self.contexts = {node: Context(RUN_ID, node, {}, RecordDict(), {}) for node in apps}
 
     def call(self, node: int, message: Message) -> Message:
-        """What the app of a node replies."""
+        """Return the reply of a node's app."""
         return self.apps[node](message, self.contexts[node])
 
     def answer(self, node: int, data: bytes) -> bytes:
-        """What a node does with the bytes of a message: parse, reply, serialise."""
+        """Parse a message on a node and return its serialised reply."""
         reply = message_to_proto(self.call(node, parsed(data)))
         reply.metadata.src_node_id = node
         return bytes(reply.SerializeToString())
 
     def deliver(self, node: int, message: Message, data: bytes) -> Message | None:
-        """One message, and its bytes, to a node. Returns the reply, None if it is lost."""
+        """Deliver one message to a node. Returns the reply, None if it is lost."""
         return parsed(self.answer(node, data))
 
     def send_and_receive(
         self, messages: Iterable[Message], *, timeout: float | None = None
     ) -> Iterable[Message]:
-        """The replies that arrive."""
+        """Return the replies that arrive."""
         replies = []
         for message in messages:
             wire = message_to_proto(message)
@@ -70,12 +70,12 @@ class LoopbackGrid(Grid):
         return replies
 
     def get_node_ids(self) -> Iterable[int]:
-        """All nodes."""
+        """Return all nodes."""
         return list(self.apps)
 
     @property
     def run(self) -> Run:
-        """A run without an app of its own."""
+        """Return a run without an app of its own."""
         return Run.create_empty(run_id=RUN_ID)
 
     # Abstract in Grid.

@@ -1,4 +1,4 @@
-"""The client's side: decrypts the model that comes in, encrypts the one that goes out."""
+"""The client's side: decrypts the incoming model and encrypts the outgoing one."""
 
 import time
 from typing import Any
@@ -26,12 +26,12 @@ from keywright.federated.records import (
 class EncryptionMod:
     """A mod for a ClientApp whose server runs `EncryptedFedAvg`.
 
-    It must be the last mod that touches arrays: what comes after it sees ciphertexts. The app itself is
-    unchanged; it gets and returns plain arrays. Each reply's metrics gain ``keywright-encrypt-seconds``,
+    It must be the last mod that touches arrays: later mods see ciphertexts. The app itself is unchanged; it
+    gets and returns plain arrays. Each reply's metrics gain ``keywright-encrypt-seconds``,
     ``keywright-decrypt-seconds`` and ``keywright-clipped``, the number of values cut to the bound.
 
     Args:
-        key: the secret that all clients share.
+        key: the secret key that all clients share.
         encoding: the declaration that clients and server share.
         weighted_by_key: metric that holds the number of samples.
 
@@ -46,8 +46,8 @@ class EncryptionMod:
         self.weighted_by_key = weighted_by_key
 
     def __call__(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
-        """Handle a message. What is raised here becomes an error reply of Flower, and the round goes on
-        without it."""
+        """Handle a message. An exception becomes an error reply of Flower, and the round continues without
+        it."""
         kind = message.metadata.message_type.partition(".")[0]
         if kind not in (MessageType.TRAIN, MessageType.EVALUATE):
             return call_next(message, context)
@@ -72,14 +72,14 @@ class EncryptionMod:
         expected = session(self.encoding, layout, run_id)
         if total.session != expected:
             raise AggregationError(
-                "the sum is of another run or declaration",
+                "the sum belongs to another run or declaration",
                 reason="session",
                 found=total.session,
                 expected=expected,
             )
         if total.round > number:
             raise AggregationError(
-                f"the sum is of round {total.round}, this is round {number}",
+                f"the sum is from round {total.round}, but this is round {number}",
                 reason="round",
                 found=total.round,
                 expected=number,
@@ -100,7 +100,7 @@ class EncryptionMod:
         metrics = next(iter(reply.content.metric_records.values()), None)
         if metrics is None or self.weighted_by_key not in metrics:
             raise ParameterError(
-                f"the reply has no metric {self.weighted_by_key!r}, the update's weight",
+                f"the reply lacks the metric {self.weighted_by_key!r}, the update's weight",
                 what=self.weighted_by_key,
             )
         weight = self.encoding.require_weight(metrics[self.weighted_by_key])
@@ -121,12 +121,12 @@ class EncryptionMod:
 
 
 def decrypt_arrays(record: ArrayRecord, key: SumKey, encoding: Encoding) -> dict[str, NDArray[Any]]:
-    """The model of a record of arrays, such as the result of a run: plain if it is plain, decrypted if it is
-    a sum.
+    """Return the model in a record of arrays, such as the result of a run: a plain model unchanged, an
+    encrypted sum decrypted.
 
     Raises:
-        FormatError, MixedParametersError, AggregationError: the record is no intact sum under this key and
-        declaration.
+        FormatError, MixedParametersError, AggregationError: the record is not an intact sum under this key
+            and declaration.
     """
     if not is_encrypted(record):
         return to_numpy(record)
@@ -136,17 +136,17 @@ def decrypt_arrays(record: ArrayRecord, key: SumKey, encoding: Encoding) -> dict
 
 
 def to_numpy(record: ArrayRecord) -> dict[str, NDArray[Any]]:
-    """Arrays of a record by name."""
+    """Return the arrays of a record by name."""
     return {name: np.asarray(array.numpy()) for name, array in record.items()}
 
 
 def require_same(key: SumKey, encoding: Encoding) -> None:
-    """Refuse a key of another declaration.
+    """Check that a key belongs to the declaration.
 
     Raises:
-        ParameterError: naming both.
+        ParameterError: it does not; the message names both.
     """
     if key.parameters != encoding.parameters:
         raise ParameterError(
-            f"the key is for {key.parameters}, the declaration needs {encoding.parameters}", what="key"
+            f"the key is for {key.parameters}, but the declaration needs {encoding.parameters}", what="key"
         )

@@ -1,4 +1,4 @@
-"""What travels in Flower's records."""
+"""The contents of Flower's records."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ UPDATE, SUM, LAYOUT = "keywright.update", "keywright.sum", "keywright.layout"
 
 
 def session(encoding: Encoding, layout: ArrayLayout, run_id: int) -> bytes:
-    """16 bytes that name a run: a digest of the declaration, the layout and Flower's run."""
+    """Return 16 bytes that name a run: a digest of the declaration, the layout and Flower's run."""
     agreed = [
         run_id,
         float(encoding.bound).hex(),
@@ -28,12 +28,12 @@ def session(encoding: Encoding, layout: ArrayLayout, run_id: int) -> bytes:
 
 
 def blob(stype: str, data: bytes) -> Array:
-    """Bytes as an array of Flower."""
+    """Return bytes as an array of Flower."""
     return Array("uint8", (len(data),), stype, data)
 
 
 def blob_bytes(record: ArrayRecord, stype: str) -> bytes:
-    """The bytes of the array named ``stype``.
+    """Return the bytes of the array named ``stype``.
 
     Raises:
         FormatError: there is none.
@@ -45,12 +45,12 @@ def blob_bytes(record: ArrayRecord, stype: str) -> bytes:
 
 
 def is_encrypted(record: ArrayRecord) -> bool:
-    """Whether a record is a sum of updates and not a model."""
+    """Whether a record is an encrypted sum rather than a model."""
     return SUM in record
 
 
 def only_arrays(content: RecordDict) -> tuple[str, ArrayRecord]:
-    """Name and contents of the one record of arrays.
+    """Return name and contents of the only record of arrays.
 
     Raises:
         FormatError: there is none, or more than one.
@@ -58,7 +58,7 @@ def only_arrays(content: RecordDict) -> tuple[str, ArrayRecord]:
     records = content.array_records
     if len(records) != 1:
         raise FormatError(
-            f"{len(records)} records of arrays; one is needed",
+            f"the message has {len(records)} records of arrays; it must have one",
             reason="contents",
             found=len(records),
             expected=1,
@@ -67,7 +67,7 @@ def only_arrays(content: RecordDict) -> tuple[str, ArrayRecord]:
 
 
 def server_round(config_records: Mapping[str, ConfigRecord]) -> int:
-    """The round that the server states, as Flower's strategies do.
+    """Return the round that the server states, as Flower's strategies do.
 
     Raises:
         ParameterError: it states none.
@@ -82,10 +82,10 @@ def server_round(config_records: Mapping[str, ConfigRecord]) -> int:
 
 
 def read_sum(record: ArrayRecord, encoding: Encoding) -> tuple[EncryptedSum, ArrayLayout]:
-    """A sum and the layout of its values, checked against each other.
+    """Read a sum and the layout of its values, and check that they match.
 
     Raises:
-        FormatError, MixedParametersError: the bytes are not whole, or of other parameters.
+        FormatError, MixedParametersError: the bytes are incomplete, or have other parameters.
         AggregationError: the sum has another number of values, or too few contributors.
     """
     layout = ArrayLayout.from_bytes(blob_bytes(record, LAYOUT))
@@ -93,8 +93,8 @@ def read_sum(record: ArrayRecord, encoding: Encoding) -> tuple[EncryptedSum, Arr
     _match("number of values", total.count, layout.count)
     if len(total.contributors) < encoding.min_clients:
         raise AggregationError(
-            f"the sum has {len(total.contributors)} contributors; {encoding.min_clients} are needed, so that "
-            "nobody's model is seen alone",
+            f"the sum has {len(total.contributors)} contributors; {encoding.min_clients} are needed, so "
+            "that no single model is revealed",
             reason="too few",
             found=len(total.contributors),
             expected=encoding.min_clients,
@@ -124,11 +124,10 @@ def check_update(
     weight: int,
     count: int,
 ) -> None:
-    """Refuse an update that is not what its sender may send now: of another run, replayed, or somebody
-    else's.
+    """Refuse an update that its sender may not send now: from another run, replayed, or of another client.
 
     Raises:
-        AggregationError: naming the claim, what it says and what was expected.
+        AggregationError: names the field, its value and the expected value.
     """
     _match("round", update.round, round, client)
     _match("client", update.client, client, client)

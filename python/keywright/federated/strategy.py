@@ -38,8 +38,8 @@ class Refusal:
 
     Attributes:
         round: the round it was sent in.
-        node: Flower's number of its sender.
-        error: what is wrong with it.
+        node: node number of its sender.
+        error: the reason.
     """
 
     round: int
@@ -52,7 +52,7 @@ class Accepted:
     """A reply that counts.
 
     Attributes:
-        update: what is added.
+        update: the update to add.
         message: the reply.
         weight: its number of samples.
         size: bytes of the update.
@@ -65,7 +65,8 @@ class Accepted:
 
 
 class FilteringFedAvg(FedAvg):
-    """Federated averaging that leaves out bad replies and goes on: what both ways of decrypting share.
+    """Federated averaging that leaves out bad replies and continues; the common part of both ways of
+    decrypting.
 
     Attributes:
         encoding: the declaration that clients and server share.
@@ -82,16 +83,17 @@ class FilteringFedAvg(FedAvg):
 
     @abstractmethod
     def _parse(self, number: int, reply: Message, weight: int) -> tuple[Any, int]:
-        """The update of a reply and its bytes. Raises KeywrightError if it is none that may be added now."""
+        """Parse the update of a reply; returns it and its bytes. Raises KeywrightError if it must not be
+        added now."""
 
     @abstractmethod
     def _sum(self, number: int, accepted: dict[int, Accepted]) -> tuple[ArrayRecord | None, dict[str, float]]:
-        """What clients get next, and metrics; None if there is nothing."""
+        """Return the next arrays for clients, and metrics; None if there is nothing."""
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        """Add the good updates of a round."""
+        """Add the valid updates of a round."""
         start = time.perf_counter()
         before = len(self.refusals)
         answered = [reply for reply in replies if not self._failed(server_round, reply)]
@@ -110,7 +112,7 @@ class FilteringFedAvg(FedAvg):
         if len(accepted) < self.encoding.min_clients:
             log(
                 WARNING,
-                "%d usable updates, %d are needed: the model stays",
+                "%d usable updates, but %d are needed: the model stays unchanged",
                 len(accepted),
                 self.encoding.min_clients,
             )
@@ -145,11 +147,11 @@ class FilteringFedAvg(FedAvg):
         return super().aggregate_evaluate(server_round, list(usual.values()))
 
     def _require_capacity(self, messages: Sequence[Message], capacity: int) -> None:
-        """Note who is asked. Raises ParameterError if the modulus has no room for so many."""
+        """Note which clients are asked. Raises ParameterError if the modulus has no room for so many."""
         if len(messages) > capacity:
             raise ParameterError(
-                f"{len(messages)} clients are to send updates; the modulus has room for {capacity}: declare "
-                "more clients or fewer bits, or sample fewer",
+                f"{len(messages)} clients are asked for updates, but the modulus has room for {capacity}; "
+                "declare more clients or fewer bits, or sample fewer clients",
                 what="clients",
                 value=len(messages),
                 maximum=capacity,
@@ -163,27 +165,27 @@ class FilteringFedAvg(FedAvg):
         return reply.has_error()
 
     def _refuse(self, number: int, node: int, error: KeywrightError) -> None:
-        log(WARNING, "round %d: the reply of client %d is refused: %s", number, node, error)
+        log(WARNING, "round %d: the reply of client %d was refused: %s", number, node, error)
         self.refusals.append(Refusal(number, node, error))
 
     def _weight(self, reply: Message) -> int:
         records = list(reply.content.metric_records.values())
         if len(records) != 1 or self.weighted_by_key not in records[0]:
-            raise FormatError(f"the reply has no metric {self.weighted_by_key!r}", reason="contents")
+            raise FormatError(f"the reply lacks the metric {self.weighted_by_key!r}", reason="contents")
         return self.encoding.require_weight(records[0][self.weighted_by_key])
 
     def _accept(self, number: int, reply: Message, accepted: dict[int, Accepted]) -> Accepted:
         node = reply.metadata.src_node_id
         if node not in self._asked or node in accepted:
-            what = "twice" if node in accepted else "without having been asked"
+            what = "twice" if node in accepted else "without being asked"
             raise AggregationError(f"client {node} replies {what}", reason="duplicate", client=node)
         weight = self._weight(reply)
         update, size = self._parse(number, reply, weight)
         return Accepted(update, reply, weight, size)
 
     def _of_one_kind(self, number: int, replies: dict[int, Message]) -> dict[int, Message]:
-        """The replies whose metrics have the names and lengths that most have, in a record of the same name:
-        others cannot be averaged with them."""
+        """Return the replies that share the most frequent metric names, lengths and record name; others
+        cannot be averaged with them."""
 
         def shape(reply: Message) -> frozenset[tuple[str, int]]:
             record, metrics = next(iter(reply.content.metric_records.items()))
@@ -196,7 +198,11 @@ class FilteringFedAvg(FedAvg):
         for node, reply in replies.items():
             if shape(reply) != usual:
                 found = sorted(shape(reply))
-                error = FormatError("the reply has other metrics than most", reason="contents", found=found)
+                error = FormatError(
+                    "the metrics of the reply differ from those of most replies",
+                    reason="contents",
+                    found=found,
+                )
                 self._refuse(number, node, error)
         return {node: reply for node, reply in replies.items() if shape(reply) == usual}
 
@@ -204,10 +210,10 @@ class FilteringFedAvg(FedAvg):
 class EncryptedFedAvg(FilteringFedAvg):
     """Federated averaging of updates that the server cannot read.
 
-    The model that clients get from the second round on, and the result of the run, is an encrypted sum:
-    `decrypt_arrays` opens it where the key is. A reply that is damaged, replayed, somebody else's or of
-    another shape is refused and the round goes on; a round with fewer than ``encoding.min_clients`` good
-    replies changes nothing. Refusals are logged and kept in `refusals`.
+    From the second round on, clients get an encrypted sum as the model, and so is the result of the run.
+    `decrypt_arrays` decrypts it with the key. A reply that is damaged, replayed, of another client or of
+    another shape is refused, and the round continues. A round with fewer than ``encoding.min_clients`` valid
+    replies leaves the model unchanged. Refusals are logged and collected in `refusals`.
 
     The metrics of a round gain ``keywright-updates``, ``keywright-refused``, ``keywright-missing``,
     ``keywright-bytes-received``, ``keywright-bytes-sum``, ``keywright-parse-seconds`` and
@@ -224,7 +230,7 @@ class EncryptedFedAvg(FilteringFedAvg):
         """Send the model to the clients of a round.
 
         Raises:
-            ParameterError: more clients would be asked than the modulus has room for.
+            ParameterError: the modulus has no room for so many clients.
         """
         self._layout = (
             read_sum(arrays, self.encoding)[1] if is_encrypted(arrays) else ArrayLayout.of(to_numpy(arrays))

@@ -1,4 +1,4 @@
-"""The client of a threshold run: its share of the key never leaves it."""
+"""The client of a threshold run: its key share never leaves it."""
 
 import hashlib
 import os
@@ -32,29 +32,31 @@ from keywright.federated.threshold_protocol import (
 )
 from keywright.federated.threshold_state import ClientState
 
-# What a client has done of a set-up.
+# Phases of a client's set-up.
 JOINED, DEALT, OPENED = "joined", "dealt", "opened"
 
 
 class ThresholdMod:
-    """A mod for a ClientApp whose server runs `ThresholdFedAvg`: no key is handed out, the clients make one
-    together.
+    """A mod for a ClientApp whose server runs `ThresholdFedAvg`: nobody distributes a key, the clients
+    generate one together.
 
-    ``app = ClientApp(mods=[mod])`` and then ``mod.register(app)``, which adds the handlers of the set-up and
-    of the joint decryption. What a client keeps (its exchange key, then its share and the keys of its masks)
-    is in Flower's state of the client, or in a folder, on its own machine.
+    Use ``app = ClientApp(mods=[mod])`` and then ``mod.register(app)``, which adds the handlers of the set-up
+    and of the joint decryption. The client's state (its exchange key, then its share and the keys of its
+    masks) is in Flower's state of the client, or in a folder, on its own machine.
 
     Args:
         encoding: the declaration that clients and server share.
-        threshold: clients that decrypt together. A server that asks for another number is refused.
+        threshold: number of clients that decrypt together. The client refuses a server that asks for another
+            number.
         weighted_by_key: metric that holds the number of samples.
-        folder: where this client, and no other, keeps its share, so that it outlives the run. Flower's state
-            of the run by default, which is for simulations: Flower sends a reply before it stores the state,
-            so a client that dies in between forgets what it has answered. Do not copy the folder, and do not
-            restore it from a backup.
+        folder: folder of this client alone, in which its share outlives the run. The default is Flower's
+            state of the run, which suits simulations only: Flower sends a reply before it stores the state,
+            so a client that dies in between forgets its answer. Do not copy the folder, and do not restore it
+            from a backup.
 
     Raises:
-        ParameterError: sums of so many updates and bits fit no modulus, whatever the clients and values.
+        ParameterError: no modulus is large enough for so many updates and bits, whatever the clients and
+            values.
     """
 
     def __init__(
@@ -81,8 +83,8 @@ class ThresholdMod:
             app.query(action)(handler)
 
     def __call__(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
-        """Encrypt the update that goes out. The model that comes in is plain: the server learns the average,
-        and only that."""
+        """Encrypt the outgoing update. The incoming model is plain: the server learns the average, and
+        nothing else."""
         if message.metadata.message_type.partition(".")[0] != MessageType.TRAIN:
             return call_next(message, context)
         layout = ArrayLayout.of(to_numpy(only_arrays(message.content)[1]))
@@ -95,7 +97,7 @@ class ThresholdMod:
         metrics = next(iter(reply.content.metric_records.values()), None)
         if metrics is None or self.weighted_by_key not in metrics:
             raise ParameterError(
-                f"the reply has no metric {self.weighted_by_key!r}", what=self.weighted_by_key
+                f"the reply lacks the metric {self.weighted_by_key!r}", what=self.weighted_by_key
             )
         _, parameters = self._group(state)
         weight = self.encoding.require_weight(metrics[self.weighted_by_key])
@@ -110,12 +112,12 @@ class ThresholdMod:
         return reply
 
     def _take_part(self, context: Context, number: int, count: int) -> dict[str, Any]:
-        """Note the round that the client is asked to train in: the one in which it will decrypt."""
+        """Note the round in which the client is asked to train: it will decrypt the sum of this round."""
         with self._state.exclusive(context) as state:
             _require_phase(state, OPENED, context)
             if count != state["count"]:
                 raise AggregationError(
-                    f"the model has {count} values, the keys were made for {state['count']}",
+                    f"the model has {count} values, but the keys were made for {state['count']}",
                     reason="number of values",
                     found=count,
                     expected=state["count"],
@@ -123,7 +125,7 @@ class ThresholdMod:
             asked = _number(state, "asked")
             if number < asked:
                 raise AggregationError(
-                    f"round {number} is over: round {asked} has begun",
+                    f"round {number} is over, because round {asked} has begun",
                     reason="round",
                     found=number,
                     expected=asked,
@@ -133,7 +135,7 @@ class ThresholdMod:
             return dict(state)
 
     def _join(self, message: Message, context: Context) -> Message:
-        """Begin a set-up: an exchange key, and a contribution to the seed. What was before is forgotten."""
+        """Start a set-up: an exchange key, and a contribution to the seed. Earlier state is discarded."""
         own = X25519PrivateKey.generate()
         nonce = os.urandom(KEY_BYTES)
         with self._state.exclusive(context, anew=True) as state:
@@ -141,8 +143,8 @@ class ThresholdMod:
         return _reply(message, {"key": own.public_key().public_bytes_raw(), "nonce": nonce})
 
     def _deal(self, message: Message, context: Context) -> Message:
-        """Sample the secret, publish its half of the joint key, deal it out in shares, and forget it. Once: a
-        second secret would be dealt under the same exchange."""
+        """Sample the secret, publish its half of the joint key, deal it out in shares, and discard it. This
+        happens once: a second secret would be dealt under the same exchange."""
         config = _config(message)
         with self._state.exclusive(context) as state:
             _require_phase(state, JOINED, context)
@@ -157,7 +159,7 @@ class ThresholdMod:
             asked = _number(config, "threshold")
             if asked != self.threshold:
                 raise AggregationError(
-                    f"the server's threshold is {asked}, this client's is {self.threshold}",
+                    f"the server's threshold is {asked}, but this client's is {self.threshold}",
                     reason="set-up",
                     found=asked,
                     expected=self.threshold,
@@ -171,8 +173,8 @@ class ThresholdMod:
         return _reply(message, {"half": half, "shares": shares})
 
     def _open(self, message: Message, context: Context) -> Message:
-        """Add what the others dealt to this client, make the joint key from what all published and the keys
-        of the masks from the exchange, and forget the exchange."""
+        """Add the shares dealt to this client, compute the joint key from all published halves and the keys
+        of the masks from the exchange, and discard the exchange key."""
         config = _config(message)
         with self._state.exclusive(context) as state:
             _require_phase(state, DEALT, context)
@@ -193,9 +195,9 @@ class ThresholdMod:
         return _reply(message, {"session": session})
 
     def _decrypt(self, message: Message, context: Context) -> Message:
-        """This client's part of a decryption: of one sum a round, in the round it was last asked to train in,
-        and with a few sets of others at most. An answer is a function of the question, so one that is asked
-        twice has one answer."""
+        """Return this client's part of a decryption. It decrypts one sum per round, in the round in which it
+        was last asked to train, and with a limited number of sets of clients. The answer is a function of the
+        request, so a repeated request gets the same answer."""
         config = _config(message)
         total, number = _bytes(config, "sum"), _number(config, "round")
         with self._state.exclusive(context) as state:
@@ -204,7 +206,7 @@ class ThresholdMod:
             self._require_contributors(set(_list(config, "contributors")), roster)
             if number != _number(state, "asked"):
                 raise AggregationError(
-                    f"the sum is of round {number}; this client trained in round {state['asked']} last",
+                    f"the sum is from round {number}, but this client last trained in round {state['asked']}",
                     reason="round",
                     found=number,
                     expected=state["asked"],
@@ -212,7 +214,8 @@ class ThresholdMod:
             digest = hashlib.sha256(total).digest()
             if state["answered"] not in (b"", digest):
                 raise AggregationError(
-                    f"another sum of round {number}: the difference of two sums is a client's update",
+                    f"another sum of round {number} was requested; the difference of two sums would "
+                    "reveal a client's update",
                     reason="round",
                     found=number,
                     expected=number + 1,
@@ -222,7 +225,7 @@ class ThresholdMod:
             asked = hashlib.sha256(repr(active).encode()).digest()
             if asked not in sets and len(sets) >= ThresholdParameters.MAX_SETS:
                 raise AggregationError(
-                    f"the sum of round {number} was answered with {len(sets)} sets of clients: no more",
+                    f"the sum of round {number} was answered with {len(sets)} sets of clients, the maximum",
                     reason="sets",
                     found=len(sets) + 1,
                     expected=ThresholdParameters.MAX_SETS,
@@ -238,7 +241,8 @@ class ThresholdMod:
     def _require_contributors(self, contributors: set[int], roster: Roster) -> None:
         if len(contributors) < self.encoding.min_clients or not contributors <= set(roster.nodes):
             raise AggregationError(
-                f"the sum has {len(contributors)} known contributors; {self.encoding.min_clients} are needed",
+                f"the sum has {len(contributors)} known contributors, but {self.encoding.min_clients} are "
+                "needed",
                 reason="too few",
                 found=len(contributors),
                 expected=self.encoding.min_clients,
@@ -253,13 +257,13 @@ class ThresholdMod:
 
 
 def _require_phase(state: dict[str, Any], phase: str, context: Context) -> None:
-    """Refuse a message that is not due: the steps of a set-up come in order, each once."""
+    """Refuse a message out of order: the steps of a set-up come in order, each once."""
     found = state.get("phase")
     if found == phase:
         return
     if found is None:
         raise AggregationError(
-            "this client was not there at the set-up", reason="no share", client=context.node_id
+            "this client was not part of the set-up", reason="no share", client=context.node_id
         )
     raise AggregationError(
         f"this client has {found}; it answers this once it has {phase}, and once a set-up",
@@ -280,21 +284,21 @@ def _config(message: Message) -> ConfigRecord:
 def _bytes(record: Any, name: str) -> bytes:
     value = record.get(name)
     if not isinstance(value, bytes):
-        raise ParameterError(f"{name} is missing or no bytes", what=name)
+        raise ParameterError(f"{name} is missing or not bytes", what=name)
     return value
 
 
 def _number(record: Any, name: str) -> int:
     value = record.get(name)
     if not isinstance(value, int):
-        raise ParameterError(f"{name} is missing or no number", what=name)
+        raise ParameterError(f"{name} is missing or not a number", what=name)
     return value
 
 
 def _list(record: Any, name: str) -> list[Any]:
     value = record.get(name)
     if not isinstance(value, list):
-        raise ParameterError(f"{name} is missing or no list", what=name)
+        raise ParameterError(f"{name} is missing or not a list", what=name)
     return value
 
 

@@ -1,4 +1,4 @@
-"""What clients and server of a threshold run exchange: the roster, sealed shares, and the claims of an
+"""Messages between clients and server of a threshold run: the roster, sealed shares, and the claims of an
 update."""
 
 import hashlib
@@ -25,11 +25,11 @@ _MAGIC = b"KWtsum\x00\x01"
 
 
 def threshold_parameters(encoding: Encoding, parties: int, threshold: int, count: int) -> ThresholdParameters:
-    """The parameters that all derive from the declaration.
+    """Return the parameters, which all parties derive from the declaration.
 
     Raises:
-        ParameterError: a number is outside its range, or the sums fit no modulus; then it says how many bits
-            would.
+        ParameterError: a number is out of range, or no modulus is large enough for the sums; the error then
+            says how many bits would fit.
     """
 
     def of(bits: int) -> ThresholdParameters:
@@ -54,8 +54,8 @@ def threshold_parameters(encoding: Encoding, parties: int, threshold: int, count
             continue
         raise ParameterError(
             f"sums of {encoding.max_clients} updates of {encoding.bits} bits, decrypted by {threshold} of "
-            f"{parties} clients, need a modulus of {refused.value} bits; there are {refused.maximum}. "
-            f"Declare Encoding(bits={bits}) or fewer",
+            f"{parties} clients, need a modulus of {refused.value} bits, but at most {refused.maximum} "
+            f"are available; declare Encoding(bits={bits}) or fewer",
             what="bits of the modulus",
             value=refused.value,
             maximum=refused.maximum,
@@ -65,7 +65,7 @@ def threshold_parameters(encoding: Encoding, parties: int, threshold: int, count
 
 @dataclass(frozen=True)
 class Roster:
-    """Who takes part, in the order of their numbers from 1: node numbers of Flower, exchange keys,
+    """The participants, in the order of their numbers from 1: node numbers of Flower, exchange keys,
     contributions to the seed.
 
     Attributes:
@@ -80,10 +80,10 @@ class Roster:
 
     @classmethod
     def of(cls, nodes: Sequence[int], keys: Sequence[bytes], nonces: Sequence[bytes]) -> Self:
-        """A roster, checked.
+        """Return a checked roster.
 
         Raises:
-            FormatError: the lists do not fit together.
+            FormatError: the lists do not match.
         """
         whole = (
             len(nodes) == len(keys) == len(nonces)
@@ -98,19 +98,19 @@ class Roster:
         return cls(tuple(nodes), tuple(keys), tuple(nonces))
 
     def session(self, joint: bytes) -> bytes:
-        """16 bytes that name the run whose joint key has these bytes."""
+        """Return 16 bytes that name the run whose joint key has these bytes."""
         return hashlib.sha256(self.seed + joint).digest()[:16]
 
     @property
     def seed(self) -> bytes:
-        """Seed of the uniform half of the joint key: nobody alone decides it."""
+        """Return the seed of the uniform half of the joint key; no party alone determines it."""
         digest = hashlib.sha256(b"keywright joint key")
         for node, key, nonce in zip(self.nodes, self.keys, self.nonces, strict=True):
             digest.update(node.to_bytes(8, "little") + key + nonce)
         return digest.digest()
 
     def number(self, node: int) -> int:
-        """The number of a node.
+        """Return the number of a node.
 
         Raises:
             ParameterError: it is not on the roster.
@@ -125,7 +125,7 @@ def _derive(own: X25519PrivateKey, other: bytes, salt: bytes | None, info: bytes
 
 
 def mask_key(own: X25519PrivateKey, roster: Roster, number: int, other: int) -> bytes:
-    """32 bytes that two parties alone know, equal for both."""
+    """Return 32 bytes that only two parties know, equal for both."""
     info = b"keywright mask" + roster.seed + struct.pack("<II", *sorted((number, other)))
     return _derive(own, roster.keys[other - 1], None, info)
 
@@ -137,7 +137,7 @@ def _cipher(
     return ChaCha20Poly1305(_derive(own, roster.keys[other - 1], salt, info))
 
 
-# A key is used for one message: besides roster, sender and receiver there is a fresh salt in its derivation.
+# Each key is used for one message: its derivation includes the roster, sender, receiver and a fresh salt.
 _NONCE = bytes(12)
 _SALT_BYTES = 32
 
@@ -145,8 +145,8 @@ _SALT_BYTES = 32
 def seal(
     own: X25519PrivateKey, roster: Roster, sender: int, receiver: int, share: bytes, half: bytes
 ) -> bytes:
-    """A share for the eyes of one receiver, authenticated as of its sender and bound to the half of the joint
-    key that the sender publishes: a salt and the sealed bytes."""
+    """Encrypt a share for one receiver, authenticated as from its sender and bound to the half of the joint
+    key that the sender publishes. Returns a salt and the sealed bytes."""
     salt = os.urandom(_SALT_BYTES)
     return salt + _cipher(own, receiver, roster, sender, receiver, salt).encrypt(_NONCE, share, half)
 
@@ -154,10 +154,10 @@ def seal(
 def unseal(
     own: X25519PrivateKey, roster: Roster, sender: int, receiver: int, sealed: bytes, half: bytes
 ) -> bytes:
-    """The share that a sender sealed.
+    """Decrypt the share that a sender sealed.
 
     Raises:
-        FormatError: share or half was altered, or the share is sealed for or by somebody else.
+        FormatError: share or half was altered, or the share is for or from another party.
     """
     salt, share = sealed[:_SALT_BYTES], sealed[_SALT_BYTES:]
     try:
@@ -171,11 +171,11 @@ def unseal(
 
 @dataclass(frozen=True)
 class Claims:
-    """What a threshold update says of itself, before its ciphertexts.
+    """The claims that a threshold update states before its ciphertexts.
 
     Attributes:
         session: 16 bytes that name the run and its keys.
-        round: the round it was made in.
+        round: the round of the update.
         client: Flower's number of the node.
         weight: number of samples.
         count: number of values.
@@ -190,27 +190,27 @@ class Claims:
     count: int
 
     def to_bytes(self) -> bytes:
-        """`BYTES` bytes."""
+        """Return the claims as `BYTES` bytes."""
         return _CLAIMS.pack(_MAGIC, self.session, self.round, self.client, self.weight, self.count)
 
     @classmethod
     def split(cls, data: bytes) -> tuple[Self, bytes]:
-        """The claims and the ciphertexts of an update.
+        """Split an update into its claims and ciphertexts.
 
         Raises:
             FormatError: the bytes do not begin with claims.
         """
         if len(data) < _CLAIMS.size or data[:8] != _MAGIC:
             raise FormatError(
-                "the bytes are no threshold update", reason="foreign", found=data[:8], expected=_MAGIC
+                "the bytes are not a threshold update", reason="foreign", found=data[:8], expected=_MAGIC
             )
         return cls(*_CLAIMS.unpack_from(data)[1:]), data[_CLAIMS.size :]
 
     def require(self, expected: "Claims") -> None:
-        """Refuse claims that are not what the sender may make now.
+        """Refuse claims that the sender may not make now.
 
         Raises:
-            AggregationError: naming the claim.
+            AggregationError: names the claim.
         """
         for what in ("round", "client", "count", "session", "weight"):
             found, due = getattr(self, what), getattr(expected, what)

@@ -1,5 +1,7 @@
-"""What clients and server of a threshold run keep: a client's record, which one handler at a time reads and
-writes, and the server's file."""
+"""State of the clients and the server of a threshold run.
+
+A client's record is read and written by one handler at a time; the server's state is a file.
+"""
 
 import base64
 import json
@@ -28,8 +30,8 @@ _locks_lock = threading.Lock()
 class ClientState:
     """The record of a client, in Flower's state of the run or in a folder.
 
-    Flower keeps its state in the memory of the SuperNode and for one run. A folder outlives both: a run that
-    begins after the server was started anew finds the shares again.
+    Flower keeps its state in the memory of the SuperNode and for one run. A folder outlives both: a run of a
+    restarted server finds the shares again.
 
     Args:
         folder: of this client alone; None for Flower's state.
@@ -40,14 +42,15 @@ class ClientState:
 
     @contextmanager
     def exclusive(self, context: Context, *, anew: bool = False) -> Iterator[dict[str, Any]]:
-        """The record, for one handler at a time: other threads wait, and with a folder other processes too.
+        """Yield the record to one handler at a time: other threads wait, and with a folder other processes
+        too.
 
-        It is stored when the block ends, and not if the block raises. With a folder it is on the disk then,
-        before a reply can leave. Flower's state is stored by Flower, after the reply has left.
+        It is stored when the block ends, unless the block raises. With a folder it is then on the disk,
+        before a reply can leave. Flower stores its state after the reply has left.
 
         Args:
             context: of the message.
-            anew: begin with an empty record, whatever there was.
+            anew: start with an empty record and discard the old one.
         """
         with _locks_lock:
             lock = _locks[context.run_id, context.node_id]
@@ -62,7 +65,7 @@ class ClientState:
             path = self.folder / f"threshold-{context.node_id}.json"
             with path.with_suffix(".lock").open("a") as file:
                 _lock(file)
-                # A process that was killed while it wrote left a copy.
+                # A process that was killed while it wrote left a temporary copy.
                 for partial in self.folder.glob(f"{path.name}.*.partial"):
                     partial.unlink()
                 values = {} if anew else _read(path)
@@ -71,7 +74,7 @@ class ClientState:
 
 
 def _lock(file: IO[str]) -> None:
-    """Wait for the lock of a file; closing the file gives it back."""
+    """Wait for the lock of a file; closing the file releases it."""
     if sys.platform == "win32":
         import msvcrt
 
@@ -86,12 +89,14 @@ def _read(path: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
     if path.stat().st_size > _MAX_BYTES:
-        raise FormatError(f"{path} has more than {_MAX_BYTES} bytes", reason="contents", path=path)
+        raise FormatError(f"{path} exceeds {_MAX_BYTES} bytes", reason="contents", path=path)
     try:
         stored = json.loads(path.read_bytes())
         return {name: _decoded(value) for name, value in stored.items()}
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-        raise FormatError(f"{path} is no state of a threshold client: {error}", reason="contents") from None
+        raise FormatError(
+            f"{path} is not the state of a threshold client: {error}", reason="contents"
+        ) from None
 
 
 def _write(path: Path, values: dict[str, Any]) -> None:
@@ -100,8 +105,7 @@ def _write(path: Path, values: dict[str, Any]) -> None:
 
 
 def replace(path: Path, data: bytes) -> None:
-    """Put a file that its owner alone reads in the place of another, whole or not at all, and bring it to the
-    disk."""
+    """Replace a file atomically by one that only its owner can read, and sync it to the disk."""
     partial = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.partial")
     try:
         handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -133,7 +137,7 @@ def _decoded(value: Any) -> Any:
 
 
 class ServerState:
-    """The server's file: who made the keys, what they are called, and the last round that began.
+    """The server's file: roster and session of the keys, and the last round that began.
 
     Args:
         path: the file.
@@ -147,10 +151,10 @@ class ServerState:
         self._declaration = {name: getattr(encoding, name) for name in fields} | {"threshold": threshold}
 
     def load(self) -> tuple[Roster, bytes, int, int] | None:
-        """Roster, session, number of values and last round; None if there is no file yet.
+        """Return roster, session, number of values and last round; None if there is no file yet.
 
         Raises:
-            FormatError: it is no such file.
+            FormatError: the file is malformed.
             ParameterError: it belongs to another declaration.
         """
         values = _read(self.path)
@@ -159,8 +163,8 @@ class ServerState:
         for name, value in self._declaration.items():
             if values.get(name) != value:
                 raise ParameterError(
-                    f"{self.path} is of a run with {name} {values.get(name)!r}, not {value!r}: "
-                    "name another file",
+                    f"{self.path} belongs to a run with {name} {values.get(name)!r}, not {value!r}; name "
+                    "another file",
                     what=name,
                     value=value,
                 )
@@ -168,14 +172,14 @@ class ServerState:
             roster = Roster.of(values["nodes"], values["keys"], values["nonces"])
             session, count, number = values["session"], values["count"], values["round"]
         except (KeyError, TypeError) as error:
-            raise FormatError(f"{self.path} has no whole roster: {error}", reason="contents") from None
+            raise FormatError(f"{self.path} has no valid roster: {error}", reason="contents") from None
         whole = isinstance(session, bytes) and len(session) == 16 and type(count) is type(number) is int
         if not whole or not 1 <= count < 2**32 or not 0 <= number < 2**32:
-            raise FormatError(f"{self.path} has no session, count or round", reason="contents")
+            raise FormatError(f"{self.path} lacks a session, count or round", reason="contents")
         return roster, session, count, number
 
     def store(self, roster: Roster, session: bytes, count: int, number: int) -> None:
-        """Keep what a run that is started anew needs, before anybody is asked in round ``number``."""
+        """Store what a restarted run needs, before any client is asked in round ``number``."""
         lists = {"nodes": list(roster.nodes), "keys": list(roster.keys), "nonces": list(roster.nonces)}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         _write(self.path, self._declaration | lists | {"session": session, "count": count, "round": number})

@@ -1,4 +1,4 @@
-"""The server of a threshold run: carries messages, adds ciphertexts, learns averages."""
+"""The server of a threshold run: forwards messages, adds ciphertexts, learns averages."""
 
 import os
 import time
@@ -33,30 +33,31 @@ from keywright.federated.threshold_state import ServerState
 
 
 class ThresholdFedAvg(FilteringFedAvg):
-    """Federated averaging where any ``threshold`` clients together, and no fewer, decrypt the sum of a round.
+    """Federated averaging in which any ``threshold`` clients together, and no fewer, decrypt the sum of a
+    round.
 
-    The first round begins with a set-up among all connected clients: three exchanges. Clients that fail in
-    it are left out and it is begun anew with the others. After every round the sum is decrypted by
-    ``threshold`` of the clients that were asked to train in it; one that vanishes is replaced by another, at
-    the cost of one more exchange, as long as enough are left and at most `ThresholdParameters.MAX_SETS`
-    times. The result is the plain average: the server and everybody it tells learn it. While all keep to the
-    protocol, no single update is learnt unless ``threshold`` clients collude.
-    docs/explanation/threshold.md says what one that does not can do.
+    The first round begins with a set-up among all connected clients: three exchanges. Clients that fail in it
+    are left out, and it starts again with the others. After every round, ``threshold`` of the clients that
+    were asked to train in it decrypt the sum. A client that vanishes is replaced by another at the cost of
+    one more exchange, as long as enough are left and at most `ThresholdParameters.MAX_SETS` times. The result
+    is the plain average: the server learns it, and so do all whom it tells. While all parties follow the
+    protocol, nobody learns a single update unless ``threshold`` clients collude.
+    docs/explanation/threshold.md describes what a party that deviates can do.
 
     Args:
         encoding: the declaration that clients and server share.
         threshold: clients that decrypt together; more than could ever collude, and no more than train in a
             round.
         exchange_timeout: seconds to wait for the clients in one exchange of the protocol.
-        state: file that keeps roster, session and round, so that a server that is started anew goes on with
-            the keys of its clients (which keep theirs in a folder). There is nothing secret in it.
-        **options: those of `flwr.serverapp.strategy.FedAvg`. `min_available_nodes` is how many clients the
-            set-up waits for.
+        state: file for roster, session and round, so that a restarted server continues with the keys of its
+            clients (which keep theirs in a folder). It contains no secret.
+        **options: those of `flwr.serverapp.strategy.FedAvg`. `min_available_nodes` is the number of clients
+            for which the set-up waits.
 
     Raises:
-        ParameterError: the sums of so many clients and bits fit no modulus; the file belongs to another
-            declaration.
-        FormatError: the file is none.
+        ParameterError: no modulus is large enough for the sums of so many clients and bits; the file belongs
+            to another declaration.
+        FormatError: the file is malformed.
     """
 
     def __init__(
@@ -75,8 +76,8 @@ class ThresholdFedAvg(FilteringFedAvg):
         self._roster: Roster | None = None
         self._parameters: Any = None
         self._count = 0
-        # Rounds of earlier runs with the same keys, and the last one. Clients answer in rounds that only go
-        # up.
+        # Rounds of earlier runs with the same keys, and the last one. Clients answer only in increasing
+        # rounds.
         self._rounds = self._last = 0
         self._file = None if state is None else ServerState(Path(state), encoding, threshold)
         if self._file is not None and (kept := self._file.load()) is not None:
@@ -91,7 +92,7 @@ class ThresholdFedAvg(FilteringFedAvg):
         Raises:
             AggregationError: fewer clients than the threshold complete the set-up, or train in the first
                 round; the model has another number of values than the keys were made for.
-            ParameterError: sums of so many values fit no modulus.
+            ParameterError: no modulus is large enough for the sums of so many values.
         """
         self._grid = grid
         layout = ArrayLayout.of(to_numpy(arrays))
@@ -105,7 +106,7 @@ class ThresholdFedAvg(FilteringFedAvg):
             self._set_up(layout, list(grid.get_node_ids()))
         elif self._count != layout.count:
             raise AggregationError(
-                f"the model has {layout.count} values, the keys were made for {self._count}",
+                f"the model has {layout.count} values, but the keys were made for {self._count}",
                 reason="number of values",
                 found=layout.count,
                 expected=self._count,
@@ -115,15 +116,15 @@ class ThresholdFedAvg(FilteringFedAvg):
         messages = [message for message in messages if message.metadata.dst_node_id in members]
         self._require_capacity(messages, self.encoding.max_clients)
         if len(messages) < self.threshold:
-            what = f"{len(messages)} clients train in round {number}, {self.threshold} have to decrypt it"
+            what = f"{len(messages)} clients train in round {number}, but {self.threshold} must decrypt it"
             if server_round == 1:
                 raise AggregationError(
-                    f"{what}: raise fraction_train or lower the threshold",
+                    f"{what}; raise fraction_train or lower the threshold",
                     reason="too few",
                     found=len(messages),
                     expected=self.threshold,
                 )
-            log(WARNING, "%s: nobody is asked", what)
+            log(WARNING, "%s: no client is asked", what)
             return []
         self._keep(number)
         return messages
@@ -131,7 +132,7 @@ class ThresholdFedAvg(FilteringFedAvg):
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        """Add the good updates of a round and decrypt the sum."""
+        """Add the valid updates of a round and decrypt the sum."""
         return super().aggregate_train(server_round + self._rounds, replies)
 
     def _keep(self, number: int) -> None:
@@ -142,7 +143,7 @@ class ThresholdFedAvg(FilteringFedAvg):
         while True:
             if len(nodes) < max(self.threshold, 2):
                 raise AggregationError(
-                    f"{len(nodes)} clients are left for the set-up, the threshold is {self.threshold}",
+                    f"{len(nodes)} clients are left for the set-up, but the threshold is {self.threshold}",
                     reason="set-up",
                     found=len(nodes),
                     expected=self.threshold,
@@ -152,15 +153,15 @@ class ThresholdFedAvg(FilteringFedAvg):
                 return
             log(
                 WARNING,
-                "%d clients failed in the set-up; it begins anew without them",
+                "%d clients failed in the set-up; it starts again without them",
                 len(nodes) - len(left),
             )
             nodes = left
 
     def _try_set_up(self, layout: ArrayLayout, nodes: list[int]) -> list[int] | None:
-        """One attempt; None if it succeeds, else the clients that did their part."""
+        """Try the set-up once; returns None if it succeeds, else the clients that did their part."""
         start = time.perf_counter()
-        # Before anybody is asked: the declaration may not fit.
+        # Check this before any client is asked: the declaration may not fit.
         parameters = threshold_parameters(self.encoding, len(nodes), self.threshold, layout.count)
         joined = self._exchange(JOIN, {node: {} for node in nodes})
         if len(joined) < len(nodes):
@@ -205,7 +206,7 @@ class ThresholdFedAvg(FilteringFedAvg):
         return None
 
     def _exchange(self, action: str, contents: dict[int, dict[str, Any]]) -> dict[int, dict[str, Any]]:
-        """Send each node its values; what the nodes that do their part reply."""
+        """Send each node its values; returns the replies of the nodes that do their part."""
         if self._grid is None:
             raise AggregationError("there is no grid before a round is configured", reason="set-up")
         messages = [
@@ -226,7 +227,7 @@ class ThresholdFedAvg(FilteringFedAvg):
         data = blob_bytes(only_arrays(reply.content)[1], UPDATE)
         claims, ciphertexts = Claims.split(data)
         claims.require(Claims(self._session, number, node, weight, self._count))
-        # Alone, so that one that is damaged or too short is found before the sum.
+        # Check each alone, so that a damaged or short reply is found before the sum.
         self._parameters.check_update(ciphertexts, self._count)
         return ciphertexts, len(data)
 
@@ -251,9 +252,9 @@ class ThresholdFedAvg(FilteringFedAvg):
         return ArrayRecord(arrays), metrics
 
     def _decrypt(self, number: int, total: bytes, contributors: list[int]) -> tuple[Any, int]:
-        """The integers of a sum and the exchanges it took. Of those who were asked to train, who replied are
-        asked first; who does not answer, or with something else, is not asked again. Where all answer and the
-        parts do not fit, one of them is wrong: each is left out in turn."""
+        """Return the integers of a sum and the number of exchanges. Of the clients asked to train, those that
+        replied are asked first. A client that gives no valid answer is not asked again. If all answer and the
+        parts do not match, one of them is wrong: each is left out in turn."""
         waiting = [*contributors, *sorted(self._asked - set(contributors))]
         exchanges = suspect = 0
         while len(waiting) >= self.threshold + min(suspect, 1) and exchanges < self._parameters.MAX_SETS:
@@ -296,7 +297,7 @@ class ThresholdFedAvg(FilteringFedAvg):
         try:
             return self._parameters.finish(total, parts, inputs, self._count)
         except AggregationError as error:
-            log(WARNING, "the partial decryptions do not fit: %s", error)
+            log(WARNING, "the partial decryptions do not match: %s", error)
             return None
 
 
@@ -305,7 +306,7 @@ def _whole(value: object) -> bool:
 
 
 def _agrees(key: object) -> bool:
-    """Whether bytes are an X25519 key that others can agree with: no point of low order."""
+    """Whether bytes are a valid X25519 key: not a point of low order."""
     if not (isinstance(key, bytes) and _whole(key)):
         return False
     try:
@@ -316,7 +317,7 @@ def _agrees(key: object) -> bool:
 
 
 def _dealt(values: dict[str, Any], parties: int, parameters: ThresholdParameters) -> bool:
-    """Whether a reply has a half and a share for every party. Its receiver alone can open a share."""
+    """Whether a reply has a half and a share for every party. Only its receiver can open a share."""
     half, shares = values.get("half"), values.get("shares")
     whole = isinstance(shares, list) and len(shares) == parties
     if not (whole and isinstance(half, bytes) and all(isinstance(share, bytes) for share in shares or ())):

@@ -1,4 +1,4 @@
-"""Private inference with one object: `compile` a model, try it, save it, load it as client and as server.
+"""Private inference with one object: `compile` a model, try it, save it, load it as a client and as a server.
 
 >>> import keywright as kw                                  # doctest: +SKIP
 >>> model = kw.compile("model.onnx", calibration=samples)   # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""The owner of the data: makes keys, encrypts samples, decrypts results; see `load_client`."""
+"""The client: makes keys, encrypts samples, decrypts results; see `load_client`."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -42,18 +42,18 @@ from .loading import load
 from .messages import Message
 
 MOST_BITS = 1000.0
-"""Results of more bits than floating point has are not bounded."""
+"""Results with more bits than floating point has have no bound."""
 
 
 class InferenceClient:
     """Keys, encryption and decryption for a program that a server evaluates.
 
     Args:
-        program: what the server evaluates.
+        program: the program that the server evaluates.
         parameters: of its ciphertexts.
-        execution: gives that of the plan of its keys, when keys are made; None where there is no plan.
-        secret: of the owner; None for one who only encrypts, with ``public``.
-        public: made of the secret where it is not given.
+        execution: returns the execution of its key plan, when keys are made; None if there is no plan.
+        secret: the secret key; None for a client that only encrypts, with ``public``.
+        public: the public key; by default made from the secret key.
     """
 
     def __init__(
@@ -69,11 +69,11 @@ class InferenceClient:
         self._find_execution, self._secret, self._public = execution, secret, public
 
     def keys(self, progress: Progress = silent) -> bytes:
-        """The evaluation keys that the server needs, as `EvaluationKeys.to_bytes` writes them. Nothing
-        in them is secret.
+        """Make the evaluation keys that the server needs, in the format of `EvaluationKeys.to_bytes`. They
+        contain no secret.
 
         Raises:
-            KeysMissingError: the client has no secret, or no plan of the keys.
+            KeysMissingError: the client has no secret key, or no key plan.
         """
         specs = self.execution.key_specs()
         with progress("evaluation keys", len(specs)) as advance:
@@ -83,11 +83,11 @@ class InferenceClient:
         return bytes(keys.to_bytes())
 
     def master_keys(self, progress: Progress = silent) -> bytes:
-        """The keys that the server derives others from, where the plan says so.
+        """Make the master keys from which the server derives other keys, if the plan has any.
 
         Raises:
-            KeysMissingError: the client has no secret, or no plan of the keys.
-            PlanMismatchError: the plan derives none.
+            KeysMissingError: the client has no secret key, or no key plan.
+            PlanMismatchError: the plan has no master keys.
         """
         masters = self.execution.plan.masters
         with progress("master keys", 0 if masters is None else len(masters.automorphisms)) as advance:
@@ -95,32 +95,31 @@ class InferenceClient:
         return bytes(made.to_bytes())
 
     def save_keys(self, folder: Path, progress: Progress = silent) -> None:
-        """Write the evaluation keys, and master keys where the plan has any, into a server's folder that
-        exists, one key in memory at a time."""
+        """Write the evaluation keys, and master keys if the plan has any, into an existing server folder, one
+        key in memory at a time."""
         save_keys(folder, self._owner, self.execution, progress)
 
     def guard(self, samples: ArrayLike) -> None:
-        """Refuse samples that leave the ranges of the program, which a server cannot see.
+        """Refuse samples that leave the ranges of the program, which a server cannot detect.
 
         Raises:
-            OutOfRangeError: naming the layer, the value and the range.
+            OutOfRangeError: names the layer, the value and the range.
         """
         q, program = self.parameters.q, self.program
         bits = sum(map(math.log2, q[: program.output_level + 1])) - self.parameters.log_scale - 1
         program.guard(samples, 2.0 ** min(bits, MOST_BITS))
 
     def encrypt(self, samples: ArrayLike, *, force: bool = False) -> bytes:
-        """Samples as the message that a server takes. With the secret, one half of every ciphertext is a
-        32-byte seed; with a public key alone they have twice the bytes.
+        """Encrypt samples and return the message for the server. With the secret key, half of every
+        ciphertext is a 32-byte seed; with a public key alone, messages take twice the bytes.
 
         Args:
-            samples: one, of shape ``program.input_shape``, or (count, *input_shape).
-            force: whether samples that leave a range of the program are encrypted too; their results are
-                wrong.
+            samples: one, of shape ``program.input_shape``, or several, (count, *input_shape).
+            force: also encrypt samples that leave a range of the program; their results are wrong.
 
         Raises:
             InvalidSamplesError: another shape, no samples, or values that are not finite.
-            OutOfRangeError: naming the layer, the value and the range.
+            OutOfRangeError: names the layer, the value and the range.
             KeysMissingError: the client has neither a secret nor a public key.
         """
         values = np.asarray(samples, np.float64)
@@ -132,17 +131,17 @@ class InferenceClient:
         return Message(None if single else len(values), objects).to_bytes()
 
     def decrypt(self, message: bytes, flooding: Flooding | None = None) -> NDArray[np.float64]:
-        """The outputs of the samples in a server's answer: (count, *output_shape), or output_shape where a
-        sample without an axis of samples was encrypted.
+        """Decrypt a server's answer. Returns the outputs, (count, *output_shape), or output_shape if one
+        sample was encrypted without a batch axis.
 
         Args:
-            flooding: adds noise for whoever the outputs are handed to; every ciphertext of the answer is one
-                of its queries.
+            flooding: adds noise, so that the outputs may be handed to others; every ciphertext of the answer
+                is one of its queries.
 
         Raises:
-            MessageError: these bytes are no answer of this program.
-            FloodingError: the noise would leave nothing of the outputs, or no query is left.
-            KeysMissingError: the client has no secret.
+            MessageError: these bytes are not an answer of this program.
+            FloodingError: the noise would hide the outputs, or no query is left.
+            KeysMissingError: the client has no secret key.
         """
         program, read = self.program, Message.from_bytes(message)
         outputs = [
@@ -157,12 +156,13 @@ class InferenceClient:
         return np.asarray(results[0] if read.samples is None else results)
 
     def answers(self, outputs: ArrayLike) -> dict[str, NDArray[Any]]:
-        """The model's own outputs by name, as labels and probabilities, of what `decrypt` returned for many
-        samples; see `keywright.nn.Program.answers`. None where these are the model's output."""
+        """Compute the model's own outputs by name, such as labels and probabilities, from the result of
+        `decrypt` for several samples; see `keywright.nn.Program.answers`. None if the results already are the
+        model's output."""
         return self.program.answers(outputs)
 
     def encrypt_batch(self, batch: ArrayLike) -> Sequence[Ciphertext | SeededCiphertext]:
-        """The ciphertexts of up to ``program.batch`` samples, (count, *input_shape)."""
+        """Encrypt up to ``program.batch`` samples, (count, *input_shape)."""
         if self._secret is not None:
             return encrypt_sample_seeded(self.program, self._decryptor, batch)
         return encrypt_sample(self.program, self._encryptor, batch)
@@ -170,31 +170,32 @@ class InferenceClient:
     def decrypt_batch(
         self, ciphertexts: Sequence[Ciphertext], count: int, flooding: Flooding | None = None
     ) -> NDArray[np.float64]:
-        """The outputs of so many samples, (count, *output_shape); flooding as of `decrypt`."""
+        """Return the outputs of ``count`` samples, (count, *output_shape); flooding as for `decrypt`."""
         return decrypt_result(self.program, self._decryptor, ciphertexts, count, flooding)
 
     def save(self, folder: str | Path) -> None:
-        """Make a folder for this client, with its secret, that `load_client` reads. It stays with its owner.
+        """Create a folder for this client, with its secret key, that `load_client` reads. It stays with its
+        owner.
 
         Raises:
-            FolderError: it exists.
+            FolderError: the folder exists.
         """
         with new_folder(Path(folder)) as made:
             self.write(made)
 
     def write(self, folder: Path) -> None:
-        """Write the files of `save` into a folder, which nobody else may read from then on."""
+        """Write the files of `save` into a folder, and make it unreadable for other users."""
         folder.chmod(0o700)
         self._generator.public_key().save(folder / PUBLIC_KEY)
         self.parameters.save(folder / PARAMETERS)
         self.program.save(folder / PROGRAM)
         (folder / PLAN).write_text(plan_file.to_json(self.execution.plan), encoding="utf-8")
-        # Last, so that a process that is killed before leaves nothing secret behind.
+        # Write this last: a process that is killed before leaves no secret behind.
         self._owner.save(folder / SECRET_KEY)
 
     @cached_property
     def execution(self) -> PlanExecution:
-        """The plan of the keys.
+        """The key plan, ready to execute.
 
         Raises:
             KeysMissingError: there is none.
@@ -202,7 +203,7 @@ class InferenceClient:
         found = self._find_execution()
         if found is None:
             raise KeysMissingError(
-                f"the client's folder has no {PLAN}, which says which keys to make; load the model's folder"
+                f"the client's folder lacks {PLAN}, which lists the keys to make; load the model's folder"
             )
         return found
 
@@ -210,8 +211,8 @@ class InferenceClient:
     def _owner(self) -> SecretKey:
         if self._secret is None:
             raise KeysMissingError(
-                "the client has a public key and no secret: it encrypts; the owner of the secret makes keys "
-                "and decrypts"
+                "the client has a public key but no secret key, so it can only encrypt; the owner of the "
+                "secret key makes keys and decrypts"
             )
         return self._secret
 
@@ -226,12 +227,14 @@ class InferenceClient:
     @cached_property
     def _encryptor(self) -> Encryptor:
         if self._public is None:
-            raise KeysMissingError(f"the client has no {PUBLIC_KEY} and no {SECRET_KEY}: it cannot encrypt")
+            raise KeysMissingError(
+                f"the client can not encrypt: it has neither {PUBLIC_KEY} nor {SECRET_KEY}"
+            )
         return Encryptor(self._public)
 
 
 def save_keys(folder: Path, secret: SecretKey, execution: PlanExecution, progress: Progress = silent) -> None:
-    """Write the keys of a plan into a server's folder that exists, one key in memory at a time."""
+    """Write the keys of a plan into an existing server folder, one key in memory at a time."""
     masters, specs = execution.plan.masters, execution.key_specs()
     if masters is not None:
         with progress("master keys", len(masters.automorphisms)) as advance:
@@ -244,10 +247,11 @@ def save_keys(folder: Path, secret: SecretKey, execution: PlanExecution, progres
 
 
 def load_client(folder: str | Path) -> InferenceClient:
-    """The client of a model: of `CompiledModel.save`, of `InferenceClient.save`, or of ``keywright keygen``.
+    """Load the client of a model, from a folder of `CompiledModel.save`, `InferenceClient.save`, or
+    ``keywright keygen``.
 
-    Where the folder has a secret key it is read, with a `SecretFileWarning` if others may read it, too. Where
-    it has none and no public key either, a new secret is made, which `InferenceClient.save` keeps.
+    A secret key in the folder is read, with a `SecretFileWarning` if other users can read it. Without a
+    secret and a public key, a new secret key is made, which `InferenceClient.save` stores.
 
     Raises:
         FolderError: files are missing, or the model is for thin clients.

@@ -1,4 +1,4 @@
-"""From a model to a program and its parameters: `compile`, and the choice of parameters behind it."""
+"""Compiles a model into a program and its parameters: `compile`, and the choice of parameters."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,10 +25,10 @@ from .loading import bootstrap_plans
 from .model import BOOTSTRAP_PRESETS, DEEP_PRESETS, CompiledModel
 
 HEADROOM_BITS = 8
-"""Bits above the scale that the lowest level must leave for the values of a result."""
+"""Bits above the scale that the lowest level must have for the values of a result."""
 
 Source = ModelSource | nn.ApproximatedModel
-"""A model, its bytes or its path, or what `approximate_model` made of it."""
+"""A model, its bytes or its path, or the result of `approximate_model`."""
 
 
 def compile(  # noqa: A001 (read as keywright.compile)
@@ -52,49 +52,47 @@ def compile(  # noqa: A001 (read as keywright.compile)
     memory: int | None = None,
     name: str | None = None,
 ) -> CompiledModel:
-    """Compile a model for private inference: parameters, polynomials, packing and keys are chosen, and every
-    choice can be given.
+    """Compile a model for private inference. Parameters, polynomials, packing and keys are chosen
+    automatically, and each choice can be overridden.
 
     Args:
         model: an ONNX model, its bytes or its path; a ``torch.nn.Module``; or a fitted estimator or pipeline
             of scikit-learn: see `keywright.nn.to_onnx`.
-        calibration: typical inputs, (count, *input_shape): activations other than polynomials and deep models
-            need them.
-        example: inputs, (count, *input_shape), of which exporters of other libraries take the shape; the
-            calibration data where not given.
-        accuracy: least share of the calibration samples whose predictions must not change.
-        error: most by which an output may change on calibration data.
+        calibration: typical inputs, (count, *input_shape), required for activations other than polynomials
+            and for deep models.
+        example: inputs, (count, *input_shape), whose shape the exporters of other libraries use; by default
+            the calibration data.
+        accuracy: minimum share of the calibration samples whose predictions must not change.
+        error: maximum change of an output on calibration data.
         activations: polynomials for functions or ONNX nodes, as ``{"relu": "minimax:13"}``; see
             `keywright.nn.Fit`, also for ``margin``, ``headroom`` and ``input_range``.
-        preset: parameters by name, one of `keywright.presets` or `keywright.bootstrap_presets`; the smallest
-            that are deep enough where not given.
-        parameters: parameters of your own, without bootstraps, in the place of a preset.
-        slots, levels: of the ciphertexts to compute on, with ``parameters``: all that these have where not
-            given.
-        batch: samples that share ciphertexts, a power of two.
-        samples: how many are to be evaluated; where ``batch`` is not given, as many of them share ciphertexts
-            as makes all of them fastest.
-        plan: of the keys, made by ``keywright plan``.
-        memory: bytes of the server's process, for which the fastest keys are planned; the fewest bytes of
-            keys that are about as fast as any where not given.
-        name: for people; the file's name where not given.
+        preset: parameters by name, one of `keywright.presets` or `keywright.bootstrap_presets`; by default
+            the smallest that are deep enough.
+        parameters: parameters of your own, without bootstraps, instead of a preset.
+        slots, levels: of the ciphertexts to compute on, with ``parameters``; by default all.
+        batch: number of samples that share ciphertexts, a power of two.
+        samples: number of samples to evaluate; without ``batch``, the fastest batch for them is chosen.
+        plan: key plan from ``keywright plan``.
+        memory: bytes of the server's process; the fastest keys within it are planned. By default, the fewest
+            bytes of keys with nearly the best speed.
+        name: for people; by default the file's name.
 
     Raises:
-        TypeError: another kind of model, or no example where one is needed.
+        TypeError: another kind of model, or a missing example.
         ExporterMissingError: the library that exports such a model is not installed.
         ModelRefusedError: the model cannot be compiled; with every reason.
         InvalidSamplesError: calibration data of the wrong shape or not finite.
         ChoiceError: choices that contradict each other.
         BatchError: ciphertexts have fewer slots than the batch has samples.
         PlanMismatchError: the plan is for something else.
-        MemoryBudgetError: no keys are within the memory.
+        MemoryBudgetError: no keys fit the memory.
     """
     if preset is not None and parameters is not None:
-        raise ChoiceError("give either preset= or parameters=")
+        raise ChoiceError("preset= and parameters= exclude each other; give one of them")
     if parameters is None and (slots is not None or levels is not None):
-        raise ChoiceError("slots= and levels= go with parameters=; a preset has its own")
+        raise ChoiceError("slots= and levels= need parameters=, because a preset has its own; leave them out")
     if plan is not None and memory is not None:
-        raise ChoiceError("memory= plans the keys, plan= names them: give one of them")
+        raise ChoiceError("memory= plans the keys and plan= names them; give one of them")
     loaded = nn.to_onnx(model, calibration if example is None else example)
     fit = nn.Fit(
         calibration=calibration,
@@ -121,16 +119,16 @@ def compile(  # noqa: A001 (read as keywright.compile)
 
 @dataclass(frozen=True)
 class Batching:
-    """How many samples are to be evaluated, and how many of them share ciphertexts: see `nn.Target`."""
+    """The number of samples to evaluate, and how many of them share ciphertexts: see `nn.Target`."""
 
     samples: int
     batch: int | None
 
     def target(self, *, slots: int, **options: Any) -> nn.Target:
-        """What is compiled for.
+        """Return the compilation target.
 
         Raises:
-            BatchError: there are more samples in a batch than slots.
+            BatchError: the batch has more samples than a ciphertext has slots.
         """
         if self.batch is not None and self.batch > slots:
             raise BatchError(self.batch, slots)
@@ -140,8 +138,8 @@ class Batching:
 def approximate_model(
     model: ModelSource, fit: nn.Fit | None = None, preset: str | None = None, *, thin: bool = False
 ) -> nn.ApproximatedModel:
-    """Put polynomials in the place of activations, within the levels of a preset, or of the deepest one
-    without bootstraps, where any choice is; for many calls of `compile_model` and `compile_thin`.
+    """Replace activations by polynomials, for several calls of `compile_model` and `compile_thin`. Choices
+    stay within the levels of a preset, or of the deepest one without bootstraps.
 
     Args:
         fit: calibration data and methods.
@@ -156,7 +154,7 @@ def approximate_model(
 
 
 def _depth(preset: str) -> int:
-    """Levels of a preset before a bootstrap."""
+    """Return the levels of a preset before a bootstrap."""
     if preset in bootstrap_presets():
         plan = BootstrapperPlan.preset(preset)
         return plan.output_level - plan.input_level
@@ -164,7 +162,7 @@ def _depth(preset: str) -> int:
 
 
 def _lowest(parameters: Parameters) -> int:
-    """The lowest level at which a result has room."""
+    """Return the lowest level with room for a result."""
     return 0 if parameters.q[0].bit_length() - 1 - parameters.log_scale >= HEADROOM_BITS else 1
 
 
@@ -176,14 +174,14 @@ def compile_model(
     samples: int = 1,
     batch: int | None = None,
 ) -> CompiledModel:
-    """Compile a model for shipped parameters: those named, or of the smallest ring that is deep enough those
-    with the smallest keys. A model that is too deep for all of them is bootstrapped with the fastest of
-    `DEEP_PRESETS`.
+    """Compile a model for shipped parameters: the named ones, or among those of the smallest ring that are
+    deep enough the ones with the smallest keys. A model that is too deep for all of them is bootstrapped with
+    the fastest of `DEEP_PRESETS`.
 
     Args:
-        fit: calibration data and methods; None for a model that is approximated.
-        samples: how many samples are to be evaluated; see `nn.Target`.
-        batch: how many of them share ciphertexts; what is best for them where not given.
+        fit: calibration data and methods; None for an approximated model.
+        samples: number of samples to evaluate; see `nn.Target`.
+        batch: number of samples that share ciphertexts; by default the fastest.
 
     Raises:
         ModelRefusedError: it cannot be compiled for any of them.
@@ -218,7 +216,7 @@ def _compile_for(
     levels: int | None,
     batching: Batching,
 ) -> CompiledModel:
-    """Compile for parameters that no preset has."""
+    """Compile for parameters that are not a preset."""
     target = {"slots": slots or parameters.max_slots, "output_level": _lowest(parameters)}
     target["levels"] = parameters.max_level if levels is None else levels
     approximated = nn.approximate(model, fit, depth=target["levels"] - target["output_level"])
@@ -240,14 +238,14 @@ def compile_thin(
     *,
     batch: int = 1,
 ) -> Model:
-    """Compile a model for thin clients: its levels are those between the last and the first stage of a
-    bootstrapping, which clients' ciphertexts enter and leave by.
+    """Compile a model for thin clients. Their ciphertexts enter and leave through a bootstrapping, so the
+    model has the levels between its last and its first stage.
 
     Args:
-        fit: calibration data and methods; None for a model that is approximated.
-        preset: a bootstrapping; by default the first of `BOOTSTRAP_PRESETS` that leaves enough levels, and
-            for a model that is too deep for all of them the fastest of `DEEP_PRESETS`.
-        batch: how many samples of a client share ciphertexts.
+        fit: calibration data and methods; None for an approximated model.
+        preset: a bootstrapping; by default the first of `BOOTSTRAP_PRESETS` that leaves enough levels, or for
+            a model that is too deep for all of them the fastest of `DEEP_PRESETS`.
+        batch: number of a client's samples that share ciphertexts.
 
     Raises:
         ModelRefusedError: it cannot be compiled.
@@ -269,7 +267,8 @@ def compile_thin(
 def _compile_levelled_thin(
     model: nn.ApproximatedModel, preset: str, batching: Batching, name: str, labels: tuple[str, ...]
 ) -> Model:
-    """In one ring, the only one that clients without this package have keys of, and without bootstraps."""
+    """Compile for one ring, the only one for which clients without this package have keys, without
+    bootstraps."""
     plan = BootstrapperPlan.preset(preset)
     target = batching.target(
         slots=plan.slots,
@@ -285,7 +284,7 @@ def _compile_levelled_thin(
 def _compile_deep_thin(
     model: nn.ApproximatedModel, preset: str, batching: Batching, name: str, labels: tuple[str, ...]
 ) -> Model:
-    """With bootstraps, and smaller rings between them."""
+    """Compile with bootstraps, and smaller rings between them."""
     shipped = BootstrapPreset(preset, stored_model() or CostModel())
     target = batching.target(
         slots=shipped.plan.slots,
@@ -347,5 +346,5 @@ def _compile_levelled(
 
 
 def cost_table(parameters: Parameters, bootstraps: Sequence[BootstrapperPlan] = ()) -> nn.CostTable:
-    """What operations cost with these parameters, by the model that `keywright plan` predicts with."""
+    """Return the costs of operations with these parameters, by the cost model of `keywright plan`."""
     return nn.CostTable.predicted(chain_of(parameters), stored_model() or CostModel(), bootstraps)

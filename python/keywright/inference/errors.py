@@ -1,6 +1,6 @@
-"""What compiling, saving, loading and running a private model can raise, beside the errors of `keywright.nn`.
+"""Errors of compiling, saving, loading and running a private model, besides those of `keywright.nn`.
 
-Arguments are named as ``name=value``; the command line says ``--name value`` in their place.
+Messages name arguments as ``name=value``; the command line writes ``--name value`` instead.
 """
 
 from keywright.errors import KeywrightError
@@ -15,33 +15,35 @@ class ChoiceError(InferenceError, ValueError):
 
 
 class BatchError(InferenceError, ValueError):
-    """More samples are to share a ciphertext than it has slots.
+    """A batch has more samples than a ciphertext has slots.
 
     Attributes:
-        batch: how many.
+        batch: number of samples.
         slots: of a ciphertext.
     """
 
     def __init__(self, batch: int, slots: int) -> None:
-        super().__init__(f"batch={batch}: a ciphertext has {slots} slots, of {slots} samples at most")
+        super().__init__(
+            f"batch={batch} exceeds the {slots} slots of a ciphertext; use at most {slots} samples"
+        )
         self.batch, self.slots = batch, slots
 
 
 class UnknownPresetError(InferenceError, ValueError):
-    """A program that bootstraps with parameters that this release does not have."""
+    """A program bootstraps with a preset that this release does not have."""
 
 
 class FolderError(InferenceError):
-    """A folder that lacks files, or that exists where one is to be made."""
+    """A folder lacks files, or exists where one is to be created."""
 
 
 class KeysMissingError(InferenceError):
-    """Something is asked of a client without the secret, or of a server without evaluation keys."""
+    """An operation needs a secret key that the client lacks, or evaluation keys that the server lacks."""
 
 
 class MessageError(InferenceError, ValueError):
-    """Bytes that are not a message of ciphertexts, or one for another program."""
+    """Bytes that are not a message of ciphertexts, or are for another program."""
 
 
 class SecretFileWarning(UserWarning):
-    """A secret key lies in a file that others than its owner may read."""
+    """A file with a secret key can be read by other users."""

@@ -1,4 +1,4 @@
-"""The server's work: a program, evaluated on ciphertexts with evaluation keys, without any secret."""
+"""The server's work: evaluates a program on ciphertexts with evaluation keys, without any secret key."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -12,20 +12,20 @@ from keywright.plan.memory.process import ProcessPlan
 
 
 class Evaluation:
-    """A program with everything encoded, and the keys of one owner.
+    """A program with its diagonals encoded, and the keys of one owner.
 
     Args:
-        program: what is evaluated.
+        program: the program.
         parameters: of the keys.
-        keys: of the plan's execution.
-        planned: that execution, and how diagonals are kept.
-        progress: of the encoding.
+        keys: the keys of the plan's execution.
+        planned: that execution, and how diagonals are stored.
+        progress: reports the encoding.
 
     Attributes:
-        keys: those that were given.
+        keys: as given.
         clock: time of each layer.
-        prepare_seconds: that encoding took.
-        plaintext_bytes: of the encoded model.
+        prepare_seconds: duration of the encoding.
+        plaintext_bytes: bytes of the encoded model.
     """
 
     def __init__(
@@ -55,16 +55,16 @@ class Evaluation:
 
     @property
     def plaintext_bytes(self) -> int:
-        """Of the encoded model."""
+        """Bytes of the encoded model."""
         return self._backend.plaintext_bytes + self._bootstrap_bytes
 
     def run(
         self, inputs: Sequence[Ciphertext], advance: Callable[[float, str], object] | None = None
     ) -> list[Ciphertext]:
-        """The encrypted results of a batch of samples.
+        """Evaluate a batch of samples.
 
         Args:
-            advance: told of every operation's predicted seconds, and what follows.
+            advance: called with every operation's predicted seconds, and the next one.
 
         Raises:
             BackendMisuseError: these are not the ciphertexts that the program takes.

@@ -1,4 +1,4 @@
-"""The files of a model and of its keys: their names in a folder, folders and files that appear whole."""
+"""Files of a model and of its keys: names in a folder, and atomic creation of folders and files."""
 
 import atexit
 import os
@@ -23,31 +23,30 @@ PLAN = "plan.json"
 
 
 def require_files(folder: Path, names: Sequence[str], origin: str) -> None:
-    """Refuse a folder that lacks files.
+    """Check that a folder has all files.
 
     Args:
-        origin: what such a folder is called, and what makes it.
+        origin: name of such a folder in messages, and how to make it.
 
     Raises:
-        FolderError: naming the files.
+        FolderError: names the missing files.
     """
     missing = [name for name in names if not (folder / name).is_file()]
     if missing == [PROGRAM]:
         raise FolderError(
             f"{folder} holds keys without a model, which are used from Python "
-            '(docs/tutorials/planning.md, "Without a model"); for a model name the '
-            f"{origin}"
+            f'(docs/tutorials/planning.md, "Without a model"); for a model name the {origin}'
         )
     if missing:
-        raise FolderError(f"{folder} holds no {', '.join(missing)}; name the {origin}")
+        raise FolderError(f"{folder} lacks {', '.join(missing)}; name the {origin}")
 
 
 def warn_of_readers(path: Path) -> None:
-    """Warn of a secret that others than its owner may read, or write."""
+    """Warn if other users can read or write a secret key."""
     mode = stat.S_IMODE(path.stat().st_mode)
     if os.name == "posix" and mode & 0o077:
         warnings.warn(
-            f"{path} has mode {mode:03o}: others than its owner may read the secret or replace it; chmod 600 "
+            f"{path} has mode {mode:03o}, so other users may read the secret key or replace it; chmod 600 "
             "it, and make new keys if others have access to this machine",
             SecretFileWarning,
             stacklevel=3,
@@ -56,7 +55,7 @@ def warn_of_readers(path: Path) -> None:
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """A folder to write into that becomes ``path`` when the block ends, and disappears if it fails.
+    """Yield a folder that becomes ``path`` when the block ends, and is removed if it fails.
 
     Raises:
         FolderError: ``path`` exists.
@@ -72,7 +71,7 @@ def new_folder(path: Path) -> Iterator[Path]:
         try:
             temporary.rename(path)
         except OSError as error:
-            # Something else made it meanwhile.
+            # Another process created it meanwhile.
             if path.exists():
                 raise FolderError(f"{path} exists by now; remove it or name another folder") from error
             raise
@@ -84,25 +83,25 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 def require_place(path: Path) -> None:
-    """Refuse a file that cannot be written, before there is anything to write.
+    """Check early that a file can be written.
 
     Raises:
-        FolderError: it is a folder, its folder does not exist, or that must not be written into.
+        FolderError: the path is a folder, or its parent is missing or not writable.
     """
     if path.is_dir():
         raise FolderError(f"{path} is a folder; name a file in it")
     if not path.parent.is_dir():
         raise FolderError(f"{path}: there is no folder {path.parent}; make it first")
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise FolderError(f"{path}: the folder {path.parent} must not be written into; name another one")
+        raise FolderError(f"{path}: the folder {path.parent} is not writable; name another one")
 
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """A file to write that replaces ``path`` when the block ends, and disappears if it fails.
+    """Yield a file that replaces ``path`` when the block ends, and is removed if it fails.
 
     Raises:
-        FolderError: as of `require_place`.
+        FolderError: as for `require_place`.
     """
     require_place(path)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:

@@ -1,4 +1,4 @@
-"""What a folder says about a model: parameters, program, plans of its bootstraps and of its keys."""
+"""Loads a model folder: parameters, program, plans of its bootstraps and of its keys."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,15 +16,15 @@ from .folders import PARAMETERS, PLAN, PROGRAM, require_files
 
 
 def bootstrap_plans(program: Program) -> list[BootstrapperPlan]:
-    """The plans that a program's bootstraps name, in order.
+    """Return the plans that a program's bootstraps name, in order.
 
     Raises:
-        UnknownPresetError: one is not of a preset.
+        UnknownPresetError: a bootstrap is not one of a preset.
     """
     for bootstrap in program.bootstraps:
         if bootstrap.preset not in bootstrap_presets():
             raise UnknownPresetError(
-                f"the program bootstraps with preset {bootstrap.preset!r}, and this release has "
+                f"the program bootstraps with preset {bootstrap.preset!r}, but this release has "
                 f"{', '.join(bootstrap_presets())}; compile the model again"
             )
     return preset_plans(program)
@@ -32,12 +32,12 @@ def bootstrap_plans(program: Program) -> list[BootstrapperPlan]:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model of a folder.
+    """A loaded model.
 
     Attributes:
-        folder: where it is.
+        folder: its folder.
         parameters: of its ciphertexts.
-        program: what is evaluated.
+        program: the program.
     """
 
     folder: Path
@@ -46,11 +46,11 @@ class Loaded:
 
     @cached_property
     def execution(self) -> PlanExecution | None:
-        """The plan of its keys; None where the folder has none.
+        """The plan of its keys; None if the folder has none.
 
         Raises:
             PlanMismatchError: the plan is for something else.
-            UnknownPresetError: a bootstrap is not of a preset.
+            UnknownPresetError: a bootstrap is not one of a preset.
         """
         if not (self.folder / PLAN).is_file():
             return None
@@ -59,10 +59,10 @@ class Loaded:
 
 
 def load(folder: Path, origin: str) -> Loaded:
-    """Read parameters and program of a folder.
+    """Load parameters and program from a folder.
 
     Args:
-        origin: what such a folder is called, and what makes it.
+        origin: name of such a folder in messages, and how to make it.
 
     Raises:
         FolderError: files are missing, or the model is for thin clients.
@@ -73,8 +73,8 @@ def load(folder: Path, origin: str) -> Loaded:
         model = Model.load(folder)
         if model.entry is not None:
             raise FolderError(
-                f"{folder} holds a model for thin clients: keywright serve serves it, and "
-                "keywright.serve.RemoteModel asks it; for full clients compile it with --slots"
+                f"{folder} holds a model for thin clients, which keywright serve and "
+                "keywright.serve.RemoteModel use; for full clients compile it with --slots"
             )
         return Loaded(folder, model.parameters, model.program)
     return Loaded(folder, Parameters.load(folder / PARAMETERS), Program.load(folder / PROGRAM))

@@ -1,7 +1,7 @@
-"""What client and server send each other: the ciphertexts of any number of samples in one message.
+"""Messages between client and server: the ciphertexts of any number of samples.
 
-A header says how many samples and how many ciphertexts there are; each ciphertext is an object of the byte
-format, preceded by its length. Numbers are little-endian.
+A header has the number of samples and of ciphertexts. Each ciphertext is an object of the byte format,
+preceded by its length. Numbers are little-endian.
 """
 
 import struct
@@ -21,7 +21,7 @@ class Message:
     """Ciphertexts of samples.
 
     Attributes:
-        samples: how many there are; None stands for one that came without an axis of samples.
+        samples: number of samples; None for a single one without a batch axis.
         objects: bytes of the ciphertexts, batch by batch.
     """
 
@@ -30,24 +30,24 @@ class Message:
 
     @property
     def count(self) -> int:
-        """How many samples there are."""
+        """Number of samples."""
         return 1 if self.samples is None else self.samples
 
     def batches(self, batch: int, ciphertexts: int) -> list[tuple[int, Sequence[bytes]]]:
-        """The samples and the ciphertexts of each batch of a program.
+        """Return the samples and the ciphertexts of each batch of a program.
 
         Args:
             batch: samples that share ciphertexts.
-            ciphertexts: of a batch.
+            ciphertexts: number per batch.
 
         Raises:
-            MessageError: there are more or fewer ciphertexts.
+            MessageError: the number of ciphertexts is wrong.
         """
         batches = -(-self.count // batch)
         if len(self.objects) != batches * ciphertexts:
             raise MessageError(
-                f"the message has {len(self.objects)} ciphertexts of {self.count} samples; the program takes "
-                f"{ciphertexts} for every {batch}: encrypt them for this program"
+                f"the message has {len(self.objects)} ciphertexts of {self.count} samples, but the "
+                f"program takes {ciphertexts} for every {batch}; encrypt them for this program"
             )
         return [
             (
@@ -58,7 +58,7 @@ class Message:
         ]
 
     def to_bytes(self) -> bytes:
-        """The message."""
+        """Return the message as bytes."""
         parts = [HEADER.pack(MAGIC, self.samples or 0, len(self.objects))]
         for data in self.objects:
             parts += [LENGTH.pack(len(data)), data]
@@ -66,16 +66,16 @@ class Message:
 
     @staticmethod
     def from_bytes(data: bytes) -> "Message":
-        """A message that `to_bytes` wrote.
+        """Read a message that `to_bytes` wrote.
 
         Raises:
-            MessageError: these bytes are none.
+            MessageError: the bytes are malformed.
         """
         if len(data) < HEADER.size or data[: len(MAGIC)] != MAGIC:
-            raise MessageError("these bytes are no message of ciphertexts; make one with client.encrypt")
+            raise MessageError("these bytes are not a message of ciphertexts; make one with client.encrypt")
         _, samples, count = HEADER.unpack_from(data)
         if samples > MAX_SAMPLES:
-            raise MessageError(f"a message of {samples} samples; at most {MAX_SAMPLES} are read")
+            raise MessageError(f"the message has {samples} samples; at most {MAX_SAMPLES} are read")
         objects, place = [], HEADER.size
         for index in range(count):
             if place + LENGTH.size > len(data):
@@ -87,5 +87,7 @@ class Message:
             objects.append(data[place : place + length])
             place += length
         if place != len(data):
-            raise MessageError(f"{len(data) - place} bytes follow the last of {count} ciphertexts")
+            raise MessageError(
+                f"{len(data) - place} bytes follow the last of {count} ciphertexts; send the message alone"
+            )
         return Message(samples or None, objects)

@@ -1,4 +1,4 @@
-"""One object for a compiled model: its report, runs in the clear and under encryption, both sides of it."""
+"""A compiled model: its report, runs in the clear and under encryption, client and server."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,25 +33,26 @@ from .server import InferenceServer
 from .session import infer
 
 BOOTSTRAP_PRESETS = ("N15_QP858_L5_S32_real", DEFAULT_BOOTSTRAP_PRESET, "N16_QP1745_L15_S40_real")
-"""By the bytes of their keys: for models of thin clients, and tried where one takes too much memory."""
+"""By the bytes of their keys. For models of thin clients; also tried if one needs too much memory."""
 
 DEEP_PRESETS = (DEFAULT_BOOTSTRAP_PRESET, "N16_QP1725_L12_S40_real")
-"""For models that need bootstraps, whichever is faster: of 25 and 21 bits. Tried too."""
+"""For models that need bootstraps, the faster one is used. They have 25 and 21 bits of precision. Also tried
+if one needs too much memory."""
 
 
 @dataclass(frozen=True, eq=False)
 class CompiledModel:
-    """A program with the parameters that it is for; made by `keywright.compile`.
+    """A program with its parameters; made by `keywright.compile`.
 
     Attributes:
-        program: what is evaluated.
+        program: the program.
         parameters: of its ciphertexts.
         plans: of the program's bootstraps, in order.
-        key_plan: of its keys; the fewest bytes that are about as fast as any where not given.
+        key_plan: of its keys; by default the fewest bytes of keys with nearly the best speed.
         name: for people.
-        again: compiles the same model for another batch, ``again(batch=)``, or for the batch that is best for
-            a number of samples, ``again(samples=)``, where there are bootstraps also for another preset,
-            ``again(preset=)``; None where a batch was asked for.
+        again: compiles the same model for another batch, ``again(batch=)``, or for the best batch for a
+            number of samples, ``again(samples=)``; with bootstraps also for another preset,
+            ``again(preset=)``. None if a batch was requested.
     """
 
     program: Program = field(repr=False)
@@ -63,18 +64,18 @@ class CompiledModel:
 
     @cached_property
     def candidates(self) -> list[PlanExecution]:
-        """Plans of the keys, from the fewest bytes up to the fastest, with the weights of this machine if
-        they are measured; the one that was given if there is one."""
+        """Plans of the keys, from the fewest bytes to the fastest, predicted with the calibration of this
+        machine if there is one; only the given plan if there is one."""
         if self.key_plan is not None:
             return [self.execution]
         return plan_candidates(self.program, self.parameters, self.plans, model=stored_model())
 
     @cached_property
     def execution(self) -> PlanExecution:
-        """The plan of the keys.
+        """The key plan, ready to execute.
 
         Raises:
-            PlanMismatchError: the plan that was given is for something else.
+            PlanMismatchError: the given plan is for something else.
         """
         if self.key_plan is not None:
             return PlanExecution(self.key_plan, self.parameters, self.program, self.plans)
@@ -87,7 +88,7 @@ class CompiledModel:
 
     @cached_property
     def report(self) -> ModelReport:
-        """What the model takes, and how closely it follows the one that was compiled; print it."""
+        """The costs of the model, and how closely it follows the original model; print it."""
         program, parameters, specs = self.program, self.parameters, self.specs
         return ModelReport(
             repr(parameters),
@@ -107,11 +108,11 @@ class CompiledModel:
     def simulate(
         self, samples: ArrayLike, *, public: bool = False, repetitions: int = REPETITIONS, seed: int = SEED
     ) -> Simulation:
-        """Run samples in the clear, with the errors that encryption would add drawn and added: outputs, and
-        how far an encrypted run is off them. No keys are made.
+        """Simulate an encrypted run: run samples in the clear with random errors as encryption would add
+        them. Returns outputs and their errors. No keys are made.
 
         Args:
-            samples: one, of shape ``program.input_shape``, or (count, *input_shape).
+            samples: one, of shape ``program.input_shape``, or several, (count, *input_shape).
             public, repetitions, seed: see `keywright.nn.simulate`.
 
         Raises:
@@ -136,26 +137,25 @@ class CompiledModel:
         key_memory: int | None = None,
         progress: Progress = silent,
     ) -> NDArray[np.float64]:
-        """Encrypt samples, evaluate the model on ciphertexts and decrypt, all in this process, to try it:
-        what `client` and `server` do with each other. Keys are made anew for every call. Unless `compile` was
-        given a batch, as many samples share ciphertexts as makes all of them fastest.
+        """Encrypt samples, evaluate the model on ciphertexts and decrypt, all in this process, to try it: the
+        work of `client` and `server`. Every call makes new keys. Unless `compile` was given a batch, the
+        fastest batch for these samples is used.
 
         Args:
-            samples: one, of shape ``program.input_shape``, or (count, *input_shape).
-            force: whether samples that leave a range of the program are evaluated too; their results are
-                wrong.
-            memory: most bytes of this process; 80 percent of what is free where not given.
-            key_memory: most bytes of keys in memory at a time, the others being read from a file; as there is
-                room where not given.
-            progress: told of every part.
+            samples: one, of shape ``program.input_shape``, or several, (count, *input_shape).
+            force: also evaluate samples that leave a range of the program; their results are wrong.
+            memory: maximum bytes of this process; by default 80 percent of the free memory.
+            key_memory: maximum bytes of keys in memory; others are read from a file. By default, as memory
+                allows.
+            progress: receives the progress of every part.
 
         Returns:
-            Of shape ``program.output_shape``, or (count, *output_shape).
+            An array of shape ``program.output_shape``, or (count, *output_shape).
 
         Raises:
             OutOfRangeError: a sample leaves a range of the program.
             InvalidSamplesError: another shape, no samples, or values that are not finite.
-            MemoryBudgetError: keys and diagonals are not within the memory.
+            MemoryBudgetError: keys and diagonals do not fit the memory.
         """
         values = self._samples(samples)
         if not force:
@@ -167,36 +167,37 @@ class CompiledModel:
         return outputs[0] if np.shape(samples) == self.program.input_shape else outputs
 
     def answers(self, outputs: ArrayLike) -> dict[str, NDArray[Any]]:
-        """The model's own outputs by name, as labels and probabilities, of what `predict_encrypted` returned
-        for many samples; see `keywright.nn.Program.answers`. None where these are the model's output."""
+        """Compute the model's own outputs by name, such as labels and probabilities, from the result of
+        `predict_encrypted` for several samples; see `keywright.nn.Program.answers`. None if the results
+        already are the model's output."""
         return self.program.answers(outputs)
 
     def client(self) -> InferenceClient:
-        """The owner of the data, with a new secret."""
+        """Return a client with a new secret key."""
         secret = SecretKey.generate(self.parameters)
         return InferenceClient(self.program, self.parameters, lambda: self.execution, secret=secret)
 
     def server(self, *, memory: int | None = None) -> InferenceServer:
-        """Who evaluates.
+        """Return a server.
 
         Args:
-            memory: most bytes of its process; 80 percent of what is free where not given.
+            memory: maximum bytes of its process; by default 80 percent of the free memory.
         """
         return InferenceServer(self.program, self.parameters, self.execution, memory=memory)
 
     def save(self, folder: str | Path) -> None:
-        """Make a folder that `load_client`, `load_server` and ``keywright serve`` read. It holds the model's
-        weights and nothing secret of a client.
+        """Create a folder that `load_client`, `load_server` and ``keywright serve`` read. It holds the
+        model's weights and no secret of a client.
 
         Raises:
-            FolderError: it exists.
+            FolderError: the folder exists.
         """
         model = Model(self.name, self.program, self.parameters, self.plans, key_plan=self.execution.plan)
         with new_folder(Path(folder)) as made:
             model.save(made)
 
     def with_plan(self, plan: KeyPlan) -> "CompiledModel":
-        """The same with another plan of its keys.
+        """Return the model with another key plan.
 
         Raises:
             PlanMismatchError: the plan is for something else.
@@ -206,38 +207,38 @@ class CompiledModel:
         return planned
 
     def plan_process(self, samples: int, budget: int, key_memory: int | None = None) -> ProcessPlan:
-        """Keys and diagonals of a process that makes its keys and evaluates a number of samples.
+        """Plan keys and diagonals of a process that makes its keys and evaluates a number of samples.
 
         Args:
-            samples: how many.
-            budget: most bytes of the process.
-            key_memory: most bytes of keys at a time; as the budget has room where not given.
+            samples: number of samples.
+            budget: maximum bytes of the process.
+            key_memory: maximum bytes of keys in memory; by default as the budget allows.
 
         Raises:
-            MemoryBudgetError: nothing is within the budget.
+            MemoryBudgetError: nothing fits the budget.
         """
         batches = -(-samples // self.program.batch)
         process = Process(resident_bytes(), self.program.outputs, samples=batches, key_memory=key_memory)
         return self._plan(process, budget)
 
     def plan_server(self, budget: int) -> PlanExecution:
-        """Keys that a server of so much memory is fastest with.
+        """Return the fastest keys for a server with so much memory.
 
         Raises:
-            MemoryBudgetError: nothing is within the budget.
+            MemoryBudgetError: nothing fits the budget.
         """
         return self._plan(Process(resident_bytes(), self.program.outputs, makes_keys=False), budget).execution
 
     def plan_batches(
         self, samples: int, budget: int, key_memory: int | None = None
     ) -> "tuple[CompiledModel, ProcessPlan]":
-        """What evaluates samples within a budget: this model, or the same for half as many samples at a time,
-        a quarter, and so on, as long as more do not fit and no batch was asked for. Arguments are those of
-        `plan_process`.
+        """Return a model and a plan that evaluate samples within a budget. This is the model itself, or, if
+        it does not fit and no batch was requested, the model for half as many samples at a time, a quarter,
+        and so on. Arguments are those of `plan_process`.
 
         Raises:
-            MemoryBudgetError: not even one sample at a time is within the budget. It says which presets of
-                bootstraps take less.
+            MemoryBudgetError: not even one sample at a time fits the budget. The message names presets of
+                bootstraps that need less.
         """
         compiled = self
         while True:
@@ -249,7 +250,7 @@ class CompiledModel:
             compiled = self.again(batch=compiled.program.batch // 2)
 
     def _weigh_presets(self, refusal: MemoryBudgetError, samples: int) -> MemoryBudgetError:
-        """A refusal, with what other presets of bootstraps take at least, one sample at a time."""
+        """Return a refusal with the least memory of other presets of bootstraps, one sample at a time."""
         own = {bootstrap.preset for bootstrap in self.program.bootstraps}
         if self.again is None or not own:
             return refusal
@@ -265,13 +266,13 @@ class CompiledModel:
                 continue
         less = sorted((size, name) for name, size in found.items() if size < refusal.needed)
         least = ", ".join(f"{name} {format_bytes(size)}" for size, name in less)
-        text = f"{refusal}. Of other presets less would do: {least}" if less else str(refusal)
+        text = f"{refusal}. Other presets need less: {least}" if less else str(refusal)
         return MemoryBudgetError(text, needed=refusal.needed, budget=refusal.budget, parts=refusal.parts)
 
     def _plan(self, process: Process, budget: int) -> ProcessPlan:
         return plan_process(self.candidates, self.program, process, budget, stored_model() or CostModel())
 
     def _samples(self, samples: ArrayLike) -> NDArray[np.float64]:
-        """Samples with an axis of their number."""
+        """Return samples with a batch axis."""
         values = np.asarray(samples, np.float64)
         return values[None] if values.shape == self.program.input_shape else values

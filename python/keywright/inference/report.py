@@ -1,4 +1,5 @@
-"""What a compiled model takes: levels, keys, bytes, predicted time, and how closely it follows the model."""
+"""The costs of a compiled model: levels, keys, bytes, predicted time, and how closely it follows the
+model."""
 
 from dataclasses import dataclass
 
@@ -7,7 +8,7 @@ from keywright._units import format_bytes, format_seconds
 from keywright.nn import FitReport, Program
 
 SEEDED_HEADER_BYTES, HEADER_BYTES = 160, 128
-"""About what a ciphertext has beside its residues."""
+"""Approximate bytes of a ciphertext besides its residues."""
 
 
 @dataclass(frozen=True)
@@ -15,14 +16,14 @@ class ModelReport:
     """Figures of a compiled model, before any key is made.
 
     Attributes:
-        parameters: in words.
+        parameters: a description.
         log_n: log2 of the ring degree.
-        rings: log2 of the degrees of the smaller rings that values live in.
+        rings: log2 of the degrees of smaller rings of values.
         batch: samples that share ciphertexts.
         depth: levels from the input to the result.
-        bootstraps: in one run.
-        keys: evaluation keys, of the plan.
-        key_bytes: of these as they are sent, once.
+        bootstraps: number in one run.
+        keys: number of evaluation keys of the plan.
+        key_bytes: their bytes as they are sent, once.
         sent_bytes, returned_bytes: of the ciphertexts of a batch.
         seconds: predicted for a batch, on one thread.
         fit: how the program in the clear differs from the model; None without calibration data.
@@ -43,7 +44,7 @@ class ModelReport:
 
     @property
     def lines(self) -> dict[str, str]:
-        """What there is to read, by name."""
+        """Return the lines of the report, by name."""
         sample = "a sample" if self.batch == 1 else f"{self.batch} samples"
         smaller = f", values also in {', '.join(f'2^{ring}' for ring in self.rings)}" if self.rings else ""
         found = {
@@ -69,7 +70,7 @@ class ModelReport:
 
 
 def fit_text(fit: FitReport) -> str:
-    """How a program differs from its model, in a sentence that says what the error is of."""
+    """Describe how a program differs from its model, in a sentence."""
     if not fit.activations:
         return "no activation is replaced: the program computes the model's own function"
     kind = "held-out calibration samples" if fit.held_out else "calibration samples, none held out"
@@ -82,19 +83,20 @@ def fit_text(fit: FitReport) -> str:
 
 
 def sent_bytes(program: Program, parameters: Parameters) -> int:
-    """Bytes of the ciphertexts of a batch that the owner of the secret encrypts: one half is a seed."""
+    """Return the bytes of a batch's ciphertexts if the owner of the secret key encrypts them: one half is a
+    seed."""
     size = _polynomial_bytes(parameters, program.input_log_n, program.input_level)
     return program.input_layout.ciphertexts * (size + SEEDED_HEADER_BYTES)
 
 
 def returned_bytes(program: Program, parameters: Parameters) -> int:
-    """Bytes of the ciphertexts of a batch's results."""
+    """Return the bytes of the ciphertexts of a batch's results."""
     size = _polynomial_bytes(parameters, program.rings[program.outputs[0]], program.output_level)
     return program.output_layout.ciphertexts * (2 * size + HEADER_BYTES)
 
 
 def _polynomial_bytes(parameters: Parameters, log_n: int, level: int) -> int:
-    """Of residues modulo the primes up to a level, packed, in the ring of a degree; 0 stands for the
-    largest."""
+    """Return the packed bytes of residues modulo the primes up to a level, in the ring of degree 2^log_n; 0
+    means the largest."""
     bits = sum(prime.bit_length() for prime in parameters.q[: level + 1])
     return (bits << (log_n or parameters.log_n)) // 8

@@ -1,4 +1,4 @@
-"""The server's side of a model: evaluates what clients encrypted; `load_server` makes one of a folder."""
+"""The server of a model: evaluates encrypted samples; `load_server` loads it from a folder."""
 
 from pathlib import Path
 
@@ -23,12 +23,12 @@ class InferenceServer:
     """Evaluates a program with the keys of one client.
 
     Args:
-        program: what is evaluated.
+        program: the program.
         parameters: of its ciphertexts.
-        execution: of the plan of its keys.
-        memory: most bytes of this process; 80 percent of what is free where not given.
-        key_memory: most bytes of keys in memory, which are then read from their file ahead of their use; as
-            many as ``memory`` leaves room for where not given.
+        execution: of its key plan.
+        memory: maximum bytes of this process; by default 80 percent of the free memory.
+        key_memory: maximum bytes of keys in memory; others are read from their file ahead of their use. By
+            default, as many as ``memory`` allows.
     """
 
     def __init__(
@@ -48,12 +48,12 @@ class InferenceServer:
         """Take a client's keys, and encode the model.
 
         Args:
-            keys: of `InferenceClient.keys`.
-            masters: of `InferenceClient.master_keys`, where the plan derives keys.
+            keys: result of `InferenceClient.keys`.
+            masters: result of `InferenceClient.master_keys`, if the plan derives keys.
 
         Raises:
             PlanMismatchError: these are not the plan's keys.
-            MemoryBudgetError: keys and diagonals are not within the memory.
+            MemoryBudgetError: keys and diagonals do not fit the memory.
         """
         planned = self._plan(None, streams=False)
         with progress("reading keys", None):
@@ -66,8 +66,8 @@ class InferenceServer:
     def open_keys(
         self, folder: str | Path, batches: int | None = None, progress: Progress = silent
     ) -> ProcessPlan:
-        """Take the keys of a server's folder, all of them or as many at a time as memory allows, and encode
-        the model. Returns what memory was planned for.
+        """Open the keys of a server folder, all of them or as many at a time as memory allows, and encode the
+        model. Returns the memory plan.
 
         Args:
             batches: how often the program will run; None for any number.
@@ -75,7 +75,7 @@ class InferenceServer:
         Raises:
             FolderError: the folder has no keys.
             PlanMismatchError: these are not the plan's keys.
-            MemoryBudgetError: keys and diagonals are not within the memory.
+            MemoryBudgetError: keys and diagonals do not fit the memory.
         """
         place, derives = Path(folder), self.execution.plan.masters is not None
         names = (EVALUATION_KEYS, MASTER_KEYS) if derives else (EVALUATION_KEYS,)
@@ -93,10 +93,10 @@ class InferenceServer:
 
     @property
     def evaluation(self) -> Evaluation:
-        """The program with the keys that were loaded.
+        """The program with the loaded keys.
 
         Raises:
-            KeysMissingError: there are none.
+            KeysMissingError: no keys were loaded.
         """
         if self._evaluation is None:
             raise KeysMissingError("the server has no keys; load those of client.keys() with load_keys")
@@ -110,7 +110,7 @@ class InferenceServer:
 
         Raises:
             KeysMissingError: no keys were loaded.
-            MessageError: these bytes are no message for this program.
+            MessageError: these bytes are not a message for this program.
         """
         program, read, evaluation = self.program, Message.from_bytes(message), self.evaluation
         answer: list[bytes] = []
@@ -120,10 +120,10 @@ class InferenceServer:
         return Message(read.samples, answer).to_bytes()
 
     def read_ciphertext(self, source: bytes | Path) -> Ciphertext:
-        """A ciphertext of bytes or of a file, seeded or not.
+        """Read a ciphertext from bytes or a file, seeded or not.
 
         Raises:
-            MessageError: it is something else.
+            MessageError: it is another kind of object.
             FormatError: it is damaged.
         """
         kind = inspect(source)["kind"]
@@ -158,20 +158,21 @@ def load_server(
     memory: int | None = None,
     key_memory: int | None = None,
 ) -> InferenceServer:
-    """The server of a model: of `CompiledModel.save`, which `InferenceServer.load_keys` gives keys to, or of
-    ``keywright keygen``, whose folder has them for `InferenceServer.open_keys`.
+    """Load the server of a model from a folder. After `CompiledModel.save` it gets keys by
+    `InferenceServer.load_keys`; a folder of ``keywright keygen`` contains keys for
+    `InferenceServer.open_keys`.
 
     Args:
         memory, key_memory: see `InferenceServer`.
 
     Raises:
         FolderError: files are missing, or the model is for thin clients.
-        PlanMismatchError: the plan of the keys is for something else.
+        PlanMismatchError: the key plan is for something else.
     """
     origin = "server folder of keywright keygen, or the model's folder"
     loaded = load(Path(folder), origin)
     if loaded.execution is None:
-        raise FolderError(f"{folder} holds no {PLAN}; name the {origin}")
+        raise FolderError(f"{folder} lacks {PLAN}; name the {origin}")
     return InferenceServer(
         loaded.program,
         loaded.parameters,

@@ -1,4 +1,4 @@
-"""Client and server in one process: what a model gives under encryption, and what everything takes."""
+"""Client and server in one process: results under encryption, and their costs."""
 
 import tempfile
 import time
@@ -22,20 +22,20 @@ from .server import InferenceServer
 
 @dataclass(frozen=True)
 class Inference:
-    """Results of samples, and what they took.
+    """Results of samples, and their costs.
 
     Attributes:
         outputs: (samples, *output_shape).
-        key_seconds: to make all keys.
+        key_seconds: time to make all keys.
         key_bytes: of the evaluation keys.
-        prepare_seconds: to encode the model, once.
+        prepare_seconds: time to encode the model, once.
         batches: samples of each batch.
         encrypt_seconds, evaluate_seconds, decrypt_seconds: for each batch.
         sent_bytes, returned_bytes: of the ciphertexts of a batch.
         error_bound: derived bound on the error of every output.
-        kinds: of layers, with their times a batch; see `LayerClock.by_kind`.
+        kinds: kinds of layers, with their times per batch; see `LayerClock.by_kind`.
         plaintext_bytes: of the encoded model.
-        planned: what memory was planned for.
+        planned: the memory plan.
     """
 
     outputs: NDArray[np.float64]
@@ -61,12 +61,12 @@ def infer(
     planned: ProcessPlan,
     progress: Progress = silent,
 ) -> Inference:
-    """Run client and server on samples, (count, *input_shape), as many at a time as the program takes. The
-    server's part sees ciphertexts and evaluation keys only.
+    """Run client and server on samples, (count, *input_shape), in batches of the program. The server's part
+    only sees ciphertexts and evaluation keys.
 
     Args:
-        planned: keys and diagonals, of `CompiledModel.plan_process`.
-        progress: told of every part.
+        planned: keys and diagonals, from `CompiledModel.plan_process`.
+        progress: receives the progress of every part.
     """
     with ExitStack() as stack:
         start, execution = time.perf_counter(), planned.execution
@@ -82,7 +82,7 @@ def infer(
 def _make_keys(
     secret: SecretKey, parameters: Parameters, planned: ProcessPlan, progress: Progress, stack: ExitStack
 ) -> EvaluationKeys:
-    """Keys in memory, or in a temporary file of which they are streamed."""
+    """Make the keys, in memory or in a temporary file from which they are streamed."""
     generator, execution = KeyGenerator(secret), planned.execution
     specs = execution.key_specs()
     if planned.key_memory is None:

@@ -1,4 +1,4 @@
-"""The key planner: which keys, at which level, with which digits, and how each use is served."""
+"""The key planner: chooses keys, their levels and digits, and how each rotation is served."""
 
 from .basis.basis import Basis, smallest_basis
 from .basis.shared_basis import smallest_shared_basis

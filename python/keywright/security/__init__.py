@@ -1,12 +1,12 @@
-"""What attacks on learning with errors cost: how many bits of security parameters have.
+"""Costs of attacks on learning with errors: the bits of security of parameters.
 
 >>> from keywright import security
 >>> found = security.estimate(security.Problem(2**13, 214, security.ternary()))
 >>> found.cheapest, round(found.bits)
 ('bdd', 128)
 
-Costs are those of the literature, in dimension and modulus alone; docs/reference/security-estimates.md says
-which, what they are compared with, and what an estimate is not.
+Cost models are from the literature and depend on dimension and modulus only.
+docs/reference/security-estimates.md lists them, compares the estimates, and states their limits.
 """
 
 from .estimates import ATTACKS, Estimate, estimate, largest_modulus

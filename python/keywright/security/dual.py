@@ -1,5 +1,5 @@
-"""Dual attacks: short vectors of the dual lattice make samples of fewer coefficients, which guesses are
-tried on."""
+"""Dual attacks: short vectors of the dual lattice give samples with fewer coefficients, on which guesses are
+tested."""
 
 import numpy as np
 
@@ -10,18 +10,18 @@ from .search import Cost, grid_search
 
 LN2 = float(np.log(2))
 MOST_WEIGHT = 400
-"""Guesses of more coefficients that are not 0 than this take more than 2^400."""
+"""Guesses with more non-zero coefficients than this cost more than 2^400."""
 MOST_TRANSFORMED = 250
-"""Coefficients of a Fourier transform, modulo 2 or more: it takes 2^250."""
+"""Maximum coefficients of a Fourier transform modulo 2 or more: it takes 2^250."""
 _SURE = float(np.log(np.log(1 / np.sqrt(TARGET))))
-"""``ln ln (1 / p)`` for the probability ``p`` of one of two stages that succeed together with `TARGET`."""
+"""``ln ln (1 / p)`` for the probability ``p`` of each of two stages that together succeed with `TARGET`."""
 
 
 def distinguishing(problem: Problem, model: CostModel) -> Cost:
-    """Short dual vectors tell samples from uniform ones (Micciancio and Regev, 2009; Albrecht, EUROCRYPT
-    2017).
+    """Distinguish samples from uniform ones by short dual vectors (Micciancio and Regev, 2009; Albrecht,
+    EUROCRYPT 2017).
 
-    For a vector that leaves an error of ``tau q`` the advantage is ``exp(-2 pi^2 tau^2)``; enough of them
+    A vector that leaves an error of ``tau q`` has the advantage ``exp(-2 pi^2 tau^2)``; enough of them
     decide.
     """
 
@@ -35,15 +35,16 @@ def distinguishing(problem: Problem, model: CostModel) -> Cost:
 
 
 def dual_hybrid(problem: Problem, model: CostModel) -> Cost:
-    """All guesses of some coefficients tried on the dual samples (Espitau, Joux, Kharchenko, INDOCRYPT 2020).
+    """Test all guesses of some coefficients on the dual samples (Espitau, Joux, Kharchenko, INDOCRYPT 2020).
 
-    Guesses that share their first coefficients share the work, so that each costs two operations a sample.
+    Guesses that share their first coefficients share the work, so each costs two operations per sample.
     """
     return _guessed(problem, model, meeting=False)
 
 
 def dual_meet(problem: Problem, model: CostModel) -> Cost:
-    """Two halves of a guess that meet in the dual samples (Cheon, Hhan, Hong, Son, IEEE Access 2019)."""
+    """Combine two halves of a guess that meet in the dual samples (Cheon, Hhan, Hong, Son, IEEE Access
+    2019)."""
     return _guessed(problem, model, meeting=True)
 
 
@@ -63,7 +64,7 @@ def _guessed(problem: Problem, model: CostModel, meeting: bool) -> Cost:
         if meeting:
             halves = log2_choose(zeta / 2, w / 2) + w / 2 * np.log2(secret.values)
             tried, vectors, likely = _meeting(halves, ln_tau)
-            # The weight is to be split in two equal parts.
+            # The weight must be split in two equal parts.
             hit = hit + np.minimum(2 * halves - count, 0.0) + likely
         else:
             vectors = 3 + np.log2(count * LN2 - _SURE) + _log2_per_advantage(ln_tau)
@@ -88,10 +89,11 @@ def _guessed(problem: Problem, model: CostModel, meeting: bool) -> Cost:
 def _dual_vectors(
     problem: Problem, model: CostModel, zeta: int, beta: Array, deviation: Array
 ) -> tuple[Array, Array, Array]:
-    """Dimension of the dual lattice, of the sieve, and ln of the error that its vectors leave over ``q``.
+    """Return the dimension of the dual lattice, that of the sieve, and ln of the error of its vectors over
+    ``q``.
 
-    The lattice of ``(x, y sigma_s / sigma)`` with ``x A = y`` modulo ``q`` for the coefficients that are
-    not guessed.
+    The lattice consists of ``(x, y sigma_s / sigma)`` with ``x A = y`` modulo ``q`` for the coefficients that
+    are not guessed.
     """
     left = problem.n - zeta
     with np.errstate(divide="ignore"):
@@ -100,20 +102,20 @@ def _dual_vectors(
         d = np.ceil(np.sqrt(left * ln_c / delta))
         d = np.maximum(np.minimum(d, left + problem.samples), left + 1)
         k = model.sieve_dimension(beta, np.maximum(d, beta))
-        # Vectors of the sieve are longer than the shortest that the reduced basis would have.
+        # Vectors of the sieve are longer than the shortest vector of the reduced basis.
         longer = np.log(4 / 3) / 2 + (k - 1) * (ln_delta(np.maximum(k, MIN_BETA)) - delta)
         ln_tau = longer + np.log(deviation) + d * delta - ln_c * (d - left) / d
     return d, k, np.where(d < beta, np.inf, ln_tau)
 
 
 def _log2_per_advantage(ln_tau: Array) -> Array:
-    """log2 of ``exp(4 pi^2 tau^2)``, the vectors for one squared advantage."""
+    """Return log2 of ``exp(4 pi^2 tau^2)``, the vectors for one squared advantage."""
     result: Array = 4 * np.pi**2 * np.exp(2 * np.minimum(ln_tau, 50.0)) / LN2
     return result
 
 
 def _sampling(model: CostModel, beta: Array, d: Array, k: Array, vectors: Array) -> Array:
-    """As many reductions and sieves as give that many vectors."""
+    """Return the cost of as many reductions and sieves as give that many vectors."""
     rounds = np.log2(np.ceil(np.exp2(np.clip(vectors - SHORT_BITS * k, 0.0, 60.0))))
     rounds = np.maximum(rounds, vectors - SHORT_BITS * k)
     result: Array = model.sieve(beta, d, k) + rounds
@@ -121,11 +123,11 @@ def _sampling(model: CostModel, beta: Array, d: Array, k: Array, vectors: Array)
 
 
 def _meeting(halves: Array, ln_tau: Array) -> tuple[Array, Array, Array]:
-    """Work, vectors and probability of meeting, all log2, with tables of ``2^halves``.
+    """Return work, vectors and probability of meeting, all as log2, with tables of ``2^halves``.
 
-    A coordinate is looked up by its leading bit; one whose error may carry it over a boundary, ``4 B /
-    q`` of all, doubles the look-ups. The bound ``B`` is two and a half deviations; as many samples as
-    make chance hits rare.
+    A coordinate is looked up by its leading bit. If its error may carry it over a boundary, which holds for a
+    share ``4 B / q``, the look-ups double. The bound ``B`` is two and a half deviations. There are enough
+    samples to make chance hits rare.
     """
     halves = np.maximum(halves, 0.0)
     samples = np.maximum(1.0, halves + np.log2(np.maximum(halves, 1.0)))[None, :]
@@ -138,11 +140,11 @@ def _meeting(halves: Array, ln_tau: Array) -> tuple[Array, Array, Array]:
 
 
 def dual_fft(problem: Problem, model: CostModel) -> Cost:
-    """Guesses modulo a small ``p``, all at once by a Fourier transform (Guo, Johansson, ASIACRYPT 2021;
+    """Test guesses modulo a small ``p`` all at once by a Fourier transform (Guo, Johansson, ASIACRYPT 2021;
     MATZOV, 2022).
 
-    Costs are those of theorem 7.6 of MATZOV's report. They rest on an independence that is contested
-    (Ducas, Pulles, CRYPTO 2023): the attack may take more. Secrets of fixed weight gain nothing by it.
+    Costs follow theorem 7.6 of MATZOV's report. They rest on a contested independence assumption (Ducas,
+    Pulles, CRYPTO 2023): the attack may cost more. Secrets of fixed weight gain nothing by it.
     """
     secret = problem.secret
     if secret.is_sparse:

@@ -11,7 +11,7 @@ from .reduction import MODELS, CostModel
 from .search import Cost
 
 LEAST_LOG_Q = 10
-"""No smaller modulus has room for the errors of an encryption."""
+"""A smaller modulus has no room for the errors of an encryption."""
 
 Attack = Callable[[Problem, CostModel], Cost]
 
@@ -26,15 +26,15 @@ ATTACKS: dict[str, Attack] = {
     "dual-mitm": dual.dual_meet,
     "dual-fft": dual.dual_fft,
 }
-"""By the names that the command prints."""
+"""Attacks by the names that the command prints."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What each attack takes.
+    """The cost of each attack.
 
     Attributes:
-        problem: what is attacked.
+        problem: the attacked problem.
         model: name of the cost model of lattice reduction, one of `keywright.security.MODELS`.
         costs: by the names of `keywright.security.ATTACKS`.
     """
@@ -45,21 +45,22 @@ class Estimate:
 
     @property
     def cheapest(self) -> str:
-        """The attack that takes least."""
+        """The cheapest attack."""
         return min(self.costs, key=lambda name: self.costs[name].bits)
 
     @property
     def bits(self) -> float:
-        """log2 of the operations that it takes; infinity if none applies within 2^512."""
+        """log2 of its operations; infinity if no attack applies within 2^512."""
         return self.costs[self.cheapest].bits
 
 
 def estimate(problem: Problem, model: str = "matzov") -> Estimate:
-    """Cost of every attack, about a second in all.
+    """Estimate the cost of every attack; takes about a second in all.
 
     Args:
-        problem: dimension, modulus, secret and error. model: cost model of lattice reduction: ``matzov``,
-        that of ePrint 2024/463; ``bdgl16``; ``core-svp``, a lower bound.
+        problem: dimension, modulus, secret and error.
+        model: cost model of lattice reduction: ``matzov``, that of ePrint 2024/463; ``bdgl16``; ``core-svp``,
+            a lower bound.
 
     Raises:
         ParameterError: there is no such model.
@@ -69,8 +70,8 @@ def estimate(problem: Problem, model: str = "matzov") -> Estimate:
 
 
 def largest_modulus(problem: Problem, bits: float = 128.0, model: str = "matzov") -> int:
-    """The largest whole ``log_q`` with which no attack takes less than ``bits``; that of ``problem`` is
-    not looked at.
+    """Return the largest whole ``log_q`` with which no attack takes less than ``bits``; the modulus of
+    ``problem`` is ignored.
 
     Raises:
         ParameterError: there is none, or no such model.
@@ -97,6 +98,6 @@ def largest_modulus(problem: Problem, bits: float = 128.0, model: str = "matzov"
 def _model(name: str) -> CostModel:
     if name not in MODELS:
         raise ParameterError(
-            f"there is no cost model {name!r}; there are {', '.join(MODELS)}", what="cost model", value=name
+            f"there is no cost model {name!r}; use one of {', '.join(MODELS)}", what="cost model", value=name
         )
     return MODELS[name]

@@ -1,6 +1,6 @@
-"""How many guesses there are for some coefficients of a secret, and how often one of them is right.
+"""The number of guesses for some coefficients of a secret, and the probability that one is right.
 
-Everything is log2. A guess of ``zeta`` coefficients has at most ``w`` of them not 0.
+Everything is log2. A guess of ``zeta`` coefficients has at most ``w`` non-zero ones.
 """
 
 import numpy as np
@@ -9,13 +9,14 @@ from .problem import Problem
 from .reduction import Array
 
 TARGET = 0.99
-"""Probability with which an attack is to succeed."""
+"""Probability with which an attack must succeed."""
 
 _SHIFT = 12
 
 
 def _ln_factorial(x: Array) -> Array:
-    """Of numbers from 0 on, by Stirling's series 12 further up: within 1e-12 of the factor."""
+    """Return ln of factorials from 0 on, by Stirling's series shifted by 12: the factor is exact within
+    1e-12."""
     y = x + _SHIFT + 1
     below = sum(np.log(x + i) for i in range(1, _SHIFT + 1))
     series = 1 / (12 * y) - 1 / (360 * y**3) + 1 / (1260 * y**5)
@@ -24,8 +25,8 @@ def _ln_factorial(x: Array) -> Array:
 
 
 def log2_choose(n: Array | float, k: Array | float) -> Array:
-    """log2 of the number of ways to choose ``k`` of ``n``, real numbers too; minus infinity where there
-    are none."""
+    """Return log2 of the number of ways to choose ``k`` of ``n``, also for real numbers; minus infinity if
+    there are none."""
     n, k = np.broadcast_arrays(np.asarray(n, float), np.asarray(k, float))
     legal = (k >= 0) & (k <= n)
     inside, all_of = np.where(legal, k, 0.0), np.maximum(n, 0.0)
@@ -34,7 +35,7 @@ def log2_choose(n: Array | float, k: Array | float) -> Array:
 
 
 def guesses(problem: Problem, zeta: int, most: int) -> tuple[Array, Array]:
-    """The guesses of ``zeta`` coefficients with at most ``w`` that are not 0, for ``w = 0 .. most``.
+    """Return the guesses of ``zeta`` coefficients with at most ``w`` non-zero ones, for ``w = 0 .. most``.
 
     Returns:
         log2 of their number and log2 of the probability that one is right, each of shape ``(most + 1,)``.
@@ -52,7 +53,7 @@ def guesses(problem: Problem, zeta: int, most: int) -> tuple[Array, Array]:
 
 
 def repetitions(log2_probability: Array | float) -> Array:
-    """log2 of the trials after which one has succeeded with probability 0.99."""
+    """Return log2 of the trials after which one has succeeded with probability 0.99."""
     bits = np.minimum(np.asarray(log2_probability, float), 0.0)
     p = np.clip(np.exp2(bits), 1e-12, 1 - 1e-12)
     few = np.log2(np.log(1 - TARGET) / np.log1p(-p))
@@ -61,7 +62,7 @@ def repetitions(log2_probability: Array | float) -> Array:
 
 
 def log2_secrets(problem: Problem) -> float:
-    """log2 of the number of typical secrets."""
+    """Return log2 of the number of typical secrets."""
     secret, n = problem.secret, problem.n
     if secret.weight is not None:
         return float(log2_choose(n, secret.weight)) + secret.weight
@@ -72,14 +73,14 @@ def log2_secrets(problem: Problem) -> float:
 
 
 def meet(n: Array | float, weight: Array | float) -> Array:
-    """Time, log2, to find ``weight`` coefficients of 1 or -1 among ``n`` by meeting in the middle with
-    representations.
+    """Return log2 of the time to find ``weight`` coefficients of 1 or -1 among ``n`` by meeting in the middle
+    with representations.
 
-    May, *How to Meet Ternary LWE Keys* (CRYPTO 2021, ePrint 2021/216): a vector is a sum of two of half
-    its weight and ``e`` more coefficients, which cancel. Of ``R`` such sums one suffices, so lists are
-    thinned by ``R``. Lists of the last level are made by splitting the coordinates (Odlyzko). The least
-    over ``e`` and at most two levels of sums, one operation for each entry of a list. Guesses of errors,
-    few where the modulus is large, are not counted.
+    May, *How to Meet Ternary LWE Keys* (CRYPTO 2021, ePrint 2021/216): a vector is a sum of two of half its
+    weight and ``e`` additional coefficients, which cancel. One of ``R`` such sums suffices, so lists are
+    thinned by ``R``. The last level splits the coordinates (Odlyzko). The result is the minimum over ``e``
+    and at most two levels of sums, with one operation for each entry of a list. Guesses of errors, few for a
+    large modulus, are not counted.
     """
     n, weight = (np.asarray(x, float)[..., None, None] for x in np.broadcast_arrays(n, weight))
 

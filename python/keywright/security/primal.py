@@ -1,4 +1,4 @@
-"""Primal attacks: secret and error as a vector of a lattice that is shorter, or closer, than others."""
+"""Primal attacks: secret and error form an unusually short or close vector of a lattice."""
 
 from dataclasses import dataclass, field
 
@@ -71,29 +71,30 @@ def _reduced(problem: Problem, model: CostModel, zeta: int, beta: Array) -> _Red
 
 
 def _repeated(problem: Problem, reduction: Array, tries: Array, probability: Array) -> Array:
-    """A reduction and its guesses, until they succeed. In a ring, each reduced lattice serves ``n``
-    rotated secrets."""
+    """Return the cost of a reduction and its guesses, repeated until they succeed. In a ring, each reduced
+    lattice serves ``n`` rotated secrets."""
     times = repetitions(probability)
     shared = np.log2(problem.n) if problem.ring else 0.0
     return np.logaddexp2(reduction + np.maximum(times - shared, 0.0), tries + times)
 
 
 def bounded_distance(problem: Problem, model: CostModel) -> Cost:
-    """A reduction, then one shortest vector of the last block and the target (Liu and Nguyen, CT-RSA
+    """Reduce, then find one shortest vector of the last block and the target (Liu and Nguyen, CT-RSA
     2013)."""
     return _hybrid_search(problem, model, "none")
 
 
 def hybrid(problem: Problem, model: CostModel) -> Cost:
-    """Some coefficients guessed; for each guess bounded distance decoding (Albrecht, Curtis, Wunderer,
-    SAC 2019)."""
+    """Guess some coefficients; for each guess do bounded distance decoding (Albrecht, Curtis, Wunderer, SAC
+    2019)."""
     return _hybrid_search(problem, model, "guess")
 
 
 def hybrid_meet(problem: Problem, model: CostModel) -> Cost:
-    """Some coefficients guessed by meeting in the middle, each half rounded (Howgrave-Graham, CRYPTO 2007).
+    """Guess some coefficients by meeting in the middle, with each half rounded (Howgrave-Graham, CRYPTO
+    2007).
 
-    As many tries as the square root of the guesses, fewer than his loops take; they meet where the
+    The number of tries is the square root of the guesses, fewer than his loops take. They meet where the
     rounding is additive, with the probability of Son and Cheon (WAHC 2019).
     """
     return _hybrid_search(problem, model, "meet")
@@ -150,7 +151,8 @@ def _hybrid_search(problem: Problem, model: CostModel, how: str) -> Cost:
 
 
 def meet_in_the_middle(problem: Problem, model: CostModel) -> Cost:
-    """The secret alone, without a lattice: the better of Odlyzko's splitting and May's representations."""
+    """Find the secret alone, without a lattice: the better of Odlyzko's splitting and May's
+    representations."""
     if problem.secret.weight is None:
         bits = log2_secrets(problem) / 2
     else:

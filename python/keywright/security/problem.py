@@ -1,4 +1,4 @@
-"""What an attacker is given: (ring) learning with errors, with its secret and its error."""
+"""The attacked problem: (ring) learning with errors, with its secret and its error."""
 
 from dataclasses import dataclass
 from math import inf, log, log2, sqrt
@@ -17,10 +17,10 @@ class Secret:
     Attributes:
         name: as it is printed.
         deviation: standard deviation of one coefficient.
-        weight: number of coefficients that are 1 or -1, where it is fixed; None for independent coefficients.
-        nonzero: probability that a coefficient is not 0, where it is not above 1 in absolute value; None for
-            wider secrets, which are not guessed coefficient by coefficient.
-        values: number of values of a coefficient that is not 0: 2 for 1 and -1.
+        weight: number of coefficients that are 1 or -1, if it is fixed; None for independent coefficients.
+        nonzero: probability that a coefficient is not 0, if its absolute value is at most 1; None for wider
+            secrets, which are not guessed coefficient by coefficient.
+        values: number of values of a non-zero coefficient: 2 for 1 and -1.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Secret:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether the number of coefficients that are not 0 is fixed."""
+        """Whether the number of non-zero coefficients is fixed."""
         return self.weight is not None
 
 
@@ -46,15 +46,15 @@ def binary() -> Secret:
 
 
 def gaussian(deviation: float) -> Secret:
-    """As an error of that standard deviation."""
+    """Return a secret with the distribution of an error of that standard deviation."""
     return Secret(f"gaussian:{deviation:g}", deviation)
 
 
 def sparse(weight: int, n: int) -> Secret:
-    """``weight`` of ``n`` coefficients are 1 or -1, all such secrets alike.
+    """Return a secret with ``weight`` of ``n`` coefficients equal to 1 or -1, uniformly chosen.
 
     Raises:
-        ParameterError: no weight of so many coefficients.
+        ParameterError: the weight is out of range.
     """
     _between("weight of the secret", weight, 1, n)
     return Secret(f"sparse:{weight}", sqrt(weight / n), weight=weight, nonzero=weight / n)
@@ -69,7 +69,7 @@ class Problem:
         log_q: log2 of the modulus; of a switching key, of ciphertext and special primes together.
         secret: distribution of the secret.
         sigma: standard deviation of the error.
-        samples: number of equations. Switching keys give more than any attack uses: infinity.
+        samples: number of equations. Switching keys give more than any attack uses, so it is infinity.
         ring: whether ``A`` is multiplication in ``Z[X]/(X^n + 1)``. Then ``X^i b`` is a sample of the secret
             ``X^i s`` with the same ``A``, so that one reduced lattice serves ``n`` guesses.
     """
@@ -98,7 +98,7 @@ class Problem:
 
     @property
     def ln_scale(self) -> float:
-        """Logarithm of the factor that makes coefficients of the secret as large as those of the error."""
+        """Logarithm of the factor that scales coefficients of the secret to the size of the errors."""
         return min(max(0.0, log(self.sigma / self.secret.deviation)), self.ln_q - 1)
 
 

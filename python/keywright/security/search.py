@@ -1,4 +1,4 @@
-"""The cheapest choice of an attack's numbers."""
+"""The cheapest choice of an attack's parameters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,25 +8,25 @@ import numpy as np
 from .reduction import MIN_BETA, Array
 
 Evaluate = Callable[[int, Array], tuple[Array, dict[str, Array]]]
-"""From a number of guessed coefficients and block sizes to log2 of the costs and the attack's other
+"""Maps a number of guessed coefficients and block sizes to log2 of the costs and the attack's other
 numbers."""
 
 
 MOST_BITS = 512.0
-"""Attacks that take more are not looked at."""
+"""Attacks that cost more are ignored."""
 
 _REFINEMENTS = 16
-"""Each halves the grid at least: enough for 2^16 coefficients."""
+"""Each step at least halves the grid: enough for 2^16 coefficients."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What an attack takes.
+    """The cost of an attack.
 
     Attributes:
-        bits: log2 of its operations; infinity where it does not apply. numbers: the choices that make it
-        cheapest: ``beta`` (block size), ``d`` (dimension of the lattice), ``zeta`` (guessed
-        coefficients), ``weight`` (most of them that are not 0), and those of the attack.
+        bits: log2 of its operations; infinity if it does not apply.
+        numbers: the cheapest choices: ``beta`` (block size), ``d`` (dimension of the lattice), ``zeta``
+            (guessed coefficients), ``weight`` (maximum of non-zero ones), and those of the attack.
     """
 
     bits: float
@@ -34,7 +34,8 @@ class Cost:
 
 
 def grid_search(evaluate: Evaluate, most_guessed: int, most_beta: int) -> Cost:
-    """The least cost over guessed coefficients and block sizes, on grids that are refined around the best.
+    """Return the least cost over guessed coefficients and block sizes, on grids that are refined around the
+    best.
 
     Costs have one valley along either number, up to steps of a bit where an integer changes; finer grids are
     wide enough to leave the neighbourhood of such a step.
@@ -68,6 +69,6 @@ def _least(evaluate: Evaluate, zetas: Array, betas: Array) -> tuple[Cost, int, f
 
 
 def _neighbours(grid: Array, value: float) -> tuple[float, float]:
-    """The entries two below and two above: wide enough for a valley that the grid missed by one."""
+    """Return the entries two below and two above: wide enough for a valley that the grid missed by one."""
     at = int(np.searchsorted(grid, value))
     return float(grid[max(0, at - 2)]), float(grid[min(len(grid) - 1, at + 2)])

@@ -1,8 +1,7 @@
-"""How probably an error is found in a reduced basis, and in which dimension it stands out.
+"""The probability of finding an error in a reduced basis, and the dimension in which it stands out.
 
-The basis has rows ``(q I, 0)`` and ``(A, xi I)``, with ``xi`` the ratio of the deviations of error and
-secret (Bai and Galbraith, ACISP 2014), so that the vector that is looked for has deviation ``sigma`` in
-each coordinate.
+The basis has rows ``(q I, 0)`` and ``(A, xi I)``, with ``xi`` the ratio of the deviations of error and secret
+(Bai and Galbraith, ACISP 2014), so the target vector has deviation ``sigma`` in each coordinate.
 """
 
 from functools import cache
@@ -19,13 +18,14 @@ _U = np.arange(-24.0, 48.0 + _STEP, _STEP)
 
 
 def _rounding(x: Array) -> Array:
-    """Probability that a coordinate of deviation 1 is below ``sqrt(2) x``: Babai's rounding is right."""
+    """Return the probability that a coordinate of deviation 1 is below ``sqrt(2) x``: Babai's rounding is
+    right."""
     return np.array([erf(each) for each in x])
 
 
 def _admissible(x: Array) -> Array:
-    """Probability that a uniform coordinate of ``[-b/2, b/2]`` stays there when an error is added, ``x =
-    b/(sqrt(2) sigma)``.
+    """Return the probability that a uniform coordinate of ``[-b/2, b/2]`` stays there when an error is added,
+    ``x = b/(sqrt(2) sigma)``.
 
     It is the mean of ``max(0, 1 - |e| / b)``: ``erf(x) - (1 - exp(-x^2)) / (x sqrt(pi))`` (Son and Cheon,
     WAHC 2019).
@@ -36,7 +36,7 @@ def _admissible(x: Array) -> Array:
 
 @cache
 def _tail(kind: str) -> Array:
-    """Integral of log2 of that probability from ``2^u`` on, over ``u = log2 x``."""
+    """Return the integral of log2 of that probability from ``2^u`` on, over ``u = log2 x``."""
     x = np.exp2(np.minimum(_U, 40.0))
     # Below 1e-3 by the first term of the series, which has no cancellation.
     if kind == "rounding":
@@ -49,7 +49,7 @@ def _tail(kind: str) -> Array:
 
 
 def _product(kind: str, last: Array, first: Array, slope: Array) -> Array:
-    """log2 of the product over a geometric series of arguments, from ``2^first`` down to ``2^last``,
+    """Return log2 of the product over a geometric series of arguments, from ``2^first`` down to ``2^last``,
     ``slope`` bits apart.
 
     By the midpoint rule: the error is of the order of ``slope^2``, below 1e-3 of the logarithm.
@@ -60,11 +60,12 @@ def _product(kind: str, last: Array, first: Array, slope: Array) -> Array:
 
 
 def log2_nearest_plane(log2_last: Array, d: Array, log2_delta: Array, sigma: float) -> Array:
-    """log2 of the probability that Babai's nearest plane finds the error (Lindner and Peikert, CT-RSA 2011).
+    """Return log2 of the probability that Babai's nearest plane finds the error (Lindner and Peikert, CT-RSA
+    2011).
 
     Args:
         log2_last: log2 of the last Gram-Schmidt norm that it uses.
-        d: how many it uses.
+        d: number of norms that it uses.
         log2_delta: log2 of the root Hermite factor.
         sigma: deviation of a coordinate of the error.
     """
@@ -73,8 +74,8 @@ def log2_nearest_plane(log2_last: Array, d: Array, log2_delta: Array, sigma: flo
 
 
 def log2_admissible(log2_last: Array, d: Array, log2_delta: Array, sigma: float) -> Array:
-    """log2 of the probability that two halves of a guess, rounded apart, still meet: all coordinates are
-    admissible."""
+    """Return log2 of the probability that two separately rounded halves of a guess still meet: all
+    coordinates are admissible."""
     last = log2_last - np.log2(np.sqrt(2) * sigma)
     return np.minimum(0.0, _product("admissible", last, last + 2 * (d - 1) * log2_delta, 2 * log2_delta))
 
@@ -87,14 +88,14 @@ def _ln_balls(most: int) -> Array:
 
 
 def standing_out(ln_volume: Array, d: Array, ln_delta: Array, sigma: float, most: int) -> Array:
-    """The smallest dimension ``k`` in which the error is shorter than the shortest vector of the
+    """Return the smallest dimension ``k`` in which the error is shorter than the shortest vector of the
     projected lattice.
 
     Liu and Nguyen (CT-RSA 2013): a shortest vector of the last ``k`` vectors and the target, together one
     more dimension, is the error's projection, by the Gaussian heuristic for that lattice.
 
     Returns:
-        ``k`` (2 where rounding suffices), infinity where there is none up to ``most``; of the shape of ``d``.
+        ``k`` (2 if rounding suffices), infinity if there is none up to ``most``; of the shape of ``d``.
     """
     k = np.arange(2, most + 1, dtype=float)
     shape = (*np.shape(d), 1)

@@ -453,7 +453,7 @@ class Session:
             MixedParametersError,
             ParameterError,
         ) as error:
-            raise InvalidReplyError(f"the answer of the server cannot be decoded: {error}") from error
+            raise InvalidReplyError(f"the answer of the server cannot be read: {error}") from error
         if rows.shape != (places.ciphertexts, places.size):
             raise InvalidReplyError(
                 f"the answer has shape {rows.shape}, but the manifest announces "

@@ -57,7 +57,7 @@ def least(arguments: list[Any]) -> int:
     command = [sys.executable, "-m", "keywright.cli", "infer", *map(str, arguments), "--memory", "1MB"]
     refused = subprocess.run(command, capture_output=True, text=True, check=False)
     assert refused.returncode == 2
-    number, unit = refused.stderr.split("The least that would do is ")[1].split(":")[0].split()
+    number, unit = refused.stderr.split("The minimum is ")[1].split(":")[0].split()
     return int(float(number) * {"MiB": 1 << 20, "GiB": 1 << 30}[unit])
 
 
@@ -68,7 +68,7 @@ def test_what_cannot_fit_is_refused_before_any_key(
     assert main(["infer", model, "--input", images, "--memory", "64MiB"]) == 2
     said = capsys.readouterr().err
     assert "a process of at most 64 MiB cannot run this network" in said
-    assert "The least that would do is" in said
+    assert "The minimum is" in said
     assert main(["infer", model, "--input", images, "--memory", "much"]) == 2
     assert "not an amount of memory" in capsys.readouterr().err
 
@@ -85,11 +85,11 @@ def test_a_refusal_names_the_presets_that_take_less(squares: Write, monkeypatch:
         return caught.value
 
     small, large = refused(BOOTSTRAP_PRESETS[0]), refused(BOOTSTRAP_PRESETS[1])
-    said = f"Of other presets less would do: {BOOTSTRAP_PRESETS[0]} {format_bytes(small.needed)}"
+    said = f"Other presets need less: {BOOTSTRAP_PRESETS[0]} {format_bytes(small.needed)}"
     assert said in str(large)
     assert large.budget == 64 << 20
     assert small.needed < large.needed == sum(large.parts.values())
-    assert "Of other presets" not in str(small)
+    assert "Other presets" not in str(small)
 
 
 def test_explain_prints_the_peak_part_by_part(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -208,7 +208,7 @@ def test_json_of_a_plan_says_everything(
     refused = tmp_path / "refused.json"
     loud = ["plan", str(program), "--noise", "0.25", "--strategy", "lowmem", "--hops", "1"]
     assert main([*loud, "--out", str(refused)]) == 2
-    assert "the error budget is 0.25" in capsys.readouterr().err
+    assert "the error budget of 0.25" in capsys.readouterr().err
     assert not refused.exists()
     assert main(["plan", str(program), "--noise", "0", "--hops", "1"]) == 2
     assert "bits of noise" in capsys.readouterr().err
@@ -232,7 +232,7 @@ def test_bad_input_of_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     amount = "is not an amount of memory; write"
     for arguments, parts in (
         (("--key-memory", "0"), ("at most 0 B", "The smallest has", "largest key, for level 2", "more hops")),
-        (("--key-memory", "100KB"), ("at most 97.7 KiB", "by count none")),
+        (("--key-memory", "100KB"), ("at most 97.7 KiB", "by counting, no plan")),
         *(
             ((f"--key-memory={text}",), (repr(text), amount))
             for text in ("-1GiB", "nan", "inf", "", "8XB", "1e9")
@@ -290,7 +290,7 @@ def test_a_plan_whose_keys_are_derived(tmp_path: Path, capsys: pytest.CaptureFix
     # The special prime is no wider than the largest digit: derivations show.
     shown = ["plan", str(path), "--strategy", "all-required", "--hops", "1"]
     assert main([*shown, "--derived", "--noise", "4"]) == 2
-    assert "the error budget is 4.00" in capsys.readouterr().err
+    assert "the error budget of 4.00" in capsys.readouterr().err
     assert main([*shown, "--derived", "--json"]) == 0
     (record,) = [row for row in lines(capsys) if "plan" in row]
     direct, derived = (

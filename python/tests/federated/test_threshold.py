@@ -490,7 +490,7 @@ def test_what_does_not_fit_is_refused_before_anybody_is_asked() -> None:
     assert threshold_parameters(page, 30, 20, 1 << 20).log_q < 122
     wide = Encoding(bound=4.0, max_clients=30, max_weight=2000, bits=40)
     for make in (lambda: ThresholdMod(wide, 20), lambda: ThresholdFedAvg(wide, 20, min_available_nodes=30)):
-        with pytest.raises(kw.ParameterError, match=r"Declare Encoding\(bits=3\d\) or fewer") as caught:
+        with pytest.raises(kw.ParameterError, match=r"declare Encoding\(bits=3\d\) or fewer") as caught:
             make()
         assert caught.value.what == "bits of the modulus"
 

@@ -205,7 +205,7 @@ def test_messages_that_are_damaged_are_refused(model: inference.CompiledModel, t
 
 def test_choices_that_contradict_each_other_are_refused(perceptron: onnx.ModelProto, typical: Vector) -> None:
     cases = (
-        ({"preset": "N14_QP426_S33", "parameters": small()}, "preset= or parameters="),
+        ({"preset": "N14_QP426_S33", "parameters": small()}, "preset= and parameters="),
         ({"slots": 16}, "parameters="),
         ({"plan": "plan.json", "memory": 1 << 30}, "one of them"),
     )
@@ -284,7 +284,7 @@ def test_folders_of_the_command_line_are_read(tmp_path: Path) -> None:
     for loading in (kw.load_client, kw.load_server):
         with pytest.raises(inference.FolderError, match="thin clients"):
             loading(thin)
-        with pytest.raises(inference.FolderError, match="holds no"):
+        with pytest.raises(inference.FolderError, match="lacks"):
             loading(tmp_path)
 
 

@@ -240,5 +240,5 @@ def test_files_that_are_no_calibration(tmp_path: Path, monkeypatch: pytest.Monke
     first = recorded().measured[0]
     with pytest.raises(CalibrationError, match="without its operation"):
         predict(recorded().model, replace(first, what="transform", level=first.shape.level))
-    with pytest.raises(CalibrationError, match="measured at level"):
+    with pytest.raises(CalibrationError, match="measured at the higher level"):
         predict(recorded().model, replace(first, what="switch", level=first.shape.level + 1))

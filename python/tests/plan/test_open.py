@@ -133,7 +133,7 @@ def test_variants_are_planned_together() -> None:
     least = min(planner.smallest().stored_bytes for planner in joint.planners)
     with pytest.raises(InfeasibleBudgetError, match=f"The smallest has {format_bytes(least)}"):
         joint.best(Budget(stored_bytes=1000))
-    with pytest.raises(ValueError, match="no variants"):
+    with pytest.raises(ValueError, match="variants is empty"):
         JointPlanner([], MODEL)
 
 

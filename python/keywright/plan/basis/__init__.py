@@ -1,1 +1,1 @@
-"""Fewest keys for a set of automorphisms: exact, two hops at most."""
+"""The fewest keys for a set of automorphisms: exact, at most two hops."""

@@ -1,8 +1,8 @@
-"""Fewest keys for a set of automorphisms, two hops at most: exact.
+"""The fewest keys for a set of automorphisms with at most two hops: exact.
 
 A set D of keys serves an automorphism s if s is in D or a sum of two elements of D. The smallest D is an
-additive basis of order two of the targets, and its elements need not be targets. A beam search finds a small
-one, and `BasisSearch` proves for one size after the other that there is none.
+additive basis of order two of the targets; its elements need not be targets. A beam search finds a small one,
+and `BasisSearch` proves for one size after the other that there is none.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from .basis_search import BasisSearch, SearchTimeoutError
 from .group_codes import GroupCodes
 
 BEAM = 64
-"""Sets of each size that the search for a small basis goes on with."""
+"""Beam width: sets of each size that the search for a small basis keeps."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Basis:
 
     Attributes:
         keys: the keys, sorted.
-        lower_bound: no fewer keys can serve the set; equal to the number of keys if that is proven smallest.
+        lower_bound: a proven minimum of the number of keys.
     """
 
     keys: tuple[Automorphism, ...]
@@ -33,21 +33,21 @@ class Basis:
 
     @property
     def proven(self) -> bool:
-        """Whether there is no smaller basis."""
+        """Whether the basis is proven smallest."""
         return len(self.keys) == self.lower_bound
 
 
 def smallest_basis(group: AutomorphismGroup, targets: Iterable[Automorphism], seconds: float = 60.0) -> Basis:
-    """The fewest keys that make every target with one or two hops.
+    """Return the fewest keys that make every target with one or two hops.
 
-    Sizes are excluded from the counting bound m + m (m + 1) / 2 >= number of targets up, until only the size
-    of the basis that is known is left. When the time is over, the smallest basis found is returned, with the
-    bound reached so far.
+    Sizes are excluded upwards from the counting bound m + m (m + 1) / 2 >= number of targets, until only the
+    size of the known basis is left. On timeout, the smallest basis found is returned, with the bound reached
+    so far.
 
     Args:
         group: automorphisms of the ring.
-        targets: what is needed; the identity is left out.
-        seconds: for how long to search.
+        targets: required automorphisms; the identity is left out.
+        seconds: search time.
     """
     deadline = monotonic() + seconds
     codes = GroupCodes(group)
@@ -69,15 +69,16 @@ def smallest_basis(group: AutomorphismGroup, targets: Iterable[Automorphism], se
 
 
 def _small_basis(codes: GroupCodes, targets: list[int], deadline: float) -> list[int]:
-    """A small basis: of the sets that add one element to those so far, the ones that make most are kept.
+    """Return a small basis by beam search: among sets extended by one element, those that make most targets
+    are kept.
 
-    When the time is over, what the best set does not make is added to it.
+    On timeout, the targets that the best set does not make are added to it.
     """
     guard, mask = codes.guard, codes.mask
     generator = Random(0)
     everything = (1 << len(targets)) - 1
     halves = [codes.halves(target) for target in targets]
-    # Sets, and what they make as bits.
+    # Sets, and the targets that they make, as bits.
     beam: list[tuple[tuple[int, ...], int]] = [((), 0)]
     while beam[0][1] != everything and monotonic() <= deadline:
         grown: dict[tuple[int, ...], int] = {}
@@ -89,7 +90,7 @@ def _small_basis(codes: GroupCodes, targets: list[int], deadline: float) -> list
                         gains[new] = gains.get(new, 0) | 1 << i
             for new, gain in gains.items():
                 grown[tuple(sorted((*elements, new)))] = covered | gain
-        # Equal ones at random, since neighbours are much alike.
+        # Break ties at random, because neighbouring sets are much alike.
         beam = sorted(grown.items(), key=lambda made: (-made[1].bit_count(), generator.random()))[:BEAM]
     elements, covered = beam[0]
     return [*elements, *(target for i, target in enumerate(targets) if not covered >> i & 1)]

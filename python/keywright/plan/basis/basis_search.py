@@ -1,16 +1,17 @@
-"""Whether so many keys make a set of targets in two hops: a search that is complete.
+"""Decides whether so many keys make a set of targets in two hops, by a complete search.
 
 A set S of keys *covers* a target that is in S or the sum of two of its elements. The *loss* of an element is
-the number of covered targets that are not covered without it. A target counts for two elements at most, so
-some element has a loss of at most 2 cover(S) / |S|, rounded down. Take away the element of least loss, among
-equal ones that of the largest code, again and again: m keys that cover everything have subsets of every size
-k that cover at least `need[k]`. The search goes back this way, from the empty set up. Each new element
-increases the cover to `need[k]` at least, and has the least loss of all. Sets of a few elements seldom cover
-that much, so there are few of them.
+the number of targets that are covered only with it. A target counts for at most two elements, so some element
+has a loss of at most 2 cover(S) / |S|, rounded down. Remove the element of least loss repeatedly, among ties
+the one with the largest code: m keys that cover everything have subsets of every size k that cover at least
+`need[k]`. The search reverses this, from the empty set up. Each new element increases the cover to at least
+`need[k]` and has the least loss of all. Sets of a few elements seldom cover that much, so there are few of
+them.
 
-A new element is a target, half a target, or a target less an element so far; or it makes no target before a
-later element comes, and is a free parameter p. Then elements are p + c and t - c - p, and parameters are
-fixed when a new element makes further targets. So the whole group is searched and never enumerated.
+A new element is a target, half a target, or a target minus an earlier element. Otherwise it makes no target
+before a later element is added, and it is a free parameter p. Then elements are p + c and t - c - p, and
+parameters are fixed when a new element makes further targets. So the search covers the whole group without
+enumerating it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,19 +24,19 @@ Element = tuple[int, int, int]
 
 
 class SearchTimeoutError(Exception):
-    """The time for a search is over."""
+    """The search ran out of time."""
 
 
 class BasisSearch:
-    """Whether there are `size` keys that cover all targets."""
+    """Decides whether there are `size` keys that cover all targets."""
 
     def __init__(self, codes: GroupCodes, targets: Sequence[int], size: int, deadline: float) -> None:
-        """A search that ends by the deadline.
+        """Set up a search that ends by the deadline.
 
         Args:
             codes: the group.
             targets: different codes, none of them 0.
-            size: how many keys, at least one.
+            size: number of keys, at least one.
             deadline: time of `monotonic` at which to give up.
         """
         self.codes, self.targets, self.size, self.deadline = codes, list(targets), size, deadline
@@ -49,10 +50,10 @@ class BasisSearch:
         self.seen: set[object] = set()
 
     def run(self) -> list[int] | None:
-        """At most `size` keys that cover all targets, or None: there are none.
+        """Return at most `size` keys that cover all targets, or None if there are none.
 
         Raises:
-            SearchTimeoutError: the deadline is over.
+            SearchTimeoutError: the deadline has passed.
         """
         if any(need > k * (k + 3) // 2 for k, need in enumerate(self.need)):
             return None
@@ -64,12 +65,11 @@ class BasisSearch:
             raise SearchTimeoutError
 
     def _gains(self, size: int, covered: int, losses: Sequence[int]) -> frozenset[int]:
-        """How many more targets the next element may cover, if there are elements after it that complete the
-        set.
+        """Return how many more targets the next element may cover, if further elements can complete the set.
 
         An element that adds g to the cover has a loss of g and adds 1 to the losses of at most g elements
-        before it. As its loss is the least, theirs have to be g at least: what they are short of it is made
-        up by the gains up to then, by each new element at most 1 for each older one.
+        before it. Its loss is the least, so theirs must be at least g. Elements below g must be raised by the
+        gains up to then, by each new element at most 1 for each older one.
         """
         if size == self.size:
             return frozenset((0,))
@@ -81,7 +81,7 @@ class BasisSearch:
         return gains
 
     def _can_follow(self, losses: tuple[int, ...], size: int, covered: int, gains: tuple[int, ...]) -> bool:
-        """Whether elements with these gains can follow, and others after them that complete the set."""
+        """Whether elements with these gains, and others after them, can complete the set."""
         size, covered, gain = size + 1, covered + gains[-1], gains[-1]
         if covered < self.need[size] or gain * size > 2 * covered or covered > len(self.targets):
             return False
@@ -100,7 +100,7 @@ class BasisSearch:
     def _grow(
         self, elements: tuple[int, ...], losses: Sequence[int], sole: list[int], covered: int
     ) -> list[int] | None:
-        """Adds to a set without parameters.
+        """Extend a set without parameters.
 
         Args:
             elements: the set.
@@ -114,7 +114,7 @@ class BasisSearch:
         least = min(gains)
         mask, get = self.codes.mask, self.index.get
         for new in self._candidates(elements, losses, covered, least):
-            # Targets that the new element makes, each in one way: with which element, or alone.
+            # Targets that the new element makes, each in one way: with another element, or alone.
             hits = [(i, j) for j, s in enumerate(elements) if (i := get((new + s) & mask)) is not None]
             hits += [(i, size) for made in (new, (new + new) & mask) if (i := get(made)) is not None]
             gain = sum(not covered >> i & 1 for i, _ in hits)
@@ -147,18 +147,18 @@ class BasisSearch:
     def _candidates(
         self, elements: tuple[int, ...], losses: Sequence[int], covered: int, least: int
     ) -> set[int]:
-        """New elements that may make `least` targets that are not covered."""
+        """Return new elements that may make `least` uncovered targets."""
         guard, mask, size = self.codes.guard, self.codes.mask, len(elements)
         left = [i for i in range(len(self.targets)) if not covered >> i & 1]
         targets = [self.targets[i] | guard for i in left]
         alone = {self.targets[i] for i in left}.union(*(self.halves[i] for i in left))
         reach = [{(target - s) & mask for target in targets} for s in elements]
-        # An element with too small a loss has to make one of the targets with the new one.
+        # An element with too small a loss must make one of the targets together with the new one.
         gain = max(least, 2)
         lacking = [made for made, loss in zip(reach, losses, strict=True) if loss < gain]
         found = set.intersection(*lacking) if lacking else alone.union(*reach)
         if least < 2:
-            # Those that make one target, alone or with one element.
+            # Elements that make one target, alone or with one element.
             for j, made in enumerate((*reach, alone)):
                 after = [*losses, 1]
                 after[j] += j < size
@@ -168,17 +168,17 @@ class BasisSearch:
 
     @staticmethod
     def _is_next(elements: Sequence[int], losses: Sequence[int]) -> bool:
-        """Whether the last element would be the first to be taken away."""
+        """Whether the last element would be the first to be removed."""
         loss, code = losses[-1], elements[-1]
         return all(
             other > loss or (other == loss and s <= code) for s, other in zip(elements, losses, strict=True)
         )
 
     def _settle(self, elements: list[Element], tried: set[tuple[Element, ...]]) -> list[int] | None:
-        """Goes on from a set to which the last element was added: as it is, and with parameters fixed such
+        """Continue from a set to which the last element was added: as it is, and with parameters fixed such
         that the last element makes further targets.
 
-        Losses smaller than that of the last element have to grow, so the first of these is fixed first.
+        Losses smaller than that of the last element must grow, so the first of these is fixed first.
         """
         if tuple(elements) in tried:
             return None
@@ -204,7 +204,7 @@ class BasisSearch:
     def _enter(
         self, elements: list[Element], losses: Sequence[int], sole: list[int], covered: int
     ) -> list[int] | None:
-        """Goes on from a set that may have parameters."""
+        """Continue from a set that may have parameters."""
         size = len(elements)
         if len(set(elements)) < size or (0, 0, 0) in elements:
             return None
@@ -237,7 +237,8 @@ class BasisSearch:
         return None
 
     def _sole(self, elements: Sequence[Element]) -> list[int]:
-        """For each target the elements, as bits, that are in all sums that make it for all parameters."""
+        """For each target, return the elements, as bits, that are in all sums that make it for all
+        parameters."""
         sole = [0] * len(self.targets)
         for j, (p, sign, constant) in enumerate(elements):
             made = [(constant, 1 << j)] if p == 0 else []
@@ -252,8 +253,8 @@ class BasisSearch:
         return sole
 
     def _canonical(self, elements: Sequence[Element]) -> object:
-        """The same for sets that differ in the order of elements, and in names, signs and origins of
-        parameters."""
+        """Return a key that is equal for sets that differ in the order of elements and in names, signs and
+        origins of parameters."""
         families: dict[int, list[tuple[int, int]]] = {}
         for p, sign, constant in elements:
             families.setdefault(p, []).append((sign, constant))
@@ -261,7 +262,7 @@ class BasisSearch:
         codes = self.codes
         free = [
             min(
-                # The parameter is the element of this sign and constant.
+                # The parameter is the element with this sign and constant.
                 tuple(
                     sorted((s * sign, codes.subtract(c, codes.signed(s * sign, constant))) for s, c in family)
                 )
@@ -274,9 +275,10 @@ class BasisSearch:
     def _fixings(
         self, elements: list[Element], targets: Sequence[int], partner: int
     ) -> Iterator[list[Element]]:
-        """The set with a parameter fixed such that the last element makes one of the targets.
+        """Yield the set with a parameter fixed such that the last element makes one of the targets.
 
-        It does so with the element of the index `partner`; or in any way, if that is no index of another one.
+        It does so with the element of index `partner`, or in any way if that is not the index of another
+        element.
         """
         codes, (p, sign, constant) = self.codes, elements[-1]
         partners = elements[partner : partner + 1] if partner < len(elements) - 1 else elements
@@ -297,7 +299,7 @@ class BasisSearch:
                     yield self._replace(elements, p or q, 0, 0, codes.signed(sign or other, rest))
 
     def _replace(self, elements: list[Element], old: int, new: int, sign: int, value: int) -> list[Element]:
-        """The elements with sign * new + value for the parameter `old`."""
+        """Return the elements with sign * new + value for the parameter `old`."""
         return [
             (new, s * sign, self.codes.add(c, self.codes.signed(s, value))) if p == old else (p, s, c)
             for p, s, c in elements

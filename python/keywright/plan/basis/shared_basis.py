@@ -1,16 +1,16 @@
-"""Fewest keys for automorphisms of one ciphertext whose results are rotated again, two hops at most: exact.
+"""The fewest keys for automorphisms of one ciphertext with at most two hops and no extra key switches: exact.
 
-In two hops a set D of keys makes D and the sums of two of its elements, whether ciphertexts are one or many:
-if any result may be made on the way, a shared input needs as many keys as independent ones
-(`smallest_basis`), and saves key switches where results on the way are shared. This is the other end: as few
-key switches as automorphisms, so that no result is made that is not wanted. With A the wanted elements of D,
+In two hops a set D of keys makes D and the sums of two of its elements, for one ciphertext or many. If
+intermediate results are unrestricted, a shared input needs as many keys as independent ones
+(`smallest_basis`), and sharing only saves key switches. This module solves the other extreme: as few key
+switches as automorphisms, so every intermediate result is wanted. With A the wanted elements of D,
 
     every wanted automorphism is in A or in A + D.
 
-An element of D that is not in A is the difference of a wanted automorphism and one of A, or of no use. So
-for each A of at most m elements the search branches, on the first automorphism that is not made, over the
-elements of A that it could be made from; it stops where the other keys, each of which makes at most as many
-more as the best one, are too few. The first m with a solution is proven smallest.
+An element of D outside A is useful only as the difference of a wanted automorphism and one of A. For each A
+of at most m elements, the search takes the first automorphism that is not made and branches over the elements
+of A that it could be made from. It stops if the remaining keys are too few, even if each makes as many
+automorphisms as the best one. The first m with a solution is proven smallest.
 """
 
 from collections.abc import Iterable
@@ -26,15 +26,15 @@ from .basis_search import SearchTimeoutError
 def smallest_shared_basis(
     group: AutomorphismGroup, targets: Iterable[Automorphism], seconds: float = 60.0
 ) -> Basis:
-    """The fewest keys that make every target of one ciphertext in one or two hops, with as many key switches
-    as targets.
+    """Return the fewest keys that make every target of one ciphertext in one or two hops, with as many key
+    switches as targets.
 
-    When the time is over, what is known is returned: the targets themselves, with the bound reached so far.
+    On timeout, the targets themselves are returned as keys, with the bound reached so far.
 
     Args:
         group: automorphisms of the ring.
-        targets: what is needed; the identity is left out.
-        seconds: for how long to search.
+        targets: required automorphisms; the identity is left out.
+        seconds: search time.
     """
     wanted = sorted(set(targets) - {Automorphism(0)})
     search = _Search(group, wanted, monotonic() + seconds)
@@ -53,15 +53,15 @@ class _Search:
     def __init__(self, group: AutomorphismGroup, wanted: list[Automorphism], deadline: float) -> None:
         self.wanted, self.deadline = wanted, deadline
         place = {target: 1 << index for index, target in enumerate(wanted)}
-        # By the index of the one begun from and that of the one made: the key that leads there.
+        # By the indices of the start and the result: the key that leads there.
         self.key = [[group.subtract(made, first) for made in wanted] for first in wanted]
         keys = {*wanted, *(key for row in self.key for key in row)}
-        # For each key and each of those begun from, what it makes: a bit, or nothing that is wanted.
+        # For each key and each start, the result: a bit, or nothing wanted.
         self.makes = {key: [place.get(group.add(first, key), 0) for first in wanted] for key in keys}
         self.itself = [1 << index for index in range(len(wanted))]
 
     def exists(self, size: int) -> list[Automorphism] | None:
-        """A basis of so many elements, or None if there is none."""
+        """Return a basis of so many elements, or None if there is none."""
         number = len(self.wanted)
         for direct in range(min(size, number) + 1):
             if direct + direct * size < number:
@@ -79,7 +79,7 @@ class _Search:
         return None
 
     def _made(self, first: tuple[int, ...], key: Automorphism) -> int:
-        """What a key makes of the elements of A."""
+        """Return what a key makes from the elements of A."""
         made, makes = 0, self.makes[key]
         for index in first:
             made |= makes[index]

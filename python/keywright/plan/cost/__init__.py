@@ -1,1 +1,1 @@
-"""What key switches and operations take: the cost model, its calibration to a machine, budgets of noise."""
+"""Costs of key switches and operations: the cost model, its calibration to a machine, noise budgets."""

@@ -1,4 +1,4 @@
-"""Weights of a machine: what was measured, the weights that fit it, and the file that keeps both."""
+"""The calibration of a machine: measurements, the weights fitted to them, and the file for both."""
 
 import json
 import os
@@ -40,10 +40,10 @@ VARIABLE = "KEYWRIGHT_CALIBRATION"
 
 
 class CalibrationError(KeywrightError, ValueError):
-    """A file that is no calibration, or that of another machine.
+    """A malformed calibration file, or one from another machine.
 
     Attributes:
-        found: the machine that it is of, in words; None if it is no calibration.
+        found: a description of its machine; None if the file is malformed.
         expected: this machine.
     """
 
@@ -52,25 +52,25 @@ class CalibrationError(KeywrightError, ValueError):
 
 
 SWITCHES = ("switch", "hoisted")
-"""What is one key switch."""
+"""Kinds of measurements that are one key switch."""
 WHATS = (*SWITCHES, "transform", "product", "operation", "key", "load")
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One measured figure.
+    """One measurement.
 
     Attributes:
         what: "switch", a single one; "hoisted", each of `count` of one ciphertext; "transform", a linear
-            transform with its key switches; "product", one of ciphertexts with its relinearization;
-            "operation", something without key switches; "key", making a key; "load", reading one from a file.
+            transform with its key switches; "product", of ciphertexts with relinearization; "operation",
+            something without key switches; "key", making a key; "load", reading one from a file.
         shape: of the key.
-        level: level of the ciphertext; of "key" and "load" the key's.
-        count: how many share a decomposition; of a transform, its baby steps.
+        level: level of the ciphertext; for "key" and "load" the key's.
+        count: number that share a decomposition; for a transform, its baby steps.
         seconds: time of one.
         giants: giant steps of a transform.
-        operation: what is computed beside key switches.
-        gauge: the gauge's time beside it (`gauge.Gauge`).
+        operation: the work besides key switches.
+        gauge: the gauge's time measured with it (`gauge.Gauge`).
     """
 
     what: str
@@ -88,11 +88,11 @@ class Calibration:
     """A machine with its weights.
 
     Attributes:
-        machine: processor, instruction set and release, in words.
+        machine: description of processor, instruction set and release.
         weights: by base-2 logarithm of the ring degree.
-        gauges: seconds of the gauge (`gauge.Gauge`) in each of these rings: the speed of the machine that
-            times are predicted at.
-        measured: what weights were fitted to.
+        gauges: seconds of the gauge (`gauge.Gauge`) in each of these rings: the machine's speed for which
+            times are predicted.
+        measured: the measurements that weights were fitted to.
     """
 
     machine: str
@@ -102,29 +102,31 @@ class Calibration:
 
     @property
     def model(self) -> CostModel:
-        """A cost model with these weights."""
+        """Return a cost model with these weights."""
         return CostModel(self.weights)
 
     def ring_for(self, log_n: int) -> int:
-        """The ring whose weights predict times in a ring: itself, or the nearest one that was measured."""
+        """Return the ring whose weights predict times in a ring: the ring itself, or the nearest measured
+        one."""
         return nearest(self.weights, log_n)
 
     def require_this_machine(self) -> None:
-        """Refuse the calibration of another machine.
+        """Check that the calibration is from this machine.
 
         Raises:
-            CalibrationError: it is of another one.
+            CalibrationError: it is from another machine.
         """
         here = describe_machine()
         if self.machine != here:
             raise CalibrationError(
-                f"the calibration is of {self.machine}; this is {here}: run keywright calibrate",
+                f"the calibration is from {self.machine}, but this machine is {here}; run keywright "
+                "calibrate",
                 found=self.machine,
                 expected=here,
             )
 
     def to_json(self) -> str:
-        """The file's text."""
+        """Return the file's text."""
         chains = list(dict.fromkeys(entry.shape.chain for entry in self.measured))
         return json.dumps(
             {
@@ -157,7 +159,7 @@ class Calibration:
         """Read the file's text.
 
         Raises:
-            CalibrationError: it is no calibration.
+            CalibrationError: the text is malformed.
         """
         with refusing("a calibration", CalibrationError):
             return cls._read(read_object(text, FORMAT, MAX_BYTES))
@@ -167,7 +169,9 @@ class Calibration:
         weights = {int(log_n): _weights(values) for log_n, values in data["weights"].items()}
         gauges = {int(log_n): number(seconds, "a gauge") for log_n, seconds in data["gauges"].items()}
         if not set(weights) <= set(CHAINS):
-            raise CalibrationError(f"not a calibration: rings are of 2^{min(CHAINS)} to 2^{max(CHAINS)}")
+            raise CalibrationError(
+                f"not a calibration: rings must be from 2^{min(CHAINS)} to 2^{max(CHAINS)}"
+            )
         if set(gauges) != set(weights) or not min(gauges.values(), default=0.0) > 0:
             raise CalibrationError("not a calibration: every ring with weights needs the time of its gauge")
         chains = list(map(read_chain, data["chains"]))
@@ -178,15 +182,15 @@ class Calibration:
 
     @classmethod
     def load(cls, path: Path) -> "Calibration":
-        """Read a file of this machine.
+        """Read a calibration file of this machine.
 
         Raises:
-            CalibrationError: it is no calibration, or that of another machine.
+            CalibrationError: it is malformed, or from another machine.
             OSError: it cannot be read.
         """
         if path.stat().st_size > MAX_BYTES:
             raise CalibrationError(
-                f"{path} has {path.stat().st_size} bytes; a calibration may have {MAX_BYTES}"
+                f"{path} has {path.stat().st_size} bytes; a calibration has at most {MAX_BYTES}"
             )
         try:
             found = cls.from_json(path.read_text(encoding="utf-8", errors="replace"))
@@ -199,7 +203,7 @@ class Calibration:
 def _weights(values: Mapping[str, Any]) -> Weights:
     names = [field.name for field in fields(Weights)]
     if set(values) != set(names):
-        raise CalibrationError(f"not a calibration: weights are {', '.join(names)}")
+        raise CalibrationError(f"not a calibration: weights must be {', '.join(names)}")
     return Weights(
         **{n: None if values[n] is None and n in OPTIONAL else number(values[n], n) for n in names}  # type: ignore[arg-type]
     )
@@ -244,7 +248,7 @@ def _read_measured(entry: Mapping[str, Any], chains: Sequence[Chain]) -> Measure
 
 
 def describe_machine() -> str:
-    """Processor, instruction set and release: times are those of this combination."""
+    """Return processor, instruction set and release: times are for this combination."""
     processor = platform.processor() or platform.machine()
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
@@ -252,14 +256,14 @@ def describe_machine() -> str:
                 processor = line.partition(":")[2].strip()
                 break
     except OSError:
-        pass  # Not Linux: the name above will do.
+        pass  # On systems other than Linux, the name above suffices.
     backend = Parameters.from_bits(10, [30], [30], 20, insecure=True).backend
     return f"{processor}, {backend}, keywright {__version__}"
 
 
 def default_path() -> Path:
-    """Where the calibration of this machine is kept: in the user's cache, by machine and form of the file, or
-    where KEYWRIGHT_CALIBRATION says."""
+    """Return the path of this machine's calibration: the one in KEYWRIGHT_CALIBRATION, or a path in the
+    user's cache that names the machine and the file format."""
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named)
@@ -269,29 +273,29 @@ def default_path() -> Path:
 
 
 def stored_calibration() -> Calibration | None:
-    """This machine's calibration; None if there is none.
+    """Return this machine's calibration; None if there is none.
 
     Raises:
-        CalibrationError: the file is none, or that of another machine.
+        CalibrationError: the file is malformed, or from another machine.
     """
     path = default_path()
     return Calibration.load(path) if path.is_file() else None
 
 
 def stored_model() -> CostModel | None:
-    """The model of `stored_calibration`."""
+    """Return the model of `stored_calibration`."""
     found = stored_calibration()
     return None if found is None else found.model
 
 
 def fit(machine: str, measured: Sequence[Measured]) -> Calibration:
-    """The weights that predict the measurements best: least squares of relative errors, none negative.
+    """Fit non-negative weights to the measurements by least squares of relative errors.
 
-    Times are taken relative to the gauge beside them, times its median in the ring.
+    Times are divided by the gauge measured with them and multiplied by its median in the ring.
 
-    Key switches and transforms take several kinds of work in much the same proportions, which leaves many
-    weights that fit them as well as each other, and differ by much in other workloads. So weights are also
-    held to `TYPICAL_WEIGHTS`, loosely.
+    Key switches and transforms combine several kinds of work in similar proportions. So many weights fit them
+    about equally well, but differ widely for other workloads. The fit therefore also pulls the weights
+    loosely towards `TYPICAL_WEIGHTS`.
 
     Raises:
         CalibrationError: no key switch is measured in a ring; a key is too low for its use.
@@ -330,15 +334,15 @@ def fit(machine: str, measured: Sequence[Measured]) -> Calibration:
 
 
 LOOSENESS = 10.0
-"""By how many times more than a measurement from its prediction a weight may be off from its proportion."""
+"""How much more a weight may deviate from its typical proportion than a measurement from its prediction."""
 
 
 def _near(proportions: Weights, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights, none negative, that make rows x nearest to 1, and x nearest to its proportions.
+    """Return non-negative weights x that make rows x nearest to 1, and x nearest to its typical proportions.
 
     Args:
-        proportions: up to a common factor, the one with which they fit the rows best.
-        rows: for each measurement, its counts over its seconds.
+        proportions: up to a common factor, which is chosen to fit the rows best.
+        rows: for each measurement, its counts divided by its seconds.
     """
     expected = np.array(fitted_weights(proportions))
     alone = rows @ expected
@@ -350,7 +354,7 @@ def _near(proportions: Weights, rows: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def predict(model: CostModel, entry: Measured) -> float:
-    """What a model predicts for something measured."""
+    """Return a model's prediction for a measurement."""
     if entry.what == "key":
         return model.key_seconds(entry.shape)
     if entry.what == "load":
@@ -359,15 +363,17 @@ def predict(model: CostModel, entry: Measured) -> float:
 
 
 def measured_work(entry: Measured) -> Work:
-    """What was computed in the time of an entry.
+    """Return the work that a measurement timed.
 
     Raises:
-        CalibrationError: its key is below its level, or it says not what is computed beside key switches.
+        CalibrationError: its key is below its level, or the operation is missing.
     """
     chain, operation = entry.shape.chain, entry.operation
     use = engine_use(entry.shape, entry.level)
     if use is None:
-        raise CalibrationError(f"a key of level {entry.shape.level} is measured at level {entry.level}")
+        raise CalibrationError(
+            f"a key of level {entry.shape.level} is measured at the higher level {entry.level}"
+        )
     if entry.what in SWITCHES:
         return use.own.plus(use.shared, 1 / entry.count)
     if operation is None or operation.level != entry.level or operation.refusal(chain) is not None:
@@ -382,7 +388,7 @@ def measured_work(entry: Measured) -> Work:
 
 
 def _fit_keys(entries: Sequence[Measured], what: str, parts: int) -> NDArray[np.float64]:
-    """Weights of the first of `shape_parts`; zeros if nothing is measured."""
+    """Return the weights of the first of `shape_parts`; zeros if nothing is measured."""
     found = [entry for entry in entries if entry.what == what]
     if not found:
         return np.zeros(parts)
@@ -397,7 +403,8 @@ def _fit_keys(entries: Sequence[Measured], what: str, parts: int) -> NDArray[np.
 
 
 def _nonnegative(rows: NDArray[np.float64], goal: NDArray[np.float64]) -> NDArray[np.float64]:
-    """x >= 0 that makes rows x nearest to a goal: projected coordinate descent, to a change of 1e-12 of it.
+    """Return x >= 0 that makes rows x nearest to a goal, by projected coordinate descent, to a change of
+    1e-12.
 
     Columns without entries get 0.
     """

@@ -1,10 +1,10 @@
-"""How much noise a plan may have where nobody says so.
+"""The default noise budget of a plan.
 
 `KeyPlan.noise_bits` compares the error of an automorphism with the rounding of one key switch, which every
-key makes: in a plan of b bits none has a deviation above 2^b such roundings. An error bound adds up what each
-operation does, times what follows; only the terms of automorphisms depend on the plan. So b bits make the
-bound on any result at most 2^b times that of a workload whose every automorphism is one key switch without
-any noise of keys.
+key adds: in a plan of b bits no automorphism has a deviation above 2^b such roundings. An error bound sums
+the errors of all operations, times the gain of the rest of the program; only the terms of automorphisms
+depend on the plan. So b bits increase the bound on any result by at most 2^b, relative to a workload in which
+every automorphism is one key switch with a noiseless key.
 """
 
 from collections.abc import Sequence
@@ -13,17 +13,17 @@ from math import log2
 from keywright._core import ERROR_DEVIATION, BootstrapperPlan
 
 ENCRYPTION_BITS = 0.5 * log2(24 * ERROR_DEVIATION**2)
-"""Of a fresh encryption with a public key and a ternary secret: sigma^2 4 N / 3 over the rounding of a
-division, N / 18 (crates/rlwe/src/noise.rs). An automorphism may err by as much as the encryption of the input
-did, which every workload has to bear: 4.0 bits."""
+"""Noise bits of a fresh encryption with a public key and a ternary secret: sigma^2 4 N / 3 over the rounding
+of a division, N / 18 (crates/rlwe/src/noise.rs). An automorphism may add as much error as the encryption of
+the input, which every workload must tolerate: 4.0 bits."""
 
 PRECISION_SHARE = 8
-"""Of the bits that a bootstrapping is documented to be precise to, one in so many may be lost to keys."""
+"""One in so many of a bootstrapping's documented bits of precision may be lost to keys."""
 
 
 def error_budget(bootstraps: Sequence[BootstrapperPlan] = ()) -> float:
-    """The most `KeyPlan.noise_bits` for a workload: those of an encryption, and an eighth of the precision of
-    each of its bootstraps.
+    """Return the maximum of `KeyPlan.noise_bits` for a workload: the bits of an encryption, and an eighth of
+    the precision of each bootstrap.
 
     Args:
         bootstraps: plans of the workload's bootstraps.

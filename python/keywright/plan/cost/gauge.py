@@ -1,10 +1,10 @@
-"""How fast the machine is at the moment.
+"""Measures the current speed of the machine.
 
-What else the hardware does, as for the other machines that share it, makes the same work take 10 or 20 % more
-from one minute to the next, and half as much again for parts of a second. So times are kept together with
-that of a fixed key switch in the same ring beside them, the gauge. Two times divided by their gauges can be
-compared when they themselves cannot. (A loop of the interpreter in its place leaves twice the differences
-between key switches, and so does a sum over memory.)
+Other load on the hardware, for example from other virtual machines, makes the same work take 10 or 20 %
+longer from one minute to the next, and half as much again for fractions of a second. So each time is stored
+with that of a fixed key switch in the same ring, the gauge, measured at the same time. Two times divided by
+their gauges are comparable even if the times themselves are not. (A loop of the interpreter, or a sum over
+memory, leaves twice the differences between key switches.)
 """
 
 from time import process_time
@@ -19,24 +19,24 @@ CHAINS: dict[int, tuple[list[int], list[int]]] = {
     15: ([60, *[45] * 13], [60, 60, 60]),
     16: ([60, *[45] * 26], [60] * 8),
 }
-"""By base-2 logarithm of the ring degree, bits of the ciphertext primes and of the special ones: as many as
-128-bit security allows, most of them narrow, as in the presets."""
+"""By base-2 logarithm of the ring degree, bits of the ciphertext primes and of the special primes: as many as
+128-bit security allows, mostly narrow, as in the presets."""
 
 OTHER_BYTES = 64 << 20
-"""Of the data that caches are filled with."""
+"""Bytes of the data with which caches are filled."""
 
 SHARE = 0.15
-"""Of the levels: where the key switch is."""
+"""Position of the key switch, as a share of the levels."""
 
 CLOCK = 1e-5
-"""Seconds: less than anything takes that is timed. A clock that says less is wrong."""
+"""Seconds, less than any timed work takes. A clock that reports less is wrong."""
 
 
 class Gauge:
     """A fixed key switch in a ring, and its time."""
 
     def __init__(self, log_n: int) -> None:
-        """Make its key.
+        """Make the key.
 
         Args:
             log_n: base-2 logarithm of the ring degree, one of `CHAINS`.
@@ -56,8 +56,8 @@ class Gauge:
         self._other = np.ones(OTHER_BYTES // 8)
 
     def seconds(self) -> float:
-        """Its processor time now, with nothing of it in cache. Caches are full of other data afterwards, but
-        for what this key switch takes."""
+        """Return the gauge's processor time now, with none of its data in cache. Afterwards caches are full
+        of other data and of the data of this key switch."""
         self._other.sum()
         start = process_time()
         self._evaluator.rotate(self._ciphertext, 1)

@@ -1,15 +1,14 @@
-"""Times of key switches and of what workloads compute beside them on this machine, one thread: what a
-calibration is fitted to.
+"""Measures key switches and the other operations of workloads on one thread, for the calibration.
 
-Processor time, system calls included: what other processes do in the meantime does not count. A workload uses
-most keys and diagonals once for each run, so they come from memory; what its operations have in common, as
-the tables of transforms, is in cache. So before every timed run of what has keys, caches are filled with
-other data, and then the same is done with other keys.
+Times are processor times including system calls, so other processes do not count. A workload uses most keys
+and diagonals once per run, so they come from memory; common data such as the tables of transforms is in
+cache. So before every timed run of work with keys, caches are filled with other data, and the same work is
+done with other keys.
 
-A machine's speed changes from second to second by what else the hardware does. So before every run its speed
-is gauged (`gauge`), and what counts is the median of the runs' times relative to that, in all rounds. The
-least of the times is no measure of anything: on a virtual machine the processor time that the system states
-for a short run was now and then a fraction of what the run took.
+A machine's speed changes from second to second with the other load on the hardware. So its speed is gauged
+before every run (`gauge`), and the result is the median, over all rounds, of the runs' times relative to the
+gauge. The minimum is not usable: on a virtual machine the reported processor time of a short run was
+occasionally a fraction of the true time.
 """
 
 from collections import deque
@@ -43,23 +42,23 @@ from .gauge import CHAINS, CLOCK, Gauge
 from .operations import Operation, product_operation
 
 ROUNDS = {13: 3, 14: 3, 15: 2, 16: 2}
-"""By base-2 logarithm of the ring degree, how often everything is measured."""
+"""How often everything is measured, by base-2 logarithm of the ring degree."""
 RUNS = 3
-"""Timed runs of a round at least."""
+"""Minimum number of timed runs in a round."""
 ENOUGH = 0.05
-"""Seconds of runs, and of what comes before them, after which no other is begun."""
+"""Seconds of runs, including preparation, after which no further run starts."""
 SHORTEST = 0.005
-"""Seconds that a timed run takes at least."""
+"""Minimum seconds of a timed run."""
 
 HOISTED = 4
 
 DIAGONALS_BYTES = 128 << 20
-"""Of the larger linear transforms: more than caches hold."""
+"""Bytes of the diagonals of larger linear transforms: more than caches hold."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """What to measure: a key, the level of the ciphertext, and how many rotations share it."""
+    """A measurement: a key, the level of the ciphertext, and the number of rotations that share it."""
 
     shape: Shape
     level: int
@@ -67,9 +66,9 @@ class Case:
 
 
 def cases(log_n: int, *, held_out: bool = False) -> list[Case]:
-    """Key switches that are measured in a ring: over levels, digits and special primes; each key at its own
-    level, one at lower levels as well, hoisted rotations, and keys that are not seeded. `held_out` are
-    others, which nothing is fitted to."""
+    """Return the key switches that are measured in a ring: over levels, digits and special primes; each key
+    at its own level, one at lower levels as well, hoisted rotations, and keys that are not seeded. With
+    `held_out`, return others, to which nothing is fitted."""
     q, p = CHAINS[log_n]
     chain = chain_of(Parameters.from_bits(log_n, q, p, 40))
     top = chain.max_level
@@ -96,7 +95,7 @@ class TransformCase:
 
     Attributes:
         shape: of its keys, at the level of the ciphertext.
-        babies, giants: baby and giant steps, 0 among them; every pair has a diagonal.
+        babies, giants: baby and giant steps, including 0; every pair has a diagonal.
     """
 
     shape: Shape
@@ -105,7 +104,7 @@ class TransformCase:
 
     @property
     def operation(self) -> Operation:
-        """What it computes beside key switches."""
+        """Return the work besides key switches."""
         diagonals, lifted = self.babies * self.giants, self.giants
         return Operation(
             "transform", self.shape.level, diagonals=diagonals - lifted, lifted=lifted, visits=2, divided=2
@@ -113,11 +112,12 @@ class TransformCase:
 
 
 def transform_cases(log_n: int, *, held_out: bool = False) -> list[TransformCase]:
-    """Linear transforms that are measured in a ring, over levels and digits."""
+    """Return the linear transforms that are measured in a ring, over levels and digits."""
     q, p = CHAINS[log_n]
     chain = chain_of(Parameters.from_bits(log_n, q, p, 40))
     out: list[TransformCase] = []
-    # Share of the levels, digits, and the most baby steps; none for as few diagonals as show what steps take.
+    # Share of the levels, digits, and maximum baby steps; None for few diagonals, which show the cost of
+    # steps.
     places = [(0.75, 1, 6)] if held_out else [(1.0, 0, 0), (0.6, 0, 16), (0.6, 1, 4), (0.25, 0, 16)]
     for share, place, most in places:
         known = shapes(chain, max(1, round(share * chain.max_level)))
@@ -133,8 +133,7 @@ def transform_cases(log_n: int, *, held_out: bool = False) -> list[TransformCase
 
 
 def settled(runs: Iterable[Measured]) -> list[Measured]:
-    """Everything that was measured once, with the median of its runs' times, and of their times relative to
-    the gauge."""
+    """Return each measurement once, with the median of its times and of its times relative to the gauge."""
     by_case: dict[Measured, list[Measured]] = {}
     for run in runs:
         by_case.setdefault(replace(run, seconds=0.0, gauge=0.0), []).append(run)
@@ -147,19 +146,19 @@ def settled(runs: Iterable[Measured]) -> list[Measured]:
 
 
 def rounds(rings: Iterable[int]) -> list[int]:
-    """The rings in the order in which they are measured: the rounds of each are spread over the time."""
+    """Return the rings in the order of measurement: the rounds of each ring are spread over time."""
     rings = list(rings)
     return [log_n for turn in range(max(ROUNDS.values())) for log_n in rings if turn < ROUNDS[log_n]]
 
 
 def measure(log_n: int, *, held_out: bool = False) -> Iterator[list[Measured]]:
-    """The runs of every case in a ring, case by case: one of `ROUNDS`.
+    """Yield the runs of every case in a ring, case by case: one of `ROUNDS`.
 
-    The number of threads is 1 from here on.
+    This sets the number of threads to 1.
 
     Args:
         log_n: base-2 logarithm of the ring degree, one of `CHAINS`.
-        held_out: as of `cases`.
+        held_out: as for `cases`.
     """
     bench = _Bench(log_n)
     by_key: dict[tuple[Shape, int], list[Case]] = {}
@@ -187,21 +186,21 @@ class _Bench:
         secret = SecretKey.generate(self.parameters)
         self.generator = KeyGenerator(secret)
         self.encryptor = Encryptor(self.generator.public_key())
-        # What they are makes no difference.
+        # The values do not matter.
         self.values = np.linspace(-1, 1, self.parameters.max_slots)
         self.gauge = Gauge(log_n)
 
     def fresh(self, level: int) -> Ciphertext:
-        """A ciphertext of full packing."""
+        """Return a fully packed ciphertext."""
         return self.encryptor.encrypt(self.values, slots=self.parameters.max_slots, level=level)
 
     def key(self, shape: Shape, count: int, listed: list[Case], path: Path) -> Iterator[list[Measured]]:
-        """Making `count` keys of a shape, reading one, and what they are used for."""
+        """Measure making `count` keys of a shape, reading one, and using them."""
         steps = list(range(1, count + 1))
         make = self.maker([self.spec(shape, step) for step in steps])
         made = deque([make(), make()])
         case = Measured("key", shape, shape.level, 1)
-        # Memory that the process has already: what new memory takes is the system's, and by no means steady.
+        # Use memory that the process already has: the cost of new memory is the system's, and varies.
         yield self.runs(case, lambda: made.append(make()), made.popleft, times=count, least=2)
         keys, others = made
         if count == 1:
@@ -216,7 +215,7 @@ class _Bench:
             yield self.runs(case, rotate, before, times=count)
 
     def transform(self, case: TransformCase) -> list[Measured]:
-        """A linear transform of a ciphertext."""
+        """Measure a linear transform of a ciphertext."""
         shape, babies, giants = case.shape, case.babies, case.giants
         steps = [*range(1, babies), *(babies * j for j in range(1, giants))]
         evaluator = Evaluator(self.parameters, self.maker([self.spec(shape, step) for step in steps])())
@@ -226,7 +225,7 @@ class _Bench:
         special = list(shape.special_primes)
         encoded = LinearTransform(self.parameters, diagonals, slots, shape.level, babies, special)
         apply = partial(evaluator.linear_transform, ciphertext, encoded)
-        # One of its many keys is in cache then.
+        # One of its many keys is then in cache.
         before = partial(evaluator.rotate, ciphertext, steps[-1])
         measured = Measured(
             "transform", shape, shape.level, babies - 1, giants=giants - 1, operation=case.operation
@@ -234,7 +233,7 @@ class _Bench:
         return self.runs(measured, apply, before)
 
     def operations(self, level: int) -> Iterator[list[Measured]]:
-        """A product of ciphertexts, one with a constant, a sum and a sum with a vector."""
+        """Measure a product of ciphertexts, one with a constant, a sum and a sum with a vector."""
         shape = shapes(self.chain, level)[0]
         spec = KeySpec.relinearization(
             self.parameters, level, _alpha(shape), shape.seeded, list(shape.special_primes)
@@ -262,16 +261,16 @@ class _Bench:
         times: int = 1,
         least: int = RUNS,
     ) -> list[Measured]:
-        """Timed runs of something, each after the gauge, which leaves caches full of other data.
+        """Time runs of some work, each after the gauge, which leaves caches full of other data.
 
         Args:
-            case: what it is.
-            work: what is timed. Short work without anything before it is done several times at once, after
-                a first time, as the clock and the interpreter take microseconds.
-            before: something like it with other keys: the keys and diagonals of `work` come from memory then,
-                but the tables do not.
-            times: how often `work` does it.
-            least: how many runs there are at least.
+            case: the measurement.
+            work: the timed work. Short work without preparation is repeated, after a first run, because the
+                clock and the interpreter take microseconds.
+            before: similar work with other keys: then the keys and diagonals of `work` come from memory, but
+                the tables are in cache.
+            times: repetitions inside `work`.
+            least: minimum number of runs.
         """
         out: list[Measured] = []
         repeats, begin = 1, process_time()
@@ -292,11 +291,11 @@ class _Bench:
         return out
 
     def maker(self, specs: list[KeySpec]) -> Callable[[], EvaluationKeys]:
-        """Makes keys."""
+        """Return a function that makes keys."""
         return partial(self.generator.evaluation_keys, relinearization=False, specs=specs)
 
     def spec(self, shape: Shape, step: int) -> KeySpec:
-        """The key of a rotation."""
+        """Return the key of a rotation."""
         special = list(shape.special_primes)
         return KeySpec.rotation(self.parameters, step, shape.level, _alpha(shape), shape.seeded, special)
 

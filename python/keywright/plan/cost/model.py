@@ -1,12 +1,12 @@
-"""What a key switch takes: counts of its work, with weights.
+"""The cost of a key switch: counts of its work, with weights.
 
 The engine counts the work (`keywright._core.PrimeWidths`; crates/rlwe/src/switch/work.rs has the formulas).
-Here counts become units of a polynomial of 2^16 coefficients, and units become seconds by the weights of a
-machine. Rotations of one ciphertext share the decomposition; baby and giant steps of a linear transform do
-not divide as others do (docs/explanation/planning.md). Primes of at most 50 bits and wider ones have weights
-of their own: the former have faster arithmetic.
+This module scales counts to polynomials of 2^16 coefficients and converts them to seconds by the weights of a
+machine. Rotations of one ciphertext share the decomposition. Baby and giant steps of a linear transform
+divide differently from other switches (docs/explanation/planning.md). Primes of at most 50 bits and wider
+ones have separate weights, because the former have faster arithmetic.
 
-What workloads compute beside key switches is in `operations`.
+The work besides key switches is in `operations`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,13 +17,13 @@ from typing import Literal
 from keywright.plan.ring.chain import Shape
 
 OPTIONAL = ("wide_transform", "wide_product", "wide_conversion", "stored_product", "diagonal")
-"""Weights that can be those of something else."""
+"""Weights that default to those of another kind of work."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Seconds for each piece of work on a polynomial of 2^16 coefficients; a ring degree N takes N / 2^16 of
-    it, transforms N log N.
+    """Seconds for each kind of work on a polynomial of 2^16 coefficients. A ring degree N takes N / 2^16 of
+    it; transforms scale as N log N.
 
     Attributes:
         transform: a number theoretic transform.
@@ -31,17 +31,17 @@ class Weights:
         conversion: one term of a conversion to one prime.
         key_limb: generating one limb of one row of a seeded key.
         load_limb: reading it from a file.
-        key_row: what is generated once for a row, beside its limbs: the error.
-        key_prime: what is generated once for a prime, beside its limbs: the secrets.
-        wide_transform: a transform modulo a prime of more than 50 bits; None for as long as the others.
-        wide_product: a product modulo such a prime; likewise.
-        wide_conversion: a conversion term to such a prime; likewise.
-        stored_product: as `product`, of a key whose uniform half is stored; None for as long.
-        diagonal: both halves of the product with a diagonal, for one prime; None for as long as `product`.
+        key_row: generating the error of a row, besides its limbs.
+        key_prime: generating the secrets for a prime, besides its limbs.
+        wide_transform: a transform modulo a prime of more than 50 bits; None: as `transform`.
+        wide_product: a product modulo such a prime; None: as `product`.
+        wide_conversion: a conversion term to such a prime; None: as `conversion`.
+        stored_product: as `product`, for a key whose uniform half is stored; None: as `product`.
+        diagonal: both halves of the product with a diagonal, for one prime; None: as `product`.
         multiplication: the product of two polynomials, for one prime.
         visit: a sum, a product with a constant or a permutation, for one prime.
         embedding: the Fourier transform of an encoding.
-        call: what an operation of the engine takes whatever the ring degree.
+        call: overhead of an operation of the engine, for any ring degree.
     """
 
     transform: float
@@ -92,16 +92,17 @@ TYPICAL_WEIGHTS = Weights(
     embedding=550e-6,
     call=10e-6,
 )
-"""Weights of everything, about those of one core with AVX-512: what times are predicted with where no machine
-was measured, and what fitted weights are held to.
+"""Weights of about one core with AVX-512: for predictions without a calibration, and as the target towards
+which fitted weights are pulled.
 
-2.48 GB of seeded keys take 9.3 s (docs/explanation/bootstrapping.md); a limb is read from a file that the
-system has in memory at 2 GB a second."""
+2.48 GB of seeded keys take 9.3 s (docs/explanation/bootstrapping.md); a limb is read from a cached file at 2
+GB a second.
+"""
 
 
 @dataclass(frozen=True)
 class Work:
-    """Counts of what is computed, in units of a polynomial of 2^16 coefficients; calls are just counted.
+    """Counts of work, in units of a polynomial of 2^16 coefficients; calls are plain counts.
 
     Pairs are counts modulo primes of at most 50 bits and modulo wider ones.
 
@@ -114,7 +115,7 @@ class Work:
         multiplications: products of two polynomials.
         visits: sums, products with constants, permutations.
         embeddings: Fourier transforms of encodings.
-        calls: operations of the engine: decompositions, products with keys, operations beside key switches.
+        calls: operations of the engine: decompositions, products with keys, operations besides key switches.
     """
 
     transforms: tuple[float, float] = (0.0, 0.0)
@@ -129,7 +130,7 @@ class Work:
 
     @property
     def features(self) -> tuple[float, ...]:
-        """Everything in one row: what weights are fitted to."""
+        """Return all counts in one row, the input of the fit."""
         return (
             *self.transforms,
             *self.products,
@@ -143,18 +144,18 @@ class Work:
         )
 
     def seconds(self, weights: Weights) -> float:
-        """Predicted time."""
+        """Return the predicted time."""
         return sum(
             count * weight for count, weight in zip(self.features, fitted_weights(weights), strict=True)
         )
 
     def plus(self, other: "Work", times: float = 1.0) -> "Work":
-        """The sum with a multiple of another."""
+        """Return the sum with a multiple of other work."""
         return Work.of_row([a + times * b for a, b in zip(self.features, other.features, strict=True)])
 
     @classmethod
     def counted(cls, row: Sequence[int], log_n: int) -> "Work":
-        """Counts of the engine, on limbs of 2^log_n words: transforms take N log N."""
+        """Convert counts of the engine, on limbs of 2^log_n words; transforms scale as N log N."""
         size = 2.0 ** (log_n - 16)
         turns = size * log_n / 16
         units = (turns, turns, *(size,) * 8, turns, 1.0)
@@ -162,12 +163,12 @@ class Work:
 
     @classmethod
     def of_row(cls, row: Sequence[float]) -> "Work":
-        """Work with these `features`."""
+        """Return the work with these `features`."""
         return cls((row[0], row[1]), (row[2], row[3]), (row[4], row[5]), *row[6:])
 
 
 def fitted_weights(weights: Weights) -> tuple[float, ...]:
-    """The weights in the order of `Work.features`."""
+    """Return the weights in the order of `Work.features`."""
 
     def either(value: float | None, otherwise: float) -> float:
         return otherwise if value is None else value
@@ -189,13 +190,14 @@ def fitted_weights(weights: Weights) -> tuple[float, ...]:
 
 
 def nearest(known: Iterable[int], log_n: int) -> int:
-    """The ring degree nearest to another one, the larger of two, by their base-2 logarithms."""
+    """Return the ring degree nearest to another one, the larger of two, by their base-2 logarithms."""
     return min(known, key=lambda degree: (abs(degree - log_n), -degree))
 
 
 Form = Literal["whole", "baby", "giant"]
-"""What becomes of the division of a key switch: each divides its result; the baby steps of a linear transform
-leave that to it; a giant step divides half of what it takes, and leaves the rest to it."""
+"""How a key switch handles its final division: a whole switch divides its result; baby steps of a linear
+transform leave the division to the transform; a giant step divides half of its input and leaves the rest to
+the transform."""
 FORMS: tuple[Form, ...] = ("whole", "baby", "giant")
 
 
@@ -207,7 +209,7 @@ class Use:
         shared: the decomposition.
         own: products and division.
         baby, giant: the same as a baby step and as a giant step of a linear transform.
-        noise, removed: as of `SwitchCost`.
+        noise, removed: as for `SwitchCost`.
         digits: first prime of each, and the one after its last: keys that agree in these and in `removed`
             share a decomposition.
     """
@@ -221,7 +223,7 @@ class Use:
     digits: tuple[tuple[int, int], ...]
 
     def of_form(self, form: Form) -> Work:
-        """What is not shared, in a form."""
+        """Return the unshared work in a form."""
         return {"whole": self.own, "baby": self.baby, "giant": self.giant}[form]
 
 
@@ -232,11 +234,11 @@ class SwitchCost:
     Attributes:
         shared: decomposition, once for all rotations of a ciphertext with keys of one shape.
         own: products and division.
-        noise: variance of the error that it adds, in units of the variance of the rounding of a division,
-            that rounding not counted.
+        noise: variance of the added error, in units of the variance of the rounding of a division, excluding
+            that rounding.
         removed: indices of the primes that it divides by.
-        baby, giant: seconds of the part that is not shared, as a baby step and as a giant step of a linear
-            transform; None for as long as `own`.
+        baby, giant: seconds of the unshared part, as a baby step and as a giant step of a linear transform;
+            None: as `own`.
     """
 
     shared: float
@@ -248,11 +250,11 @@ class SwitchCost:
 
     @property
     def alone(self) -> float:
-        """A switch that shares nothing."""
+        """Return the seconds of a switch that shares nothing."""
         return self.shared + self.own
 
     def of_form(self, form: Form) -> float:
-        """Seconds of what is not shared, in a form."""
+        """Return the unshared seconds in a form."""
         part = {"whole": self.own, "baby": self.baby, "giant": self.giant}[form]
         return self.own if part is None else part
 
@@ -261,27 +263,28 @@ class CostModel:
     """Predicts times from shapes."""
 
     def __init__(self, weights: Weights | Mapping[int, Weights] = TYPICAL_WEIGHTS) -> None:
-        """A model with these weights, for every ring degree or by its base-2 logarithm: a degree that is not
-        there takes those of the nearest one."""
+        """Create a model with these weights, for every ring degree or by its base-2 logarithm; a missing
+        degree uses the nearest one."""
         self.weights: dict[int, Weights] = {16: weights} if isinstance(weights, Weights) else dict(weights)
         if not self.weights:
-            raise ValueError("a model needs weights for one ring degree at least")
+            raise ValueError("weights is empty; a model needs weights for at least one ring degree")
         self._best = cache(self._cost)
 
     def of_degree(self, log_n: int) -> Weights:
-        """The weights for a ring degree."""
+        """Return the weights for a ring degree."""
         return self.weights[nearest(self.weights, log_n)]
 
     def switch(self, shape: Shape, level: int) -> SwitchCost | None:
-        """The engine's use of a key at a level (`engine_use`); None above the key's level."""
+        """Return the cost of the engine's use of a key at a level (`engine_use`); None above the key's
+        level."""
         return self._best(shape, level)
 
     def key_seconds(self, shape: Shape) -> float:
-        """Making a key."""
+        """Return the seconds of making a key."""
         return self.making_seconds(shape.chain.log_n, len(shape.digits), shape.level + 1 + shape.special)
 
     def making_seconds(self, log_n: int, rows: int, primes: int) -> float:
-        """Making a key of so many rows over so many primes."""
+        """Return the seconds of making a key with so many rows over so many primes."""
         weights = self.of_degree(log_n)
         parts = zip(
             key_parts(log_n, rows, primes),
@@ -291,7 +294,7 @@ class CostModel:
         return sum(count * weight for count, weight in parts)
 
     def load_seconds(self, shape: Shape) -> float:
-        """Reading a key from a file that the system has in memory: both halves, if none is a seed."""
+        """Return the seconds of reading a key with two stored halves from a cached file."""
         halves = 1 if shape.seeded else 2
         return halves * shape_parts(shape)[0] * self.of_degree(shape.chain.log_n).load_limb
 
@@ -312,8 +315,7 @@ class CostModel:
 
 @cache
 def engine_use(shape: Shape, level: int) -> Use | None:
-    """How the engine uses a key at a level, whatever its parts take on this machine. None above the key's
-    level."""
+    """Return how the engine uses a key at a level, on any machine. None above the key's level."""
     chain = shape.chain
     use = chain.widths.switch(shape.level, shape.alpha, shape.special_primes, shape.seeded, level)
     if use is None:
@@ -324,11 +326,11 @@ def engine_use(shape: Shape, level: int) -> Use | None:
 
 
 def key_parts(log_n: int, rows: int, primes: int) -> tuple[float, float, float]:
-    """Limbs, rows and primes of a key, in units of 2^16 coefficients."""
+    """Return limbs, rows and primes of a key, in units of 2^16 coefficients."""
     size = 2.0 ** (log_n - 16)
     return rows * primes * size, rows * size, primes * size
 
 
 def shape_parts(shape: Shape) -> tuple[float, float, float]:
-    """The parts of a key of this shape."""
+    """Return the parts of a key of this shape."""
     return key_parts(shape.chain.log_n, len(shape.digits), shape.level + 1 + shape.special)

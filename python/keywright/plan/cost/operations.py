@@ -1,6 +1,6 @@
-"""What a workload computes beside key switches: its sums, products, rescalings, divisions and encodings.
+"""The operations of a workload besides key switches: sums, products, rescalings, divisions and encodings.
 
-The engine says what kernels compute for an operation (crates/circuits/src/arithmetic.rs has the formulas).
+The engine counts the kernels of each operation (crates/circuits/src/arithmetic.rs has the formulas).
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,11 +20,11 @@ class Operation:
     """Counts of one operation on ciphertexts of one level.
 
     Attributes:
-        name: the place in the workload, as people call it.
+        name: name of the place in the workload, for people.
         level: l.
-        count: how often it is done.
-        special: number of special primes in the place of P, the first of the chain, for what has keys of its
-            own; None for P.
+        count: number of times.
+        special: number of special primes instead of P, the first of the chain, if the operation has its own
+            keys; None for P.
         products: products of two polynomials modulo every prime of Q.
         visits: sums, and products of a polynomial with a constant, modulo every prime of Q.
         constants: sums of a polynomial with a constant, modulo every prime of Q: a visit each.
@@ -63,7 +63,7 @@ class Operation:
     embeddings: int = 0
 
     def refusal(self, chain: Chain) -> str | None:
-        """What is wrong with it in a workload over these primes, if anything is."""
+        """Return what is wrong with it in a workload over these primes, if anything."""
         if not 0 <= self.level <= chain.max_level:
             return f"level {self.level} is not in [0, {chain.max_level}]"
         if self.count < 1:
@@ -79,7 +79,7 @@ class Operation:
         return None
 
     def work(self, chain: Chain, removed: Sequence[int], merged: Sequence[int] = ()) -> Work:
-        """Counts of kernels for doing it once.
+        """Return the counts of kernels of one such operation.
 
         Args:
             chain: the primes.
@@ -93,7 +93,7 @@ class Operation:
         return Work.counted(row, chain.log_n)
 
     def describe(self) -> dict[str, str | int]:
-        """The JSON form: counts that are not 0."""
+        """Return the JSON form: counts that are not 0."""
         out: dict[str, str | int] = {"name": self.name, "level": self.level, "count": self.count}
         if self.special is not None:
             out["special"] = self.special
@@ -101,30 +101,30 @@ class Operation:
 
     @classmethod
     def read(cls, entry: Mapping[str, Any]) -> "Operation":
-        """What `describe` wrote.
+        """Read the result of `describe`.
 
         Raises:
-            ValueError: a count that there is not, or that is no integer.
+            ValueError: a count that does not exist, or is not an integer.
         """
         known = {"name", "level", "count", "special", *COUNTS}
         if not isinstance(entry, dict):
-            raise ValueError(f"an operation is {shown(entry)}, no object")
+            raise ValueError(f"an operation is {shown(entry)}, not an object")
         for name, value in entry.items():
             if name not in known:
-                raise ValueError(f"an operation has no {shown(name)}")
+                raise ValueError(f"an operation has the unknown member {shown(name)}")
             if name != "name":
                 whole(value, f"{name} of an operation")
         return cls(**{**entry, "name": str(entry["name"])})
 
     def times(self, count: int) -> "Operation":
-        """The same, so many times as often."""
+        """Return the same operation, repeated so many times."""
         return replace(self, count=self.count * count)
 
 
 COUNTS = tuple(f.name for f in fields(Operation) if f.name not in ("name", "level", "count", "special"))
-"""What an operation counts."""
+"""The counts of an operation."""
 
 
 def product_operation(name: str, level: int, *, square: bool = False) -> Operation:
-    """A product of ciphertexts at a level, relinearized and rescaled, without the key switch."""
+    """Return a product of ciphertexts at a level, relinearized and rescaled, without the key switch."""
     return Operation(name, level, products=3 if square else 4, visits=1 if square else 0, merged=1)

@@ -1,1 +1,1 @@
-"""Plans that are proven: the mixed-integer program of small workloads, and what no plan is below."""
+"""Proven plans: the mixed-integer program of small workloads, and lower bounds for all plans."""

@@ -1,15 +1,15 @@
-"""What no plan is below: bytes within a time, time within bytes.
+"""Lower bounds for all plans: bytes within a time, time within bytes.
 
-The key switches for automorphisms are bounded by a linear program (`relaxation`); relinearizations take the
-least that a key of theirs can make of them, switches to and from an ephemeral secret have one way to be made.
-What the workload computes beside key switches depends on the primes that these remove: the least that any key
-could make of it is counted, and of a part that can be made in several ways the one of least time.
+A linear program bounds the key switches for automorphisms (`relaxation`). Relinearizations are bounded by the
+cheapest key; switches to and from an ephemeral secret have a fixed cost. The other operations of the workload
+depend on the primes that key switches remove: the least over all keys is counted, and for an open part the
+fastest alternative.
 
-By count alone: automorphisms commute, so m keys make at most C(m + h, h) - 1 of them with h hops. For every
-level l the keys of levels from l up make all targets that are needed at such a level; let m_l be the fewest
-for which that is possible by count. The k-th highest key then has at least the highest level l with m_l >= k,
-and at least the bytes of the smallest key of that level. This holds whatever automorphisms have keys, and for
-any time.
+A bound by counting: automorphisms commute, so m keys make at most C(m + h, h) - 1 of them with h hops. For
+every level l the keys of levels from l up make all targets that are needed at such a level; let m_l be the
+fewest keys for which the count allows this. Then the k-th highest key has at least the highest level l with
+m_l >= k, and at least the bytes of the smallest key of that level. This holds for keys of any automorphisms,
+and for any time.
 """
 
 from collections.abc import Iterable
@@ -40,10 +40,10 @@ class LowerBound:
         """Set up.
 
         Args:
-            workload: what is planned.
+            workload: the workload.
             model: predicts times.
             extra: automorphisms that may have a key although nothing needs them.
-            max_hops: most hops of a target.
+            max_hops: maximum hops of a target.
         """
         opened = OpenWorkload.of(workload)
         workload = opened.workload
@@ -57,9 +57,9 @@ class LowerBound:
             highest = max(use.level for use in workload.relinearizations)
             self._fixed_bytes += self._least.stored_bytes(highest)
         self.rest = self._least_rest(opened)
-        """Seconds that no plan takes less than beside its key switches."""
+        """A lower bound on the seconds besides key switches."""
         self.counted_bytes = self._count(workload, max_hops)
-        """No plan of so many hops has fewer bytes, by counting."""
+        """A lower bound on the bytes of any plan with so many hops, by counting."""
 
     def _least_rest(self, opened: OpenWorkload) -> float:
         workload, weights = opened.workload, self._model.of_degree(opened.workload.chain.log_n)
@@ -81,7 +81,7 @@ class LowerBound:
         return total
 
     def _count(self, workload: Workload, max_hops: int) -> float:
-        """Bytes of the fewest keys at each level that can make what is needed there."""
+        """Return the bytes of the fewest keys at each level that can make the targets there."""
         levels = sorted(workload.highest_levels.values(), reverse=True)
         total, keys = self._fixed_bytes, 0
         for made, level in enumerate(levels, 1):
@@ -91,12 +91,13 @@ class LowerBound:
         return total
 
     def stored_bytes(self, seconds: float) -> float:
-        """No plan that takes at most these seconds has fewer bytes; infinite if there is none."""
+        """Return a lower bound on the bytes of plans that take at most these seconds; infinite if there are
+        none."""
         switches = seconds - self.rest - self._fixed_seconds
         return max(self.counted_bytes, self._fixed_bytes + self._relaxation.stored_bytes(switches))
 
     def seconds(self, stored_bytes: float) -> float:
-        """No plan of at most these bytes takes less time; infinite if there is none."""
+        """Return a lower bound on the time of plans with at most these bytes; infinite if there are none."""
         if stored_bytes < self.counted_bytes:
             return float("inf")
         switches = self._relaxation.seconds(stored_bytes - self._fixed_bytes)

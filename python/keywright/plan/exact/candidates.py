@@ -1,19 +1,18 @@
-"""The keys that a best plan can be made of, out of every key there could be.
+"""Candidate keys: a subset of all possible keys that contains those of a best plan.
 
-A key may have any level at which it is of use, or a higher one: as a part of a composition it serves levels
-at which its own automorphism is not needed. Of all shapes those are left out that another one replaces.
+A key may have any level at which it is useful, or a higher one: as a part of a composition it serves levels
+at which its own automorphism is not needed. Shapes that another shape can replace are left out.
 
 *Replacing.* Let every key of shape s of an automorphism become one of shape s', with no more bytes. A hop
-with such a key at a level l takes its own part, in its form, and a share of a decomposition. The plan takes
-no longer if at each level at which the automorphism is of use, and s can be used,
+with such a key at a level l takes its own part, in its form, and a share of a decomposition. The plan becomes
+no slower if, at each level at which the automorphism is useful and s can be used,
 
-    own'(form) <= own(form) for every form, and s and s' have the same digits there: decompositions stay as
-    they are; or
-    shared' + own'(form) <= own(form): not even a decomposition that s had for nothing is missed; or
-    no ciphertext of the level has several targets, and shared' + own'(form) <= shared + own(form): a way to
+    own'(form) <= own(form) for every form, and s and s' have the same digits there (same decompositions); or
+    shared' + own'(form) <= own(form): not even a decomposition that s shared for free is missed; or
+    no ciphertext of the level has several targets, and shared' + own'(form) <= shared + own(form): a route to
     one target shares nothing.
 
-The relation is transitive, so that what is left has a replacement for everything that is not.
+The relation is transitive, so every shape that is left out has a replacement among the others.
 """
 
 from collections import defaultdict
@@ -32,10 +31,10 @@ Levels = frozenset[int]
 
 
 class Candidates:
-    """The shapes that are worth considering for keys of a workload."""
+    """The candidate shapes for keys of a workload."""
 
     def __init__(self, workload: Workload, model: CostModel) -> None:
-        """For the levels of a workload's groups and relinearizations."""
+        """Set up for the levels of a workload's groups and relinearizations."""
         self._workload = workload
         chain = workload.chain
         self._levels = sorted(
@@ -51,7 +50,7 @@ class Candidates:
         self._known: dict[tuple[Levels, Levels | None], tuple[Shape, ...]] = {}
 
     def _at(self, model: CostModel, level: int, shared: bool) -> NDArray[np.bool_]:
-        """For each two shapes whether the second one replaces the first at a level."""
+        """For each two shapes, return whether the second replaces the first at a level."""
         number = len(self._shapes)
         costs = [model.switch(shape, level) for shape in self._shapes]
         usable = np.array([cost is not None for cost in costs])
@@ -75,11 +74,11 @@ class Candidates:
         return out
 
     def shapes(self, of_use: Levels, levels: Levels | None = None) -> tuple[Shape, ...]:
-        """Shapes of which one replaces any other, by rising bytes.
+        """Return shapes that replace all others, by rising bytes.
 
         Args:
-            of_use: levels at which a key is of use.
-            levels: those that a key may have; None for every one.
+            of_use: levels at which a key is useful.
+            levels: allowed levels of a key; None for all.
         """
         known = self._known.get((of_use, levels))
         if known is None:
@@ -92,7 +91,7 @@ class Candidates:
             replaced = self._smaller[np.ix_(places, places)].copy()
             for level in of_use:
                 replaced &= self._replaced[level][np.ix_(places, places)]
-            # Of shapes that replace each other the first one stays.
+            # Of shapes that replace each other, the first one stays.
             order = np.arange(len(places))
             better = replaced & (~replaced.T | (order[None, :] < order[:, None]))
             known = tuple(self._shapes[places[index]] for index in np.flatnonzero(~better.any(axis=1)))
@@ -100,8 +99,8 @@ class Candidates:
         return known
 
     def of_use(self, automorphisms: Sequence[Automorphism], hops: int) -> Mapping[Automorphism, Levels]:
-        """For each of some automorphisms the levels at which a key of it can serve: where it is needed, or,
-        with two hops, where it and another one of them make what is needed."""
+        """For each automorphism, return the levels at which a key for it can serve: where it is needed, or,
+        with two hops, where it and another one of them make a target."""
         subtract = self._workload.automorphisms.subtract
         known = set(automorphisms)
         out: defaultdict[Automorphism, set[int]] = defaultdict(set)

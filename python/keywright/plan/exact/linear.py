@@ -1,11 +1,11 @@
-"""A linear program, and a lower bound of its least value that does not depend on what the solver did.
+"""A linear program, and a lower bound on its minimum that does not depend on the solver's accuracy.
 
 For rows A x >= b and columns in [lower, upper], any y >= 0 gives
 
     min c x >= y b + sum_j min over [lower_j, upper_j] of (c - A^T y)_j x_j,
 
-by weak duality. HiGHS suggests y; the right side is computed from y and the data here, so that tolerances of
-the solver, or its stopping early, make the bound weaker but never wrong.
+by weak duality. HiGHS suggests y; the right side is computed here from y and the data. So the solver's
+tolerances, or an early stop, make the bound weaker but never wrong.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ITERATIONS = 50_000
-"""Pivots after which HiGHS stops: a limit that is the same on every machine, as a time is not."""
+"""Pivots after which HiGHS stops: unlike a time limit, this is the same on every machine."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class Least:
     """A lower bound of an objective.
 
     Attributes:
-        value: no values of the columns make less of it.
-        multiplier: by how much `value` falls for one unit more of what is limited, at most.
+        value: the bound.
+        multiplier: how much `value` decreases for one more unit of the limited quantity, at most.
     """
 
     value: float
@@ -33,10 +33,10 @@ class Least:
 
 
 class LinearProgram:
-    """Columns within finite bounds and rows `sum of coefficient * column >= bound`."""
+    """Columns with finite bounds and rows `sum of coefficient * column >= bound`."""
 
     def __init__(self) -> None:
-        """An empty program."""
+        """Create an empty program."""
         self._lower: list[float] = []
         self._upper: list[float] = []
         self._rows: list[Mapping[int, float]] = []
@@ -44,31 +44,31 @@ class LinearProgram:
 
     @property
     def columns(self) -> int:
-        """How many columns there are."""
+        """Number of columns."""
         return len(self._lower)
 
     def column(self, lower: float = 0.0, upper: float = 1.0) -> int:
-        """A new column."""
+        """Add a column."""
         self._lower.append(lower)
         self._upper.append(upper)
         return len(self._lower) - 1
 
     def at_least(self, terms: Mapping[int, float], bound: float) -> None:
-        """A new row."""
+        """Add a row."""
         self._rows.append(terms)
         self._bounds.append(bound)
 
     def least(
         self, objective: Mapping[int, float], within: tuple[Mapping[int, float], float] | None = None
     ) -> Least | None:
-        """A lower bound of the least value of an objective.
+        """Return a lower bound on the minimum of an objective.
 
         Args:
             objective: coefficients of columns.
-            within: terms and what their sum is at most.
+            within: terms and an upper bound on their sum.
 
         Returns:
-            The bound; None if the solver finds that no values satisfy all rows, which is not proven.
+            The bound; None if the solver finds no feasible values, which is not proven.
         """
         rows, bounds = list(self._rows), list(self._bounds)
         if within is not None:
@@ -101,7 +101,7 @@ class LinearProgram:
 
 
 def _solve(program: highspy.HighsLp) -> NDArray[np.float64] | None:
-    """Dual values of the rows; None if there is no solution."""
+    """Return the dual values of the rows; None if there is no solution."""
     highs = highspy.Highs()  # type: ignore[no-untyped-call]
     highs.setOptionValue("output_flag", False)
     highs.setOptionValue("threads", 1)

@@ -1,8 +1,8 @@
-"""The planner's own strategy: keys and hops chosen together by a mixed-integer program.
+"""The planner's own strategy: a mixed-integer program chooses keys and hops together.
 
-For each group g (a ciphertext at a level, c_g times) and target v, a hop of depth 1 leads from the
-ciphertext to v with a key k of v; one of depth 2 leads from a depth-1 result w, wanted or not, to v with a
-key k of v - w. Keys are candidates (automorphism, level, shape).
+For each group g (a ciphertext at a level, c_g times) and target v, a hop of depth 1 leads from the ciphertext
+to v with a key k of v; one of depth 2 leads from a depth-1 result w, wanted or not, to v with a key k of v -
+w. Keys are candidates (automorphism, level, shape).
 
     y_k                key k exists
     x_gvk, z_gwvk      v is made at depth 1 with k; at depth 2 from w with k
@@ -10,17 +10,17 @@ key k of v - w. Keys are candidates (automorphism, level, shape).
     f_gw               w is needed as a step of a linear transform, and rotated again: a whole key switch
 
     sum_k x_gvk + sum_wk z_gwvk >= 1    for every target
-    sum_k z_gwvk <= sum_k x_gwk         what is rotated again exists
+    sum_k z_gwvk <= sum_k x_gwk         intermediate results exist
     x, z <= y_k;   x <= d,  z <= e,  z <= f     keys and decompositions exist
     bytes   = sum_k bytes_k y_k
     seconds = sum_g c_g (sum own x + own z + shared d + shared e + (whole - own) f)
 
-A part of the workload that can be made in several ways has a variable for each way, one of which is 1; the
-targets of a way are covered if it is taken.
+An open part of the workload has a variable for each alternative, exactly one of which is 1; the targets of an
+alternative are covered if it is taken.
 
-Either is minimised within a bound on the other. Depth 2 is the most: the noise of a hop is then at most
-doubled, and further hops were found to be no gain (ARK, figure 4). Solved by HiGHS; the gap that it proves
-is in the plan.
+Bytes or seconds are minimised within a bound on the other. The maximum depth is 2: it at most doubles the
+noise of a hop, and further hops brought no gain (ARK, figure 4). HiGHS solves the program; the plan states
+the gap that it proves.
 """
 
 from collections import defaultdict
@@ -42,16 +42,16 @@ from keywright.plan.workload.workload import Group, Workload, WorkloadError
 from .candidates import Candidates
 
 NODE_WORK = 20_000_000
-"""Columns squared times nodes of the search tree after which HiGHS stops: a limit that is the same on every
-machine, as a time is not. With a thousand columns that is 20 nodes, with a hundred 2,000."""
+"""Columns squared times nodes of the search tree after which HiGHS stops: unlike a time limit, this is the
+same on every machine. It allows 20 nodes for a thousand columns and 2,000 for a hundred."""
 
 WHOLE = 1e-3
-"""Tolerance of HiGHS: a bound that is so little above a whole number is that number."""
+"""Tolerance of HiGHS: a bound this close above a whole number is rounded down to it."""
 
 
 @dataclass
 class _Model:
-    """Columns and rows as HiGHS takes them."""
+    """Columns and rows in the form that HiGHS takes."""
 
     time: list[float] = field(default_factory=list)
     size: list[float] = field(default_factory=list)
@@ -71,7 +71,7 @@ class _Model:
 
 
 _Place = tuple[tuple[int, int] | None, int, tuple[Automorphism, ...], Form]
-"""Choice and way, None for what is not open; level; targets."""
+"""Choice and alternative, None for parts that are not open; level; targets."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,11 @@ class _Served:
 
 
 class TooManyColumnsError(KeywrightError):
-    """An integer program that is larger than it may be."""
+    """The integer program has too many columns."""
 
 
 class Optimizer:
-    """The integer program of one workload; solved for any number of budgets."""
+    """The integer program of one workload; can be solved for several budgets."""
 
     def __init__(
         self,
@@ -103,26 +103,26 @@ class Optimizer:
     ) -> None:
         """Set up the integer program.
 
-        `complete` says whether its plans are all plans of so many hops over these automorphisms, so that what
-        it bounds bounds them all.
+        `complete` says whether the program covers all plans of so many hops over these automorphisms, so that
+        its bound holds for all of them.
 
         Args:
-            workload: what is planned.
+            workload: the workload.
             model: predicts times.
             extra: automorphisms that may have a key although nothing needs them.
-            hops: 1 or 2, most hops of a target.
-            ways: most intermediate results that are considered for a target, the ones that the most targets
+            hops: 1 or 2, maximum hops of a target.
+            ways: maximum number of intermediate results considered for a target, those that most targets
                 could use.
-            every_level: whether keys may have any level, or just those at which their automorphism is needed:
-                fewer columns, and no proof.
-            most_columns: how many there may be.
+            every_level: whether keys may have any level, or only those at which their automorphism is needed:
+                the latter has fewer columns, and gives no proof.
+            most_columns: maximum number of columns.
 
         Raises:
             ValueError: another number of hops.
-            TooManyColumnsError: more columns.
+            TooManyColumnsError: there are more columns.
         """
         if hops not in (1, 2):
-            raise ValueError(f"{hops} hops; there can be 1 or 2")
+            raise ValueError(f"hops = {hops} is not supported; use 1 or 2")
         self.open = OpenWorkload.of(workload)
         self.workload = self.open.workload
         self.model = model
@@ -147,7 +147,7 @@ class Optimizer:
 
     @property
     def columns(self) -> int:
-        """Columns of the integer program."""
+        """Number of columns of the integer program."""
         return len(self._columns.time)
 
     def _add_keys(self, extra: Sequence[Automorphism], hops: int, every_level: bool) -> None:
@@ -196,7 +196,7 @@ class Optimizer:
         self._ways_of.append(taken)
 
     def _add_group(self, group: Group, hops: int, way: tuple[int, int] | None, taken: int | None) -> None:
-        """A group; of a way that is taken if the column says so."""
+        """Add a group; for an open part, one that is served if the alternative's column is set."""
         subtract = self.workload.automorphisms.subtract
         ways: dict[Automorphism, list[Automorphism]] = {target: [] for target in group.targets}
         if hops == 2:
@@ -248,14 +248,14 @@ class Optimizer:
         self._served[way, group.level, group.targets, group.form] = _Served(group, first, second)
 
     def _rotated_again(self, group: Group, node: Automorphism) -> int | None:
-        """A column for a step of a linear transform that is rotated again, with the least that a whole key
-        switch takes more; None where that is nothing."""
+        """Return a column for a step of a linear transform that is rotated again, with the least extra cost
+        of a whole key switch; None if that is zero."""
         costs = [self.model.switch(key.shape, group.level) for key in self._usable(node, group.level)]
         more = min((cost.own - cost.of_form(group.form) for cost in costs if cost is not None), default=0.0)
         return self._column(group.count * more, integer=False) if more > 0 else None
 
     def _prune(self, group: Group, ways: dict[Automorphism, list[Automorphism]]) -> None:
-        """Keeps the intermediate results whose two keys could serve the most targets."""
+        """Keep the intermediate results whose two keys could serve the most targets."""
         subtract = self.workload.automorphisms.subtract
         for target, found in ways.items():
             if len(found) > self._ways:
@@ -266,7 +266,7 @@ class Optimizer:
                 self.complete = False
 
     def _popularity(self, automorphism: Automorphism) -> int:
-        """How many sums of two needed automorphisms it is part of."""
+        """Return how many sums of two needed automorphisms contain an automorphism."""
         if automorphism not in self._popular:
             subtract = self.workload.automorphisms.subtract
             needed = self._by_automorphism
@@ -307,15 +307,15 @@ class Optimizer:
         self._columns.at_least(cover, 1.0)
 
     def solve(self, budget: Budget, seconds: float = 60.0, gap: float = 1e-4) -> KeyPlan:
-        """The best plan within a budget.
+        """Return the best plan within a budget.
 
         Args:
-            budget: bytes or seconds that the plan may take.
-            seconds: for how long to search.
-            gap: proven distance from the best at which the search ends.
+            budget: maximum bytes or seconds.
+            seconds: search time.
+            gap: proven distance from the optimum at which the search ends.
 
         Raises:
-            InfeasibleBudgetError: no plan is within the budget; the error says what is the least.
+            InfeasibleBudgetError: no plan fits the budget; the message states the minimum.
         """
         columns = self._columns
         by_time = budget.stored_bytes is not None
@@ -342,7 +342,7 @@ class Optimizer:
 
     def _read(self, values: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> KeyPlan:
         selection = [max(range(len(ways)), key=lambda way: values[ways[way]]) for ways in self._ways_of]
-        # The engine makes the same automorphisms of ciphertexts of one level in the same way.
+        # The engine makes equal sets of automorphisms of ciphertexts of one level in the same way.
         trees: dict[tuple[int, tuple[Automorphism, ...]], tuple[Hop, ...]] = {}
         hops = []
         for index, group in self.open.ordered(selection):
@@ -375,9 +375,9 @@ class Optimizer:
 
 
 def _unit(objective: Sequence[float]) -> tuple[float, bool]:
-    """What an objective is counted in, and whether it is always a whole number of it: bytes in their greatest
-    common divisor, because a solver that knows that the next better solution is a whole one less stops
-    sooner; seconds in the largest."""
+    """Return the unit of an objective, and whether the objective is always a whole multiple of it. Bytes are
+    counted in their greatest common divisor, because a solver that knows that the next better solution is a
+    whole unit less stops sooner; seconds in the largest coefficient."""
     values = [value for value in objective if value]
     if values and all(value == int(value) for value in values):
         return float(gcd(*map(int, values))), True
@@ -392,7 +392,7 @@ def _run(
     seconds: float,
     gap: float,
 ) -> "tuple[np.ndarray[tuple[int], np.dtype[np.float64]], float] | None":
-    """Minimise: the values, and what is proven to be the least; None if no solution within the bound is
+    """Minimise: returns the values and the proven lower bound; None if no solution within the bound is
     found."""
     count = len(columns.time)
     lp = highspy.HighsLp()
@@ -434,7 +434,7 @@ def _run(
 
 
 def _interruptibly(solver: highspy.Highs) -> None:
-    """Solve in a thread of its own, so that an interrupt is seen here and ends it."""
+    """Solve in a separate thread, so that an interrupt is noticed here and ends it."""
     solver.HandleUserInterrupt = True
     solver.startSolve()
     try:

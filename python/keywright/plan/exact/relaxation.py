@@ -1,8 +1,8 @@
-"""The keys of all plans at once: a linear program whose least value no plan is below.
+"""A linear program whose minimum bounds the cost of all plans.
 
 For a plan and a level l let S_l be the automorphisms that have a key of level l or above; S_l contains S_L
-for L > l. Of a plan the following holds, and the linear program asks for no more than that, of values between
-0 and 1 instead of 0 and 1:
+for L > l. Every plan satisfies the following. The linear program requires only that, with values between 0
+and 1 instead of 0 or 1:
 
     k_l         number of elements of S_l; not less than k_L for L > l
     s_al        a is in S_l; at most s_al' for l' < l, and sum_a s_al <= k_l
@@ -10,37 +10,38 @@ for L > l. Of a plan the following holds, and the linear program asks for no mor
                 needed; grows with j, and as l falls
     z_abl       a and b are in S_l, for a + b needed at l: at most s_al and s_bl
 
-*Two hops.* R_al2 <= s_al + sum of z_bcl over b + c = a: a key serves as many pairs as there are, but each
-pair takes two keys that are there. Pairs are of automorphisms that the workload needs.
+*Two hops.* R_al2 <= s_al + sum of z_bcl over b + c = a: a key serves any number of pairs, but each pair needs
+two existing keys. Pairs consist of automorphisms that the workload needs.
 
 *Counting.* Automorphisms commute, so k keys make, in at most j hops, at most C(k + j, j) - 1 automorphisms,
-of which k are in S: whatever keys there are,
+of which k are in S. So for any keys,
 
     sum over a needed at levels >= l of (R_alj - s_al) <= C(k_l + j, j) - 1 - k_l.
 
-The right side, cut at what is needed, is a sum of steps d_1 >= d_2 >= ... in [0, 1], one for each key, and
-those of the fewest keys that are enough for j = h are 1.
+The right side, capped at the number of needed automorphisms, is a sum of steps d_1 >= d_2 >= ... in [0, 1],
+one for each key, and the steps of the fewest keys that suffice for j = h are 1.
 
-*Bytes.* With b_l the least bytes of a key of level l or above, a key of level L has at least
-b_L = sum_(l <= L) (b_l - b_(next lower l)), so that all have at least sum_l (b_l - b_(next lower)) k_l.
+*Bytes.* With b_l the least bytes of a key of level l or above, a key of level L has at least b_L = sum_(l <=
+L) (b_l - b_(next lower l)), so that all have at least sum_l (b_l - b_(next lower)) k_l.
 
-*Seconds.* A ciphertext with one target takes a switch for each hop: the least of one in its form, and the
-least of a whole one for each further hop, of which there are sum_(j < h) (1 - R_alj). A ciphertext with n
-targets takes at least n times the least of (an n-th of a decomposition and the rest). A target of i hops
-has i - 1 results before it that are decomposed themselves and do not stay in the form of a step of a linear
-transform, so that the group has E >= sum_(j < h) (1 - R_alj) of these, for each of its targets.
+*Seconds.* A ciphertext with one target takes a switch for each hop: the cheapest in its form, and the
+cheapest whole switch for each of the sum_(j < h) (1 - R_alj) further hops. A ciphertext with n targets takes
+at least n times the minimum of (an n-th of a decomposition plus the rest). A target of i hops has i - 1
+intermediate results, which are decomposed themselves and cannot have the form of a step of a linear
+transform. So the group has E >= sum_(j < h) (1 - R_alj) of these, for each of its targets.
 
-*Open parts.* Each way of a part has a share of 1, and its groups as much of their seconds. A target is made
-as far as the ways that need it are taken; the further hops of a group count as far as they exceed what is not
-of its way, and those of all ways that need a target together as far as they exceed what is not of any.
+*Open parts.* Each alternative of a part has a share of 1, and its groups the same share of their seconds. A
+target is made to the extent that the alternatives that need it are taken. The further hops of a group count
+only beyond the share of other alternatives; those of all alternatives that need a target count together,
+beyond the share of alternatives that do not.
 
-*Shapes.* Larger keys are faster. With x_a the most bytes that a key of a has more than the least of its
-level, a target with one hop saves at most a concave function of x_a, of what it takes with the smallest keys;
-all targets of a group save at most what the fastest shape does, if E is 1 or more. Ways of open parts are as
-fast as with the largest keys.
+*Shapes.* Larger keys are faster. Let x_a be the extra bytes of a's largest key over the smallest of its
+level. A target with one hop saves at most a concave function of x_a, relative to its time with the smallest
+keys. All targets of a group save at most what the fastest shape saves, if E is 1 or more. Alternatives of
+open parts are assumed to be as fast as with the largest keys.
 
-What is bounded is minimised within a budget of the other. Pairs are left out at levels whose keys weigh
-little, and from where there would be too many.
+Bytes or seconds are minimised within a budget of the other. Pairs are left out at levels whose keys are
+small, and beyond a maximum number of pairs.
 """
 
 from collections import defaultdict
@@ -55,14 +56,14 @@ from .least import LeastCosts
 from .linear import LinearProgram
 
 PAIRS = 3200
-"""Most pairs of keys; levels from the top down have theirs."""
+"""Maximum number of pairs of keys, allotted to levels from the top down."""
 LIGHT = 0.04
-"""Share of the bytes of a key of the top level below which a level has no pairs."""
+"""A level whose keys have less than this share of the bytes of a top-level key has no pairs."""
 MEGABYTE = 1e6
 
 
 class Relaxation:
-    """The linear program of one workload; solved for any number of budgets."""
+    """The linear program of one workload; can be solved for several budgets."""
 
     def __init__(
         self,
@@ -75,10 +76,10 @@ class Relaxation:
         """Set up the linear program.
 
         Args:
-            opened: what is planned.
-            least: what key switches take at least.
+            opened: the workload.
+            least: least costs of key switches.
             extra: automorphisms that may have a key although nothing needs them.
-            max_hops: most hops of a target.
+            max_hops: maximum hops of a target.
         """
         self._least = least
         self._lp, self._hops = LinearProgram(), max_hops
@@ -91,7 +92,7 @@ class Relaxation:
         self._levels = sorted({group.level for group in every})
         needed = _levels_of(every)
         self._always = _levels_of(fixed)
-        """Automorphisms with the levels at which they are needed whatever ways are taken."""
+        """Automorphisms with the levels at which they are needed for all alternatives."""
         self._most = float(max_hops * sum(len(group.targets) for group in every))
         pairs = self._pairs(opened.workload, needed, {*needed, *extra})
         self._count_keys()
@@ -115,7 +116,7 @@ class Relaxation:
         needed: Mapping[Automorphism, Iterable[int]],
         keyed: Iterable[Automorphism],
     ) -> dict[tuple[Automorphism, int], list[tuple[Automorphism, Automorphism]]]:
-        """For targets, by level, the pairs of automorphisms that make them."""
+        """Return, for targets by level, the pairs of automorphisms that make them."""
         subtract = workload.automorphisms.subtract
         candidates = sorted(keyed)
         known = set(candidates)
@@ -137,7 +138,7 @@ class Relaxation:
         return out
 
     def _count_keys(self) -> None:
-        """k_l."""
+        """Add k_l."""
         lp = self._lp
         self._keys = {level: lp.column(0.0, self._most) for level in self._levels}
         below: int | None = None
@@ -154,7 +155,7 @@ class Relaxation:
         needed: Mapping[Automorphism, Iterable[int]],
         pairs: Mapping[tuple[Automorphism, int], Sequence[tuple[Automorphism, Automorphism]]],
     ) -> None:
-        """s_al, up to the highest level at which a is needed or in a pair."""
+        """Add s_al, up to the highest level at which a is needed or in a pair."""
         lp, highest = self._lp, {a: max(levels) for a, levels in needed.items()}
         for (_, level), summands in pairs.items():
             for a in {a for pair in summands for a in pair}:
@@ -175,7 +176,7 @@ class Relaxation:
             lp.at_least(row, 0.0)
 
     def _add_reach(self, a: Automorphism, levels: Sequence[int]) -> None:
-        """R_alj."""
+        """Add R_alj."""
         lp = self._lp
         for index, level in enumerate(levels):
             self._reach[a, level, 1] = self._has[a, level]
@@ -190,7 +191,7 @@ class Relaxation:
     def _add_pairs(
         self, target: Automorphism, level: int, summands: Sequence[tuple[Automorphism, Automorphism]]
     ) -> None:
-        """z_abl."""
+        """Add z_abl."""
         lp = self._lp
         row = {self._has[target, level]: 1.0, self._reach[target, level, 2]: -1.0}
         for pair in summands:
@@ -201,7 +202,7 @@ class Relaxation:
         lp.at_least(row, 0.0)
 
     def _add_count(self, level: int, needed: Mapping[Automorphism, Iterable[int]]) -> None:
-        """What so many keys make of what is needed at a level or above."""
+        """Bound by counting how many needed automorphisms at a level or above the keys make."""
         if self._hops == 1:
             return
         lp, hops = self._lp, self._hops
@@ -226,7 +227,7 @@ class Relaxation:
             lp.at_least(row, 0.0)
 
     def _add_group(self, group: Group) -> None:
-        """Seconds of a group that is always done."""
+        """Add the seconds of a group that is not open."""
         lp, again = self._lp, self._again(group, 1)
         number = len(group.targets)
         smallest, most, faster = self._least.with_larger_keys(
@@ -246,14 +247,14 @@ class Relaxation:
                 lp.at_least(row, -constant)
 
     def _larger_key(self, a: Automorphism) -> int:
-        """x_a, in megabytes."""
+        """Add x_a, in megabytes."""
         if a not in self._larger:
             column = self._larger[a] = self._lp.column(0.0, self._least.largest / MEGABYTE)
             self._bytes[column] = 1.0
         return self._larger[a]
 
     def _again(self, group: Group, places: int) -> int:
-        """E: a column for the most further hops of a target of a group, with what they take."""
+        """Add E: a column for the maximum number of further hops of a target of a group, with their cost."""
         least, several = self._least, len(group.targets) > 1
         each = least.again(group.level, group.form) if several else least.switch(group.level)
         column = self._lp.column(0.0, self._hops - 1.0)
@@ -261,8 +262,8 @@ class Relaxation:
         return column
 
     def _add_hops(self, target: Automorphism, level: int, groups: Sequence[tuple[int | None, int]]) -> None:
-        """Further hops of a target in groups of which one is done at most: for each whether it is taken, None
-        for one that always is, and its column."""
+        """Add the further hops of a target in mutually exclusive groups. Each group comes with its share,
+        None for one that is not open, and its column."""
         if self._hops == 1:
             return
         row = {self._reach[target, level, hops]: 1.0 for hops in range(1, self._hops)}
@@ -276,7 +277,7 @@ class Relaxation:
         self._lp.at_least(row, bound)
 
     def _add_choice(self, choice: Choice) -> None:
-        """A part of which one way is taken."""
+        """Add an open part."""
         lp, least, places = self._lp, self._least, len(choice.places)
         ways: list[int] = []
         needs: defaultdict[tuple[Automorphism, int], dict[int, int]] = defaultdict(dict)
@@ -298,12 +299,14 @@ class Relaxation:
                 self._add_hops(target, level, list(found.items()))
 
     def seconds(self, stored_bytes: float) -> float:
-        """Least seconds of key switches for automorphisms with at most so many bytes of keys for them."""
+        """Return the least seconds of automorphisms' key switches with at most so many bytes of keys for
+        them."""
         found = self._within(self._seconds, self._bytes, stored_bytes / MEGABYTE, self._free_bytes)
         return found + self._fixed_seconds
 
     def stored_bytes(self, seconds: float) -> float:
-        """Least bytes of keys for automorphisms whose key switches take at most so many seconds."""
+        """Return the least bytes of keys for automorphisms whose key switches take at most so many
+        seconds."""
         limit = seconds - self._fixed_seconds
         return self._within(self._bytes, self._seconds, limit, self._free_seconds) * MEGABYTE
 
@@ -314,10 +317,10 @@ class Relaxation:
         limit: float,
         free: dict[float, float],
     ) -> float:
-        """The least of one quantity within a limit of the other; infinite if it is proven that the limit
-        cannot be kept.
+        """Return the minimum of one quantity within a limit of the other; infinite if the limit is proven
+        infeasible.
 
-        From where a limit is more than enough, the least is the same: `free` remembers that.
+        Above a certain limit the minimum is constant: `free` caches that.
         """
         known = [value for enough, value in free.items() if enough <= limit]
         if known:
@@ -334,12 +337,12 @@ class Relaxation:
 
 
 def _made(keys: int, hops: int) -> int:
-    """Most automorphisms that so many keys make, themselves left out."""
+    """Return the maximum number of automorphisms that so many keys make, excluding the keys' own."""
     return comb(keys + hops, hops) - 1 - keys
 
 
 def _levels_of(groups: Iterable[Group]) -> dict[Automorphism, set[int]]:
-    """Every automorphism with the levels at which it is needed."""
+    """Return every automorphism with the levels at which it is needed."""
     out: defaultdict[Automorphism, set[int]] = defaultdict(set)
     for group in groups:
         for target in group.targets:

@@ -1,1 +1,1 @@
-"""A plan: which keys there are, its file, the time it takes, the keys derived in it, and its execution."""
+"""A plan: its keys, its file, its predicted time, derived keys, and its execution."""

@@ -1,10 +1,10 @@
-"""Keys that the server derives: which master keys the client sends, and what that saves and takes.
+"""Derived keys: which master keys the client sends, and their savings and costs.
 
-A master key is a key over a chain of its own: the special primes, the ciphertext primes, and extra primes
-that it divides by (docs/explanation/derived-keys.md). So its sizes and times are those of any key of that
-chain. A derivation is, for every row of the derived key, one key switch over the chain; keys that are derived
-from one key share its decompositions. Which key is derived from which, how many decompositions that takes and
-what it adds to errors the engine says: `keywright._core.DerivationTree`, `PrimeWidths.derivation_noise`.
+A master key is a key over its own chain: the special primes, the ciphertext primes, and extra primes that it
+divides by (docs/explanation/derived-keys.md). So its sizes and times are those of any key of that chain. A
+derivation takes one key switch over the chain for every row of the derived key; keys derived from one key
+share its decompositions. The engine states which key is derived from which, how many decompositions that
+takes and how much error it adds: `keywright._core.DerivationTree`, `PrimeWidths.derivation_noise`.
 """
 
 from collections import Counter, defaultdict
@@ -26,27 +26,28 @@ from .budget import InfeasibleBudgetError
 from .key_plan import IDENTITY, KeyPlan, Masters, PlannedKey, master_level
 
 NARROWER = 0.05
-"""Bits by which an extra prime may be below its width. Master keys are planned so that their digits do not
-depend on that: what is made has the bytes that were planned."""
+"""Maximum bits by which an extra prime may be narrower than planned. Master keys are planned so that their
+digits do not depend on this: generated keys have the planned bytes."""
 
 EXACT_TARGETS = 24
-"""For more automorphisms than these the smallest basis of two hops is not searched for."""
+"""For more automorphisms than these, the smallest basis of two hops is not searched."""
 EXACT_SECONDS = 5.0
 
 LADDERS = (2, 3, 4, 5, 8, 16, 32, 64, 128, 256)
-"""Bases whose powers are weighed as masters; LLKN take 4."""
+"""Bases whose powers are candidate masters; LLKN uses 4."""
 
 DIRECT_SHARES = (0.0, 0.25, 1.0)
 """Small keys may be sent instead of derived: as many as have these shares of the bytes of a master."""
 
 MOST_MASTERS = 600
-"""More are not weighed."""
+"""Maximum number of masters in a candidate."""
 
 FEW_MASTERS = 4
-"""So many may leave out a part of the keys, which are sent then; more must reach all of them."""
+"""A candidate with at most so many masters may miss some keys, which are then sent; larger ones must reach
+all keys."""
 
 DIFFERENCES = 48
-"""Automorphisms that are tried as one more master: the most frequent differences of two that are needed."""
+"""Number of automorphisms tried as an additional master: the most frequent differences of two needed ones."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class KeyFamily:
 
     Attributes:
         shape: level, digits, special primes.
-        targets: what there is a key of.
+        targets: their automorphisms.
     """
 
     shape: Shape
@@ -67,19 +68,19 @@ class DerivationDesign:
     """The Galois keys of a plan, derived from master keys.
 
     Attributes:
-        plan: what the server evaluates with.
-        masters: what there is a master key of.
+        plan: the server's plan.
+        masters: automorphisms of the master keys.
         extra_bits: widths of the extra primes.
         shape: the shape of every master key, over the chain.
-        direct: keys that the client makes and sends itself: relinearization, those whose primes leave no
-            room for extra ones, those that the masters do not reach, and small ones.
-        derived: keys that are derived, those on the way to others included.
-        depth: most derivations to a key.
+        direct: keys that the client makes and sends: relinearization, keys whose primes leave no room for
+            extra primes, keys that the masters do not reach, and small keys.
+        derived: number of derived keys, including intermediate ones.
+        depth: maximum number of derivations for a key.
         client_seconds: predicted time of making the master keys and the keys that are not derived.
-        server_seconds: predicted time of deriving all keys once, one thread.
-        noise_bits: as of a plan, with the noise of derived keys.
-        max_hops: most derivations that a key may take.
-        error_variances: of the plan's derived keys, over that of a key that its owner makes.
+        server_seconds: predicted time of deriving all keys once, on one thread.
+        noise_bits: as for a plan, with the noise of derived keys.
+        max_hops: maximum number of derivations for a key.
+        error_variances: of the plan's derived keys, relative to a key made by its owner.
     """
 
     plan: KeyPlan
@@ -98,7 +99,7 @@ class DerivationDesign:
 
     @property
     def planned(self) -> KeyPlan:
-        """The plan, with these master keys."""
+        """Return the plan with these master keys."""
         masters = Masters(self.masters, self.extra_bits, self.shape, self.max_hops)
         reached = replace(self.plan, masters=masters)
         sent = tuple(key for key in self.plan.keys if key in self.direct and reached.derives(key))
@@ -111,14 +112,14 @@ class DerivationDesign:
 
     @property
     def sent_bytes(self) -> int:
-        """What the client sends: master keys, the keys that are not derived, and those of an ephemeral
+        """Bytes that the client sends: master keys, keys that are not derived, and keys of an ephemeral
         secret."""
         direct = sum(key.shape.stored_bytes for key in self.direct)
         return self.master_bytes + direct + self.plan.workload.ephemeral_bytes
 
     @property
     def stored_bytes(self) -> int:
-        """What the server holds beside the master keys: derived keys have no seeds."""
+        """Bytes that the server stores besides the master keys; derived keys have no seeds."""
         shapes = (replace(key.shape, seeded=key in self.direct) for key in self.plan.keys)
         held = sum(shape.stored_bytes for shape in shapes)
         return held + self.plan.workload.ephemeral_bytes
@@ -126,7 +127,7 @@ class DerivationDesign:
 
 @dataclass(frozen=True)
 class _Reach:
-    """Master keys up to a level of the chain: what is derived from them, what is not, their extra primes and
+    """Master keys up to a level of the chain: the keys derived from them, the others, their extra primes and
     their shape."""
 
     families: tuple[KeyFamily, ...]
@@ -136,7 +137,7 @@ class _Reach:
 
     @property
     def needed(self) -> tuple[Automorphism, ...]:
-        """Every automorphism of which a key is derived, sorted."""
+        """Every automorphism with a derived key, sorted."""
         return tuple(sorted({a for family in self.families for a in family.targets}))
 
     @property
@@ -149,15 +150,16 @@ class DerivationPlanner:
     """Chooses master keys for the Galois keys of a plan."""
 
     def __init__(self, plan: KeyPlan, model: CostModel, *, max_hops: int = DEFAULT_DERIVATION_HOPS) -> None:
-        """List how far up the chain there can be master keys, and which small keys are sent beside them.
+        """List the possible levels of master keys in the chain, and the small keys sent with them.
 
         Args:
             plan: the keys.
             model: predicts times.
-            max_hops: most derivations to a key, from 1 to `keywright._core.MAX_DERIVATION_HOPS`.
+            max_hops: maximum number of derivations for a key, from 1 to
+                `keywright._core.MAX_DERIVATION_HOPS`.
 
         Raises:
-            WorkloadError: the plan has no Galois keys, or the primes of each leave no room for extra ones.
+            WorkloadError: the plan has no Galois keys, or none leaves room for extra primes.
         """
         self.plan, self.model, self.max_hops = plan, model, max_hops
         self.group = plan.workload.automorphisms
@@ -172,22 +174,23 @@ class DerivationPlanner:
                     reaches.setdefault(reach.direct, reach)
         if not reaches:
             raise WorkloadError(
-                f"{plan.workload.name}: every key has primes of nearly {plan.workload.chain.modulus_bound} "
-                "bits, the most that is secure, which leaves no room for the extra primes of master keys; "
-                "plan it for parameters with fewer or smaller primes in this ring, or in a larger one"
+                f"{plan.workload.name}: every key has primes of nearly "
+                f"{plan.workload.chain.modulus_bound} bits, the secure maximum, which leaves no room for "
+                "the extra primes of master keys; plan it for parameters with fewer or smaller primes in "
+                "this ring, or in a larger one"
             )
         self.reaches = tuple(reaches.values())
         self._reachable: dict[tuple[tuple[int, ...], int], bool] = {}
 
     @property
     def least_bytes(self) -> int:
-        """Fewer bytes cannot be sent: those of one master, and of what it leaves to be sent."""
+        """A lower bound on the bytes sent: one master key, and the keys that it does not serve."""
         sent = (reach.direct_bytes + reach.shape.stored_bytes for reach in self.reaches)
         return min(sent) + self.plan.workload.ephemeral_bytes
 
     def _reach(self, level: int, share: float) -> "_Reach | None":
-        """The smallest master keys up to a level of the chain, and what is derived from them: all keys but
-        those above, and the smallest ones of a share of a master's bytes."""
+        """Return the smallest master keys up to a level of the chain, and the keys derived from them: all
+        except higher keys and the smallest ones, up to a share of a master's bytes."""
         chain = self.plan.workload.chain
         own = (*chain.p, *chain.q)
         room = chain.modulus_bound - sum(own[: level + 1])
@@ -197,7 +200,7 @@ class DerivationPlanner:
             extra = tuple(min(60, width + (place < more)) for place in range(count))
             over = Chain(chain.log_n, own, extra, chain.modulus_bound)
             for found in shapes(over, level):
-                # The engine fills digits as far as the special primes go.
+                # The engine fills digits as far as the special primes allow.
                 shape = replace(found, alpha=level + 1)
                 if _steady(shape) and (best is None or shape.stored_bytes < best[0]):
                     best = (shape.stored_bytes, extra[: shape.special], shape)
@@ -221,12 +224,12 @@ class DerivationPlanner:
     def price(
         self, masters: Iterable[Automorphism], reach: "_Reach | None" = None
     ) -> DerivationDesign | None:
-        """What these master keys save and take; None if they reach nothing. Masters that nothing needs are
-        left out; keys that they do not reach are sent.
+        """Return savings and costs of these master keys; None if they reach nothing. Unneeded masters are
+        dropped; keys that they do not reach are sent.
 
         Args:
-            masters: what there is a master key of.
-            reach: what is derived; the first of the planner's by default, the lowest keys alone.
+            masters: automorphisms of the master keys.
+            reach: the keys to derive; by default the first of the planner's, the lowest keys alone.
         """
         reached = reach or self.reaches[0]
         elements = {self.group.galois_element(a): a for a in sorted(set(masters) - {IDENTITY})}
@@ -276,7 +279,7 @@ class DerivationPlanner:
     def _tree(
         self, elements: Mapping[int, Automorphism], family: KeyFamily
     ) -> tuple[dict[int, Automorphism], DerivationTree | None]:
-        """What can be derived by Galois element, and how; None if nothing can be."""
+        """Return what can be derived, by Galois element, and how; None if nothing can be."""
         log_n, masters = self.plan.workload.chain.log_n, list(elements)
         wanted = {self.group.galois_element(a): a for a in family.targets}
         try:
@@ -301,7 +304,7 @@ class DerivationPlanner:
         return self._reachable[masters, element]
 
     def _seconds(self, reached: "_Reach", family: KeyFamily, tree: DerivationTree) -> float:
-        """Time of deriving a family, one thread."""
+        """Return the time of deriving a family on one thread."""
         level = master_level(family.shape)
         cost = self.model.switch(reached.shape, level)
         if cost is None:
@@ -310,8 +313,8 @@ class DerivationPlanner:
         return rows * (tree.decompositions(rows, level + 1) * cost.shared + len(tree.steps) * cost.own)
 
     def _added(self, reached: "_Reach", family: KeyFamily) -> tuple[float, float]:
-        """Variance that the first derivation of a key, and every other one, adds to the errors of its
-        rows, over that of a fresh key's."""
+        """Return the variance that the first derivation of a key, and every further one, adds to the errors
+        of its rows, relative to a fresh key."""
         shape, level = reached.shape, master_level(family.shape)
         noise = shape.chain.widths.derivation_noise(shape.level, shape.alpha, shape.special_primes, level)
         if noise is None:
@@ -327,14 +330,14 @@ class DerivationPlanner:
                 cost = self.model.switch(hop.key.shape, group.level)
                 if cost is None or hop.key.automorphism is None:
                     raise WorkloadError(f"{group.name}: a key that does not serve level {group.level}")
-                # `noise` is that of a key that its owner made.
+                # `noise` is that of a key made by its owner.
                 sums[hop.child] = sums[hop.parent] + 1.0 + cost.noise * variances.get(hop.key, 1.0)
                 worst = max(worst, sums[hop.child])
         return 0.5 * log2(worst)
 
     def candidates(self, reach: "_Reach") -> Iterator[tuple[Automorphism, ...]]:
-        """Sets of masters that are weighed: ladders of powers, signed and with their multiples; the fewest
-        keys that make everything with two hops; everything that is needed."""
+        """Yield candidate sets of masters: ladders of powers, signed and with their multiples; the fewest
+        keys that make everything with two hops; all needed automorphisms."""
         slots, needed = self.group.slots, reach.needed
         conjugate = (Automorphism(0, True),) if any(a.conjugate for a in needed) else ()
         for base in LADDERS:
@@ -349,7 +352,7 @@ class DerivationPlanner:
 
     @cached_property
     def priced(self) -> tuple[DerivationDesign, ...]:
-        """The candidates that no other one beats in both bytes sent and server time, fewest bytes first."""
+        """Return the Pareto-optimal candidates in bytes sent and server time, fewest bytes first."""
         found = [
             price
             for reach in self.reaches
@@ -360,9 +363,10 @@ class DerivationPlanner:
         if found and not quiet:
             least = min(price.noise_bits for price in found)
             raise InfeasibleBudgetError(
-                f"{self.plan.workload.name}: with derived keys an automorphism errs by {least:.2f} bits of "
-                f"noise or more, the error budget is {self.plan.workload.noise_bits:.2f}. Derived keys add "
-                "less the more the special primes of the plan's keys are above their digits"
+                f"{self.plan.workload.name}: with derived keys an automorphism has at least {least:.2f} "
+                f"bits of noise, above the error budget of {self.plan.workload.noise_bits:.2f}; plan keys "
+                "with larger special primes relative to their digits, which reduce the noise of derived "
+                "keys"
             )
         return _frontier(quiet)
 
@@ -371,11 +375,11 @@ class DerivationPlanner:
         return budget is None or price.noise_bits <= budget
 
     def best(self, sent_bytes: float) -> DerivationDesign:
-        """The fastest derivation within bytes that are sent: the best candidate, with more masters as long
-        as they pay and fit.
+        """Return the fastest derivation within a limit on bytes sent: the best candidate, with additional
+        masters while they help and fit.
 
         Raises:
-            InfeasibleBudgetError: no candidate fits; the error says what the least is.
+            InfeasibleBudgetError: no candidate fits; the message states the minimum.
         """
         fitting = [price for price in self.priced if price.sent_bytes <= sent_bytes]
         if not fitting:
@@ -392,20 +396,22 @@ class DerivationPlanner:
         return best
 
     def _least(self, sent_bytes: float) -> str:
-        """Why nothing is within bytes that are sent."""
+        """Explain why nothing fits a limit on bytes sent."""
         if not self.priced:
-            return f"no master keys tried make all keys in {self.max_hops} steps: let the client make them"
+            return (
+                f"no candidate master keys make all keys in {self.max_hops} steps; let the client make them"
+            )
         least = self.priced[0]
         masters = f"{len(least.masters)} master key{'s' * (len(least.masters) > 1)}"
         return (
             f"no master keys found take at most {format_bytes(sent_bytes)} to send. The least is "
             f"{format_bytes(least.sent_bytes)}: {format_bytes(least.master_bytes)} for {masters}, and "
-            f"{format_bytes(least.sent_bytes - least.master_bytes)} for keys that are not derived. Allow "
+            f"{format_bytes(least.sent_bytes - least.master_bytes)} for keys that are not derived; allow "
             "more bytes, or derive the keys of a smaller plan"
         )
 
     def _differences(self, reach: "_Reach") -> Sequence[Automorphism]:
-        """What would make the most keys out of each other."""
+        """Return the automorphisms that lead from one key to another most often."""
         counts: Counter[Automorphism] = Counter()
         needed = reach.needed
         for a in needed:
@@ -417,7 +423,7 @@ class DerivationPlanner:
 
 
 def _steady(shape: Shape) -> bool:
-    """Whether a master key has the same digits if its extra primes are a little narrower."""
+    """Whether a master key keeps its digits if its extra primes are slightly narrower."""
     chain = shape.chain
     narrower = replace(shape, chain=replace(chain, p=tuple(bits - NARROWER for bits in chain.p)))
     return narrower.legal and narrower.digits == shape.digits

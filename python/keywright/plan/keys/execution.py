@@ -1,4 +1,4 @@
-"""From a plan to what the engine takes: keys to make, routes to follow, the order in which keys are used."""
+"""Translates a plan for the engine: keys to make, routes to follow, the order in which keys are used."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -41,12 +41,12 @@ class PlanExecution:
 
     Args:
         plan: the plan.
-        parameters: those that its workload is for (`on_parameters`), with all rings.
-        network: what is to be run; a plan for another one is refused.
+        parameters: those of its workload (`on_parameters`), with all rings.
+        network: the program to run; a plan for another one is refused.
         bootstraps: plans of the network's bootstraps, in order; without a network, of the one bootstrap that
-            the plan is for. Their factors are evaluated as the plan's workload says, where it does.
+            the plan is for. Their factors are evaluated as the plan's workload states, if it does.
         log_n: which of the network's rings the plan is for: the smaller one of degree 2^log_n, or 0 for the
-            largest, whose plan has those of the others.
+            largest, whose plan contains the others.
 
     Attributes:
         subrings: the plans of smaller rings, by the logarithms of their degrees.
@@ -86,11 +86,11 @@ class PlanExecution:
         }
 
     def in_ring(self, log_n: int) -> "PlanExecution":
-        """The execution for one of the network's rings: that of a smaller one, or this one for 0."""
+        """Return the execution for one of the network's rings: a smaller one, or this one for 0."""
         return self.subrings[log_n] if log_n else self
 
     def key_specs(self) -> list[KeySpec]:
-        """What the owner of the secret makes beside master keys: exactly the plan's keys that are not
+        """The keys that the owner of the secret key makes besides master keys: the plan's keys that are not
         derived, those to and from the ephemeral secrets of bootstraps, and those of smaller rings."""
         made = [spec for key, spec in self._specs.items() if not self.plan.derives(key)]
         fixed = [spec for plan in self.bootstraps for spec in plan.fixed_keys] if self.log_n == 0 else []
@@ -100,8 +100,8 @@ class PlanExecution:
         return list(dict.fromkeys([*made, *fixed]))
 
     def _ring_specs(self, log_n: int) -> dict[int, list[KeySpec]]:
-        """The keys of ciphertexts that come into a ring, by the logarithm of the degree of the ring that they
-        come from."""
+        """Return the keys for ciphertexts that are switched into a ring, by the logarithm of the degree of
+        their previous ring."""
         workload, parameters = self.in_ring(log_n).plan.workload, self.parameters
         out = {}
         for keys in ring_keys(workload.chain, workload.ring_switches):
@@ -120,14 +120,14 @@ class PlanExecution:
     def make_masters(
         self, secret: SecretKey, progress: Callable[[int, int], object] | None = None
     ) -> MasterKeys:
-        """The plan's master keys, made by the owner of the secret.
+        """Make the plan's master keys; the owner of the secret key calls this.
 
         Args:
             secret: of the execution's parameters.
-            progress: as of `MasterKeys.generate`.
+            progress: as for `MasterKeys.generate`.
 
         Raises:
-            PlanMismatchError: the plan has none.
+            PlanMismatchError: the plan has no master keys.
         """
         masters = self._masters()
         level = masters.shape.level - len(self.parameters.p)
@@ -148,18 +148,18 @@ class PlanExecution:
         memory: int | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> EvaluationKeys:
-        """The plan's keys, used as it says: those of a file, and those that are derived.
+        """Load the plan's keys, those of a file and those that are derived, with the plan's routes.
 
         Args:
             path: a file of `key_specs`.
-            masters: of `make_masters`, where the plan has any.
-            memory: most bytes of keys in memory, master keys included: keys are read and derived ahead of
-                their use, forgotten, and made again. All are in memory where it is not given.
+            masters: result of `make_masters`, if the plan has master keys.
+            memory: maximum bytes of keys in memory, including master keys: keys are read and derived ahead of
+                their use, evicted, and made again. By default all are in memory.
             progress: called after each key that is derived now, with the number of keys and their total.
 
         Raises:
             PlanMismatchError: the keys or the master keys are not the plan's.
-            KeyMemoryError: a key does not fit.
+            KeyMemoryError: a key exceeds the budget.
         """
         if masters is not None or self.plan.masters is not None:
             self._match_masters(masters)
@@ -175,11 +175,12 @@ class PlanExecution:
         masters: MasterKeys | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> EvaluationKeys:
-        """The plan's keys in memory, used as it says: those that were made, and those that are derived now.
+        """Return the plan's keys in memory, those that were made and those that are derived now, with the
+        plan's routes.
 
         Args:
             keys: of `key_specs`; the derived ones are added to them.
-            masters: of `make_masters`, where the plan has any.
+            masters: result of `make_masters`, if the plan has master keys.
             progress: called after each key that is derived, with the number of keys and their total.
 
         Raises:
@@ -197,7 +198,7 @@ class PlanExecution:
 
     @property
     def _max_hops(self) -> int:
-        """Most steps in which a key is derived."""
+        """Return the maximum number of steps in which a key is derived."""
         masters = self.plan.masters
         return DEFAULT_DERIVATION_HOPS if masters is None else masters.max_hops
 
@@ -207,21 +208,24 @@ class PlanExecution:
         return self.plan.masters
 
     def _master_shapes(self) -> list[tuple[int, int, int, int]]:
-        """What `MasterKeys.shapes` has to be."""
+        """Return the expected value of `MasterKeys.shapes`."""
         masters, galois = self._masters(), self.plan.workload.automorphisms.galois_element
         shape = masters.shape
         return sorted((galois(a), shape.level, shape.level + 1, shape.special) for a in masters.automorphisms)
 
     def _match_masters(self, masters: MasterKeys | None) -> None:
         if masters is None:
-            raise PlanMismatchError("the plan derives keys from master keys, and there are none")
+            raise PlanMismatchError(
+                "the plan derives keys from master keys, but there are none; make "
+                "them with keywright keygen --plan"
+            )
         widths = tuple(prime.bit_length() for prime in masters.extra)
         found, expected = (widths, masters.shapes), (self._masters().extra_bits, self._master_shapes())
         if found != expected:
             digests = [sha256(repr(entry).encode()).hexdigest() for entry in (found, expected)]
             raise PlanMismatchError(
-                f"the master keys have digest {digests[0][:16]}, those of the plan {digests[1][:16]}; make "
-                "them with keywright keygen --plan",
+                f"the master keys have digest {digests[0][:16]}, but those of the plan {digests[1][:16]}; "
+                "make them with keywright keygen --plan",
                 found=digests[0],
                 expected=digests[1],
             )
@@ -231,21 +235,21 @@ class PlanExecution:
         level = shape.level - len(self.parameters.p)
         made = master_key_bytes(self.parameters, masters.extra_bits, level, shape.special)
         if made != shape.stored_bytes:
-            raise PlanMismatchError(f"a master key has {made} bytes, {shape.stored_bytes} are planned")
+            raise PlanMismatchError(f"a master key has {made} bytes, but {shape.stored_bytes} are planned")
 
     def follow(self, keys: EvaluationKeys) -> EvaluationKeys:
-        """The keys, used as the plan says.
+        """Return the keys with the plan's routes.
 
         Raises:
-            PlanMismatchError: they are not the plan's.
+            PlanMismatchError: they are not the plan's keys.
         """
         executions = [self, *self.subrings.values()]
         planned = [spec for execution in executions for spec in execution._specs.values()]
         found, expected = keys_digest(keys), keys_digest(planned)
         if found != expected:
             raise PlanMismatchError(
-                f"the keys have digest {found[:16]}, those of the plan {expected[:16]}; make them with "
-                "keywright keygen --plan",
+                f"the keys have digest {found[:16]}, but those of the plan {expected[:16]}; make them "
+                "with keywright keygen --plan",
                 found=found,
                 expected=expected,
             )
@@ -258,7 +262,7 @@ class PlanExecution:
         return keys.following(routes, relinearizations)
 
     def _routes(self) -> list[tuple[int, list[int], list[tuple[int, int, KeySpec]]]]:
-        """Level, Galois elements and hops of each group of this ring, equal groups once."""
+        """Return level, Galois elements and hops of each group of this ring, equal groups once."""
         galois = self.plan.workload.automorphisms.galois_element
         routes: dict[object, tuple[int, list[int], list[tuple[int, int, KeySpec]]]] = {}
         for group, tree in zip(self.plan.workload.groups, self.plan.hops, strict=True):
@@ -269,8 +273,8 @@ class PlanExecution:
         return list(routes.values())
 
     def special(self, level: int, model: CostModel | None = None) -> list[int]:
-        """The primes that most key switches of linear transforms at a level divide by: those to encode
-        diagonals for. Others are divided before they meet the diagonals."""
+        """Return the primes that most key switches of linear transforms at a level divide by: diagonals are
+        encoded for them. Other switches divide before they meet the diagonals."""
         model = model or CostModel()
         count: dict[tuple[int, ...], int] = {}
         for group, tree in zip(self.plan.workload.groups, self.plan.hops, strict=True):
@@ -287,13 +291,13 @@ class PlanExecution:
 
     @property
     def bootstrapper_plans(self) -> list[BootstrapperPlan]:
-        """The plans of the bootstraps with diagonals for the primes that most key switches of their level
-        divide by: what to make `Bootstrapper`s of."""
+        """The plans of the bootstraps, with diagonals for the primes that most key switches of their level
+        divide by; make `Bootstrapper`s from them."""
         return [plan.with_special_primes(self._diagonal_primes(plan)) for plan in self.bootstraps]
 
     def _diagonal_primes(self, plan: BootstrapperPlan) -> dict[int, list[int]]:
-        """The special primes of a bootstrap's diagonals, by level: those of its first stage in the ring that
-        it begins in."""
+        """Return the special primes of a bootstrap's diagonals, by level; those of its first stage in the
+        ring that it begins in."""
         begin = self.in_ring(plan.input_log_n if plan.input_log_n < self.parameters.log_n else 0)
         last = plan.levels["slots_to_coeffs"][0]
         found = {level: self.special(level) for level in self._levels if level > last}
@@ -301,23 +305,21 @@ class PlanExecution:
 
     @property
     def _levels(self) -> set[int]:
-        """At which there are key switches of transforms in this ring, above the last one."""
+        """Return the levels above the last one with key switches of transforms in this ring."""
         return {group.level for group in self.plan.workload.groups if group.level > 0}
 
     def key_steps(self) -> list[list[KeySpec]]:
-        """The keys of each step of the network, or of one bootstrap, in order: what `EvaluationKeys.stream`
-        takes.
+        """Return the keys of each step of the network, or of one bootstrap, in order: the argument of
+        `EvaluationKeys.stream`.
 
         Raises:
             ValueError: there is neither.
         """
         if self.network is None:
             if len(self.bootstraps) != 1:
-                raise ValueError(
-                    "the order of steps is that of a network or of one bootstrap; none was given"
-                )
+                raise ValueError("no network or bootstrap was given; the order of steps needs one")
             return self._steps(bootstrap_bundles(self.bootstraps[0], self.plan.workload, "b"))
-        # Of each instruction in each ring: a bootstrap that begins in a smaller ring takes those first.
+        # For each instruction in each ring: a bootstrap that begins in a smaller ring uses its keys first.
         found: dict[int, list[list[KeySpec]]] = {}
         for execution in (*self.subrings.values(), self):
             workload, ring = execution.plan.workload, execution.log_n
@@ -332,7 +334,7 @@ class PlanExecution:
         return [keys for index in sorted(found) for keys in found[index]]
 
     def _steps(self, bundles: Iterable[SwitchBundle]) -> list[list[KeySpec]]:
-        """The keys of each part of bundles of this ring, in order."""
+        """Return the keys of each part of bundles of this ring, in order."""
         trees = self._trees
         out: list[list[KeySpec]] = []
         for bundle in bundles:
@@ -347,16 +349,16 @@ class PlanExecution:
 
     @cached_property
     def _trees(self) -> dict[tuple[int, tuple[Automorphism, ...]], tuple[Hop, ...]]:
-        """The hops of each group, by its level and targets."""
+        """Return the hops of each group, by its level and targets."""
         groups = zip(self.plan.workload.groups, self.plan.hops, strict=True)
         return {(group.level, group.targets): tree for group, tree in groups}
 
     def _spec(self, key: PlannedKey) -> KeySpec:
         shape, parameters = key.shape, self.parameters
         special = list(shape.special_primes)
-        # A digit has at most as many primes as there are; a larger alpha says the same.
+        # A digit has at most as many primes as exist; a larger alpha means the same.
         alpha = min(shape.alpha, max(shape.level + 1, len(special)))
-        # There is no seed for what is derived.
+        # Derived keys have no seed.
         seeded = not self.plan.derives(key)
         if key.automorphism is None:
             spec = KeySpec.relinearization(parameters, shape.level, alpha, True, special)
@@ -365,17 +367,17 @@ class PlanExecution:
             spec = KeySpec.galois(parameters, element, shape.level, alpha, seeded, special)
         planned = replace(shape, seeded=seeded).stored_bytes
         if spec.bytes != planned:
-            raise PlanMismatchError(f"{spec!r} has {spec.bytes} bytes, {planned} are planned")
+            raise PlanMismatchError(f"{spec!r} has {spec.bytes} bytes, but {planned} are planned")
         return spec
 
 
 def as_planned(workload: Workload, bootstraps: Sequence[BootstrapperPlan]) -> tuple[BootstrapperPlan, ...]:
-    """Bootstraps with the factors that a workload states; as they are if it states none."""
+    """Return bootstraps with the factors that a workload states; unchanged if it states none."""
     if not workload.bootstraps:
         return tuple(bootstraps)
     if len(workload.bootstraps) != len(bootstraps):
         raise PlanMismatchError(
-            f"the plan is for {len(workload.bootstraps)} bootstraps, there are {len(bootstraps)}"
+            f"the plan is for {len(workload.bootstraps)} bootstraps, but there are {len(bootstraps)}"
         )
     try:
         return tuple(
@@ -397,20 +399,21 @@ def _require_chain(chain: Chain, parameters: Parameters) -> None:
             f"the plan is for other {names[0]}, or for another bound on the keys' modulus; plan the program "
             "for these parameters (keywright plan --preset or --parameters, on_parameters in Python)"
         )
-    raise PlanMismatchError(f"the plan is for {names[0]}, the parameters have {names[1]}")
+    raise PlanMismatchError(f"the plan is for {names[0]}, but the parameters have {names[1]}")
 
 
 def smaller_rings(network: NetworkLike) -> list[int]:
-    """The smaller rings that a network's ciphertexts are in, as logarithms of their degrees, descending."""
+    """Return the smaller rings of a network's ciphertexts, as logarithms of their degrees, descending."""
     return sorted({ring for ring in network.rings.values() if ring}, reverse=True)
 
 
 def _require_rings(plan: KeyPlan, rings: list[int]) -> None:
-    """Refuse plans of other smaller rings than a network has."""
+    """Refuse plans with other smaller rings than a network has."""
     found = [subring.workload.chain.log_n for subring in plan.subrings]
     if found != rings:
         raise PlanMismatchError(
-            f"the plan is for smaller rings of degrees 2^{found}, the program has 2^{rings}; plan it again"
+            f"the plan is for smaller rings of degrees 2^{found}, but the program has 2^{rings}; plan it "
+            "again"
         )
 
 
@@ -419,14 +422,15 @@ def _require_workload(planned: Workload, expected: Workload) -> None:
     digests = essence(planned).digest, essence(expected).digest
     if digests[0] != digests[1]:
         raise PlanMismatchError(
-            f"the plan is for program {digests[0][:16]}, this one is {digests[1][:16]}; plan it again",
+            f"the plan is for program {digests[0][:16]}, but this one is {digests[1][:16]}; plan it again",
             found=digests[0],
             expected=digests[1],
         )
 
 
 def keys_digest(keys: Iterable[KeySpec]) -> str:
-    """SHA-256 of what the keys of automorphisms and relinearizations are, in any order."""
+    """Return the SHA-256 of the specifications of Galois and relinearization keys, independent of their
+    order."""
     lines = sorted(
         f"{spec.log_n} {spec.galois_element or 0} {spec.level} {spec.alpha} {spec.special} {spec.seeded}"
         for spec in keys

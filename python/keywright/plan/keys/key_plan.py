@@ -1,4 +1,4 @@
-"""A plan: which keys there are, and how each automorphism is served."""
+"""A plan: its keys, and how each automorphism is served."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ class PlannedKey:
     """A switching key.
 
     Attributes:
-        automorphism: what it is for; None for relinearization.
+        automorphism: its automorphism; None for relinearization.
         shape: level, digits and special primes.
     """
 
@@ -32,7 +32,7 @@ class PlannedKey:
         return hash((self.automorphism, self.shape))
 
     def __hash__(self) -> int:
-        """Computed once."""
+        """Return the hash, which is computed once."""
         return self._hash
 
 
@@ -41,8 +41,8 @@ class Hop:
     """One rotation inside a group.
 
     Attributes:
-        parent: what has been applied to the ciphertext so far; the identity for the ciphertext itself.
-        child: what has been applied after this hop.
+        parent: the automorphism applied to the ciphertext before; the identity for the ciphertext itself.
+        child: the automorphism applied after this hop.
         key: the key of the difference.
     """
 
@@ -53,15 +53,15 @@ class Hop:
 
 @dataclass(frozen=True)
 class Masters:
-    """Master keys, of which the server derives Galois keys of a plan.
+    """Master keys, from which the server derives Galois keys of a plan.
 
     Attributes:
-        automorphisms: what there is a master key of.
+        automorphisms: of the master keys.
         extra_bits: widths of the extra primes.
         shape: of every master key, over the special primes and the ciphertext primes as one chain, with the
-            extra ones as special primes.
-        max_hops: most derivations to a key.
-        sent: keys that the client makes although their primes would let the server derive them.
+            extra primes as special primes.
+        max_hops: maximum number of derivations for a key.
+        sent: keys that the client makes although the server could derive them.
     """
 
     automorphisms: tuple[Automorphism, ...]
@@ -77,7 +77,7 @@ class Masters:
 
 
 def master_level(shape: Shape) -> int:
-    """Level of the chain of master keys that has all primes of a key."""
+    """Return the level of the chain of master keys that has all primes of a key."""
     chain = shape.chain
     dropped = shape.special > len(chain.p)
     return len(chain.p) + (chain.max_level if dropped else shape.level)
@@ -88,14 +88,14 @@ class KeyPlan:
     """Keys, and for each group of a workload the hops that make its targets.
 
     Attributes:
-        strategy: what made it.
-        workload: what it is for.
+        strategy: the strategy that made it.
+        workload: its workload.
         hops: for each group of `workload.groups`, a tree: every parent is the identity or a child before it.
-        relinearization: for each level of `workload.relinearizations` the key that is used.
-        gap: what the best plan could be better by, as a share, if the strategy is an optimisation; None
+        relinearization: for each level of `workload.relinearizations` its key.
+        gap: how much better the best plan could be, as a share, if the strategy is an optimisation; None
             otherwise.
         masters: master keys, if the server derives the keys that they reach; None if the client makes all.
-        subrings: plans of the keys of smaller rings, by falling degree, for what a network computes there.
+        subrings: plans for the network's operations in smaller rings, by falling degree.
     """
 
     strategy: str
@@ -112,8 +112,8 @@ class KeyPlan:
         return (self, *self.subrings)
 
     def derives(self, key: PlannedKey) -> bool:
-        """Whether the server derives a key: those of automorphisms whose primes master keys have, but for
-        those that are sent."""
+        """Whether the server derives a key: a Galois key whose primes the master keys contain, unless it is
+        sent."""
         masters = self.masters
         return (
             masters is not None
@@ -124,22 +124,22 @@ class KeyPlan:
 
     @cached_property
     def keys(self) -> tuple[PlannedKey, ...]:
-        """Every key that something uses, each once: relinearization first, then by automorphism and level."""
+        """All used keys, each once: relinearization first, then by automorphism and level."""
         used = {hop.key for tree in self.hops for hop in tree} | set(self.relinearization.values())
         return tuple(sorted(used, key=_key_order))
 
     @property
     def stored_bytes(self) -> int:
-        """Bytes of all keys, uniform halves as seeds: what is stored, and sent where none are derived.
+        """Bytes of all keys, uniform halves as seeds: stored, and, without derived keys, sent.
 
-        The keys to and from an ephemeral secret and those of smaller rings are counted.
+        This includes the keys to and from an ephemeral secret and those of smaller rings.
         """
         own = sum(key.shape.stored_bytes for key in self.keys) + self.workload.ephemeral_bytes
         return own + sum(plan.stored_bytes for plan in self.subrings)
 
     @property
     def sent_bytes(self) -> int:
-        """What the client makes and sends: master keys, and the keys that are not derived."""
+        """Bytes that the client makes and sends: master keys, and the keys that are not derived."""
         made = sum(key.shape.stored_bytes for key in self.keys if not self.derives(key))
         masters = 0 if self.masters is None else self.masters.stored_bytes
         own = made + masters + self.workload.ephemeral_bytes
@@ -147,20 +147,20 @@ class KeyPlan:
 
     @property
     def max_hops(self) -> int:
-        """Most key switches between a ciphertext and a rotation of it."""
+        """Maximum number of key switches between a ciphertext and a rotation of it."""
         own = max((depth for tree in self.hops for depth in _depths(tree).values()), default=0)
         return max([own, *(plan.max_hops for plan in self.subrings)])
 
     @property
     def switches(self) -> int:
-        """Rotations performed, with repetitions."""
+        """Number of rotations performed, with repetitions."""
         own = sum(
             group.count * len(tree) for group, tree in zip(self.workload.groups, self.hops, strict=True)
         )
         return own + sum(plan.switches for plan in self.subrings)
 
     def seconds(self, model: CostModel) -> float:
-        """Predicted time of all key switches, one thread."""
+        """Return the predicted time of all key switches on one thread."""
         groups = zip(self.workload.groups, self.hops, strict=True)
         total = sum(
             group.count * tree_seconds(model, group.level, tree, group.form) for group, tree in groups
@@ -171,8 +171,8 @@ class KeyPlan:
         return total + sum(plan.seconds(model) for plan in self.subrings)
 
     def noise_bits(self, model: CostModel) -> float:
-        """log2 of the largest error of a served automorphism, in units of the rounding error of one key
-        switch."""
+        """Return log2 of the largest error of a served automorphism, in units of the rounding error of one
+        key switch."""
         worst = max((2.0 ** (2 * plan.noise_bits(model)) for plan in self.subrings), default=1.0)
         for group, tree in zip(self.workload.groups, self.hops, strict=True):
             sums = {IDENTITY: 0.0}
@@ -187,25 +187,26 @@ class KeyPlan:
         return budget is None or self.noise_bits(model) <= budget
 
     def check(self) -> None:
-        """Refuse a plan that does not make its workload's targets.
+        """Check that the plan makes its workload's targets.
 
         Raises:
-            WorkloadError: a target that no hop makes, a hop whose key is another automorphism or too low, a
-                parent that is not there.
+            WorkloadError: no hop makes a target; a hop's key has another automorphism or is too low; a parent
+                is missing.
         """
         add = self.workload.automorphisms.add
         for group, tree in zip(self.workload.groups, self.hops, strict=True):
             made = {IDENTITY}
             for hop in tree:
                 if hop.parent not in made:
-                    raise WorkloadError(f"{group.name}: hop from {hop.parent}, which is not made before")
+                    raise WorkloadError(f"{group.name}: a hop from {hop.parent}, which is not made before")
                 if hop.key.automorphism is None or add(hop.parent, hop.key.automorphism) != hop.child:
                     raise WorkloadError(
                         f"{group.name}: the key of {hop.key.automorphism} does not lead to {hop.child}"
                     )
                 if hop.key.shape.level < group.level:
                     raise WorkloadError(
-                        f"{group.name}: a key of level {hop.key.shape.level} at level {group.level}"
+                        f"{group.name}: a key of level {hop.key.shape.level} is used at the higher level "
+                        f"{group.level}"
                     )
                 made.add(hop.child)
             for target in group.targets:
@@ -225,12 +226,12 @@ class KeyPlan:
 
 
 def tree_seconds(model: CostModel, level: int, tree: Sequence[Hop], form: Form = "whole") -> float:
-    """Predicted time of the hops of one group: hops from one ciphertext whose keys have the same digits and
-    remove the same primes share the decomposition. What is rotated again is a whole key switch, and so is a
-    giant step of several hops.
+    """Return the predicted time of the hops of one group. Hops from one ciphertext whose keys have the same
+    digits and remove the same primes share the decomposition. A result that is rotated again takes a whole
+    key switch, and so does a giant step of several hops.
 
-    The diagonals of a linear transform are taken to be encoded for the primes that its keys remove;
-    `predict_plan` looks.
+    Diagonals of a linear transform are assumed to be encoded for the primes that its keys remove;
+    `predict_plan` checks that.
     """
     again = {hop.parent for hop in tree}
     shared: dict[tuple[Automorphism, Digits], float] = {}
@@ -244,11 +245,11 @@ def tree_seconds(model: CostModel, level: int, tree: Sequence[Hop], form: Form =
 
 
 Digits = tuple[tuple[tuple[int, int], ...], tuple[int, ...]]
-"""The digits that a key is used with at a level, and the primes that it then removes."""
+"""The digits with which a key is used at a level, and the primes that it then removes."""
 
 
 def digits_of(shape: Shape, level: int) -> Digits:
-    """What keys have in common that share a decomposition at a level.
+    """Return the property that keys must share to share a decomposition at a level.
 
     Raises:
         WorkloadError: the key is too low.
@@ -264,8 +265,7 @@ def tree_of_routes(
     routes: Mapping[Automorphism, Sequence[PlannedKey]],
     add: Callable[[Automorphism, Automorphism], Automorphism],
 ) -> tuple[Hop, ...]:
-    """The hops of a group from one route for each target; results on the way are shared by routes that pass
-    them."""
+    """Return the hops of a group from one route for each target; routes share common intermediate results."""
     hops: dict[Automorphism, Hop] = {}
     for target in sorted(group.targets, key=lambda target: len(routes[target])):
         place = IDENTITY

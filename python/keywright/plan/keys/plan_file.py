@@ -1,4 +1,4 @@
-"""Plans as text: what `keywright plan --out` writes, `keygen --plan` makes keys of and `run` follows."""
+"""The plan file: `keywright plan --out` writes it, `keygen --plan` makes its keys and `run` follows it."""
 
 import json
 from collections.abc import Mapping
@@ -18,13 +18,14 @@ MAX_SUBRINGS = 7
 
 
 def to_json(plan: KeyPlan) -> str:
-    """The documented form: the workload, every key, and the hops of every group of the workload.
+    """Return the documented format: the workload, every key, and the hops of every group of the workload.
 
-    A key has its automorphism, or null for relinearization, its level, the most primes of a digit and the
-    number of its special primes. A hop is [parent, child, place of the key]. Where keys are derived,
+    A key has its automorphism, or null for relinearization, its level, the maximum number of primes per digit
+    and the number of its special primes. A hop is [parent, child, index of the key]. If keys are derived,
     "masters" has the automorphisms of the master keys, the widths of the extra primes, their level in the
-    chain, the number of primes that they divide by, the most derivations to a key, and the places of keys
-    that are sent although they could be derived. "subrings" has the plans of smaller rings, in the same form.
+    chain, the number of primes that they divide by, the maximum number of derivations for a key, and the
+    indices of keys that are sent although they could be derived. "subrings" has the plans of smaller rings,
+    in the same format.
     """
     masters = plan.masters
     place = {key: index for index, key in enumerate(plan.keys)}
@@ -70,10 +71,10 @@ def to_json(plan: KeyPlan) -> str:
 
 
 def from_json(text: str) -> KeyPlan:
-    """Read the documented form; the plan is checked to make what its workload needs.
+    """Read the documented format, and check that the plan makes what its workload needs.
 
     Raises:
-        WorkloadError: not that form, naming the place.
+        WorkloadError: the text is malformed; the message names the place.
     """
     with refusing("a plan", WorkloadError):
         plan = _read(read_object(text, FORMAT, 4 * MAX_BYTES))
@@ -85,11 +86,11 @@ def load(path: Path) -> KeyPlan:
     """Read a file.
 
     Raises:
-        WorkloadError: as of `from_json`.
+        WorkloadError: as for `from_json`.
         OSError: it cannot be read.
     """
     if path.stat().st_size > 4 * MAX_BYTES:
-        raise WorkloadError(f"{path} has {path.stat().st_size} bytes; a plan may have {4 * MAX_BYTES}")
+        raise WorkloadError(f"{path} has {path.stat().st_size} bytes; a plan has at most {4 * MAX_BYTES}")
     try:
         return from_json(path.read_text(encoding="utf-8", errors="replace"))
     except WorkloadError as error:
@@ -97,11 +98,11 @@ def load(path: Path) -> KeyPlan:
 
 
 def _read(data: Mapping[str, Any], *, smaller: bool = False) -> KeyPlan:
-    """A plan, or that of a smaller ring, which has none of its own."""
+    """Read a plan, or the plan of a smaller ring, which has no smaller rings of its own."""
     workload = Workload.from_json(json.dumps(data["program"]))
     chain = workload.chain
     if len(data["keys"]) > MAX_KEYS:
-        raise WorkloadError(f"{len(data['keys'])} keys; there may be {MAX_KEYS}")
+        raise WorkloadError(f"{len(data['keys'])} keys exceed the maximum of {MAX_KEYS}")
     keys = []
     for index, entry in enumerate(data["keys"]):
         level, alpha, special = (
@@ -111,12 +112,12 @@ def _read(data: Mapping[str, Any], *, smaller: bool = False) -> KeyPlan:
             raise WorkloadError(f"key {index}: level {level} is not in [0, {chain.max_level}]")
         room = len(chain.special_candidates(level))
         if not 1 <= special <= room:
-            raise WorkloadError(f"key {index}: {special} special primes; there may be from 1 to {room}")
+            raise WorkloadError(f"key {index}: {special} special primes are not in [1, {room}]")
         if alpha < 1:
-            raise WorkloadError(f"key {index}: {alpha} primes a digit; there must be 1")
+            raise WorkloadError(f"key {index}: {alpha} primes per digit; at least 1 is needed")
         shape = Shape(chain, level, alpha, special)
         if not shape.legal:
-            raise WorkloadError(f"key {index}: a prime is larger than its special primes together")
+            raise WorkloadError(f"key {index}: a prime is larger than the product of its special primes")
         automorphism = entry["automorphism"]
         keys.append(PlannedKey(None if automorphism is None else read_automorphism(automorphism), shape))
 
@@ -126,7 +127,9 @@ def _read(data: Mapping[str, Any], *, smaller: bool = False) -> KeyPlan:
         return keys[place]
 
     if len(data["hops"]) != len(workload.groups):
-        raise WorkloadError(f"hops of {len(data['hops'])} groups; the program has {len(workload.groups)}")
+        raise WorkloadError(
+            f"the plan has hops of {len(data['hops'])} groups, but the program has {len(workload.groups)}"
+        )
     hops = tuple(
         tuple(
             Hop(read_automorphism(parent), read_automorphism(child), key(place))
@@ -137,9 +140,9 @@ def _read(data: Mapping[str, Any], *, smaller: bool = False) -> KeyPlan:
     relinearization = {int(level): key(place) for level, place in data["relinearizations"].items()}
     subrings = data.get("subrings", ())
     if len(subrings) > MAX_SUBRINGS:
-        raise WorkloadError(f"plans of {len(subrings)} smaller rings; there may be {MAX_SUBRINGS}")
+        raise WorkloadError(f"plans of {len(subrings)} smaller rings exceed the maximum of {MAX_SUBRINGS}")
     if subrings and smaller:
-        raise WorkloadError("the plan of a smaller ring has plans of smaller rings")
+        raise WorkloadError("the plan of a smaller ring contains plans of smaller rings")
     gap = data["gap"]
     masters = data.get("masters")
     return KeyPlan(
@@ -160,14 +163,14 @@ def _read_masters(data: Mapping[str, Any], workload: Workload, sent: tuple[Plann
     automorphisms = tuple(read_automorphism(entry, "masters: ") for entry in data["automorphisms"])
     for automorphism in automorphisms:
         if automorphism == IDENTITY or not 0 <= automorphism.step < workload.automorphisms.slots:
-            raise WorkloadError(f"masters: {describe(automorphism)} is no automorphism that a key is for")
+            raise WorkloadError(
+                f"masters: {describe(automorphism)} is not an automorphism that a key can have"
+            )
     if not 1 <= len(set(automorphisms)) == len(automorphisms) <= MAX_KEYS:
-        raise WorkloadError(
-            f"masters: {len(automorphisms)} keys; there must be from 1 to {MAX_KEYS}, each once"
-        )
+        raise WorkloadError(f"masters: {len(automorphisms)} keys; 1 to {MAX_KEYS} are allowed, each once")
     extra = tuple(whole(bits, "masters: the width of an extra prime") for bits in data["extra_bits"])
     if not 1 <= len(extra) <= MAX_EXTRA_PRIMES:
-        raise WorkloadError(f"masters: {len(extra)} extra primes; there must be from 1 to {MAX_EXTRA_PRIMES}")
+        raise WorkloadError(f"masters: {len(extra)} extra primes are not in [1, {MAX_EXTRA_PRIMES}]")
     level, special, hops = (
         whole(data[name], f"masters: {name}") for name in ("level", "special", "max_hops")
     )
@@ -176,12 +179,10 @@ def _read_masters(data: Mapping[str, Any], workload: Workload, sent: tuple[Plann
         raise WorkloadError(f"masters: level {level} is not in [{len(chain.p)}, {over.max_level}]")
     if not 1 <= special <= len(over.special_candidates(level)):
         room = len(over.special_candidates(level))
-        raise WorkloadError(f"masters: {special} primes divided by; there may be from 1 to {room}")
+        raise WorkloadError(f"masters: division by {special} primes; 1 to {room} are allowed")
     if not 1 <= hops <= MAX_DERIVATION_HOPS:
-        raise WorkloadError(
-            f"masters: {hops} derivations at most; there may be from 1 to {MAX_DERIVATION_HOPS}"
-        )
+        raise WorkloadError(f"masters: {hops} derivations at most; 1 to {MAX_DERIVATION_HOPS} are allowed")
     shape = Shape(over, level, level + 1, special)
     if not shape.legal:
-        raise WorkloadError("masters: a prime is larger than what they divide by")
+        raise WorkloadError("masters: a prime is larger than the product that they divide by")
     return Masters(automorphisms, extra, shape, hops, sent)

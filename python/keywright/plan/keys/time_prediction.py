@@ -1,4 +1,4 @@
-"""The time that a workload takes with the keys of a plan: its key switches, and everything beside them."""
+"""Predicts the time of a workload with the keys of a plan: its key switches, and all other operations."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from keywright.plan.workload.workload import Group, WorkloadError
 from .key_plan import IDENTITY, Hop, KeyPlan, PlannedKey
 
 Part = Literal["shared"] | Form
-"""Of a key switch: the decomposition, or what is not shared in a form."""
+"""A part of a key switch: the decomposition, or the unshared rest in a form."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class TimePrediction:
 
     Attributes:
         switches: key switches.
-        rest: what the workload's operations are beside them.
+        rest: the other operations of the workload.
     """
 
     switches: float
@@ -29,12 +29,12 @@ class TimePrediction:
 
     @property
     def seconds(self) -> float:
-        """All of it."""
+        """All seconds."""
         return self.switches + self.rest
 
 
 def predict_plan(plan: KeyPlan, model: CostModel) -> TimePrediction:
-    """How long the engine takes to run a workload as a plan says.
+    """Predict how long the engine takes to run a workload with a plan.
 
     Raises:
         WorkloadError: a key of the plan is too low for its use.
@@ -44,7 +44,7 @@ def predict_plan(plan: KeyPlan, model: CostModel) -> TimePrediction:
         count * part_work(shape, level, part).seconds(weights)
         for (shape, level, part), count in switch_parts(plan).items()
     )
-    # Switches to and from an ephemeral secret that the workload lists by itself are the same in every plan.
+    # Switches to and from an ephemeral secret that the workload lists are the same in every plan.
     rest = rest_work(plan).seconds(weights) + plan.workload.ephemeral_seconds(model)
     smaller = [predict_plan(subring, model) for subring in plan.subrings]
     return TimePrediction(
@@ -54,7 +54,7 @@ def predict_plan(plan: KeyPlan, model: CostModel) -> TimePrediction:
 
 
 def plan_work(plan: KeyPlan) -> Work:
-    """Everything that the engine computes to run a workload as a plan says."""
+    """Return all work of the engine to run a workload with a plan."""
     total = rest_work(plan)
     for (shape, level, part), count in switch_parts(plan).items():
         total = total.plus(part_work(shape, level, part), count)
@@ -62,7 +62,7 @@ def plan_work(plan: KeyPlan) -> Work:
 
 
 def rest_work(plan: KeyPlan) -> Work:
-    """What a workload computes beside the key switches that plans choose keys for.
+    """Return the work besides the key switches for which plans choose keys.
 
     Diagonals are products over the primes that they are encoded for (`removed_at`).
     """
@@ -83,11 +83,11 @@ def rest_work(plan: KeyPlan) -> Work:
 
 
 def switch_parts(plan: KeyPlan) -> Mapping[tuple[Shape, int, Part], int]:
-    """How often each part of a key switch with keys of a shape is done at a level.
+    """Count each part of a key switch, by shape of the key and level.
 
     The diagonals of linear transforms are encoded for the primes that most key switches of their level remove
-    (`removed_at`). Baby and giant steps with keys that remove others divide as key switches alone do, and so
-    does every hop that is rotated again.
+    (`removed_at`). Baby and giant steps whose keys remove others divide as whole key switches do, and so does
+    every hop that is rotated again.
     """
     workload = plan.workload
     removed = {level: removed_at(plan, level) for level in {group.level for group in workload.groups}}
@@ -103,14 +103,14 @@ def switch_parts(plan: KeyPlan) -> Mapping[tuple[Shape, int, Part], int]:
 
 
 def part_work(shape: Shape, level: int, part: Part) -> Work:
-    """What a part of a key switch computes."""
+    """Return the work of a part of a key switch."""
     use = _use(shape, level)
     return use.shared if part == "shared" else use.of_form(part)
 
 
 def removed_at(plan: KeyPlan, level: int) -> tuple[int, ...]:
-    """The primes that most automorphisms at a level remove, which diagonals are encoded for; the special
-    primes where there are none."""
+    """Return the primes that most automorphisms at a level remove, for which diagonals are encoded; the
+    special primes if there are none."""
     count: Counter[tuple[int, ...]] = Counter()
     for group, tree in zip(plan.workload.groups, plan.hops, strict=True):
         if group.level == level:
@@ -123,14 +123,14 @@ def removed_at(plan: KeyPlan, level: int) -> tuple[int, ...]:
 
 
 def used_shape(plan: KeyPlan, key: PlannedKey) -> Shape:
-    """Of a key in memory: for one that the server derives there is no seed."""
+    """Return the shape of a key in memory: derived keys have no seed."""
     return replace(key.shape, seeded=False) if plan.derives(key) else key.shape
 
 
 def _tree_parts(
     plan: KeyPlan, group: Group, tree: Sequence[Hop], removed: tuple[int, ...]
 ) -> Mapping[tuple[Shape, int, Part], int]:
-    """The parts of the hops of a group: those of one ciphertext with keys that have the same digits and
+    """Count the parts of the hops of a group: hops of one ciphertext whose keys have the same digits and
     special primes there share the decomposition."""
     out: Counter[tuple[Shape, int, Part]] = Counter()
     rotated_again = {hop.parent for hop in tree}
@@ -142,7 +142,7 @@ def _tree_parts(
             decomposed.add((hop.parent, use.digits, use.removed))
             out[shape, group.level, "shared"] += 1
         last = hop.child not in rotated_again and use.removed == removed
-        # A giant step of several hops divides both halves before them, and not after the last one.
+        # A giant step of several hops divides both halves before each further hop, and not after the last.
         direct = group.form != "giant" or hop.parent == IDENTITY
         out[shape, group.level, group.form if last and direct else "whole"] += 1
     return out

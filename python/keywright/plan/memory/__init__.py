@@ -1,1 +1,1 @@
-"""Memory of a process that evaluates: predicted part by part, and planned together with the keys."""
+"""Memory of an evaluating process: predicted part by part, and planned together with the keys."""

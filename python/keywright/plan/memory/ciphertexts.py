@@ -1,4 +1,4 @@
-"""Ciphertexts that a program has at a time."""
+"""Memory of a program's live ciphertexts."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,15 +8,15 @@ from keywright.plan.workload.network_protocol import NetworkLike
 
 
 def ciphertext_bytes(log_n: int, level: int) -> int:
-    """Bytes of a ciphertext of degree 1."""
+    """Return the bytes of a ciphertext of degree 1."""
     return (2 * 8 << log_n) * (level + 1)
 
 
 def live_bytes(network: NetworkLike, chain: Chain, outputs: Sequence[int]) -> list[int]:
-    """Bytes of all ciphertexts at the end of each instruction, before what nothing reads any more goes.
+    """Return the bytes of all ciphertexts at the end of each instruction, before unused ones are released.
 
-    Inputs stay as long as the program runs. A ciphertext that is dropped to a lower level holds the one that
-    it was, whose levels sums can use.
+    Inputs stay as long as the program runs. A ciphertext that is dropped to a lower level keeps the original,
+    whose levels sums can use.
 
     Args:
         network: the network.

@@ -1,4 +1,4 @@
-"""Ways to keep the diagonals of a linear transform, with their bytes and their time."""
+"""Ways to store the diagonals of a linear transform, with their bytes and their time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from keywright.plan.ring.chain import Chain
 from keywright.plan.workload.network_protocol import NetworkLike, TransformLike
 
 Storage = Literal["encoded", "coefficients", "streamed"]
-"""How diagonals are kept: their residues modulo every prime, which are used as they are; one integer for each
-coefficient of the subring that their period generates, which are transformed at every use; or not at all:
-they are encoded at every use."""
+"""How diagonals are stored. "encoded": residues modulo every prime, ready for use. "coefficients": one
+integer per coefficient of the subring that their period generates, transformed at every use. "streamed": not
+at all; they are encoded at every use."""
 
 Place = tuple[int, int, int]
 """Index of a transform of a network, the level of its input, and its ring (`NetworkLike.rings`)."""
@@ -22,14 +22,14 @@ Place = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Way:
-    """One way to keep the diagonals of a transform.
+    """One way to store the diagonals of a transform.
 
     Attributes:
-        storage: which.
-        stored_bytes: what is kept between uses.
-        used_bytes: diagonals that are there during a use, where they are no scratch of it.
-        seconds: what every use takes more than with encoded ones, one thread.
-        making_seconds: what is done once, likewise.
+        storage: which way.
+        stored_bytes: bytes between uses.
+        used_bytes: bytes of diagonals during a use, unless they are scratch.
+        seconds: extra time of every use, relative to encoded diagonals, on one thread.
+        making_seconds: time of the preparation, once, on one thread.
     """
 
     storage: Storage
@@ -41,11 +41,11 @@ class Way:
 
 @dataclass(frozen=True)
 class Kept:
-    """The ways to keep one transform.
+    """The ways to store one transform.
 
     Attributes:
-        place: which one; of bootstraps the index and `BOOTSTRAP`.
-        uses: how often it is evaluated for a sample.
+        place: the transform; for bootstraps the index and `BOOTSTRAP`.
+        uses: evaluations per sample.
         ways: from the fewest bytes up, times descending.
     """
 
@@ -55,11 +55,11 @@ class Kept:
 
 
 def network_diagonals(network: NetworkLike, plan: PlanExecution, model: CostModel) -> list[Kept]:
-    """The transforms of a network, each at each level where it is used.
+    """Return the transforms of a network, each at each level where it is used.
 
     Args:
         network: the network.
-        plan: of its keys; says for which primes diagonals are encoded.
+        plan: of its keys; determines the primes for which diagonals are encoded.
         model: predicts times.
     """
     uses: dict[Place, int] = {}
@@ -79,7 +79,7 @@ def network_diagonals(network: NetworkLike, plan: PlanExecution, model: CostMode
 
 
 def ways(periods: Sequence[int], primes: Sequence[int], chain: Chain, model: CostModel) -> tuple[Way, ...]:
-    """The three ways to keep diagonals of these periods, for these primes of a chain."""
+    """Return the three ways to store diagonals of these periods, for these primes of a chain."""
     weights = model.of_degree(chain.log_n)
     widths = (*chain.q, *chain.p)
     wide = sum(widths[prime] > NARROW_BITS for prime in primes)
@@ -88,7 +88,7 @@ def ways(periods: Sequence[int], primes: Sequence[int], chain: Chain, model: Cos
     embedded = Work(embeddings=turns).seconds(weights)
     coefficients = 16 * sum(periods)
     return (
-        # Beside the coefficients there are the slot values that they are made of, half as many words.
+        # The slot values from which the coefficients are made are stored as well, half as many words.
         Way("streamed", 0, coefficients * 3 // 2, transformed + embedded, 0.0),
         Way("coefficients", coefficients, 0, transformed, embedded),
         Way("encoded", coefficients * len(primes), 0, 0.0, transformed + embedded),
@@ -96,23 +96,23 @@ def ways(periods: Sequence[int], primes: Sequence[int], chain: Chain, model: Cos
 
 
 NARROW_BITS = 50.01
-"""Primes above are wide: their arithmetic is slower."""
+"""Wider primes have slower arithmetic."""
 
 
 def bootstrap_diagonals(
     plan: BootstrapperPlan, index: int, uses: int, chain: Chain, model: CostModel
 ) -> Kept:
-    """The transforms of a bootstrap, which are all kept in one way.
+    """Return the transforms of a bootstrap, which are all stored in one way.
 
     Args:
         plan: the bootstrap.
-        index: which one of the network.
-        uses: how often it is done for a sample.
+        index: its index in the network.
+        uses: number per sample.
         chain: the primes.
         model: predicts times.
     """
     encoded, coefficients = (plan.diagonal_bytes(storage) for storage in ("encoded", "coefficients"))
-    # Those of long periods are most of them: as if all had the longest.
+    # Most have long periods, so assume the longest for all.
     limbs = encoded / (8 << chain.log_n)
     size = 2.0 ** (chain.log_n - 16)
     weights = model.of_degree(chain.log_n)
@@ -131,11 +131,12 @@ def bootstrap_diagonals(
 
 
 BOOTSTRAP = -1
-"""In the place of a level: what is kept belongs to a bootstrap."""
+"""Replaces the level in the place of a bootstrap."""
 
 
 def _butterflies(period: int) -> float:
-    """Butterflies of a transform of a diagonal's subring, in units of a polynomial of 2^16 coefficients."""
+    """Return the butterflies of a transform of a diagonal's subring, in units of a polynomial of 2^16
+    coefficients."""
     degree = 2 * period
     return degree * log2(degree) / (16 * 2.0**16)
 

@@ -1,4 +1,5 @@
-"""What streaming keys from a file takes: keys are read ahead of their use, and forgotten for want of room."""
+"""The cost of streaming keys from a file: keys are read ahead of their use and evicted when memory is
+full."""
 
 from collections.abc import Sequence
 
@@ -7,19 +8,19 @@ from keywright.plan.cost.model import CostModel
 
 
 def least_key_memory(steps: Sequence[Sequence[KeySpec]]) -> int:
-    """Fewest bytes of keys that streaming works with: the largest key."""
+    """Return the fewest bytes of keys with which streaming works: the largest key."""
     return max((spec.bytes for step in steps for spec in step), default=0)
 
 
 def stream_seconds(steps: Sequence[Sequence[KeySpec]], memory: int, model: CostModel, log_n: int) -> float:
-    """Predicted time of reading keys for one run of a program, where each run follows another.
+    """Predict the time of reading keys for one run of a program that runs repeatedly.
 
-    For want of room the key leaves that is needed furthest in the future (Belady), as `EvaluationKeys.stream`
-    does it.
+    When memory is full, the idle key needed furthest in the future is evicted (Belady), as
+    `EvaluationKeys.stream` does.
 
     Args:
         steps: the keys of each step, in order.
-        memory: most bytes of keys at a time.
+        memory: maximum bytes of keys in memory.
         model: predicts times.
         log_n: base-2 logarithm of the ring degree.
     """

@@ -1,4 +1,4 @@
-"""What memory the machine has, and what this process takes."""
+"""The memory of the machine and of this process."""
 
 import os
 import resource
@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SHARE = 0.8
-"""Of what is free, what a process takes where nobody says how much it may."""
+"""Default share of the free memory that a process uses."""
 
 CGROUP_FILES = (
     ("memory.max", "memory.current"),
     ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
 )
-"""Limit and use of a control group, of the second and of the first version."""
+"""Limit and use of a control group, of version 2 and of version 1."""
 
 UNLIMITED = 1 << 60
-"""A limit of a control group that is none."""
+"""A limit of a control group that means no limit."""
 
 _MEMORY = Path("/proc/meminfo")
 _STATUS = Path("/proc/self/status")
@@ -25,8 +25,8 @@ _GROUPS = Path("/sys/fs/cgroup")
 
 
 def available_bytes() -> int:
-    """Memory that programs can take now without swapping, within the limits of the control groups that this
-    process is in. Where the system does not say (other than Linux): half of all memory."""
+    """Return the memory that programs can allocate without swapping, within the limits of the control groups
+    of this process. On systems other than Linux, this is half of all memory."""
     found = _fields(_MEMORY)
     if "MemAvailable" not in found:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
@@ -34,17 +34,17 @@ def available_bytes() -> int:
 
 
 def default_budget() -> int:
-    """What a process may take where nobody says how much: `SHARE` of what is free and of what it has."""
+    """Return the default budget of a process: `SHARE` of the free memory plus its current memory."""
     return int(SHARE * (available_bytes() + resident_bytes()))
 
 
 def resident_bytes() -> int:
-    """Memory that this process has now; where the system does not say, the most that it had."""
+    """Return the current memory of this process, or its peak on systems that do not report it."""
     return _fields(_STATUS).get("VmRSS") or peak_bytes()
 
 
 def peak_bytes() -> int:
-    """The most memory that this process has had."""
+    """Return the peak memory of this process."""
     peak = _fields(_STATUS).get("VmHWM")
     if peak is not None:
         return peak
@@ -53,7 +53,7 @@ def peak_bytes() -> int:
 
 
 def _fields(path: Path) -> dict[str, int]:
-    """Amounts in kB of a file of the kernel, in bytes; nothing where there is no such file."""
+    """Read amounts in kB from a file of the kernel, in bytes; empty if there is no such file."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -63,7 +63,7 @@ def _fields(path: Path) -> dict[str, int]:
 
 
 def _left_in_groups() -> Iterator[int]:
-    """What the limit of each control group leaves, from this process's own up."""
+    """Yield the memory that is left within each control group, from this process's own up."""
     try:
         own = [line.split(":", 2)[2] for line in _GROUP.read_text(encoding="utf-8").splitlines()]
     except OSError:

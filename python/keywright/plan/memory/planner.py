@@ -1,10 +1,9 @@
-"""Keys and diagonals within the memory of a process, planned together: the least time within the bytes.
+"""Plans keys and diagonals together for a process: the least time within a memory budget.
 
-Every set of keys that is offered leaves some bytes for diagonals. What time the ways to keep a transform save
-for each byte that they take more decides which transforms are kept encoded, as coefficients, or not at all:
-upgrades are made from the best ratio on, which is the optimum of the linear relaxation, and misses that of
-whole transforms by less than one upgrade. Keys can be streamed from a file. The least sum of all times is
-taken.
+Every candidate set of keys leaves some bytes for diagonals. The ratio of time saved per extra byte decides
+which transforms are stored encoded, as coefficients, or not at all. Upgrades are made from the best ratio
+down. This is the optimum of the linear relaxation and at most one upgrade away from that of whole transforms.
+Keys can be streamed from a file. The plan with the least total time is chosen.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,30 +26,30 @@ from .process import Memory, ProcessPlan
 from .scratch import Scratch
 
 Value = Callable[[Kept, Way], float]
-"""Seconds of a sample that a way to keep a transform takes."""
+"""Seconds per sample of a way to store a transform."""
 
 STREAMED = (0.0, 0.25, 0.5, 0.75)
-"""Shares of the keys, between the least that streaming works with and all, that are in memory at a time."""
+"""Shares of the keys in memory, between the least with which streaming works and all."""
 
 ALLOWANCE = 24 << 20
-"""What libraries load later, and what allocators keep."""
+"""Allowance for libraries loaded later, and for allocators."""
 
 TABLE_LIMBS = 4
-"""Polynomials modulo one prime that the tables of its transforms, both ways, are as large as."""
+"""Size of a prime's transform tables, both directions, in polynomials modulo one prime."""
 
 
 @dataclass(frozen=True)
 class Process:
-    """What is there before keys and diagonals are made.
+    """The process before keys and diagonals are made.
 
     Attributes:
-        resident_bytes: of the process, the program's values among them.
+        resident_bytes: of the process, including the program's values.
         outputs: numbers of the ciphertexts of the network's result.
-        samples: how many are evaluated in all; None for any number.
+        samples: number of samples to evaluate; None for any number.
         makes_keys: whether the process makes its keys, or reads them.
         streams: whether keys may be streamed from a file.
-        key_memory: most bytes of keys in memory at a time; as the budget has room where not given.
-        key_sets: how many owners' keys are in memory at a time.
+        key_memory: maximum bytes of keys in memory; by default as the budget allows.
+        key_sets: number of owners whose keys are in memory at a time.
     """
 
     resident_bytes: int
@@ -82,7 +81,7 @@ class _Candidate:
 
     @cached_property
     def kept(self) -> list[Kept]:
-        """Everything that has diagonals."""
+        """Return everything that has diagonals."""
         uses = [step.argument for step in self.network.instructions if step.opcode == "bootstrap"]
         bootstraps = [
             bootstrap_diagonals(plan, index, uses.count(index), self.chain, self.model)
@@ -93,12 +92,13 @@ class _Candidate:
 
     @cached_property
     def _live(self) -> list[int]:
-        """Ciphertexts of each instruction."""
+        """Return the bytes of live ciphertexts of each instruction."""
         return live_bytes(self.network, self.chain, self.process.outputs)
 
     @cached_property
     def _scratch(self) -> Callable[[int, Storage], int]:
-        """Scratch of an instruction, by its index and how its diagonals are kept."""
+        """Return a function for the scratch of an instruction, by its index and the storage of its
+        diagonals."""
         network = self.network
         bootstraps, count = tuple(self.plans), threads()
         rings = {0, *network.rings.values()}
@@ -112,7 +112,7 @@ class _Candidate:
         return of
 
     def running(self, chosen: Mapping[Place, Way]) -> tuple[int, int]:
-        """Ciphertexts and scratch where they are most together."""
+        """Return ciphertexts and scratch where their sum is largest."""
         found = []
         for index, (step, live) in enumerate(zip(self.network.instructions, self._live, strict=True)):
             way = None
@@ -128,17 +128,18 @@ class _Candidate:
 
     @cached_property
     def tables(self) -> int:
-        """Roots of unity of every prime of every ring, which are made when a prime is first used."""
+        """Return the bytes of the roots of unity of every prime of every ring, which are computed on first
+        use."""
         chains = [ring.workload.chain for ring in self.execution.plan.rings]
         return sum(TABLE_LIMBS * (8 << chain.log_n) * (len(chain.q) + len(chain.p)) for chain in chains)
 
     def key_ways(self) -> list[tuple[int | None, int, float]]:
-        """Bytes of keys at a time, None for all and as a number, and seconds that streaming takes; none where
-        the most that is allowed does not hold the largest key."""
+        """Return the options for bytes of keys in memory, None for all, with the seconds that streaming
+        takes; empty if the maximum does not hold the largest key."""
         most, every = self.process.key_memory, self.key_bytes
         if most is None or every <= most:
             most = every
-        if self.execution.plan.masters is not None:  # the engine forgets and derives them within the bound
+        if self.execution.plan.masters is not None:  # the engine evicts and derives them within the budget
             return [(None, every, 0.0)] if most == every else [self._streamed(most)]
         out: list[tuple[int | None, int, float]] = [(None, every, 0.0)] if most == every else []
         least = least_key_memory(self.execution.key_steps())
@@ -152,7 +153,8 @@ class _Candidate:
         return memory, memory, stream_seconds(steps, memory, self.model, self.chain.log_n)
 
     def choose(self, left: float) -> dict[Place, Way]:
-        """A way to keep each transform, within bytes; the fewest bytes if these do not suffice."""
+        """Choose a way to store each transform within ``left`` bytes; the fewest bytes if these do not
+        suffice."""
         chosen = {kept.place: kept.ways[0] for kept in self.kept}
         upgrades = sorted(
             (
@@ -170,7 +172,7 @@ class _Candidate:
         return chosen
 
     def _value(self, kept: Kept, way: Way) -> float:
-        """Seconds of a sample, its share of making included."""
+        """Return the seconds per sample, including its share of the preparation."""
         share = 0.0 if self.process.samples is None else way.making_seconds / self.process.samples
         return kept.uses * way.seconds + share
 
@@ -179,12 +181,12 @@ class _Candidate:
         return saved / max(1, after.stored_bytes - before.stored_bytes)
 
     def plan(self, budget: int, keys: tuple[int | None, int, float]) -> ProcessPlan:
-        """The plan with keys in memory in some way, whether it is within the budget or not."""
+        """Return the plan with keys in memory in some way, whether or not it fits the budget."""
         key_memory, key_bytes, key_seconds = keys
         resident = self.process.resident_bytes + ALLOWANCE
         fixed = resident + self.tables + key_bytes
         chosen = {kept.place: kept.ways[0] for kept in self.kept}
-        for _ in range(2):  # What is kept is not made for a use: there is more room.
+        for _ in range(2):  # Stored diagonals are not made during a use, so there is more room.
             left = budget - fixed - sum(self.running(chosen))
             chosen = self.choose(left - self._idle(max(0, budget - resident)))
         ciphertexts, scratch = self.running(chosen)
@@ -221,8 +223,8 @@ class _Candidate:
         )
 
     def _idle(self, buffers: int) -> int:
-        """What is kept idle beyond so many bytes of buffers: what the engine keeps at most, and no more than
-        operations of each kind at each level leave, of which the others take about half again."""
+        """Return the idle memory beyond so many bytes of buffers: at most what the engine caches, and no more
+        than operations of each kind at each level leave; other operations reuse about half of that."""
         left = {
             (step.opcode, step.level): self._scratch(index, "encoded")
             for index, step in enumerate(self.network.instructions)
@@ -231,7 +233,8 @@ class _Candidate:
 
 
 def _hull(kept: Kept, value: Value) -> list[tuple[Way, Way]]:
-    """Upgrades from fewer bytes to more of which each saves less for a byte than those before."""
+    """Return upgrades from fewer bytes to more, each of which saves less time per byte than the ones
+    before."""
     ways = [kept.ways[0]]
     for way in kept.ways[1:]:
         if value(kept, way) >= value(kept, ways[-1]):
@@ -249,17 +252,17 @@ def _saves(kept: Kept, value: Value, before: Way, after: Way) -> float:
 def plan_process(
     executions: Sequence[PlanExecution], network: NetworkLike, process: Process, budget: int, model: CostModel
 ) -> ProcessPlan:
-    """The plan of least time whose peak is within a budget.
+    """Return the fastest plan whose peak fits a budget.
 
     Args:
-        executions: plans of keys to choose among, for the same network.
+        executions: candidate key plans for the same network.
         network: the network.
-        process: what is there already.
-        budget: most bytes of the process.
+        process: the process before.
+        budget: maximum bytes of the process.
         model: predicts times.
 
     Raises:
-        MemoryBudgetError: none is within the budget; it says what the least is.
+        MemoryBudgetError: none fits the budget; the message states the minimum.
     """
     found = [
         candidate.plan(budget, keys)
@@ -269,7 +272,10 @@ def plan_process(
     if not found:
         least = min(least_key_memory(execution.key_steps()) for execution in executions)
         asked = format_bytes(process.key_memory or 0)
-        text = f"{asked} for keys: allow at least {format_bytes(least)}, which the largest one takes"
+        text = (
+            f"{asked} for keys is too little; allow at least {format_bytes(least)}, the size of the "
+            "largest one"
+        )
         raise MemoryBudgetError(text, needed=least, budget=process.key_memory or 0, parts={"keys": least})
     fitting = [plan for plan in found if plan.memory.total <= budget]
     if not fitting:
@@ -283,15 +289,15 @@ def plan_process(
 
 
 def _refusal(found: Sequence[ProcessPlan], budget: int) -> MemoryBudgetError:
-    """Why no plan is within a budget: the least, and what reaches it."""
+    """Return the error for a budget that no plan fits: the minimum, and how to reach it."""
     least = min(found, key=lambda plan: plan.memory.total)
     needed, memory = least.memory.total, least.memory
     text = (
-        f"a process of at most {format_bytes(budget)} cannot run this network. The least that would do is "
+        f"a process of at most {format_bytes(budget)} cannot run this network. The minimum is "
         f"{memory.describe()}; with {least.explain()}"
     )
     if least.key_memory is not None:
         whole = min((plan.memory.total for plan in found if plan.key_memory is None), default=None)
         text += "" if whole is None else f". With all keys in memory it is {format_bytes(whole)}"
-    text += ". Allow more memory, or name a preset of a smaller ring or fewer levels"
+    text += "; allow more memory, or name a preset of a smaller ring or fewer levels"
     return MemoryBudgetError(text, needed=needed, budget=budget, parts=memory.parts())

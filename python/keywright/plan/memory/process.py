@@ -1,4 +1,4 @@
-"""A plan of a process: its keys, how they and the diagonals are kept, and the most memory that it takes."""
+"""A memory plan of a process: its keys, how they and the diagonals are stored, and its peak memory."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ class Memory:
     """Bytes of a process at its peak, part by part.
 
     Attributes:
-        process: what it has before anything is made: interpreter, libraries, the program.
+        process: before anything is made: interpreter, libraries, the program.
         tables: of the transforms of every prime.
-        keys: those that are in memory at a time, master keys included.
-        diagonals: of the network, as they are kept.
-        bootstraps: of the bootstraps, as they are kept.
-        ciphertexts: the most that are alive at a time.
-        scratch: what an operation takes beside them, diagonals that are made for one use included.
-        idle: what is kept to be used again.
+        keys: keys in memory at a time, including master keys.
+        diagonals: of the network, as they are stored.
+        bootstraps: of the bootstraps, as they are stored.
+        ciphertexts: maximum of live ciphertexts.
+        scratch: of an operation, including diagonals made for one use.
+        idle: cached for reuse.
     """
 
     process: int
@@ -35,34 +35,34 @@ class Memory:
 
     @property
     def total(self) -> int:
-        """All of it."""
+        """The sum."""
         return sum(self.parts().values())
 
     def parts(self) -> dict[str, int]:
-        """By name."""
+        """Return the parts by name."""
         return dict(vars(self))
 
     def describe(self) -> str:
-        """In words."""
+        """Return a description."""
         listed = ", ".join(f"{name} {format_bytes(size)}" for name, size in self.parts().items() if size)
         return f"{format_bytes(self.total)}: {listed}"
 
 
 @dataclass(frozen=True)
 class ProcessPlan:
-    """What a process that evaluates a network does with its memory.
+    """The memory plan of a process that evaluates a network.
 
     Attributes:
         execution: of the keys.
-        storage: how the diagonals of each transform of the network are kept, by its index and its level.
-        bootstraps: how those of each bootstrap are kept, in order.
-        key_memory: most bytes of keys in memory at a time, where they are streamed from a file; None if all
-            are in memory.
+        storage: how the diagonals of each transform of the network are stored, by its index and its level.
+        bootstraps: how those of each bootstrap are stored, in order.
+        key_memory: maximum bytes of keys in memory, if they are streamed from a file; None if all are in
+            memory.
         memory: predicted peak.
-        budget: what the peak had to be within.
+        budget: the limit of the peak.
         seconds: predicted time of a sample, one thread.
         making_seconds: predicted time of making keys and diagonals, one thread.
-        key_sets: how many owners' keys are in memory at a time.
+        key_sets: number of owners whose keys are in memory at a time.
     """
 
     execution: PlanExecution
@@ -76,7 +76,7 @@ class ProcessPlan:
     key_sets: int
 
     def explain(self) -> str:
-        """How keys and diagonals are kept, in words."""
+        """Describe how keys and diagonals are stored."""
         counts = {kind: sum(kept == kind for kept in self.storage.values()) for kind in STORAGES}
         kept = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
         keys = (

@@ -1,4 +1,4 @@
-"""What operations take beside their operands, while they run: what the engine counts, for instructions."""
+"""Scratch memory of operations, as the engine counts it, for each instruction."""
 
 from functools import cache
 
@@ -10,12 +10,12 @@ from .diagonals import Storage
 
 
 class Scratch:
-    """Scratch memory of operations in one ring, results among them.
+    """Scratch memory of operations in one ring, including results.
 
     Args:
         plan: of the keys of the ring.
         bootstraps: of the network, in order.
-        threads: that compute.
+        threads: number of computing threads.
     """
 
     def __init__(
@@ -25,12 +25,12 @@ class Scratch:
         self.bootstrap = cache(self._bootstrap)
 
     def instruction(self, network: NetworkLike, step: InstructionLike, storage: Storage) -> int:
-        """An instruction of a network.
+        """Return the scratch of an instruction of a network.
 
         Args:
-            network: whose transforms and polynomials it refers to.
+            network: the network that contains its transform or polynomial.
             step: the instruction.
-            storage: how the diagonals that it takes are kept.
+            storage: how its diagonals are stored.
         """
         match step.opcode:
             case "linear_transform":
@@ -52,13 +52,14 @@ class Scratch:
                 return 0
 
     def product(self, level: int) -> int:
-        """A product of ciphertexts: three polynomials, and a key switch with a rescaling."""
+        """Return the scratch of a product of ciphertexts: three polynomials, and a key switch with a
+        rescaling."""
         key = KeySpec.relinearization(self.plan.parameters, level)
         polynomials = 3 * (level + 1) * 8 * self.plan.parameters.n
         return polynomials + key.scratch_bytes(rescale=True, threads=self.threads)
 
     def transform(self, network: NetworkLike, step: InstructionLike, storage: Storage) -> int:
-        """A linear transform, without diagonals that are made for it."""
+        """Return the scratch of a linear transform, without diagonals made for it."""
         transform, level = network.transforms[step.argument], step.level + 1
         used = [index for index, diagonals in enumerate(transform.diagonals) if diagonals]
         steps = [list(transform.diagonals[index]) for index in used]
@@ -75,5 +76,5 @@ class Scratch:
         )
 
     def _bootstrap(self, index: int, storage: Storage) -> int:
-        """A bootstrap: its largest stage, with the diagonals that are made for it."""
+        """Return the scratch of a bootstrap: its largest stage, with the diagonals made for it."""
         return max(self.bootstraps[index].scratch_bytes(storage, threads=self.threads).values())

@@ -1,1 +1,1 @@
-"""What everything is over: the primes with the shapes of keys, and the group of automorphisms."""
+"""The primes with the shapes of keys, and the group of automorphisms."""

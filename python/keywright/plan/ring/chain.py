@@ -1,8 +1,8 @@
-"""The primes of a parameter set, and the shapes that a switching key can have.
+"""The primes of a parameter set, and the possible shapes of a switching key.
 
-A key of level L has rows for runs of at most alpha primes of q_0..q_L, its digits, over q_0..q_L and its
-special primes. The engine says what its digits are and how many bytes it takes
-(`keywright._core.PrimeWidths`; docs/explanation/key-switching.md, "KeySpec").
+A key of level L has rows for its digits, runs of at most alpha primes of q_0..q_L, over q_0..q_L and its
+special primes. The engine computes its digits and its bytes (`keywright._core.PrimeWidths`;
+docs/explanation/key-switching.md, "KeySpec").
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ from itertools import groupby
 from keywright._core import PrimeWidths, maximum_log_qp
 
 MAX_BOUND = 1 << 30
-"""Bits of a modulus above which a bound on them is no bound."""
+"""A bound on the bits of a modulus above this is no bound."""
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,9 @@ class Chain:
 
     Attributes:
         log_n: base-2 logarithm of the ring degree N.
-        q: bits of q_0, q_1, ...: whole ones, or base-2 logarithms for the primes of parameters.
+        q: bits of q_0, q_1, ...: whole numbers, or base-2 logarithms for the primes of parameters.
         p: bits of the special primes.
-        bound: most bits that a key's modulus may have; None takes the engine's bound for a uniform ternary
-            secret.
+        bound: maximum bits of a key's modulus; None uses the engine's bound for a uniform ternary secret.
     """
 
     log_n: int
@@ -37,7 +36,7 @@ class Chain:
         """Check ranges.
 
         Raises:
-            ValueError: a number out of range, named with its bound.
+            ValueError: a number is out of range; the message states its bound.
         """
         if not 10 <= self.log_n <= 17:
             raise ValueError(f"log2 of the ring degree is {self.log_n}; it must be from 10 to 17")
@@ -57,12 +56,12 @@ class Chain:
         return hash((self.log_n, self.q, self.p, self.bound))
 
     def __hash__(self) -> int:
-        """Computed once: chains are part of what planning looks up all the time."""
+        """Return the hash, which is computed once: planning looks up chains all the time."""
         return self._hash
 
     @cached_property
     def widths(self) -> PrimeWidths:
-        """The same for the engine, which computes sizes and counts of work from it."""
+        """Return the widths for the engine, which computes sizes and counts of work from them."""
         return PrimeWidths(self.log_n, self.q, self.p)
 
     @property
@@ -71,18 +70,18 @@ class Chain:
         return len(self.q) - 1
 
     def describe(self) -> str:
-        """The primes in words, widths to a tenth of a bit."""
+        """Describe the primes, with widths to a tenth of a bit."""
         q, p = (", ".join(_runs(primes)) for primes in (self.q, self.p))
         return f"primes of {q} and special ones of {p} bits in a ring of degree 2^{self.log_n}"
 
     @property
     def modulus_bound(self) -> int:
-        """Most bits of the modulus of a key."""
+        """Maximum bits of the modulus of a key."""
         return maximum_log_qp(self.log_n) if self.bound is None else self.bound
 
     def special_candidates(self, level: int) -> tuple[int, ...]:
-        """The primes that can be special for a key of this level, in the order in which a key takes them: as
-        many as the bound on its modulus allows.
+        """Return the candidate special primes for a key of this level, in the order in which a key takes
+        them: as many as the bound on its modulus allows.
 
         They are numbered through q_0 .. q_L, p_0, ...
         """
@@ -90,7 +89,7 @@ class Chain:
 
 
 def _runs(widths: Iterable[float]) -> list[str]:
-    """Equal widths next to each other once, with their number."""
+    """Return equal adjacent widths once, with their number."""
     runs = [(len(list(run)), width) for width, run in groupby(f"{width:.1f}" for width in widths)]
     return [f"{count} x {width}" if count > 1 else width for count, width in runs]
 
@@ -101,10 +100,10 @@ class Shape:
 
     Attributes:
         chain: the primes.
-        level: highest level that it serves.
-        alpha: most primes per digit.
+        level: its highest level.
+        alpha: maximum primes per digit.
         special: number of special primes, the first ones of `chain.special_candidates(level)`.
-        seeded: whether the uniform halves are seeds, as those of every planned key, or stored.
+        seeded: whether the uniform halves are seeds, as in every planned key, or stored.
     """
 
     chain: Chain
@@ -118,7 +117,7 @@ class Shape:
         return hash((self.chain, self.level, self.alpha, self.special))
 
     def __hash__(self) -> int:
-        """Computed once."""
+        """Return the hash, which is computed once."""
         return self._hash
 
     @cached_property
@@ -134,8 +133,8 @@ class Shape:
 
     @cached_property
     def digits(self) -> tuple[int, ...]:
-        """First prime of every digit: a digit is closed at alpha primes, or when one more would make it
-        larger than the product of the special primes. Empty if a prime alone is larger."""
+        """First prime of every digit. A digit ends at alpha primes, or when one more would make it larger
+        than the product of the special primes. Empty if a single prime is larger."""
         digits = self.chain.widths.digits(self.level, self.alpha, self.special_primes)
         return tuple(first for first, _ in digits or ())
 
@@ -152,15 +151,15 @@ class Shape:
 
 
 def published_bytes(log_n: int, level: int, alpha: int) -> int:
-    """Bytes of a key by the formula of the KDS paper: 2 N dnum (1 + level + alpha) 8, dnum = ceil((1 +
-    level) / alpha)."""
+    """Return the bytes of a key by the formula of the KDS paper: 2 N dnum (1 + level + alpha) 8, dnum =
+    ceil((1 + level) / alpha)."""
     return 16 * (1 << log_n) * -(-(1 + level) // alpha) * (1 + level + alpha)
 
 
 @cache
 def shapes(chain: Chain, level: int) -> tuple[Shape, ...]:
-    """Every sensible shape of a key of this level: for each alpha the fewest special primes that hold its
-    digits, and none that another one beats in digits and special primes."""
+    """Return every sensible shape of a key of this level: for each alpha the fewest special primes that hold
+    its digits, and none that another shape beats in both digits and special primes."""
     best: dict[int, Shape] = {}
     for shape in _candidates(chain, level):
         digits = len(shape.digits)

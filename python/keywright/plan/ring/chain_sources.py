@@ -1,4 +1,4 @@
-"""Where chains come from: parameters, and JSON."""
+"""Creates chains from parameters and from JSON."""
 
 import re
 from collections.abc import Mapping
@@ -11,11 +11,12 @@ from keywright._reading import number, whole
 from .chain import Chain
 
 UNBOUNDED = 1 << 20
-"""Bits of the modulus of a key of parameters that promise no security."""
+"""Bound on the bits of a key's modulus for parameters that promise no security."""
 
 
 def chain_of(parameters: Parameters) -> Chain:
-    """The primes of parameters, with the bound on the modulus of a key that is secure for their secret.
+    """Return the primes of parameters, with the bound on the modulus of a key that is secure for their
+    secret.
 
     Raises:
         keywright.errors.SecurityError: no bound for that secret and degree is known.
@@ -34,10 +35,10 @@ def chain_of(parameters: Parameters) -> Chain:
 
 
 def read_chain(data: Mapping[str, Any]) -> Chain:
-    """Primes in JSON, as `dataclasses.asdict` has them.
+    """Read primes from JSON in the form of `dataclasses.asdict`.
 
     Raises:
-        ValueError: a number is none, or out of range.
+        ValueError: a number is malformed or out of range.
     """
     bound = data.get("bound")
     return Chain(

@@ -1,1 +1,1 @@
-"""Plans of large workloads: searches over key sets, and the planner that joins every way of planning."""
+"""Plans of large workloads: searches over key sets, and the planner that combines all methods."""

@@ -1,10 +1,10 @@
 """Key sets from the fastest to the smallest, for workloads that are too large for an exact solution.
 
-Beginning with the fastest key for each use, or with another set, the change that loses the least time for
-each byte saved is made again and again: a key is taken away, its uses going to a key of a higher level or to
-several hops, or it is made in a smaller shape. Every set on the way is a point of memory against time. A
-change is only evaluated again when it comes to the front of the queue: changes become worse as keys go, with
-few exceptions.
+The search starts with the fastest key for each use, or with another set. It repeatedly makes the change that
+loses the least time per byte saved: it removes a key, so that its uses move to a key of a higher level or to
+several hops, or it makes a key smaller. Every set on the way is a point of memory against time. A change is
+evaluated again only when it reaches the front of the queue: with few exceptions, changes become worse as keys
+are removed.
 """
 
 import heapq
@@ -32,37 +32,37 @@ class FrontierSearch:
         *,
         max_hops: int = 2,
     ) -> None:
-        """Begin with a key set.
+        """Start with a key set.
 
         Args:
-            workload: what is planned.
+            workload: the workload.
             model: predicts times.
             start: keys; by default the fastest one for each automorphism and level of use, in any
                 alternative.
-            max_hops: most hops of a target, from 1 to 4.
+            max_hops: maximum hops of a target, from 1 to 4.
 
         Raises:
-            ValueError: keys that do not serve the workload.
+            ValueError: the keys do not serve the workload.
         """
         opened = OpenWorkload.of(workload)
         keys = list(start) if start is not None else fastest_keys(opened.every(), model)
         self.state = SearchState(opened, model, keys, max_hops=max_hops)
 
     def descend(self) -> list[FrontierPoint]:
-        """Points from the start to a set that nothing can be taken from."""
+        """Return the points from the start to a minimal set."""
         return descend(self.state)
 
     def plan(self, name: str, point: FrontierPoint) -> KeyPlan:
-        """The plan of a point of this search."""
+        """Return the plan of a point of this search."""
         return self.state.plan(name, point)
 
 
 def descend(state: SearchState, kept: Collection[PlannedKey] = ()) -> list[FrontierPoint]:
-    """Points from the present key set to one that nothing can be taken from.
+    """Return the points from the present key set to a minimal one.
 
     Args:
-        state: where to begin.
-        kept: keys that stay as long as something else can go: what nothing uses yet would go first.
+        state: the start.
+        kept: keys that are removed last; otherwise keys that nothing uses yet would be removed first.
     """
     points = [state.point()]
     queue: list[tuple[float, int, PlannedKey, PlannedKey | None]] = []
@@ -107,8 +107,8 @@ def descend(state: SearchState, kept: Collection[PlannedKey] = ()) -> list[Front
 
 
 def candidate_shapes(workload: Workload, model: CostModel, level: int) -> tuple[Shape, ...]:
-    """The shapes that are tried for keys of a level: none is beaten in bytes, in time alone and in time when
-    hoisted at once."""
+    """Return the shapes that are tried for keys of a level: those not beaten in bytes, in time alone and in
+    hoisted time at once."""
     found = []
     for shape in shapes(workload.chain, level):
         cost = model.switch(shape, level)
@@ -125,7 +125,7 @@ def candidate_shapes(workload: Workload, model: CostModel, level: int) -> tuple[
 
 
 def _changes(state: SearchState, key: PlannedKey) -> list[PlannedKey | None]:
-    """What a key may become: nothing, or one of fewer bytes."""
+    """Return the possible changes of a key: removal, or a smaller shape."""
     smaller: list[PlannedKey | None] = [
         PlannedKey(key.automorphism, shape)
         for shape in candidate_shapes(state.open.workload, state.model, key.shape.level)
@@ -135,7 +135,7 @@ def _changes(state: SearchState, key: PlannedKey) -> list[PlannedKey | None]:
 
 
 def fastest_keys(workload: Workload, model: CostModel) -> list[PlannedKey]:
-    """For each automorphism and level of use the key that is fastest alone."""
+    """Return for each automorphism and level of use the key that is fastest alone."""
     uses: defaultdict[Automorphism | None, set[int]] = defaultdict(set)
     for group in workload.groups:
         for target in group.targets:
@@ -149,7 +149,7 @@ def fastest_keys(workload: Workload, model: CostModel) -> list[PlannedKey]:
 
 
 def fastest_shape(workload: Workload, model: CostModel, level: int) -> Shape:
-    """The shape of the key that is fastest alone at its level."""
+    """Return the shape of the key that is fastest alone at its level."""
 
     def alone(shape: Shape) -> float:
         cost = model.switch(shape, level)

@@ -1,8 +1,8 @@
-"""Planning over parameter sets and secrets as well: the same workload in several variants, planned together.
+"""Plans a workload over several parameter sets and secrets.
 
-Special primes and the secret decide how large keys at the top levels are: they are a choice like others, but
-one that every key depends on, so each is planned by itself. A plan of the best variant is the answer; the gap
-is that to the least bound of all variants.
+Special primes and the secret determine the sizes of keys at the top levels. Every key depends on this choice,
+so each variant is planned separately. The result is the plan of the best variant; its gap is relative to the
+least bound of all variants.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,9 +22,9 @@ from .recombination import WORK
 from .search_state import FrontierPoint
 
 DERIVED_POINTS = 4
-"""Plans of fewest bytes on a frontier whose derivation is priced, and as many others."""
+"""Number of smallest plans on a frontier whose derivation is priced, and of others."""
 SOLVED = 4
-"""Of more variants only the best one is solved exactly as well."""
+"""With more variants, only the best one is also solved exactly."""
 
 
 class JointPlanner:
@@ -41,16 +41,16 @@ class JointPlanner:
         """Search the frontier of each variant.
 
         Args:
-            variants: the same workload with other parameters, each with its parts that are open.
+            variants: the same workload with other parameters, each with its open parts.
             model: predicts times.
-            max_hops: as of `Planner`.
-            report: called with what is being done.
+            max_hops: as for `Planner`.
+            report: called with a description of the current work.
 
         Raises:
-            ValueError: no variants.
+            ValueError: there are no variants.
         """
         if not variants:
-            raise ValueError("no variants to plan for")
+            raise ValueError("variants is empty; give at least one variant to plan")
         self.model = model
         work = WORK // len(variants)
         self.planners = [
@@ -58,15 +58,14 @@ class JointPlanner:
         ]
 
     def best(self, budget: Budget, seconds: float = 60.0) -> KeyPlan:
-        """The best plan of all variants within a budget, with the gap that is proven.
+        """Return the best plan of all variants within a budget, with the proven gap.
 
         Args:
             budget: bytes, or seconds of the whole workload.
-            seconds: for how long an exact solution is tried, for each of a few variants, and for the best of
-                many.
+            seconds: time limit of an exact solution, for each of a few variants, or for the best of many.
 
         Raises:
-            InfeasibleBudgetError: there is none; the error says what the least of all variants is.
+            InfeasibleBudgetError: there is none; the message states the minimum of all variants.
         """
         found: dict[int, tuple[tuple[float, float], KeyPlan]] = {}
 
@@ -92,13 +91,13 @@ class JointPlanner:
         """Refuse a plan that is too noisy for the workload.
 
         Raises:
-            InfeasibleBudgetError: its noise is above the workload's error budget.
+            InfeasibleBudgetError: its noise exceeds the workload's error budget.
         """
         self.planners[0].require_quiet(plan)
 
     def frontier(self) -> list[tuple[int, float]]:
-        """Bytes of keys and predicted seconds of the whole workload, of plans that no other plan found beats
-        in both; from the fewest bytes up."""
+        """Return bytes of keys and predicted seconds of the whole workload for the Pareto-optimal plans
+        found, from the fewest bytes up."""
         found = sorted(
             (point.stored_bytes, planner.total(point))
             for planner in self.planners
@@ -111,14 +110,14 @@ class JointPlanner:
         return out
 
     def derived(self, sent_bytes: float, seconds: float) -> DerivationDesign:
-        """The plan and master keys of least server time, with at most so many bytes sent and so much
-        predicted time of the workload.
+        """Return the plan and master keys with the least server time, within limits on bytes sent and on the
+        workload's predicted time.
 
-        Some plans of each frontier are tried, from the one of fewest keys on; of those that are within the
-        bytes the one whose derivation takes least is given more masters.
+        Some plans of each frontier are tried, from the fewest keys up. Among those within the limits, the one
+        with the fastest derivation gets more masters.
 
         Raises:
-            InfeasibleBudgetError: there are none; the error says how few bytes there can be.
+            InfeasibleBudgetError: there are none; the message states the minimum of bytes.
         """
         fitting: list[tuple[float, DerivationPlanner]] = []
         least = float("inf")
@@ -139,14 +138,14 @@ class JointPlanner:
                     fitting.append((min(within), derivation))
         if not fitting:
             raise InfeasibleBudgetError(
-                f"{self.planners[0].workload.name}: no plan of at most {seconds:.4g} s has its keys derived "
-                f"from {sent_bytes / 1e6:.1f} MB or less; there is none below {least / 1e6:.1f} MB"
+                f"{self.planners[0].workload.name}: no plan of at most {seconds:.4g} s derives its keys "
+                f"from {sent_bytes / 1e6:.1f} MB or less; the minimum is {least / 1e6:.1f} MB"
             )
         return min(fitting, key=lambda entry: entry[0])[1].best(sent_bytes)
 
 
 def _spread(points: Sequence[FrontierPoint]) -> list[FrontierPoint]:
-    """The first `DERIVED_POINTS` of a list and as many more, spread over the rest."""
+    """Return the first `DERIVED_POINTS` of a list and as many more, spread over the rest."""
     rest = points[DERIVED_POINTS:]
     return [*points[:DERIVED_POINTS], *rest[:: max(1, -(-len(rest) // DERIVED_POINTS))]]
 
@@ -154,15 +153,16 @@ def _spread(points: Sequence[FrontierPoint]) -> list[FrontierPoint]:
 def divide_budget(
     largest: Sequence[TimedPlan], smaller: Sequence[Sequence[TimedPlan]], budget: Budget
 ) -> tuple[tuple[KeyPlan, ...], Budget]:
-    """The plans of the smaller rings as the keys of all rings together are best, and what they leave.
+    """Choose the plans of the smaller rings so that all rings together are best, and return them with the
+    remaining budget.
 
     Args:
         largest: plans of the largest ring with their times, from the fewest bytes up.
-        smaller: the same of each smaller ring.
+        smaller: the same for each smaller ring.
         budget: for all rings.
 
     Raises:
-        InfeasibleBudgetError: the smaller rings alone take more.
+        InfeasibleBudgetError: the smaller rings alone exceed the budget.
     """
     if not smaller:
         return (), budget
@@ -175,12 +175,12 @@ def divide_budget(
         left = budget.stored_bytes - sum(plan.stored_bytes for plan in plans)
         if left < 0:
             least = format_bytes(sum(plan.stored_bytes for plan in plans))
-            raise InfeasibleBudgetError(f"the keys of the smaller rings alone take {least} at least")
+            raise InfeasibleBudgetError(f"the keys of the smaller rings alone take at least {least}")
         return plans, Budget(stored_bytes=left)
     assert budget.seconds is not None
     fast = [place for place, (_, time) in enumerate(joint) if time <= budget.seconds]
     plans = joint[fast[0] if fast else -1][0][1:]
     own = sum(seconds[id(plan)] for plan in plans)
     if own >= budget.seconds:
-        raise InfeasibleBudgetError(f"the smaller rings alone take {format_seconds(own)} at least")
+        raise InfeasibleBudgetError(f"the smaller rings alone take at least {format_seconds(own)}")
     return plans, Budget(seconds=budget.seconds - own)

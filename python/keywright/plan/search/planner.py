@@ -1,4 +1,4 @@
-"""The strategy `optimal`: the best plan that is found within a budget, and how far the best one can be."""
+"""The strategy `optimal`: the best plan found within a budget, and its proven distance from the optimum."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -26,7 +26,7 @@ ones in seconds."""
 POLICIES = (KeyPolicy("dynamic", "needed"), KeyPolicy("maximum", "needed"))
 DEFAULT_HOPS = 4
 COMPARED = 4
-"""Points of the frontier whose whole time is compared, where that of key switches decides first."""
+"""Number of points, preselected by the time of key switches, whose whole time is compared."""
 
 
 class Planner:
@@ -45,11 +45,12 @@ class Planner:
         """Search the frontier.
 
         Args:
-            workload: what is planned; the published strategies are for the first alternative of its choices.
+            workload: the workload; the published strategies use the first alternative of its choices.
             model: predicts times.
-            max_hops: most key switches for an automorphism, from 1 to 4: the error of a plan grows with it.
-            work: as of `Recombination.search`.
-            report: called with what is being done.
+            max_hops: maximum key switches for an automorphism, from 1 to 4: the error of a plan grows with
+                it.
+            work: as for `Recombination.search`.
+            report: called with a description of the current work.
         """
         self.open = OpenWorkload.of(workload)
         workload = self.workload = self.open.published
@@ -72,18 +73,19 @@ class Planner:
         self._needed = self.open.every().highest_levels
 
     def seconds(self, plan: KeyPlan) -> float:
-        """Predicted time of the whole workload with a plan: what budgets are of."""
+        """Return the predicted time of the whole workload with a plan, the time that budgets limit."""
         if any(plan is known for known in self.published):
             return self._published_seconds[id(plan)]
         return predict_plan(plan, self.model).seconds
 
     @cached_property
     def _published_seconds(self) -> dict[int, float]:
-        """By identity: plans of large workloads take long to predict, and every budget asks for these."""
+        """Return the times of published plans by identity: predictions for large workloads take long, and
+        every budget needs these."""
         return {id(plan): predict_plan(plan, self.model).seconds for plan in self.published}
 
     def total(self, point: FrontierPoint) -> float:
-        """Predicted time of the whole workload with the plan of a point."""
+        """Return the predicted time of the whole workload with the plan of a point."""
         return self.seconds(self.plan(point))
 
     def quiet(self, plan: KeyPlan) -> bool:
@@ -94,45 +96,46 @@ class Planner:
         """Refuse a plan that is not.
 
         Raises:
-            InfeasibleBudgetError: its noise is above the workload's error budget.
+            InfeasibleBudgetError: its noise exceeds the workload's error budget.
         """
         if not self.quiet(plan):
             raise InfeasibleBudgetError(
-                f"{self.workload.name}: the plan {plan.strategy} has {plan.noise_bits(self.model):.2f} bits "
-                f"of noise, the error budget is {self.workload.noise_bits:.2f}"
+                f"{self.workload.name}: the plan {plan.strategy} has {plan.noise_bits(self.model):.2f} "
+                f"bits of noise, above the error budget of {self.workload.noise_bits:.2f}"
             )
 
     def _loud(self) -> str:
-        """What is wrong with an error budget that no plan keeps."""
+        """Explain why no plan is within the error budget."""
         fastest = STRATEGIES["kds"].plan(self.workload, self.model)
         return (
             f"{self.workload.name}: no plan found is within {self.workload.noise_bits:.2f} bits of noise; "
-            f"with a key for every rotation, the fastest digits make {fastest.noise_bits(self.model):.2f}. "
-            "A key adds less the more its special primes are above its digits"
+            "with a key for every rotation, the fastest digits have "
+            f"{fastest.noise_bits(self.model):.2f}. Larger special primes, relative to the digits, reduce "
+            "a key's noise"
         )
 
     def best(self, budget: Budget, seconds: float = 60.0) -> KeyPlan:
-        """The best plan within a budget, with the gap that is proven.
+        """Return the best plan within a budget, with the proven gap.
 
-        The gap is relative to all plans over automorphisms that the workload needs, and those that the plan
-        has keys of.
+        The gap is relative to all plans over automorphisms that the workload needs or that the plan has keys
+        for.
 
         Args:
             budget: bytes, or seconds of the whole workload.
-            seconds: for how long an exact solution is tried.
+            seconds: time limit of an exact solution.
 
         Raises:
-            InfeasibleBudgetError: nothing found is within the budget; the error says what the least is.
+            InfeasibleBudgetError: no plan found is within the budget; the message states the minimum.
         """
         plan, bound = self.bounded(budget, seconds)
         return replace(plan, strategy="optimal", gap=gap(plan, bound, budget, self.model))
 
     def bounded(self, budget: Budget, seconds: float = 60.0) -> tuple[KeyPlan, float]:
-        """The best plan within a budget, and a lower bound of what is minimised, for all plans. Without
-        seconds for an exact solution none is tried.
+        """Return the best plan within a budget, and a lower bound on the minimised quantity for all plans.
+        Without a time limit, no exact solution is tried.
 
         Raises:
-            InfeasibleBudgetError: as `best`.
+            InfeasibleBudgetError: as for `best`.
         """
         best, bound = self.searched(budget, seconds)
         if best is None:
@@ -140,11 +143,11 @@ class Planner:
         return best, bound
 
     def searched(self, budget: Budget, seconds: float) -> tuple[KeyPlan | None, float]:
-        """As `bounded`, with None where nothing found is within the budget."""
+        """Do the same as `bounded`, but return None if no plan found is within the budget."""
         exact = self._exact(budget, seconds) if seconds > 0 else None
         best = self._found(budget, exact)
         others = set() if best is None else {key.automorphism for key in best.keys} - {None, *self._needed}
-        if others:  # a published strategy's, which the bound has to allow for
+        if others:  # a published strategy's key, which the bound must allow
             extra = [a for a in others if a is not None]
             wider = LowerBound(self.open, self.model, extra, max_hops=self.max_hops)
             return best, _bound_within(wider, budget)
@@ -163,11 +166,11 @@ class Planner:
         return best, bound
 
     def found(self, budget: Budget) -> KeyPlan:
-        """The best plan within a budget of those on the frontier and of the published strategies; without a
+        """Return the best plan within a budget among the frontier and the published strategies, without a
         bound, which takes longer.
 
         Raises:
-            InfeasibleBudgetError: as `best`.
+            InfeasibleBudgetError: as for `best`.
         """
         best = self._found(budget)
         if best is None:
@@ -180,7 +183,7 @@ class Planner:
         return min(fitting, key=lambda plan: self._order(plan, budget), default=None)
 
     def lower_bound(self, budget: Budget) -> float:
-        """No plan within a budget has less of what is minimised."""
+        """Return a lower bound on the minimised quantity of plans within a budget."""
         return _bound_within(self._bound, budget)
 
     def _searched(self, budget: Budget) -> KeyPlan | None:
@@ -194,13 +197,13 @@ class Planner:
         return next((plan for plan in plans if self._fits(plan, budget)), None)
 
     def plan(self, point: FrontierPoint) -> KeyPlan:
-        """The plan of a point of the frontier."""
+        """Return the plan of a point of the frontier."""
         return self._search.plan("optimal", point)
 
     @cached_property
     def _optimizer(self) -> Optimizer | None:
-        """The integer program over every key there could be; over keys of the levels at which they are needed
-        where that is too large, which proves nothing; None where that is, too."""
+        """Return the integer program over all possible keys. If that is too large, return the one over keys
+        of the levels at which they are needed, which proves nothing; None if that is too large as well."""
         hops = min(2, self.max_hops)
         for every_level in (True, False):
             try:
@@ -225,7 +228,7 @@ class Planner:
             return None
 
     def smallest(self, *, solve: bool = True) -> KeyPlan:
-        """The plan of fewest bytes that is found.
+        """Return the smallest plan found.
 
         Args:
             solve: whether an exact solution is tried.
@@ -239,17 +242,17 @@ class Planner:
         return min(found, key=lambda plan: plan.stored_bytes)
 
     def fastest(self) -> KeyPlan:
-        """The fastest plan that is found."""
+        """Return the fastest plan found."""
         return min((*map(self.plan, self.points), *self.published), key=self.seconds)
 
     @property
     def counted_bytes(self) -> float:
-        """By count no plan has fewer bytes of keys."""
+        """A lower bound on the bytes of any plan, by counting."""
         return self._bound.counted_bytes
 
     @property
     def rest_seconds(self) -> float:
-        """No plan takes less for what is no key switch."""
+        """A lower bound on the time besides key switches."""
         return self._bound.rest
 
     def _fits(self, plan: KeyPlan, budget: Budget) -> bool:
@@ -263,13 +266,13 @@ class Planner:
 
 
 def refusal(planners: Sequence[Planner], budget: Budget, *, solve: bool = True) -> str:
-    """Why no plan found for any variant of a workload is within a budget: the least there is, what that is
-    made of, and what could be allowed instead.
+    """Explain why no plan found for any variant of a workload is within a budget: the minimum, its parts, and
+    what to allow instead.
 
     Args:
         planners: of the variants.
-        budget: what none is within.
-        solve: as of `Planner.smallest`.
+        budget: the budget.
+        solve: as for `Planner.smallest`.
     """
     name, hops = planners[0].workload.name, planners[0].max_hops
     if budget.stored_bytes is not None:
@@ -284,10 +287,11 @@ def refusal(planners: Sequence[Planner], budget: Budget, *, solve: bool = True) 
         )
         if smallest.workload.ephemeral_bytes:
             fixed = format_bytes(smallest.workload.ephemeral_bytes)
-            text += f" and those of the ephemeral secret, which every plan has, {fixed}"
+            text += f" and those of the ephemeral secret, part of every plan, {fixed}"
         counted = min(planner.counted_bytes for planner in planners)
         text += (
-            f"; by count none of at most {hops} hop{'s' * (hops > 1)} has less than {format_bytes(counted)}"
+            f"; by counting, no plan of at most {hops} hop{'s' * (hops > 1)} has less than "
+            f"{format_bytes(counted)}"
         )
         return f"{text}. Allow more bytes{' or more hops' * (hops < DEFAULT_HOPS)}"
     fastest, planner = min(
@@ -299,18 +303,18 @@ def refusal(planners: Sequence[Planner], budget: Budget, *, solve: bool = True) 
         f"{format_seconds(planner.seconds(fastest))}"
     )
     if planner.rest_seconds:
-        text += f", of which {format_seconds(planner.rest_seconds)} or more are no key switches"
+        text += f", of which at least {format_seconds(planner.rest_seconds)} are not key switches"
     return f"{text}. Allow more time"
 
 
 def _bound_within(bound: LowerBound, budget: Budget) -> float:
-    """No plan within a budget has less of what is minimised."""
+    """Return a lower bound on the minimised quantity of plans within a budget."""
     if budget.stored_bytes is not None:
         return bound.seconds(budget.stored_bytes)
     return bound.stored_bytes(budget.seconds or 0.0)
 
 
 def gap(plan: KeyPlan, bound: float, budget: Budget, model: CostModel) -> float:
-    """What the best plan could be better by, as a share, if none is below a bound."""
+    """Return how much better the best plan could be, as a share, given a bound."""
     value = predict_plan(plan, model).seconds if budget.stored_bytes is not None else float(plan.stored_bytes)
     return 0.0 if value <= 0 else max(0.0, 1 - bound / value)

@@ -1,8 +1,8 @@
-"""Plans in bounded time: what every command takes its keys from where nobody asks for the best plan.
+"""Plans in bounded time: the default of every command that needs keys.
 
-Two descents find the points of each ring, for the workload with its bootstraps' layers divided as the preset
-has them and their baby steps open: seconds for a network of a thousand rotations. Those of several rings are
-planned together. `keywright plan` searches further, and proves how far the best plan can be.
+Two descents find the points of each ring. They divide the layers of bootstraps as the preset does, and leave
+the baby steps open. This takes seconds for a network of a thousand rotations. Several rings are planned
+together. `keywright plan` searches further, and proves how good the best plan can be.
 """
 
 from collections.abc import Sequence
@@ -25,37 +25,37 @@ from keywright.plan.workload.workload import Workload
 from .recombination import Recombination
 
 HOPS = 2
-"""Most key switches for an automorphism."""
+"""Maximum key switches for an automorphism."""
 
 COMPARED = 16
-"""Plans of a frontier whose whole time is compared."""
+"""Number of plans of a frontier whose whole time is compared."""
 
 SLOWER = 1.05
-"""By how much a plan of fewer bytes may be slower than the fastest one."""
+"""Maximum time of a smaller plan, relative to the fastest one."""
 
 
 Plans = TypeVar("Plans")
-"""Of one ring or of several."""
+"""Plans of one ring or of several."""
 
 TimedPlan = tuple[KeyPlan, float]
-"""Keys of one ring, and the predicted seconds of what they are for."""
+"""Keys of one ring, and the predicted seconds of their workload."""
 
 
 class QuickPlanner:
     """A workload with the frontier of its key sets.
 
     Attributes:
-        plans: of some points of the frontier, from the fewest bytes up to the fastest; at least one.
+        plans: of some points of the frontier, from the fewest bytes to the fastest; at least one.
     """
 
     def __init__(self, workload: Workload | OpenWorkload, model: CostModel, *, max_hops: int = HOPS) -> None:
         """Search the frontier.
 
         Args:
-            workload: what is planned. Points that are noisier than its error budget are left out, unless all
-                are: then there is one, the least noisy.
+            workload: the workload. Points above its error budget are left out; if all are, only the least
+                noisy one is kept.
             model: predicts times.
-            max_hops: most key switches for an automorphism.
+            max_hops: maximum key switches for an automorphism.
         """
         opened = OpenWorkload.of(workload)
         search = Recombination(opened, model, max_hops=max_hops)
@@ -72,29 +72,29 @@ class QuickPlanner:
 
     @property
     def timed(self) -> list[TimedPlan]:
-        """The plans with their predicted times of the whole workload."""
+        """Return the plans with their predicted times of the whole workload."""
         return list(zip(self.plans, self._seconds, strict=True))
 
     def best(self) -> KeyPlan:
-        """The plan of fewest bytes that is at most `SLOWER` times as slow as the fastest."""
+        """Return the smallest plan that takes at most `SLOWER` times as long as the fastest."""
         return _fewest(self.timed)
 
 
 def _fewest(timed: Sequence[tuple[Plans, float]], slower: float = SLOWER) -> Plans:
-    """The first that is at most `slower` times as slow as the fastest."""
+    """Return the first that takes at most `slower` times as long as the fastest."""
     limit = slower * min(seconds for _, seconds in timed)
     return next(plans for plans, seconds in timed if seconds <= limit)
 
 
 def plan_jointly(rings: Sequence[Sequence[TimedPlan]]) -> list[tuple[tuple[KeyPlan, ...], float]]:
-    """One plan for each ring: from the fewest bytes in all, every step changes the ring whose next plan saves
-    most time for a byte, up to the fastest.
+    """Combine the plans of all rings. Starting with the fewest bytes in all, every step changes the ring
+    whose next plan saves most time per byte, up to the fastest.
 
     Args:
         rings: for each ring, plans with their times, from the fewest bytes up.
 
     Returns:
-        Plans of all rings, with the sum of their times. Of a single ring they are all of its plans.
+        Plans of all rings, with the sum of their times. For a single ring, all of its plans.
     """
     if len(rings) == 1:
         return [((plan,), seconds) for plan, seconds in rings[0]]
@@ -111,7 +111,7 @@ def plan_jointly(rings: Sequence[Sequence[TimedPlan]]) -> list[tuple[tuple[KeyPl
 
 
 def _hull(timed: Sequence[TimedPlan]) -> list[TimedPlan]:
-    """Plans each of which saves less time for a byte than the one before."""
+    """Return plans each of which saves less time per byte than the one before."""
     out: list[TimedPlan] = []
     for entry in timed:
         if out and entry[1] >= out[-1][1]:
@@ -123,7 +123,7 @@ def _hull(timed: Sequence[TimedPlan]) -> list[TimedPlan]:
 
 
 def _saves(before: TimedPlan, after: TimedPlan) -> float:
-    """Seconds for a byte."""
+    """Return the seconds saved per byte."""
     return (before[1] - after[1]) / max(1, after[0].stored_bytes - before[0].stored_bytes)
 
 
@@ -133,14 +133,14 @@ def open_network(
     bootstraps: Sequence[BootstrapperPlan] = (),
     name: str = "network",
 ) -> OpenWorkload:
-    """A network's workload within the noise of its inputs and bootstraps, with these bootstraps' baby steps
-    open.
+    """Return a network's workload within the noise of its inputs and bootstraps, with these bootstraps' baby
+    steps open.
 
     Args:
         network: the compiled network.
-        parameters: those that it was compiled for.
+        parameters: the parameters that it was compiled for.
         bootstraps: plans of its bootstraps, in order.
-        name: what to call it.
+        name: a name for it.
     """
     if any(step.opcode == "bootstrap" for step in network.instructions):
         opened = open_factors(bootstraps, name, network)
@@ -156,13 +156,13 @@ def open_ring(
     name: str,
     log_n: int,
 ) -> OpenWorkload:
-    """What a network computes in a smaller ring, within the same noise.
+    """Return a network's workload in a smaller ring, within the same noise.
 
     Args:
         network: the compiled network.
-        parameters: those that it was compiled for.
-        bootstraps: plans of its bootstraps, in order, as the plan of the largest ring has them.
-        name: what to call it.
+        parameters: the parameters that it was compiled for.
+        bootstraps: plans of its bootstraps, in order, as in the plan of the largest ring.
+        name: a name for it.
         log_n: log2 of the degree of the smaller ring.
     """
     workload = convert(network, parameters, name, bootstraps, log_n)
@@ -179,16 +179,16 @@ def plan_network(
     max_hops: int = HOPS,
     slower: float = SLOWER,
 ) -> PlanExecution:
-    """The keys of a network, planned: the fewest bytes of those that are about as fast as any found.
+    """Plan the keys of a network: the fewest bytes with nearly the best speed.
 
     Args:
         network: the compiled network.
-        parameters: those that it was compiled for.
+        parameters: the parameters that it was compiled for.
         bootstraps: plans of its bootstraps, in order.
-        model: predicts times; with built-in weights where not given.
-        name: what to call the program.
-        max_hops: most key switches for an automorphism.
-        slower: by how much it may be slower than the fastest.
+        model: predicts times; built-in weights by default.
+        name: a name for the program.
+        max_hops: maximum key switches for an automorphism.
+        slower: maximum time, relative to the fastest plan.
     """
     found = _plan_rings(network, parameters, bootstraps, model or CostModel(), name, max_hops)
     return _execution(_fewest(found, slower), network, parameters, bootstraps)
@@ -203,8 +203,8 @@ def plan_candidates(
     name: str = "network",
     max_hops: int = HOPS,
 ) -> list[PlanExecution]:
-    """Plans of a network's keys, from the fewest bytes up to the fastest; arguments as of `plan_network`.
-    Those of several rings are planned together."""
+    """Return plans of a network's keys, from the fewest bytes to the fastest; arguments as for
+    `plan_network`. Several rings are planned together."""
     found = _plan_rings(network, parameters, bootstraps, model or CostModel(), name, max_hops)
     count = min(COMPARED, len(found))
     places = sorted({round(index * (len(found) - 1) / max(1, count - 1)) for index in range(count)})
@@ -212,20 +212,20 @@ def plan_candidates(
 
 
 def fastest_within(candidates: Sequence[PlanExecution], most: int) -> PlanExecution:
-    """The fastest plan whose keys have at most so many bytes in memory.
+    """Return the fastest plan whose keys take at most so many bytes in memory.
 
     Args:
-        candidates: of `plan_candidates`.
-        most: bytes.
+        candidates: result of `plan_candidates`.
+        most: maximum bytes.
 
     Raises:
-        MemoryBudgetError: none has as few.
+        MemoryBudgetError: none is that small.
     """
     sizes = [candidate.plan.stored_bytes for candidate in candidates]
     fitting = [place for place, size in enumerate(sizes) if size <= most]
     if not fitting:
         least = min(sizes)
-        text = f"no plan has keys of at most {format_bytes(most)}; the fewest bytes are {format_bytes(least)}"
+        text = f"no plan has keys of at most {format_bytes(most)}; allow at least {format_bytes(least)}"
         raise MemoryBudgetError(text, needed=least, budget=most, parts={"keys": least})
     return candidates[fitting[-1]]
 
@@ -238,8 +238,8 @@ def _plan_rings(
     name: str,
     max_hops: int,
 ) -> list[tuple[tuple[KeyPlan, ...], float]]:
-    """Plans of the largest ring and of the smaller ones; see `plan_jointly`. What bootstraps do in a smaller
-    ring is the same in all plans of the largest."""
+    """Return plans of the largest ring and of the smaller ones; see `plan_jointly`. The bootstraps' work in a
+    smaller ring is the same in all plans of the largest."""
     largest = QuickPlanner(open_network(network, parameters, bootstraps, name), model, max_hops=max_hops)
     planned = as_planned(largest.plans[0].workload, bootstraps)
     smaller = (

@@ -1,18 +1,17 @@
-"""Better key sets than those of one descent: descents from what several good sets have together.
+"""Improves on a single descent: new descents start from combinations of several good key sets.
 
-A descent takes keys away and cannot bring one back. So it begins again, from the keys of the best points for
-one time or several together, without some that are taken away first so that it goes another way. The first
-descents begin with
+A descent removes keys and cannot restore one. So it is repeated from the union of the keys of the best points
+for one or several times. Some of these keys are removed first, so that it takes another path. The first
+descents start with
 
 * the fastest key for each use,
 * these, and powers of two in both directions at every level of use,
-* the same; but the powers of two, which nothing may need before other keys have gone, stay until the others
-  cannot go,
-* the fastest keys, and at every level of use the automorphisms that lead from one target to another most
-  often.
+* the same, but with the powers of two removed last: nothing may need them before other keys are removed,
+* the fastest keys, and at every level of use the automorphisms that most often lead from one target to
+  another.
 
-Points that another one beats in bytes and time are forgotten. What is drawn comes from a generator with a
-fixed seed, and work is limited by a count: a search finds the same on every machine.
+Points that another one beats in bytes and time are dropped. Random choices come from a generator with a fixed
+seed, and work is limited by a count, so a search gives the same result on every machine.
 """
 
 import random
@@ -30,21 +29,21 @@ from .routes import code_of
 from .search_state import INFINITY, FrontierPoint, SearchState
 
 WORK = 100_000
-"""Services of groups after which no further descent begins."""
+"""Number of served groups after which no further descent starts."""
 PATIENCE = 12
-"""Descents without a new point after which the search ends."""
+"""Number of descents without a new point after which the search ends."""
 DIFFERENCES = 30
-"""Differences of targets that have keys at a level to begin with."""
+"""Number of differences of targets that initially have keys at a level."""
 TIMES = (1, 2, 5)
-"""For how many times points are taken together."""
+"""Numbers of times whose points are combined."""
 PARENTS = (1, 2, 3, 6)
-"""How many of the points of fewest bytes within a time are taken."""
+"""Numbers of smallest points within a time that are combined."""
 DROPPED = (0.0, 0.05, 0.1, 0.2)
-"""Share of keys that are taken away before a descent."""
+"""Share of keys that are removed before a descent."""
 
 
 class Recombination:
-    """The points that are known of a workload."""
+    """The known points of a workload."""
 
     def __init__(
         self,
@@ -54,13 +53,13 @@ class Recombination:
         max_hops: int = 2,
         noise_bits: float | None = None,
     ) -> None:
-        """Nothing is known yet.
+        """Start without points.
 
         Args:
-            workload: what is planned.
+            workload: the workload.
             model: predicts times.
-            max_hops: most hops of a target, from 1 to 4.
-            noise_bits: points with more noise are left out; None for all.
+            max_hops: maximum hops of a target, from 1 to 4.
+            noise_bits: points with more noise are left out; None keeps all.
         """
         opened = OpenWorkload.of(workload)
         self._every = opened.every()
@@ -71,10 +70,10 @@ class Recombination:
         self.points: list[FrontierPoint] = []
 
     def search(self, work: int = WORK) -> list[FrontierPoint]:
-        """Points that no other one beats, from the fewest bytes up; none if all are too noisy.
+        """Return the Pareto-optimal points, from the fewest bytes up; none if all are too noisy.
 
         Args:
-            work: services of groups after which no further descent begins; the first four are done anyway.
+            work: number of served groups after which no further descent starts; the first four always run.
         """
         self.begin()
         ladders, differences = self._ladders(), self._differences()
@@ -89,20 +88,20 @@ class Recombination:
         return self.points
 
     def begin(self) -> list[FrontierPoint]:
-        """Points of the first two descents, as `search`."""
+        """Return the points of the first two descents, as for `search`."""
         self._descend(self._fastest)
         self._descend(_ordered([*self._fastest, *self._ladders()]))
         return self.points
 
     def plan(self, name: str, point: FrontierPoint) -> KeyPlan:
-        """The plan of a point."""
+        """Return the plan of a point."""
         return self._state.plan(name, point)
 
     def _draw(self, below: int) -> int:
         return int(self._random.random() * below)
 
     def _union(self) -> set[PlannedKey]:
-        """The keys of the best points for some times, which are drawn."""
+        """Return the keys of the best points for some random times."""
         fast, slow = self.points[-1].seconds, self.points[0].seconds
         taken: list[FrontierPoint] = []
         for _ in range(TIMES[self._draw(len(TIMES))]):
@@ -117,8 +116,8 @@ class Recombination:
         dropped: Sequence[PlannedKey] = (),
         kept: Collection[PlannedKey] = (),
     ) -> bool:
-        """A descent, without those of the keys that are to be dropped that can be; whether it finds a point
-        that is not beaten."""
+        """Run a descent, after removing those of the dropped keys that can be removed. Returns whether it
+        finds a new Pareto-optimal point."""
         state, limit = self._state, self._noise_bits
         state.restart(start)
         for key in dropped:
@@ -131,13 +130,13 @@ class Recombination:
         return {id(point) for point in self.points} != {id(point) for point in before}
 
     def _ladders(self) -> list[PlannedKey]:
-        """Powers of two in both directions."""
+        """Return powers of two in both directions."""
         group = self._every.automorphisms
         steps = [sign << bit for bit in range(self._every.chain.log_n - 1) for sign in (1, -1)]
         return self._keys({level: [group.rotation(step) for step in steps] for level in self._state.levels})
 
     def _differences(self) -> list[PlannedKey]:
-        """What leads from one target of a level to another, those of the most pairs."""
+        """Return the automorphisms that lead from one target of a level to another for the most pairs."""
         subtract = self._every.automorphisms.subtract
         wanted = {}
         for level in self._state.levels:
@@ -148,7 +147,7 @@ class Recombination:
         return self._keys(wanted)
 
     def _keys(self, wanted: Mapping[int, Sequence[Automorphism]]) -> list[PlannedKey]:
-        """The fastest keys, each that is not there yet once."""
+        """Return the fastest keys, each new one once."""
         found = {
             PlannedKey(a, fastest_shape(self._every, self._state.model, level)): None
             for level, automorphisms in wanted.items()
@@ -160,7 +159,7 @@ class Recombination:
 
 
 def frontier(points: Iterable[FrontierPoint]) -> list[FrontierPoint]:
-    """Points that no other point beats in bytes and seconds, from the fewest bytes up."""
+    """Return the points that no other point beats in bytes and seconds, from the fewest bytes up."""
     out: list[FrontierPoint] = []
     for point in sorted(points, key=lambda point: (point.stored_bytes, point.seconds)):
         if not out or point.seconds < out[-1].seconds:
@@ -169,7 +168,7 @@ def frontier(points: Iterable[FrontierPoint]) -> list[FrontierPoint]:
 
 
 def _ordered(keys: Iterable[PlannedKey]) -> list[PlannedKey]:
-    """In the same order whatever they come from: of changes that lose as much the first one is made."""
+    """Sort keys, independent of their source: among equal changes the first one is made."""
 
     def order(key: PlannedKey) -> tuple[int, int, int, int]:
         code = -1 if key.automorphism is None else code_of(key.automorphism)

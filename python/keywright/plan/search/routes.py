@@ -1,7 +1,7 @@
-"""The cheapest ways to compose automorphisms of a few that have prices.
+"""The cheapest compositions of automorphisms from a few that have prices.
 
-Automorphisms are numbers here, `2 step + conjugate`, so that sums of many are array operations and every
-number below N is an index into a table of all of them.
+Automorphisms are numbers here, `2 step + conjugate`, so that many sums are array operations and every number
+below N is an index into a table of all of them.
 """
 
 from collections.abc import Sequence
@@ -16,24 +16,24 @@ Codes: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
 
 
 def code_of(a: Automorphism) -> int:
-    """The number of an automorphism."""
+    """Return the number of an automorphism."""
     return 2 * a.step + a.conjugate
 
 
 def automorphism_of(code: int) -> Automorphism:
-    """The automorphism of a number."""
+    """Return the automorphism of a number."""
     return Automorphism(code >> 1, bool(code & 1))
 
 
 class Routes:
-    """Automorphisms with a price each, and the least that sums of up to four of them cost."""
+    """Automorphisms with a price each, and the least cost of sums of up to four of them."""
 
     def __init__(self, group: AutomorphismGroup, max_hops: int) -> None:
-        """No automorphism has a price.
+        """Create a table without prices.
 
         Args:
-            group: what sums are taken in.
-            max_hops: most terms of a sum, from 1 to 4.
+            group: the group of the sums.
+            max_hops: maximum terms of a sum, from 1 to 4.
         """
         self._mask = 2 * group.slots - 1
         self._max_hops = max_hops
@@ -47,25 +47,26 @@ class Routes:
         self._reached: Codes = np.empty(0, dtype=np.int64)
 
     def set(self, code: int, price: float) -> None:
-        """Give an automorphism another price; an infinite one takes it away."""
+        """Set the price of an automorphism; an infinite price removes it."""
         self.one[code] = price
         self._changed = True
 
     @property
     def codes(self) -> Codes:
-        """Automorphisms that have a price, ascending."""
+        """Return the automorphisms that have a price, ascending."""
         self._refresh()
         return self._codes
 
     @property
     def two(self) -> tuple[Codes, Floats]:
-        """What one or two terms make, ascending, and the least that every automorphism costs so."""
+        """Return the sums of one or two terms, ascending, and the least cost of every automorphism by
+        them."""
         self._refresh()
         if self._two is None:
             left, right = np.triu_indices(len(self._codes))
             sums = self.sums(self._codes[left], self._codes[right])
             prices = self._prices[left] + self._prices[right]
-            # Of entries that are written to one place the last one stays: the cheapest.
+            # Of several writes to one place the last one stays, the cheapest.
             order = np.argsort(-prices, kind="stable")
             table = np.full(len(self.one), np.inf)
             table[sums[order]] = prices[order]
@@ -75,29 +76,29 @@ class Routes:
         return self._reached, self._two
 
     def sums(self, a: Codes, b: Codes) -> Codes:
-        """Element by element."""
+        """Add element by element."""
         return ((a & ~1) + (b & ~1)) & self._mask | ((a ^ b) & 1)
 
     def rests(self, targets: "Codes | int", parts: "Codes | int") -> Codes:
-        """What is left to do after a part, element by element."""
+        """Return what is left to do after a part, element by element."""
         return np.asarray(((targets & ~1) - (parts & ~1)) & self._mask | ((parts ^ targets) & 1))
 
     def rest(self, target: int, part: int) -> int:
-        """The same of one."""
+        """Return the same for one pair."""
         return ((target & ~1) - (part & ~1)) & self._mask | ((part ^ target) & 1)
 
     def add(self, a: int, b: int) -> int:
-        """The composition."""
+        """Return the composition."""
         return ((a & ~1) + (b & ~1)) & self._mask | ((a ^ b) & 1)
 
     def halves(self, target: int) -> Sequence[int]:
-        """The first terms of all sums of two, ascending."""
+        """Return the first terms of all sums of two, ascending."""
         self._refresh()
         found: list[int] = self._codes[self.one[self.rests(target, self._codes)] < np.inf].tolist()
         return found
 
     def cheapest(self, target: int) -> Sequence[int]:
-        """The terms of the cheapest sum; of sums that cost as much one of fewest terms. Empty if there is
+        """Return the terms of the cheapest sum; among equals one with the fewest terms. Empty if there is
         none."""
         self._refresh()
         price, route = self.one[target], (target,)
@@ -126,7 +127,7 @@ class Routes:
         return found
 
     def _pair(self, target: int) -> Sequence[int]:
-        """The terms of the cheapest sum of at most two."""
+        """Return the terms of the cheapest sum of at most two."""
         rests = self.rests(target, self._codes)
         totals = self._prices + self.one[rests]
         at = int(totals.argmin())

@@ -1,8 +1,8 @@
-"""A workload, a set of keys for it, and how everything is served by these keys: what searches change.
+"""A workload, a key set, and how the keys serve the workload: the state that searches change.
 
-A change takes keys away and adds others. Only what a key served is served again when it goes, and only what
-could gain when one comes; the rest stays as it is, so that a state depends on how it was reached, but every
-serving in it is one that its keys can do, and a change that is undone leaves nothing behind.
+A change removes keys and adds others. Only the uses of a removed key are served again, and only the uses that
+could gain from an added one. So a state depends on its history, but every serving in it is valid, and an
+undone change leaves no trace.
 """
 
 from collections import Counter, defaultdict
@@ -26,16 +26,16 @@ INFINITY = float("inf")
 
 @dataclass(frozen=True)
 class FrontierPoint:
-    """A key set on the way.
+    """A key set of a search.
 
     Attributes:
-        stored_bytes: bytes of the keys that the workload uses then.
+        stored_bytes: bytes of the keys that the workload then uses.
         seconds: predicted time of the workload.
-        noise_bits: as of `KeyPlan`.
+        noise_bits: as in `KeyPlan`.
         keys: these keys.
         selection: the fastest alternative of each choice with them.
         services: how each kind of group is served; None for one that only other alternatives have.
-        relinearization: for each level that has relinearizations the key.
+        relinearization: for each level with relinearizations the key.
     """
 
     stored_bytes: int
@@ -53,21 +53,21 @@ class FrontierPoint:
 
 
 Kind = tuple[int, tuple[Automorphism, ...], Form]
-"""What groups that take as long have in common: level, targets and form."""
+"""The properties that determine a group's time: level, targets and form."""
 
 
 class Part:
-    """What is made in one of several ways: for each the kinds of groups, by index, and how often.
+    """A part with one or several alternatives: for each the kinds of groups, by index, and their counts.
 
-    Groups that are not open are the one way of a part of their own.
+    A group that is not open is a part with one alternative.
     """
 
     def __init__(self, ways: Sequence[Mapping[int, int]]) -> None:
-        """With these ways."""
+        """Create a part with these alternatives."""
         self.ways = [tuple(way.items()) for way in ways]
 
     def fastest(self, servings: Sequence[Serving | None]) -> tuple[float, int]:
-        """Seconds of the fastest way, and which one it is; infinite if there is none."""
+        """Return the seconds of the fastest alternative, and its index; infinite if there is none."""
         best, picked = INFINITY, 0
         for index, way in enumerate(self.ways):
             total = 0.0
@@ -81,12 +81,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Undo:
-    """What a change replaced.
+    """The state that a change replaced.
 
     Attributes:
         removed, added: keys.
-        services: of kinds of groups that are served otherwise now.
-        fastest: seconds and way of parts.
+        services: of kinds of groups that are now served differently.
+        fastest: seconds and alternative of parts.
         relinearization: seconds of relinearizations.
     """
 
@@ -108,16 +108,16 @@ class SearchState:
         *,
         max_hops: int,
     ) -> None:
-        """Serve a workload with the keys to start with.
+        """Serve a workload with the initial keys.
 
         Args:
-            workload: what is planned.
+            workload: the workload.
             model: predicts times.
             start: keys.
-            max_hops: most hops of a target, from 1 to 4.
+            max_hops: maximum hops of a target, from 1 to 4.
 
         Raises:
-            ValueError: keys that do not serve the workload.
+            ValueError: the keys do not serve the workload.
         """
         self.open = OpenWorkload.of(workload)
         every = self.open.every()
@@ -146,10 +146,10 @@ class SearchState:
         self.restart(start)
 
     def restart(self, start: Iterable[PlannedKey]) -> None:
-        """Begin again with other keys.
+        """Start again with other keys.
 
         Raises:
-            ValueError: keys that do not serve the workload.
+            ValueError: the keys do not serve the workload.
         """
         self.keys = CandidateKeys(self.open.workload.automorphisms, self.model, start, max_hops=self.max_hops)
         self.servings: list[Serving | None] = [None] * len(self.groups)
@@ -162,12 +162,14 @@ class SearchState:
         for part, (seconds, _) in zip(self.parts, self._fastest, strict=True):
             if seconds == INFINITY:
                 group = self.groups[part.ways[0][0][0]]
-                raise ValueError(f"{group.name}: the keys to begin with do not serve it")
+                raise ValueError(f"{group.name}: the initial keys do not serve it; add keys")
         if self._relinearization == INFINITY:
-            raise ValueError(f"{self.open.workload.name}: no keys to begin with for its relinearizations")
+            raise ValueError(
+                f"{self.open.workload.name}: there are no initial keys for its relinearizations; add one"
+            )
 
     def _make_parts(self) -> list[Part]:
-        """The choices first, in their order, then every kind of group of the workload by itself."""
+        """Return the choices, in their order, then every kind of group of the workload by itself."""
         parts = [
             Part(
                 [self._counts(alternative.groups, len(choice.places)) for alternative in choice.alternatives]
@@ -200,7 +202,7 @@ class SearchState:
         return total
 
     def point(self) -> FrontierPoint:
-        """The present key set."""
+        """Return the present key set."""
         found = {level: self.keys.best(None, level) for level, _ in self.relinearizations}
         relinearization = {level: entry[0] for level, entry in found.items() if entry is not None}
         served = [
@@ -224,10 +226,10 @@ class SearchState:
         )
 
     def plan(self, name: str, point: FrontierPoint) -> KeyPlan:
-        """The plan of a point of this workload."""
+        """Return the plan of a point of this workload."""
         workload = self.open.resolve(point.selection)
-        # The engine makes the same automorphisms of ciphertexts of one level in the same way, whatever
-        # their form.
+        # The engine makes equal sets of automorphisms of ciphertexts of one level in the same way, in any
+        # form.
         trees: dict[tuple[int, tuple[Automorphism, ...]], tuple[Hop, ...]] = {}
         hops = []
         for group in workload.groups:
@@ -239,7 +241,7 @@ class SearchState:
         return plan
 
     def change(self, removed: Sequence[PlannedKey], added: Sequence[PlannedKey]) -> Undo:
-        """Take keys away and add others; `seconds` is infinite if the workload cannot be served then."""
+        """Remove keys and add others; `seconds` is infinite if the workload can then not be served."""
         affected: set[int] = set()
         for key in removed:
             self.keys.remove(key)
@@ -251,7 +253,7 @@ class SearchState:
         servings: dict[int, Serving | None] = {}
         for kind in sorted(affected | gaining):
             serving = self._serve(kind)
-            # What lost nothing is only served otherwise if that is faster.
+            # Uses that lost no key are only served differently if that is faster.
             if kind in affected or (
                 serving is not None and serving.seconds < self.kind_seconds[kind] * (1 - 1e-12)
             ):
@@ -267,7 +269,7 @@ class SearchState:
         return undo
 
     def undo(self, undo: Undo) -> None:
-        """Back to before the last change that was not undone."""
+        """Revert the last change that was not undone."""
         for key in undo.added:
             self.keys.remove(key)
         for key in undo.removed:
@@ -292,7 +294,7 @@ class SearchState:
         self.kind_seconds[kind] = INFINITY if serving is None else serving.seconds
 
     def _gaining(self, key: PlannedKey) -> set[int]:
-        """Kinds of groups that a key which was added may serve faster, by hops of no more than three."""
+        """Return the kinds of groups that an added key may serve faster, by at most three hops."""
         if key.automorphism is None:
             return set()
         out: set[int] = set()

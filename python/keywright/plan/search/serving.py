@@ -1,8 +1,8 @@
-"""Serving a group from a given set of keys.
+"""Serves a group from a given set of keys.
 
 A group of one automorphism is served by the cheapest sum of automorphisms with keys. In a larger group every
-automorphism that has a key is one hop from the ciphertext; the others are added one after the other, each by
-the cheapest hop from a result that is there or could be had with one more hop, or else by the cheapest sum.
+automorphism with a key is one hop from the ciphertext. The others are added one after the other, each by the
+cheapest hop from a result that exists or takes one more hop, or else by the cheapest sum.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +26,7 @@ class Usable:
     Attributes:
         key: the key.
         cost: of a switch.
-        digits: what it shares decompositions by.
+        digits: keys with equal digits share decompositions.
     """
 
     key: PlannedKey
@@ -36,10 +36,10 @@ class Usable:
 
 @dataclass(frozen=True, slots=True)
 class CodedHop:
-    """A hop of a serving, automorphisms as numbers (`routes`).
+    """A hop of a serving, with automorphisms as numbers (`routes`).
 
     Attributes:
-        parent, child: as of `Hop`.
+        parent, child: as in `Hop`.
         usable: its key, at the level.
     """
 
@@ -53,7 +53,7 @@ class Serving:
     """How a group is served.
 
     Attributes:
-        seconds: predicted time, of one occurrence.
+        seconds: predicted time of one occurrence.
         coded_hops: the tree, every parent before its children.
     """
 
@@ -62,12 +62,12 @@ class Serving:
 
     @cached_property
     def keys(self) -> frozenset[PlannedKey]:
-        """What it uses."""
+        """Return its keys."""
         return frozenset(hop.usable.key for hop in self.coded_hops)
 
     @cached_property
     def variance(self) -> float:
-        """Of the noisiest automorphism on it, in units of the rounding of one key switch."""
+        """Return the variance of its noisiest automorphism, in units of the rounding of one key switch."""
         sums = {0: 0.0}
         for hop in self.coded_hops:
             sums[hop.child] = sums[hop.parent] + 1.0 + hop.usable.cost.noise
@@ -75,7 +75,7 @@ class Serving:
 
     @cached_property
     def hops(self) -> tuple[Hop, ...]:
-        """The tree."""
+        """Return the tree."""
         return tuple(
             Hop(automorphism_of(hop.parent), automorphism_of(hop.child), hop.usable.key)
             for hop in self.coded_hops
@@ -83,7 +83,7 @@ class Serving:
 
 
 class _Level:
-    """The fastest key of everything that has one for a level."""
+    """The fastest key for a level of each automorphism that has one."""
 
     def __init__(self, group: AutomorphismGroup, max_hops: int) -> None:
         self.usable: dict[int, Usable] = {}
@@ -109,13 +109,13 @@ class CandidateKeys:
         *,
         max_hops: int = 2,
     ) -> None:
-        """A set of keys.
+        """Create a set of keys.
 
         Args:
-            group: what hops add up in.
+            group: the group in which hops add up.
             model: predicts times.
             keys: the keys.
-            max_hops: most hops of a target, from 1 to 4.
+            max_hops: maximum hops of a target, from 1 to 4.
         """
         self.group = group
         self.model = model
@@ -127,32 +127,32 @@ class CandidateKeys:
             self.add(key)
 
     def __iter__(self) -> Iterator[PlannedKey]:
-        """All keys."""
+        """Iterate over all keys."""
         return (key for keys in self._keys.values() for key in keys)
 
     def __contains__(self, key: PlannedKey) -> bool:
-        """Whether a key is there."""
+        """Whether a key is in the set."""
         return key in self._keys.get(key.automorphism, ())
 
     def add(self, key: PlannedKey) -> None:
-        """Adds a key."""
+        """Add a key."""
         self._keys.setdefault(key.automorphism, {})[key] = None
         self._renew(key)
 
     def remove(self, key: PlannedKey) -> None:
-        """Takes a key away."""
+        """Remove a key."""
         del self._keys[key.automorphism][key]
         if not self._keys[key.automorphism]:
             del self._keys[key.automorphism]
         self._renew(key)
 
     def best(self, automorphism: Automorphism | None, level: int) -> tuple[PlannedKey, SwitchCost] | None:
-        """The fastest key of an automorphism at a level, alone; None if there is none."""
+        """Return the fastest key of an automorphism at a level, alone; None if there is none."""
         found = self._find(automorphism, level)
         return None if found is None else (found.key, found.cost)
 
     def routes(self, level: int) -> Routes:
-        """The automorphisms that have a key for a level, with the seconds of a switch alone."""
+        """Return the automorphisms that have a key for a level, with the seconds of a switch alone."""
         return self._level(level).routes
 
     def _level(self, level: int) -> _Level:
@@ -167,11 +167,11 @@ class CandidateKeys:
     def _find(self, automorphism: Automorphism | None, level: int) -> Usable | None:
         found = [self.use(key, level) for key in self._keys.get(automorphism, ())]
         usable = [use for use in found if use is not None]
-        # Of keys that are as fast the same one whatever the order that they came in.
+        # Among equally fast keys choose the same one, independent of the order in which they were added.
         return min(usable, key=_speed, default=None)
 
     def use(self, key: PlannedKey, level: int) -> Usable | None:
-        """A key at a level; None above its own."""
+        """Return a key at a level; None above its own."""
         place = (key, level)
         if place not in self._known:
             cost = self.model.switch(key.shape, level)
@@ -186,7 +186,7 @@ class CandidateKeys:
                     known.set(code, self._find(key.automorphism, level))
 
     def serve(self, group: Group) -> Serving | None:
-        """Serves a group; None if a target cannot be had."""
+        """Serve a group; None if a target cannot be made."""
         level = self._level(group.level)
         if len(group.targets) == 1:
             return _along(level.usable, level.routes.cheapest(code_of(group.targets[0])), level, group.form)
@@ -206,7 +206,7 @@ class CandidateKeys:
 
 
 def _along(usable: dict[int, Usable], route: Sequence[int], level: _Level, form: Form) -> Serving | None:
-    """One automorphism by a sum."""
+    """Serve one automorphism by a sum."""
     if not route:
         return None
     place, hops = 0, []
@@ -232,7 +232,7 @@ class _Tree:
         self._decomposed.add((hop.parent, hop.usable.digits))
 
     def join(self, target: int) -> bool:
-        """Brings in one more target by the cheapest hops; False if there are none."""
+        """Add one more target by the cheapest hops; False if there are none."""
         best: tuple[float, int, int] | None = None
         chosen: list[CodedHop] = []
         level, usable, form, depths = self._level, self._level.usable, self._form, self.depths
@@ -262,13 +262,13 @@ class _Tree:
             if hop.child not in depths:
                 self.add(hop)
             elif depths[hop.child] > depths.get(hop.parent, 0) + 1:
-                # What is there with more hops would make the sum longer than it may be.
+                # A result with more hops would make the sum too long.
                 self.add(hop)
                 self._measure()
         return True
 
     def _measure(self) -> None:
-        """Depths, after a result has come nearer to the ciphertext."""
+        """Recompute depths, after a result has come nearer to the ciphertext."""
         for child in self.depths:
             depth, place = 0, child
             while place != 0:
@@ -286,7 +286,7 @@ class _Tree:
 
 
 def coded_seconds(hops: Sequence[CodedHop], form: Form) -> float:
-    """What `tree_seconds` says of the same hops."""
+    """Return what `tree_seconds` returns for the same hops."""
     again = {hop.parent for hop in hops}
     shared: dict[tuple[int, Digits], float] = {}
     own = 0.0

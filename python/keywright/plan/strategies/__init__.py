@@ -1,4 +1,4 @@
-"""Published ways to choose keys, behind one interface."""
+"""Published strategies for choosing keys, behind one interface."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ Routes = Callable[[AutomorphismGroup, Group, Workload], dict[Automorphism, Seque
 
 @dataclass(frozen=True)
 class Strategy:
-    """A published way to choose which automorphisms have keys and how the others are made of them.
+    """A published strategy: which automorphisms have keys, and how the others are composed of them.
 
     Attributes:
         name: as on the command line.
-        source: where it is published.
+        source: the publication.
         routes: the hops for each target of a group.
         policy: levels and digits of the keys by default.
     """
@@ -33,7 +33,7 @@ class Strategy:
     policy: KeyPolicy
 
     def plan(self, workload: Workload, model: CostModel, policy: KeyPolicy | None = None) -> KeyPlan:
-        """The plan of this strategy; with another policy the same routes with other keys.
+        """Return the plan of this strategy; another policy gives the same routes with other keys.
 
         Raises:
             keywright.plan.workload.workload.WorkloadError: the policy's keys do not fit the parameters.
@@ -66,7 +66,7 @@ def _lowmem(
 
 
 class _Ark:
-    """Decompositions of all rotations of a workload, made once for it."""
+    """Decompositions of all rotations of a workload, computed once."""
 
     def __init__(self, time: bool) -> None:
         self.time = time
@@ -111,4 +111,4 @@ STRATEGIES: dict[str, Strategy] = {
     )
 }
 """The published strategies by name. Their keys are those that libraries make, at the top level with as many
-primes a digit as the special primes hold; `kds` alone chooses levels and digits."""
+primes per digit as the special primes hold; only `kds` chooses levels and digits."""

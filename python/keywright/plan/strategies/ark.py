@@ -1,10 +1,10 @@
 """Adaptive rotation keys: the five algorithms of ARK (Chan et al., ePrint 2024/1948), on integers as
 published.
 
-A decomposition is a tuple of kept integers whose sum is the wanted one. Where the pseudocode leaves a
-choice, the choice is stated. The sums are sums of rotation steps. The paper applies the algorithms to Galois
-exponents as well (its list rot2), where sums mean
-nothing: see `docs/reproduction/keys.md`.
+A decomposition is a tuple of stored integers whose sum is the wanted one. Where the pseudocode leaves a
+choice, the comments state the choice made here. The sums are sums of rotation steps. The paper applies the
+algorithms to Galois exponents as well (its list rot2), where sums mean nothing: see
+`docs/reproduction/keys.md`.
 """
 
 from collections import Counter
@@ -15,17 +15,17 @@ from typing import Literal
 
 Decomposition = tuple[int, ...]
 LONGEST_GROUP = 5
-"""Longer groups are divided (`moreSubdivision`, which the paper does not define): groups of the examples
-have five numbers."""
+"""Longer groups are divided (`moreSubdivision`, which the paper does not define): groups of the examples have
+five numbers."""
 
 
 @dataclass(frozen=True)
 class ArkKeys:
-    """Kept rotations and what each wanted one is the sum of.
+    """Rotations with keys, and the decomposition of each wanted rotation.
 
     Attributes:
         keys: rotations that have a key, sorted.
-        decompositions: for each wanted rotation the keys used, first hop first.
+        decompositions: for each wanted rotation its keys, first hop first.
     """
 
     keys: tuple[int, ...]
@@ -48,7 +48,7 @@ def find_symmetric_patterns(numbers: Iterable[int]) -> dict[int, list[int]]:
 
 
 def find_geometric_patterns(numbers: Iterable[int]) -> dict[int, list[int]]:
-    """Algorithm 2: numbers 2^n + k, by k, for every k that has at least two. Only positive numbers have a
+    """Algorithm 2: numbers 2^n + k, by k, for every k with at least two of them. Only positive numbers have a
     logarithm."""
     groups: dict[int, list[int]] = {}
     for number in numbers:
@@ -84,7 +84,8 @@ def symmetric_keys(patterns: Mapping[int, Sequence[int]]) -> dict[int, list[Deco
 
 
 def _subdivide(group: list[int]) -> list[list[int]]:
-    """Equal parts of the divisor nearest to the square root; whole if the length is small or prime."""
+    """Return equal parts, as many as the divisor nearest to the square root; one part if the length is small
+    or prime."""
     length = len(group)
     divisors = [size for size in range(2, length) if length % size == 0]
     if length <= LONGEST_GROUP or not divisors:
@@ -94,7 +95,7 @@ def _subdivide(group: list[int]) -> list[list[int]]:
 
 
 def geometric_keys(patterns: Mapping[int, Sequence[int]]) -> dict[int, list[Decomposition]]:
-    """Algorithm 4: for each number the sums of a power of two and an offset that are worth a key, powers of
+    """Algorithm 4: for each number the sums of a power of two and an offset that is worth a key, powers of
     two first."""
     found: dict[int, list[Decomposition]] = {}
     kept: set[int] = set()
@@ -140,9 +141,8 @@ def _consecutive(numbers: Sequence[int], offset: int) -> bool:
 
 
 def merge(numbers: Iterable[int], maps: Sequence[Mapping[int, Sequence[Decomposition]]]) -> ArkKeys:
-    """Algorithm 5: numbers with one decomposition first, then those whose decompositions are kept already,
-    then the decomposition
-    that needs the fewest new keys. Numbers without any are kept themselves."""
+    """Algorithm 5: numbers with one decomposition first, then those whose decompositions are already stored,
+    then the decomposition that needs the fewest new keys. Numbers without any get a key of their own."""
     wanted = [number for number in dict.fromkeys(numbers) if number]
     ways = {
         number: [way for found in maps for way in found.get(number, ())] or [(number,)] for number in wanted
@@ -157,8 +157,8 @@ def merge(numbers: Iterable[int], maps: Sequence[Mapping[int, Sequence[Decomposi
         complete = [way for way in options if kept.issuperset(way)]
         if number not in chosen and complete:
             chosen[number] = min(complete, key=len)
-    # Line 16 counts what a decomposition adds; among equals the one whose new keys serve the most other
-    # numbers.
+    # Line 16 counts what a decomposition adds; among equals, choose the one whose new keys serve the most
+    # other numbers.
     popular = Counter(value for options in ways.values() for way in options for value in way)
     for number, options in ways.items():
         if number not in chosen:
@@ -177,7 +177,7 @@ def merge(numbers: Iterable[int], maps: Sequence[Mapping[int, Sequence[Decomposi
 
 
 def ark_keys(numbers: Iterable[int], priority: Literal["memory", "time"]) -> ArkKeys:
-    """The whole of ARK: patterns, keys for each, merged; "memory" takes the set of fewest keys, "time" the
+    """Run all of ARK: patterns, keys for each, merged; "memory" returns the set of fewest keys, "time" the
     one of fewest rotations."""
     wanted = [number for number in dict.fromkeys(numbers) if number]
     symmetric = symmetric_keys(find_symmetric_patterns(numbers))

@@ -9,6 +9,7 @@ from . import STRATEGIES
 
 
 def predict_bootstrap(bootstrap: BootstrapperPlan, model: CostModel) -> float:
-    """Seconds of a bootstrap on one thread, each of its keys at the level at which it is used."""
+    """Return the seconds of a bootstrap on one thread, with each of its keys at the level at which it is
+    used."""
     workload = convert_bootstrap(bootstrap, "bootstrap")
     return predict_plan(STRATEGIES["kds"].plan(workload, model), model).seconds

@@ -1,5 +1,4 @@
-"""Levels and digits of the keys of the published strategies: the other two axes of the design space of
-KDS."""
+"""Levels and digits of the keys of published strategies: the other two axes of the design space of KDS."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,15 +14,14 @@ from keywright.plan.workload.workload import Workload, WorkloadError
 
 @dataclass(frozen=True)
 class KeyPolicy:
-    """How keys are shaped once it is known which automorphisms have one.
+    """The shapes of keys, once their automorphisms are known.
 
     Attributes:
         alpha: primes per digit: a number; "maximum", as many as the special primes of the parameters hold
-            (`largest_alpha`), which is how libraries divide keys; or "dynamic", the fastest at each level,
-            ciphertext primes that are no longer there serving as special primes, one key for each alpha that
-            occurs (KDS section 5.2).
-        levels: "all" makes keys for the top level; "needed" for the highest level at which a key is used
-            (KDS section 5.3).
+            (`largest_alpha`), as libraries do; or "dynamic", the fastest at each level, with dropped
+            ciphertext primes as special primes, and one key for each alpha that occurs (KDS section 5.2).
+        levels: "all" makes keys for the top level; "needed" for the highest level at which a key is used (KDS
+            section 5.3).
     """
 
     alpha: int | Literal["maximum", "dynamic"]
@@ -32,10 +30,10 @@ class KeyPolicy:
     def keys(
         self, workload: Workload, model: CostModel, uses: Mapping[Automorphism | None, Iterable[int]]
     ) -> dict[tuple[Automorphism | None, int], PlannedKey]:
-        """The key for each automorphism (None: relinearization) and level of use.
+        """Return the key for each automorphism (None: relinearization) and level of use.
 
         Raises:
-            WorkloadError: no key of that alpha fits in the modulus that is secure.
+            WorkloadError: no key of that alpha fits in the secure modulus.
         """
         chain = workload.chain
 
@@ -70,10 +68,10 @@ class KeyPolicy:
 
 @cache
 def largest_alpha(chain: Chain) -> int:
-    """The most primes a digit for which every digit of a key of the top level is within the product of the
-    special primes: what Lattigo and OpenFHE choose their special primes for.
+    """Return the largest alpha for which every digit of a top-level key is within the product of the special
+    primes. Lattigo and OpenFHE choose their special primes for it.
 
-    1 if they are below a single prime.
+    1 if the product is below a single prime.
     """
     top = chain.max_level
     special = min(len(chain.p), len(chain.special_candidates(top)))
@@ -88,7 +86,7 @@ def largest_alpha(chain: Chain) -> int:
 
 
 def _fastest(workload: Workload, model: CostModel, level: int) -> Shape:
-    """The shape of a key of this level whose switch takes least."""
+    """Return the shape of a key of this level whose switch is fastest."""
 
     def seconds(shape: Shape) -> float:
         cost = model.switch(shape, level)
@@ -97,15 +95,15 @@ def _fastest(workload: Workload, model: CostModel, level: int) -> Shape:
     found = shapes(workload.chain, level)
     if not found:
         raise WorkloadError(
-            f"{workload.name}: no key of level {level} is within {workload.chain.modulus_bound} bits; the "
-            "program needs more than any plan can give"
+            f"{workload.name}: no key of level {level} is within {workload.chain.modulus_bound} bits; use "
+            "parameters with fewer levels, or a larger ring"
         )
     return min(found, key=seconds)
 
 
 def _with_digits(workload: Workload, level: int, alpha: int) -> Shape:
-    """The key with these digits and the fewest special primes that hold them; where there are not enough
-    primes for that, with all that there are, and smaller digits."""
+    """Return the key with these digits and the fewest special primes that hold them; if there are not enough
+    primes, the key with all special primes and smaller digits."""
     chain = workload.chain
     wanted = tuple(range(0, level + 1, alpha))
     for special in range(1, len(chain.special_candidates(level)) + 1):
@@ -113,6 +111,6 @@ def _with_digits(workload: Workload, level: int, alpha: int) -> Shape:
         if shape.legal and (shape.digits == wanted or special == len(chain.special_candidates(level))):
             return shape
     raise WorkloadError(
-        f"{workload.name}: no key of level {level} with {alpha} primes a digit is within "
+        f"{workload.name}: no key of level {level} with {alpha} primes per digit is within "
         f"{chain.modulus_bound} bits"
     )

@@ -1,4 +1,4 @@
-"""Keys for powers of two: unsigned as HEAAN, signed as SEAL, and the thirty of Fhelipe."""
+"""Keys for powers of two: unsigned as in HEAAN, signed as in SEAL, and the thirty of Fhelipe."""
 
 from collections.abc import Sequence
 
@@ -9,13 +9,13 @@ CONJUGATION = Automorphism(0, True)
 
 
 def unsigned_powers(group: AutomorphismGroup, target: Automorphism) -> list[Automorphism]:
-    """Binary digits of the step, lowest first; a conjugation last."""
+    """Return the binary digits of the step, lowest first; a conjugation last."""
     hops = [group.rotation(1 << bit) for bit in range(group.log_n - 1) if target.step >> bit & 1]
     return hops + [CONJUGATION] * target.conjugate
 
 
 def signed_powers(group: AutomorphismGroup, target: Automorphism) -> list[Automorphism]:
-    """The non-adjacent form of the step, of least length among all forms with digits -1, 0 and 1: SEAL's
+    """Return the non-adjacent form of the step, the shortest form with digits -1, 0 and 1: SEAL's
     `rotate_vector`."""
     left, hops, bit = target.step, [], 0
     if left > group.slots // 2:
@@ -31,9 +31,9 @@ def signed_powers(group: AutomorphismGroup, target: Automorphism) -> list[Automo
 
 
 def fhelipe(group: AutomorphismGroup, target: Automorphism) -> list[Automorphism]:
-    """What Fhelipe's Lattigo back end does with its keys for 2^i and -2^i, i < 15: a power of two to the
-    right is one hop, everything
-    else the binary digits of the step to the left (`LattigoCt::RotateC`, commit 6afbd1c)."""
+    """Do as Fhelipe's Lattigo back end does with its keys for 2^i and -2^i, i < 15: a power of two to the
+    right is one hop, all other steps are the binary digits of the step to the left (`LattigoCt::RotateC`,
+    commit 6afbd1c)."""
     right = -target.step % group.slots
     if right and right & (right - 1) == 0:
         return [group.rotation(-right)] + [CONJUGATION] * target.conjugate
@@ -41,17 +41,17 @@ def fhelipe(group: AutomorphismGroup, target: Automorphism) -> list[Automorphism
 
 
 def all_required(group: AutomorphismGroup, target: Automorphism) -> list[Automorphism]:
-    """A key for every automorphism."""
+    """Return a key for every automorphism."""
     del group
     return [target]
 
 
 def lowmem(group: AutomorphismGroup, targets: Group) -> dict[Automorphism, Sequence[Automorphism]]:
-    """LowMem (Rovida and Leporati, ePrint 2024/998): a filter's rotations i w + j from the keys of its width
-    w and of its step 1.
+    """LowMem (Rovida and Leporati, ePrint 2024/998): make a filter's rotations i w + j from the keys of its
+    width w and of its step 1.
 
-    The step is the smallest rotation, the width the one that reaches the most.
-    Targets that are no sum of at most two widths and two steps have a key of their own, as in their workload.
+    The step is the smallest rotation, the width the one that reaches the most targets. Targets that are not a
+    sum of at most two widths and two steps have their own keys, as in the published workload.
     """
     signed = sorted((abs(_signed(group, a)), a) for a in targets.targets if not a.conjugate)
     if not signed:

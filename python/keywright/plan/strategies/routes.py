@@ -1,4 +1,4 @@
-"""From routes through the group to a plan: what all published strategies have in common."""
+"""Turns routes through the group into a plan: the common part of all published strategies."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -11,13 +11,13 @@ from keywright.plan.workload.workload import Group, Workload
 from .policy import KeyPolicy
 
 Router = Callable[[Group], dict[Automorphism, Sequence[Automorphism]]]
-"""For each target of a group the automorphisms whose keys are used, first hop first."""
+"""For each target of a group its keys' automorphisms, first hop first."""
 
 
 def plan_routes(
     name: str, workload: Workload, model: CostModel, policy: KeyPolicy, router: Router
 ) -> KeyPlan:
-    """A plan that goes the given routes with keys of the given policy."""
+    """Return a plan that follows the given routes with keys of the given policy."""
     routes = [router(group) for group in workload.groups]
     uses: defaultdict[Automorphism | None, set[int]] = defaultdict(set)
     for group, ways in zip(workload.groups, routes, strict=True):

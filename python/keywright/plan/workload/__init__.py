@@ -1,1 +1,1 @@
-"""What is planned: the key switches of a workload, written by hand or read from a compiled network."""
+"""Workloads of key switches, written by hand or read from a compiled network."""

@@ -1,4 +1,4 @@
-"""What compiled networks and bootstraps compute beside key switches."""
+"""The operations of compiled networks and bootstraps besides key switches."""
 
 from collections.abc import Sequence
 
@@ -8,22 +8,23 @@ from keywright.plan.cost.operations import Operation, product_operation
 from .network_protocol import InstructionLike, NetworkLike, TransformLike
 
 Scale = object
-"""What stands for a scale: equal ones are equal."""
+"""Represents a scale: equal objects are equal scales."""
 
 
 def stage_ring(plan: BootstrapperPlan, stage: str) -> int:
-    """The ring of a stage of a bootstrap: log2 of the degree of the smaller ring that it begins in, or 0."""
+    """Return the ring of a stage of a bootstrap: log2 of the degree of the smaller ring that it begins in, or
+    0."""
     return input_ring(plan) if stage == "slots_to_coeffs" else 0
 
 
 def input_ring(plan: BootstrapperPlan) -> int:
-    """What programs call the ring that a bootstrap begins in."""
+    """Return the name in programs of the ring that a bootstrap begins in."""
     return 0 if plan.input_log_n == plan.parameters.log_n else plan.input_log_n
 
 
 def bootstrap_operations(plan: BootstrapperPlan, name: str, log_n: int = 0) -> list[Operation]:
-    """The operations of one bootstrap with diagonals that are stored, in the order of its stages: those in
-    one of its rings (`stage_ring`)."""
+    """Return the operations of one bootstrap with stored diagonals in one of its rings (`stage_ring`), in the
+    order of its stages."""
     return [
         Operation(f"{name}/{stage}", level, count, special, **counts)
         for stage, level, special, counts, count in plan.operations
@@ -32,8 +33,8 @@ def bootstrap_operations(plan: BootstrapperPlan, name: str, log_n: int = 0) -> l
 
 
 def factor_operations(plan: BootstrapperPlan, name: str) -> list[dict[int, Operation]]:
-    """For each factor of a bootstrap's transforms, by its number of baby steps, what it computes beside key
-    switches."""
+    """Return for each factor of a bootstrap's transforms its operations besides key switches, by its number
+    of baby steps."""
     return [
         {
             babies: Operation(f"{name}/{stage}", level, plan.iterations, special, **counts)
@@ -46,12 +47,13 @@ def factor_operations(plan: BootstrapperPlan, name: str) -> list[dict[int, Opera
 def network_operations(
     network: NetworkLike, bootstraps: Sequence[BootstrapperPlan] = (), log_n: int = 0
 ) -> list[Operation]:
-    """The operations of a network whose diagonals are encoded, in order; of bootstraps, if they are given.
+    """Return the operations of a network with encoded diagonals, in order, including those of given
+    bootstraps.
 
     Args:
         network: the compiled network.
         bootstraps: plans of its bootstraps, in order.
-        log_n: which ring's operations: of the smaller ring of degree 2^log_n, or 0 for the largest.
+        log_n: the smaller ring of degree 2^log_n, or 0 for the largest.
     """
     out: list[Operation] = []
     scales = _Scales()
@@ -78,12 +80,12 @@ def network_operations(
                 for below, counts in polynomial_arithmetic(polynomial.coefficients, polynomial.basis):
                     out.append(Operation(name, top - below, **counts))
             case _:
-                pass  # Rotations and switches between rings are key switches alone; the others copy.
+                pass  # Rotations and switches between rings are only key switches; the others copy.
     return out
 
 
 def transform_operation(name: str, level: int, transform: TransformLike) -> Operation:
-    """A linear transform of ciphertexts at a level, without the key switches of its steps."""
+    """Return a linear transform of ciphertexts at a level, without the key switches of its steps."""
     inputs = [diagonals for diagonals in transform.diagonals if diagonals]
     lifted = sum(r % transform.n1 == 0 for diagonals in inputs for r in diagonals)
     unrotated = sum(any(r % transform.n1 == 0 for r in diagonals) for diagonals in inputs)
@@ -105,7 +107,7 @@ class _Scales:
         self._dropped: set[int] = set()
 
     def follow(self, step: InstructionLike) -> list[int]:
-        """Levels at which operands of a step are brought to another scale."""
+        """Return the levels at which operands of a step are brought to another scale."""
         scales, dropped, result = self._scales, self._dropped, step.result
         operands = [scales[operand] for operand in step.operands]
         changed: list[int] = []

@@ -1,10 +1,9 @@
-"""Ways to evaluate one factor of a bootstrapping's transforms, as the engine has them.
+"""Ways to evaluate one factor of a bootstrapping's transforms in the engine.
 
-A factor with diagonals at 0, g, 2 g, .., (d - 1) g has n1 baby steps, rotations of its input by g to
-(n1 - 1) g, and ceil(d / n1) - 1 giant steps in a chain, each a rotation of a sum by n1 g
+A factor with diagonals at 0, g, 2 g, .., (d - 1) g has n1 baby steps, rotations of its input by g to (n1 - 1)
+g, and ceil(d / n1) - 1 giant steps in a chain, each a rotation of a sum by n1 g
 (docs/explanation/bootstrapping.md, "Keys against time"; `BootstrapperPlan::factor_options`). Diagonals from
--a g on are those of a factor that is rotated by a g: rotations between factors are absorbed by their
-diagonals.
+-a g on belong to a factor that is rotated by a g: the diagonals absorb rotations between factors.
 """
 
 from collections.abc import Iterable
@@ -16,20 +15,20 @@ from .open_workload import Alternative
 from .workload import Group, make_group
 
 COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
-"""Numbers of baby steps that are tried; the engine, which chooses for one factor at a time, tries more."""
+"""Numbers of baby steps to try; the engine, which chooses for one factor at a time, tries more."""
 
 
 def factor_alternatives(
     group: AutomorphismGroup, name: str, level: int, diagonals: Iterable[int], slots: int | None = None
 ) -> list[Alternative]:
-    """Every number of baby steps.
+    """Return an alternative for every number of baby steps.
 
     Args:
-        group: what rotations add up in.
+        group: the group of the rotations.
         name: of the factor.
         level: of its input.
-        diagonals: the rotations that it adds up, of any sign, 0 included.
-        slots: what indices of diagonals are taken modulo; default all slots of the ring.
+        diagonals: its rotations, of any sign, including 0.
+        slots: modulus of the indices of diagonals; by default all slots of the ring.
     """
     found = sorted(set(diagonals))
     stride = gcd(*found) or 1

@@ -1,4 +1,4 @@
-"""A compiled network, with its bootstraps, as a workload of the planner."""
+"""Converts a compiled network, with its bootstraps, to a workload of the planner."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,8 +21,8 @@ from .workload import Group, Relinearizations, Workload, WorkloadError
 
 
 def on_parameters(workload: Workload, parameters: Parameters) -> Workload:
-    """A workload for the primes of parameters: one made by hand states whole widths, and which digits fit
-    special primes is decided by less than a bit.
+    """Return a workload for the primes of parameters. A hand-written workload states whole widths, but
+    sub-bit differences in prime size decide which digits are legal.
 
     Raises:
         WorkloadError: its chain has another ring, or primes of other widths.
@@ -32,7 +32,7 @@ def on_parameters(workload: Workload, parameters: Parameters) -> Workload:
     sizes = [(chain.log_n, len(chain.q), len(chain.p)) for chain in (stated, found)]
     if sizes[0] != sizes[1] or any(abs(a - b) >= 0.5 for a, b in zip(*widths, strict=True)):
         raise WorkloadError(
-            f"{workload.name}: the chain has {stated.describe()}, the parameters have {found.describe()}"
+            f"{workload.name}: the chain has {stated.describe()}, but the parameters have {found.describe()}"
         )
     return replace(workload, chain=found)
 
@@ -44,17 +44,17 @@ def convert(
     bootstraps: Sequence[BootstrapperPlan] = (),
     log_n: int = 0,
 ) -> Workload:
-    """Every key switch of a network in one of its rings at its level, and what it computes beside.
+    """Return every key switch of a network in one of its rings, with its level, and the other operations.
 
     Rotations of one ciphertext by one instruction share it. Key switches to and from an ephemeral secret have
-    one way to be made: they are among the operations, and their keys are listed.
+    no choice of keys: they count as operations, and their keys are listed.
 
     Args:
         network: the compiled network.
-        parameters: those that it was compiled for.
-        name: what to call it.
-        bootstraps: plans of its bootstraps, in order; without them they are left out.
-        log_n: which ring: the smaller one of degree 2^log_n, or 0 for the largest.
+        parameters: the parameters that it was compiled for.
+        name: a name for it.
+        bootstraps: plans of its bootstraps, in order; without them bootstraps are left out.
+        log_n: the smaller ring of degree 2^log_n, or 0 for the largest.
     """
     chain = chain_of(parameters.subring(log_n) if log_n else parameters)
     listed = switch_bundles(network, Workload(name, chain, ()), bootstraps, log_n)
@@ -65,8 +65,8 @@ def convert(
 
 
 def _ring_switches(network: NetworkLike, log_n: int, largest: int) -> tuple[RingSwitches, ...]:
-    """The ciphertexts that come into a ring from others; ``largest`` is the logarithm of the degree that
-    0 stands for."""
+    """Return the ciphertexts that are switched into a ring; ``largest`` is the logarithm of the degree that 0
+    means."""
     found: Counter[tuple[int, int]] = Counter()
     for step in network.instructions:
         if step.opcode == "switch_ring" and step.argument == log_n:
@@ -75,8 +75,8 @@ def _ring_switches(network: NetworkLike, log_n: int, largest: int) -> tuple[Ring
 
 
 def convert_bootstrap(plan: BootstrapperPlan, name: str) -> Workload:
-    """Every key switch of one bootstrap, and what it computes beside. Those to and from an ephemeral secret
-    are among the latter."""
+    """Return every key switch of one bootstrap, and its other operations, which include switches to and from
+    an ephemeral secret."""
     chain = chain_of(plan.parameters)
     listed = bootstrap_bundles(plan, Workload(name, chain, ()), "b")
     return _workload(name, chain, listed, bootstrap_operations(plan, "b"), (plan,))
@@ -85,15 +85,15 @@ def convert_bootstrap(plan: BootstrapperPlan, name: str) -> Workload:
 def open_bootstraps(
     plans: Sequence[BootstrapperPlan], name: str, network: NetworkLike | None = None
 ) -> list[OpenWorkload]:
-    """A network, or one bootstrap, with the numbers of baby and giant steps of its bootstraps' transforms
-    open: in several variants, which differ in how layers of the Fourier transform are divided among factors
-    and in the baby steps of a factor that is one with raising the modulus. For `JointPlanner`; the first
-    variant is the one of the plans.
+    """Return a network, or one bootstrap, with the numbers of baby and giant steps of its bootstraps'
+    transforms open. The variants differ in how layers of the Fourier transform are divided among factors and
+    in the baby steps of a factor that is combined with ModRaise. For `JointPlanner`; the first variant is
+    that of the plans.
 
     Args:
         plans: of the network's bootstraps, in order, all for the same parameters; or one.
-        name: what to call the workload.
-        network: what they are of; None for a bootstrap alone.
+        name: a name for the workload.
+        network: the network; None for a bootstrap alone.
     """
     return [open_factors(varied, name, network) for varied in _variants(plans)]
 
@@ -101,7 +101,7 @@ def open_bootstraps(
 def open_factors(
     plans: Sequence[BootstrapperPlan], name: str, network: NetworkLike | None = None
 ) -> OpenWorkload:
-    """The first of `open_bootstraps`: layers are divided among factors as the plans have it."""
+    """Return the first of `open_bootstraps`: layers are divided among factors as in the plans."""
     labels = _labels(network)
     if network is None:
         workload = convert_bootstrap(plans[0], name)
@@ -113,7 +113,7 @@ def open_factors(
 
 
 def _labels(network: NetworkLike | None) -> Mapping[int, str]:
-    """What the first occurrence of each bootstrap is called."""
+    """Return a label for the first occurrence of each bootstrap."""
     if network is None:
         return {0: "b"}
     out: dict[int, str] = {}
@@ -124,16 +124,16 @@ def _labels(network: NetworkLike | None) -> Mapping[int, str]:
 
 
 BUDGETS = 4
-"""Budgets of bytes, evenly on a logarithmic scale from the fewest to those of the fastest, for which the
-engine's divisions of layers are tried."""
+"""Number of byte budgets, evenly spaced on a logarithmic scale from the smallest to that of the fastest plan,
+for which the engine's divisions of layers are tried."""
 RAISED = (1, 4, 16)
-"""Baby steps that are tried of a factor that is one with raising the modulus: each has a key of its own."""
+"""Baby steps tried for a factor that is combined with ModRaise: each needs its own key."""
 MOST_BABIES = 32
-"""Baby steps of other factors that are tried: more are no gain where keys are to be few."""
+"""Maximum baby steps tried for other factors: more bring no gain if keys should be few."""
 
 
 def _variants(plans: Sequence[BootstrapperPlan]) -> list[tuple[BootstrapperPlan, ...]]:
-    """The plans as they are, and others that nothing open makes of them."""
+    """Return the plans as they are, and variants that open choices do not cover."""
     fewest = [plan.with_key_budget("fewest") for plan in plans]
     fastest = [plan.with_key_budget("fastest") for plan in plans]
     found = [tuple(plans)]
@@ -157,7 +157,7 @@ def _bytes(plan: BootstrapperPlan) -> int:
 
 
 def _fixed(plan: BootstrapperPlan) -> object:
-    """What a planner does not decide."""
+    """Return what a planner does not decide."""
     ways = zip(plan.factors, plan.factor_ways, strict=True)
     return tuple((layers, babies if _raised(found) else 0) for (layers, babies), (_, _, found) in ways)
 
@@ -170,7 +170,7 @@ def _raised(ways: Ways) -> bool:
 
 
 def _with_raised(plan: BootstrapperPlan, babies: int | None) -> BootstrapperPlan:
-    """A plan with so many baby steps of a factor that raises the modulus, or as many as it can have."""
+    """Return a plan with so many baby steps of a factor combined with ModRaise, or as many as it can have."""
     factors = list(plan.factors)
     for index, (_, _, ways) in enumerate(plan.factor_ways):
         if babies is not None and _raised(ways):
@@ -184,7 +184,7 @@ def _open(
     plans: Sequence[BootstrapperPlan],
     labels: Mapping[int, str],
 ) -> OpenWorkload:
-    """A workload without the factors of its bootstraps, and these as choices."""
+    """Return a workload without the factors of its bootstraps, and these as choices."""
     read = workload.automorphisms.from_galois_element
     choices: dict[tuple[int, int], Choice] = {}
     for index, plan in enumerate(plans):
@@ -225,7 +225,7 @@ def _open(
         else:
             groups += step.groups
         before = step.factor
-    # In the order of the workload: of several at one place the first comes first.
+    # In the order of the workload: of several choices at one place the first comes first.
     located = {factor: replace(choices[factor], places=tuple(found)) for factor, found in places.items()}
     published = OpenWorkload(replace(workload, groups=tuple(groups), operations=()), tuple(located.values()))
     counted: Counter[Operation] = Counter()
@@ -243,8 +243,8 @@ def _unnamed(operation: Operation) -> Operation:
 
 
 def essence(workload: Workload) -> Workload:
-    """What a plan depends on: equal groups and operations once, these without their names, and no error
-    budget."""
+    """Return what a plan depends on: equal groups and operations merged, operations without names, and no
+    error budget."""
     operations: Counter[Operation] = Counter()
     for operation in workload.operations:
         operations[_unnamed(operation)] += operation.count
@@ -262,10 +262,10 @@ class SwitchBundle:
 
     Attributes:
         groups: automorphisms of ciphertexts.
-        relinearizations: how many at each level.
+        relinearizations: number at each level.
         fixed: keys to and from an ephemeral secret.
-        factor: which factor of which bootstrapping's transforms it is; None for no factor.
-        instruction: of the network, that they belong to; 0 for a bootstrap alone.
+        factor: bootstrapping and factor of its transforms; None for other parts.
+        instruction: of the network; 0 for a bootstrap alone.
     """
 
     groups: tuple[Group, ...] = ()
@@ -278,8 +278,8 @@ class SwitchBundle:
 def switch_bundles(
     network: NetworkLike, workload: Workload, bootstraps: Sequence[BootstrapperPlan] = (), log_n: int = 0
 ) -> list[SwitchBundle]:
-    """The key switches of each instruction in a ring (see `convert`), in order; of a bootstrap, of each of
-    its parts."""
+    """Return the key switches of each instruction in a ring (see `convert`), in order; for a bootstrap, of
+    each of its parts."""
     slots = workload.automorphisms.slots
     sources: dict[tuple[int, str, int], set[Automorphism]] = {}
     transforms = {i for i, s in enumerate(network.instructions) if s.opcode == "linear_transform"}
@@ -315,14 +315,15 @@ def switch_bundles(
 def bootstrap_bundles(
     plan: BootstrapperPlan, workload: Workload, name: str, index: int = 0, log_n: int = 0
 ) -> list[SwitchBundle]:
-    """The key switches of one bootstrap in one of its rings (`stage_ring`), in the order of its stages.
+    """Return the key switches of one bootstrap in one of its rings (`stage_ring`), in the order of its
+    stages.
 
     Args:
         plan: the bootstrap.
-        workload: of whose automorphisms.
-        name: what to call it.
-        index: which bootstrapping of a network it is.
-        log_n: which ring.
+        workload: with the automorphism group.
+        name: a name for it.
+        index: index of the bootstrapping in a network.
+        log_n: the ring.
     """
     read = workload.automorphisms.from_galois_element
     out: list[SwitchBundle] = []
@@ -335,7 +336,7 @@ def bootstrap_bundles(
         if stage == "coeffs_to_slots" != before and fixed:
             out.append(SwitchBundle(fixed=fixed))
         before = stage
-        # Factors without a key switch come before what follows them.
+        # Factors without a key switch come before the next ones.
         while factors and factors[0][0] == stage and not factors[0][2]:
             out.append(SwitchBundle(factor=(index, factors.pop(0)[1])))
         if not elements:
@@ -354,7 +355,7 @@ def bootstrap_bundles(
 
 
 def _factor_groups(plan: BootstrapperPlan) -> list[tuple[str, int, list[tuple[Form, int, list[int], int]]]]:
-    """Stage, index and key switches of each factor of a bootstrap's transforms, in the order of its
+    """Return stage, index and key switches of each factor of a bootstrap's transforms, in the order of its
     stages."""
     out = []
     for factor, ((stage, level, ways), (_, now)) in enumerate(

@@ -1,4 +1,4 @@
-"""What the planner reads of a compiled network: `keywright.nn.Program` has this form."""
+"""The interface of a compiled network for the planner, which `keywright.nn.Program` implements."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
@@ -10,7 +10,7 @@ Vector = NDArray[np.float64]
 
 
 class KeySwitchLike(Protocol):
-    """As of `keywright.nn.KeySwitch`."""
+    """See `keywright.nn.KeySwitch`."""
 
     @property
     def instruction(self) -> int:
@@ -18,31 +18,31 @@ class KeySwitchLike(Protocol):
 
     @property
     def kind(self) -> Literal["rotation", "relinearization", "conjugation"]:
-        """What the key is for."""
+        """Kind of key."""
 
     @property
     def step(self) -> int:
-        """Slots to the left, of a rotation."""
+        """Slots to the left, for a rotation."""
 
     @property
     def level(self) -> int:
-        """Level of what is switched."""
+        """Level of the switched ciphertext."""
 
     @property
     def count(self) -> int:
-        """How many times."""
+        """Number of times."""
 
     @property
     def source(self) -> str:
-        """What is switched."""
+        """The switched polynomial."""
 
     @property
     def log_n(self) -> int:
-        """Of the degree of the smaller ring that it is in; 0 for the largest."""
+        """log2 of the degree of the smaller ring; 0 for the largest."""
 
 
 class InstructionLike(Protocol):
-    """As of `keywright.nn.Instruction`."""
+    """See `keywright.nn.Instruction`."""
 
     @property
     def opcode(self) -> str:
@@ -50,11 +50,11 @@ class InstructionLike(Protocol):
 
     @property
     def result(self) -> int:
-        """Number of the ciphertext that it makes."""
+        """Number of the result."""
 
     @property
     def operands(self) -> tuple[int, ...]:
-        """Numbers of those that it reads."""
+        """Numbers of the operands."""
 
     @property
     def level(self) -> int:
@@ -66,15 +66,15 @@ class InstructionLike(Protocol):
 
 
 class TransformLike(Protocol):
-    """As of `keywright.nn.DiagonalMatrix`."""
+    """See `keywright.nn.DiagonalMatrix`."""
 
     @property
     def diagonals(self) -> Sequence[Mapping[int, Vector]]:
-        """For each input, by index."""
+        """Diagonals of each input, by index."""
 
     @property
     def periods(self) -> tuple[int, ...]:
-        """Of each input, how many values a diagonal has."""
+        """For each input, the number of values of a diagonal."""
 
     @property
     def n1(self) -> int:
@@ -82,7 +82,7 @@ class TransformLike(Protocol):
 
 
 class PolynomialLike(Protocol):
-    """As of `keywright.nn.PolynomialSpec`."""
+    """See `keywright.nn.PolynomialSpec`."""
 
     @property
     def coefficients(self) -> Vector:
@@ -90,7 +90,7 @@ class PolynomialLike(Protocol):
 
     @property
     def basis(self) -> str:
-        """Of powers or of Chebyshev polynomials."""
+        """Powers or Chebyshev polynomials."""
 
     @property
     def degree(self) -> int:
@@ -98,7 +98,7 @@ class PolynomialLike(Protocol):
 
 
 class NetworkLike(Protocol):
-    """As of `keywright.nn.Program`."""
+    """See `keywright.nn.Program`."""
 
     @property
     def instructions(self) -> Sequence[InstructionLike]:
@@ -106,16 +106,16 @@ class NetworkLike(Protocol):
 
     @property
     def transforms(self) -> Sequence[TransformLike]:
-        """What linear transforms refer to."""
+        """Operands of linear transforms."""
 
     @property
     def polynomials(self) -> Sequence[PolynomialLike]:
-        """What polynomials refer to."""
+        """Operands of polynomials."""
 
     @property
     def key_switches(self) -> Sequence[KeySwitchLike]:
-        """All of them, in order of execution."""
+        """All key switches, in order of execution."""
 
     @property
     def rings(self) -> Mapping[int, int]:
-        """For each ciphertext log2 of the degree of the smaller ring that it is in; 0 for the largest."""
+        """For each ciphertext, log2 of the degree of the smaller ring; 0 for the largest."""

@@ -1,8 +1,8 @@
-"""Workloads with parts that can be made in several ways, each of which rotates by other steps.
+"""Workloads with open parts: alternatives that need different rotations.
 
-A factor of a bootstrapping's transforms is one: with n1 baby steps and a chain of giant steps it needs the
-rotations by g, .., (n1 - 1) g of one ciphertext and n1 g of one after the other, for any n1. Which keys are
-best depends on n1, and which n1 on the keys that there are anyway: the planner chooses both together.
+A factor of a bootstrapping's transforms is an example: with n1 baby steps and a chain of giant steps it needs
+the rotations by g, .., (n1 - 1) g of one ciphertext and n1 g of one after the other, for any n1. The best
+keys depend on n1, and the best n1 on the other keys. So the planner chooses both together.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,13 +15,13 @@ from .workload import Group, Workload, WorkloadError
 
 @dataclass(frozen=True)
 class Alternative:
-    """One way to make a part of a workload.
+    """One alternative of a part of a workload.
 
     Attributes:
-        name: what it is called.
+        name: a name.
         groups: its key switches, in order.
-        operations: what it computes beside them.
-        babies: baby steps, of a factor of a compiled network's bootstrapping.
+        operations: its other operations.
+        babies: baby steps of a factor of a compiled network's bootstrapping.
     """
 
     name: str
@@ -32,13 +32,13 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Choice:
-    """A part of a workload that can be made in several ways.
+    """A part of a workload with several alternatives.
 
     Attributes:
-        name: what it is called.
-        places: for each time that the part is done, how many groups of the workload come before; ascending.
-        alternatives: the ways, the published one first.
-        factor: which part it is, of a compiled network: index of the bootstrapping, and of its factor.
+        name: a name.
+        places: for each occurrence, the number of groups of the workload before it; ascending.
+        alternatives: the alternatives, the published one first.
+        factor: for a compiled network, the index of the bootstrapping and of its factor.
     """
 
     name: str
@@ -49,11 +49,11 @@ class Choice:
 
 @dataclass(frozen=True)
 class OpenWorkload:
-    """A workload and the parts of it that are still open.
+    """A workload and its open parts.
 
     Attributes:
         workload: everything else.
-        choices: the parts; of those at one place the first one comes first.
+        choices: the parts; of several at one place the first one comes first.
     """
 
     workload: Workload
@@ -63,8 +63,8 @@ class OpenWorkload:
         """Check places and alternatives.
 
         Raises:
-            WorkloadError: a choice without alternatives or places, a place outside the workload, an
-                alternative that is not one for the workload's primes.
+            WorkloadError: a choice lacks alternatives or places, a place is outside the workload, or an
+                alternative does not match the workload's primes.
         """
         last = len(self.workload.groups)
         for choice in self.choices:
@@ -89,23 +89,23 @@ class OpenWorkload:
 
     @classmethod
     def of(cls, workload: "Workload | OpenWorkload") -> "OpenWorkload":
-        """The same; a workload has nothing open."""
+        """Return a workload without open parts."""
         return workload if isinstance(workload, OpenWorkload) else cls(workload)
 
     def with_noise(self, noise_bits: float | None) -> "OpenWorkload":
-        """The same with another error budget."""
+        """Return the same with another error budget."""
         return replace(self, workload=replace(self.workload, noise_bits=noise_bits))
 
     @property
     def published(self) -> Workload:
-        """The workload with the first alternative of each choice."""
+        """Return the workload with the first alternative of each choice."""
         return self.resolve([0] * len(self.choices))
 
     def resolve(self, selection: Sequence[int]) -> Workload:
-        """The workload with these alternatives, one for each choice.
+        """Return the workload with these alternatives, one for each choice.
 
         Raises:
-            WorkloadError: another number of them, or one that there is not.
+            WorkloadError: the number of alternatives is wrong, or one does not exist.
         """
         groups = tuple(group for _, group in self.ordered(selection))
         operations = list(self.workload.operations)
@@ -125,15 +125,16 @@ class OpenWorkload:
         )
 
     def ordered(self, selection: Sequence[int]) -> Iterator[tuple[int | None, Group]]:
-        """The groups of the workload with these alternatives, in order, each with the index of its choice;
-        None for one that is not open.
+        """Yield the groups of the workload with these alternatives, in order, each with the index of its
+        choice; None for one that is not open.
 
         Raises:
-            WorkloadError: as `resolve`.
+            WorkloadError: as for `resolve`.
         """
         if len(selection) != len(self.choices):
             raise WorkloadError(
-                f"{self.workload.name}: {len(selection)} alternatives for {len(self.choices)} choices"
+                f"{self.workload.name}: {len(selection)} alternatives were given for {len(self.choices)} "
+                "choices"
             )
         before: dict[int, list[tuple[int | None, Group]]] = {}
         for index, (choice, picked) in enumerate(zip(self.choices, selection, strict=True)):
@@ -151,7 +152,7 @@ class OpenWorkload:
         yield from before.get(len(self.workload.groups), ())
 
     def every(self) -> Workload:
-        """The groups of all alternatives in one workload: every key that some way needs."""
+        """Return the groups of all alternatives in one workload: every key that some alternative needs."""
         return replace(self.workload, groups=tuple(self._all()))
 
     def _all(self) -> Iterator[Group]:

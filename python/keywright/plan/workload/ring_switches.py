@@ -1,8 +1,8 @@
-"""Switches of ciphertexts from another ring into a workload's, and the keys that they take.
+"""Switches of ciphertexts from another ring into a workload's ring, and their keys.
 
-From a larger ring a switch takes 2^(difference of the logarithms) keys, from a smaller one a single key. All
-are of the ring that is switched to, at the highest level at which ciphertexts come from there. A plan does
-not choose them, but its bytes and its time include them.
+A switch from a larger ring takes 2^(difference of the logarithms) keys, a switch from a smaller one a single
+key. All keys are in the target ring, at the highest level at which ciphertexts arrive. A plan does not choose
+them, but its bytes and its time include them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,12 +15,12 @@ from keywright.plan.ring.chain import Chain, Shape, shapes
 
 @dataclass(frozen=True)
 class RingSwitches:
-    """Ciphertexts that come from one other ring at one level.
+    """Ciphertexts that come from another ring at one level.
 
     Attributes:
         source: log2 of the degree of the other ring.
         level: of the ciphertexts.
-        count: how many.
+        count: number of ciphertexts.
     """
 
     source: int
@@ -30,7 +30,7 @@ class RingSwitches:
 
 @dataclass(frozen=True)
 class RingKeys:
-    """The keys of all ciphertexts that come from one other ring.
+    """The keys of all ciphertexts that come from another ring.
 
     Attributes:
         source: log2 of the degree of the other ring.
@@ -42,7 +42,7 @@ class RingKeys:
 
     @property
     def parts(self) -> int:
-        """How many keys there are."""
+        """Number of keys."""
         return _parts(self.shape.chain, self.source) or 1
 
     @property
@@ -51,13 +51,13 @@ class RingKeys:
         return self.parts * self.shape.stored_bytes
 
     def key_seconds(self, model: CostModel) -> float:
-        """Predicted time of making them."""
+        """Return the predicted time of making them."""
         shape = self.shape
         rows, primes = len(shape.digits), shape.level + 1 + shape.special
         return self.parts * model.making_seconds(shape.chain.log_n, rows, primes)
 
     def work(self, level: int) -> Work:
-        """What one switch computes at a level."""
+        """Return the work of one switch at a level."""
         shape = self.shape
         work = _work(shape, level, _parts(shape.chain, self.source))
         if work is None:
@@ -66,7 +66,7 @@ class RingKeys:
 
 
 def _parts(chain: Chain, source: int) -> int | None:
-    """Keys of a switch from a larger ring; None from a smaller one."""
+    """Return the number of keys of a switch from a larger ring; None from a smaller one."""
     return 1 << (source - chain.log_n) if source > chain.log_n else None
 
 
@@ -77,7 +77,7 @@ def _work(shape: Shape, level: int, parts: int | None) -> Work | None:
 
 
 def ring_keys(chain: Chain, switches: Iterable[RingSwitches]) -> list[RingKeys]:
-    """The keys for switches into the ring of a chain, by falling degree of where they come from."""
+    """Return the keys for switches into the ring of a chain, by falling degree of the source."""
     highest: dict[int, int] = {}
     for use in switches:
         highest[use.source] = max(highest.get(use.source, 0), use.level)
@@ -88,7 +88,7 @@ def ring_keys(chain: Chain, switches: Iterable[RingSwitches]) -> list[RingKeys]:
 
 
 def ring_seconds(chain: Chain, switches: Sequence[RingSwitches], model: CostModel) -> float:
-    """Predicted time of all switches into the ring of a chain."""
+    """Return the predicted time of all switches into the ring of a chain."""
     keys = {each.source: each for each in ring_keys(chain, switches)}
     weights = model.of_degree(chain.log_n)
     return sum(use.count * keys[use.source].work(use.level).seconds(weights) for use in switches)
@@ -96,8 +96,8 @@ def ring_seconds(chain: Chain, switches: Sequence[RingSwitches], model: CostMode
 
 @cache
 def _shape(chain: Chain, level: int, parts: int | None) -> Shape:
-    """The fastest shape, by the engine's own proportions: who makes keys and who uses them agree in it,
-    whatever was measured where.
+    """Return the fastest shape by the engine's built-in proportions: makers and users of keys agree on it,
+    independent of calibrations.
 
     Raises:
         ValueError: no key of the level is secure.
@@ -109,5 +109,8 @@ def _shape(chain: Chain, level: int, parts: int | None) -> Shape:
         if work is not None:
             found.append((work.seconds(weights), shape.stored_bytes, shape))
     if not found:
-        raise ValueError(f"no key of level {level} is within {chain.modulus_bound} bits")
+        raise ValueError(
+            f"no key of level {level} is within {chain.modulus_bound} bits; use a lower "
+            "level or a larger ring"
+        )
     return min(found, key=lambda entry: entry[:2])[2]

@@ -1,8 +1,8 @@
-"""What a workload switches: the input of the planner, and its documented JSON form.
+"""A workload of key switches: the input of the planner, and its documented JSON format.
 
-A `Group` is the set of automorphisms that one ciphertext is needed under, at one level. All of it can share
-a decomposition, and one result can be rotated again to give another. Groups that are alike are stated once
-with their number of repetitions.
+A `Group` is the set of automorphisms that a program needs of one ciphertext, at one level. All of them can
+share a decomposition, and one result can be rotated again to give another. Equal groups are stated once with
+their count.
 """
 
 import hashlib
@@ -30,19 +30,19 @@ MAX_BYTES = 64 << 20
 
 
 class WorkloadError(KeywrightError, ValueError):
-    """A workload or plan that is not one: what is wrong, and where."""
+    """A malformed workload or plan; the message states the place."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """One ciphertext and every automorphism of it that is needed.
+    """One ciphertext and every needed automorphism of it.
 
     Attributes:
-        name: the place in the workload, as people call it.
+        name: name of the place in the workload, for people.
         level: level of the ciphertext.
-        targets: the automorphisms needed of it, without the identity, sorted, each once.
-        count: how often such a ciphertext occurs.
-        form: what becomes of the divisions: "baby" and "giant" are steps of a linear transform.
+        targets: the needed automorphisms, without the identity, sorted, each once.
+        count: number of such ciphertexts.
+        form: how divisions are done: "baby" and "giant" are steps of a linear transform.
     """
 
     name: str
@@ -57,8 +57,8 @@ class Relinearizations:
     """Relinearizations at one level.
 
     Attributes:
-        level: level of the product before it is rescaled.
-        count: how many.
+        level: level of the product before rescaling.
+        count: number of relinearizations.
     """
 
     level: int
@@ -73,8 +73,8 @@ _KINDS = {
 }
 
 Factors = tuple[tuple[int, int], ...]
-"""How the factors of a bootstrapping's transforms are evaluated: of each the layers of the Fourier transform
-that it merges, and its baby steps (`BootstrapperPlan.factors`)."""
+"""How the factors of a bootstrapping's transforms are evaluated: for each, the number of merged layers of the
+Fourier transform, and its baby steps (`BootstrapperPlan.factors`)."""
 MAX_FACTORS = 512
 MIN_LOG_N, MAX_LOG_N = 3, 17
 
@@ -84,12 +84,12 @@ class Workload:
     """Every key switch of a workload.
 
     Attributes:
-        name: what it is called.
+        name: a name.
         chain: the primes.
         groups: automorphisms, in program order.
         relinearizations: by level, each level once.
-        noise_bits: the error budget: the most that `KeyPlan.noise_bits` of a plan may be; None for any.
-        operations: what is computed beside; without them times are those of key switches alone.
+        noise_bits: the error budget: maximum of `KeyPlan.noise_bits` of a plan; None for no limit.
+        operations: the other operations; without them times are those of key switches alone.
         ephemeral: switches to and from an ephemeral secret, whose keys are the same in every plan.
         fixed: keys of such switches that the operations count.
         bootstraps: how the factors of each bootstrapping of a compiled network are evaluated.
@@ -111,8 +111,8 @@ class Workload:
         """Check levels and counts.
 
         Raises:
-            WorkloadError: a level outside the chain, a count below 1, an automorphism outside the slots, too
-                many groups.
+            WorkloadError: a level is outside the chain, a count is below 1, an automorphism is outside the
+                slots, or there are too many groups.
         """
         if self.noise_bits is not None and not 0 <= self.noise_bits < float("inf"):
             raise WorkloadError(
@@ -120,7 +120,7 @@ class Workload:
             )
         for what, listed in (("groups", self.groups), ("operations", self.operations)):
             if len(listed) > MAX_GROUPS:
-                raise WorkloadError(f"{self.name}: {len(listed)} {what}; there may be {MAX_GROUPS}")
+                raise WorkloadError(f"{self.name}: {len(listed)} {what} exceed the maximum of {MAX_GROUPS}")
         uses: tuple[Group | Relinearizations | EphemeralSwitch | FixedKeys | RingSwitches, ...] = (
             *self.groups,
             *self.relinearizations,
@@ -137,8 +137,8 @@ class Workload:
         for switches in self.ring_switches:
             if switches.source == self.chain.log_n or not MIN_LOG_N <= switches.source <= MAX_LOG_N:
                 raise WorkloadError(
-                    f"{self.name}: ciphertexts from a ring of degree 2^{switches.source}; it must be another "
-                    f"than 2^{self.chain.log_n}, from 2^{MIN_LOG_N} to 2^{MAX_LOG_N}"
+                    f"{self.name}: ciphertexts from a ring of degree 2^{switches.source}; it must differ "
+                    f"from 2^{self.chain.log_n} and be from 2^{MIN_LOG_N} to 2^{MAX_LOG_N}"
                 )
         for switch in self.ephemeral:
             self._require_secure(switch)
@@ -151,15 +151,14 @@ class Workload:
         for factors in self.bootstraps:
             if not 1 <= len(factors) <= MAX_FACTORS:
                 raise WorkloadError(
-                    f"{self.name}: a bootstrap of {len(factors)} factors; there may be from 1 to "
-                    f"{MAX_FACTORS}"
+                    f"{self.name}: a bootstrap of {len(factors)} factors; 1 to {MAX_FACTORS} are allowed"
                 )
             for layers, babies in factors:
                 if not (0 <= layers <= self.chain.log_n and 1 <= babies <= self.automorphisms.slots):
                     raise WorkloadError(
-                        f"{self.name}: a factor of {layers} layers with {babies} baby steps; there may "
-                        f"be from 0 to "
-                        f"{self.chain.log_n}, with from 1 to {self.automorphisms.slots}"
+                        f"{self.name}: a factor of {layers} layers with {babies} baby steps; 0 to "
+                        f"{self.chain.log_n} layers and 1 to {self.automorphisms.slots} baby steps are "
+                        "allowed"
                     )
         for operation in self.operations:
             wrong = operation.refusal(self.chain)
@@ -169,7 +168,9 @@ class Workload:
         for group in self.groups:
             if group.form not in FORMS:
                 known = ", ".join(FORMS)
-                raise WorkloadError(f"{self.name}: {group.name}: the form {group.form!r} is none of {known}")
+                raise WorkloadError(
+                    f"{self.name}: {group.name}: the form {group.form!r} is not one of {known}"
+                )
             for target in group.targets:
                 if not 0 <= target.step < slots:
                     raise WorkloadError(
@@ -179,7 +180,8 @@ class Workload:
                     raise WorkloadError(f"{self.name}: {group.name}: the identity needs no key; leave it out")
 
     def _require_secure(self, switch: EphemeralSwitch) -> None:
-        """The bounds for a key to or from an ephemeral secret: only one to it depends on that secret."""
+        """Check the security bounds of a key to or from an ephemeral secret: only a key to it depends on that
+        secret."""
         chain = self.chain
         if not 1 <= switch.special <= len(chain.p):
             raise WorkloadError(
@@ -190,16 +192,16 @@ class Workload:
         if bits > bound:
             raise WorkloadError(
                 f"{self.name}: the ephemeral key of level {switch.level} has a modulus of {bits:g} bits; "
-                f"the most that is secure is {bound}"
+                f"the secure maximum is {bound}"
             )
 
     @property
     def automorphisms(self) -> AutomorphismGroup:
-        """The group that hops add up in."""
+        """The group in which hops add up."""
         return AutomorphismGroup(self.chain.log_n)
 
     def merged(self) -> "Workload":
-        """The workload with equal groups stated once, in the order of their first occurrence."""
+        """Return the workload with equal groups merged, in the order of their first occurrence."""
         found: dict[tuple[int, tuple[Automorphism, ...], Form], Group] = {}
         for group in self.groups:
             key = (group.level, group.targets, group.form)
@@ -220,26 +222,26 @@ class Workload:
 
     @property
     def ephemeral_keys(self) -> int:
-        """How many these are."""
+        """Number of these keys."""
         switches = {(use.weight, use.level, use.special) for use in self.ephemeral}
         parts = sum(keys.parts for keys in ring_keys(self.chain, self.ring_switches))
         return len(switches) + parts + sum(use.count for use in self.fixed)
 
     def ephemeral_key_seconds(self, model: CostModel) -> float:
-        """Predicted time of making these."""
+        """Return the predicted time of making these keys."""
         switches = {(use.weight, use.level, use.special): use for use in self.ephemeral}
         switched = sum(use.key_seconds(self.chain, model) for use in switches.values())
         switched += sum(keys.key_seconds(model) for keys in ring_keys(self.chain, self.ring_switches))
         return switched + sum(use.key_seconds(self.chain, model) for use in self.fixed)
 
     def ephemeral_seconds(self, model: CostModel) -> float:
-        """Predicted time of the switches to and from an ephemeral secret and between rings."""
+        """Return the predicted time of the switches to and from an ephemeral secret and between rings."""
         rings = ring_seconds(self.chain, self.ring_switches, model)
         return rings + sum(use.seconds(self.chain, model) for use in self.ephemeral)
 
     @property
     def highest_levels(self) -> dict[Automorphism, int]:
-        """Every automorphism with the highest level at which it is needed, sorted."""
+        """Return every automorphism with the highest level at which it is needed, sorted."""
         out: dict[Automorphism, int] = {}
         for group in self.groups:
             for target in group.targets:
@@ -247,8 +249,8 @@ class Workload:
         return dict(sorted(out.items()))
 
     def to_json(self) -> str:
-        """The documented form: automorphisms are rotations to the left, a conjugation besides as [step,
-        1]."""
+        """Return the documented format: automorphisms are rotations to the left; with a conjugation they are
+        [step, 1]."""
         budget = {} if self.noise_bits is None else {"noise_bits": self.noise_bits}
         fixed = {"ephemeral": [asdict(use) for use in self.ephemeral]} if self.ephemeral else {}
         if self.fixed:
@@ -285,15 +287,15 @@ class Workload:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the JSON form: what a plan is for."""
+        """Return the SHA-256 of the JSON form, which identifies the workload of a plan."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     @classmethod
     def from_json(cls, text: str) -> "Workload":
-        """Read the documented form.
+        """Read the documented format.
 
         Raises:
-            WorkloadError: not that form, naming the place.
+            WorkloadError: the text is malformed; the message names the place.
         """
         with refusing("a program", WorkloadError):
             return _read(cls, read_object(text, FORMAT, MAX_BYTES))
@@ -306,21 +308,21 @@ def make_group(
     steps: Sequence[int | Automorphism],
     count: int = 1,
 ) -> Group:
-    """A group from rotation steps of any sign; the identity and repetitions are dropped."""
+    """Return a group from rotation steps of any sign; the identity and repetitions are dropped."""
     targets = {a if isinstance(a, Automorphism) else automorphisms.rotation(a) for a in steps}
     return Group(name, level, tuple(sorted(targets - {Automorphism(0)})), count)
 
 
 def describe(automorphism: Automorphism) -> int | list[int]:
-    """Steps to the left, or [steps, 1] with a conjugation besides."""
+    """Return the steps to the left, or [steps, 1] with a conjugation."""
     return [automorphism.step, 1] if automorphism.conjugate else automorphism.step
 
 
 def read_automorphism(entry: Any, where: str = "") -> Automorphism:
-    """What `describe` wrote.
+    """Read the result of `describe`.
 
     Raises:
-        WorkloadError: a conjugation that is neither 0 nor 1.
+        WorkloadError: a conjugation is neither 0 nor 1.
     """
     step, conjugate = (entry, 0) if isinstance(entry, int) else entry
     if conjugate not in (0, 1):
@@ -367,7 +369,7 @@ Numbers = TypeVar("Numbers", Relinearizations, EphemeralSwitch, FixedKeys, RingS
 
 
 def _numbers(kind: type[Numbers], entry: Mapping[str, Any]) -> Numbers:
-    """What has whole numbers alone."""
+    """Return an object with only whole numbers."""
     return kind(
         **{field.name: whole(entry[field.name], f"{_KINDS[kind]}: {field.name}") for field in fields(kind)}
     )
