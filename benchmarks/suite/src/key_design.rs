@@ -117,7 +117,8 @@ pub fn most_special(depth: usize) -> Result<usize, StudyError> {
     Ok((1..=MOST_SPECIAL).take_while(|&special| bits(special) <= bound).last().unwrap_or(1))
 }
 
-/// Levels and approximation of the paper's setting: 15 levels, of which `slots_to_coeffs` and `coeffs_to_slots` take three each.
+/// Levels and approximation of the paper's setting: 15 levels, of which `slots_to_coeffs` and `coeffs_to_slots` take
+/// three each.
 fn literal(log_n: u32, keys: KeyDesign) -> BootstrapperLiteral {
     BootstrapperLiteral {
         log_slots: log_n - 1,
