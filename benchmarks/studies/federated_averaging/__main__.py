@@ -44,7 +44,7 @@ from studies.federated_averaging.plots import draw
 from studies.federated_averaging.updates import CLIENTS, Model, trained
 from studies.federated_averaging.ways import OneByOne, Plain, Shared, TenSeal, Way, flat
 
-CHEM_BITS = 24
+CHEM_BITS = (8, 16, 24)
 STAGES = ("client", "server", "open")
 SIZES = ("up_bytes", "down_bytes")
 
@@ -164,9 +164,11 @@ def ratios(found: dict[str, list[dict[str, Any]]]) -> list[str]:
                 f"{peer} / {ours}, bytes of an update", per(peer, "update_bytes"), per(ours, "update_bytes")
             ),
         ]
-    chem, plain = f"Chem, {CHEM_BITS} bits", "Keywright, a ciphertext a value"
-    if chem in found:
-        lines.append(line(f"{chem} / {plain}, client", per(chem, "client_cpu_s"), per(plain, "client_cpu_s")))
+    plain = "Keywright, a ciphertext a value"
+    for chem in (f"Chem, {bits} bits" for bits in CHEM_BITS):
+        if chem in found:
+            above, below = per(chem, "client_cpu_s"), per(plain, "client_cpu_s")
+            lines.append(line(f"{chem} / {plain}, client", above, below))
     return lines
 
 
@@ -198,7 +200,7 @@ def main() -> None:
     except Unavailable as unavailable:
         raise SystemExit(f"tenseal: {unavailable}") from unavailable
     if "chem" in chosen:
-        peers += [OneByOne(bits) for bits in (None, CHEM_BITS)]
+        peers += [OneByOne(bits) for bits in (None, *CHEM_BITS)]
     rows: list[dict[str, Any]] = []
     with (folder / "raw.jsonl").open("w") as raw:
         for model in options.model:
