@@ -232,7 +232,7 @@ def test_so_many_holes_are_taken(thin: Model, key_file: Path, place: Place) -> N
         piece = store.begin(made, 100 * number, 1, anywhere=True)
         piece.append(data[100 * number : 100 * number + 1])
         piece.close()
-    with pytest.raises(BusyError, match="holes"):
+    with pytest.raises(BusyError, match="gaps"):
         store.begin(made, 100 * number + 100, 1, anywhere=True)
     receive(store, made, 0, 100, data[:100])
 

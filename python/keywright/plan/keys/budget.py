@@ -25,7 +25,7 @@ class Budget:
         """
         if (self.stored_bytes is None) == (self.seconds is None):
             raise ValueError(
-                f"stored_bytes={self.stored_bytes}, seconds={self.seconds}: give exactly one of them"
+                f"stored_bytes={self.stored_bytes}, seconds={self.seconds}; give either bytes or seconds"
             )
         if self.stored_bytes is not None and not self.stored_bytes >= 0:
             raise ValueError(f"a budget of {self.stored_bytes} bytes is not possible; it must be 0 or more")
