@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from studies.networks.networks import NETWORKS, Network
 from studies.networks.process import Measured
 from studies.networks.record import Record, read
+from studies.networks.reference import rotation_seconds
 from studies.networks.report import agreement, tables
 from studies.networks.session import groups
 
@@ -61,6 +62,9 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         type=parse_bytes,
         help="most memory of the process, as 5GB (default: most of what is free)",
     )
+    parser.add_argument(
+        "--key-memory", type=parse_bytes, help="most bytes of keys in memory at a time (default: as fit)"
+    )
     parser.add_argument("--threads", type=int, default=2, help="of the engine (default: 2)")
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-networks)")
     options = parser.parse_args(arguments)
@@ -78,7 +82,8 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 def name(options: argparse.Namespace) -> str:
     """Of a record's files."""
     network: str = options.network
-    return network + (f"-batch{options.batch}" if options.batch > 1 else "")
+    bound = "" if options.key_memory is None else f"-keys{options.key_memory / 1e6:.0f}MB"
+    return network + (f"-batch{options.batch}" if options.batch > 1 else "") + bound
 
 
 class Measurement:
@@ -119,6 +124,8 @@ class Measurement:
         images = network.images(self.options.data, missing)
         model = onnx.load(self.options.model)
         scores = run_onnxruntime(model, images.samples.astype(np.float64)).reshape(len(missing), -1)
+        console.status("a reference rotation")
+        rotation = rotation_seconds()
         with (
             tempfile.TemporaryDirectory() as scratch,
             Measured(
@@ -130,13 +137,15 @@ class Measurement:
                 preset=self.options.preset,
                 batch=self.options.batch,
                 memory=self.options.memory,
+                key_memory=self.options.key_memory,
                 threads=self.options.threads,
             ) as measured,
             self.path.open("a") as raw,
         ):
             console.status("compiling, keys, diagonals")
             facts = measured.facts()
-            added = {"commit": machine.commit(), "load": os.getloadavg()[0], **self.subject}
+            added = {"commit": machine.commit(), "load": os.getloadavg()[0], "rotation_s": rotation}
+            added |= self.subject
             self._take({"run": facts | added}, raw)
             program = measured.program()
             for places in groups(missing, facts["batch"]):

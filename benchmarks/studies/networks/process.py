@@ -27,6 +27,7 @@ class Measured:
         activations: methods of `keywright.nn.Fit.activations`.
         batch: samples in a ciphertext.
         memory: most bytes of the process; most of what is free where not given.
+        key_memory: most bytes of keys in memory at a time; as there is room where not given.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Measured:
         preset: str | None,
         batch: int = 1,
         memory: int | None = None,
+        key_memory: int | None = None,
         threads: int,
     ) -> None:
         paths = scratch / "samples.npy", scratch / "calibration.npy"
@@ -58,6 +60,7 @@ class Measured:
             "images": len(samples),
             "memory": memory,
             "threads": threads,
+            "key_memory": key_memory,
             "samples": str(paths[0]),
         }
         setting.write_text(json.dumps(fields))

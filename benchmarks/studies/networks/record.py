@@ -43,7 +43,10 @@ RUN_FIELDS: dict[str, type] = {
     "load": float,
 }
 """Of a run: seconds of each part, bytes, `model` is the SHA-256 of its file, `load` that of the machine,
-`predicted_error` the largest of the scores against the program in the clear, before the run."""
+`predicted_error` the largest of the scores against the program in the clear, before the run.
+
+Since 2026-11-26 there are also `rotation_s`, of `reference.measure` before it, and `speedup`, of the threads
+by the machine's calibration; `predicted_s`, of one thread, is that of the plan of keys and diagonals."""
 
 IMAGE_FIELDS: dict[str, type] = {
     "image": int,
@@ -67,7 +70,7 @@ IMAGE_FIELDS: dict[str, type] = {
 }
 """Of an image: `clear_label` is that of the model itself, `scores` are decrypted, `program_scores` those of
 the program in the clear, `error` the largest difference of the two. Seconds and bytes are shares of those of
-the images `together` in a ciphertext."""
+the images `together` in a ciphertext. Since 2026-11-26 there is `processor_s`, of all threads."""
 
 
 @dataclass

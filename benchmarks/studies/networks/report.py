@@ -84,7 +84,8 @@ def figures(record: Record, images: Sequence[Line]) -> list[tuple[str, str]]:
     together = max(line["together"] for line in images)
     rows = [
         ("seconds an image", of_images("seconds")),
-        ("predicted seconds of an evaluation", of_runs("predicted_s")),
+        *speed(used, images),
+        ("predicted seconds of an evaluation, one thread", of_runs("predicted_s")),
         ("peak of the process, MB", f"{max(line['peak_bytes'] for line in images) / 1e6:.0f}"),
         ("predicted peak, MB", of_runs("predicted_peak_bytes", 1e6)),
         ("peak when compiled, MB", of_runs("compile_peak_bytes", 1e6)),
@@ -111,6 +112,21 @@ def figures(record: Record, images: Sequence[Line]) -> list[tuple[str, str]]:
     ]
     if together > 1:
         rows.insert(1, (f"seconds of up to {together} images together", of_images("together_s")))
+    return rows
+
+
+def speed(used: Sequence[Line], images: Sequence[Line]) -> list[tuple[str, str]]:
+    """What puts times in proportion, where it is known: the processor's, a rotation's, those predicted of the
+    threads."""
+    rows = []
+    if all("processor_s" in line for line in images):
+        rows.append(("processor seconds an image", spread(line["processor_s"] for line in images)))
+    if all("rotation_s" in run for run in used):
+        rotations = [1e3 * run["rotation_s"] for run in used]
+        rows.append(("a rotation at level 26, digits of 5 primes, one thread, ms", spread(rotations)))
+    if all(run.get("speedup") for run in used):
+        predicted = spread(run["predicted_s"] / run["speedup"] for run in used)
+        rows.append((f"predicted seconds of an evaluation, {used[-1]['threads']} threads", predicted))
     return rows
 
 

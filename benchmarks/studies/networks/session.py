@@ -16,6 +16,7 @@ from keywright.inference.compiling import compile_model
 from keywright.nn import Fit, Program, simulate
 from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded
 from keywright.nn.run.timing import LayerClock
+from keywright.plan.cost.calibration import stored_speedup
 from keywright.plan.memory.machine import default_budget, resident_bytes
 from numpy.typing import NDArray
 
@@ -34,6 +35,7 @@ class Setting:
         images: how many are to be evaluated.
         memory: most bytes of the process; most of what is free where not given.
         threads: of the engine.
+        key_memory: most bytes of keys in memory at a time; as the budget has room where not given.
     """
 
     model: Path
@@ -45,6 +47,7 @@ class Setting:
     images: int
     memory: int | None
     threads: int
+    key_memory: int | None = None
 
 
 class Session:
@@ -70,7 +73,7 @@ class Session:
 
         start = clock()
         budget = default_budget() if setting.memory is None else setting.memory
-        planned = compiled.plan_process(setting.images, budget)
+        planned = compiled.plan_process(setting.images, budget, setting.key_memory)
         execution = planned.execution
         self.facts |= {
             "plan_s": clock() - start,
@@ -128,7 +131,8 @@ class Session:
             "batch": self.program.batch,
             "bootstraps": sum(step.opcode == "bootstrap" for step in self.program.instructions),
             "rotations": sum(layer.rotations for layer in self.program.layers),
-            "predicted_s": sum(layer.seconds for layer in self.program.layers),
+            "predicted_s": planned.seconds,
+            "speedup": stored_speedup(setting.threads),
             "setup_peak_bytes": peak_rss_bytes(),
         }
 
@@ -146,10 +150,10 @@ class Session:
         encrypt = clock() - start
         inputs = [kw.SeededCiphertext.from_bytes(data, self.parameters).expand() for data in message]
         before = list(self.clock.seconds)
-        start = clock()
+        start, processor = clock(), time.process_time()
         self.clock.start()
         results = self.server.run(program, inputs)
-        evaluate = clock() - start
+        evaluate, processor = clock() - start, time.process_time() - processor
         kinds: dict[str, float] = {}
         for layer, after, earlier in zip(program.layers, self.clock.seconds, before, strict=True):
             kinds[layer.kind] = kinds.get(layer.kind, 0.0) + (after - earlier) / count
@@ -166,6 +170,7 @@ class Session:
                 "seconds": evaluate / count,
                 "together": count,
                 "together_s": evaluate,
+                "processor_s": processor / count,
                 "kinds": kinds,
                 "encrypt_s": encrypt / count,
                 "decrypt_s": decrypt / count,

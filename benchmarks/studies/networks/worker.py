@@ -32,6 +32,7 @@ def main() -> None:
         given["images"],
         given["memory"],
         given["threads"],
+        given["key_memory"],
     )
     samples = np.load(given["samples"], mmap_mode="r")
     session = Session(setting, np.asarray(samples[:PREDICTED], np.float64))

@@ -1,8 +1,9 @@
 """Measure key switches and the other operations of programs on this machine, for the planner's predictions of
 time.
 
-It uses one thread. The file records the processor, the instruction set and the release. `keywright plan`
-refuses a file from another machine.
+Times are of one thread. The speed of several (--threads) is measured with a linear transform. The file
+records the processor, the instruction set and the release. `keywright plan` refuses a file from another
+machine.
 """
 
 import argparse
@@ -23,7 +24,7 @@ from keywright.plan.cost.calibration import (
     predict,
 )
 from keywright.plan.cost.gauge import CHAINS
-from keywright.plan.cost.measuring import cases, measure, rounds, settled
+from keywright.plan.cost.measuring import cases, measure, rounds, settled, speedup
 
 from .helpers.calibrate_check import BOOTSTRAPS, Checked, check_bootstrap, check_network
 from .helpers.errors import CommandError
@@ -34,6 +35,7 @@ WORDS = {
     "transform": "a linear transform",
     "product": "a product of ciphertexts",
     "operation": "a rescaling, sum or encoding",
+    "ring": "a switch from the ring of twice the degree",
     "key": "making a key",
     "load": "reading a key",
 }
@@ -81,14 +83,16 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     threads, start = kw.threads(), time.perf_counter()
     try:
         measured = _measure(rings, options.check, terminal)
+        times = speedup(max(rings), threads) if threads > 1 else 1.0
     finally:
         kw.set_threads(threads)
     if calibration is None:
-        calibration = fit(describe_machine(), measured)
+        calibration = fit(describe_machine(), measured, {threads: times} if threads > 1 else {})
         path.parent.mkdir(parents=True, exist_ok=True)
         with new_file(path) as file:
             file.write_text(calibration.to_json(), encoding="utf-8")
     _table(calibration, measured, terminal)
+    _print_speedup(calibration, threads, times, terminal)
     if options.check:
         try:
             _check_programs(options, max(rings), calibration, terminal)
@@ -97,6 +101,23 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     terminal.note(f"{calibration.machine}: {time.perf_counter() - start:.0f} s")
     if not options.check:
         terminal.note(f"written to {path}")
+
+
+def _print_speedup(calibration: Calibration, threads: int, times: float, terminal: Terminal) -> None:
+    expected = calibration.speedup(threads)
+    if threads == 1 or expected is None:
+        return
+    columns = [
+        Column("threads", "threads", "number"),
+        Column("predicted_speedup", "times faster than one, predicted", "number"),
+        Column("speedup", "measured", "number"),
+    ]
+    row: dict[str, Value] = {
+        "threads": threads,
+        "predicted_speedup": round(expected, 2),
+        "speedup": round(times, 2),
+    }
+    terminal.table(columns, [row], title="Threads")
 
 
 def _measure(rings: Sequence[int], held_out: bool, terminal: Terminal) -> list[Measured]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright import nn
+from keywright._core import threads
 from keywright._terminal import Column, Terminal, Value
 from keywright.inference import CompiledModel, Inference, InferenceClient
 from keywright.inference.compiling import approximate_model, compile_model
@@ -15,6 +16,7 @@ from keywright.inference.folders import new_file
 from keywright.inference.report import returned_bytes, sent_bytes
 from keywright.inference.session import infer
 from keywright.nn.placement.target import SPREAD_DOUBLINGS
+from keywright.plan.cost.calibration import stored_speedup
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory.machine import peak_bytes
 
@@ -93,8 +95,18 @@ def _predicted(found: nn.Simulation) -> dict[str, float]:
     return {"predicted_mean_error": found.mean_error, "predicted_error": found.worst_error}
 
 
+def predicted_speedup() -> tuple[float, str]:
+    """Return the divisor of predicted times, which are of one thread, and the threads that the quotients are
+    for. The divisor is 1 unless the speed of several threads was measured (`keywright calibrate`)."""
+    count = threads()
+    times = stored_speedup(count)
+    return (1.0, "one thread") if times is None or count == 1 else (times, f"{count} threads")
+
+
 def explain(program: nn.Program, terminal: Terminal) -> None:
     """Print what a program does at each level, and why."""
+    times, of_threads = predicted_speedup()
+    whole = sum(layer.seconds for layer in program.layers) / times
     terminal.table(
         [
             Column("layer", "layer"),
@@ -107,11 +119,11 @@ def explain(program: nn.Program, terminal: Terminal) -> None:
                 "layer": f"bootstrap {layer.name}" if layer.kind == "bootstrap" else layer.name,
                 "levels": f"{layer.input_level} to {layer.output_level}",
                 "rotations": layer.rotations,
-                "seconds": layer.seconds,
+                "seconds": layer.seconds / times,
             }
             for layer in program.layers
         ],
-        title=f"{program.depth} levels, {sum(layer.seconds for layer in program.layers):.1f} s predicted",
+        title=f"{program.depth} levels, {whole:.1f} s predicted, {of_threads}",
     )
 
 
@@ -149,7 +161,7 @@ def batch_row(compiled: CompiledModel) -> dict[str, int | float]:
     program, parameters = compiled.program, compiled.parameters
     return {
         "batch": program.batch,
-        "seconds": sum(layer.seconds for layer in program.layers) / program.batch,
+        "seconds": sum(layer.seconds for layer in program.layers) / predicted_speedup()[0] / program.batch,
         "sent_bytes": sent_bytes(program, parameters) / program.batch,
         "returned_bytes": returned_bytes(program, parameters) / program.batch,
     }
@@ -204,7 +216,10 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         terminal.record(_summary(compiled, inference, compile_seconds) | _predicted(predicted))
     else:
         batch = "sample" if compiled.program.batch == 1 else f"{compiled.program.batch} samples"
-        terminal.table(LAYERS, inference.kinds, title=f"Time of {batch} by kind of layer")
+        times, of_threads = predicted_speedup()
+        kinds = [{**kind, "predicted": float(kind["predicted"]) / times} for kind in inference.kinds]
+        title = f"Time of {batch} by kind of layer; predicted times are of {of_threads}"
+        terminal.table(LAYERS, kinds, title=title)
     gigabytes = [size / 1e9 for size in (inference.key_bytes, inference.plaintext_bytes, peak_bytes())]
     terminal.note(
         f"keys {inference.key_seconds:.2f} s, {error_text(inference)}; "
@@ -245,6 +260,7 @@ def _summary(compiled: CompiledModel, inference: Inference, compile_seconds: flo
         "error_bound": inference.error_bound if np.isfinite(inference.error_bound) else None,
         "fit": fit_record(compiled.program),
         "key_switches": key_switches(compiled),
+        "predicted_seconds": inference.planned.seconds / predicted_speedup()[0],
         "kinds": inference.kinds,
     }
 

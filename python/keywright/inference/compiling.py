@@ -1,10 +1,10 @@
 """Compiles a model into a program and its parameters: `compile`, and the choice of parameters."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -204,8 +204,37 @@ def _compile_preset(model: nn.ApproximatedModel, preset: str | None, batching: B
     except nn.ModelRefusedError as refusal:
         if preset is not None or not all(isinstance(r, nn.TooDeepError) for r in refusal.exceptions):
             raise
-        found = [_compile_bootstrapped(model, name, batching) for name in DEEP_PRESETS]
-        return min(found, key=lambda compiled: sum(layer.seconds for layer in compiled.program.layers))
+        return _fastest(model, DEEP_PRESETS, lambda name: _compile_bootstrapped(model, name, batching))
+
+
+class _Compiled(Protocol):
+    """What has a program."""
+
+    @property
+    def program(self) -> nn.Program:
+        """With its predicted times."""
+
+
+_Found = TypeVar("_Found", bound=_Compiled)
+
+
+def _fastest(model: nn.ApproximatedModel, names: Sequence[str], compiled: Callable[[str], _Found]) -> _Found:
+    """Compile for bootstrap presets and return the fastest result. A preset whose bootstraps alone take
+    longer than the result so far is left out.
+
+    Raises:
+        ModelRefusedError: one of them refuses.
+    """
+    best = compiled(names[0])
+    for name in names[1:]:
+        shipped = BootstrapPreset(name, stored_model() or CostModel())
+        if shipped.least_seconds(model.graph.depth()) < _seconds(best):
+            best = min(best, compiled(name), key=_seconds)
+    return best
+
+
+def _seconds(compiled: _Compiled) -> float:
+    return sum(layer.seconds for layer in compiled.program.layers)
 
 
 def _compile_for(
@@ -260,8 +289,7 @@ def compile_thin(
             if not all(isinstance(reason, nn.TooDeepError) for reason in refusal.exceptions):
                 raise
     choices = DEEP_PRESETS if preset is None else (preset,)
-    found = [_compile_deep_thin(model, choice, batching, name, labels) for choice in choices]
-    return min(found, key=lambda deep: sum(layer.seconds for layer in deep.program.layers))
+    return _fastest(model, choices, lambda choice: _compile_deep_thin(model, choice, batching, name, labels))
 
 
 def _compile_levelled_thin(

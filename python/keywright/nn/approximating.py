@@ -1,8 +1,9 @@
 """`approximate`: turns an ONNX model into linear maps, products and polynomials, for any kind of
 ciphertext."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,7 @@ from .graph.simplify import simplify
 from .graph.sparse import Vector
 from .layout.layer_work import LayerWork
 from .placement.bootstraps import DEFAULT_BOOTSTRAP_PRESET
+from .placement.bounding import largest_values
 from .placement.costs import CostTable
 
 Source = onnx.ModelProto | str | Path | bytes
@@ -57,6 +59,12 @@ class ApproximatedModel:
     fit: Fit
     output_shape: Shape
     client_part: ClientPart | None
+
+    @cached_property
+    def largest(self) -> Mapping[int, float]:
+        """The largest absolute value of every node on the calibration data. It is the same for every target,
+        and all data run through the graph for it."""
+        return largest_values(self.graph, self.run.samples)
 
 
 @dataclass(frozen=True, eq=False)

@@ -70,7 +70,8 @@ def compile(  # noqa: A001 (read as keywright.nn.compile)
     samples = run.samples
     _refuse(_too_deep(graph, target, measured=len(samples) > 0))
     _require_memory(_least_bytes(graph), max_plaintext_bytes)
-    seen = largest_values(graph, samples)
+    # Of the model itself where its input is not divided, which changes all values.
+    seen = dict(approximated.largest) if input_scale == 1 else largest_values(graph, samples)
     output_scale = _bound_output(graph, seen, MARGIN if fit.margin is None else fit.margin)
 
     try:

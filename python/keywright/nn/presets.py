@@ -69,6 +69,13 @@ class BootstrapPreset:
             out.append(Ring(log_n, level, CostTable.predicted(smaller, self.model)))
         return tuple(out)
 
+    def least_seconds(self, depth: int) -> float:
+        """Return a lower bound on the predicted seconds of a network's bootstraps: the fewest that its levels
+        allow, each with the fastest option."""
+        gained = self.plan.output_level - self.plan.input_level
+        each = min(option.seconds or 0.0 for option in self.options)
+        return max(-(-depth // gained) - 1, 0) * each * min(ring.bootstraps for ring in self.rings)
+
     def parameters(self, program: CompiledNetwork) -> Parameters:
         """Return the parameters of a program without bootstraps, with its rings."""
         return self.plan.parameters.with_subrings(_subrings(self.plan, program))

@@ -19,8 +19,13 @@ def test_calibrate(
     path = tmp_path / "cache" / "machine.json"
     monkeypatch.setenv("KEYWRIGHT_CALIBRATION", str(path))
     monkeypatch.setitem(ROUNDS, 13, 1)
-    assert main(["calibrate", "--rings", "13", "--json"]) == 0
-    assert {row["what"] for row in lines(capsys) if "what" in row} >= {"a key switch alone", "making a key"}
+    assert main(["calibrate", "--rings", "13", "--threads", "2", "--json"]) == 0
+    rows = lines(capsys)
+    words = {"a key switch alone", "making a key", "a switch from the ring of twice the degree"}
+    assert {row["what"] for row in rows if "what" in row} >= words
+    (threads,) = [row for row in rows if "speedup" in row]
+    measured = Calibration.from_json(path.read_text()).speedups
+    assert (threads["threads"], threads["speedup"]) == (2, round(measured[2], 2))
     assert main(["calibrate", "--network", "digits.onnx"]) == 2
     assert "--check" in capsys.readouterr().err
     assert main(["calibrate", "--rings", "13", "--check", "--json"]) == 0

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 from keywright import nn
+from keywright.nn import approximating
 from keywright.nn.graph.piecewise import PiecewiseLinear, composed, summed
 from keywright.nn.run.checking import run_clear
 from onnx import helper
@@ -260,3 +262,21 @@ def test_a_report_is_stored(mlp: onnx.ModelProto, tmp_path: Path) -> None:
     assert loaded.ranges == program.ranges
     with pytest.raises(nn.OutOfRangeError):
         loaded.guard(100 * SAMPLES[:1])
+
+
+def test_calibration_data_run_once_for_all_targets(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[int] = []
+    counted = approximating.largest_values
+
+    def largest_values(graph: Any, samples: Any) -> dict[int, float]:
+        runs.append(len(samples))
+        return counted(graph, samples)
+
+    monkeypatch.setattr(approximating, "largest_values", largest_values)
+    weights = {"w": np.ones((4, 4), np.float32)}
+    nodes = [node("MatMul", ["x", "w"], ["a"]), node("Mul", ["a", "a"], ["y"])]
+    samples = np.random.default_rng(3).normal(size=(7, 4))
+    model = nn.approximate(build(nodes, (4,), weights), nn.Fit(calibration=samples))
+    programs = [nn.compile(model, nn.Target(slots=slots, levels=3)) for slots in (8, 16)]
+    assert runs == [7]
+    assert {program.output_scale for program in programs} == {programs[0].output_scale}

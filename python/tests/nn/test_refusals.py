@@ -92,6 +92,9 @@ def test_operators_are_listed_once(build: Build) -> None:
 def test_dynamic_shapes(build: Build) -> None:
     (reason,) = reasons(build([node("Identity", ["x"], ["y"])], (1, "height", 8)))
     assert isinstance(reason, nn.DynamicShapeError)
+    weights = {"w": np.ones((4, 4), np.float32)}
+    (reason,) = reasons(build([node("MatMul", ["x", "w"], ["y"])], ("features",), weights))
+    assert isinstance(reason, nn.DynamicShapeError), "shapes that follow from it are no reasons"
 
 
 @pytest.mark.parametrize(

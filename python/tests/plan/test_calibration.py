@@ -26,6 +26,7 @@ from keywright.plan.cost.measuring import cases, settled, transform_cases
 from keywright.plan.cost.model import TYPICAL_WEIGHTS, Work, engine_use
 from keywright.plan.cost.operations import Operation, product_operation
 from keywright.plan.ring.chain import shapes
+from keywright.plan.workload.ring_switches import RingSwitches, ring_keys
 
 RECORDED = Path(__file__).parent / "calibration.json"
 """What keywright calibrate wrote on one machine with AVX-512."""
@@ -187,6 +188,28 @@ def test_cases_are_keys_that_the_engine_makes() -> None:
                 assert engine_use(shape, case.level) is not None
 
 
+def test_threads_are_as_much_faster_as_measured_or_by_amdahls_law() -> None:
+    calibration = replace(recorded(), speedups={2: 1.6})
+    assert Calibration.from_json(calibration.to_json()) == calibration
+    assert [calibration.speedup(threads) for threads in (1, 2)] == [1, 1.6]
+    # Three quarters of the time are shared: 1 / (1/4 + 3/8) = 1.6.
+    assert calibration.speedup(4) == pytest.approx(1 / (1 / 4 + 3 / 16))
+    assert [recorded().speedup(threads) for threads in (1, 2)] == [1, None]
+
+
+def test_a_switch_from_a_larger_ring_is_predicted_as_plans_count_it() -> None:
+    model = recorded().model
+    chain = next(e.shape.chain for e in recorded().measured if e.shape.chain.log_n == 15)
+    (keys,) = ring_keys(chain, [RingSwitches(16, 5, 1)])
+    entry = Measured("ring", keys.shape, 4, keys.parts, 1.0)
+    assert keys.parts == 2
+    assert predict(model, entry) == keys.work(4).seconds(model.of_degree(15)) > 0
+    fitted = fit("", [*recorded().measured, replace(entry, seconds=predict(model, entry))])
+    assert Calibration.from_json(fitted.to_json()).measured[-1].what == "ring"
+    with pytest.raises(CalibrationError, match="measured at the higher level"):
+        predict(model, replace(entry, level=keys.shape.level + 1))
+
+
 def test_weights_are_seconds() -> None:
     with pytest.raises(ValueError, match="finite"):
         Weights(-1.0, 0.0, 0.0, 0.0)
@@ -229,6 +252,8 @@ def test_files_that_are_no_calibration(tmp_path: Path, monkeypatch: pytest.Monke
         ("format", "keywright-calibration-3"),
         ("chains", [{"log_n": 99, "q": [30], "p": [30], "bound": None}]),
         ("chains", 7),
+        ("speedups", {"1": 1.0}),
+        ("speedups", {"2": 0}),
     ):
         with pytest.raises(CalibrationError, match="not a calibration"):
             Calibration.from_json(json.dumps({**data, name: value}))

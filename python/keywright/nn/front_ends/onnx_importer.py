@@ -114,6 +114,8 @@ class _Importer:
             except TooLargeError as refusal:
                 self.reasons.append(refusal)
                 return
+            if declared is None:  # shapes that follow from it would be wrong: operators alone are examined
+                continue
             number = self.graph.add(Input(declared))
             self.values[value.name] = EncryptedValue(number, (1, *declared))
         self.inferred = self._inferred_shapes()
@@ -162,15 +164,15 @@ class _Importer:
                 found[value.name] = tuple(sizes)
         return found
 
-    def _declared_shape(self, value: onnx.ValueInfoProto) -> Shape:
-        """Return the shape of one sample. A fixed batch size is noted, and the batch is processed sample by
-        sample."""
+    def _declared_shape(self, value: onnx.ValueInfoProto) -> Shape | None:
+        """Return the shape of one sample, or None with a reason if it is not fixed. A fixed batch size is
+        noted, and the batch is processed sample by sample."""
         dimensions = list(value.type.tensor_type.shape.dim)
         sizes = [d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in dimensions]
         fixed = tuple(size for size in sizes[1:] if isinstance(size, int) and size > 0)
         if not sizes or len(fixed) < len(sizes) - 1:
             self.reasons.append(DynamicShapeError(value.name, sizes))
-            return tuple(size if isinstance(size, int) and size > 0 else 1 for size in sizes[1:])
+            return None
         if isinstance(sizes[0], int) and sizes[0] > 0:
             self.batch = sizes[0]
         require_elements(f"input {value.name!r}", fixed)

@@ -4,7 +4,7 @@ import json
 import os
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from hashlib import sha256
 from pathlib import Path
 from statistics import median
@@ -32,6 +32,7 @@ from .model import (
     shape_parts,
 )
 from .operations import MAX_COUNT, Operation
+from .ring_switch import ring_switch_work
 
 FORMAT = "keywright-calibration-4"
 MAX_BYTES = 16 << 20
@@ -53,7 +54,7 @@ class CalibrationError(KeywrightError, ValueError):
 
 SWITCHES = ("switch", "hoisted")
 """Kinds of measurements that are one key switch."""
-WHATS = (*SWITCHES, "transform", "product", "operation", "key", "load")
+WHATS = (*SWITCHES, "transform", "product", "operation", "ring", "key", "load")
 
 
 @dataclass(frozen=True)
@@ -63,10 +64,12 @@ class Measured:
     Attributes:
         what: "switch", a single one; "hoisted", each of `count` of one ciphertext; "transform", a linear
             transform with its key switches; "product", of ciphertexts with relinearization; "operation",
-            something without key switches; "key", making a key; "load", reading one from a file.
+            something without key switches; "ring", a switch of a ciphertext from a larger ring; "key",
+            making a key; "load", reading one from a file.
         shape: of the key.
         level: level of the ciphertext; for "key" and "load" the key's.
-        count: number that share a decomposition; for a transform, its baby steps.
+        count: number that share a decomposition; for a transform, its baby steps; for a switch from a larger
+            ring, its keys.
         seconds: time of one.
         giants: giant steps of a transform.
         operation: the work besides key switches.
@@ -93,17 +96,29 @@ class Calibration:
         gauges: seconds of the gauge (`gauge.Gauge`) in each of these rings: the machine's speed for which
             times are predicted.
         measured: the measurements that weights were fitted to.
+        speedups: speed of several threads as a multiple of one thread's (`gauge.measure_speedup`), by their
+            number.
     """
 
     machine: str
     weights: Mapping[int, Weights]
     gauges: Mapping[int, float]
     measured: tuple[Measured, ...]
+    speedups: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def model(self) -> CostModel:
         """Return a cost model with these weights."""
         return CostModel(self.weights)
+
+    def speedup(self, threads: int) -> float | None:
+        """Return the speed of a number of threads as a multiple of one thread's: the measured one, or by
+        Amdahl's law from the nearest measured number. None if no number was measured."""
+        if threads == 1 or not self.speedups:
+            return 1.0 if threads == 1 else None
+        known = min(self.speedups, key=lambda number: (abs(number - threads), number))
+        shared = (1 - 1 / self.speedups[known]) / (1 - 1 / known)
+        return self.speedups[known] if known == threads else 1 / (1 - shared + shared / threads)
 
     def ring_for(self, log_n: int) -> int:
         """Return the ring whose weights predict times in a ring: the ring itself, or the nearest measured
@@ -134,6 +149,7 @@ class Calibration:
                 "machine": self.machine,
                 "weights": {str(log_n): asdict(weights) for log_n, weights in self.weights.items()},
                 "gauges": {str(log_n): seconds for log_n, seconds in self.gauges.items()},
+                "speedups": {str(threads): times for threads, times in self.speedups.items()},
                 "chains": [asdict(chain) for chain in chains],
                 "measured": [
                     {
@@ -168,6 +184,10 @@ class Calibration:
     def _read(cls, data: Mapping[str, Any]) -> "Calibration":
         weights = {int(log_n): _weights(values) for log_n, values in data["weights"].items()}
         gauges = {int(log_n): number(seconds, "a gauge") for log_n, seconds in data["gauges"].items()}
+        stated = data.get("speedups", {})
+        speedups = {int(threads): number(times, "a speed") for threads, times in stated.items()}
+        if any(threads < 2 or not times > 0 for threads, times in speedups.items()):
+            raise CalibrationError("not a calibration: speeds must be positive, and of 2 threads or more")
         if not set(weights) <= set(CHAINS):
             raise CalibrationError(
                 f"not a calibration: rings must be from 2^{min(CHAINS)} to 2^{max(CHAINS)}"
@@ -178,7 +198,7 @@ class Calibration:
         measured = tuple(_read_measured(entry, chains) for entry in data["measured"])
         if not weights or not measured:
             raise CalibrationError("not a calibration: it has no weights or no measurements")
-        return cls(str(data["machine"]), weights, gauges, measured)
+        return cls(str(data["machine"]), weights, gauges, measured, speedups)
 
     @classmethod
     def load(cls, path: Path) -> "Calibration":
@@ -282,13 +302,21 @@ def stored_calibration() -> Calibration | None:
     return Calibration.load(path) if path.is_file() else None
 
 
+def stored_speedup(threads: int) -> float | None:
+    """Return `Calibration.speedup` of `stored_calibration`, or None if nothing was measured."""
+    found = stored_calibration()
+    return None if found is None else found.speedup(threads)
+
+
 def stored_model() -> CostModel | None:
     """Return the model of `stored_calibration`."""
     found = stored_calibration()
     return None if found is None else found.model
 
 
-def fit(machine: str, measured: Sequence[Measured]) -> Calibration:
+def fit(
+    machine: str, measured: Sequence[Measured], speedups: Mapping[int, float] | None = None
+) -> Calibration:
     """Fit non-negative weights to the measurements by least squares of relative errors.
 
     Times are divided by the gauge measured with them and multiplied by its median in the ring.
@@ -330,7 +358,7 @@ def fit(machine: str, measured: Sequence[Measured]) -> Calibration:
             key_prime=made[2],
             load_limb=_fit_keys(entries, "load", 1)[0],
         )
-    return Calibration(machine, weights, gauges, tuple(measured))
+    return Calibration(machine, weights, gauges, tuple(measured), speedups or {})
 
 
 LOOSENESS = 10.0
@@ -376,6 +404,13 @@ def measured_work(entry: Measured) -> Work:
         )
     if entry.what in SWITCHES:
         return use.own.plus(use.shared, 1 / entry.count)
+    if entry.what == "ring":
+        work = ring_switch_work(entry.shape, entry.level, entry.count)
+        if work is None:
+            raise CalibrationError(
+                f"a switch from a larger ring at level {entry.level} with keys of another form"
+            )
+        return work
     if operation is None or operation.level != entry.level or operation.refusal(chain) is not None:
         raise CalibrationError(f"a {entry.what} at level {entry.level} without its operation there")
     work = operation.work(chain, use.removed, use.removed)

@@ -1,4 +1,4 @@
-"""Measures the current speed of the machine.
+"""Measures the speed of the machine: now, and with several threads.
 
 Other load on the hardware, for example from other virtual machines, makes the same work take 10 or 20 %
 longer from one minute to the next, and half as much again for fractions of a second. So each time is stored
@@ -7,11 +7,13 @@ their gauges are comparable even if the times themselves are not. (A loop of the
 memory, leaves twice the differences between key switches.)
 """
 
-from time import process_time
+from collections.abc import Callable
+from statistics import median
+from time import perf_counter, process_time
 
 import numpy as np
 
-from keywright._core import Encryptor, Evaluator, KeyGenerator, KeySpec, Parameters, SecretKey
+from keywright._core import Encryptor, Evaluator, KeyGenerator, KeySpec, Parameters, SecretKey, set_threads
 
 CHAINS: dict[int, tuple[list[int], list[int]]] = {
     13: ([55, 40, 40], [55]),
@@ -62,3 +64,30 @@ class Gauge:
         start = process_time()
         self._evaluator.rotate(self._ciphertext, 1)
         return max(process_time() - start, CLOCK)
+
+
+PAIRS = 5
+"""Number of pairs of runs, one with a single thread and one with several."""
+
+
+def measure_speedup(work: Callable[[], object], threads: int) -> float:
+    """Measure the speed of several threads as a multiple of one thread's. Predicted times, which are of one
+    thread, can be divided by it. The result is the median of the ratios of consecutive runs, so that a
+    machine that becomes slower changes little. The number of threads is 1 afterwards.
+
+    Args:
+        work: takes a tenth of a second or more. Wall time is measured, not the processor's time.
+        threads: more than 1.
+    """
+
+    def seconds(count: int) -> float:
+        set_threads(count)
+        start = perf_counter()
+        work()
+        return perf_counter() - start
+
+    for count in (1, threads):  # memory and tables
+        seconds(count)
+    ratios = [seconds(1) / seconds(threads) for _ in range(PAIRS)]
+    set_threads(1)
+    return median(ratios)

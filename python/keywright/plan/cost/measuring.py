@@ -38,8 +38,9 @@ from keywright.plan.ring.chain import Shape, shapes
 from keywright.plan.ring.chain_sources import chain_of
 
 from .calibration import Measured
-from .gauge import CHAINS, CLOCK, Gauge
+from .gauge import CHAINS, CLOCK, Gauge, measure_speedup
 from .operations import Operation, product_operation
+from .ring_switch import ring_switch_parts, ring_switch_shape
 
 ROUNDS = {13: 3, 14: 3, 15: 2, 16: 2}
 """How often everything is measured, by base-2 logarithm of the ring degree."""
@@ -173,6 +174,34 @@ def measure(log_n: int, *, held_out: bool = False) -> Iterator[list[Measured]]:
     top = bench.chain.max_level
     for share in (0.55,) if held_out else (1.0, 0.4):
         yield from bench.operations(max(1, round(share * top)))
+        if log_n < max(CHAINS):
+            yield ring_switch_runs(bench, max(1, round(share * top)))
+
+
+def speedup(log_n: int, threads: int) -> float:
+    """Measure the speed of a number of threads with a linear transform in a ring, as a multiple of one
+    thread's. The number of threads is 1 afterwards."""
+    return measure_speedup(_Bench(log_n).transform_work(transform_cases(log_n)[-1])[0], threads)
+
+
+def ring_switch_runs(bench: "_Bench", level: int) -> list[Measured]:
+    """Measure switches of a ciphertext from the ring of twice the degree, which has the same primes."""
+    log_n = bench.chain.log_n
+    q, p = CHAINS[log_n]
+    both = Parameters.from_bits(log_n + 1, q, p, 40).with_subrings([(log_n, level, None)])
+    chain = chain_of(both.subring(log_n))
+    parts = ring_switch_parts(chain, log_n + 1)
+    shape = ring_switch_shape(chain, level, parts)
+    special = list(shape.special_primes)
+    specs = KeySpec.ring_down(both, log_n, level, _alpha(shape), True, special, log_n + 1)
+    generator = KeyGenerator(SecretKey.generate(both))
+    keys = (generator.evaluation_keys(relinearization=False, specs=specs) for _ in range(2))
+    evaluator, other = (Evaluator(both, each) for each in keys)
+    values = np.linspace(-1, 1, both.subring(log_n).max_slots)
+    ciphertext = Encryptor(generator.public_key()).encrypt(values, slots=len(values), level=level)
+    case = Measured("ring", shape, level, len(specs))
+    runs = (partial(each.switch_ring, ciphertext, log_n) for each in (evaluator, other))
+    return bench.runs(case, *runs)
 
 
 class _Bench:
@@ -216,6 +245,13 @@ class _Bench:
 
     def transform(self, case: TransformCase) -> list[Measured]:
         """Measure a linear transform of a ciphertext."""
+        apply, before = self.transform_work(case)
+        shape, babies, giants = case.shape, case.babies - 1, case.giants - 1
+        measured = Measured("transform", shape, shape.level, babies, giants=giants, operation=case.operation)
+        return self.runs(measured, apply, before)
+
+    def transform_work(self, case: TransformCase) -> tuple[Callable[[], object], Callable[[], object]]:
+        """Return a linear transform, and a rotation with one of its keys."""
         shape, babies, giants = case.shape, case.babies, case.giants
         steps = [*range(1, babies), *(babies * j for j in range(1, giants))]
         evaluator = Evaluator(self.parameters, self.maker([self.spec(shape, step) for step in steps])())
@@ -226,11 +262,7 @@ class _Bench:
         encoded = LinearTransform(self.parameters, diagonals, slots, shape.level, babies, special)
         apply = partial(evaluator.linear_transform, ciphertext, encoded)
         # One of its many keys is then in cache.
-        before = partial(evaluator.rotate, ciphertext, steps[-1])
-        measured = Measured(
-            "transform", shape, shape.level, babies - 1, giants=giants - 1, operation=case.operation
-        )
-        return self.runs(measured, apply, before)
+        return apply, partial(evaluator.rotate, ciphertext, steps[-1])
 
     def operations(self, level: int) -> Iterator[list[Measured]]:
         """Measure a product of ciphertexts, one with a constant, a sum and a sum with a vector."""

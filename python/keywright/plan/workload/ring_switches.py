@@ -7,10 +7,10 @@ them, but its bytes and its time include them.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from keywright.plan.cost.model import CostModel, Work
-from keywright.plan.ring.chain import Chain, Shape, shapes
+from keywright.plan.cost.ring_switch import ring_switch_parts, ring_switch_shape, ring_switch_work
+from keywright.plan.ring.chain import Chain, Shape
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class RingKeys:
     @property
     def parts(self) -> int:
         """Number of keys."""
-        return _parts(self.shape.chain, self.source) or 1
+        return ring_switch_parts(self.shape.chain, self.source) or 1
 
     @property
     def stored_bytes(self) -> int:
@@ -59,21 +59,10 @@ class RingKeys:
     def work(self, level: int) -> Work:
         """Return the work of one switch at a level."""
         shape = self.shape
-        work = _work(shape, level, _parts(shape.chain, self.source))
+        work = ring_switch_work(shape, level, ring_switch_parts(shape.chain, self.source))
         if work is None:
             raise ValueError(f"keys of level {shape.level} cannot be used at level {level}")
         return work
-
-
-def _parts(chain: Chain, source: int) -> int | None:
-    """Return the number of keys of a switch from a larger ring; None from a smaller one."""
-    return 1 << (source - chain.log_n) if source > chain.log_n else None
-
-
-def _work(shape: Shape, level: int, parts: int | None) -> Work | None:
-    chain, special = shape.chain, list(shape.special_primes)
-    row = chain.widths.ring_switch(shape.level, shape.alpha, special, True, level, parts)
-    return None if row is None else Work.counted(row, chain.log_n)
 
 
 def ring_keys(chain: Chain, switches: Iterable[RingSwitches]) -> list[RingKeys]:
@@ -82,7 +71,7 @@ def ring_keys(chain: Chain, switches: Iterable[RingSwitches]) -> list[RingKeys]:
     for use in switches:
         highest[use.source] = max(highest.get(use.source, 0), use.level)
     return [
-        RingKeys(source, _shape(chain, level, _parts(chain, source)))
+        RingKeys(source, ring_switch_shape(chain, level, ring_switch_parts(chain, source)))
         for source, level in sorted(highest.items(), reverse=True)
     ]
 
@@ -92,25 +81,3 @@ def ring_seconds(chain: Chain, switches: Sequence[RingSwitches], model: CostMode
     keys = {each.source: each for each in ring_keys(chain, switches)}
     weights = model.of_degree(chain.log_n)
     return sum(use.count * keys[use.source].work(use.level).seconds(weights) for use in switches)
-
-
-@cache
-def _shape(chain: Chain, level: int, parts: int | None) -> Shape:
-    """Return the fastest shape by the engine's built-in proportions: makers and users of keys agree on it,
-    independent of calibrations.
-
-    Raises:
-        ValueError: no key of the level is secure.
-    """
-    weights = CostModel().of_degree(chain.log_n)
-    found = []
-    for shape in shapes(chain, level):
-        work = _work(shape, level, parts)
-        if work is not None:
-            found.append((work.seconds(weights), shape.stored_bytes, shape))
-    if not found:
-        raise ValueError(
-            f"no key of level {level} is within {chain.modulus_bound} bits; use a lower "
-            "level or a larger ring"
-        )
-    return min(found, key=lambda entry: entry[:2])[2]
