@@ -9,7 +9,7 @@ from harness.schedule import Measurement
 
 @pytest.fixture
 def line() -> Callable[..., str]:
-    """Makes a line of a program's output with some fields changed."""
+    """Return a line of a program's output with some fields changed."""
 
     def line(**changes: Any) -> str:
         fields = {
@@ -36,7 +36,7 @@ def line() -> Callable[..., str]:
 
 @pytest.fixture
 def measured(line: Callable[..., str]) -> Callable[..., Measurement]:
-    """Makes a measurement of 2^16, alpha 5."""
+    """Return a measurement of 2^16, alpha 5."""
 
     def measured(
         target: str, turn: int, median_s: float, work: str = "rotate", level: int = 26

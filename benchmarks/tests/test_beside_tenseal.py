@@ -9,7 +9,7 @@ def test_layers_and_the_model_are_the_same_function(make) -> None:  # type: igno
     pytest.importorskip("onnxruntime")
     work = make()
     clear = work.clear()
-    # At most four products of 64 terms in single precision, of partial sums below those of magnitudes.
+    # At most four products of 64 terms in single precision; partial sums are below those of magnitudes.
     largest = np.abs(work.samples)
     for layer in work.layers:
         largest = study.Layer(np.abs(layer.weights), np.abs(layer.bias), layer.square)(largest)

@@ -17,7 +17,7 @@ Make = Callable[..., Result]
 
 @pytest.fixture
 def make() -> Make:
-    """Makes the result of a case."""
+    """Return the result of a case."""
 
     def make(case: Case, seconds: float = 2.0, **changes: Any) -> Result:
         alpha = case.alpha if case.alpha != "maximum" else 3

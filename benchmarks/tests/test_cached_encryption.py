@@ -1,4 +1,4 @@
-"""What the figures of Chem's paper are computed from."""
+"""The inputs of the figures of Chem's paper."""
 
 import gzip
 from pathlib import Path

@@ -13,7 +13,7 @@ FIXED = HERE.parent / "python" / "tests" / "nn" / "exported"
 
 @pytest.fixture
 def squares(tmp_path: Path) -> Path:
-    """x W, squared."""
+    """Write a model of (x W) squared."""
     graph = helper.make_graph(
         [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node("Mul", ["h", "h"], ["y"])],
         "squares",

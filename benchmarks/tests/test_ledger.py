@@ -1,4 +1,4 @@
-"""The ledger of the papers' claims: its pages are what records make, and no figure is typed."""
+"""The ledger of the papers' claims: its pages are generated from records, and no figure is typed."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -108,7 +108,7 @@ def test_what_is_no_figure_of_a_record_is_refused(
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Writes the claims of a paper with one claim."""
+    """Write the claims of a paper with one claim."""
 
     def write(**changes: str) -> Path:
         fields = {
@@ -181,7 +181,7 @@ def test_prose_is_wrapped_and_nothing_else() -> None:
 
 
 def test_rotations_by_powers_of_two_are_the_fewest() -> None:
-    """Against every sum of at most four steps in a group of sixteen."""
+    """Compare with every sum of at most four steps in a group of sixteen."""
     for signed in (False, True):
         steps = [sign << bit for bit in range(4) for sign in ((1, -1) if signed else (1,))]
         fewest, sums = {0: 0}, {0}

@@ -1,4 +1,4 @@
-"""The study of senders of nonsense, in short: a server process, what it takes while idle, and its counts."""
+"""A short form of the study of malformed senders: a server process, its idle memory, and its counts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def server(model: Model, tmp_path: Path) -> Iterator[Process]:
 
 
 def test_an_idle_server_is_small(server: Process) -> None:
-    """With no keys there are no workers, and the rest is within the figure."""
+    """Without keys there are no workers, and the memory is within the figure."""
     deadline = time.monotonic() + 30
     while (found := server.memory())["workers"] and time.monotonic() < deadline:
         time.sleep(0.2)

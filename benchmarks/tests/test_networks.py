@@ -89,7 +89,9 @@ def test_labels_are_counted_where_scores_are_apart() -> None:
     record = Record()
     record.add({"run": run(predicted_error=0.5)})
     record.add(image(0, [1.0, 0.0], [1.0, 0.0]))
-    record.add(image(1, [0.1, 0.0], [0.0, 0.1]))  # another label, but scores nearer than the prediction
+    record.add(
+        image(1, [0.1, 0.0], [0.0, 0.1])
+    )  # another label, but the scores differ by less than the predicted error
     lines = list(record.images.values())
     assert report.agreement(lines) == (1, 2)
     assert report.clear_cut(lines, record.runs) == (1, 1)

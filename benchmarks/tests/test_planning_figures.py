@@ -25,8 +25,8 @@ ROW = ["0", "tcp", "http", "SF", *["1"] * (FIELDS - 4), "normal", "20"]
 
 
 def test_gradients_are_those_of_the_loss() -> None:
-    """Against steps into the complex plane, which give a derivative to rounding: f(w + ih) is f + ih f' up to
-    h^2, and h is 1e-20."""
+    """Compare with steps into the complex plane, which give a derivative to rounding: f(w + ih) is f + ih f'
+    up to h^2, and h is 1e-20."""
     rng = np.random.default_rng(3)
     weights = {name: value.astype(np.float64) for name, value in initial_weights(7, rng).items()}
     weights["keep.c"] += rng.normal(size=128)
@@ -56,7 +56,7 @@ def test_features_are_scaled_by_the_training_set(tmp_path: Path) -> None:
     test = Records(tmp_path / "test.txt")
     (row,) = features(test)
     assert row[0] == 1.0  # above all of the training set
-    # Two protocols that it is none of, the one service and the one flag.
+    # Two unknown protocols; the one service and the one flag.
     assert row[-4:].tolist() == [0.0, 0.0, 1.0, 1.0]
     assert test.labels().tolist() == [2]
     (tmp_path / "short.txt").write_text("1,2,3")

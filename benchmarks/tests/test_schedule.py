@@ -22,7 +22,7 @@ def target(name: str, *, own_digits: bool = False) -> Target:
 
 
 def program(source: str) -> Executable:
-    """A program that runs Python source; the arguments of the case follow it."""
+    """Return a program that runs Python source; the arguments of the case follow it."""
     return Executable((sys.executable, "-c", source))
 
 

@@ -1,4 +1,4 @@
-"""The simulated machines of the study of the service, beside what is computed by hand."""
+"""The simulated machines of the study of the service, compared with results computed by hand."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def job(number: int, at: float, keys: str) -> Job:
 
 
 class Fixed:
-    """Who was said to get a job gets it."""
+    """Assigns jobs as listed."""
 
     def __init__(self, *machines: int) -> None:
         self._machines = machines

@@ -16,7 +16,7 @@ ROTATIONS = (1, 2, 4, 8, -1, 16, 32)
 
 @dataclass(frozen=True)
 class Party:
-    """Everything that belongs to one secret."""
+    """Everything that belongs to one secret key."""
 
     parameters: kw.Parameters
     secret: kw.SecretKey
@@ -42,7 +42,7 @@ class Party:
         )
 
     def assert_decrypts(self, ciphertext: kw.Ciphertext, expected: NDArray[np.complex128]) -> None:
-        """The decryption is within the derived bound of the expected slots."""
+        """Check that the decryption is within the derived bound of the expected slots."""
         error = np.abs(self.decryptor.decrypt_complex(ciphertext) - expected).max()
         assert error <= ciphertext.error_bound, f"{error} above {ciphertext.error_bound}"
 
@@ -65,7 +65,7 @@ def small() -> Party:
 
 @pytest.fixture(scope="session")
 def other() -> Party:
-    """Secure parameters that are not those of `small`."""
+    """Secure parameters that differ from those of `small`."""
     return Party.make(kw.Parameters.preset("N13_QP214_S38"), (1,))
 
 

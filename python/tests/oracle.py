@@ -1,4 +1,5 @@
-"""Reads keys and ciphertexts from docs/reference/format.md alone and computes their errors with the secret.
+"""Reads keys and ciphertexts as docs/reference/format.md describes and computes their errors with the secret
+key.
 
 Primes are below 2^32: NumPy multiplies residues without overflow.
 """
@@ -84,7 +85,7 @@ def automorphism(polynomial: Signed, element: int) -> Signed:
 
 
 def uniform(seed: bytes, stream: int, digit: int, limb: int, q: int, n: int) -> Words:
-    """The expander of docs/reference/format.md."""
+    """Expand a seed as docs/reference/format.md describes."""
     out, missing = np.zeros(n, np.uint64), np.ones(n, bool)
     attempt, mask = 0, (1 << q.bit_length()) - 1
     while missing.any():
@@ -120,7 +121,7 @@ def chacha(seed: bytes, stream: int, last: int, count: int) -> NDArray[np.uint32
 
 @dataclass
 class Object:
-    """A decoded frame. `take` and `limb` take what is next."""
+    """A decoded frame. `take` and `limb` consume the next bytes."""
 
     kind: int
     log_n: int
@@ -153,7 +154,8 @@ class Object:
 
 
 def known_public_key(public_key: bytes, q: list[int]) -> bytes:
-    """A public key whose `b` is the constant `B`: what is encrypted with it shows all of its randomness."""
+    """Return a public key whose `b` is the constant `B`: ciphertexts encrypted with it reveal all of their
+    randomness."""
     read = Object.read(public_key)
     head = public_key[: HEADER.size + 16 + 36]
     bits = [np.tile(B >> np.arange(p.bit_length()) & 1, read.n).astype(np.uint8) for p in q]
@@ -164,13 +166,13 @@ def known_public_key(public_key: bytes, q: list[int]) -> bytes:
 
 @dataclass
 class Oracle:
-    """Computes what was drawn for an object.
+    """Computes the random values of an object.
 
     Args:
         q: the ciphertext primes.
         p: the special primes.
         secret: coefficients.
-        seed: of the `known_public_key` that ciphertexts under a public key were made with.
+        seed: seed of the `known_public_key` with which ciphertexts were made.
     """
 
     q: list[int]
@@ -180,13 +182,13 @@ class Oracle:
 
     @classmethod
     def of(cls, secret: bytes, q: list[int], p: list[int], public_key: bytes = b"") -> Self:
-        """With the coefficients of a stored secret, and the seed of a public key."""
+        """Create it with the coefficients of a stored secret key, and the seed of a public key."""
         codes = np.frombuffer(Object.read(secret).body, np.uint8)[:, None] >> np.array([0, 2, 4, 6]) & 3
         seed = Object.read(public_key).descriptor if public_key else b""
         return cls(q, p, (codes.reshape(-1).astype(np.int64) ^ 2) - 2, seed)
 
     def drawn(self, data: bytes) -> list[bytes]:
-        """What no other object may have: seeds, errors, masks, secrets. Messages are 0."""
+        """Return what no other object may share: seeds, errors, masks, secrets. Messages are 0."""
         read = Object.read(data)
         match read.kind:
             case 0x8001:
@@ -264,7 +266,7 @@ class Oracle:
                 *_, a = [read.limb(primes[i]) for i in indices]
                 out.append(a.tobytes())
             if tag == 3:
-                continue  # to a secret that nobody knows
+                continue  # to an unknown secret
             product = a * evaluations(target, primes[at]) % primes[at]
             error = small(coefficients((b + product) % primes[at], primes[at]))
             out.append(error)
@@ -302,7 +304,7 @@ class Oracle:
 
 
 def split(body: bytes) -> list[bytes]:
-    """Objects that follow each other."""
+    """Return consecutive objects."""
     out = []
     while body:
         rest = Object.read(body).rest
@@ -312,6 +314,6 @@ def split(body: bytes) -> list[bytes]:
 
 
 def small(error: Signed) -> bytes:
-    """The coefficients of an error, which are small and not all 0."""
+    """Return the coefficients of an error, which are small and not all 0."""
     assert 0 < np.abs(error).max() <= BOUND, "no error of an encryption"
     return error.astype(np.int8).tobytes()

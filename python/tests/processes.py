@@ -1,4 +1,4 @@
-"""Children of this process."""
+"""Runs work in forked children of this process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATIENCE_S = 30.0
 
 
 class ChildFailed(Exception):
-    """A child raised something."""
+    """A child raised an exception."""
 
 
 class ChildHangs(Exception):
@@ -27,10 +27,10 @@ class ChildHangs(Exception):
 
 
 def in_child(work: Callable[[], Result], patience: float = PATIENCE_S) -> Result:
-    """What `work` returns in a forked child.
+    """Return the result of `work` in a forked child.
 
     Raises:
-        ChildFailed: it raised something.
+        ChildFailed: it raised an exception.
         ChildHangs: it takes too long.
     """
     reader, writer = os.pipe()

@@ -1,4 +1,4 @@
-"""The examples run, in a process each; the numbered ones fail where an error is above its bound."""
+"""The examples run, in separate processes; the numbered ones fail if an error exceeds its bound."""
 
 import os
 import pickle
@@ -53,7 +53,7 @@ def test_the_c_client_asks_a_server() -> None:
 
 
 def test_a_torch_file_that_names_code_is_not_run(tmp_path: Path) -> None:
-    """The converter of ResNet-20 knows tensors and nothing else; a file that calls a function is refused."""
+    """The converter of ResNet-20 accepts only tensors; a file that calls a function is refused."""
     weights, marker = tmp_path / "weights.th", tmp_path / "marker"
 
     class Call:

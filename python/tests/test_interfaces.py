@@ -1,4 +1,4 @@
-"""What is a property and what is a method: alike in all public classes (docs/reference/conventions.md)."""
+"""Properties and methods: consistent in all public classes (docs/reference/conventions.md)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 ROOMS = ("keywright", "keywright.nn", "keywright.serve", "keywright.inference", "keywright.plan")
 SERVERS = {"Server", "Service", "Workers"}
-"""Their methods are what a server does, and the requests that it answers."""
+"""Classes whose methods are actions of a server, and the requests that it answers."""
 
 PROPERTIES = (property, functools.cached_property, types.GetSetDescriptorType)
 
@@ -46,11 +46,11 @@ ACTS = {
     "share": "copies to memory that processes share",
     "sum": "evaluates",
 }
-"""Those that do something."""
+"""Methods that do something."""
 
 
 def public_classes() -> Iterator[type]:
-    """Every class that a package offers, once."""
+    """Yield every class that a package exports, once."""
     seen: set[type] = set()
     for room in ROOMS:
         module = importlib.import_module(room)

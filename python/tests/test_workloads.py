@@ -1,4 +1,4 @@
-"""The adapters of examples/workloads, in folders as the harness of the workload has them."""
+"""The adapters of examples/workloads, in folders like those of the workload's harness."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The digits, keys and a plan of them, which tests of commands share."""
+"""The digits, keys and a plan, which tests of commands share."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def keys(folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def planned(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A plan for the digits, with one hop: what is decided at once."""
+    """A plan for the digits with one hop, which is quick."""
     path = tmp_path_factory.mktemp("plan") / "plan.json"
     arguments = ["--time", "1.2x", "--hops", "1", "--out", str(path), "--json"]
     assert main(["plan", str(folder / "digits.onnx"), *arguments]) == 0

@@ -1,4 +1,4 @@
-"""Commands as tests run them, and what they print."""
+"""Runs commands in tests, and reads their output."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
 
 
 def process(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """A command in a process of its own."""
+    """Run a command in a separate process."""
     command = [sys.executable, "-m", "keywright.cli", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
 def fails(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """What a command prints when it fails, in one line: an error, and below it what to do."""
+    """Return the output of a command that fails, in one line: the error, then what to do."""
     capsys.readouterr()
     assert main([str(argument) for argument in arguments]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    # Machines that are slow say how far they are.
+    # Slow machines print progress.
     line, *below = [entry for entry in printed.err.splitlines() if not entry.endswith("so far")]
     if "--json" in arguments:
         assert not below

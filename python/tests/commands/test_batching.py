@@ -1,4 +1,4 @@
-"""Batches within a budget of memory."""
+"""Batches within a memory budget."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def test_client_and_server_are_separate_processes(folder: Path, keys: Path, tmp_
         assert one.magnitude_bound * one.scale > parameters.q[0] / 2
         assert one.error_bound == np.inf
     assert [row["error_bound"] for row in rows] == [None] * len(rows)
-    # Nothing on the server is a secret or can be read with the parameters of one.
+    # Nothing on the server is a secret key or can be read as one with its parameters.
     for path in [*server.iterdir(), *sent.iterdir(), *answer.iterdir()]:
         if path.suffix == ".kw":
             assert not kw.inspect(path)["secret"]
@@ -75,7 +75,7 @@ def test_public_keys_encrypt_too(
     assert main([*decrypt, "--json"]) == 0
     labels = np.load(folder / "labels.npy").tolist()
     assert [row["prediction"] for row in lines(capsys)] == labels
-    # The bound of this network is for inputs that never come: noise of its size leaves nothing.
+    # The worst-case bound of this network is so large that noise of its size hides everything.
     assert main([*decrypt, "--flooding", "1", str(len(labels))]) == 2
     assert "leaves an error of up to" in capsys.readouterr().err
 
@@ -193,7 +193,7 @@ def test_infer(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_samples_share_ciphertexts(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By the compiler's choice in `infer`, by --batch where client and server are apart."""
+    """`infer` uses the compiler's choice, and separate client and server use --batch."""
     model, images = str(folder / "digits.onnx"), str(folder / "images.npy")
     labels = np.load(folder / "labels.npy").tolist()
     assert main(["infer", model, "--input", images, "--json"]) == 0
@@ -355,7 +355,7 @@ def test_a_keygen_that_is_ended_leaves_no_secret(folder: Path, tmp_path: Path, n
     command = [sys.executable, "-m", "keywright.cli", *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         deadline = time.monotonic() + 60
-        # The key set is the last file to be written, under a name of its own.
+        # The key set is written last, under a temporary name.
         while not list(tmp_path.glob(".keys.*/server/.keys.kw*")) and time.monotonic() < deadline:
             assert running.poll() is None, running.communicate()[1]
             time.sleep(0.01)
@@ -392,7 +392,7 @@ def test_options_that_every_command_has(folder: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().err == ""
     assert kw.threads() == threads
     assert "threads" in fails(capsys, "info", model, "--threads", 0)
-    # A traceback is for who asks for it.
+    # A traceback is printed on request only.
     assert main(["info", "absent.kw", "--log-level", "debug"]) == 2
     assert "Traceback" in capsys.readouterr().err
 

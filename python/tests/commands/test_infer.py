@@ -28,7 +28,7 @@ Write = Callable[[int], Path]
 
 @pytest.fixture
 def squares(tmp_path: Path) -> Write:
-    """Writes a model of a number of squares and matrices, and inputs for it."""
+    """Return a function that writes a model of a number of squares and matrices, and inputs for it."""
 
     def write(count: int) -> Path:
         rng = np.random.default_rng(count)
@@ -67,7 +67,7 @@ def test_a_deep_model_is_explained_with_its_bootstraps(
     bootstraps = [row for row in rows if row["layer"].startswith("bootstrap after")]
     compiled = compile_model(folder / "squares.onnx", nn.Fit(calibration=np.load(folder / "inputs.npy")))
     plan = kw.BootstrapperPlan.preset(compiled.program.bootstraps[0].preset)
-    # 32 levels: as many of them as a bootstrap leaves are before the first one and after each.
+    # 32 levels: before the first bootstrap and after each, as many as a bootstrap leaves.
     assert len(bootstraps) == -(-32 // plan.levels_left) - 1
     # All lead to one level, which need not be the highest.
     (levels,) = {row["levels"] for row in bootstraps}

@@ -1,4 +1,4 @@
-"""Ctrl-C at any point: status 130, one line, nothing left behind."""
+"""Ctrl-C at any point: status 130, one line, no files left behind."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_an_operation_that_does_not_end_is_broken_off(tmp_path: Path) -> None:
         assert running.stdout is not None
         assert running.stdout.readline() == "begun\n"
         assert len(list(tmp_path.iterdir())) == 1
-        time.sleep(1.0)  # until the operation runs: an interrupt before it is an ordinary one
+        time.sleep(1.0)  # until the operation runs: an earlier interrupt is an ordinary one
         start = time.monotonic()
         running.send_signal(signal.SIGINT)
         _, errors = running.communicate(timeout=60)
@@ -80,7 +80,7 @@ def test_a_block_that_ends_is_an_ordinary_interrupt() -> None:
 
 @pytest.mark.usefixtures("interruptible")
 def test_a_handler_of_another_kind_stays_in_charge() -> None:
-    """As of `keywright serve`, which answers what runs before it ends."""
+    """As in `keywright serve`, which finishes running requests before it ends."""
     seen: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
     try:

@@ -1,4 +1,4 @@
-"""Predicted and measured memory of a process, and budgets that are kept or refused."""
+"""Predicted and measured memory of a process, and memory budgets."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from keywright.plan.memory.machine import default_budget
 from tests.commands.test_infer import Write, squares  # noqa: F401 (a fixture)
 
 SHARE = 0.1
-"""What a prediction may be off by, of what is measured."""
+"""Relative error allowed for a prediction."""
 
 
 def measured(*arguments: object) -> dict[str, Any]:
-    """The summary of `infer` in a process of its own."""
+    """Return the summary of `infer` in a separate process."""
     command = [sys.executable, "-m", "keywright.cli", "infer", *map(str, arguments), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     summary: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -39,7 +39,7 @@ def test_the_peak_of_a_small_network_is_predicted(folder: Path) -> None:
 
 @pytest.mark.parametrize("budget", [None, 1.35])
 def test_the_peak_of_a_bootstrapped_network_is_predicted(squares: Write, budget: float | None) -> None:  # noqa: F811
-    """With all that is free, and with a third more than the least that would do."""
+    """With all free memory, and with a third more than the minimum."""
     folder = squares(8)
     model, inputs = folder / "squares.onnx", folder / "inputs.npy"
     arguments = [model, "--calibration", inputs, "--input", inputs, "--count", 1]
@@ -53,7 +53,7 @@ def test_the_peak_of_a_bootstrapped_network_is_predicted(squares: Write, budget:
 
 
 def least(arguments: list[Any]) -> int:
-    """The least that would do, as the refusal of too little says."""
+    """Return the minimum that the refusal of too small a budget states."""
     command = [sys.executable, "-m", "keywright.cli", "infer", *map(str, arguments), "--memory", "1MB"]
     refused = subprocess.run(command, capture_output=True, text=True, check=False)
     assert refused.returncode == 2

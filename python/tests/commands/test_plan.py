@@ -105,7 +105,7 @@ def test_a_plan_of_master_keys_is_made_and_followed(
 def test_keys_of_a_plan_for_a_bootstrap(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A small bootstrapping in the place of a preset."""
+    """Use a small bootstrapping instead of a preset."""
     bootstrap, other = small_plan(small_parameters()), small_plan(small_parameters(), arcsine_degree=5)
     named = {"small": bootstrap, "other": other}
     monkeypatch.setattr(kw, "BootstrapperPlan", SimpleNamespace(preset=named.__getitem__))
@@ -127,7 +127,7 @@ def test_keys_of_a_plan_for_a_bootstrap(
     result = kw.Bootstrapper(execution.bootstrapper_plans[0]).bootstrap(evaluator, fresh)
     decryptor = kw.Decryptor(kw.SecretKey.load(client / "secret.kw", parameters))
     assert np.abs(decryptor.decrypt(result) - values).max() <= result.error_bound < 0.1
-    # Commands for models say what such keys are; a plan of something else is refused.
+    # Commands for models explain what such keys are; a plan of something else is refused.
     assert "used from Python" in fails(capsys, "run", server, "--input", client, "--out", "no")
     out = ("--out", tmp_path / "refused")
     assert "this one is" in fails(capsys, "keygen", "--plan", path, "--preset", "other", *out)
@@ -287,7 +287,7 @@ def test_a_plan_whose_keys_are_derived(tmp_path: Path, capsys: pytest.CaptureFix
     group = make_group(AutomorphismGroup(12), "one", 2, [1, 2, 3, 5, 8, 40])
     path = tmp_path / "program.json"
     path.write_text(Workload("six", chain, (group,), (Relinearizations(2, 1),)).to_json())
-    # The special prime is no wider than the largest digit: derivations show.
+    # The special prime is no wider than the largest digit, so the noise of derivations is visible.
     shown = ["plan", str(path), "--strategy", "all-required", "--hops", "1"]
     assert main([*shown, "--derived", "--noise", "4"]) == 2
     assert "the error budget of 4.00" in capsys.readouterr().err

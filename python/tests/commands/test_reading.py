@@ -1,4 +1,4 @@
-"""Arrays and images that may be anything: they are read, or refused with one kind of error."""
+"""Arbitrary arrays and images: they are read, or refused with one kind of error."""
 
 import io
 import os
@@ -43,7 +43,7 @@ def with_header(text: str, data: bytes = b"") -> bytes:
 
 
 def flipped(data: bytes) -> Iterator[bytes]:
-    """With each bit changed, one after the other."""
+    """Yield the data with each bit changed, one after the other."""
     for place in range(8 * len(data)):
         changed = bytearray(data)
         changed[place // 8] ^= 1 << place % 8
@@ -61,7 +61,7 @@ def test_what_numpy_writes_is_read(array: np.ndarray, version: tuple[int, int]) 
 
 @pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.dtype.str}{array.shape}")
 def test_a_changed_bit_is_refused_or_makes_another_array(array: np.ndarray) -> None:
-    """What is read is what numpy reads, which takes more."""
+    """Accepted input is read as numpy, which accepts more, reads it."""
     refused = 0
     for data in flipped(npy(array)):
         try:

@@ -17,7 +17,7 @@ ROWS: list[dict[str, Value]] = [
 def make(
     *, json: bool = False, interactive: bool = False, level: Level = "info"
 ) -> tuple[Terminal, io.StringIO, io.StringIO]:
-    """A terminal that writes to two strings."""
+    """Return a terminal that writes to two strings."""
     output, notes = io.StringIO(), io.StringIO()
     terminal = Terminal(
         json=json,
@@ -95,7 +95,7 @@ def test_long_work_has_lines_where_there_is_no_terminal(monkeypatch: pytest.Monk
 
 
 def advance_seconds(text: str, word: str) -> float:
-    """Milliseconds before a word of the first line."""
+    """Return the milliseconds before a word of the first line."""
     (part,) = [part for part in text.splitlines()[0].split(", ") if part.endswith(word)]
     return float(part.removeprefix("about ").split()[0])
 
@@ -118,7 +118,7 @@ def test_errors_go_to_standard_error_also_in_json_mode() -> None:
                 }
             }
         else:
-            # In one line and with its brackets; what to do once for reasons that share it.
+            # In one line and with its brackets; advice that several reasons share is printed once.
             expected = [f"error: {message}", "  start lower", *["  7 levels, 3 are available"] * 2]
             assert printed == [*expected, "    take another preset", "  x"]
         assert output.getvalue() == ""

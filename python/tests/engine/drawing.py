@@ -1,4 +1,4 @@
-"""Everything that draws randomness, with a way to draw of it and to read what it drew."""
+"""Everything that uses randomness, with a way to use it and to read the random values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ENTROPY = bytes(range(32))
 WEIGHT = 32
 
-# ---- what is drawn from ----
+# ---- sources ----
 
 
 @cache
@@ -45,7 +45,7 @@ def bfv_secret() -> kw.SecretKey:
 
 @cache
 def public_key(secret: kw.SecretKey) -> kw.PublicKey:
-    """A key that shows the masks and errors of what is encrypted with it."""
+    """Return a key that reveals the masks and errors of ciphertexts encrypted with it."""
     key, q = kw.KeyGenerator(secret, ENTROPY).public_key(), secret.parameters.q
     return kw.PublicKey.from_bytes(known_public_key(key.to_bytes(), q), secret.parameters)
 
@@ -56,7 +56,7 @@ def thin() -> kw.ClientParameters:
 
 
 def client(entropy: bytes | None) -> kw.Client:
-    """A thin client of a known secret."""
+    """Return a thin client with a known secret."""
     return kw.Client.from_secret_bytes(secret().to_bytes(), thin(), entropy)
 
 
@@ -71,7 +71,7 @@ def sums() -> SumParameters:
 
 
 def sum_key(entropy: bytes | None) -> SumKey:
-    """Of a known secret; entropy that is given decides the secret as well."""
+    """Return a key with a known secret; given entropy determines the secret as well."""
     made = SumKey.generate(sums(), ENTROPY)
     return SumKey.generate(sums(), entropy) if entropy else SumKey.from_bytes(made.to_bytes(), sums())
 
@@ -97,7 +97,7 @@ def joint_key() -> ThresholdKey:
 
 
 def encapsulation() -> list[kw.KeySpec]:
-    """Keys to an ephemeral secret and back: the head of a set of two others, with other elements."""
+    """Return keys to an ephemeral secret and back: a set's head with two other elements."""
     head = bytearray(kw.key_set_head([kw.KeySpec.rotation(ckks(), steps, 0) for steps in (1, 2)]))
     start, stop = 48, len(head) - 4
     size = (stop - start) // 2
@@ -114,7 +114,7 @@ def saved(generator: kw.KeyGenerator) -> bytes:
         return path.read_bytes()
 
 
-# ---- what was drawn ----
+# ---- random values ----
 
 
 @cache
@@ -139,15 +139,15 @@ def of_sums() -> Oracle:
 
 @dataclass(frozen=True)
 class Source:
-    """Something that draws.
+    """Something that uses randomness.
 
     Args:
-        name: class and method, and what else tells it from others.
-        make: the object, from the system's randomness or from given entropy.
-        draw: what it makes, as bytes.
+        name: class and method, and what else distinguishes it.
+        make: makes the object, from the system's randomness or from given entropy.
+        draw: returns its output as bytes.
         oracle: computes seeds, errors and masks; without one, the bytes themselves must differ.
         copied: whether a child may use the object that its parent made from the system's randomness.
-        entropy: what given entropy decides: "object", all that it draws; "call", one call; or "none".
+        entropy: what given entropy determines: "object", all output; "call", one call; or "none".
     """
 
     name: str
@@ -165,12 +165,12 @@ class Source:
 
 
 def call(name: str, make: Callable[[bytes | None], bytes], oracle: Any = None) -> Source:
-    """What has no object: the entropy of the call decides."""
+    """Return a source without an object: the entropy of the call decides."""
     return Source(name, lambda entropy: entropy, make, oracle, entropy="call")
 
 
 def keys(name: str, *arguments: Any, **options: Any) -> Source:
-    """A method of `KeyGenerator`."""
+    """Return a method of `KeyGenerator`."""
 
     def draw(generator: kw.KeyGenerator) -> bytes:
         return getattr(generator, name.split()[0])(*arguments, **options).to_bytes()  # type: ignore[no-any-return]
@@ -181,7 +181,7 @@ def keys(name: str, *arguments: Any, **options: Any) -> Source:
 def encrypts(
     name: str, make: Callable[[bytes | None], Any], oracle: Any = None, *, copied: bool = True
 ) -> Source:
-    """A method that encrypts a vector, here 0."""
+    """Return a method that encrypts a vector, here 0."""
 
     def draw(made: Any) -> bytes:
         out = getattr(made, name.partition(".")[2])(0 if name.endswith("scalar") else [0])
@@ -195,7 +195,7 @@ def pool(key: Callable[[], Any]) -> Callable[[bytes | None], Any]:
 
 
 def chem(secret: Callable[[], kw.SecretKey], unit: float) -> Callable[[bytes | None], ChemEncryptor]:
-    """Of so many coins that no two draws are equal."""
+    """Use so many coins that no two outputs are equal."""
     say = "Chem does not hide messages"
     return lambda entropy: ChemEncryptor(
         public_key(secret()), 48, acknowledge=say, unit=unit, entropy=entropy
@@ -267,7 +267,7 @@ SOURCES = [
     ),
     call("SumKey.generate", lambda entropy: SumKey.generate(sums(), entropy).to_bytes(), of_sums),
     Source("SumKey.encrypt", sum_key, update, of_sums),
-    # Of the threshold protocol no secret is shown: halves, shares and ciphertexts must differ.
+    # The threshold protocol reveals no secret: halves, shares and ciphertexts must differ.
     call("ThresholdParty.generate", lambda entropy: party(entropy).public_half()),
     Source("ThresholdParty.deal", party, lambda made: b"".join(made.deal()), entropy="none"),
     Source(

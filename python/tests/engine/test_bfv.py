@@ -1,4 +1,4 @@
-"""BFV through the package: exact integers, and the errors of what is not."""
+"""BFV through the package: exact integers, and errors."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ IntArray: TypeAlias = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Party:
-    """One secret with all that it needs, and values to compute with."""
+    """One secret key with everything that it needs, and values to compute with."""
 
     parameters: kw.BfvParameters
     secret: kw.SecretKey

@@ -24,7 +24,7 @@ P_BITS = [50, 50, 50]
 
 @dataclass(frozen=True)
 class Bootstrapping:
-    """An owner of the keys of a bootstrapping, and of no others."""
+    """An owner of the keys of a bootstrapping only."""
 
     plan: kw.BootstrapperPlan
     secret: kw.SecretKey
@@ -43,7 +43,7 @@ class Bootstrapping:
         return values
 
     def assert_decrypts(self, ciphertext: kw.Ciphertext, expected: NDArray[np.complex128]) -> None:
-        """The decryption is within the derived bound of the expected slots."""
+        """Check that the decryption is within the derived bound of the expected slots."""
         error = np.abs(self.decrypt(ciphertext) - expected).max()
         assert error <= ciphertext.error_bound, f"{error} above {ciphertext.error_bound}"
 
@@ -52,7 +52,7 @@ class Bootstrapping:
         return self.encryptor.encrypt(values, slots=self.plan.slots, level=level)
 
     def fresh(self) -> NDArray[np.complex128]:
-        """Values that the plan can bootstrap."""
+        """Return values that the plan can bootstrap."""
         rng = np.random.default_rng(5)
         parts = rng.uniform(-1, 1, (2, self.plan.slots))
         values: NDArray[np.complex128] = parts[0] + 1j * parts[1] * (self.plan.values == "complex")
@@ -85,7 +85,7 @@ def small_plan(
     log_precision: int | None = None,
     output_level: int | None = None,
 ) -> kw.BootstrapperPlan:
-    """A bootstrapping of those parameters, with what a test wants to be different."""
+    """Return a bootstrapping of those parameters, with the test's changes."""
     return kw.BootstrapperPlan(
         parameters,
         slots=slots,
@@ -114,7 +114,7 @@ def prepare(slots: int | None = None, values: str = "complex") -> Bootstrapping:
 
 
 def own(plan: kw.BootstrapperPlan) -> Bootstrapping:
-    """Fresh keys for a plan."""
+    """Return fresh keys for a plan."""
     parameters = plan.parameters
     secret = kw.SecretKey.generate(parameters, ENTROPY)
     generator = kw.KeyGenerator(secret, ENTROPY)
@@ -150,7 +150,7 @@ def test_a_key_budget_is_kept_and_the_values_come_back() -> None:
         result = bootstrapper.bootstrap(evaluator, encryptor.encrypt(values, level=plan.input_level))
         error = np.abs(kw.Decryptor(secret).decrypt_complex(result) - values).max()
         assert error <= result.error_bound
-        # The first factor takes what is raised: the stages are not apart.
+        # The first factor is combined with ModRaise, so the stages are not separate.
         coefficients = bootstrapper.slots_to_coeffs(
             evaluator, encryptor.encrypt(values, level=plan.input_level)
         )
@@ -307,7 +307,8 @@ def test_the_stages_are_the_whole(full: Bootstrapping) -> None:
         b.bootstrap(evaluator, ciphertext),
         b.bootstrap_coefficients(evaluator, coefficients),
     ):
-        # The same residues. What a stage does not know of its input, the whole knows: their estimates differ.
+        # The residues are equal. The whole bootstrap knows more of its input than a single stage, so their
+        # estimates differ.
         assert np.array_equal(decrypted(composed), decrypted(whole))
         full.assert_decrypts(composed, values)
 

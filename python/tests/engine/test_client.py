@@ -43,7 +43,7 @@ def numbers(thin: kw.ClientParameters) -> NDArray[np.int64]:
 
 
 def places(slots: int) -> NDArray[np.int64]:
-    """The coefficient of every number of complex values in all slots."""
+    """Return the coefficient of every number of complex values in all slots."""
     bits = slots.bit_length() - 1
     reverse = np.array([int(f"{j:0{bits}b}"[::-1], 2) for j in range(slots)])
     return np.concatenate([reverse, reverse + slots])

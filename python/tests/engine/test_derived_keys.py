@@ -155,7 +155,7 @@ def test_progress_is_reported_and_can_stop(
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_what_waits_for_a_key(tmp_path: Path) -> None:
-    """A key of 250 steps, all of which would have to be made before the first signal is looked at."""
+    """A key of 250 steps, all of which would be made before the first signal is handled."""
     parameters = kw.Parameters.from_bits(13, [55, 40, 40, 40], [55, 55], 35, insecure=True)
     secret = kw.SecretKey.generate(parameters, ENTROPY)
     masters = kw.MasterKeys.generate(secret, [1], EXTRA, entropy=ENTROPY)
@@ -176,7 +176,7 @@ def test_an_interrupt_ends_what_waits_for_a_key(tmp_path: Path) -> None:
     seen = streamed.streaming
     assert seen is not None
     assert (seen["loads"], len(derivation)) == (0, 1)
-    # Nothing is the worse for it.
+    # It causes no damage.
     rotated = evaluator.rotate(fresh, 250)
     error = np.abs(kw.Decryptor(secret).decrypt(rotated) - np.roll([1.0, *[0.0] * 4095], -250)).max()
     assert error <= rotated.error_bound

@@ -1,4 +1,4 @@
-"""Predicted variances against what ciphertexts are off by, operation by operation."""
+"""Predicted variances compared with the errors of ciphertexts, operation by operation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def secret(parameters: kw.Parameters) -> kw.SecretKey:
 
 
 def measured(secret: kw.SecretKey, slots: int, run: Callable[[kw.Ciphertext], kw.Ciphertext]) -> float:
-    """Mean square of what real parts are off by after an operation on a fresh ciphertext of zeros."""
+    """Return the mean square error of real parts after an operation on a fresh ciphertext of zeros."""
     decryptor = kw.Decryptor(secret)
     squares = []
     for _ in range(RUNS * 1024 // slots):
@@ -47,7 +47,7 @@ def predicted(variance: tuple[float, float], unit: float) -> float:
 
 
 def within(found: float, expected: float) -> None:
-    """A quarter of a bit: the secret at the slots of one key decides up to that."""
+    """Allow a quarter of a bit: the secret at the slots of one key accounts for that."""
     assert abs(np.log2(found / expected)) / 2 < 0.25, f"{found:.3e} beside {expected:.3e}"
 
 
@@ -109,7 +109,7 @@ def test_a_linear_transform(parameters: kw.Parameters, secret: kw.SecretKey, slo
     expected += predicted(model.encryption(), unit) * sum(norms.values())
     found = measured(secret, slots, lambda a: evaluator.linear_transform(a, transform))
     within(found, expected)
-    # The key switches are half of it: a wrong one would be seen.
+    # The key switches cause half of the error, so a wrong prediction would be noticed.
     assert sum(predicted(v, unit) * norms[baby] for baby, v in babies) > expected / 4
 
 

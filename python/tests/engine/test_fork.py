@@ -1,5 +1,5 @@
-"""Forked children draw nothing that their parent or a sibling draws, whatever the object, and wait for no
-lock that nobody will open."""
+"""Forked children never reuse randomness of their parent or a sibling, and never wait for an abandoned
+lock."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork"),
-    pytest.mark.filterwarnings("ignore:This process"),  # of Python 3.12: that it has threads
+    pytest.mark.filterwarnings("ignore:This process"),  # of Python 3.12: a warning about threads
 ]
 
-# These draw nothing, beside others in one source file that do.
+# These use no randomness, but share a source file with others that do.
 QUIET = {
     "ChemDistinguisher",
     "ClientParameters",
@@ -53,9 +53,9 @@ QUIET = {
     "EncryptedUpdate",
     "SumParameters",
     "ThresholdParameters",
-    "ThresholdShare",  # masks are functions of the question
+    "ThresholdShare",  # masks are functions of the request
 }
-# And so does what else the classes of the table can do.
+# So are the other abilities of the table's classes.
 QUIET_METHODS = {
     "BfvDecryptor": {"decrypt", "noise_budget"},
     "Client": {"decrypt", "from_secret_bytes", "key_stream", "secret_bytes"},
@@ -70,7 +70,7 @@ QUIET_METHODS = {
 
 
 def drawing_classes() -> set[str]:
-    """Classes that take entropy, and those whose source makes a generator."""
+    """Return the classes that take entropy, and those whose source creates a generator."""
     out = set()
     for name, cls in inspect.getmembers(_core, inspect.isclass):
         for member in (cls, *(getattr(cls, name) for name in dir(cls) if not name.startswith("_"))):
@@ -98,7 +98,7 @@ def test_the_table_has_every_class_that_draws() -> None:
 
 
 def assert_distinct(source: Source, draws: list[bytes]) -> None:
-    """No two of them share a seed, an error, a mask or a secret."""
+    """Check that no two outputs share a seed, an error, a mask or a secret."""
     seen = Counter(one for draw in draws for one in source.drawn(draw))
     assert max(seen.values()) == 1, f"{sum(count > 1 for count in seen.values())} of {len(seen)} are shared"
 
@@ -119,7 +119,7 @@ def test_processes_draw_apart(source: Source) -> None:
 
 
 def assert_refused(work: Callable[[], object]) -> None:
-    """A child is refused, and told by whom and as whom."""
+    """Check that a child is refused, with a message that names both processes."""
     owner = os.getpid()
 
     def child() -> tuple[int, int, bool]:
@@ -193,7 +193,7 @@ def test_workers_that_are_not_forked_get_no_copies(way: str) -> None:
 
 
 def test_the_keys_of_a_session_are_the_same_everywhere() -> None:
-    """A key stream draws from its session alone: what a child writes is what its parent writes."""
+    """A key stream depends on its session only: child and parent write the same."""
     thin_client = client(None)
     stream = thin_client.key_stream([kw.KeySpec.rotation(ckks(), 1)], thin_client.session())
 
@@ -210,12 +210,12 @@ def test_the_keys_of_a_session_are_the_same_everywhere() -> None:
     assert not set(of_ckks().drawn(b"".join(pieces))) & set(of_ckks().drawn(child()))
 
 
-# ---- nobody waits for ever ----
+# ---- no process waits for ever ----
 
 
 @contextmanager
 def threads_that(work: Callable[[], object]) -> Iterator[None]:
-    """Three threads that do something again and again."""
+    """Run three threads that repeat something."""
     done = threading.Event()
 
     def loop() -> None:
@@ -241,7 +241,7 @@ POOL = {"EncryptionPool.encrypt_integers"}
     "source", [source for source in SOURCES if source.name in CONTENDED | FREE | POOL], ids=str
 )
 def test_a_child_waits_for_no_thread_of_its_parent(source: Source) -> None:
-    """What threads hold when the process is forked, nobody gives back in the child."""
+    """Locks that threads hold during the fork are never released in the child."""
     made = source.make(None)
 
     def child() -> str:
@@ -249,7 +249,7 @@ def test_a_child_waits_for_no_thread_of_its_parent(source: Source) -> None:
             source.draw(made)
         except kw.ForkedError:
             return "refused"
-        # What it could not use it can make.
+        # It can make again what it could not use.
         source.draw(source.make(None))
         return "drawn"
 
@@ -259,7 +259,7 @@ def test_a_child_waits_for_no_thread_of_its_parent(source: Source) -> None:
 
 
 def test_a_child_may_use_what_no_thread_was_using() -> None:
-    """And so may several of its own threads at once."""
+    """Several threads of the child may do so at once."""
     made = client(None)
     made.encrypt([0])
 
@@ -271,7 +271,7 @@ def test_a_child_may_use_what_no_thread_was_using() -> None:
 
 
 def test_threads_that_share_chem_do_not_wait_for_each_other() -> None:
-    """Its holder shares its work among the threads of the pool: none may take up another's call meanwhile."""
+    """Its owner distributes work among the threads of the pool: none may start another call meanwhile."""
     made = chem(secret, 2.0**-20)(None)
     with threads_that(lambda: made.encrypt([1] * 64)):
         for _ in range(30):
@@ -309,11 +309,11 @@ def test_keys_that_are_streamed_are_for_one_process(tmp_path: Path) -> None:
     assert in_child(child) == evaluator.rotate(ciphertext, 1).to_bytes()
 
 
-# ---- what it is worth ----
+# ---- the value of the repair ----
 
 
 def row(key: kw.SwitchingKey) -> tuple[int, Words, Words]:
-    """Galois element and one row `(b, a)`, `b = -a s(X^(1/g)) + e`, modulo the special prime."""
+    """Return the Galois element and one row `(b, a)`, `b = -a s(X^(1/g)) + e`, modulo the special prime."""
     read, (p,) = Object.read(key.to_bytes()), ckks().p
     _, element, level, *_ = read.take("BQBBBB")
     *_, seed = read.take("BB32s")
@@ -322,10 +322,10 @@ def row(key: kw.SwitchingKey) -> tuple[int, Words, Words]:
 
 
 def secret_of_equal_errors(first: kw.SwitchingKey, second: kw.SwitchingKey) -> Signed:
-    """The secret of two keys for different rotations whose rows have one error.
+    """Recover the secret from two keys for different rotations whose rows have one error.
 
-    At every root `x` of `X^N + 1` it is `b - b' = a' s(x^(1/g')) - a s(x^(1/g))`: each value of `s` gives the
-    next one, of `x` to the power of `g / g'`, and after `N/2` of them comes the first one again.
+    At every root `x` of `X^N + 1`, `b - b' = a' s(x^(1/g')) - a s(x^(1/g))`. So each value of `s` gives the
+    next one, at `x` to the power of `g / g'`, and after `N/2` of them the first one recurs.
     """
     (g, b, a), (h, c, d), (p,) = row(first), row(second), ckks().p
     n, values = len(b), {}
@@ -352,7 +352,7 @@ def secret_of_equal_errors(first: kw.SwitchingKey, second: kw.SwitchingKey) -> S
 
 
 def test_what_two_keys_of_one_error_give_away() -> None:
-    """What forked children published before the repair: here by entropy that is given twice, for tests."""
+    """What forked children revealed before the repair; here by reusing entropy."""
     expected = of_ckks().secret
     keys = [kw.KeyGenerator(secret(), ENTROPY).rotation_key(steps) for steps in (1, 2)]
     assert (secret_of_equal_errors(*keys) == expected).all()

@@ -1,4 +1,4 @@
-"""Keys and ciphertexts of different owners are told apart; decryptions that cannot be are refused."""
+"""Keys and ciphertexts of different owners are distinguished; impossible decryptions are refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import Party
 
-# Where the identity is in the header of an object of format version 2.
+# Offset of the identity in the header of an object of format version 2.
 IDENTITY = slice(44, 60)
 
 
@@ -37,7 +37,7 @@ def stranger(small: Party) -> Party:
 
 
 def forged(data: bytes, identity: bytes) -> bytes:
-    """An object with another identity, and checksums that are right."""
+    """Return an object with another identity, and correct checksums."""
     end = 44 + int.from_bytes(data[32:36], "little")
     head = data[:44] + identity + data[60:end]
     body = data[end + 4 : -4]
@@ -107,16 +107,16 @@ def test_bfv_tells_owners_apart() -> None:
 def test_a_forged_identity_gives_no_result(small: Party, stranger: Party, tmp_path: Path) -> None:
     theirs = stranger.encryptor.encrypt([0.5] * 8)
     mine = bytes.fromhex(small.secret.key_identity)
-    # That of the victim, and none: decryption sees garbage.
+    # The victim's identity, and no identity: decryption sees garbage.
     for identity in (mine, bytes(16)):
         ciphertext = kw.Ciphertext.from_bytes(forged(theirs.to_bytes(), identity), small.parameters)
         with pytest.raises(kw.MessageOverflowError, match="another secret key") as caught:
             small.decryptor.decrypt(ciphertext)
         assert caught.value.log_value > caught.value.log_limit
-    # A secret's own is compared with it.
+    # A secret key's own identity is compared.
     with pytest.raises(kw.KeyMismatchError, match="header of the secret"):
         kw.SecretKey.from_bytes(forged(stranger.secret.to_bytes(), mine), small.parameters)
-    # Keys that are read when they are used have it before they are.
+    # Keys that are read on use have their identity before.
     stranger.keys.save(tmp_path / "keys.kw")
     assert kw.inspect(tmp_path / "keys.kw")["key_identity"] == stranger.secret.key_identity
 

@@ -1,4 +1,4 @@
-"""What is predicted of memory against what is held, and what happens where there is none."""
+"""Predicted memory compared with measured memory, and behaviour without memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Q_BITS, P_BITS = [58, *[45] * 7, *[58] * 10], [58] * 4
 
 
 def peak(work: object) -> int:
-    """Bytes that some work holds at its peak, beside what there was."""
+    """Return the bytes that some work uses at its peak, beyond those in use before."""
     assert callable(work)
     work()
     _core.trim_memory()
@@ -122,7 +122,7 @@ def test_the_stages_of_a_bootstrap_hold_what_is_predicted(storage: str, values: 
             "coeffs_to_slots": peak(lambda: b.coeffs_to_slots(evaluator, raised)),
         }
         if storage == "streamed":
-            # The numbers of which matrices are made are no buffers.
+            # The numbers from which matrices are made are not buffers.
             assert all(predicted[stage] >= 0.9 * seen for stage, seen in held.items())
         else:
             for stage, seen in held.items():

@@ -1,4 +1,5 @@
-"""Vectors as numpy has them: matrices, sums, polynomials, comparisons; parameters from what is needed."""
+"""Vectors in numpy's terms: matrices, sums, polynomials, comparisons; and parameters chosen from
+requirements."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Pair:
-    """Two encrypted vectors and what is in them."""
+    """Two encrypted vectors and their contents."""
 
     parameters: kw.Parameters
     decryptor: kw.Decryptor
@@ -157,7 +158,7 @@ def test_what_cannot_be_divided(pair: Pair) -> None:
 
 
 def test_comparisons_are_off_by_what_they_state(pair: Pair) -> None:
-    """Errors of encryption come on top, and are amplified by no more than the polynomials' slopes say."""
+    """Errors of encryption come on top, amplified at most by the polynomials' slopes."""
     bits, v, w = 6, pair.v, pair.w
     composite = sign_composite(bits)
     bound, jump = 2.0**-bits, composite.jump
@@ -194,10 +195,10 @@ def test_parameters_from_what_a_circuit_needs(depth: int, precision: int, slots:
     fresh = kw.Encryptor(generator.public_key()).encrypt(np.full(count, 0.5), slots=count)
     assert precision <= fresh.precision_bits <= precision + 15
     if depth:
-        # Scaling adds a rounding, which is smaller than what is there.
+        # Scaling adds a rounding, which is smaller than the existing error.
         evaluator = kw.Evaluator(parameters, generator.evaluation_keys())
         assert evaluator.multiply(fresh, 1.0).precision_bits > precision - 0.1
-    # No smaller ring would do: it lacks slots or security.
+    # No smaller ring suffices: it lacks slots or security.
     if parameters.log_n > 12 and parameters.log_n - 2 >= math.log2(count):
         bits = [prime.bit_length() for prime in parameters.q]
         with pytest.raises(kw.SecurityError):

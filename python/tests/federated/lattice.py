@@ -141,13 +141,13 @@ class Reduced:
 
 
 class HiddenNumber:
-    """The problem to find `u` modulo `Q` from `a_k = multipliers_k u + e_k mod Q` with short `e_k`, for given
-    multipliers: what is found of them serves every `u`.
+    """The problem of finding `u` modulo `Q` from `a_k = multipliers_k u + e_k mod Q` with short `e_k`, for
+    given multipliers. The reduction of the multipliers serves every `u`.
 
-    The vectors `(multipliers_k x mod Q)_k` of all `x` make a lattice. The answers are near the one of `u`.
+    The vectors `(multipliers_k x mod Q)_k` of all `x` form a lattice. The answers are near the vector of `u`.
 
     Args:
-        multipliers: one a question, at least one of them invertible.
+        multipliers: one per question, at least one of them invertible.
         modulus: `Q`.
     """
 
@@ -170,20 +170,20 @@ class HiddenNumber:
 
     @property
     def log_gap(self) -> float:
-        """log2 of a length that no vector of the lattice but 0 is below."""
+        """Return log2 of a lower bound on the length of non-zero lattice vectors."""
         return self._lattice.log_gap
 
     def decides(self, bits: int) -> bool:
-        """Whether `solve` is exact for errors of so many bits: it finds the only solution, and where it finds
+        """Whether `solve` is exact for errors of so many bits: it finds the only solution, and if it finds
         none there is none.
 
-        Two solutions differ by a lattice vector of coordinates up to `2^bits`. Where the lattice has none so
-        short, there is at most one, and it is nearer than half the shortest `b*_i`.
+        Two solutions differ by a lattice vector with coordinates up to `2^bits`. If the lattice has no such
+        short vector, there is at most one solution, and it is nearer than half the shortest `b*_i`.
         """
         return self._lattice.gap_exceeds(len(self.multipliers) << 2 * bits)
 
     def solve(self, answers: Sequence[int], bits: int) -> int | None:
-        """`u`, with which all `|e_k| <= 2^(bits - 1)`; None if none is found."""
+        """Return `u` for which all `|e_k| <= 2^(bits - 1)`; None if none is found."""
         near = self._lattice.near([answer % self.modulus for answer in answers])
         hidden = near[self._pivot] * self._inverse % self.modulus
         errors = (
@@ -194,8 +194,9 @@ class HiddenNumber:
 
 
 def hidden_number(answers: Sequence[int], multipliers: Sequence[int], modulus: int, bits: int) -> int | None:
-    """`u` with all `|answers_k - multipliers_k u mods modulus| <= 2^(bits - 1)`, None if none is found.
+    """Return `u` with all `|answers_k - multipliers_k u mods modulus| <= 2^(bits - 1)`, None if none is
+    found.
 
-    Whether there can be another one is what `HiddenNumber.decides` says.
+    `HiddenNumber.decides` says whether another one can exist.
     """
     return HiddenNumber(multipliers, modulus).solve(answers, bits)

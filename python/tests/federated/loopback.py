@@ -1,4 +1,4 @@
-"""What tests do with Flower in one process: replies that change or get lost on their way, apps that fail."""
+"""Flower in one process for tests: replies that change or get lost, apps that fail."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,12 +13,12 @@ Note = Callable[[int, Message], None]
 
 
 class TamperedGrid(LoopbackGrid):
-    """Nodes whose failures become replies, as Flower makes them.
+    """Nodes whose failures become replies, as in Flower.
 
     Args:
         apps: the app of every node.
-        tamper: what happens to a reply on its way, None if it is lost.
-        note: is told of every message to a node.
+        tamper: changes a reply in transit, or returns None to lose it.
+        note: called with every message to a node.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class TamperedGrid(LoopbackGrid):
 def app(
     mods: list[Any], train: Callable[[dict[str, Any], int], dict[str, Any]], samples: Callable[[int], Any]
 ) -> ClientApp:
-    """A ClientApp that knows nothing of encryption: `train` maps arrays to arrays."""
+    """Return a ClientApp without encryption: `train` maps arrays to arrays."""
     client = ClientApp(mods=mods)
 
     @client.train()

@@ -1,5 +1,8 @@
 """A second reader of threshold objects, written from docs/reference/format.md and
-docs/reference/conventions.md: their residues, the transform, and numbers modulo Q."""
+docs/reference/conventions.md.
+
+It reads their residues, the transform, and numbers modulo Q.
+"""
 
 import hashlib
 import math
@@ -132,7 +135,7 @@ class Ring:
         )
 
     def divide(self, left: Poly, right: Poly) -> Poly:
-        """Where every evaluation of `right` is invertible."""
+        """Divide, if every evaluation of `right` is invertible."""
         return tuple(
             [x * pow(y, -1, q) % q for x, y in zip(a, b, strict=True)]
             for q, a, b in zip(self.primes, left, right, strict=True)
@@ -142,8 +145,8 @@ class Ring:
         return tuple([x * factor % q for x in limb] for q, limb in zip(self.primes, poly, strict=True))
 
     def polynomials(self, data: bytes) -> list[list[Poly]]:
-        """The objects that a sequence of ciphertexts or of polynomials consists of: of each its polynomials,
-        in evaluation form. Checksums, fingerprint and lengths are checked."""
+        """Return the objects in a sequence of ciphertexts or of polynomials: the polynomials of each, in
+        evaluation form. Checksums, fingerprint and lengths are checked."""
         objects = []
         while data:
             magic, version, kind, log_n, *counts, fingerprint, described, body_bytes = HEADER.unpack_from(

@@ -1,4 +1,4 @@
-"""Fixed point, layouts and the sums of the engine as Python sees them."""
+"""Fixed point, layouts and the engine's sums in Python."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Flower's own components around the mod and the strategy: rounds, and replies that must not count."""
+"""Flower's own components with the mod and the strategy: rounds, and replies that must not count."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -27,7 +27,7 @@ def samples(node: int) -> int:
 
 
 def train(arrays: Arrays, node: int) -> Arrays:
-    """Something that depends on model and node, so that rounds compound."""
+    """Return arrays that depend on model and node, so that rounds compound."""
     return {name: (array * 0.5 + node / 50).astype(array.dtype) for name, array in arrays.items()}
 
 
@@ -36,7 +36,7 @@ def record(arrays: Arrays = START) -> ArrayRecord:
 
 
 class Federation:
-    """A run of some rounds, with the clients' apps and what happens on the way."""
+    """A run of several rounds, with the clients' apps and tampering."""
 
     def __init__(
         self, *, rounds: int = 1, train: Train = train, tamper: Tamper | None = None, **options: Any
@@ -59,7 +59,7 @@ class Federation:
 
 
 def expected(rounds: int, nodes: tuple[int, ...] = NODES) -> tuple[Arrays, float]:
-    """The averages in double precision, and how far rounding can lead from them."""
+    """Return the averages in double precision, and the bound on the effect of rounding."""
     arrays: Arrays = {name: array.astype(np.float64) for name, array in START.items()}
     total = sum(map(samples, nodes))
     step = ENCODING.error_bound(len(nodes), total)
@@ -122,7 +122,7 @@ def test_rounds_are_those_of_fedavg_within_rounding() -> None:
 
 
 def test_the_server_sees_no_model() -> None:
-    """What passes the server is not correlated with the model, nor the same for equal models."""
+    """What passes the server is neither correlated with the model nor equal for equal models."""
     seen: list[bytes] = []
 
     def watch(_: int, reply: Message) -> Message:
@@ -268,7 +268,7 @@ def test_plain_arrays_are_refused() -> None:
 
 
 def stolen(reply: Message) -> Message:
-    """What node 11 could have sent, sent by node 22."""
+    """Return what node 11 could have sent, sent by node 22."""
     layout = ArrayLayout.of(START)
     name = session(ENCODING, layout, RUN_ID)
     update = KEY.encrypt(np.zeros(2102, np.int64), session=name, round=1, client=11, weight=220)
@@ -294,7 +294,7 @@ def test_a_replayed_update_is_refused() -> None:
 
 
 def test_a_second_reply_of_a_client_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first one counts, whatever the second one says."""
+    """The first one counts, whatever the second one contains."""
     once = TamperedGrid.send_and_receive
 
     def twice(grid: TamperedGrid, messages: Iterable[Message], **options: Any) -> Iterable[Message]:
@@ -310,8 +310,8 @@ def test_a_second_reply_of_a_client_is_refused(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_update_with_altered_claims_spoils_the_sum_and_is_noticed() -> None:
-    """Whoever rewrites the header of a replayed update, checksums included, gets past the server but not
-    past the key."""
+    """An attacker who rewrites the header of a replayed update, including checksums, passes the server's
+    check but not the key's."""
     import zlib
 
     first: list[bytes] = []
@@ -349,7 +349,7 @@ def test_clients_refuse_sums_of_too_few_and_of_other_runs() -> None:
     with pytest.raises(kw.AggregationError) as caught:
         decrypt_arrays(lonely, KEY, mod.encoding)
     assert (caught.value.reason, caught.value.found) == ("too few", 2)
-    # Another bound is another session: the client does not train on what it would misread.
+    # Another bound is another session: the client does not train on a model that it would misread.
     wrong = EncryptionMod(KEY, Encoding(bound=8.0, max_clients=4, max_weight=500))
     grid = TamperedGrid({node: app([wrong], train, samples) for node in NODES})
     message = EncryptedFedAvg(ENCODING).configure_train(2, total, ConfigRecord(), grid)

@@ -1,5 +1,4 @@
-"""Flower's SuperLink and SuperNodes as processes of their own: the command of examples/federated, and a
-threshold run that is started anew."""
+"""Flower's SuperLink and SuperNodes as separate processes, and a restarted threshold run."""
 
 import importlib.util
 import json
@@ -40,8 +39,8 @@ def example() -> Any:
 
 @pytest.mark.large
 def test_threshold_keys_outlive_the_server_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two runs of one SuperLink: for Flower they have nothing in common, and every one has a ServerApp of its
-    own. The second one decrypts with the keys of the first."""
+    """Two runs of one SuperLink: for Flower they are unrelated, and each has its own ServerApp. The second
+    one decrypts with the keys of the first."""
     command = example()
     for name, value in {
         "PATH": f"{command.BIN}:/usr/bin:/bin",

@@ -1,4 +1,4 @@
-"""Flower's simulation, whose engine is an extra of its own: the command of examples/federated."""
+"""The command of examples/federated in Flower's simulation, whose engine is a separate extra."""
 
 import importlib.util
 import subprocess

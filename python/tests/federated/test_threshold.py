@@ -1,4 +1,4 @@
-"""Threshold runs with Flower's components: set-up, rounds, dropouts, and what clients refuse."""
+"""Threshold runs with Flower's components: set-up, rounds, dropouts, and refusals by clients."""
 
 import hashlib
 import itertools
@@ -48,7 +48,7 @@ def train(arrays: dict[str, NDArray[Any]], node: int) -> dict[str, NDArray[Any]]
 
 
 class Federation:
-    """A threshold run of some rounds."""
+    """A threshold run of several rounds."""
 
     def __init__(
         self,
@@ -66,9 +66,9 @@ class Federation:
     ) -> None:
         self.asked: list[str] = []
         self.replies: dict[tuple[str, int], Message] = {}
-        # What the server sent last to a node in each step of the protocol, while it ran.
+        # The server's last message to a node in each step of the protocol, during the run.
         self.running = True
-        # What every client kept when it had dealt.
+        # The state of every client after it had dealt.
         self.dealt: dict[int, dict[str, Any]] = {}
         self.messages: dict[tuple[str, int], dict[str, Any]] = {}
 
@@ -107,7 +107,7 @@ class Federation:
         self.running = False
 
     def idle(self, number: int) -> int:
-        """A node that was asked to train in a round and was not needed to decrypt it."""
+        """Return a node that was asked to train in a round and not needed to decrypt it."""
         return next(n for n in NODES if self.messages.get((DECRYPT, n), {}).get("round") != number)
 
     def metric(self, name: str) -> Any:
@@ -211,7 +211,7 @@ def test_an_altered_share_is_noticed_by_its_receiver() -> None:
 
 
 def altered(action: str, node: int, change: dict[str, Any]) -> Tamper:
-    """One node's replies to a step of the protocol have other values."""
+    """Change values in one node's replies to a step of the protocol."""
 
     def alter(sender: int, reply: Message) -> Message:
         if sender == node and action_of(reply) == action and not reply.has_error():
@@ -242,7 +242,7 @@ def test_a_client_that_breaks_the_set_up_is_left_out(action: str, change: dict[s
 
 
 def test_clients_notice_another_public_half() -> None:
-    """A server cannot put a half of its own in the place of a client's: shares are bound to halves."""
+    """A server cannot replace a client's half by its own: shares are bound to halves."""
     federation = Federation()
     halves = [federation.replies[DEAL, n].content.config_records["keywright"]["half"] for n in NODES]
     shares = [federation.replies[DEAL, n].content.config_records["keywright"]["shares"] for n in NODES]
@@ -346,7 +346,7 @@ def test_a_bad_update_is_refused_and_the_round_goes_on(change: Callable[[bytes],
 
 
 def ask(federation: Federation, action: str, node: int, values: dict[str, Any]) -> Message:
-    """What a node says to a message of the protocol."""
+    """Return a node's reply to a message of the protocol."""
     content = RecordDict({"keywright": ConfigRecord(values)})
     return next(iter(federation.grid.send_and_receive([Message(content, node, f"query.{action}")])))
 
@@ -357,13 +357,13 @@ def refusal(federation: Federation, action: str, node: int, values: dict[str, An
 
 
 def single_sum(federation: Federation, node: int) -> bytes:
-    """The update of one client of the last round, as a server could send it for a sum."""
+    """Return the update of one client of the last round, as a server could send it for a sum."""
     record = federation.replies["train", node].content.array_records["arrays"]
     return bytes(record[UPDATE].data[Claims.BYTES :])
 
 
 def decrypt_request(federation: Federation, node: int = 44, **change: Any) -> str:
-    """What a node says to a request to decrypt: an error, or the digest of its answer."""
+    """Return a node's reply to a decryption request: an error, or the digest of its answer."""
     values = federation.messages.get((DECRYPT, node)) or {
         "sum": single_sum(federation, 11),
         "round": 1,
@@ -449,13 +449,13 @@ def test_the_steps_of_a_set_up_come_once() -> None:
         assert "has opened" in refusal(federation, action, 11, federation.messages[action, 11])
     joined = ask(federation, JOIN, 11, {})
     assert not joined.has_error()
-    # The share is gone, and what belonged to the exchange before does not fit the new one.
+    # The share is gone, and the earlier exchange does not match the new one.
     assert "has joined" in decrypt_request(federation, 11)
     assert "another key of this client" in refusal(federation, DEAL, 11, federation.messages[DEAL, 11])
 
 
 def test_a_deal_is_answered_once() -> None:
-    # The replies to DEAL are lost: the set-up ends, and the clients still have what they dealt with.
+    # The replies to DEAL are lost: the set-up ends, and the clients still have their dealt shares.
     lost = lambda node, reply: None if action_of(reply) == DEAL else reply  # noqa: E731
     federation = Federation(tamper=lost, fails=True)
     federation.grid.tamper = lambda node, reply: reply
@@ -463,7 +463,7 @@ def test_a_deal_is_answered_once() -> None:
 
 
 def test_a_rolled_back_client_seals_under_other_keys() -> None:
-    """Even where the state of a client is restored (a snapshot), no key and nonce meet two shares."""
+    """Even if a client's state is restored from a snapshot, no key and nonce encrypt two shares."""
     keys = [X25519PrivateKey.generate() for _ in range(2)]
     publics = [key.public_key().public_bytes_raw() for key in keys]
     roster = Roster.of([1, 2], publics, [bytes([i] * 32) for i in range(2)])

@@ -1,13 +1,14 @@
-"""What answers to several questions say about a client's share: an attack, weak protocols that it breaks, and
-the protocol of this build.
+"""What answers to several questions reveal about a client's share.
+
+The module has an attack, weak protocols that it breaks, and the protocol of this build.
 
 Without masks a client `j` answers for a sum and a set `T` of decrypting clients `lambda u + E mod Q`. Here
-`lambda` is the public Lagrange coefficient of `j` in `T`, `u = f(j) c_1` is of its share, and `E` has
-`smudging_bits` bits. Answers for several sets are a hidden-number problem in every coefficient of `u`, and
-`u / c_1` is the share. So answers carry masks that only the answers of the whole set cancel.
+`lambda` is the public Lagrange coefficient of `j` in `T`, `u = f(j) c_1` depends on its share, and `E` has
+`smudging_bits` bits. Answers for several sets are a hidden-number problem in every coefficient of `u`, and `u
+/ c_1` is the share. So answers carry masks that only the answers of the whole set cancel.
 
-The checks know `u` and take it off. What is left, the mask and `E`, must look uniform for every question, and
-for every combination of questions in which the masks of a weaker protocol cancel.
+The checks know `u` and subtract it. The remainder, the mask and `E`, must look uniform for every question,
+and for every combination of questions in which the masks of a weaker protocol cancel.
 """
 
 import itertools
@@ -31,19 +32,19 @@ answers. Of 16 of 32 one does."""
 VALUES = np.array([[-(10**6), 7, 0, 999_999], [1, 2, 3, -4], [5000, -5000, 250, -250]])
 """Three clients' updates."""
 FEWEST, MOST = 5, 10
-"""Sets for which a client is asked. Five are the fewest that leave no `u` to chance."""
+"""Sets for which a client is asked. Five are the fewest that determine `u`."""
 GAUSSIAN_BOUND = 29
 TRIED = 64
-"""Coefficients to which the attack is put."""
+"""Number of coefficients that the attack tries."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a client is asked: its part of a decryption of a sum by a set of clients, in a round of a session.
+    """A request to a client: its part of a decryption of a sum by a set of clients, in a round of a session.
 
     Attributes:
         active: the set.
-        total: which of the group's sums.
+        total: index of the group's sum.
         round: from 1.
         session: of the run.
     """
@@ -83,7 +84,7 @@ class Group:
         return math.prod(others) * pow(math.prod(k - party for k in others), -1, q) % q
 
     def interpolate(self, shares: dict[int, Poly]) -> Poly:
-        """The joint secret from as many shares as the threshold."""
+        """Return the joint secret from as many shares as the threshold."""
         assert len(shares) == self.parameters.threshold
         return self.ring.add(
             *(self.ring.scale(share, self.multiplier(j, list(shares))) for j, share in shares.items())
@@ -107,7 +108,7 @@ def hidden(g: Group, party: int, total: int) -> list[int]:
 
 @cache
 def group(parties: int, threshold: int) -> Group:
-    """Parties that made keys, three updates, and two sums of them."""
+    """Return parties with keys, three updates, and two sums of them."""
     parameters = ThresholdParameters(parties, threshold, max_inputs=4, magnitude=10**6, max_values=1 << 12)
     members = [ThresholdParty.generate(parameters, SEED) for _ in range(parties)]
     key = ThresholdKey.combine(parameters, SEED, [member.public_half() for member in members])
@@ -122,15 +123,15 @@ def group(parties: int, threshold: int) -> Group:
     return Group(parameters, Ring.of(parameters), key, shares, updates, totals)
 
 
-# ---- the questions of a server that wants to know ----
+# ---- the questions of a curious server ----
 
 
 @cache
 def sets_to_ask(shape: tuple[int, int], party: int, count: int) -> tuple[tuple[int, ...], ...]:
-    """Sets of decrypting clients; of `LARGE`, the first five and more of them decide what `u` is.
+    """Return sets of decrypting clients. For `LARGE`, the first five or more of them determine `u`.
 
-    Coefficients of sets drawn at random are fractions of too small numbers. Some hundred changes mend that,
-    where there are enough parties: each is kept if it lengthens the shortest vector of their lattice.
+    Coefficients of random sets are fractions of numbers that are too small. Several hundred changes correct
+    that, if there are enough parties: each is kept if it lengthens the shortest vector of their lattice.
     """
     parties, threshold = shape
     g = group(parties, threshold)
@@ -171,7 +172,7 @@ def sets_to_ask(shape: tuple[int, int], party: int, count: int) -> tuple[tuple[i
 
 
 def square(shape: tuple[int, int], party: int) -> list[tuple[int, ...]]:
-    """Four sets, of which the first and the last have together the members of the others."""
+    """Return four sets; the first and the last together have the members of the others."""
     parties, threshold = shape
     others = [k for k in range(1, parties + 1) if k != party]
     a, b, c, d, *rest = others
@@ -201,25 +202,25 @@ def masked(g: Group, party: int, mask: Mask) -> Answers:
 
 
 def drawn(g: Group, key: object) -> list[int]:
-    """Numbers modulo Q, the same for the same key."""
+    """Return numbers modulo Q, the same for the same key."""
     rng = random.Random(repr(key))
     return [rng.randrange(g.ring.modulus) for _ in range(g.ring.n)]
 
 
 def unmasked(g: Group, party: int) -> Answers:
-    """The protocol as it was at first: no masks."""
+    """The first version of the protocol: no masks."""
     return masked(g, party, lambda question: [0] * g.ring.n)
 
 
 def ideal(g: Group, party: int) -> Answers:
-    """A uniform mask of its own for every question."""
+    """A separate uniform mask for every question."""
     return masked(g, party, lambda question: drawn(g, question))
 
 
 def pairwise_masks(g: Group, party: int, of: Callable[[Question], object]) -> Answers:
     """A mask for every other client of the set, which one of the two adds and the other subtracts.
 
-    It depends on something of the question.
+    It depends on part of the question.
     """
 
     def mask(question: Question) -> list[int]:
@@ -234,7 +235,7 @@ def pairwise_masks(g: Group, party: int, of: Callable[[Question], object]) -> An
 
 
 def this_build(g: Group, party: int) -> Answers:
-    """What the engine answers."""
+    """The engine's answers."""
 
     def answer(question: Question) -> list[int]:
         return coefficients_of_partial(g, partial(g, party, question))
@@ -243,7 +244,7 @@ def this_build(g: Group, party: int) -> Answers:
 
 
 def partial(g: Group, party: int, question: Question) -> bytes:
-    """A client's answer as it sends it."""
+    """Return a client's answer as it sends it."""
     return g.shares[party - 1].partial(
         g.totals[question.total],
         list(question.active),
@@ -262,7 +263,7 @@ def coefficients_of_partial(g: Group, data: bytes) -> list[int]:
 
 
 def assert_uniform(values: Sequence[int], modulus: int) -> None:
-    """Values modulo Q are spread like uniform ones, and no more of them are small.
+    """Check that values modulo Q are spread like uniform ones, and no more of them are small.
 
     A uniform source fails with a probability below 2^-60.
     """
@@ -276,7 +277,7 @@ def assert_uniform(values: Sequence[int], modulus: int) -> None:
 
 
 def assert_nothing_recovered(g: Group, party: int, questions: Sequence[Question], answers: Answers) -> None:
-    """No `u` explains the answers with errors of smudging's size, in any coefficient that is tried."""
+    """Check that no `u` explains the answers with errors of smudging's size, in any tried coefficient."""
     given = [answers(question) for question in questions]
     multipliers = [g.multiplier(party, question.active) for question in questions]
     problem = HiddenNumber(multipliers, g.ring.modulus)
@@ -288,8 +289,8 @@ def assert_nothing_recovered(g: Group, party: int, questions: Sequence[Question]
 
 
 def assert_masked(g: Group, party: int, questions: Sequence[Question], answers: Answers) -> None:
-    """Every question has a mask of its own, and masks of different questions have nothing to do with each
-    other. The first four questions are those of `square`."""
+    """Check that every question has its own mask, and that masks of different questions are independent. The
+    first four questions are those of `square`."""
     modulus = g.ring.modulus
     left = []
     for question in questions:
@@ -319,7 +320,7 @@ def questions_of_all_kinds(shape: tuple[int, int], party: int) -> list[Question]
 
 
 def assert_holds(shape: tuple[int, int], protocol: Callable[[Group, int], Answers], party: int = 2) -> None:
-    """All that the protocol has to stand."""
+    """Run all checks that the protocol must pass."""
     g = group(*shape)
     answers = cache(protocol(g, party))
     for count in range(FEWEST, MOST + 1):
@@ -333,7 +334,7 @@ def assert_holds(shape: tuple[int, int], protocol: Callable[[Group, int], Answer
     assert_masked(g, party, questions_of_all_kinds(shape, party), answers)
 
 
-# ---- that the attack works ----
+# ---- the attack works ----
 
 
 def test_the_bytes_are_read_as_the_engine_means_them() -> None:
@@ -359,7 +360,7 @@ def test_the_bytes_are_read_as_the_engine_means_them() -> None:
     assert max(map(abs, sizes)) <= parties
     assert 0.9 < np.var(sizes) / (parties * 2 / 3) < 1.1
 
-    # It is that of the joint public key, and partial decryptions are of it.
+    # It is the secret of the joint public key, and partial decryptions use it.
     error = GAUSSIAN_BOUND * (2 * ring.n * parties + 1)
     assert max(map(abs, g.phase(secret, g.key.encrypt(np.zeros(1, np.int64))))) <= error
     phase = g.phase(secret, g.totals[0])
@@ -372,7 +373,8 @@ def test_the_bytes_are_read_as_the_engine_means_them() -> None:
 
 
 def recover_share(shape: tuple[int, int], party: int, answers: Answers) -> Poly:
-    """The share of a client from its answers for several sets, all of a sum: what a server can compute."""
+    """Return the share of a client from its answers for several sets and one sum, as a server can compute
+    it."""
     g = group(*shape)
     sets = sets_to_ask(shape, party, FEWEST)
     problem = HiddenNumber([g.multiplier(party, active) for active in sets], g.ring.modulus)
@@ -387,7 +389,7 @@ def recover_share(shape: tuple[int, int], party: int, answers: Answers) -> Poly:
 
 
 def assert_opens_updates(g: Group, shares: dict[int, Poly]) -> None:
-    """Shares give the secret, and with it every single update."""
+    """Check that shares give the secret, and with it every single update."""
     secret = g.interpolate(shares)
     one = max(g.phase(secret, g.key.encrypt(np.ones(1, np.int64))))
     scale = 1 << round(math.log2(one))
@@ -413,7 +415,7 @@ def test_unmasked_answers_give_a_server_alone_all_updates() -> None:
     assert_opens_updates(g, shares)
 
 
-# ---- that the checks see weak protocols ----
+# ---- the checks detect weak protocols ----
 
 
 WEAK: dict[str, Callable[[Group, int], Answers]] = {

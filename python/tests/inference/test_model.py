@@ -1,4 +1,4 @@
-"""One object: compile, report, try, save, load as client and as server."""
+"""One object: compile, report, try, save, load as a client and as a server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SINGLE = 2.0**-18
 
 
 def small(insecure: bool = True) -> kw.Parameters:
-    """A ring that protects nobody, of seven levels."""
+    """A ring without security, of seven levels."""
     return kw.Parameters.from_bits(11, [50, *[40] * 7], [50, 50], 40, insecure=insecure)
 
 
@@ -71,14 +71,14 @@ def reference(model: onnx.ModelProto, samples: Vector) -> Vector:
 
 
 def noise(model: inference.CompiledModel, samples: Vector) -> float:
-    """More than the error of an encrypted run: four times the largest of twenty draws for each output. Normal
-    errors do not reach that."""
+    """Return more than the error of an encrypted run: four times the largest of twenty draws for each output.
+    Normal errors do not reach that."""
     return 4 * float(model.simulate(samples, repetitions=20).errors.max())
 
 
 def fit_error(model: inference.CompiledModel, weights: Vector) -> float:
-    """Most by which the polynomial in the place of the one activation changes an output of the layer behind
-    it, which has these weights, (inputs, outputs)."""
+    """Return the maximum change of an output by the polynomial for the only activation, through the next
+    layer with these weights, (inputs, outputs)."""
     fit = model.report.fit
     assert fit is not None
     (activation,) = fit.activations
@@ -112,7 +112,7 @@ def test_a_model_in_a_folder_has_a_client_and_a_server(
     server.load_keys(keys)
     message = client.encrypt(typical[:6])
     answer = server.run(message)
-    # What is sent for two batches is what the report says of one, but for headers.
+    # Two batches send twice the bytes that the report states, except for headers.
     assert abs(len(message) / (2 * model.report.sent_bytes) - 1) < 0.01
     assert abs(len(answer) / (2 * model.report.returned_bytes) - 1) < 0.01
     clear = run_clear(model.program, typical[:6])
@@ -141,7 +141,7 @@ def test_a_client_is_kept_in_a_folder(
     answer = server.run(first.encrypt(typical[:2]))
     again = kw.load_client(tmp_path / "client")
     assert np.array_equal(again.decrypt(answer), first.decrypt(answer))
-    # Another owner's secret gives nothing, nor does the public key alone.
+    # Another owner's secret key gives nothing, nor does the public key alone.
     model.save(tmp_path / "model")
     with pytest.raises(kw.KeyMismatchError):
         kw.load_client(tmp_path / "model").decrypt(answer)
@@ -262,7 +262,7 @@ def test_the_report_can_be_read(model: inference.CompiledModel) -> None:
 
 
 def test_folders_of_the_command_line_are_read(tmp_path: Path) -> None:
-    """Those of `keywright keygen` and of `keywright compile`; and the other way round."""
+    """Folders of `keywright keygen` and of `keywright compile`, and the reverse."""
     onnx_path = tmp_path / "digits.onnx"
     onnx_path.write_bytes((DATA / "digits.onnx").read_bytes())
     with (DATA / "digits_test.npz").open("rb") as file:
@@ -274,7 +274,7 @@ def test_folders_of_the_command_line_are_read(tmp_path: Path) -> None:
     answer = server.run(client.encrypt(images))
     clear = run_clear(client.program, images)
     assert client.decrypt(answer).argmax(1).tolist() == clear.argmax(1).tolist()
-    # Keys that the client makes anew serve too.
+    # Newly made keys work, too.
     server.load_keys(client.keys())
     assert np.abs(client.decrypt(server.run(client.encrypt(images))) - clear).max() < 1e-2
     slots, thin = tmp_path / "slots", tmp_path / "thin"
@@ -352,7 +352,7 @@ def test_labels_are_what_the_client_makes_of_scores(
 
 
 def test_samples_of_one_client_share_ciphertexts_and_no_prediction_is_lost() -> None:
-    """A perceptron with ReLU on scikit-learn's breast cancer data, 30-32-16-2: what is behind 128 bits."""
+    """A perceptron with ReLU on scikit-learn's breast cancer data, 30-32-16-2, with 128-bit security."""
     from sklearn.datasets import load_breast_cancer
     from sklearn.model_selection import train_test_split
     from sklearn.neural_network import MLPClassifier

@@ -1,6 +1,6 @@
-"""Evaluates polynomials with a back end that counts, and prints what their key switches computed.
+"""Evaluates polynomials with a back end that counts, and prints the work of their key switches.
 
-`test_polynomials` runs this in a process of its own, with `KEYWRIGHT_BACKEND=counted`: a process has one back
+`test_polynomials` runs this in a separate process, with `KEYWRIGHT_BACKEND=counted`: a process has one back
 end.
 """
 
@@ -18,8 +18,8 @@ LEVELS = 6  # of the polynomials: those of degree 63
 
 
 def polynomials() -> Iterator[PolynomialSpec]:
-    """Random ones of degrees 1 to 63 in both bases, the same with every other coefficient zero, and some with
-    a zero at the end."""
+    """Yield random polynomials of degrees 1 to 63 in both bases, the same with every other coefficient zero,
+    and some with a zero at the end."""
     rng = np.random.default_rng(16)
     bases: tuple[Basis, ...] = ("monomial", "chebyshev")
     for degree in range(1, 64):
@@ -41,7 +41,7 @@ def rows(work: Callable[[], object]) -> int:
 
 
 def main() -> None:
-    """Prints the words of one product at each level, and those of each of `polynomials`."""
+    """Print the words of one product at each level, and those of each of `polynomials`."""
     parameters = kw.Parameters.from_bits(10, [50] + [40] * LEVELS, [50], 40, insecure=True)
     generator = kw.KeyGenerator(kw.SecretKey.generate(parameters))
     evaluator = kw.Evaluator(parameters, generator.evaluation_keys())

@@ -1,5 +1,5 @@
-"""Activations, maxima and normalisations against onnxruntime: no farther from it than their polynomials are
-said to be."""
+"""Activations, maxima and normalisations compared with onnxruntime, within the stated errors of their
+polynomials."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ TARGET = nn.Target(slots=256, levels=60)
 RNG = np.random.default_rng(5)
 SAMPLES = RNG.uniform(-3, 3, (60, 6)).astype(np.float32)
 SINGLE = 2.0**-20
-"""What onnxruntime's single precision is off by for values up to 8, several roundings included."""
+"""Error of onnxruntime's single precision for values up to 8, including several roundings."""
 
 
 def compiled(model: onnx.ModelProto, samples: NDArray[Any], **methods: str) -> nn.Program:
@@ -96,7 +96,7 @@ def test_maxima(build: Build, nodes: list[onnx.NodeProto], shape: tuple[int, ...
     assert program.fit_report is not None
     fitted = program.fit_report.activations
     assert len(fitted) == rounds
-    # A round is off by half of what its absolute value is off by, beside what its operands are off by.
+    # A round adds half of the error of its absolute value to the errors of its operands.
     bound = sum(each.max_error for each in fitted) / 2
     assert program.check(samples, model).max_abs_error <= bound + SINGLE
 
@@ -113,7 +113,7 @@ def test_layer_normalization(build: Build, axis: int) -> None:
     program = compiled(model, samples, layernormalization="chebyshev:63")
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
-    # The output is off by the error of the inverse root, times what it is multiplied by.
+    # The error of the output is that of the inverse root, times its factor.
     bound = fitted.max_error * 2 * np.abs(samples - samples.mean((1, 2), keepdims=True)).max() * 2
     assert program.check(samples, model).max_abs_error <= bound + SINGLE
     assert fitted.low > 0
@@ -132,7 +132,7 @@ def test_instance_normalization(build: Build) -> None:
 
 @pytest.mark.parametrize("compare", ["Greater", "Less"])
 def test_what_a_comparison_chooses_is_one_function(build: Build, compare: str) -> None:
-    """As exporters write Softplus: above a number a line, below it a curve."""
+    """Exporters write Softplus like this: above a number a line, below it a curve."""
     nodes = [
         node("Exp", ["x"], ["e"]),
         node("Add", ["e", "one"], ["a"]),
@@ -159,7 +159,7 @@ def test_division_by_a_positive_value(build: Build) -> None:
 
 @pytest.mark.parametrize("bound", [{"low": -1.0, "high": 2.0}, {"low": 0.5}, {"high": 1.5}], ids=str)
 def test_maxima_with_numbers_are_clipping(build: Build, bound: dict[str, float]) -> None:
-    """One function of straight pieces, and no comparison of two values."""
+    """They are piecewise linear functions, and not comparisons of two values."""
     nodes, value = [], "x"
     for operator, key in (("Max", "low"), ("Min", "high")):
         if key in bound:
@@ -253,7 +253,7 @@ def test_values_over_their_norm(build: Build, p: int) -> None:
 
 
 def test_numbers_that_are_asked_whether_they_are(build: Build) -> None:
-    """As JAX writes softplus: Where(x is no number, x, ...), which is never chosen."""
+    """As JAX writes softplus: Where(x is NaN, x, ...), which is never chosen."""
     nodes = [
         node("Equal", ["x", "x"], ["same"]),
         node("Not", ["same"], ["no"]),

@@ -1,4 +1,4 @@
-"""Several samples in one ciphertext: each gets the result that it has alone."""
+"""Several samples in one ciphertext: each gets the result that it gets alone."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_the_compiler_chooses_the_batch_of_least_time(
 def test_samples_that_are_not_there_hold_others(
     residual: onnx.ModelProto, samples: np.ndarray, fit: nn.Fit
 ) -> None:
-    """Zeros can leave the range of a polynomial, whose values then spoil those beside them."""
+    """Zeros can leave the range of a polynomial, and its values then corrupt their neighbours."""
     program = nn.compile(residual, replace(TARGET, batch=4), fit)
     three = program.pack(samples[:3])
     assert np.array_equal(three, program.pack(samples[[0, 1, 2, 0]]))
@@ -225,7 +225,8 @@ def test_files(
 def test_ciphertexts_of_several_samples(
     residual: onnx.ModelProto, samples: np.ndarray, fit: nn.Fit, batch: int | None
 ) -> None:
-    """Of as many as fit one, and of as many as there are, which are faster in several."""
+    """With as many samples as fit one ciphertext, and with all samples, which are faster in several
+    ciphertexts."""
     widths = [50, *[40] * 9]
     parameters = kw.Parameters.from_bits(11, widths, [50, 50], 40, insecure=True)
     count = len(samples)

@@ -56,7 +56,7 @@ def test_by_default_no_prediction_is_lost(mlp: onnx.ModelProto) -> None:
     assert decided.mean() > 0.95
     equal = checked.outputs.argmax(1) == checked.expected.argmax(1)
     assert equal[decided].all()
-    # The choice is none that would have been lost without looking: degree 7 loses some.
+    # The choice matters: degree 7 changes some predictions.
     coarse = nn.compile(mlp, TARGET, nn.Fit(calibration=SAMPLES, activations={"relu": "chebyshev:7"}))
     assert coarse.check(SAMPLES, mlp).agreement < 1.0
     assert report_of(coarse).agreement is not None
@@ -85,7 +85,7 @@ def test_errors_are_within_what_is_stated(mlp: onnx.ModelProto, method: str) -> 
     inner, outer = report_of(program).activations
     weights = {w.name: np.abs(onnx.numpy_helper.to_array(w)) for w in mlp.graph.initializer}
     entering = inner.max_error * weights["w1"].sum(0).max()
-    # ReLU is 1-Lipschitz: what the first layer is off by passes the second at most as it is.
+    # ReLU is 1-Lipschitz: it does not amplify the error of the first layer.
     bound = (entering + 2 * outer.max_error) * weights["w2"].sum(0).max()
     assert program.check(SAMPLES, mlp).max_abs_error <= bound
     levels = {"minimax:7": 7, "minimax:10": 11, "chebyshev:31": 5}[method]

@@ -1,4 +1,4 @@
-"""What a model does behind its scores is the client's: found, run, stored, and refused where it is none."""
+"""The client's part of a model, behind its scores: found, run, stored, and refused if malformed."""
 
 import base64
 import json
@@ -203,7 +203,7 @@ def test_the_result_of_a_logistic_model_is_its_logit(build: Build) -> None:
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_two_classes_of_one_score_keep_their_labels() -> None:
-    """Its sign is the prediction, which polynomials are chosen to keep, and which is what is reported."""
+    """Its sign is the prediction. The choice of polynomials preserves it, and the report counts it."""
     rng = np.random.default_rng(8)
     samples = rng.normal(size=(300, 6)).astype(np.float32)
     labels = np.where(np.abs(samples[:, 0]) + samples[:, 1] > 1, "yes", "no")

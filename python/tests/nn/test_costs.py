@@ -1,4 +1,4 @@
-"""Compiled networks are predicted from the planner's cost model, and from nothing else."""
+"""Compiled networks are predicted from the planner's cost model alone."""
 
 import keywright as kw
 import pytest

@@ -1,4 +1,4 @@
-"""Cyclic layouts: as few diagonals as a convolution can have, and a repacking that keeps them few."""
+"""Cyclic layouts: the fewest diagonals of a convolution, and a repacking that preserves this."""
 
 from collections.abc import Callable
 
@@ -37,7 +37,7 @@ def kernel(rng: np.random.Generator, into: int, origin: int, side: int, stride: 
 
 
 def network(side: int, channels: int) -> Graph:
-    """Two convolutions, of which the second halves the side and doubles the channels, and a third."""
+    """Two convolutions, the second of which halves the side and doubles the channels, and a third."""
     rng, graph = np.random.default_rng(side), Graph()
     small, large = (channels, side, side), (2 * channels, side // 2, side // 2)
     value = graph.add(Input(small))

@@ -69,7 +69,7 @@ def test_digits(generator: kw.KeyGenerator) -> None:
 
 
 def test_an_image_that_is_repacked_before_a_stride(build: Build, generator: kw.KeyGenerator) -> None:
-    """Products with diagonals are dear here, so that what two convolutions save pays for a repacking."""
+    """Products with diagonals are expensive here, so the savings in two convolutions pay for a repacking."""
     node, rng = helper.make_node, np.random.default_rng(5)
     model = build(
         [

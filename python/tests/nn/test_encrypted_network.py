@@ -1,4 +1,4 @@
-"""The shipped digits network on ciphertexts, beside its evaluation in clear."""
+"""The shipped digits network on ciphertexts, compared with its evaluation in the clear."""
 
 from __future__ import annotations
 

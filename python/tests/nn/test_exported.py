@@ -48,7 +48,7 @@ def own_outputs(model: onnx.ModelProto, samples: NDArray[Any]) -> NDArray[Any]:
 
 
 def read(model: onnx.ModelProto, samples: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Scores of the graph with exact functions, and what the client makes of them."""
+    """Return scores of the graph with exact functions, and the outputs of the client's part."""
     server, client = load_parts(model)
     found = import_model(server)
     assert not found.reasons

@@ -1,4 +1,4 @@
-"""Models that would take too long or too much are refused early, in a process that has little memory."""
+"""Models that would take too long or too much are refused early, in a process with little memory."""
 
 import json
 import subprocess
@@ -37,7 +37,7 @@ print(json.dumps([found, usage.ru_utime + usage.ru_stime]))
 
 
 def refused(model: onnx.ModelProto | Path, folder: Path) -> list[tuple[str, str]]:
-    """The reasons for which a process with little memory and time refuses a model."""
+    """Return the reasons for which a process with little memory and time refuses a model."""
     path = folder / "model.onnx"
     if isinstance(model, Path):
         path = model
@@ -206,7 +206,7 @@ def _with_weights_in_a_file(build: Build, name: str) -> onnx.ModelProto:
 def test_files_of_a_model_that_is_none_are_not_looked_for(
     build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the program was started may be a file of that name, and the model from somebody else."""
+    """The current directory may contain a file of that name, and the model may come from somebody else."""
     monkeypatch.chdir(tmp_path)
     np.ones(4, np.float32).tofile("weights")
     model, target = _with_weights_in_a_file(build, "weights"), nn.Target(slots=4, levels=1)
@@ -233,7 +233,7 @@ def test_files_that_attributes_name_are_counted(build: Build, tmp_path: Path) ->
 
 
 def test_a_constant_of_no_known_type(build: Build) -> None:
-    """Where what an exporter wrote out is looked for, too."""
+    """Also where decomposed operators are searched."""
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["h"]),
         helper.make_node("ReduceMax", ["h"], ["r"], axes=[1]),

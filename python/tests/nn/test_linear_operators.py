@@ -170,7 +170,7 @@ def test_moves_disappear_in_the_layers_around_them(build: Build) -> None:
 
 @pytest.mark.parametrize("target", [(8, 12), (8, -1), (-1, 12), (24, 4), (0, -1)])
 def test_a_batch_of_eight(build: Build, target: tuple[int, ...]) -> None:
-    """What a model says of eight samples is done for one."""
+    """A model for eight samples is compiled for one."""
     rows = 4 if target == (24, 4) else 12
     model = build(
         [

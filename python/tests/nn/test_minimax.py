@@ -1,4 +1,4 @@
-"""Minimax polynomials of the sign: against closed forms, equioscillation and published precisions."""
+"""Minimax polynomials of the sign, compared with closed forms, equioscillation and published precisions."""
 
 from fractions import Fraction
 from itertools import pairwise
@@ -30,7 +30,7 @@ def test_the_closest_line_is_known(low: float) -> None:
 
 @pytest.mark.parametrize(("degree", "low"), [(3, 0.3), (7, 0.05), (13, 2.0**-6), (15, 2.0**-9), (27, 0.4)])
 def test_errors_alternate_at_one_point_more_than_coefficients(degree: int, low: float) -> None:
-    """By the theorem of Chebyshev nothing is closer then, whatever found it."""
+    """By Chebyshev's theorem nothing is closer then."""
     found = odd_minimax(degree, low)
     assert not found.coefficients[::2].any()
     errors = [exact_error(found, float(x)) for x in found.reference]
@@ -43,7 +43,7 @@ def test_errors_alternate_at_one_point_more_than_coefficients(degree: int, low: 
 
 @pytest.mark.parametrize("bits", sorted(DEGREES))
 def test_a_relu_has_the_published_precision(bits: int) -> None:
-    """Lee et al. print these degrees as those that reach the bits; one bit more none of them does."""
+    """Lee et al. print these degrees as sufficient for the bits; none of them reaches one bit more."""
     sign = sign_composite(bits)
     assert sign.degrees == DEGREES[bits]
     near = np.linspace(0, 2 * sign.jump, 20001)

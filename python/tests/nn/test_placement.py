@@ -1,4 +1,4 @@
-"""Placement of bootstraps: the search against every choice, and what cannot be placed."""
+"""Placement of bootstraps: the search compared with every choice, and unplaceable networks."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def random_problem(rng: np.random.Generator) -> Problem:
 
 
 def seconds_of(problem: Problem, bootstraps: dict[int, int]) -> float | None:
-    """Time of a choice of bootstraps, or None if levels do not suffice."""
+    """Return the time of a choice of bootstraps, or None if levels do not suffice."""
     levels, needs = assign_levels(problem, bootstraps)
     total = 0.0
     for number, value in problem.graph.nodes.items():
@@ -97,7 +97,7 @@ def seconds_of(problem: Problem, bootstraps: dict[int, int]) -> float | None:
 
 
 def every_choice(problem: Problem) -> float | None:
-    """The least time over all choices, by trying them."""
+    """Return the least time over all choices, by trying them."""
     numbers = list(problem.graph.nodes)
     best = None
     for picks in itertools.product([None, *range(len(problem.options))], repeat=len(numbers)):

@@ -1,4 +1,4 @@
-"""Rewriting that keeps values: squares completed, shortcuts absorbed, values scaled for bootstraps."""
+"""Rewriting that preserves values: squares completed, shortcuts absorbed, values scaled for bootstraps."""
 
 from __future__ import annotations
 

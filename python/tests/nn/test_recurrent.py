@@ -28,7 +28,7 @@ def weights(operator: str, features: int, hidden: int, directions: int = 1) -> d
 
 
 def exactly(model: onnx.ModelProto, samples: NDArray[np.float64]) -> None:
-    """The graph, before and after it is simplified, computes the model."""
+    """Check that the graph, before and after it is simplified, computes the model."""
     read = import_model(model)
     assert not read.reasons
     expected = run_onnxruntime(model, samples).reshape(len(samples), -1)
@@ -89,7 +89,7 @@ def test_other_functions(build: Build) -> None:
 
 
 def test_one_step_as_a_program(build: Build) -> None:
-    """A step from zero is as deep as its gates: the map of a range, a polynomial each, and a product."""
+    """A step from zero is as deep as its gates: a mapped range, a polynomial for each, and a product."""
     nodes = [
         node("Transpose", ["x"], ["t"], perm=[1, 0, 2]),
         node("GRU", ["t", "w", "r", "b"], ["", "s"], hidden_size=8, linear_before_reset=1),

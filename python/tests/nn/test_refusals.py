@@ -1,4 +1,4 @@
-"""What cannot be compiled is refused by name, with every reason at once."""
+"""Models that cannot be compiled are refused by name, with all reasons at once."""
 
 from collections.abc import Callable
 from typing import Any
@@ -200,7 +200,7 @@ def test_weights_of_a_type_that_does_not_exist_are_refused(build: Build, kind: i
 
 
 def test_a_loop_that_reads_encrypted_values(build: Build) -> None:
-    """It has no operand that is encrypted, and is no constant."""
+    """None of its operands is encrypted, but it is not a constant."""
     body = helper.make_graph(
         [node("Identity", ["go"], ["on"]), node("Add", ["x", "x"], ["twice"])],
         "body",

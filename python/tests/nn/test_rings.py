@@ -1,4 +1,4 @@
-"""Values in smaller rings: the assignment against every other one, programs with it against one ring."""
+"""Values in smaller rings: the assignment compared with all others, and programs compared with one ring."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def chain(rng: np.random.Generator) -> RingProblem:
 
 
 def legal(rings: RingProblem, chosen: dict[int, int]) -> bool:
-    """Whether values fit their rings and are never read in a larger one than they are in."""
+    """Whether values fit their rings and are never read in a larger ring than their own."""
     for number, node in rings.problem.graph.nodes.items():
         ring = rings.rings[chosen[number]]
         reads = rings.problem.reads(number, rings.placement.levels[number])
@@ -83,7 +83,7 @@ def legal(rings: RingProblem, chosen: dict[int, int]) -> bool:
 
 
 def test_assignments_are_legal_and_close_to_the_best() -> None:
-    """The search is a local one: it finds the best of all assignments in nearly all cases, and never loses to
+    """The search is local: it finds the best of all assignments in nearly all cases, and is never worse than
     one ring."""
     best = 0
     for seed in range(60):
@@ -171,7 +171,7 @@ def test_a_program_in_several_rings_computes_the_same(network: onnx.ModelProto, 
 
 
 def test_one_output_level_is_chosen_for_all_bootstraps(network: onnx.ModelProto) -> None:
-    """The one of least time, of those that the placement can do with."""
+    """The fastest one among those for which a placement exists."""
     calibration = np.random.default_rng(4).uniform(-1, 1, (4, 2, 8, 8))
     for low, high, chosen in ((5.0, 1000.0, 4), (1000.0, 5.0, 7)):
         options = (nn.Bootstrap(512, 2, 4, seconds=low), nn.Bootstrap(512, 2, 7, seconds=high))

@@ -1,4 +1,4 @@
-"""A network in three rings, with bootstraps, on ciphertexts in rings that protect nobody."""
+"""A network in three rings, with bootstraps, on ciphertexts in rings without security."""
 
 from __future__ import annotations
 

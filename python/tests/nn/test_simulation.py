@@ -1,4 +1,4 @@
-"""What a simulation predicts is what encrypted runs are off by, and a wrong prediction is noticed."""
+"""A simulation predicts the errors of encrypted runs, and a wrong prediction is noticed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Build = Callable[..., onnx.ModelProto]
 node = helper.make_node
 
 BITS = 2.0
-"""By how much mean and largest error may be off."""
+"""Allowed error of the predicted mean and largest error, in bits."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Program files: what was written comes back, damage is refused, files appear whole or not at all."""
+"""Program files: a round trip preserves everything, damage is refused, files are written atomically."""
 
 import io
 import json

@@ -1,5 +1,7 @@
-"""Runs programs with a back end that counts, and prints what it computed: `test_prediction` runs this in a
-process of its own, because a process has one back end."""
+"""Runs programs with a counting back end, and prints the counts.
+
+`test_prediction` runs this in a separate process, because a process has one back end.
+"""
 
 import json
 import os
@@ -21,7 +23,7 @@ from tests.plan.test_prediction import planned_bootstrap, planned_network
 
 
 def counted(work: Callable[[], object]) -> dict[str, list[int]]:
-    """What something computes, in words, modulo narrow primes and wide ones."""
+    """Return the counts of some work, in words, modulo narrow primes and wide ones."""
     before = kernel_counts()
     work()
     after = kernel_counts()

@@ -1,5 +1,8 @@
-"""Every plan of a small workload: any set of keys there could be of the automorphisms that it needs, several
-of one automorphism among them, and every tree of hops with them."""
+"""Enumerates every plan of a small workload.
+
+These are all sets of keys of the needed automorphisms, including several of one automorphism, and all trees
+of hops.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -16,7 +19,7 @@ class EveryPlan:
     """Bytes and least seconds of every set of keys of a workload."""
 
     def __init__(self, workload: Workload, model: CostModel, hops: int) -> None:
-        """With at most so many hops for a target."""
+        """Enumerate plans with at most so many hops for a target."""
         self._workload, self._model, self._hops = workload, model, hops
         chain = workload.chain
         automorphisms: list[Automorphism | None] = [*workload.highest_levels]
@@ -34,7 +37,7 @@ class EveryPlan:
         self._group_seconds = cache(self._seconds_of_group)
 
     def within(self, stored_bytes: float) -> Iterator[tuple[int, float]]:
-        """Bytes and seconds of every set of at most so many bytes that serves the workload."""
+        """Yield bytes and seconds of every set of at most so many bytes that serves the workload."""
         chosen: list[PlannedKey] = []
 
         def further(place: int, stored: int) -> Iterator[tuple[int, float]]:
@@ -52,7 +55,7 @@ class EveryPlan:
         return further(0, 0)
 
     def seconds(self, keys: Sequence[PlannedKey]) -> float:
-        """The least time with these keys."""
+        """Return the least time with these keys."""
         total = 0.0
         for index, group in enumerate(self._workload.groups):
             usable = frozenset(
@@ -72,7 +75,7 @@ class EveryPlan:
         return least_seconds(self._model, group, ways)
 
     def _ways(self, usable: frozenset[PlannedKey]) -> Ways:
-        """Every way of at most so many hops to everything."""
+        """Return every way of at most so many hops to everything."""
         add = self._workload.automorphisms.add
         out: dict[Automorphism, list[tuple[Hop, ...]]] = {}
         ways: list[tuple[Automorphism, tuple[Hop, ...]]] = [(IDENTITY, ())]
@@ -90,7 +93,7 @@ class EveryPlan:
 
 
 def least_seconds(model: CostModel, group: Group, ways: Ways) -> float:
-    """The least time of one ciphertext of a group over all trees."""
+    """Return the least time of one ciphertext of a group over all trees."""
     least = INFINITY
     for chosen in product(*(ways.get(target, []) for target in group.targets)):
         hops = {hop.child: hop for way in chosen for hop in way}

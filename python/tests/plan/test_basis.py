@@ -76,7 +76,8 @@ def test_small_groups_against_every_set_of_keys() -> None:
 
 
 def test_planted_bases_of_a_large_group_are_found() -> None:
-    """Random keys and random targets that they make; among them sums alone, so that no key is a target."""
+    """Random keys and random targets that they make; some targets are all sums, so that no key is a
+    target."""
     rng = random.Random(5)
     group = AutomorphismGroup(16)
     for size, count in ((4, 7), (5, 9), (5, 12), (6, 12), (6, 15)):
@@ -130,7 +131,7 @@ def test_when_the_search_takes_too_long_the_best_basis_known_is_returned(
 
 
 def made_of_one(group: AutomorphismGroup, targets: set[Automorphism], keys: tuple[Automorphism, ...]) -> bool:
-    """In two hops, over wanted results alone."""
+    """Check that wanted results alone serve all targets in two hops."""
     direct = targets & set(keys)
     return targets <= direct | {group.add(first, key) for first in direct for key in keys}
 
@@ -145,7 +146,7 @@ def test_one_ciphertext_in_small_groups_against_every_set_of_keys() -> None:
         assert basis.proven
         assert made_of_one(group, targets, basis.keys)
         assert not any(made_of_one(group, targets, keys) for keys in combinations(every, len(basis.keys) - 1))
-        # Ciphertexts of their own may be rotated over results that nobody wants.
+        # Separate ciphertexts may be rotated through unwanted results.
         assert smallest_basis(group, targets).lower_bound <= len(basis.keys)
     late = smallest_shared_basis(group, every, seconds=-1.0)
     assert not late.proven

@@ -1,4 +1,4 @@
-"""The lower bound against every plan of small workloads, and against plans found of larger ones."""
+"""The lower bound compared with every plan of small workloads, and with plans found for larger ones."""
 
 import random
 from collections.abc import Iterator, Mapping
@@ -38,7 +38,8 @@ Keys = Mapping[Automorphism, PlannedKey]
 
 
 def small_workload(seed: int) -> OpenWorkload:
-    """Three or four automorphisms at two levels, alone and of one ciphertext, and a part of two ways."""
+    """Return three or four automorphisms at two levels, alone and of one ciphertext, and a part with two
+    alternatives."""
     rng = random.Random(seed)
     steps = [1, 2, 3, 4] if seed % 2 else rng.sample(range(1, 8), 3)
 
@@ -129,7 +130,7 @@ def test_larger_keys_that_are_faster_are_not_below_the_bound(hops: int) -> None:
     workload = Workload("shapes", chain, groups, (Relinearizations(7, 1),))
     check_every_plan(OpenWorkload(workload), hops)
     if hops == 1:
-        # Least bytes and least time are not had at once.
+        # The least bytes and the least time exclude each other.
         bound = LowerBound(workload, MODEL, max_hops=hops)
         fastest = min(seconds for _, seconds in every_plan(OpenWorkload(workload), hops))
         assert bound.stored_bytes(fastest * (1 + 1e-9)) > 1.05 * bound.counted_bytes
@@ -158,7 +159,7 @@ def test_no_plan_that_is_found_is_below_the_bound(hops: int) -> None:
     assert bound.stored_bytes(fastest) > 0.6 * found[0][0]
     assert bound.stored_bytes(0.99 * bound.seconds(1e12)) == INFINITY
     assert bound.seconds(bound.counted_bytes - 1) == INFINITY
-    # More time needs no more bytes, more bytes no more time.
+    # More time never needs more bytes, nor more bytes more time.
     bytes_within = [bound.stored_bytes(factor * fastest) for factor in (1.0, 1.3, 2.0, 9.0)]
     assert bytes_within == sorted(bytes_within, reverse=True)
     assert bytes_within[-1] >= bound.counted_bytes

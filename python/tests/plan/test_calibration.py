@@ -1,4 +1,4 @@
-"""Calibrations: what is fitted to a recorded machine, and files that are none. Nothing is timed here."""
+"""Calibrations: the fit to a recorded machine, and malformed files. Nothing is timed here."""
 
 import json
 from dataclasses import replace
@@ -29,7 +29,7 @@ from keywright.plan.ring.chain import shapes
 from keywright.plan.workload.ring_switches import RingSwitches, ring_keys
 
 RECORDED = Path(__file__).parent / "calibration.json"
-"""What keywright calibrate wrote on one machine with AVX-512."""
+"""The output of keywright calibrate on one machine with AVX-512."""
 
 
 def recorded() -> Calibration:
@@ -87,11 +87,11 @@ OTHER = Weights(
     embedding=900e-6,
     call=20e-6,
 )
-"""Weights that are between half and twice what they are held to."""
+"""Weights between half and twice the typical ones."""
 
 
 def made_entries(weights: Weights) -> list[Measured]:
-    """What a machine with these weights measures."""
+    """Return the measurements of a machine with these weights."""
     model = CostModel({15: weights})
     entries = []
     for case in cases(15):

@@ -1,4 +1,4 @@
-"""Prices of master keys against what the engine does with them."""
+"""Predicted costs of master keys compared with the engine's work."""
 
 import random
 from collections import Counter
@@ -91,7 +91,7 @@ def test_what_is_priced_can_be_derived(seed: int) -> None:
 
 
 def wide_tree() -> tuple[KeyPlan, tuple[Automorphism, ...]]:
-    """Keys and masters of which eight are derived from the key of 1, and one more from each of the eight."""
+    """Return keys and masters: eight keys derived from the key of 1, and one more from each of the eight."""
     inner = [3**i for i in range(6)] + [486, 972]
     targets = [*inner, *(step + 300 for step in inner)]
     group = AutomorphismGroup(CHAIN.log_n)
@@ -109,7 +109,7 @@ def wide_price(model: CostModel) -> DerivationDesign:
 
 
 def wide_derivation() -> kw.Derivation:
-    """The same keys, to be made."""
+    """Return the same keys for the engine."""
     price = wide_price(MODEL)
     parameters = kw.Parameters.from_bits(11, Q, P, 35, insecure=True)
     secret = kw.SecretKey.generate(parameters, bytes(32))

@@ -1,4 +1,4 @@
-"""The integer program and its proofs against every plan there could be."""
+"""The integer program and its proofs compared with every possible plan."""
 
 import random
 
@@ -28,7 +28,7 @@ CHAINS = (Chain(12, (30, 25, 25), (30, 30), 180), Chain(13, (50, 38, 38, 38), (5
 
 
 def random_workload(seed: int, forms: bool) -> Workload:
-    """Three automorphisms at the levels of a chain, several of a ciphertext."""
+    """Return three automorphisms at the levels of a chain, several per ciphertext."""
     rng = random.Random(seed)
     chain = CHAINS[seed % 2]
     ring = Workload("", chain, ()).automorphisms
@@ -47,12 +47,12 @@ def random_workload(seed: int, forms: bool) -> Workload:
 
 
 def check_proofs(workload: Workload, hops: int) -> None:
-    """Of plans of fewest bytes, and of least time."""
+    """Check plans of fewest bytes, and of least time."""
     one_each = STRATEGIES["kds"].plan(workload, MODEL)
     optimizer = Optimizer(workload, MODEL, hops=hops)
     assert optimizer.complete
     planner, bound = Planner(workload, MODEL, max_hops=hops), LowerBound(workload, MODEL, max_hops=hops)
-    # With one key each everything is served: no best plan has more bytes, whatever time it may take.
+    # One key each serves everything: no best plan has more bytes, whatever its time limit.
     every = list(EveryPlan(workload, MODEL, hops).within(one_each.stored_bytes))
     assert every
 
@@ -60,7 +60,7 @@ def check_proofs(workload: Workload, hops: int) -> None:
         assert plan.gap is not None
         assert (1 - plan.gap) * value <= best * (1 + 1e-9)
         assert best <= value * (1 + 1e-9)
-        # Nothing is left of the gap, but where a whole switch is priced by its least.
+        # The gap is closed, except where a whole switch is priced by its minimum.
         if all(group.form == "whole" for group in workload.groups):
             assert value <= best * (1 + 2e-4)
 
@@ -96,7 +96,7 @@ def test_proofs_of_linear_transforms_against_every_plan(seed: int) -> None:
 
 
 def test_a_key_may_have_a_level_at_which_it_only_serves_as_a_part() -> None:
-    """By 4093 nothing is rotated at level 3, but its key there makes 4095 with that of 2."""
+    """Nothing rotates by 4093 at level 3, but its key there makes 4095 together with the key of 2."""
     ring = Workload("", CHAINS[1], ()).automorphisms
     groups = (make_group(ring, "g0", 2, [4093, 4095]), make_group(ring, "g1", 3, [2, 4095], 5))
     workload = Workload("part", CHAINS[1], groups)
@@ -112,7 +112,7 @@ def test_a_key_may_have_a_level_at_which_it_only_serves_as_a_part() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_an_incomplete_program_proves_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the integer program of every key is too large or leaves ways out, the linear program bounds."""
+    """If the integer program over all keys is too large or leaves ways out, the linear program bounds."""
     workload = random_workload(seed, forms=False)
     limit = 2 * STRATEGIES["kds"].plan(workload, MODEL).seconds(MODEL)
     complete, restricted = Optimizer(workload, MODEL), Optimizer(workload, MODEL, every_level=False)

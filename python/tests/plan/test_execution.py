@@ -1,4 +1,4 @@
-"""The same results under every strategy, with exactly its keys; keys in memory and streamed."""
+"""The same results under every strategy, with exactly its keys, in memory and streamed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ POLICIES = {
     "maximum-all": ("lowmem", planning.KeyPolicy("maximum", "all")),
     "maximum-needed": ("ark-memory", planning.KeyPolicy("maximum", "needed")),
 }
-"""Shapes of keys that are no strategy's own."""
+"""Shapes of keys that no strategy uses by default."""
 
 NAMES = [*planning.STRATEGIES, *POLICIES, "optimal-small", "optimal-fast"]
 """Every strategy."""
@@ -56,7 +56,7 @@ def make_plan(name: str, workload: planning.Workload) -> planning.KeyPlan:
         return planning.STRATEGIES[strategy].plan(workload, MODEL, policy)
     if name in planning.STRATEGIES:
         return planning.STRATEGIES[name].plan(workload, MODEL)
-    # From the frontier: what an integer program decides is not needed here.
+    # From the frontier: the integer program's decisions are not needed here.
     search = planning.FrontierSearch(workload, MODEL, max_hops=4)
     points = sorted(search.descend(), key=lambda point: point.stored_bytes)
     return search.plan("optimal", points[0] if name == "optimal-small" else points[len(points) // 2])
@@ -93,7 +93,7 @@ class Side:
         return PlanExecution(planned, self.parameters, self.program)
 
     def run(self, execution: PlanExecution, keys: kw.EvaluationKeys) -> NDArray[np.float64]:
-        """The decrypted result, which is within the ciphertexts' own bound of the clear one."""
+        """Return the decrypted result, which must be within the ciphertexts' own bound of the clear one."""
         evaluator = kw.Evaluator(self.parameters, execution.follow(keys))
         outputs = EncryptedBackend(evaluator, plan=execution).run(self.program, self.inputs)
         result = decrypt_result(self.program, self.decryptor, outputs)
@@ -130,7 +130,7 @@ def test_digits_under_every_strategy(name: str) -> None:
 
 @pytest.mark.parametrize("slower", [1.2, 1.5])
 def test_a_plan_of_the_integer_program(slower: float) -> None:
-    """Two dense layers with squares between: keys and hops that HiGHS chose, and its proof."""
+    """Two dense layers with squares between: keys and hops chosen by HiGHS, and its proof."""
     rng = np.random.default_rng(8)
     constants: dict[str, Array] = {n: rng.uniform(-0.5, 0.5, (8, 8)).astype(np.float32) for n in "ab"}
     nodes = [("MatMul", ["x", "a"], "h"), ("Mul", ["h", "h"], "s"), ("MatMul", ["s", "b"], "y")]
@@ -157,7 +157,7 @@ def test_a_plan_of_the_integer_program(slower: float) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_the_integer_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that would take minutes; `solve` gives up when HiGHS looks at its callback."""
+    """It would take minutes; `solve` stops when HiGHS calls back."""
     monkeypatch.setattr(optimal, "NODE_WORK", 10**15)
     side = digits()
     workload = convert(side.program, side.parameters, "network")
@@ -171,7 +171,7 @@ def test_an_interrupt_ends_the_integer_program(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_every_key_of_a_plan_is_needed() -> None:
-    """One key of another owner that passes for one of this owner makes the result wrong, whichever it is."""
+    """Any one key of another owner, disguised as one of this owner, makes the result wrong."""
     side = digits()
     execution = side.execution("optimal-small")
     other = kw.KeyGenerator(kw.SecretKey.generate(side.parameters, bytes([1] * 32)), bytes(32))
@@ -186,7 +186,7 @@ def test_every_key_of_a_plan_is_needed() -> None:
 
 
 def passed_for(own: kw.SwitchingKey, other: kw.SwitchingKey) -> kw.SwitchingKey:
-    """A key of another owner in whose bytes the identity is this owner's: see docs/reference/format.md."""
+    """Return a key of another owner with this owner's identity in its bytes: see docs/reference/format.md."""
     frame, identity = 44, 16
     forged = bytearray(other.to_bytes())
     forged[frame : frame + identity] = own.to_bytes()[frame : frame + identity]
@@ -242,14 +242,14 @@ def test_a_bootstrap_under_every_strategy(name: str, apart: bool) -> None:
         result = kw.Bootstrapper(encoded).bootstrap(evaluator, fresh)
         error = np.abs(kw.Decryptor(secret).decrypt_complex(result) - values).max()
         assert error <= result.error_bound < 0.1
-        # As many bits fewer than the documented precision as the plan has noise, and no more.
+        # Precision decreases by at most the plan's noise bits.
         mean = np.abs(kw.Decryptor(secret).decrypt_complex(result) - values).mean()
         assert -np.log2(mean) >= predicted[0] - planned.noise_bits(MODEL) - 1
         assert result.level == plan.output_level
 
 
 def bootstrap_as_planned(planned: planning.KeyPlan, plan: kw.BootstrapperPlan, secret: kw.SecretKey) -> None:
-    """Exactly the plan's bytes of keys, and a decrypted result within its bound."""
+    """Check that keys have exactly the planned bytes, and that the decrypted result is within its bound."""
     planned = plan_file.from_json(plan_file.to_json(planned))
     planned.check()
     execution = PlanExecution(planned, plan.parameters, bootstraps=[plan])
@@ -287,7 +287,7 @@ def test_factors_are_planned_with_their_keys_and_evaluated_so(apart: bool) -> No
         fewer.append(after.stored_bytes < 0.9 * before.stored_bytes)
         bootstrap_as_planned(after, plan, secret)
     assert any(fewer)
-    # What is chosen is another way than the bootstrapping's own, and no other way is taken for it.
+    # The chosen way differs from the bootstrapping's own, and no other way is mistaken for it.
     assert after.workload.bootstraps != (tuple(plan.factors),)
     wrong = replace(after.workload, bootstraps=((*after.workload.bootstraps[0][:-1], (1, 7)),))
     with pytest.raises(kw.PlanMismatchError, match="other bootstraps"):
@@ -322,7 +322,8 @@ def test_streamed_keys_give_the_same_within_their_memory(tmp_path: Path) -> None
         keys = execution.load_keys(tmp_path / "keys.kw", memory=memory)
         assert (keys.bytes, len(keys)) == (whole.bytes, len(specs))
         for _ in range(2):
-            # Nothing depends on where a key was, nor on how many of an operation's keys were there at a time.
+            # The result is independent of where a key was, and of how many keys of an operation were in
+            # memory.
             assert np.array_equal(side.run(execution, keys), expected)
         seen = keys.streaming
         assert seen is not None
@@ -386,7 +387,7 @@ def test_derived_keys_give_the_same_within_the_bound(name: str, tmp_path: Path) 
     assert {spec.kind for spec in made} == {"relinearization"}
     assert len(made) + len(derived) == len(direct.key_specs())
     masters = execution.make_masters(side.secret)
-    # What is sent and what is held are what was priced, to the byte; a seed in memory has 32.
+    # Sent and stored bytes are as predicted, to the byte; a seed in memory has 32.
     sent = sum(spec.bytes for spec in made) + masters.bytes
     assert sent == price.sent_bytes == price.planned.sent_bytes
     assert sum(spec.bytes for spec in (*made, *derived)) == price.stored_bytes
@@ -402,7 +403,7 @@ def test_derived_keys_give_the_same_within_the_bound(name: str, tmp_path: Path) 
     for memory in (least, masters.bytes + whole.bytes // 2, masters.bytes + whole.bytes):
         keys = execution.load_keys(path, received, memory)
         for _ in range(2):
-            # Keys that were forgotten come back bit for bit.
+            # Evicted keys are restored bit for bit.
             assert np.array_equal(side.run(execution, keys), expected)
         seen = keys.streaming
         assert seen is not None
@@ -493,7 +494,7 @@ def test_files_that_are_not_the_plans_keys(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_written_to_while_keys_are_streamed_is_refused(tmp_path: Path) -> None:
-    """Keys of another owner in the same places: every checksum is right."""
+    """Keys of another owner in the same places, with correct checksums."""
     side = digits()
     execution = side.execution("kds")
     path, other = tmp_path / "keys.kw", tmp_path / "other.kw"
@@ -503,7 +504,7 @@ def test_a_file_that_is_written_to_while_keys_are_streamed_is_refused(tmp_path: 
     least = max(spec.bytes for spec in specs)
     keys = execution.load_keys(path, memory=least)
     expected = side.run(execution, keys)
-    # A file that takes its place is another one: what was opened stays.
+    # A replaced file is another one: the opened file stays.
     other_bytes = other.read_bytes()
     other.rename(path)
     assert np.array_equal(side.run(execution, keys), expected)
@@ -544,7 +545,8 @@ def test_plans_survive_their_file_and_bad_ones_do_not() -> None:
 
 
 def test_a_workload_that_was_made_by_hand_is_planned_for_parameters() -> None:
-    """Digits of two primes and two special ones, all of 45 bits: whole widths do not say which are larger."""
+    """Digits of two primes and two special ones, all of 45 bits: whole widths do not say which product is
+    larger."""
     parameters = kw.Parameters.from_bits(11, [45] * 4, [45, 45], 40, insecure=True)
     group = planning.make_group(planning.AutomorphismGroup(11), "window", 2, [1, 2, 3, 5])
     by_hand = planning.Workload("sums", planning.Chain(11, (45,) * 4, (45, 45), 400), (group,))
@@ -593,7 +595,7 @@ def test_plan_and_keys_and_program_have_to_match() -> None:
     )
     with pytest.raises(kw.PlanMismatchError, match="plan it again"):
         PlanExecution(execution.plan, side.parameters, shorter)
-    # What the plan does not know of is not done in some other way.
+    # What the plan does not contain is refused, and not done differently.
     evaluator = kw.Evaluator(side.parameters, execution.follow(keys))
     with pytest.raises(kw.PlanMismatchError, match="no route"):
         evaluator.rotate(side.inputs[0], 777)

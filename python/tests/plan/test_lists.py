@@ -1,4 +1,5 @@
-"""The rotation lists of published networks: their workloads' own keys, and `optimal` beside every strategy.
+"""The rotation lists of published networks: their workloads' own keys, and `optimal` compared with every
+strategy.
 
 With the whole search they take minutes: `pytest -m large`.
 """

@@ -1,4 +1,4 @@
-"""Memory of a process: what is free, what is alive, what is kept, each beside a count by hand."""
+"""Memory of a process: free, live and stored bytes, each compared with a count by hand."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_what_is_free_is_what_the_system_and_every_group_leave(kernel: Machine) 
     assert machine.available_bytes() == 1 << 20
     kernel.limit("a/b", str(1 << 20), str(1 << 19))
     assert machine.available_bytes() == 1 << 19
-    # A group of others says nothing, and one that is over its limit leaves nothing.
+    # Groups of other processes do not count, and a group over its limit leaves nothing.
     kernel.limit("c", "1", "0")
     assert machine.available_bytes() == 1 << 19
     kernel.limit("a", "5", "6")
@@ -83,7 +83,7 @@ def test_this_process_has_memory() -> None:
 
 
 class Counted:
-    """A ciphertext that is counted while somebody holds it."""
+    """A ciphertext that is counted while it is referenced."""
 
     alive: dict[int, int] = {}  # noqa: RUF012 (one count)
 
@@ -94,7 +94,7 @@ class Counted:
 
 
 class CountingBackend:
-    """Makes ciphertexts of nothing, and notes the most that are alive."""
+    """Makes empty ciphertexts, and records the maximum alive."""
 
     def __init__(self) -> None:
         self.seen: list[int] = []
@@ -211,14 +211,15 @@ def test_upgrades_are_within_one_of_the_best() -> None:
 
 @dataclass(frozen=True)
 class Sized:
-    """In the place of a key."""
+    """Stands for a key."""
 
     bytes: int
     name: int
 
 
 def reads(uses: Sequence[int], room: int) -> int:
-    """Fewest reads of keys of one size, the second time that a program runs, by trying everything."""
+    """Return the fewest reads of keys of one size, when a program runs the second time, by trying
+    everything."""
     states: dict[frozenset[int], int] = {frozenset(): 0}
     for index, use in enumerate([*uses, *uses]):
         following: dict[frozenset[int], int] = {}
@@ -243,7 +244,7 @@ def test_streamed_keys_are_read_as_seldom_as_can_be() -> None:
         steps = [[specs[use]] for use in uses]
         for room in (1, 2, 3):
             found = round(stream_seconds(steps, room * size, MODEL, 16) / load)
-            # What is read in the first run is not counted, but may be read so that the second one reads less.
+            # Reads of the first run do not count, but may save reads of the second.
             assert reads(uses, room) <= found <= reads(uses, room) + room
     assert least_key_memory([[specs[0]], []]) == size
 

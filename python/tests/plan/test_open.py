@@ -1,4 +1,5 @@
-"""Workloads with open parts: chosen together with their keys, against every choice and every set of keys."""
+"""Workloads with open parts, planned together with their keys, compared with every choice and every set of
+keys."""
 
 import random
 
@@ -36,7 +37,7 @@ MODEL = CostModel()
 
 
 def toy(seed: int, chain: Chain = CHAIN) -> OpenWorkload:
-    """A few rotations, and two parts of two ways each."""
+    """Return a few rotations, and two parts with two alternatives each."""
     rng = random.Random(seed)
     fixed = [make_group(GROUP, f"g{i}", rng.choice((1, 2)), [rng.randrange(1, 6)], 2) for i in range(2)]
     choices = []
@@ -88,7 +89,7 @@ def test_parts_and_keys_are_chosen_together(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_open_plans_are_never_worse(seed: int) -> None:
-    """Than those of any selection, or any published strategy; deterministic, with a gap."""
+    """Compare with every selection and every published strategy; deterministic, with a gap."""
     opened = toy(seed + 50)
     planner = Planner(opened, MODEL, max_hops=4)
     for selection in selections(opened):

@@ -93,7 +93,7 @@ def test_optimal_is_never_worse_than_a_published_strategy(seed: int) -> None:
 
 @pytest.mark.parametrize("hops", [1, 2, 3])
 def test_no_plan_has_more_hops_than_it_may(hops: int) -> None:
-    """With any time the fewest bytes are those of published plans of many hops."""
+    """Without a time limit, the smallest plans are published ones with many hops."""
     workload = random_workload(3, groups=8, steps=40, several=True)
     published = [strategy.plan(workload, MODEL) for strategy in STRATEGIES.values()]
     longer = min(plan.stored_bytes for plan in published if plan.max_hops > hops)

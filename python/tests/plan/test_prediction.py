@@ -1,4 +1,4 @@
-"""What workloads compute, counted beforehand and while they run. Nothing is timed here."""
+"""The work of workloads, predicted and counted during a run. Nothing is timed here."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def planned_bootstrap(plan: kw.BootstrapperPlan) -> planning.KeyPlan:
 
 @cache
 def counted() -> dict[str, dict[str, list[int]]]:
-    """What ran, by workload and kernel: words modulo narrow primes and modulo wide ones."""
+    """Return the counts by workload and kernel: words modulo narrow primes and modulo wide ones."""
     command = [sys.executable, "-m", "tests.plan.counting"]
     folder = Path(__file__).parents[2]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
@@ -71,7 +71,7 @@ def test_counts_are_those_of_what_is_calibrated(log_n: int) -> None:
 
 
 def require_counts(work: Work, log_n: int, found: dict[str, list[int]], constants: int = 0) -> None:
-    """Work is what ran, but for words of constants, which no kernel adds."""
+    """Check that predicted work equals the counts, except for words of constants, which no kernel adds."""
 
     def words(count: float) -> int:
         return round(count * 2**16)

@@ -56,7 +56,7 @@ def test_one_ring_has_all_its_plans(points: list[tuple[int, int]]) -> None:
 def test_a_budget_is_divided_as_all_rings_together_are_best(
     points: list[list[tuple[int, int]]], amount: int
 ) -> None:
-    """What is left is enough for the largest ring's own plan of the joint choice, where there is one."""
+    """The rest is enough for the largest ring's own plan of the joint choice, if there is one."""
     largest, *smaller = (frontier(one) for one in points)
     joint = [
         (sum(plan.stored_bytes for plan in plans), seconds, plans)

@@ -1,4 +1,4 @@
-"""Workloads, plans and calibrations in JSON with anything in the place of anything."""
+"""Workloads, plans and calibrations in JSON with arbitrary values in every place."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ DELETED = object()
 
 
 def places(node: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Every place of an object, of a list the first two."""
+    """Yield every place of an object; of a list the first two."""
     entries: list[tuple[Any, Any]] = []
     if isinstance(node, dict):
         entries = list(node.items())
@@ -60,7 +60,7 @@ def places(node: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def changed(text: str) -> Iterator[str]:
-    """Every text with one place changed to anything, or left out."""
+    """Yield the text with each place changed to arbitrary values, or left out."""
     for at in places(json.loads(text)):
         for value in (*ANYTHING, DELETED):
             data = json.loads(text)

@@ -1,4 +1,4 @@
-"""What the search for key sets stands on: sums of automorphisms, changes and their undoing, points and their
+"""The basis of the search for key sets: sums of automorphisms, changes and their undoing, points and
 plans."""
 
 import math
@@ -158,8 +158,9 @@ def test_recombined_points_are_never_worse_than_one_descent(seed: int) -> None:
 
 
 def test_the_error_budget_is_that_of_an_encryption() -> None:
-    """A fresh encryption with a public key: e_0 + e_1 s + e v of variance sigma^2 (1 + 4 N / 3), beside the
-    rounding of a division, (1 + 2 N / 3) / 12. Of a bootstrap an eighth of its bits, if that is less."""
+    """A fresh encryption with a public key: e_0 + e_1 s + e v of variance sigma^2 (1 + 4 N / 3), compared
+    with the rounding of a division, (1 + 2 N / 3) / 12. For a bootstrap an eighth of its bits, if that is
+    less."""
     n = 1 << 14
     encryption = ERROR_DEVIATION**2 * (1 + 4 * n / 3) / ((1 + 2 * n / 3) / 12)
     assert error_budget() == pytest.approx(0.5 * math.log2(encryption), abs=1e-3)
@@ -184,7 +185,7 @@ def test_points_above_the_error_budget_are_left_out() -> None:
 
 @pytest.mark.parametrize("hops", [2, 4])
 def test_more_keys_never_refuse_a_group(hops: int) -> None:
-    """What two sets serve their union serves, although results of one may stand in the way of the other."""
+    """The union of two sets serves what each serves, although results of one may obstruct the other."""
     rng = random.Random(hops)
     shape = candidate_shapes(Workload("", CHAIN, ()), MODEL, 2)[0]
     for _ in range(150):

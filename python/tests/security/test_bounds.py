@@ -1,4 +1,4 @@
-"""The bounds that keys are checked against, beside the estimates, and the command that prints them."""
+"""The bounds that keys are checked against, compared with the estimates, and the command that prints them."""
 
 import json
 
@@ -45,7 +45,7 @@ def test_the_command_prints_every_secret_of_a_preset(capsys: pytest.CaptureFixtu
 
 
 def test_the_command_takes_numbers(capsys: pytest.CaptureFixture[str]) -> None:
-    # Dual attack of ePrint 2024/463 aside: a toy, broken in seconds.
+    # Without the dual attack of ePrint 2024/463: a toy, broken in seconds.
     assert main(["security", "--log-n", "10", "--log-qp", "100", "--secret", "sparse:64", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["secret"] == "sparse:64"

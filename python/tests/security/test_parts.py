@@ -1,4 +1,4 @@
-"""The parts of the estimates beside naive counting."""
+"""The parts of the estimates, compared with naive counting."""
 
 from itertools import product
 from math import comb, erf, exp, factorial, inf, lgamma, log, log2, pi, sqrt

@@ -1,10 +1,10 @@
-"""Estimates beside published ones.
+"""Estimates compared with published ones.
 
-Unless another source is named, figures are those of the documentation of the lattice estimator of
-Albrecht, Player and Scott (J. Math. Cryptol. 2015) at its commit 27a581b of June 2026, which prints them
-with one decimal: files README.rst, docs/schemes/nist-pqc-round-3.rst, docs/schemes/hes.rst,
-estimator/lwe_primal.py, estimator/lwe_dual.py. Each pair is (bits that ours may be below, bits that it
-may be above), with its reason.
+Unless another source is named, figures are those of the documentation of the lattice estimator of Albrecht,
+Player and Scott (J. Math. Cryptol. 2015) at its commit 27a581b of June 2026, which prints them with one
+decimal: files README.rst, docs/schemes/nist-pqc-round-3.rst, docs/schemes/hes.rst, estimator/lwe_primal.py,
+estimator/lwe_dual.py. Each pair is (bits by which ours may be lower, bits by which it may be higher), with
+its reason.
 """
 
 from math import log2, pi, sqrt

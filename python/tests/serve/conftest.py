@@ -17,7 +17,7 @@ from tests.serve.storage_servers import ENVIRONMENT, Place, Servers, own_place, 
 
 @pytest.fixture(scope="session", autouse=True)
 def _workers() -> Iterator[None]:
-    """Those that all services of these tests share end with them."""
+    """Stop the workers that all services of these tests share at the end."""
     yield
     WORKERS.close()
 
@@ -52,7 +52,7 @@ def server(service: Service) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def key_file(thin: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A key set of somebody, as a file."""
+    """A key set as a file."""
     path = tmp_path_factory.mktemp("keys") / "keys.kw"
     secret = kw.SecretKey.generate(thin.parameters, bytes(range(32)))
     kw.KeyGenerator(secret).save_evaluation_keys(path, thin.specs)
@@ -61,7 +61,7 @@ def key_file(thin: Model, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def storage_servers() -> Iterator[Servers]:
-    """A PostgreSQL and an S3 server of all tests."""
+    """A PostgreSQL and an S3 server for all tests."""
     with servers() as found:
         yield found
 
@@ -71,7 +71,7 @@ NUMBERS = itertools.count()
 
 @pytest.fixture(params=["embedded", "servers"])
 def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
-    """Where a service keeps what outlives it: a folder, and then servers of S3 and PostgreSQL."""
+    """Storage of a service: a folder, and then servers of S3 and PostgreSQL."""
     place = Place(tmp_path)
     if request.param == "servers":
         found: Servers = request.getfixturevalue("storage_servers")

@@ -27,7 +27,7 @@ ENTRY: dict[str, Any] = {
 INPUTS, HIDDEN, OUTPUTS = 16, 8, 4
 
 WORKERS = Workers()
-"""Of all services: processes take a second to begin."""
+"""Workers for all services: processes take a second to start."""
 
 
 def network(seed: int = 3) -> onnx.ModelProto:

@@ -1,4 +1,4 @@
-"""A PostgreSQL and an S3 server, started for tests, and places of a service's storage in both ways."""
+"""A PostgreSQL and an S3 server for tests, and storage of a service in both forms."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import pytest
 from keywright.serve.storage import Storage, open_storage
 
 POSTGRESQL = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
-"""Where Debian has its programs, which are in no folder of the usual ones."""
+"""Debian's folder of its programs, which is not on the usual path."""
 
 ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "keywright",
@@ -30,12 +30,12 @@ ENVIRONMENT = {
     "AWS_ALLOW_HTTP": "true",
     "PGPASSWORD": "another secret of tests",
 }
-"""What the servers know, and whoever asks them."""
+"""Environment of the servers and of their clients."""
 
 
 @dataclass
 class Servers:
-    """Addresses of servers that run.
+    """Addresses of running servers.
 
     Attributes:
         endpoint: of the S3 server.
@@ -48,7 +48,7 @@ class Servers:
 
 @dataclass
 class Place:
-    """Where a service of a test keeps what outlives it. One process at a time has it open.
+    """Storage of a service in a test. One process at a time has it open.
 
     Attributes:
         folder: of its state.
@@ -61,17 +61,17 @@ class Place:
     _open: list[Storage] = field(default_factory=list)
 
     def open(self) -> Storage:
-        """Open it, as a process does that comes after the one before."""
+        """Open it, as the next process does."""
         self.close()
         self._open.append(open_storage(self.folder, self.objects, self.records))
         return self._open[-1]
 
     def held(self, prefix: str) -> set[str]:
-        """The last parts of the names of its objects."""
+        """Return the last parts of the names of its objects."""
         return {name.rpartition("/")[2] for name in self._open[-1].objects.sizes(prefix)}
 
     def close(self) -> None:
-        """As at the end of a process."""
+        """Close it, as at the end of a process."""
         while self._open:
             self._open.pop().close()
 
@@ -95,7 +95,7 @@ def _await(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 def _user() -> str | None:
-    """Who runs PostgreSQL, which root may not."""
+    """Return the user for PostgreSQL, which root must not run."""
     if os.geteuid() != 0:
         return None
     names = {entry.pw_name for entry in pwd.getpwall()}
@@ -104,12 +104,12 @@ def _user() -> str | None:
 
 @contextmanager
 def postgresql() -> Iterator[str]:
-    """A server of PostgreSQL; its address without the name of a database."""
+    """Run a PostgreSQL server; yields its address without the name of a database."""
     if not POSTGRESQL:
         pytest.skip("there is no PostgreSQL: Debian has it in the package postgresql")
     pytest.importorskip("pg8000", reason="pip install 'keywright[storage]'")
     programs, user, port = POSTGRESQL[-1], _user(), free_port()
-    # Not among pytest's folders, which are for the user of the tests alone.
+    # Outside pytest's folders, which only the user of the tests can read.
     with tempfile.TemporaryDirectory(prefix="keywright.postgresql.") as found:
         folder = Path(found)
         secret, data = folder / "secret", folder / "data"
@@ -132,7 +132,7 @@ def postgresql() -> Iterator[str]:
 
 @contextmanager
 def s3() -> Iterator[str]:
-    """An S3 server of moto, which keeps objects in memory; its address."""
+    """Run an S3 server of moto, which keeps objects in memory; yields its address."""
     for package in ("moto", "obstore"):
         pytest.importorskip(package, reason="pip install 'keywright[storage]' 'moto[s3]' flask-cors")
     port = free_port()
@@ -153,7 +153,7 @@ def servers() -> Iterator[Servers]:
 
 
 def own_place(found: Servers, folder: Path, name: str) -> Place:
-    """A bucket and a database of its own; the environment must have `ENVIRONMENT` and the endpoint."""
+    """Return a separate bucket and database; the environment must have `ENVIRONMENT` and the endpoint."""
     import pg8000.dbapi
 
     request = urllib.request.Request(f"{found.endpoint}/{name}", method="PUT", data=b"")

@@ -1,4 +1,4 @@
-"""Tenants with API keys: who is let in, and that none comes near what is another's."""
+"""Tenants with API keys: authentication, and isolation of tenants."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_files_that_are_no_accounts_are_refused(tmp_path: Path) -> None:
 
 
 def test_tenants_have_nothing_of_each_other(thin: Model, tmp_path: Path, sample: Sample) -> None:
-    """Whatever another one has is as unknown as what never was, in every word of the answer."""
+    """Data of another tenant is reported exactly like unknown data."""
     path = tmp_path / "accounts.json"
     own, others = add(path, "own"), add(path, "other")
 
@@ -109,7 +109,7 @@ def test_tenants_have_nothing_of_each_other(thin: Model, tmp_path: Path, sample:
         request = json.dumps({"model": thin.manifest.hash}).encode()
         assert ask(server, "POST", "/v1/keys", request)[1]["error"]["type"] == "unauthorized"
         assert ask(server, "GET", "/v1/keys")[0] == 401
-        # Of all bytes a tenant could take its own away.
+        # A tenant could subtract its own bytes from the total.
         assert ask(server, "GET", "/metrics")[0] == 401
         assert ask(server, "GET", "/metrics", None, bearer(others))[0] == 403
         session = RemoteModel(server.url, key=own).session()
@@ -125,7 +125,7 @@ def test_tenants_have_nothing_of_each_other(thin: Model, tmp_path: Path, sample:
         with RemoteModel(server.url).session() as stranger, pytest.raises(UnauthorizedError):
             stranger.infer(sample)
     service.close()
-    # Whose they are outlives the process.
+    # Ownership outlives the process.
     after = Service(thin, tmp_path / "state", workers=WORKERS, accounts=Accounts.load(path))
     with listening(after) as server:
         attack(server, keys, job)
@@ -139,7 +139,7 @@ def test_tenants_have_nothing_of_each_other(thin: Model, tmp_path: Path, sample:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal there")
 def test_accounts_are_read_again_at_a_signal(thin: Model, tmp_path: Path) -> None:
-    """A key that was taken out is nobody's then; a file that is none changes nothing."""
+    """A removed key is invalid then; a malformed file changes nothing."""
     path, folder = tmp_path / "accounts.json", tmp_path / "model"
     folder.mkdir()
     thin.save(folder)

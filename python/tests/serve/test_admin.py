@@ -1,4 +1,4 @@
-"""The operator's page: who sees it, and what is on it."""
+"""The operator's page: its access, and its contents."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_with_accounts_it_is_for_admins(thin: Model, tmp_path: Path) -> None:
             status, reply, answered = ask(server, "GET", "/admin", headers=headers)
             assert (status, reply["error"]["type"]) == (401, "unauthorized")
             assert answered["www-authenticate"].startswith('Basic realm="')
-        # Elsewhere a password is none.
+        # A password does not help from elsewhere.
         assert ask(server, "GET", "/v1/keys", headers=basic(operator))[0] == 401
     service.close()
 
@@ -192,7 +192,7 @@ def test_tenants_are_counted_apart() -> None:
 
 
 def test_workers_rest_while_nobody_has_keys(thin: Model, tmp_path: Path, sample: Sample) -> None:
-    """The processes of a server that nobody uses end, and are there again when keys have come."""
+    """The workers of an idle server end, and are back when keys have arrived."""
     workers = Workers()
     service = Service(thin, tmp_path, workers=workers)
     service.prepare()

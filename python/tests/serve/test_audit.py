@@ -1,4 +1,4 @@
-"""Who used which key set: every action a line, and nothing in it that entitles or is secret."""
+"""The audit log: every action is a line, and no line grants access or contains secrets."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ def test_every_action_is_a_line_and_no_line_holds_anything(
     assert all(line["time"].endswith("+00:00") for line in found)
 
     text = path.read_bytes()
-    # Nothing that entitles.
+    # Nothing grants access.
     for entitling in (identifier, job.identifier, key, expired.identifier):
         assert entitling.encode() not in text
-    # Nothing of keys, of a secret, or of inputs, as they are or in hexadecimal.
+    # No part of keys, of a secret key, or of inputs, in binary or hexadecimal.
     for held in (key_file.read_bytes()[-4096:], secret, sample.tobytes()):
         for start in range(min(len(held), 4096) - WINDOW):
             window = held[start : start + WINDOW]

@@ -1,4 +1,4 @@
-"""The client in C, over sockets: what a server forgets it makes anew, by itself."""
+"""The client in C, over sockets: it makes lost keys again by itself."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ class Owner:
         self.sample.write_text(" ".join(map(repr, sample.tolist())))
 
     def ask(self, server: Server) -> subprocess.CompletedProcess[str]:
-        """What the program says."""
+        """Return the program's output."""
         command = [str(self._program), server.url, str(self.folder), str(self.sample)]
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
 
     def scores(self, server: Server) -> Sample:
-        """Of the sample."""
+        """Return the scores of the sample."""
         done = self.ask(server)
         assert done.returncode == 0, done.stderr
         lines = [line.split(" ") for line in done.stdout.splitlines()]
@@ -72,7 +72,7 @@ class Owner:
         return np.array([float(line[0]) for line in lines])
 
     def file(self, name: str) -> bytes:
-        """What is kept."""
+        """Return the contents of a stored file."""
         return (self.folder / name).read_bytes()
 
     @property
@@ -114,7 +114,7 @@ def test_keys_that_were_deleted_or_expired_are_sent_again(
 def test_a_model_is_followed_to_its_next_version(
     owner: Owner, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the keys where they fit, with other keys of the secret, and with a new secret."""
+    """It keeps the keys if they match, or makes other keys of the secret, or a new secret."""
     old, same = make_thin(), make_thin(seed=4)
     execution = plan_network(same.network, same.parameters, same.bootstraps, name="small", max_hops=1)
     other = replace(same, key_plan=execution.plan, labels=("a", "b", "c", "d"))

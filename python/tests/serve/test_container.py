@@ -1,4 +1,4 @@
-"""The files of a container and of a composition: what can be said of them with and without a builder."""
+"""The files of a container and of a composition: checks with and without a builder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def composition() -> dict[str, Any]:
 
 
 def arguments() -> list[str]:
-    """Of `keywright serve` in the composition."""
+    """Return the arguments of `keywright serve` in the composition."""
     (line,) = [line for line in CONTAINER.read_text().splitlines() if line.startswith("ENTRYPOINT")]
     entry = yaml.safe_load(line.removeprefix("ENTRYPOINT "))
     assert entry[:2] == ["keywright", "serve"]
@@ -34,7 +34,7 @@ def arguments() -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """What `example.env` sets."""
+    """Return the variables that `example.env` sets."""
     lines = (FOLDER / "example.env").read_text().splitlines()
     return dict(line.split("=", 1) for line in lines if "=" in line)
 
@@ -69,7 +69,7 @@ def test_the_composition_fits_together() -> None:
         for volume in service["volumes"]:
             source = volume.partition(":")[0]
             assert source in names or source == "./model"
-        # Nothing runs an image of which nobody knows the version.
+        # No image of an unknown version is used.
         assert "image" not in service or not service["image"].endswith(
             (":latest", service["image"].split(":")[0])
         )
@@ -90,7 +90,7 @@ def test_the_composition_fits_together() -> None:
 
 
 def test_what_the_image_is_built_from_is_enough_for_cargo(tmp_path: Path) -> None:
-    """The files that the builder is given, as of the list of those that it is not."""
+    """Use the files that the builder gets, according to the ignore list."""
     kept: list[str] = []
     dropped: list[str] = []
     for line in (FOLDER / "Containerfile.dockerignore").read_text().split():
@@ -115,7 +115,7 @@ def test_what_the_image_is_built_from_is_enough_for_cargo(tmp_path: Path) -> Non
 
 
 def builder() -> list[str] | None:
-    """A program that builds images here; one that has no daemon to ask is none."""
+    """Return a program that builds images here; one without a daemon does not count."""
     for program, probe in (("docker", ["info"]), ("podman", ["info"]), ("buildah", ["info"])):
         path = shutil.which(program)
         if path is None:

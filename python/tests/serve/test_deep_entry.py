@@ -40,7 +40,7 @@ def model() -> Model:
 
 
 def test_a_thin_client_enters_a_deep_program(model: Model) -> None:
-    """Its secret is that of the largest ring; keys are of all rings; the answer is the program's."""
+    """Its secret key is in the largest ring; keys are in all rings; the answer is the program's."""
     assert model.entry is not None
     assert model.client is not None
     assert (model.entry.slots, model.program.slots) == (256, 512)

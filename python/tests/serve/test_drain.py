@@ -1,4 +1,4 @@
-"""How a server ends: it says so, takes nothing new, and leaves no evaluation behind that it accepted."""
+"""The shutdown of a server: it says so, accepts nothing new, and loses no accepted evaluation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Sample = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class SlowService(Service):
-    """Its evaluations wait for `go`, and end as those of a worker that was killed if it is."""
+    """A service whose evaluations wait for `go`, and end like those of a killed worker if it is cleared."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         self.go, self.begun = threading.Event(), threading.Event()
@@ -70,7 +70,7 @@ def test_evaluations_that_run_end_and_others_are_not_taken(
         service.go.set()
         draining.join(60)
         assert not draining.is_alive()
-        # The answer of the one that ran is to be had, the other one waits for the next process.
+        # The answer of the job that ran is available; the other job waits for the next process.
         states = [session.remote.ask("GET", f"/v1/jobs/{job['job']}")["state"] for job in (first, second)]
         assert states == ["done", "waiting"]
         answer = session.remote.request("GET", f"/v1/jobs/{first['job']}/result", limit=1 << 20)
@@ -93,7 +93,7 @@ def test_what_takes_too_long_is_left_to_the_next_process(thin: Model, tmp_path: 
         assert any("left to the next" in event for event in events)
         assert session.remote.ask("GET", f"/v1/jobs/{job}")["state"] == "waiting"
     service.close()
-    # Being given up is no attempt: it may be as often as servers end.
+    # Giving up is not an attempt: it may happen at every shutdown.
     after = Service(thin, tmp_path, workers=WORKERS)
     found = after.jobs.get(job)
     with listening(after) as server:
@@ -111,7 +111,7 @@ def test_what_takes_too_long_is_left_to_the_next_process(thin: Model, tmp_path: 
 def test_a_process_ends_at_sigterm_and_at_once_at_the_second(
     thin: Model, tmp_path: Path, again: bool
 ) -> None:
-    """It tells what happens in JSON lines, and exits with 0."""
+    """It logs in JSON lines, and exits with 0."""
     folder = tmp_path / "model"
     folder.mkdir()
     thin.save(folder)

@@ -1,4 +1,4 @@
-"""A session in forked processes: what they send has no randomness in common."""
+"""A session in forked processes: their messages share no randomness."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = [
 
 
 def seeds(session: Session, sample: NDArray[np.float64]) -> list[bytes]:
-    """Of the ciphertexts of a sample, as they would be sent."""
+    """Return the seeds of the ciphertexts of a sample."""
     read = [Object.read(data) for data in session._encrypt(sample)]
     return [each.take("5x32s" if each.kind == 0x105 else "x32s")[0] for each in read]
 

@@ -1,4 +1,4 @@
-"""A disk that is full, or a database that fails: what was accepted is done when there is room again."""
+"""A full disk, or a failing database: accepted work is done when there is room again."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ FULL = OSError(28, "No space left on device")
 
 
 class Disk:
-    """Refuses what is written as long as it is full."""
+    """Refuses writes while it is full."""
 
     def __init__(self) -> None:
         self.full = False
 
     def guard(self, method: Any) -> Any:
-        """A method that writes."""
+        """Wrap a method that writes."""
 
         def guarded(*arguments: Any, **named: Any) -> Any:
             if self.full:
@@ -57,7 +57,7 @@ def service(thin: Model, tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyP
 
 
 def upload(service: Service, key_file: Path) -> str:
-    """All of a key set but its last byte."""
+    """Upload a key set except for its last byte."""
     identifier = str(service.create_keys({"model": service.model.manifest.hash})["keys"])
     data = key_file.read_bytes()[:-1]
     piece = service.begin_piece(identifier, 0, len(data))

@@ -1,4 +1,4 @@
-"""The service over sockets: what a browser does, and what nobody should."""
+"""The service over sockets: browsers, and misuse."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def ask(
     body: bytes | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> tuple[int, Any, Mapping[str, str]]:
-    """Status, JSON and headers of an answer."""
+    """Return status, JSON and headers of an answer."""
     connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=20)
     try:
-        # One identifier for all: answers to the same are the same.
+        # The same identifier for all: equal requests get equal answers.
         connection.request(method, path, body, {"X-Request-Id": "asked", **(headers or {})})
         response = connection.getresponse()
         data = response.read()
@@ -46,7 +46,7 @@ def ask(
 
 
 def raw(server: Server, request: bytes, *, ends: bool = False) -> bytes:
-    """The first bytes of the answer to bytes that need not be HTTP, after which nothing may come."""
+    """Return the first bytes of the answer to arbitrary bytes; nothing may follow."""
     with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20) as connection:
         connection.sendall(request)
         if ends:
@@ -55,7 +55,7 @@ def raw(server: Server, request: bytes, *, ends: bool = False) -> bytes:
 
 
 def wait(until: Callable[[], bool]) -> None:
-    """For what the server does after it has answered, or before."""
+    """Wait for what the server does after its answer, or before."""
     deadline = time.monotonic() + 20
     while not until():
         assert time.monotonic() < deadline
@@ -63,7 +63,7 @@ def wait(until: Callable[[], bool]) -> None:
 
 
 def test_answers_wait_for_no_acknowledgement(server: Server) -> None:
-    """A client acknowledges the head of an answer after 40 ms, and its body is not held back until then."""
+    """A client acknowledges the header of an answer after 40 ms; the body must not wait for that."""
     connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=20)
     times = []
     for _ in range(41):
@@ -124,7 +124,7 @@ def test_a_refusal_has_a_status_a_code_and_a_sentence(
 
 
 def test_lengths_are_looked_at_before_bytes(server: Server, thin: Model) -> None:
-    """Nothing of the body is sent: the answer comes from the header alone."""
+    """No body is sent: the header alone determines the answer."""
     host = b"Host: 127.0.0.1\r\n"
     start = b"PUT /v1/keys/0?offset=0 HTTP/1.1\r\n" + host
     assert b"413" in raw(server, start + b"Content-Length: %d\r\n\r\n" % (MAX_PIECE + 1)).splitlines()[0]
@@ -163,13 +163,13 @@ def test_lengths_are_looked_at_before_bytes(server: Server, thin: Model) -> None
 def test_headers_that_could_be_read_in_two_ways_are_refused(
     server: Server, lines: bytes, status: bytes
 ) -> None:
-    """A request that a proxy before this server could end elsewhere, or send to another host."""
+    """A proxy in front of this server could end such a request elsewhere, or send it to another host."""
     request = b"POST /v1/keys/0/delete HTTP/1.1\r\nHost: localhost\r\n" + lines + b"\r\n"
     assert raw(server, request + b"{}").split()[1].startswith(status)
 
 
 def test_what_follows_a_refused_body_is_no_request(server: Server) -> None:
-    """Bytes of a body that was not read would be one, if the connection went on."""
+    """The unread bytes of a body would be parsed as a request, if the connection stayed open."""
     smuggled = b"GET /v1/model HTTP/1.1\r\nHost: localhost\r\n\r\n"
     request = b"POST /v1/keys HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\n"
     with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20) as connection:
@@ -189,7 +189,7 @@ def test_a_whole_request_is_answered_after_its_sender_has_ended(server: Server) 
 def test_half_sent_requests_disconnect_nobody(
     server: Server, key_file: Path, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As many as there are connections, and still others are answered and uploads go on."""
+    """With the maximum number of connections, others are still answered and uploads continue."""
     monkeypatch.setattr(connections, "MAX_CONNECTIONS", 24)
     data, made = key_file.read_bytes(), service.store.create(service.model.manifest.hash)
     head = f"PUT /v1/keys/{made.identifier}?offset=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: {1 << 18}"
@@ -216,7 +216,7 @@ def test_half_sent_requests_disconnect_nobody(
 
 
 def test_empty_uploads_block_nobody(service: Service, server: Server, key_file: Path) -> None:
-    """The attack: sixteen requests, no byte of a key, and nobody else had a place for an hour."""
+    """The attack: sixteen requests without a byte of a key blocked all others for an hour."""
     request = json.dumps({"model": service.model.manifest.hash}).encode()
     for _ in range(service.store.capacity + 1):
         assert ask(server, "POST", "/v1/keys", request)[0] == 201
@@ -248,7 +248,7 @@ def test_addresses_that_are_none_are_refused(server: Server) -> None:
             time.sleep(0.01)
     finally:
         server.app.on_request = None
-    # Nothing that a terminal would obey is told.
+    # No control characters of terminals are logged.
     assert "/%1B%5B2J%C2%9B" in seen
     assert all(path.isprintable() and path.isascii() for path in seen)
 
@@ -269,7 +269,7 @@ def test_whoever_is_too_slow_makes_room(
             connection.sendall(start)
             begun = time.monotonic()
             with contextlib.suppress(OSError):
-                # Never silent for long, and never done.
+                # Never silent for long, and never finished.
                 for byte in drip:
                     connection.sendall(bytes([byte]))
                     time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Standardised numbers, of which some are far above 1, through thin serving."""
+"""Standardised numbers, some far above 1, with thin clients."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BATCH = 16
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """A classifier of standardised numbers, what it was trained on, and what it was not."""
+    """A classifier of standardised numbers, with its training and test data."""
 
     source: onnx.ModelProto
     train: Numbers
@@ -105,7 +105,7 @@ def test_all_standardised_samples_get_their_answers(server: Server, model: Model
         session.upload_keys()
         values = session.infer(network.test)
     expected = run_clear(model.program, network.test)
-    # No class hangs on the error, of whichever sample it is.
+    # The error decides no sample's class.
     margins = np.abs(expected[:, 0] - expected[:, 1])
     assert 2 * np.abs(values - expected).max() < margins.min()
     assert (values.argmax(1) == expected.argmax(1)).all()

@@ -1,4 +1,4 @@
-"""Jobs on the disk, whose turn it is, and what happens to jobs whose workers end."""
+"""Jobs on the disk, their order, and jobs whose workers end."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def take(jobs: Jobs) -> Job:
 
 
 def answer(jobs: Jobs, job: Job, data: bytes) -> None:
-    """As a worker and the service do."""
+    """Answer as a worker and the service do."""
     write_whole(jobs.answer(job), data)
     assert jobs.answered(job) == data
 
@@ -51,7 +51,7 @@ def done(jobs: Jobs, job: Job, data: bytes = b"answer") -> None:
 
 
 def test_every_client_has_its_turn(jobs: Jobs) -> None:
-    """One that asks for much waits for itself."""
+    """A client with many requests delays only itself."""
     for _ in range(EACH):
         add(jobs, "a")
     with pytest.raises(BusyError, match=f"{EACH} evaluations"):
@@ -84,13 +84,13 @@ def test_urgent_evaluations_overtake_those_of_their_client_alone(jobs: Jobs) -> 
 
 
 def test_what_was_accepted_outlives_the_process(jobs: Jobs, place: Place) -> None:
-    """Whatever state a job is in when the process is killed."""
+    """In whatever state a job is when the process is killed."""
     ready, failed, computed, running = (add(jobs, "a") for _ in range(4))
     for job in (ready, failed, computed, running):
         assert take(jobs) is job
     done(jobs, ready)
     jobs.end(failed, 0.0, UnknownKeysError("gone"))
-    # Its answer is whole, and that it ended was not noted any more.
+    # Its answer is complete, but its end was not recorded.
     answer(jobs, computed, b"computed")
     waiting = add(jobs, "b", 5)
     storage = place.open()
@@ -116,7 +116,7 @@ def test_answers_are_kept_until_they_are_fetched_or_expire(jobs: Jobs, place: Pl
         with pytest.raises(NotDoneError):
             jobs.fetch(job.identifier)
         done(jobs, take(jobs))
-        # Nothing of the inputs is kept.
+        # No input is kept.
         assert f"{job.identifier}.message" not in place.held("jobs/")
     assert jobs.fetch(fetched.identifier) == b"answer"
     jobs.expire(3600)
@@ -148,7 +148,7 @@ def test_only_the_jobs_of_one_client_are_dropped(jobs: Jobs, place: Place) -> No
             jobs.fetch(job.identifier)
     assert jobs.fetch(before[1].identifier) == b"answer"
     assert take(jobs) is waiting[1]
-    # What was computed of the one that ran is not kept.
+    # The result of the running job is discarded.
     answer(jobs, running, b"late")
     assert not jobs.end(running)
     assert place.held("jobs/") == {
@@ -158,7 +158,7 @@ def test_only_the_jobs_of_one_client_are_dropped(jobs: Jobs, place: Place) -> No
 
 
 class Events:
-    """A dispatcher whose workers do as they are told."""
+    """A dispatcher whose workers follow a script."""
 
     def __init__(self, jobs: Jobs, work: Callable[[Worker, Job], float]) -> None:
         self.jobs, self.lines = jobs, list[str]()
@@ -246,7 +246,7 @@ def test_evaluations_that_wait_stay_at_the_end(jobs: Jobs, place: Place) -> None
 
 
 def test_keys_that_are_slow_to_load_stay_longest() -> None:
-    """Worth 1 a byte against 1/20: as long as twenty others, unless it is used meanwhile."""
+    """Value 1 a byte against 1/20: it outlasts twenty others, unless it is used meanwhile."""
     for used, turn in ((False, 20), (True, 30)):
         cache: KeyCache[str] = KeyCache(100)
         for name, seconds in (("slow", 40.0), ("quick", 1.0)):

@@ -1,4 +1,4 @@
-"""Requests of one client that wait together are evaluated together, where samples share ciphertexts."""
+"""Waiting requests of one client are evaluated together, if samples share ciphertexts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BATCH = 4
 
 
 class HeldService(Service):
-    """Its first evaluation waits for `go`, so that others wait meanwhile."""
+    """A service whose first evaluation waits for `go`, so that others queue up."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         self.go = threading.Event()
@@ -41,7 +41,8 @@ class HeldService(Service):
 def inferred(
     service: HeldService, url: str, samples: np.ndarray[Any, Any], sizes: list[int]
 ) -> list[np.ndarray[Any, np.dtype[np.float64]]]:
-    """Results of a client that asks at once for parts of the samples, while another evaluation runs."""
+    """Return results of a client that requests parts of the samples at once, while another evaluation
+    runs."""
     with RemoteModel(url).session() as session:
         session.upload_keys()
         results: dict[int, np.ndarray[Any, np.dtype[np.float64]]] = {}
@@ -65,14 +66,14 @@ def inferred(
 
 @pytest.mark.parametrize("make", [make_full, make_thin])
 def test_requests_that_wait_are_one_evaluation(make: Callable[..., Model], tmp_path: Path) -> None:
-    """Each gets its own samples' answers, with the error that it has alone, and there is one evaluation for
-    all that fit beside each other."""
+    """Each gets its own samples' answers, with the same error as alone, in one evaluation for all that fit
+    together."""
     model = make(batch=BATCH)
     samples = np.random.default_rng(0).uniform(-1, 1, (9, INPUTS))
     service = HeldService(model, tmp_path, workers=WORKERS)
     with listening(service) as server:
         assert ask(server, "GET", "/v1/models")[1]["models"][0]["joins"] is True
-        # The first runs. Of the others 1, 2 and 1 fit beside each other, 3 and 1 do.
+        # The first runs. Of the others 1, 2 and 1 fit together, as do 3 and 1.
         sizes = [1, 1, 2, 1, 3, 1]
         results = inferred(service, server.url, samples, sizes)
         expected = run_clear(model.program, samples)
@@ -99,7 +100,7 @@ def test_others_fill_what_a_request_leaves(tmp_path: Path) -> None:
 
 
 def test_what_fails_together_is_done_one_by_one(tmp_path: Path) -> None:
-    """One that cannot be evaluated takes none with it; nor does a worker that ends."""
+    """A failing one does not affect the others; nor does a worker that ends."""
     model = make_full(batch=BATCH)
     samples = np.random.default_rng(2).uniform(-1, 1, (4, INPUTS))
     service = HeldService(model, tmp_path, workers=WORKERS)

@@ -1,4 +1,4 @@
-"""Key sets on the disk: pieces, restarts, room, and whose they are."""
+"""Key sets on the disk: pieces, restarts, eviction, and ownership."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.serve.storage_servers import Place
 
 
 class Store(UploadStore):
-    """A store of a process that has a place to itself."""
+    """A store that has its storage alone."""
 
     def __init__(self, place: Place, *models: Model, capacity: int = 16, expiry: float = 3600.0) -> None:
         storage = place.open()
@@ -48,18 +48,18 @@ class Store(UploadStore):
         return self.create(self.first)
 
     def read(self, uploaded: UploadedKeys) -> bytes:
-        """All of a set."""
+        """Return all bytes of a set."""
         with self.file(uploaded) as path:
             return path.read_bytes()
 
     def is_there(self, uploaded: UploadedKeys) -> bool:
-        """Whether anything of a set is kept."""
+        """Whether any bytes of a set are stored."""
         rows = [row for row in self._records.key_sets() if row["key_set"] == uploaded.identifier]
         return bool(rows) or any(uploaded.identifier in name for name in self.objects.sizes("keys/"))
 
 
 def receive(store: UploadStore, uploaded: UploadedKeys, offset: int, length: int, data: bytes) -> None:
-    """A piece of so many bytes, of which these come."""
+    """Receive a piece of so many bytes, of which only these arrive."""
     piece = store.begin(uploaded, offset, length)
     try:
         for start in range(0, len(data), 1 << 20):
@@ -145,7 +145,7 @@ def test_a_disk_that_is_full_loses_nothing_that_was_kept(
     cut = store.objects.append
 
     def full(name: str, at: int, data: bytes) -> None:
-        # As if what was written last never came to be on the disk.
+        # As if the last write never reached the disk.
         cut(name, 9000, b"")
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -228,7 +228,7 @@ def test_a_folder_of_state_is_served_by_one_process(tmp_path: Path) -> None:
 
 
 def test_whatever_is_no_set_stays(thin: Model, place: Place) -> None:
-    """Objects of somebody else; what a process left half made or half deleted goes."""
+    """Foreign objects stay; half-made or half-deleted objects of a process are removed."""
     store = Store(place, thin)
     too_long, own = store.make(), store.make()
     store.objects.append(too_long.name(0), 0, bytes(thin.manifest.key_bytes + 1))
@@ -293,20 +293,20 @@ def test_there_is_room_for_so_many_key_sets(thin: Model, key_file: Path, place: 
         receive(store, made, 0, 1000, data[:1000])
     with pytest.raises(BusyError, match="2 key sets"):
         store.begin(third, 0, 1000)
-    # Those that have begun go on.
+    # Started uploads continue.
     receive(store, second, 1000, 10, data[1000:1010])
     first.used -= 3601
     receive(store, third, 0, 1000, data[:1000])
     with pytest.raises(UnknownKeysError):
         store.get(first.identifier)
-    # One that hardly moves makes room.
+    # A stalled upload is evicted.
     fourth = store.make()
     second.moved -= STALLED_S + 1
     receive(store, second, 1010, 10, data[1010:1020])
     receive(store, fourth, 0, 1000, data[:1000])
     with pytest.raises(UnknownKeysError):
         store.get(second.identifier)
-    # One that is being received is in use, and so is one whose evaluation is asked for.
+    # A set that is being received is in use, and so is one with a requested evaluation.
     third.used = fourth.used = fourth.used - 3601
     piece = store.begin(third, 1000, 10)
     assert store.expire() == [fourth]

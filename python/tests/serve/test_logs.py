@@ -1,4 +1,4 @@
-"""What is logged: lines that programs read, which request they belong to, and nothing that entitles."""
+"""Logs: machine-readable lines, their requests, and nothing that grants access."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.serve.test_http import ask, raw, wait
 
 @pytest.fixture
 def stream() -> Iterator[io.StringIO]:
-    """Where JSON lines go while a test runs."""
+    """Return the stream of JSON lines during a test."""
     root, stream = logging.getLogger(), io.StringIO()
     before = root.handlers[:]
     logs.log_json(stream)
@@ -89,8 +89,8 @@ def test_nothing_secret_is_logged(
     stream: io.StringIO,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Nothing of all that a client sends, in headers, paths or bodies, well formed or not, also when
-    something goes wrong that nobody foresaw."""
+    """No part of a client's headers, paths or bodies is logged, valid or not, even after an unexpected
+    error."""
     path = tmp_path / "accounts.json"
     key, marker = add(path, "own"), secrets.token_hex(16)
     service = Service(

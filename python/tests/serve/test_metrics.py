@@ -1,4 +1,4 @@
-"""What the service counts, read as Prometheus reads it."""
+"""The service's metrics, read as Prometheus reads them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.serve.test_http import ask
 
 
 def read(text: str) -> dict[str, float]:
-    """Values by name and labels, without what says when a number began."""
+    """Return values by name and labels, without creation times."""
     found = {}
     for family in text_string_to_metric_families(text):
         assert family.name.startswith(PREFIX)
@@ -30,7 +30,7 @@ def read(text: str) -> dict[str, float]:
 
 
 def measured(server: Server) -> dict[str, float]:
-    """What the server says."""
+    """Return the server's metrics."""
     status, text, _ = ask(server, "GET", "/metrics")
     assert status == 200
     return read(text.decode())

@@ -1,4 +1,4 @@
-"""Bearer tokens of an issuer that these tests run: who is let in, and who is not."""
+"""Bearer tokens of an issuer that these tests run: accepted and refused tokens."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def jwk(private: Any, algorithm: str, name: str | None) -> dict[str, Any]:
 
 
 class TestIssuer:
-    """An issuer on the loopback. What it answers can be changed, and is counted."""
+    """An issuer on the loopback. Its answers can be changed, and are counted."""
 
     __test__ = False
 
@@ -97,7 +97,7 @@ class TestIssuer:
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """A clock that a test advances."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -142,7 +142,7 @@ def test_names_of_tenants_are_names_and_no_two_are_the_same(issuer: Issuer, test
 
 
 def unsigned(header: dict[str, object], claims: dict[str, object], secret: bytes | None = None) -> str:
-    """A token whose signature is none, or a digest with a secret that everybody knows."""
+    """Return a token without a signature, or with a digest by a known secret."""
     parts = [base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=") for part in (header, claims)]
     signed = b".".join(parts)
     mac = b"" if secret is None else hmac.digest(secret, signed, "sha256")
@@ -222,12 +222,12 @@ def test_keys_that_are_rotated_are_found_and_old_ones_forgotten(
     test_issuer.list([jwk(OTHER, "RS256", "next")])
     clock.now += oidc.PAUSE_S
     assert issuer.tenant(old) == "oidc.alice"
-    # A token with the next key has the keys read again, long before they are old.
+    # A token with the next key triggers a reload of the keys, long before they are stale.
     new = test_issuer.token(key=OTHER, name="next")
     assert issuer.tenant(new) == "oidc.alice"
     with pytest.raises(UnauthorizedError):
         issuer.tenant(old)
-    # Of one key a token need not say the name.
+    # With a single key, a token need not name it.
     assert issuer.tenant(test_issuer.token(key=OTHER, name=None)) == "oidc.alice"
     # What was withdrawn is gone when the keys are old.
     test_issuer.list([])

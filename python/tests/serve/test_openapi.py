@@ -1,4 +1,4 @@
-"""The checked-in description of the service says what the server does."""
+"""The checked-in description of the service matches the server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TYPES: dict[str, type | tuple[type, ...]] = {
 
 
 def operations() -> dict[tuple[str, str], dict[str, Any]]:
-    """By method and path."""
+    """Return the operations by method and path."""
     return {
         (method.upper(), path): entry[method]
         for path, entry in DOCUMENT["paths"].items()
@@ -39,7 +39,7 @@ def operations() -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def require(value: Any, schema: dict[str, Any], where: str) -> None:
-    """Compare a value with a schema, of as much of JSON Schema as the document uses."""
+    """Check a value against a schema, with the parts of JSON Schema that the document uses."""
     if "$ref" in schema:
         schema = DOCUMENT["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     if "enum" in schema:
@@ -57,7 +57,7 @@ def require(value: Any, schema: dict[str, Any], where: str) -> None:
 
 
 def checked(server: Server, method: str, path: str, name: str, body: bytes | None = None) -> Any:
-    """An answer that the document describes."""
+    """Return an answer after checking it against the document."""
     status, reply, headers = ask(server, method, path, body)
     operation = operations()[method, name]
     assert str(status) in operation["responses"], (method, path, status, reply)

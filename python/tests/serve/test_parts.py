@@ -1,4 +1,4 @@
-"""Keys on their way in parts."""
+"""Uploads of keys in parts."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_parts_that_break_are_sent_to_the_holes_that_they_left(
 
     def breaking(method: str, path: str, body: bytes) -> object:
         nonlocal lost
-        # What never came, and what came though nobody was told.
+        # Parts that never arrived, and parts whose answer was lost.
         fate = random.random()
         if fate < 0.2:
             lost += 1

@@ -1,4 +1,4 @@
-"""What tenants may have, and what is told to whoever asks for more."""
+"""Quotas of tenants, and the answers beyond them."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_seconds_are_those_of_a_day_and_outlive_the_process(
 
 @contextmanager
 def served(model: Model, folder: Path, quotas: Quotas) -> Iterator[tuple[Server, Service, Mapping[str, str]]]:
-    """A server of tenants, and their API keys."""
+    """Run a server with tenants; yields their API keys."""
     path = folder / "accounts"
     keys = {name: add(path, name) for name in ("a", "b")}
     service = Service(
@@ -114,14 +114,14 @@ def served(model: Model, folder: Path, quotas: Quotas) -> Iterator[tuple[Server,
 
 
 def test_bytes_of_a_tenant_are_bounded(thin: Model, key_file: Path, tmp_path: Path, sample: Sample) -> None:
-    """One key set and a half: there is room for one, and a message."""
+    """One and a half key sets: there is room for one set and a message."""
     size = thin.manifest.key_bytes
     with served(thin, tmp_path, Quotas(Quota(bytes=size * 3 // 2))) as (server, service, keys):
         headers = {"Authorization": f"Bearer {keys['a']}"}
         body = json.dumps({"model": thin.manifest.hash}).encode()
         made = [ask(server, "POST", "/v1/keys", body, headers)[1]["keys"] for _ in range(3)]
         data = key_file.read_bytes()
-        # Sets without a byte are none; the first byte counts as the whole.
+        # Sets without a byte do not count; the first byte counts as the whole set.
         assert ask(server, "PUT", f"/v1/keys/{made[0]}?offset=0", data[:1], headers)[0] == 200
         for method, path in (("PUT", f"/v1/keys/{made[1]}?offset=0"), ("POST", "/v1/keys")):
             status, reply, answered = ask(
@@ -132,7 +132,7 @@ def test_bytes_of_a_tenant_are_bounded(thin: Model, key_file: Path, tmp_path: Pa
             assert (details["value"], details["maximum"]) == (2 * size, size * 3 // 2)
             assert 3590 <= details["retry_after"] <= 3601
             assert answered["retry-after"] == str(details["retry_after"])
-        # What came goes on, and others have their own.
+        # A started upload continues, and other tenants have their own quota.
         assert ask(server, "PUT", f"/v1/keys/{made[0]}?offset=1", data[1:100], headers)[0] == 200
         other = {"Authorization": f"Bearer {keys['b']}"}
         assert ask(server, "POST", "/v1/keys", body, other)[0] == 201
@@ -199,7 +199,7 @@ def test_a_set_that_never_fits_is_not_to_be_tried_again(thin: Model, tmp_path: P
 
 
 def test_processor_seconds_of_a_tenant_are_bounded(thin: Model, tmp_path: Path, sample: Sample) -> None:
-    """Those of all threads of the worker, and of what was cancelled or failed too."""
+    """Seconds of all threads of the worker, including cancelled and failed evaluations."""
     with served(thin, tmp_path, Quotas(Quota(seconds=0.001))) as (server, service, keys):
         session = RemoteModel(server.url, key=keys["a"]).session()
         began = time.monotonic()
@@ -210,7 +210,7 @@ def test_processor_seconds_of_a_tenant_are_bounded(thin: Model, tmp_path: Path, 
             session.infer(sample)
         assert refused.value.maximum == 0.001
         assert 0 < refused.value.retry_after <= 86_400
-        # Whatever else is asked is answered, and other tenants have their own day.
+        # Other requests are answered, and other tenants have their own day.
         assert session.seen()["objects"]
         with RemoteModel(server.url, key=keys["b"]).session() as other:
             other.infer(sample)

@@ -1,4 +1,4 @@
-"""A client and a server in one test: what comes back, and servers that misbehave."""
+"""A client and a server in one test: results, and servers that misbehave."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ BROWSER = Path(__file__).parents[3] / "web" / "client" / "src"
 
 
 def browser_bytes(file: str, name: str) -> int:
-    """A size that the client for browsers states."""
+    """Return a size that the browser client states."""
     stated = re.search(rf"\bconst {name} = (\d+) << (\d+);", (BROWSER / file).read_text(encoding="utf-8"))
     assert stated is not None, (file, name)
     return int(stated[1]) << int(stated[2])
@@ -108,7 +108,7 @@ def test_samples_of_a_client_share_ciphertexts(tmp_path: Path, make: Callable[..
         assert session.manifest.input.batch == 4
         session.upload_keys()
         values = session.infer(samples, lambda done, total: steps.append((done, total)))
-        # The keys, and for each of two jobs what came and what went.
+        # The keys, and for each of two jobs the message and the answer.
         assert len(session.seen()["objects"]) == 5  # type: ignore[arg-type]
         alone = session.infer(samples[6])
         for wrong in (samples[:0], samples[:, :15], samples[0, :15], samples[None]):
@@ -149,7 +149,7 @@ def test_an_upload_goes_on_after_the_server_was_away(
 def test_a_question_is_asked_again_after_a_restart(
     tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between the request and the question how far it is, and between that and the answer."""
+    """Between the request and the poll, and between the poll and the answer."""
     with ExitStack() as stack:
         first = Service(make_thin(), tmp_path, workers=WORKERS)
         running = stack.enter_context(listening(first))
@@ -177,7 +177,7 @@ def test_a_question_is_asked_again_after_a_restart(
         monkeypatch.setattr(remote, "request", interrupted)
         assert np.abs(session.infer(sample) - expected).max() < 1e-3
         assert restarts == [1]
-        # What was accepted is evaluated, whoever asked for it.
+        # Accepted work is evaluated, even without its client.
         assert sum("/jobs?" in path for path in paths) == 1
 
         def always(method: str, path: str, body: bytes | None = None, *, limit: int = 1 << 20) -> bytes:
@@ -228,7 +228,7 @@ def test_an_evaluation_whose_worker_is_killed_is_done_again(
 
 
 def test_keys_that_the_server_lost_are_made_anew(server: Server, service: Service, sample: Sample) -> None:
-    """Before a question, and while it waits."""
+    """Before a request, and while it waits."""
     expected = run_clear(service.model.program, sample)
     with RemoteModel(server.url).session() as session:
         for _ in range(2):
@@ -248,7 +248,7 @@ def test_keys_that_the_server_lost_are_made_anew(server: Server, service: Servic
 
 
 def test_clients_follow_a_model_to_its_next_version(tmp_path: Path, sample: Sample) -> None:
-    """With the keys that they have where it takes them, and with new ones where it does not."""
+    """It keeps its keys if the model accepts them, and makes new ones otherwise."""
     old, same = make_thin(batch=1), make_thin(batch=1, seed=4)
     full = make_full()
     other = Model(old.name, full.program, full.parameters)
@@ -352,7 +352,7 @@ def test_samples_of_the_wrong_shape_or_size_are_refused(server: Server) -> None:
 
 
 def test_samples_out_of_range_are_refused_before_keys_are_made(tmp_path: Path, sample: Sample) -> None:
-    """By the manifest where a client knows no more, by the program where it has it."""
+    """By the manifest, or, if the client has it, by the program."""
     source = network()
     source.graph.node[1].CopyFrom(helper.make_node("Tanh", ["h"], ["s"], "squash"))
     typical = np.random.default_rng(5).uniform(-1, 1, (60, INPUTS))
@@ -413,7 +413,7 @@ Answer = Callable[[str, str], tuple[int, bytes, int | None]]
 
 @contextmanager
 def answering(answer: Answer) -> Iterator[str]:
-    """A server that says what it likes: status, body, and a length, announced, if it is another one."""
+    """Run a server with arbitrary answers: status, body, and an announced length."""
 
     class Handler(BaseHTTPRequestHandler):
         def reply(self) -> None:
@@ -507,7 +507,7 @@ def test_answers_that_are_no_ciphertexts(thin: Model, sample: Sample) -> None:
 
 
 def with_scale(data: bytes, old: float, scale: float) -> bytes:
-    """A ciphertext that states another scale, with checksums that are right."""
+    """Return a ciphertext that states another scale, with correct checksums."""
     end = 44 + int.from_bytes(data[32:36], "little")
     header = data[:end].replace(struct.pack("<d", old), struct.pack("<d", scale), 1)
     body = data[end + 4 : -4]
@@ -572,7 +572,7 @@ def test_the_command_serves_until_it_is_told_to_stop(place: Place, tmp_path: Pat
         session.remote = RemoteModel(url)
         expected = run_clear(make_thin().program, sample)
         assert np.abs(session.infer(sample) - expected).max() < 1e-3
-        # What it had accepted was evaluated by the next one.
+        # The next process evaluated what the killed one had accepted.
         answer = session.remote.request("GET", f"/v1/jobs/{job['job']}/result")
         assert np.abs(session._decrypt(answer, 1)[0] - expected).max() < 1e-3
         session.close()

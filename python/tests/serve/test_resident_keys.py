@@ -1,4 +1,4 @@
-"""Key sets in memory, once for all workers of a machine: who waits, what goes, and what never does."""
+"""Key sets in memory, shared by all workers of a machine: waiting, eviction, and sets in use."""
 
 import hashlib
 import json
@@ -63,7 +63,7 @@ def test_a_set_is_loaded_once_and_goes_when_others_need_the_room() -> None:
     with keys.lend("a", 40) as loan:
         held = loan.descriptor
     third = use(keys, "c")
-    # Both were used as late; b was quicker to load.
+    # Both were last used at the same time; b was quicker to load.
     assert third.evicted == ["b"]
     assert "b" not in keys
     assert held is not None
@@ -87,7 +87,7 @@ def test_a_set_in_use_stays_and_who_needs_room_waits_for_it() -> None:
     keys, got = ResidentKeys(100, lambda: PLENTY), list[Loan]()
     with keys.lend("a", 60) as loan:
         loan.keep(descriptor(), 1.0)
-        # Whoever uses the same set does not wait.
+        # A second user of the same set does not wait.
         assert use(keys, "a", 60).hit
         other = threading.Thread(target=lambda: got.append(use(keys, "b", 60)))
         other.start()
@@ -136,7 +136,7 @@ def test_a_set_can_be_used_by_others_before_who_loaded_it_is_done() -> None:
         with keys.lend("a", 40) as second:
             assert second.descriptor is not None
         keys.forget("a")
-        # It goes with the last use, and is another one afterwards.
+        # It is removed after its last use, and is another set afterwards.
         assert is_open(second.descriptor)
         assert keys.size == 40
     assert not is_open(second.descriptor)
@@ -150,7 +150,7 @@ def test_idle_sets_go_where_the_machine_lacks_memory() -> None:
     left[0] = 30
     assert keys.reachable == 70
     assert use(keys, "b").evicted == ["a"]
-    # Nothing to let go of: it waits until other programs give memory back.
+    # Nothing can be evicted: it waits until other programs free memory.
     keys.forget("b")
     threading.Timer(0.1, lambda: left.__setitem__(0, 1000)).start()
     start = time.monotonic()
@@ -210,7 +210,7 @@ def test_any_number_of_threads_stay_within_the_budget() -> None:
 
 
 def test_two_workers_share_one_set(thin: Model, tmp_path: Path) -> None:
-    """A set is read once, whichever of them needs it first; a worker that is killed takes nothing with it."""
+    """A set is read once, whichever worker needs it first; a killed worker does not remove it."""
     workers = Workers(2, 4 * thin.resident_key_bytes)
     service = Service(thin, tmp_path, workers=workers)
     samples = np.random.default_rng(1).uniform(0, 1, (6, INPUTS))
@@ -234,7 +234,7 @@ def test_two_workers_share_one_set(thin: Model, tmp_path: Path) -> None:
         infer(samples[:1])
         assert (workers.keys.loads, workers.keys.hits) == (1, 6)
         assert workers.keys.size == thin.resident_key_bytes
-        # An order that fails takes its keys with it: the next one of that worker has other keys.
+        # A failing order takes its descriptor with it: the worker's next order has other keys.
         first, order = str(session._identifier), service._load(thin.manifest.hash)
         for each in workers.all:
             with pytest.raises(ServeError):
@@ -328,7 +328,7 @@ def test_keys_are_handed_over_when_they_are_whole(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of a system without such memory nothing is handed over, and of damaged keys nothing anywhere."""
+    """A system without such memory hands over nothing, and damaged keys are never handed over."""
     monkeypatch.setattr(worker, "SHARES", shares)
     data, path = bytearray(key_file.read_bytes()), tmp_path / "keys.kw"
     digest = hashlib.sha256(data).hexdigest()
@@ -357,7 +357,7 @@ def test_keys_are_handed_over_when_they_are_whole(
 def test_an_evaluation_is_refused_where_the_machine_has_no_memory(
     thin: Model, key_file: Path, tmp_path: Path
 ) -> None:
-    """503 with when to come back, 413 for what never fits; what other keys take does not count."""
+    """503 with a time to retry, 413 for keys that never fit; memory of other keys does not count."""
     size, left = thin.resident_key_bytes, [PLENTY]
     workers = Workers(1, 2 * size)
     workers.keys = ResidentKeys(2 * size, lambda: left[0])

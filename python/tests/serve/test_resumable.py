@@ -1,4 +1,4 @@
-"""Uploads by draft-ietf-httpbis-resumable-upload-12, parts at once, and how much memory they take."""
+"""Uploads by draft-ietf-httpbis-resumable-upload-12, parallel parts, and memory of uploads."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_an_upload_is_begun_asked_for_appended_to_and_complete(server: Server, k
 
     status, entry, headers = patch(server, path, 0, data[:1000], complete=False)
     assert (status, headers["upload-offset"], headers["upload-complete"]) == (200, "1000", "?0")
-    # Anywhere in the bytes: a number that is no power of two, and one byte.
+    # Any offset: a number that is not a power of two, and one byte.
     for begin, end in ((1000, 54_321), (54_321, 54_322)):
         assert patch(server, path, begin, data[begin:end])[2]["upload-offset"] == str(end)
     status, headers = head(server, path)
@@ -150,7 +150,7 @@ def test_fields_that_are_none_are_ignored_or_refused(
     status, reply, _ = ask(server, "PATCH", path, key_file.read_bytes()[:10], encoded)
     assert (status, reply["error"]["type"]) == (400, "bad_request")
     assert head(server, path)[1]["upload-offset"] == "0"
-    # What is no Boolean is as if it were not there, and the request is not one to begin an upload.
+    # A malformed Boolean counts as missing, so this request starts no upload.
     status, reply, _ = create(server, b"x", "true")
     assert (status, reply["error"]["type"]) == (400, "bad_request")
 
@@ -171,7 +171,7 @@ def test_whoever_asks_where_to_go_on_takes_over(server: Server, service: Service
         assert time.monotonic() - begun < 5
         assert 1 << 20 <= offset <= 3 << 19
         assert patch(server, path, offset, data[offset : offset + 9])[2]["upload-offset"] == str(offset + 9)
-        # What comes late is not written, wherever it belongs.
+        # Late bytes are not written.
         stale.sendall(data[3 << 19 :])
         assert stale.recv(1 << 16).startswith(b"HTTP/1.1 409")
     assert head(server, path)[1]["upload-offset"] == str(offset + 9)
@@ -204,7 +204,7 @@ def test_parts_come_at_once_over_the_network(server: Server, key_file: Path) -> 
 
 
 class Watched:
-    """The most that this process has resident while something runs."""
+    """Measures the peak resident memory of this process."""
 
     def __enter__(self) -> Watched:
         self.before = self.most = resident_bytes()
@@ -237,7 +237,7 @@ def stream(start: bytes, total: int) -> Iterator[bytes]:
 
 
 def test_an_upload_takes_little_memory_whatever_its_size(thin: Model, place: Place) -> None:
-    """Half a GiB to the folder, as much as the test's S3 server may hold of it to the servers."""
+    """Half a GiB to the folder, as much as the test's S3 server can hold to the servers."""
     total = (512 if place.objects is None else 128) << 20
     service = Service(thin, place.folder, workers=WORKERS, objects=place.objects, records=place.records)
     with listening(service) as server:

@@ -1,4 +1,4 @@
-"""What spot checks notice of servers that answer garbage, and what they do not."""
+"""What spot checks detect in servers that answer garbage, and what they do not."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def right(request: Request) -> Numbers:
 
 
 def asked(garble: Callable[[int, Numbers], Numbers], clear: Callable[[Request], Numbers] | None) -> bool:
-    """Whether a server is noticed that changes its answer at each place as `garble` says."""
+    """Whether a server is detected that changes its answer at each place with `garble`."""
     sent: list[tuple[int, list[int]]] = []
 
     def send(place: int, request: Request) -> Numbers:
@@ -69,7 +69,7 @@ def test_garbage_is_noticed_as_often_as_stated(wrong: int, with_program: bool) -
 
 
 def test_probabilities_are_those_of_all_choices() -> None:
-    """Counted over every set of requests that may be checked, and every set that is wrong."""
+    """Counted over every set of checked requests and every set of wrong ones."""
     for count, requests in [(1, 1), (1, 4), (2, 4), (3, 4)]:
         checks = SpotChecks(count, 1.0)
         for wrong in range(1, requests + 1):

@@ -1,4 +1,4 @@
-"""Bytes and tables in a folder, and on servers of S3 and PostgreSQL: the same in both."""
+"""Bytes and tables in a folder, and on S3 and PostgreSQL servers: both behave equally."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_names_say_nothing_of_a_tenant_and_lead_nowhere(tmp_path: Path) -> None:
 
 
 def test_objects_of_another_database_are_left_alone(place: Place, tmp_path: Path) -> None:
-    """Two servers that name one bucket once would have deleted each other's keys as unknown."""
+    """Two servers that named one bucket would once have deleted each other's keys as unknown."""
     storage = place.open()
     storage.objects.put(NAMES[0], b"kept")
     other = tmp_path / "other"
@@ -93,7 +93,7 @@ def test_a_schema_goes_from_version_to_version(place: Place, monkeypatch: pytest
         patched.setattr(records, "MIGRATIONS", (*MIGRATIONS, "create table spoons (n bigint); nonsense"))
         with pytest.raises(OSError, match="nonsense"):
             place.open()
-        # Nothing of a migration that failed is there.
+        # A failed migration leaves nothing behind.
         spoons = "create table spoons (n bigint); insert into spoons values (7)"
         patched.setattr(records, "MIGRATIONS", (*MIGRATIONS, spoons))
         after = place.open().records
@@ -153,7 +153,7 @@ def test_a_database_is_served_by_one_process_and_connects_again(place: Place) ->
     with pytest.raises(StateFolderError, match="served by another process"):
         open_storage(place.folder / "other", None, place.records)
     first.records.note_model("m", "n", "c")
-    # As when the database is started anew, or a firewall forgets the connection.
+    # As when the database restarts, or a firewall drops the connection.
     first.records._connection._usock.close()  # type: ignore[attr-defined]
     assert [row["model"] for row in first.records.models()] == ["m"]
     with pytest.raises(StateFolderError, match="served by another process"):
@@ -245,7 +245,7 @@ def test_a_process_that_ends_while_it_joins_parts_loses_nothing(
     store = Store(place, thin)
     made, half = store.make(), len(data) // 2
     store.objects.append(made.name(half), 0, data[half:])
-    # The first one has got a third of the second one.
+    # The first object already contains a third of the second.
     store.objects.append(made.name(0), 0, data[: half + half // 3])
     after = Store(place, thin)
     found = after.get(made.identifier)

@@ -1,4 +1,4 @@
-"""What one tenant can learn of another that knows all of its identifiers: nothing."""
+"""What a tenant can learn about another whose identifiers it knows: nothing."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Tenants:
     def ask(
         self, method: str, path: str, body: bytes | None, who: str = "b", **headers: str
     ) -> tuple[int, bytes, dict[str, str]]:
-        """An answer but for what is of its request and its time alone."""
+        """Return an answer without its request and time."""
         connection = http.client.HTTPConnection("127.0.0.1", self.server.server_address[1], timeout=20)
         try:
             own = {"Authorization": f"Bearer {self.keys[who]}", "X-Request-Id": "same", **headers}
@@ -61,7 +61,7 @@ class Tenants:
 def tenants(
     thin: Model, tmp_path: Path, key_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Tenants]:
-    """Evaluations wait: nobody takes them."""
+    """Evaluations wait: no worker takes them."""
     path = tmp_path / "accounts"
     keys = {name: add(path, name) for name in ("a", "b")}
     service = Service(thin, tmp_path / "state", workers=WORKERS, accounts=Accounts.load(path))
@@ -96,7 +96,7 @@ def test_every_identifier_of_another_is_as_unknown_as_none(tenants: Tenants) -> 
                         assert real[0] in (400, 404, 413), (method, name, real)
                         asked += 1
     assert asked > 250
-    # And nothing of it has changed.
+    # And none of it has changed.
     for identifier, received in zip(tenants.sets[:2], (0, 1000), strict=True):
         status, data, _ = tenants.ask("GET", f"/v1/keys/{identifier}", None, "a")
         assert (status, json.loads(data)["received"]) == (200, received)
@@ -105,7 +105,7 @@ def test_every_identifier_of_another_is_as_unknown_as_none(tenants: Tenants) -> 
 
 
 def test_names_of_objects_and_ways_around_lead_to_nothing(tenants: Tenants) -> None:
-    """Objects by their names, folders above, other cases, other encodings, prefixes, and random changes."""
+    """Object names, parent folders, other cases, other encodings, prefixes, and random changes."""
     chance = random.Random(5)
     (whole,) = [name for name in tenants.objects if tenants.sets[2] in name]
     tries = [
@@ -141,7 +141,7 @@ def test_nothing_of_another_is_counted(tenants: Tenants) -> None:
 
 
 def test_places_of_one_tenant_are_not_those_of_another(thin: Model, key_file: Path, place: Place) -> None:
-    """How many sets there are of others was told by how many more there may be, and they made room."""
+    """The capacity once revealed the number of all sets, and evicted sets of others."""
     data, store = key_file.read_bytes(), Store(place, thin, capacity=2)
     own = [store.create(store.first, "a") for _ in range(2)]
     for made in own:
@@ -157,7 +157,7 @@ def test_places_of_one_tenant_are_not_those_of_another(thin: Model, key_file: Pa
 def test_keys_of_a_retired_configuration_are_unknown_to_others(
     thin: Model, full: Model, place: Place
 ) -> None:
-    """They were told 410, and so that there are such keys."""
+    """The answer 410 once revealed that such keys exist."""
     made = Store(place, thin).create(thin.manifest.hash, "a")
     after = Store(place, full)
     with pytest.raises(RetiredError):
@@ -171,7 +171,7 @@ def test_keys_of_a_retired_configuration_are_unknown_to_others(
 
 
 def test_an_answer_takes_as_long_for_what_another_has_as_for_nothing(tenants: Tenants) -> None:
-    """Of the order of microseconds both: half of many calls each are within a factor of three."""
+    """Both take microseconds: medians of many calls differ by less than a factor of three."""
 
     def seconds(ask: Callable[[str, str], object], identifier: str, kind: type[Exception]) -> float:
         start = time.perf_counter()
@@ -186,7 +186,7 @@ def test_an_answer_takes_as_long_for_what_another_has_as_for_nothing(tenants: Te
         (tenants.service.result, tenants.jobs[0], UnknownJobError),
     )
     for ask, own, kind in cases:
-        # By turns, so that what else the machine does is the same for both.
+        # Alternate, so that other load affects both equally.
         pairs = [(seconds(ask, own, kind), seconds(ask, NEVER, kind)) for _ in range(400)]
         real, never = (statistics.median(each) for each in zip(*pairs, strict=True))
         assert 1 / 3 < real / never < 3, (ask, real, never)

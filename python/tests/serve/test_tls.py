@@ -1,4 +1,4 @@
-"""Connections that are encrypted, with a certificate that these tests make, and proxies that are believed."""
+"""TLS with a certificate that these tests make, and trusted proxies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.serve.test_http import ask
 
 
 def make_certificate(folder: Path, name: str) -> tuple[Path, Path]:
-    """A certificate of the loopback, signed by itself, and its key."""
+    """Return a self-signed certificate of the loopback, and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = dt.datetime.now(dt.UTC)
@@ -100,7 +100,7 @@ def test_a_client_infers_over_tls_and_trusts_no_other_certificate(
         monkeypatch.setenv("SSL_CERT_FILE", str(first[0]))
         with RemoteModel(server.url).session() as session:
             assert np.abs(session.infer(sample) - run_clear(thin.program, sample)).max() < 1e-3
-        # Who speaks plain HTTP gets no answer, and the server goes on.
+        # A client that speaks plain HTTP gets no answer, and the server continues.
         plain = http.client.HTTPConnection(*server.server_address, timeout=20)
         plain.request("GET", "/health")
         with pytest.raises((OSError, http.client.HTTPException)):
@@ -135,7 +135,7 @@ def test_a_certificate_is_renewed_and_one_that_is_none_is_not_taken(service: Ser
 
 
 def test_only_stated_proxies_say_who_asks(service: Service) -> None:
-    """What proxies add is believed of stated addresses only, and of these what they added themselves."""
+    """Headers of stated proxies are trusted only, and of these only their own entries."""
     forwarded = {"X-Forwarded-For": "127.0.0.1, 203.0.113.7", "X-Forwarded-Proto": "https"}
     for proxies, client, scheme in (
         ((), "127.0.0.1", "http"),

@@ -1,4 +1,4 @@
-"""What `keywright serve --ray` refuses before anything starts."""
+"""Arguments that `keywright serve --ray` refuses before anything starts."""
 
 from __future__ import annotations
 

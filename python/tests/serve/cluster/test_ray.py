@@ -1,4 +1,4 @@
-"""Replicas on a real Ray cluster, started here: where jobs go, and what is lost when a replica is killed."""
+"""Replicas on a real Ray cluster, started here: routing, and losses when a replica is killed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install 'keywright[cluster]'"),
-    pytest.mark.filterwarnings("ignore"),  # of Ray itself, when it is imported, too
+    pytest.mark.filterwarnings("ignore"),  # warnings of Ray itself, also during its import
 ]
 
 Sample = np.ndarray[Any, np.dtype[np.float64]]
@@ -31,7 +31,7 @@ REPLICAS, CLIENTS = 2, 4
 @pytest.fixture(scope="module")
 def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayWorkers]:
     with pytest.MonkeyPatch.context() as patched:
-        # No token of the tests among those of the user.
+        # Keep the tests' token separate from the user's.
         patched.setenv("RAY_AUTH_MODE", "disabled")
         from keywright.serve.cluster import RayWorkers, Replicas
 
@@ -55,13 +55,13 @@ def server(service: Service) -> Iterator[Server]:
 
 
 def loads(service: Service) -> dict[str, float]:
-    """Evaluations by where their keys were."""
+    """Return the evaluations by where their keys were."""
     lines = [line for line in service.measure().splitlines() if line.startswith("keywright_key_loads_total{")]
     return {line.split('"')[1]: float(line.split()[-1]) for line in lines}
 
 
 def said(workers: RayWorkers, method: str) -> list[dict[str, Any]]:
-    """What every replica answers."""
+    """Return the answers of all replicas."""
     answers: list[dict[str, Any]] = workers.handle.broadcast(method).results(timeout_s=30)
     return answers
 
@@ -77,7 +77,7 @@ def test_keys_stay_where_they_are(server: Server, service: Service, full: Model)
         values = sessions[number % CLIENTS].infer(sample(number))
         assert np.abs(values - run_clear(full.program, sample(number))).max() < 1e-3
     after = loads(service)
-    # A client whose evaluations follow each other stays with the replica that has its keys.
+    # A client with successive evaluations stays with the replica that has its keys.
     assert after["disk"] - before.get("disk", 0) == CLIENTS
     assert after["memory"] - before.get("memory", 0) == 2 * CLIENTS
     for session in sessions:

@@ -1,4 +1,4 @@
-"""Who gets a job."""
+"""Routing of jobs to replicas."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_costs_follow_what_is_measured() -> None:
     costs.evaluated("m", 2.0)
     assert costs.evaluation("m") == pytest.approx(1.0 + WEIGHT)
     assert costs.evaluation("other") == 3.0
-    # The first measured value replaces what was assumed.
+    # The first measured value replaces the initial assumption.
     costs.loaded(10, 20.0)
     assert costs.load(10) == pytest.approx(20.0)
     costs.loaded(10, 30.0)

@@ -1,4 +1,4 @@
-"""What clients and server of the test's app agree on."""
+"""Settings that clients and server of the test's app share."""
 
 from keywright.federated import Encoding
 
