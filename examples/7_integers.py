@@ -15,7 +15,7 @@ def main() -> None:
     secret = kw.SecretKey.generate(parameters)
     encryptor = kw.BfvEncryptor(kw.KeyGenerator(secret).public_key())
 
-    # Every voter puts a one in the slot of a candidate, with the public key of whoever is to count.
+    # Every voter puts a one in the slot of a candidate, with the public key of the party that counts.
     choices = np.random.default_rng(3).integers(0, CANDIDATES, VOTERS)
     votes = [encryptor.encrypt(np.eye(CANDIDATES, dtype=int)[choice]) for choice in choices]
 

@@ -39,7 +39,7 @@ STOPPED = 12
 MEMORY_MIB = 4096
 STATUS = re.compile(rb"^#(\d+)\s+(INITED|DONE)\s+cov: (\d+)", re.MULTILINE)
 GRACE = 600
-"""Seconds that a process may take beside those that it fuzzes."""
+"""Seconds that a process may take in addition to its fuzzing time."""
 LATE = 124
 """Status of a process that took longer."""
 LARGEST_KEPT = 1 << 14

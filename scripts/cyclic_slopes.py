@@ -66,8 +66,9 @@ def cost(steps: np.ndarray, period: int) -> float:
 
 
 def moves(row: int, column: int, pixels: int) -> Iterator[Moves]:
-    """Ways to send the pixels (r, s) to four channels of so many pixels each: a pixel moves by t(r, s), which
-    is row r + column s modulo the pixels, to a channel that no other goes to. Of each the two nearest."""
+    """Return ways to move the pixels (r, s) to four channels of `pixels` pixels each. A pixel moves by t(r,
+    s), which is row r + column s modulo the pixels, to a separate channel. For each, the two nearest are
+    returned."""
     choices: dict[tuple[int, int], list[int]] = {}
     for place, (r, s) in enumerate(((0, 1), (1, 0), (1, 1)), start=1):
         start = row * r + column * s

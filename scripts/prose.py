@@ -3,7 +3,8 @@
     python scripts/prose.py [FILE ...]
 
 Without files, it checks all of `docs/`, the pages in the root, those of `BESIDE`, and the comments of the
-sources in `COVERED`. Code, tables, headings and links are not prose. The rules:
+sources in `COVERED`. In Python it also checks docstrings, and the strings of errors and help texts. Code,
+tables, headings and links are not prose. The rules:
 
 * a line has at most `WIDTH` characters;
 * a sentence has at most `WORDS` words;
@@ -19,6 +20,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+import python_prose
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDTH = 120
@@ -44,24 +47,39 @@ PHRASES = {
     r"\bof so many\b": "give the number, or say what is too many",
     r"\b(gives?|gave|given) back\b(?! ends?\b)": "use `return`, or `free` for memory",
     r"\bin (its|their) stead\b": "use `instead`",
+    r"(?<!there )\b(is|are) (?-i:none)\b(?! of)": "write what it is not: `is not a ...`",
+    r"\bwhere (it is |they are )?not given\b": "use `by default`",
+    r"\bwhat (comes|came|has come)\b": "name what arrives",
 }
 """Phrases that are not written, as regular expressions, with what to do."""
 
 BESIDE = ("benchmarks/*.md", "examples/*.md", "hardware/*.md", "vectors/*.md", "web/client/*.md")
 """Pages that are in neither place."""
 
-COVERED = ("benchmarks", "crates", "embedded", "fuzz", "hardware", "web")
-"""Folders whose sources in `COMMENT` are checked."""
+COVERED = (
+    "benchmarks",
+    "crates",
+    "embedded",
+    "examples",
+    "fuzz",
+    "hardware",
+    "python",
+    "scripts",
+    "vectors",
+    "web",
+)
+"""Folders whose sources in Python and in `COMMENT` are checked; of the root, the Makefile and TOML files."""
 
 COMMENT = {
     suffix: re.compile(pattern)
     for pattern, suffixes in {
         r"^ *//[/!]? ?(.*)$": (".rs", ".sv"),
+        r"^ *# ?(.*)$": (".toml", "Makefile"),
         r"^ *(?://|/\*\*?|\*/?) ?(.*?)(?: ?\*/)?$": (".mjs", ".ts"),
     }.items()
     for suffix in suffixes
 }
-"""The lines of a comment, by the suffix of the source, with the text of a line."""
+"""The lines of a comment, by the suffix or name of the source, with the text of a line."""
 
 FENCE = re.compile(r"^ *(`{3,})")
 ITEM = re.compile(r"^ *(?:[*-]|\d+\.) ")
@@ -114,17 +132,20 @@ def findings(text: str) -> list[tuple[int, str]]:
             found.append((number, "a list needs an empty line above it"))
         above = line
     for number, paragraph in paragraphs(text):
-        plain = ABBREVIATION.sub(r"\1", LINK.sub("]", CODE.sub("code", paragraph)))
-        for sentence in END.split(plain):
-            words = len(sentence.split())
-            if words > WORDS:
-                found.append(
-                    (number, f"{words} words, at most {WORDS}: {' '.join(sentence.split()[:8])} ...")
-                )
-        for phrase, advice in PHRASES.items():
-            if match := re.search(phrase, plain, re.IGNORECASE):
-                found.append((number, f'"{match[0]}": {advice}'))
+        found += breaches(number, paragraph)
     return sorted(found)
+
+
+def breaches(number: int, paragraph: str) -> Iterator[tuple[int, str]]:
+    """Yield what is wrong with the sentences and phrases of a paragraph that begins in a line."""
+    plain = ABBREVIATION.sub(r"\1", LINK.sub("]", CODE.sub("code", paragraph)))
+    for sentence in END.split(plain):
+        words = len(sentence.split())
+        if words > WORDS:
+            yield number, f"{words} words, at most {WORDS}: {' '.join(sentence.split()[:8])} ..."
+    for phrase, advice in PHRASES.items():
+        if match := re.search(phrase, plain, re.IGNORECASE):
+            yield number, f'"{match[0]}": {advice}'
 
 
 def comments(source: str, comment: re.Pattern[str]) -> str:
@@ -135,7 +156,9 @@ def comments(source: str, comment: re.Pattern[str]) -> str:
 def check(file: Path) -> list[tuple[int, str]]:
     """The findings of a page, or of the comments of a source."""
     text = file.read_text(encoding="utf-8")
-    comment = COMMENT.get(file.suffix)
+    if file.suffix == ".py":
+        return sorted(b for paragraph in python_prose.paragraphs(text) for b in breaches(*paragraph))
+    comment = COMMENT.get(file.suffix or file.name)
     if comment is None:
         return findings(text)
     page = comments(text, comment)
@@ -151,7 +174,9 @@ def check(file: Path) -> list[tuple[int, str]]:
 def files() -> list[Path]:
     """The files that are checked when none are named."""
     pages = [page for pattern in ("*.md", "docs/**/*.md", *BESIDE) for page in sorted(ROOT.glob(pattern))]
-    command = ["git", "ls-files", *(f"{folder}/*{suffix}" for folder in COVERED for suffix in COMMENT)]
+    suffixes = (".py", *COMMENT)
+    sources = [f"{folder}/*{suffix}" for folder in COVERED for suffix in suffixes]
+    command = ["git", "ls-files", "Makefile", ":(glob)*.toml", *sources]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     return pages + [ROOT / source for source in listed.splitlines() if (ROOT / source).is_file()]
 

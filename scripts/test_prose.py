@@ -47,6 +47,9 @@ def test_the_phrase_of_every_rule_is_found() -> None:
         "of so many",
         "given back",
         "in its stead",
+        "a file that is none",
+        "where not given",
+        "what came",
     ]
     assert len(samples) == len(prose.PHRASES)
     for sample in samples:
@@ -76,6 +79,9 @@ def test_a_sentence_may_have_as_many_words_as_the_rule_says() -> None:
     [
         ("a.rs", "/// Fine.\nfn dearer() {\n    // This is\n    // dearer.\n}\n"),
         ("a.sv", "// Fine.\nlogic dearer;\n// This is\n// dearer.\n"),
+        ("a.toml", "# Fine.\ndearer = 1\n# This is\n# dearer.\n"),
+        ("Makefile", "# Fine.\ndearer:\n# This is\n# dearer.\n"),
+        ("a.py", "# Fine.\ndearer = 1\n# This is\n# dearer.\n"),
         ("a.ts", "/** Fine. */\nconst dearer = 1;\n/**\n * This is dearer. */\n"),
     ],
 )
@@ -84,6 +90,52 @@ def test_comments_are_checked_and_code_is_not(tmp_path: Path, name: str, source:
     file.write_text(source)
     line = 4 if name == "a.ts" else 3
     assert prose.check(file) == [(line, '"dearer": use `more expensive` or `slower`')]
+
+
+PYTHON = '''"""A module.
+
+    dearer = "code in a docstring"
+"""
+
+
+def cost(price: float) -> float:
+    """Return a cost.
+
+    Args:
+        price: fine.
+        other: this entry is
+            dearer.
+
+    Raises:
+        ValueError: it is dearer.
+    """
+    dearer = "this is dearer, and no message"  # noqa: dearer
+    if price < 0:
+        raise ValueError(f"price {price} is told "
+                         "apart from the rest")
+    parser.add_argument("--x", help="the dearer one")
+    return price
+'''
+
+
+def test_docstrings_errors_and_help_texts_of_python_are_checked(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.write_text(PYTHON)
+    assert [(line, what.split(":")[0]) for line, what in prose.check(file)] == [
+        (12, '"dearer"'),
+        (16, '"dearer"'),
+        (20, '"told apart"'),
+        (22, '"dearer"'),
+    ]
+
+
+def test_a_sentence_of_a_docstring_does_not_run_into_the_next_entry(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    words = " ".join(["word"] * (prose.WORDS - 3))
+    file.write_text(f'"""Fine.\n\nArgs:\n    one: {words}\n    two: {words}\n"""\n')
+    assert prose.check(file) == []
+    file.write_text(f'"""{words} {words}"""\n')
+    assert len(prose.check(file)) == 1
 
 
 def test_the_width_of_a_comment_includes_its_margin(tmp_path: Path) -> None:

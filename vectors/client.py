@@ -1,10 +1,10 @@
 """Every byte that a thin client makes, by definition: keys and ciphertexts modulo one prime, in all forms.
 
 Each line: log2(N), the prime, the scale, fraction bits, layout (0 coefficients, 1 real slots, 2 complex
-slots), log2 of the slots, and for each object its length and CRC-32: secret key, public key, seeded
-ciphertext, compact seeded ciphertext (2 bits dropped) of a client whose entropy is the bytes 1 .. 32, in this
-order; ciphertext and compact ciphertext (4 and 1 bits dropped) of an encryptor whose entropy is the bytes
-2 .. 33. Number `i` is `7919 i mod (2 max + 1) - max` with `max = 2^(fraction bits)`.
+slots), log2 of the slots, and for each object its length and CRC-32. The objects are: secret key, public key,
+seeded ciphertext, compact seeded ciphertext (2 bits dropped) of a client whose entropy is the bytes 1 .. 32,
+in this order; ciphertext and compact ciphertext (4 and 1 bits dropped) of an encryptor whose entropy is the
+bytes 2 .. 33. Number `i` is `7919 i mod (2 max + 1) - max` with `max = 2^(fraction bits)`.
 """
 
 import hashlib

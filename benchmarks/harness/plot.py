@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure of so many inches, drawn without a screen.
+    """Return an empty figure of `width` by `height` inches, drawn without a screen.
 
     Raises:
         ImportError: matplotlib is not installed.

@@ -1,7 +1,7 @@
-"""`python -m studies.bootstraps`: bootstraps of Keywright beside those of its peers, interleaved.
+"""`python -m studies.bootstraps`: bootstraps of Keywright and of its peers, interleaved.
 
 Every library runs a preset of its own: levels, precision and failure probability differ, and the record
-states them. A Keywright preset stands beside each peer that it was chosen for. One process at a time; peers
+states them. Each peer is compared with a Keywright preset chosen for it. One process at a time; peers
 take 10 to 18 GiB.
 """
 

@@ -5,8 +5,8 @@
 
 Processor times of one thread; of streaming the wall's are compared. Predictions are those of this machine's
 calibration (keywright calibrate) where there is one, of key switches alone; what is measured is everything.
-So beside each plan stands the difference from the first one, predicted and measured: what else there is to do
-is the same under every plan, but for divisions that linear transforms save.
+So the table has the difference of each plan from the first one, predicted and measured: the other work is
+the same under every plan, except for divisions that linear transforms save.
 Every result is decrypted and compared with its bound. Peak memory is that of a process of its own for each
 run. Three processes take turns: with the keys of the plan kds in memory, streamed from a file that the system
 has in its cache, and streamed from the disk, the file being dropped from the cache before every run. Medians

@@ -84,7 +84,7 @@ def superlink(folder: Path, nodes: int, *options: str) -> Iterator[str]:
 
 
 def main() -> None:
-    """Run the app and print what came out."""
+    """Run the app and print the results."""
     parser = argparse.ArgumentParser(description="Federated averaging of encrypted updates, with Flower.")
     parser.add_argument("how", choices=["simulation", "processes"])
     parser.add_argument("--data", default="", help="folder of the four MNIST idx.gz files")

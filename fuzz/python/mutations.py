@@ -161,7 +161,7 @@ def _mutate_node(document: Any, draw: random.Random, change: Change) -> Any:
 
 
 def _another(value: Any, document: Any, draw: random.Random, change: Change) -> Any:
-    """Something in the place of a value: like it, from elsewhere in the document, or anything."""
+    """Return a replacement for a value: a similar one, one from elsewhere in the document, or anything."""
     kind = draw.random()
     if kind < 0.3:
         return copy.deepcopy(draw.choice(ANYTHING))

@@ -23,7 +23,7 @@ def stored(name: str) -> list[Path]:
 
 
 def change(data: bytes, most: int) -> bytes:
-    """A byte in the place of another, or one more: what libFuzzer does, in small."""
+    """Replace or insert a byte: what libFuzzer does, on a small scale."""
     place = DRAW.randrange(len(data) + 1)
     return (data[:place] + bytes([DRAW.randrange(256)]) + data[place + DRAW.randrange(2) :])[:most]
 

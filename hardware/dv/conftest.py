@@ -213,7 +213,7 @@ def vectors() -> Vectors:
 
 @pytest.fixture(scope="session")
 def check_vectors() -> CheckVectors:
-    """`check_vectors(kind, log_n, ...)`: the Rust engine looks at what the simulation left beside them."""
+    """`check_vectors(kind, log_n, ...)`: the Rust engine checks the simulation's output files."""
 
     def check(kind: str, log_n: int, *shape: int) -> None:
         folder = vector_folder(kind, log_n, *shape)

@@ -77,7 +77,7 @@ class Bench:
         return getattr(self.dut, f"{side}_{name}_{signal}")
 
     def clear(self) -> None:
-        """Forgets what was to be sent and what came."""
+        """Clears the queues of inputs and outputs."""
         self.queues: dict[str, list[Frame]] = {name: [] for name in self.inputs}
         self.at = dict.fromkeys(self.inputs, 0)
         self.results: dict[str, list[tuple[list[int], int]]] = {name: [] for name in self.outputs}

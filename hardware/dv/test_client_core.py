@@ -220,7 +220,7 @@ async def misuse_of_registers_is_refused(dut: Any) -> None:
     await core.settled()
     assert await core.errors() == {"REFUSED", "LOCKED", "ABORTED"}
     await core.clear()
-    # Addresses and accesses that are none.
+    # Invalid addresses and accesses.
     assert await core.write("STATUS", 1) == axi.SLVERR
     assert await axi.write(dut, 0x60, 1) == axi.SLVERR
     assert await axi.write(dut, 0x08, BIT["CONTROL.DECRYPT"], strobe=1) == axi.SLVERR

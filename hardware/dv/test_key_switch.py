@@ -63,7 +63,8 @@ async def waits_for_every_port(dut: Any) -> None:
     await bench.finish(len(expected))
     bench.compare(expected)
     assert await axi.read(dut, ERROR) == (0, axi.OKAY)
-    # Without the enable the next one is not begun, and what came for it waits: it begins behind the last one.
+    # Without the enable bit the next switch does not begin, and its inputs wait: it begins after the last
+    # one.
     bench.rates, frame = {}, bench.schedule.period * bench.beats
     expected += [bench.queue(random_switch(bench.shape, bench.n, corner)) for corner in ("equal", "top")]
     for enable, cycles in [(1, 3 * frame // 2), (0, frame), (1, 0)]:

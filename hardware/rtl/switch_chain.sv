@@ -15,7 +15,7 @@ module switch_chain #(
     localparam int unsigned PW = key_switch_pkg::PrimeWidth,
     localparam int unsigned RW = key_switch_pkg::RowWidth,
     localparam int unsigned Terms = key_switch_pkg::Alpha,
-    // What comes with a beat: time, slot, {current frame's switch valid, previous one's, number of the current one}.
+    // Tag of a beat: time, slot, {current frame's switch valid, previous one's, number of the current one}.
     localparam int unsigned TagWidth = TimeWidth + key_switch_pkg::SlotWidth + 4
 ) (
     input logic clk_i,

@@ -20,7 +20,7 @@ from harness.clock import timed
 
 
 class Chem:
-    """A cache for messages of so many bits."""
+    """A cache for messages of `bits` bits."""
 
     def __init__(self, context: Any, bits: int, unit: float) -> None:
         self.bits = bits

@@ -47,7 +47,7 @@ def parse(text: str) -> tuple[Point, Measured]:
     """A line of the program, or of a record.
 
     Raises:
-        BadRecord: it is none, or the product was wrong.
+        BadRecord: it is malformed, or the product was wrong.
     """
     try:
         fields = json.loads(text)

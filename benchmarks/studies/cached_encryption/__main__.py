@@ -68,7 +68,7 @@ class Keywright:
             self.chem[bits], self.cache_seconds[bits] = timed(self.chem_of, bits)
 
     def chem_of(self, bits: int) -> ChemEncryptor:
-        """Chem for messages of so many bits."""
+        """Return Chem for messages of `bits` bits."""
         unit = UNIT * 2.0 ** -CHEM_SHIFT[bits]
         return ChemEncryptor(self.public, bits, acknowledge=ACKNOWLEDGEMENT, unit=unit)
 

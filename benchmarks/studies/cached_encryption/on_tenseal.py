@@ -40,7 +40,7 @@ ALLOWED = 2.0**-20
 
 @dataclass(frozen=True)
 class Case:
-    """Messages of so many bits, and the number that a message of 1 stands for."""
+    """The bits of messages, and the number that a message of 1 represents."""
 
     name: str
     bits: int

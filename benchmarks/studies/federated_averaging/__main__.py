@@ -55,7 +55,7 @@ WAYS: dict[str, Callable[[int], list[Way]]] = {
     "threshold": lambda clients: [FlowerThreshold(clients)],
     "secagg": lambda clients: [FlowerSecAgg(clients, n) for n in sorted({clients, min(clients, 3)})[::-1]],
 }
-"""Made for rounds of so many clients. SecAgg+ with all of them and with as few as it allows."""
+"""Made for each number of clients in a round: SecAgg+ with all of them, and with as few as it allows."""
 PEERS = ("tenseal", "chem")
 """Made once."""
 

@@ -18,7 +18,7 @@ STAGES = (
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
-    """A panel for every model and stage: settings beside each other, ways as colours; hatched bars are
+    """A panel for every model and stage: settings side by side, ways as colours; hatched bars are
     extrapolated."""
     models = list(dict.fromkeys(row["model"] for row in rows))
     ways = list(dict.fromkeys(row["way"] for row in rows))

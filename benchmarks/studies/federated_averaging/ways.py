@@ -54,7 +54,7 @@ class Round:
     exchanges: list[Exchange] = field(default_factory=list)
 
     def times(self, factor: float) -> Round:
-        """A round of so many times the values."""
+        """Return a round of `factor` times the values."""
 
         def longer(seconds: Seconds) -> Seconds:
             return Seconds(seconds.wall * factor, seconds.cpu * factor)

@@ -70,7 +70,7 @@ def paper(path: Path, expressions: Expressions) -> Paper:
 
     Raises:
         BadClaim: a figure of ours is typed and not taken from a record, a verdict has nothing behind it, or
-            is none.
+            is unknown.
         NoFigure: a record does not have a figure.
     """
     read = tomllib.loads(path.read_text(encoding="utf-8"))

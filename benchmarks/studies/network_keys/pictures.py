@@ -1,4 +1,4 @@
-"""Figures 7 and 8 of ARK, the paper's bars beside those computed here."""
+"""Figures 7 and 8 of ARK, the paper's bars and the ones computed here."""
 
 from __future__ import annotations
 

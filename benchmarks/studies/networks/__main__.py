@@ -53,7 +53,7 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         action="append",
         default=[],
         metavar="NAME=METHOD",
-        help="polynomials for a function, as relu=minimax:13; chosen where not given; may be given often",
+        help="polynomials for a function, as relu=minimax:13; by default chosen; may be repeated",
     )
     parser.add_argument("--preset", help="parameters (default: as `keywright infer` chooses)")
     parser.add_argument("--batch", type=int, default=1, help="images in a ciphertext (default: 1)")
@@ -94,7 +94,7 @@ class Measurement:
         folder: where its record is.
 
     Raises:
-        BadRecord: the record holds what is none, or another model's images.
+        BadRecord: the record is malformed, or has another model's images.
     """
 
     def __init__(self, options: argparse.Namespace, folder: Path) -> None:

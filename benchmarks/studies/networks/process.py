@@ -26,8 +26,8 @@ class Measured:
         calibration: samples that activations are fitted on, if there are any.
         activations: methods of `keywright.nn.Fit.activations`.
         batch: samples in a ciphertext.
-        memory: most bytes of the process; most of what is free where not given.
-        key_memory: most bytes of keys in memory at a time; as there is room where not given.
+        memory: maximum bytes of the process; by default most of the free memory.
+        key_memory: maximum bytes of keys in memory at a time; by default as many as fit.
     """
 
     def __init__(

@@ -89,7 +89,7 @@ class Record:
         """Take one line.
 
         Raises:
-            BadRecord: it is none.
+            BadRecord: it is malformed.
         """
         if "run" in fields:
             self.runs.append(_checked(fields["run"], RUN_FIELDS))
@@ -120,7 +120,7 @@ def read(path: Path) -> Record:
     """What a file holds; nothing if there is none. A last line that was cut off is dropped from the file.
 
     Raises:
-        BadRecord: a line that is none.
+        BadRecord: a malformed line.
     """
     found = Record()
     if not path.exists():

@@ -30,10 +30,10 @@ class Setting:
         program: file that is written; keys are beside it where they are streamed.
         calibration: file of samples that activations are fitted on (.npy).
         activations: methods of `Fit.activations`.
-        preset: parameters; chosen as `keywright infer` does where not given.
+        preset: parameters; by default chosen as `keywright infer` does.
         batch: images in a ciphertext.
-        images: how many are to be evaluated.
-        memory: most bytes of the process; most of what is free where not given.
+        images: number of images to evaluate.
+        memory: maximum bytes of the process; by default most of the free memory.
         threads: of the engine.
         key_memory: most bytes of keys in memory at a time; as the budget has room where not given.
     """

@@ -196,7 +196,8 @@ class Asker(threading.Thread):
         return self._connection
 
     def _try(self, method: str, path: str, body: bytes | None = None) -> bytes | None:
-        """An answer, or None if there is none, for a reason that says nothing about what was accepted."""
+        """An answer, or None if there is none, for a reason that does not show whether the request was
+        accepted."""
         try:
             return self._connected().request(method, path, body)
         except (OSError, http.client.HTTPException) as error:

@@ -2,11 +2,11 @@
 
     cd benchmarks && python -m studies.service.simulated [--machines 100] [--out FOLDER]
 
-First a model is evaluated and its key set is loaded on one thread of this machine, often. Then machines of
-one worker and 4 GiB for keys do the requests of tenants by Zipf's law with exponent 1.1, each for one of
-three models with key sets of their own, at 70 % of what the machines can do with all keys in memory. The
-first half of the requests fills the machines; the others count. Routing by keys is the package's router
-(`Router`); two choices is what Ray Serve does by default.
+First a model is evaluated and its key set is loaded many times, on one thread of this machine. Then machines
+with one worker and 4 GiB for keys serve the requests of tenants. Requests follow Zipf's law with exponent
+1.1. Each is for one of three models with separate key sets. The load is 70 % of the capacity with all keys in
+memory. The first half of the requests fills the machines; the others count. Routing by keys is the package's
+router (`Router`); two choices is what Ray Serve does by default.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A machine does one job at a time, in the order in which they came, and holds keys by the rule of a worker
 (`KeyCache`). Seconds are drawn from lists of measured ones. The key-aware policy is the router of the
-package, with the knowledge that it has there: what it sent, what came back, and what machines say now and
+package, with the knowledge that it has there: jobs sent, jobs ended, and what machines report now and
 then.
 """
 

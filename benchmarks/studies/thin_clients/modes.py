@@ -76,7 +76,7 @@ def parse(line: str, values: str) -> Mode:
     """A line of the program for `values`, real or complex.
 
     Raises:
-        BadRecord: it is none, or the answer was not within its bound.
+        BadRecord: it is malformed, or the answer was not within its bound.
     """
     try:
         entry = json.loads(line)

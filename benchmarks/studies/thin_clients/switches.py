@@ -45,7 +45,7 @@ def parse(line: str) -> Switch:
     """A line of the program.
 
     Raises:
-        BadRecord: it is none, or an answer was not within its bound.
+        BadRecord: it is malformed, or an answer was not within its bound.
     """
     try:
         entry: dict[str, Any] = json.loads(line)

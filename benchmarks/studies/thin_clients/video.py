@@ -86,7 +86,7 @@ def parse(line: str) -> Way:
     """A line of the program.
 
     Raises:
-        BadRecord: it is none, or a frame came back changed.
+        BadRecord: it is malformed, or a frame came back changed.
     """
     try:
         entry: dict[str, Any] = json.loads(line)

@@ -55,8 +55,8 @@ class ThresholdFedAvg(FilteringFedAvg):
             for which the set-up waits.
 
     Raises:
-        ParameterError: no modulus is large enough for the sums of so many clients and bits; the file belongs
-            to another declaration.
+        ParameterError: no modulus is large enough for the sums of that many clients and bits; the file
+            belongs to another declaration.
         FormatError: the file is malformed.
     """
 
@@ -92,7 +92,7 @@ class ThresholdFedAvg(FilteringFedAvg):
         Raises:
             AggregationError: fewer clients than the threshold complete the set-up, or train in the first
                 round; the model has another number of values than the keys were made for.
-            ParameterError: no modulus is large enough for the sums of so many values.
+            ParameterError: no modulus is large enough for the sums of that many values.
         """
         self._grid = grid
         layout = ArrayLayout.of(to_numpy(arrays))

@@ -34,7 +34,7 @@ class UnknownPresetError(InferenceError, ValueError):
 
 
 class FolderError(InferenceError):
-    """A folder lacks files, or exists where one is to be created."""
+    """A folder lacks files, or already exists."""
 
 
 class KeysMissingError(InferenceError):

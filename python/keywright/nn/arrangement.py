@@ -50,7 +50,7 @@ class Arrangement:
     bootstrap_ring: int = 0
 
     def seconds(self, samples: int) -> float:
-        """Return the predicted time of so many samples."""
+        """Return the predicted time of ``samples`` samples."""
         each = self.placement.seconds if self.ring_seconds is None else self.ring_seconds
         return each * -(-samples // self.batch)
 

@@ -85,7 +85,7 @@ class Service:
         on_event: called with a line for the operator on every event.
         workers: the processes that evaluate; the service starts one by default.
         budget: maximum bytes of a worker for each model; unlimited by default.
-        accounts: who may send requests; anyone by default.
+        accounts: tenants that may send requests; anyone by default.
         objects: address of object storage; by default bytes are in the folder. See `open_storage`.
         records: address of a database; by default it is a file in the folder.
         quotas: quotas of tenants; unlimited by default.

@@ -174,7 +174,7 @@ class HiddenNumber:
         return self._lattice.log_gap
 
     def decides(self, bits: int) -> bool:
-        """Whether `solve` is exact for errors of so many bits: it finds the only solution, and if it finds
+        """Whether `solve` is exact for errors of ``bits`` bits: it finds the only solution, and if it finds
         none there is none.
 
         Two solutions differ by a lattice vector with coordinates up to `2^bits`. If the lattice has no such

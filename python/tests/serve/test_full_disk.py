@@ -110,7 +110,7 @@ def test_jobs_are_refused_or_done(
     assert service.jobs.counts() == (0, 0)
     disk.full = False
 
-    # The worker says twice that it cannot write; the database says nothing about the job all the while.
+    # The worker reports twice that it cannot write; the database has no news of the job meanwhile.
     real = service._work
     refusals: list[Any] = []
 

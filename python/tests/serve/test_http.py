@@ -274,7 +274,7 @@ def test_whoever_is_too_slow_makes_room(
                     connection.sendall(bytes([byte]))
                     time.sleep(0.01)
             assert time.monotonic() - begun < 20
-    # What came is kept, and the rest may follow.
+    # The received bytes are kept, and the rest may follow.
     assert 1000 < made.received < 1 << 18
     status, state, _ = ask(
         server, "PUT", f"{path}?offset={made.received}", data[made.received : made.received + 9]

@@ -59,7 +59,7 @@ class Store(UploadStore):
 
 
 def receive(store: UploadStore, uploaded: UploadedKeys, offset: int, length: int, data: bytes) -> None:
-    """Receive a piece of so many bytes, of which only these arrive."""
+    """Receive a piece of ``length`` bytes, of which only ``data`` arrives."""
     piece = store.begin(uploaded, offset, length)
     try:
         for start in range(0, len(data), 1 << 20):
@@ -74,7 +74,7 @@ def test_an_upload_in_pieces_is_resumed_by_another_process(thin: Model, key_file
     assert len(data) == thin.manifest.key_bytes
     made = store.make()
     receive(store, made, 0, 1000, data[:1000])
-    # The connection breaks: what has come is kept.
+    # The connection breaks: the received bytes are kept.
     receive(store, made, 1000, 5000, data[1000:3000])
     assert made.received == 3000
     with pytest.raises(KeysIncompleteError) as incomplete:

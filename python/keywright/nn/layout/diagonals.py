@@ -68,9 +68,9 @@ def table_of(diagonals: Mapping[int, Vector]) -> Vector:
 class DiagonalMatrix:
     """A block row of matrices by their diagonals: the sum over inputs k of M_k v_k.
 
-    Diagonal r of M is ``M[i, (i + r) mod slots]``. Diagonals are evaluated by baby and giant steps: r = i + j
-    with the baby step i = r mod n1, a rotation of the input, and the giant step j = r - i, a rotation of the
-    sum over inputs and baby steps.
+    Diagonal r of M is ``M[i, (i + r) mod slots]``. Diagonals are evaluated by baby and giant steps. Here r =
+    i + j, with the baby step i = r mod n1, a rotation of the input, and the giant step j = r - i, a rotation
+    of the sum over inputs and baby steps.
 
     Attributes:
         slots: slots of the ciphertexts; a power of two.

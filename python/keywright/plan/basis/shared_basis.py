@@ -61,7 +61,7 @@ class _Search:
         self.itself = [1 << index for index in range(len(wanted))]
 
     def exists(self, size: int) -> list[Automorphism] | None:
-        """Return a basis of so many elements, or None if there is none."""
+        """Return a basis of ``size`` elements, or None if there is none."""
         number = len(self.wanted)
         for direct in range(min(size, number) + 1):
             if direct + direct * size < number:

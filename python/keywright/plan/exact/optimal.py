@@ -103,8 +103,8 @@ class Optimizer:
     ) -> None:
         """Set up the integer program.
 
-        `complete` says whether the program covers all plans of so many hops over these automorphisms, so that
-        its bound holds for all of them.
+        `complete` says whether the program covers all plans with that many hops over these automorphisms, so
+        that its bound holds for all of them.
 
         Args:
             workload: the workload.

@@ -23,9 +23,9 @@ def to_json(plan: KeyPlan) -> str:
     A key has its automorphism, or null for relinearization, its level, the maximum number of primes per digit
     and the number of its special primes. A hop is [parent, child, index of the key]. If keys are derived,
     "masters" has the automorphisms of the master keys, the widths of the extra primes, their level in the
-    chain, the number of primes that they divide by, the maximum number of derivations for a key, and the
-    indices of keys that are sent although they could be derived. "subrings" has the plans of smaller rings,
-    in the same format.
+    chain, and the number of primes that they divide by. It also has the maximum number of derivations for a
+    key, and the indices of keys that are sent although they could be derived. "subrings" has the plans of
+    smaller rings, in the same format.
     """
     masters = plan.masters
     place = {key: index for index, key in enumerate(plan.keys)}

@@ -131,7 +131,7 @@ def bootstrap_diagonals(
 
 
 BOOTSTRAP = -1
-"""Replaces the level in the place of a bootstrap."""
+"""The level that marks a bootstrap's `Place`."""
 
 
 def _butterflies(period: int) -> float:

@@ -1,8 +1,9 @@
 """Ways to evaluate one factor of a bootstrapping's transforms in the engine.
 
 A factor with diagonals at 0, g, 2 g, .., (d - 1) g has n1 baby steps, rotations of its input by g to (n1 - 1)
-g, and ceil(d / n1) - 1 giant steps in a chain, each a rotation of a sum by n1 g
-(docs/explanation/bootstrapping.md, "Keys against time"; `BootstrapperPlan::factor_options`). Diagonals from
+g. It has ceil(d / n1) - 1 giant steps in a chain, each a rotation of a sum by n1 g
+(docs/explanation/bootstrapping.md, "Keys against time"; `BootstrapperPlan::factor_options`).
+Diagonals from
 -a g on belong to a factor that is rotated by a g: the diagonals absorb rotations between factors.
 """
 
