@@ -35,7 +35,7 @@ class Setting:
         images: number of images to evaluate.
         memory: maximum bytes of the process; by default most of the free memory.
         threads: of the engine.
-        key_memory: most bytes of keys in memory at a time; as the budget has room where not given.
+        key_memory: maximum bytes of keys in memory at a time; by default as many as the budget allows.
     """
 
     model: Path

@@ -1,5 +1,4 @@
-"""Measure key switches and the other operations of programs on this machine, for the planner's predictions of
-time.
+"""Measure key switches and other operations on this machine, so that `keywright plan` predicts their times.
 
 Times are of one thread. The speed of several (--threads) is measured with a linear transform. The file
 records the processor, the instruction set and the release. `keywright plan` refuses a file from another

@@ -1,7 +1,8 @@
 """Print a script that makes a shell complete commands, options and files.
 
-bash: keywright completion bash > ~/.local/share/bash-completion/completions/keywright zsh: keywright
-completion zsh > a file _keywright in a folder of $fpath
+bash: keywright completion bash > ~/.local/share/bash-completion/completions/keywright
+
+zsh: keywright completion zsh > _keywright, in a folder of $fpath
 """
 
 import argparse

@@ -118,7 +118,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--noise",
         type=float,
         help="limit on the noise bits of a plan (default: the program's own; for a model, the noise of "
-        "an encryption and an eighth of its bootstraps' error)",
+        "an encryption and an eighth of its bootstraps' bits of precision)",
     )
     parser.add_argument("--picture", type=Path, help="picture of memory against time (.png or .svg)")
     parser.add_argument("--rotations", type=Path, help="picture of the plan's rotations (.png or .svg)")
