@@ -6,6 +6,9 @@ DENY_VERSION := 0.20.2
 BARE_TARGETS := thumbv7em-none-eabi armv7a-none-eabi wasm32-unknown-unknown
 BARE_CRATES := keywright-ring keywright-rlwe keywright-frame keywright-client
 
+A64_TARGET := aarch64-unknown-linux-gnu
+A64_LIBRARIES ?= /usr/aarch64-linux-gnu
+
 A7_TARGET := armv7-unknown-linux-gnueabihf
 A7_LIBRARIES ?= /usr/arm-linux-gnueabihf
 COMMA := ,
@@ -39,7 +42,7 @@ export PYO3_PYTHON := $(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help cortex-m4 cortex-m4-full cortex-m4-phases cortex-a7 cortex-a7-full demo build test rust-programs rust-test python-test check format-check lint types deny bare docs fuzz fuzz-hour ct-test mutants bench fmt lock advisories clean \
+.PHONY: help neon-test cortex-m4 cortex-m4-full cortex-m4-phases cortex-a7 cortex-a7-full demo build test rust-programs rust-test python-test check format-check lint types deny bare docs fuzz fuzz-hour ct-test mutants bench fmt lock advisories clean \
   hw-test hw-full hw-syn hw-lint web web-demo web-test web-bench
 .DELETE_ON_ERROR:
 
@@ -185,6 +188,22 @@ cortex-a7-full: ## Count the instructions of the thin client and of one of full 
 	CARGO_TARGET_ARMV7_UNKNOWN_LINUX_GNUEABIHF_RUNNER="qemu-arm -cpu cortex-a7 -L $(A7_LIBRARIES) \
 	  -plugin $(CURDIR)/target/cortex-a7/plugin.so$(COMMA)count=$(CURDIR)/target/cortex-a7/count" \
 	  cargo run --locked --release --target $(A7_TARGET)
+
+# The linker and the libraries are those of Debian's gcc-aarch64-linux-gnu and libc6-dev-arm64-cross.
+neon-test: ## Run the NEON back end through the conformance suite, emulated (skipped where the emulator is missing)
+	@missing=; for tool in aarch64-linux-gnu-gcc qemu-aarch64; do command -v $$tool > /dev/null || missing="$$missing $$tool"; done; \
+	if [ -n "$$missing" ]; then echo "neon-test SKIPPED: not installed:$$missing"; else \
+	  rustup target list --installed | grep -qx $(A64_TARGET) || rustup target add $(A64_TARGET) || exit 1; \
+	  export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc; \
+	  export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L $(A64_LIBRARIES)"; \
+	  test="cargo test --locked -p keywright-ring --target $(A64_TARGET)"; \
+	  $$test --test conformance -- neon the_suite && $$test --test vectors && \
+	  $$test --test selection the_counting && \
+	  for backend in portable neon; do \
+	    KEYWRIGHT_BACKEND=$$backend $$test --test selection -- --exact report_choice --include-ignored --nocapture \
+	      | grep "chosen: $$backend" || exit 1; \
+	  done; \
+	fi
 
 bench: build ## Measure Keywright and its peers (needs a quiet machine; see benchmarks/README.md)
 	cd benchmarks && $(BIN)/python -m studies.operations

@@ -458,7 +458,7 @@ class Parameters:
         """Distribution of the secret: "ternary", or "ternary of weight h"."""
     @property
     def backend(self) -> str:
-        """Instruction set of the kernels: "portable", "avx2" or "avx512"; KEYWRIGHT_BACKEND forces one."""
+        """Instruction set of the kernels: "portable", "avx2", "avx512" or "neon"; KEYWRIGHT_BACKEND forces one."""
     def to_bytes(self) -> _Bytes:
         """The parameters as bytes, for `from_bytes`."""
     @staticmethod

@@ -176,7 +176,7 @@ impl PyParameters {
         }
     }
 
-    /// Instruction set of the kernels: "portable", "avx2" or "avx512"; KEYWRIGHT_BACKEND forces one.
+    /// Instruction set of the kernels: "portable", "avx2", "avx512" or "neon"; KEYWRIGHT_BACKEND forces one.
     #[getter]
     fn backend(&self) -> &'static str {
         self.0.rlwe().ring().backend().kind().name()

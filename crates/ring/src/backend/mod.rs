@@ -1,7 +1,7 @@
 //! Back ends: the same kernels for different instruction sets, with bit-identical results.
 //!
 //! [`default`] picks the fastest back end that the CPU supports, once. The environment variable `KEYWRIGHT_BACKEND`
-//! (`portable`, `avx2`, `avx512`) forces one; `counted` counts what the fastest one computes. Every kernel takes
+//! (`portable`, `avx2`, `avx512`, `neon`) forces one; `counted` counts what the fastest one computes. Every kernel takes
 //! canonical residues and returns canonical residues; lazy ranges live inside kernels.
 
 #[cfg(target_arch = "x86_64")]
@@ -10,6 +10,8 @@ mod avx2;
 mod avx512;
 #[cfg(feature = "std")]
 mod counted;
+#[cfg(all(target_arch = "aarch64", target_endian = "little", target_feature = "neon"))]
+mod neon;
 mod portable;
 
 #[cfg(feature = "std")]
@@ -31,6 +33,8 @@ pub enum BackendKind {
     Avx2,
     /// AVX-512 F, DQ, VL, IFMA and VBMI2.
     Avx512,
+    /// NEON of 64-bit ARM.
+    Neon,
 }
 
 impl BackendKind {
@@ -40,6 +44,7 @@ impl BackendKind {
             Self::Portable => "portable",
             Self::Avx2 => "avx2",
             Self::Avx512 => "avx512",
+            Self::Neon => "neon",
         }
     }
 }
@@ -202,11 +207,12 @@ pub trait Backend: Send + Sync + Debug {
 
 /// All back ends that this CPU can run, slowest first.
 pub fn available() -> Vec<&'static dyn Backend> {
-    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_mut, reason = "nothing to add"))]
-    let mut list = alloc::vec![portable()];
+    let list = core::iter::once(portable());
     #[cfg(target_arch = "x86_64")]
-    list.extend(avx2::Avx2::detect().into_iter().chain(avx512::Avx512::detect()));
-    list
+    let list = list.chain(avx2::Avx2::detect()).chain(avx512::Avx512::detect());
+    #[cfg(all(target_arch = "aarch64", target_endian = "little", target_feature = "neon"))]
+    let list = list.chain(neon::Neon::detect());
+    list.collect()
 }
 
 /// The back end that every machine has; it defines the results of all others.

@@ -15,13 +15,13 @@ pub use generator::SecretRng;
 pub use samples::Samples;
 pub use ternary::{sparse_ternary, ternary};
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_feature = "neon")))]
 pub(crate) use gaussian::CUMULATIVE;
 #[cfg(not(target_arch = "arm"))]
 pub(crate) use gaussian::samples as gaussian_samples;
 #[cfg(target_arch = "arm")]
 pub(crate) use sliced::samples as gaussian_samples;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_feature = "neon")))]
 pub(crate) use ternary::THRESHOLDS as TERNARY_THRESHOLDS;
 pub(crate) use ternary::samples as ternary_samples;
 

@@ -7,7 +7,7 @@ use super::{SecretRng, sample};
 use crate::RingError;
 
 /// `ceil(2^64 k / 3)` for `k = 1, 2`: `floor(3 w / 2^64)` counts those that are at most `w`.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_feature = "neon")))]
 pub(crate) const THRESHOLDS: [u64; 2] = [0x5555_5555_5555_5556, 0xAAAA_AAAA_AAAA_AAAB];
 
 /// Fills `out` with independent uniform samples of `{-1, 0, 1}` (bias below `2^-62`).

@@ -1,0 +1,31 @@
+//! Quotients of rows modulo narrow primes, see [`crate::conversion`]: in scalar registers, which have the high product
+//! of words that vectors lack.
+
+use crate::conversion::{Decomposer, FRACTION_BITS};
+
+/// Words summed at once.
+const BLOCK: usize = 8;
+
+/// Whether [`quotients`] are all the derived terms: those of narrow primes.
+pub(super) fn applies(decomposer: &Decomposer) -> bool {
+    decomposer.sources().iter().all(|s| s.modulus.is_narrow())
+}
+
+/// The quotients of `rows`; only where [`applies`].
+pub(super) fn quotients(decomposer: &Decomposer, rows: &[&[u64]], out: &mut [u64]) {
+    debug_assert!(applies(decomposer));
+    let n = out.len() / BLOCK;
+    for (i, places) in out.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
+        let mut sums = [1 << (FRACTION_BITS - 1); BLOCK];
+        for (source, row) in decomposer.sources().iter().zip(rows) {
+            // Below 2^52: `floor(y f / 2^52)` is the high word of the product with `2^12 f`.
+            debug_assert!(source.fraction >> 52 == 0);
+            let fraction = u128::from(source.fraction << 12);
+            let words = &row.as_chunks::<BLOCK>().0[..n][i];
+            for (sum, &y) in sums.iter_mut().zip(words) {
+                *sum += ((u128::from(y) * fraction) >> 64) as u64;
+            }
+        }
+        *places = sums.map(|sum| sum >> FRACTION_BITS);
+    }
+}
