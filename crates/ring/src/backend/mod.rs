@@ -1,8 +1,8 @@
 //! Back ends: the same kernels for different instruction sets, with bit-identical results.
 //!
 //! [`default`] picks the fastest back end that the CPU supports, once. The environment variable `KEYWRIGHT_BACKEND`
-//! (`portable`, `avx2`, `avx512`, `neon`) forces one; `counted` counts what the fastest one computes. Every kernel takes
-//! canonical residues and returns canonical residues; lazy ranges live inside kernels.
+//! (`portable`, `avx2`, `avx512`, `neon`) forces one; `counted` counts what the fastest one computes. Every kernel
+//! takes canonical residues and returns canonical residues; lazy ranges live inside kernels.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

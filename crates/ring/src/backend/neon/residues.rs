@@ -27,8 +27,8 @@
 //! # Canonical words
 //! For an integer `|x| <= B q` and `z = x + 1/2 + d` with `|d| < 1/64`, [`Field::canonical`] takes
 //! `j = floor(fl(z fl(1/q)))`. No multiple of `q` is nearer to `z` than `1/2 - 1/64`, and the product has an error
-//! below `B 2^-52`. So `j = floor(x / q)` where `B 2^-52 < (1/2 - 1/64) / q`: for `B <= 19` and `q < 2^46`, and with `d = 0` for `B < 2`
-//! and `q < 2^50`. Then `z - j q` is in `(0, q)` and its integral part is the canonical residue.
+//! below `B 2^-52`. So `j = floor(x / q)` where `B 2^-52 < (1/2 - 1/64) / q`: for `B <= 19` and `q < 2^46`, and with
+//! `d = 0` for `B < 2` and `q < 2^50`. Then `z - j q` is in `(0, q)` and its integral part is the canonical residue.
 
 use core::arch::aarch64::*;
 
@@ -191,8 +191,8 @@ impl Field {
     }
 
     /// `y w`, canonical. The fraction of the quotient is moved by `1/(2q) > 2^-51`, more than the error `2.5 2^-54` of
-    /// `g` and that of the sum, `2^-53`: the floor is that of the exact fraction, and `q` times what is left is a residue
-    /// and a half, within `2^50 (2.5 2^-54 + 2^-53) + 2^-4 < 1/2`.
+    /// `g` and that of the sum, `2^-53`: the floor is that of the exact fraction, and `q` times what is left is a
+    /// residue and a half, within `2^50 (2.5 2^-54 + 2^-53) + 2^-4 < 1/2`.
     #[inline]
     #[target_feature(enable = "neon")]
     pub(super) fn canonical_product(
