@@ -586,7 +586,7 @@ class BfvCiphertext:
         """Degree in the secret: 1, or 2 after `multiply_lazy`."""
     @property
     def packing(self) -> str:
-        """ "slots" or "coefficients": where its values are."""
+        """ "slots" or "coefficients": the places of its values."""
     @property
     def bytes(self) -> int:
         """Bytes of its residues in memory."""
@@ -627,7 +627,7 @@ class BfvSeededCiphertext:
         """Number of times that `mod_switch` can drop a prime."""
     @property
     def packing(self) -> str:
-        """ "slots" or "coefficients": where its values are."""
+        """ "slots" or "coefficients": the places of its values."""
     @property
     def bytes(self) -> int:
         """Bytes of its residues and its seed in memory."""
@@ -971,8 +971,8 @@ class KeySpec:
         """The part of the larger ring's secret for a "ring_down" key; None for others."""
     @property
     def kind(self) -> str:
-        """ "rotation", "conjugation", "galois", "relinearization", "secret", "dense_to_sparse", "sparse_to_dense", "sparse_to_dense_galois",
-        "ring_down", "ring_up" or "ring_up_to_sparse".
+        """ "rotation", "conjugation", "galois", "relinearization", "secret", "dense_to_sparse", "sparse_to_dense",
+        "sparse_to_dense_galois", "ring_down", "ring_up" or "ring_up_to_sparse".
         """
     @property
     def steps(self) -> int | None:
@@ -1212,7 +1212,7 @@ class EvaluationKeys:
         derived: Sequence[KeySpec] = ...,
         max_hops: int = ...,
     ) -> EvaluationKeys:
-        """Keys of which at most `memory` bytes are in memory at a time. Keys of a file are read; others are derived from
+        """Keys that take at most `memory` bytes of memory at a time. Keys of a file are read; others are derived from
         master keys, again after an eviction. A thread makes the keys of coming steps. When memory is full, the idle key
         needed furthest in the future is evicted. An operation whose keys do not fit takes them one after the other.
         Operations with these keys run one at a time.
@@ -1697,7 +1697,7 @@ class LinearTransform:
         """
     @property
     def storage(self) -> str:
-        """ "encoded" or "coefficients": how the diagonals are kept."""
+        """ "encoded" or "coefficients": the storage of the diagonals."""
     @property
     def parameters(self) -> Parameters:
         """The parameters of the encoding."""
@@ -1751,7 +1751,7 @@ class Ciphertext:
         """log2 of the scale."""
     @property
     def packing(self) -> str:
-        """ "slots" or "coefficients": where its values are."""
+        """ "slots" or "coefficients": the places of its values."""
     @property
     def slots(self) -> int | None:
         """Number of slots; None if its values are in coefficients."""
@@ -1804,7 +1804,7 @@ class SeededCiphertext:
         """Number of rescalings left."""
     @property
     def packing(self) -> str:
-        """ "slots" or "coefficients": where its values are."""
+        """ "slots" or "coefficients": the places of its values."""
     @property
     def slots(self) -> int | None:
         """Number of slots; None if its values are in coefficients."""
@@ -2669,7 +2669,9 @@ class ClientParameters:
         """Number of slots of the numbers; None if they stay in coefficients."""
     @property
     def values(self) -> str | None:
-        """ "complex" or "real": whether the second half of the numbers is imaginary parts; None if they stay in coefficients."""
+        """ "complex" or "real": whether the second half of the numbers are imaginary parts; None if they stay in
+        coefficients.
+        """
     def ciphertext_bytes(self, *, secret: bool = True, dropped: tuple[int, int] | None = None) -> int:
         """Bytes of a ciphertext.
 
