@@ -1,4 +1,4 @@
-"""3. Rotations: hoisting, inner sums, complex slots, and what a missing key says.
+"""3. Rotations: hoisting, inner sums, complex slots, and the message for a missing key.
 
 Run with: python examples/3_rotations.py
 """

@@ -1,4 +1,4 @@
-"""5. Keys as first-class things: level, digits, special primes, seeds, truncation, security of each key.
+"""5. Keys as objects: level, digits, special primes, seeds, truncation, security of each key.
 
 Run with: python examples/5_keys.py
 """
@@ -43,7 +43,7 @@ def main() -> None:
     cut = generator.switching_key(specs["top level"]).truncate(4)
     print(f"truncated to level 4: {cut.bytes / 2**20:.2f} MiB")
 
-    # Security is a matter of each key: this ring takes 868 bits in all, wherever they are spent.
+    # Security is a property of each key: this ring allows 868 bits in all, however they are spent.
     wide = kw.Parameters.from_bits(log_n=15, q_bits=[50] + [45] * 15, p_bits=[50] * 5, log_scale=45)
     try:
         kw.KeySpec.relinearization(wide, alpha=5, special=[16, 17, 18, 19, 20])

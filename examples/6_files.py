@@ -1,4 +1,4 @@
-"""6. Client and server: what is written, sent and read, and what the server never has.
+"""6. Client and server: files, messages, and the secret key that the server never has.
 
 Run with: python examples/6_files.py
 """
@@ -27,7 +27,7 @@ def client_prepares(folder: Path, values: np.ndarray) -> None:
 
 
 def server_computes(folder: Path) -> None:
-    """The mean square of 64 encrypted values, from files without a secret."""
+    """Return the mean square of 64 encrypted values, from files without a secret key."""
     parameters = kw.Parameters.load(folder / "parameters.kw")
     evaluator = kw.Evaluator(parameters, kw.EvaluationKeys.load(folder / "keys.kw", parameters))
     x = kw.SeededCiphertext.load(folder / "input.kw", parameters).expand()
@@ -56,7 +56,7 @@ def main() -> None:
             about = kw.inspect(path)
             kept = "  stays with its owner" if about["secret"] else ""
             print(f"{path.relative_to(folder)!s:22} {about['bytes']:9,} bytes  {about['kind']}{kept}")
-        # A damaged file is refused, whatever is damaged.
+        # A damaged file is refused, wherever the damage is.
         damaged = bytearray((folder / "server" / "answer.kw").read_bytes())
         damaged[len(damaged) // 2] ^= 1
         try:

@@ -1,4 +1,4 @@
-"""8. Encryption in idle time: what is left of an encryption when its value is known is an addition.
+"""8. Encryption in idle time: once the value is known, the encryption is a single addition.
 
 Run with: python examples/8_pool.py
 """
@@ -23,7 +23,7 @@ def main() -> None:
     direct = [encryptor.encrypt([value], 1) for value in values]
     direct_seconds = time.perf_counter() - start
 
-    # Filled by hand here; with threads=1, its default, it fills itself while there is nothing else to do.
+    # Filled by hand here; with threads=1, the default, it fills itself in idle time.
     with kw.EncryptionPool(public, VALUES, threads=0, when_empty="error") as pool:
         start = time.perf_counter()
         pool.fill()
@@ -40,7 +40,7 @@ def main() -> None:
     )
     print(f"entries made {metrics['made']}, taken {metrics['taken']}, without waiting {metrics['hits']}")
 
-    # Every entry was used once: the next value would have to wait.
+    # Every entry was used once; the next value would have to wait.
     decryptor = kw.Decryptor(secret)
     for made in (direct, pooled):
         for ciphertext, value in zip(made, values, strict=True):

@@ -5,11 +5,11 @@
     python examples/c_client.py --cifar ARCHIVE        CIFAR-10's, with a network as small; needs pillow
     python examples/c_client.py --cifar ARCHIVE --model examples/models/resnet8_cifar.onnx     12 GiB, minutes
 
-The C program (crates/capi/examples/classify.c) has the secret. This script compiles it, starts keywright's
-server with the model in this process, and carries files between the two: a key set and messages to the
-server, answers back. ARCHIVE is a tar file of 32 x 32 images named .../CLASS/NAME; classified are the first
-of every class in turn, of those that train_cifar.py did not train on. Exits with 1 if a class differs from
-that of the compiled network in the clear, on the same pixels.
+The C program (crates/capi/examples/classify.c) has the secret key. This script compiles it, starts
+keywright's server with the model in this process, and carries files between the two: a key set and messages
+to the server, answers back. ARCHIVE is a tar file of 32 x 32 images named .../CLASS/NAME. The script
+classifies the first images of every class in turn that train_cifar.py did not train on. Exits with 1 if a
+class differs from that of the compiled network in the clear, on the same pixels.
 """
 
 import argparse
@@ -54,7 +54,8 @@ def digits(count: int) -> Iterator[Image]:
 
 
 def cifar(archive: Path, *, test: bool) -> Iterator[Image]:
-    """Images of an archive, classes in turn: of the split that train_cifar.py tests on, or the others."""
+    """Yield images of an archive, classes in turn, of the test split of train_cifar.py or of the training
+    split."""
     from PIL import Image as Pictures
 
     with tarfile.open(archive) as tar:
@@ -76,7 +77,7 @@ def cifar(archive: Path, *, test: bool) -> Iterator[Image]:
 
 
 def one(path: Path) -> Iterator[Image]:
-    """A picture that pillow reads."""
+    """Yield a picture that pillow reads."""
     from PIL import Image as Pictures
 
     with Pictures.open(path) as picture:
@@ -86,14 +87,14 @@ def one(path: Path) -> Iterator[Image]:
 
 
 def write_picture(path: Path, planes: NDArray[np.uint8]) -> None:
-    """A binary PGM or PPM."""
+    """Write a binary PGM or PPM."""
     channels, height, width = planes.shape
     header = f"P{5 if channels == 1 else 6} {width} {height} 255\n".encode()
     path.write_bytes(header + planes.transpose(1, 2, 0).tobytes())
 
 
 def write_model(folder: Path, manifest: serve.Manifest) -> None:
-    """What the C program reads of a manifest."""
+    """Write the parts of a manifest that the C program reads."""
     (folder / "client.kw").write_bytes(manifest.client)
     (folder / "parameters.kw").write_bytes(manifest.parameters)
     (folder / "keys.kw").write_bytes(manifest.key_set)
@@ -105,7 +106,7 @@ def write_model(folder: Path, manifest: serve.Manifest) -> None:
 
 
 def compile_client(library: Path, program: Path) -> None:
-    """The C program.
+    """Compile the C program.
 
     Raises:
         SystemExit: the library is missing, or the compiler fails.
@@ -121,7 +122,7 @@ def compile_client(library: Path, program: Path) -> None:
 
 
 def upload(remote: serve.RemoteModel, keys: Path) -> str:
-    """Sends a key set. Returns its identifier."""
+    """Send a key set. Returns its identifier."""
     identifier = str(remote.ask("POST", "/v1/keys", {"model": remote.manifest.hash})["keys"])
     with keys.open("rb") as file:
         place = 0
@@ -132,7 +133,7 @@ def upload(remote: serve.RemoteModel, keys: Path) -> str:
 
 
 def ask(remote: serve.RemoteModel, keys: str, message: bytes) -> tuple[bytes, float]:
-    """Sends ciphertexts. Returns the answer, and the seconds of its evaluation."""
+    """Send ciphertexts. Returns the answer, and the seconds of its evaluation."""
     job = remote.send("POST", f"/v1/keys/{keys}/jobs", message)
     while job["state"] in ("waiting", "running"):
         time.sleep(POLL_S)
@@ -142,7 +143,7 @@ def ask(remote: serve.RemoteModel, keys: str, message: bytes) -> tuple[bytes, fl
 
 
 def toy_model() -> serve.Model:
-    """The shipped digits in a ring that protects nobody."""
+    """Return the shipped digits in a ring without security."""
     entry: dict[str, Any] = {
         "slots": 512,
         "values": "real",
@@ -167,7 +168,7 @@ def toy_model() -> serve.Model:
 
 
 def make_model(arguments: argparse.Namespace) -> serve.Model:
-    """The model that is served, for thin clients."""
+    """Return the served model, for thin clients."""
     if arguments.toy:
         return toy_model()
     if arguments.cifar is None:
@@ -190,7 +191,7 @@ def main() -> int:
     parser.add_argument("--model", type=Path, default=CIFAR_MODEL, help="network of CIFAR-10's images")
     parser.add_argument("--toy", action="store_true", help="the digits in a small ring")
     parser.add_argument("--count", type=int, default=3, help="pictures (default: 3)")
-    parser.add_argument("--image", type=Path, help="a picture of one's own instead")
+    parser.add_argument("--image", type=Path, help="classify this picture instead")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
@@ -216,7 +217,7 @@ def classify(
     program: Path,
     scratch: Path,
 ) -> int:
-    """The client's part. Returns 1 if a class is not that in the clear."""
+    """Run the client's part. Returns 1 if a class differs from that in the clear."""
     write_model(scratch, remote.manifest)
     secret, keys, message, answer = (scratch / name for name in ("secret", "keys", "message", "answer"))
 

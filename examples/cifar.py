@@ -17,7 +17,7 @@ CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "hors
 MEAN = np.asarray([0.4914, 0.4822, 0.4465], np.float32)
 DEVIATION = np.asarray([0.2023, 0.1994, 0.2010], np.float32)
 TEST_EVERY = 10
-"""Of each class, the images with numbers divisible by this are for tests, the others for training."""
+"""Images of each class whose numbers are divisible by this are for tests, the others for training."""
 
 
 def read_image(path: Path) -> Array:

@@ -4,7 +4,7 @@
 
 WEIGHTS is pretrained_models/resnet20-12fca82f.th of https://github.com/akamaster/pytorch_resnet_cifar10
 (BSD-2-Clause), accuracy 91.73 % on CIFAR-10: a pickle of torch tensors, which is read without torch and
-without running anything that it names. The network takes pixels in [0, 1]. Needs numpy, onnx and pillow.
+without executing code from the file. The network takes pixels in [0, 1]. Needs numpy, onnx and pillow.
 """
 
 import argparse
@@ -24,7 +24,7 @@ DEVIATION = np.asarray([0.229, 0.224, 0.225], np.float32)
 
 
 class _Tensor:
-    """Where a tensor is: the storage that holds it, the first value, its shape."""
+    """The location of a tensor: its storage, the offset of its first value, its shape."""
 
     def __init__(self, key: str, offset: int, shape: tuple[int, ...]) -> None:
         self.key, self.offset, self.shape = key, offset, shape
@@ -35,15 +35,15 @@ def _rebuild(
 ) -> _Tensor:
     expected = tuple(int(np.prod(size[axis + 1 :])) for axis in range(len(size)))
     if tuple(stride) != expected:
-        raise ValueError(f"a tensor of strides {stride} for shape {size}; {expected} is needed")
+        raise ValueError(f"a tensor of shape {size} has strides {stride}; {expected} is needed")
     return _Tensor(storage, offset, tuple(size))
 
 
 class _Unpickler(pickle.Unpickler):
-    """Knows ordered dictionaries and float tensors; everything else that a file names is refused."""
+    """Accepts ordered dictionaries and float tensors; everything else that a file names is refused."""
 
     def find_class(self, module: str, name: str) -> Any:
-        """What a name in the file stands for."""
+        """Return the object for a name in the file."""
         known: dict[tuple[str, str], Any] = {
             ("collections", "OrderedDict"): dict,
             ("torch._utils", "_rebuild_tensor"): _rebuild,
@@ -67,8 +67,8 @@ def read_weights(path: Path) -> dict[str, Array]:
     """The float tensors of a torch file of the legacy format, by name. Raises ValueError for others."""
     with path.open("rb") as file:
         if _Unpickler(file).load() != MAGIC or _Unpickler(file).load() != PROTOCOL:
-            raise ValueError(f"{path} is no torch file of the legacy format")
-        _Unpickler(file).load()  # of the machine that wrote it
+            raise ValueError(f"{path} is not a torch file of the legacy format")
+        _Unpickler(file).load()  # about the machine that wrote it
         content = _Unpickler(file).load()
         kinds = {key.partition(":")[2]: key for key in _storages(content["state_dict"])}
         values = {kinds[key]: _read_storage(file, kinds[key]) for key in _Unpickler(file).load()}

@@ -7,9 +7,9 @@
 FOLDER holds the four idx.gz files of MNIST. The client sends coefficients modulo one prime; the server raises
 the modulus (the small bootstrapping), trains, bootstraps the weights when their levels are spent, and sends
 them back as coefficients modulo one prime. Some 5 GiB. `--all` sends all training samples and takes a step
-with each batch: minutes. `--toy` takes made data and a ring that protects nobody: seconds. Exits with 1
-unless the trained model predicts every test image as the one that the same steps on the same data give in
-the clear.
+with each batch: minutes. `--toy` uses synthetic data and a ring without security: seconds. Exits with 1
+unless the trained model predicts every test image like a model trained in the clear by the same steps on the
+same data.
 
 The steps are those of Han, Hong, Cheon and Park (AAAI 2019): Nesterov's accelerated gradient, mini-batches, a
 sigmoid of degree 3. With z_i = y_i (1, x_i), labels y_i of 1 and -1, u_i = <z_i, w>, a batch of m samples and
@@ -56,7 +56,7 @@ BOUND = 4
 
 STEP_LEVELS = 4
 FRACTION_BITS = 26
-"""Of the numbers that the client sends and reads: more than bootstrapping keeps."""
+"""Fraction bits of the numbers that the client sends and reads: more than bootstrapping preserves."""
 
 PAPER_SAMPLES, PAPER_MB = 11_982, (845, 76)
 """The paper's samples, and its megabytes before and with boosted deflation."""
@@ -87,7 +87,7 @@ def mnist(folder: Path) -> Data:
 
 
 def made(count: int, features: int) -> Data:
-    """Two noisy clouds, a one before each point."""
+    """Return two noisy clouds, with a one before each point."""
     rng = np.random.default_rng(1)
     centre = rng.uniform(-0.15, 0.15, features - 1)
     labels = rng.choice([-1, 1], 2 * count)
@@ -97,7 +97,7 @@ def made(count: int, features: int) -> Data:
 
 
 def train_clear(batches: Sequence[Array], steps: int, rate: float) -> Array:
-    """The weights after so many steps, in double precision.
+    """Return the weights after ``steps`` steps, in double precision.
 
     Raises:
         ValueError: a weight left the range that can be bootstrapped.
@@ -110,19 +110,20 @@ def train_clear(batches: Sequence[Array], steps: int, rate: float) -> Array:
         ascended = w + rate / len(rows) * ((0.5 - a * u + b * u**3) @ rows)
         v, w = ascended, (1 + MOMENTUM) * ascended - MOMENTUM * v
         if max(np.abs(v).max(), np.abs(w).max()) >= BOUND:
-            raise ValueError(f"step {step + 1}: a weight of {np.abs(w).max():.2f}; below {BOUND} is needed")
+            raise ValueError(f"step {step + 1}: a weight is {np.abs(w).max():.2f}; it must be below {BOUND}")
     return w
 
 
 class Packing:
-    """Where a batch and the weights are among the slots, which a thin client fills in order."""
+    """The positions of a batch and of the weights in the slots, which a thin client fills in order."""
 
     def __init__(self, plan: kw.BootstrapperPlan, features: int) -> None:
         self.features = 1 << (features - 1).bit_length()
         self.samples = plan.slots // self.features
 
     def batches(self, rows: Array, count: int) -> list[Array]:
-        """The first `count` batches of rows; rows of zeros, which do nothing, fill up the last one."""
+        """Return the first `count` batches of rows; rows of zeros, which have no effect, fill up the last
+        one."""
         if (most := -(-len(rows) // self.samples)) < count:
             raise ValueError(f"{len(rows)} samples fill {most} batches of {self.samples}, not {count}")
         whole = np.zeros((count * self.samples, rows.shape[1]))
@@ -131,14 +132,14 @@ class Packing:
         return list(whole.reshape(count, self.samples, -1))
 
     def pack(self, batch: Array) -> NDArray[np.int64]:
-        """The numbers that a client sends for a batch of rows z_i."""
+        """Return the numbers that a client sends for a batch of rows z_i."""
         grid = np.zeros((self.features, self.samples))
         grid[: batch.shape[1]] = batch.T
         numbers: NDArray[np.int64] = np.rint(grid.reshape(-1) * 2**FRACTION_BITS).astype(np.int64)
         return numbers
 
     def unpack(self, numbers: NDArray[np.int64], features: int) -> Array:
-        """The weights in the numbers of an answer."""
+        """Return the weights in the numbers of an answer."""
         first: Array = numbers.reshape(self.features, self.samples)[:features, 0] / 2**FRACTION_BITS
         return BOUND * first
 
@@ -167,7 +168,7 @@ class Trainer:
 
     @staticmethod
     def specs(plan: kw.BootstrapperPlan, packing: Packing) -> list[kw.KeySpec]:
-        """The keys of a training, each at the level where it is used first."""
+        """Return the keys of a training, each at the level where it is used first."""
         parameters, top = plan.parameters, plan.output_level
         rows = [packing.samples << k for k in range(packing.features.bit_length() - 1)]
         along = [1 << k for k in range(packing.samples.bit_length() - 1)]
@@ -178,12 +179,12 @@ class Trainer:
         return list(dict.fromkeys([*plan.required_keys, product, *rotations]))
 
     def receive(self, upload: bytes) -> kw.Ciphertext:
-        """A batch in slots, from what a thin client sent."""
+        """Return a batch in slots, from a thin client's message."""
         sent = self._clients.read_upload(upload, self._plan.parameters)
         return self._bootstrapper.bootstrap_coefficients(self._evaluator, sent)
 
     def train(self, batches: Sequence[kw.Ciphertext], steps: int) -> bytes:
-        """The weights after so many steps, as coefficients modulo one prime."""
+        """Return the weights after ``steps`` steps, as coefficients modulo one prime."""
         e, lowest = self._evaluator, self._plan.input_level
         halves = [e.multiply(z, 0.5 / SIGMOID[1]) for z in batches]
         v = w = e.multiply(batches[0], 0)
@@ -191,8 +192,8 @@ class Trainer:
             if w.level - STEP_LEVELS < lowest:
                 w, v = self._refresh(w), self._refresh(v)
             v, w = self._step(batches[step % len(batches)], halves[step % len(batches)], v, w)
-        # Not write_answer: it refuses what might not fit, and the bound that a ciphertext carries takes every
-        # sum of 256 features at its worst.
+        # Not write_answer: it refuses values that might not fit, and the bound of a ciphertext assumes the
+        # worst case of every sum of 256 features.
         return e.drop_to_level(self._bootstrapper.slots_to_coeffs(e, w), 0).to_bytes()
 
     def _refresh(self, state: kw.Ciphertext) -> kw.Ciphertext:
@@ -217,14 +218,14 @@ class Trainer:
 
 @contextmanager
 def timed(what: str) -> Iterator[None]:
-    """Says how long it took."""
+    """Print how long the block took."""
     start = time.perf_counter()
     yield
     print(f"{what}: {time.perf_counter() - start:.2f} s", flush=True)
 
 
 def toy_plan() -> kw.BootstrapperPlan:
-    """Two steps between bootstraps, in a ring that protects nobody."""
+    """Return a plan with two steps between bootstraps, in a ring without security."""
     bits = [50, 40, 40, *[45] * 9, *[50] * 13]
     parameters = kw.Parameters.from_bits(11, bits, [50, 50, 50], 45, insecure=True)
     return kw.BootstrapperPlan(

@@ -26,7 +26,7 @@ BLOCKS = ((16, 16), (16, 32), (32, 64))
 TEMPERATURE = 3.0
 RATE = 5e-3
 LARGEST_SCORE = 30.0
-"""Scores of the teacher are cut here: quadratic activations let single images run away."""
+"""Scores of the teacher are clipped here, because quadratic activations diverge on single images."""
 
 EPSILON = 1e-5
 

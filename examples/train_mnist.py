@@ -43,8 +43,8 @@ def load(folder: Path, split: str) -> tuple[Array, NDArray[np.int64]]:
 
 
 def network(rng: np.random.Generator, widths: Sequence[int] = (8, 16, 64)) -> list[Layer]:
-    """conv 5x5/2 - square - conv 5x5/2 - square - dense - square - dense 10, with so many channels of the
-    convolutions and outputs of the first dense layer."""
+    """Return conv 5x5/2 - square - conv 5x5/2 - square - dense - square - dense 10, with these
+    channels of the convolutions and outputs of the first dense layer."""
     first, second, dense = widths
     return [
         Convolution(1, first, kernel=5, stride=2, padding=2, rng=rng),

@@ -68,7 +68,8 @@ class Features:
         self.high = np.maximum(self._logarithms(train).max(axis=0), 1e-9)
 
     def __call__(self, records: Records) -> Array:
-        """An array (rows, features). What is above all of the training set is 1, a new word is no word."""
+        """Return an array (rows, features). Values above the training set's maximum become 1; unknown words
+        are all zeros."""
         parts = [np.minimum(self._logarithms(records) / self.high, 1.0)]
         for column, words in self.words.items():
             found = np.array([row[column] for row in records.rows])
@@ -119,7 +120,7 @@ def forward(weights: Mapping[str, Array], x: Array) -> dict[str, Array]:
 
 
 def gradients(weights: Weights, x: Array, labels: NDArray[np.int64]) -> tuple[Weights, float]:
-    """Of the mean cross entropy of a batch, and that entropy."""
+    """Return the gradients of the mean cross entropy of a batch, and the entropy."""
     values = forward(weights, x)
     scores = values["scores"] - values["scores"].max(axis=1, keepdims=True)
     shares = np.exp(scores)
@@ -148,7 +149,7 @@ def gradients(weights: Weights, x: Array, labels: NDArray[np.int64]) -> tuple[We
 
 
 def batches(count: int, size: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
-    """All rows in a random order, so many at a time."""
+    """Yield all rows in a random order, in batches of ``size``."""
     order = rng.permutation(count)
     yield from (order[k : k + size] for k in range(0, count, size))
 

@@ -20,8 +20,8 @@ HIDDEN = 64
 
 
 def network(rng: np.random.Generator) -> list[Layer]:
-    """conv 5x5/2 (16) - square - mean 2x2 - dense 64 - square - dense 10: no padding, so that what is done to
-    pixels before is part of the first weights."""
+    """conv 5x5/2 (16) - square - mean 2x2 - dense 64 - square - dense 10: no padding, so that the
+    normalisation of pixels can be folded into the first weights."""
     return [
         Convolution(3, CHANNELS, kernel=5, stride=2, padding=0, rng=rng),
         Square(),

@@ -33,9 +33,10 @@ CORPUS, CRASHES, INPUTS = (
 )
 GOLDEN = tuple(ROOT / "vectors" / "wire" / version for version in ("v1", "v2"))
 PER_INPUT = 10
-"""Seconds of the processor in which an input must be read."""
+"""Processor seconds within which an input must be read."""
 STOPPED = 12
-"""Times as long as that by the clock: the machine has other work. What takes longer is read again alone."""
+"""The same by the clock is this many times as long, because the machine has other work. Slower inputs are
+read again alone."""
 MEMORY_MIB = 4096
 STATUS = re.compile(rb"^#(\d+)\s+(INITED|DONE)\s+cov: (\d+)", re.MULTILINE)
 GRACE = 600
@@ -45,20 +46,20 @@ LATE = 124
 LARGEST_KEPT = 1 << 14
 """Bytes of the largest input that is kept."""
 KEPT_BYTES = 40 << 10
-"""Of all inputs of a target that are kept beside the seeds."""
+"""Bytes of all inputs of a target that are kept besides the seeds."""
 
 
 @dataclass
 class Outcome:
-    """What a target has done.
+    """Results of a target.
 
     Attributes:
         language: of the reader.
         seconds: by the clock.
         processor_seconds: of the processor.
-        inputs: that were tried.
-        edges_before: edges of the control flow that the inputs to start from reach.
-        edges_after: those that all inputs reach.
+        inputs: number of inputs tried.
+        edges_before: edges of the control flow that the initial inputs reach.
+        edges_after: edges that all inputs reach.
         failures: files of `fuzz/crashes`.
     """
 
@@ -72,7 +73,7 @@ class Outcome:
 
 
 def processor_seconds() -> float:
-    """Of all processes that have been started and have ended."""
+    """Return the processor seconds of all processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -95,7 +96,7 @@ class Target:
     def call(
         self, options: list[str], folders: list[Path], limit: float
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run libFuzzer with temporary files of its own, in memory where the system has such a folder."""
+        """Run libFuzzer with its own temporary files, in memory if the system has such a folder."""
         memory = Path("/dev/shm")
         with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as temporary:
             environment = os.environ | {"TMPDIR": temporary, "KEYWRIGHT_FUZZ_TARGET": self.name}
@@ -109,7 +110,7 @@ class Target:
                 return subprocess.CompletedProcess(command, LATE, b"", errors)
 
     def fuzz(self, seconds: float, outcome: Outcome) -> None:
-        """Try inputs for so many seconds, and add up."""
+        """Try inputs for ``seconds`` seconds, and add up the results."""
         inputs, crashes = INPUTS / self.name, CRASHES / self.name
         inputs.mkdir(parents=True, exist_ok=True)
         crashes.mkdir(parents=True, exist_ok=True)
@@ -152,7 +153,7 @@ class Target:
         return processor_seconds() - before > PER_INPUT
 
     def keep(self) -> None:
-        """Put into the corpus the fewest inputs that reach what all of them reach, the small ones first."""
+        """Copy the fewest inputs that together reach all edges into the corpus, the small ones first."""
         with tempfile.TemporaryDirectory() as least:
             self.call(
                 ["-merge=1", "-use_counters=0", f"-timeout={PER_INPUT * STOPPED}"],
@@ -173,7 +174,7 @@ class Target:
 
 
 def targets(program: Path | None) -> list[Target]:
-    """All that can be run here; what cannot is said."""
+    """Return all targets that can run here; prints the others."""
     found = []
     if program is None:
         print("SKIPPED the byte formats: no instrumented program was given")
@@ -233,14 +234,14 @@ def main() -> int:
 
 
 def read_record(path: Path | None) -> dict[str, Outcome]:
-    """What an earlier run wrote."""
+    """Read the record of an earlier run."""
     if path is None or not path.is_file():
         return {}
     return {name: Outcome(**entry) for name, entry in json.loads(path.read_text())["targets"].items()}
 
 
 def write_record(path: Path, outcomes: dict[str, Outcome]) -> None:
-    """What happened up to now, as JSON."""
+    """Write the results so far as JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
     entry = {
         "date": time.strftime("%Y-%m-%d", time.gmtime()),

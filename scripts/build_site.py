@@ -40,7 +40,7 @@ ELSEWHERE = ("http:", "https:", "mailto:")
 
 
 class Links(HTMLParser):
-    """What a page of HTML links, and the names within it that can be linked."""
+    """The links of an HTML page, and the names in it that can be linked."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class Links(HTMLParser):
 
 
 def on_site(path: Path) -> Path | None:
-    """Where a file of the repository lies among the pages of the site; `None` if it is not there."""
+    """Return the path of a repository file among the pages of the site; `None` if it is not there."""
     if path.parent == ROOT and path.name in PROJECT:
         return PAGES / "project" / path.name
     if path.is_relative_to(ROOT / "docs") and path.is_file():
@@ -66,7 +66,7 @@ def on_site(path: Path) -> Path | None:
 
 
 def rewritten(text: str, page: Path, repository: str) -> str:
-    """The text of a page for the site. Copies pictures that are not in `docs/`.
+    """Return the text of a page for the site. Copies pictures that are not in `docs/`.
 
     Links to files that the site does not have lead to the forge. Files of Markdown that snippets show become
     parts of the page.
@@ -117,7 +117,7 @@ def copy_sources() -> str:
 
 
 def broken(pages: Iterable[Path], base: str, *, rust: bool) -> list[str]:
-    """Links of built pages that lead to no file, or to no name within it: ``page: link``.
+    """Return links of built pages to missing files, or to missing names in them: ``page: link``.
 
     Args:
         pages: files of HTML under `SITE`.

@@ -1,11 +1,11 @@
-"""Plant faults in the Python package, one at a time, and require that a test sees each.
+"""Plant faults in the Python package, one at a time, and require that a test finds each.
 
     python scripts/mutants.py [PART]
 
-A fault is a text of a file and what takes its place, with the tests that are to fail. Each is planted in a
-copy of the package; the tests run against the copy in a process of their own. Those named in the list pass
-without a fault, which is checked first. With PART only faults whose file or tests have it in their name. The
-exit status is 1 if a fault is not seen.
+A fault is a text of a file and its replacement, with the tests that must fail. Each is planted in a copy of
+the package; the tests run against the copy in a separate process. The script first checks that the listed
+tests pass without a fault. With PART, only faults are planted whose file or tests have it in their name. The
+exit status is 1 if a fault is not found.
 """
 
 import argparse
@@ -28,8 +28,8 @@ class Fault:
 
     Attributes:
         file: in the package.
-        text: what is in it, once.
-        fault: what takes its place.
+        text: occurs once in the file.
+        fault: its replacement.
         tests: a file of tests, and words that pytest selects by.
     """
 

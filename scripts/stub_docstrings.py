@@ -3,8 +3,8 @@
     python scripts/stub_docstrings.py            writes python/keywright/_core.pyi
     python scripts/stub_docstrings.py --check    fails if that would change it
 
-The one source is the Rust sources, whose comments the built extension has as ``__doc__``. Objects that are
-not in this build, as those for experiments, keep what the stub says.
+The Rust comments are the only source; the built extension has them as ``__doc__``. Objects that are not in
+this build, such as those for experiments, keep the stub's docstrings.
 """
 
 import argparse
@@ -21,14 +21,15 @@ Documented = ast.FunctionDef | ast.ClassDef
 
 
 def document(stub: str, module: object) -> str:
-    """The text of a stub with the docstrings of what a module has, and without those that it has not.
+    """Return the text of a stub with the docstrings of a module's objects, and without those of missing
+    objects.
 
     Args:
         stub: every function of it ends in ``...`` or in a docstring.
         module: has the objects of the stub as attributes.
     """
     lines = stub.splitlines()
-    # From the end, so that line numbers stay.
+    # Go backwards, so that line numbers stay valid.
     for node, found in reversed(list(_objects(ast.parse(stub), module))):
         text = None if _inherited(node) else found.__doc__
         own = inspect.cleandoc(text) if text else None
@@ -59,7 +60,7 @@ def _objects(tree: ast.Module, module: object) -> Iterator[tuple[Documented, obj
 
 
 def _inherited(node: Documented) -> bool:
-    """Whether the documentation is Python's own, as of ``__eq__``."""
+    """Whether the documentation is Python's own, as for ``__eq__``."""
     return node.name.startswith("__")
 
 
@@ -81,13 +82,13 @@ def _docstring(text: str, indent: str) -> list[str]:
 
 
 def formatted(stub: str) -> str:
-    """As ruff formats it."""
+    """Format a stub as ruff does."""
     command = [str(Path(sys.executable).with_name("ruff")), "format", "--stdin-filename", str(STUB), "-"]
     return subprocess.run(command, input=stub, capture_output=True, text=True, check=True).stdout
 
 
 def main() -> int:
-    """Write the stub, or say whether it is current."""
+    """Write the stub, or check that it is current."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
         "--check", action="store_true", help="change nothing; exit with 1 if the stub is not current"

@@ -1,7 +1,7 @@
-"""What may depend on what.
+"""Dependencies between parts of the project.
 
 Crates depend on nothing outside of `crates/`. No wheel has the insecure scheme. Files of the Python package
-import each other in no circle, nothing imports benchmarks, scripts or tests, and no folder is too full.
+do not import each other in a circle, nothing imports benchmarks, scripts or tests, and no folder is too full.
 """
 
 import ast
@@ -19,13 +19,13 @@ CRATES = ROOT / "crates"
 PACKAGE = ROOT / "python" / "keywright"
 
 ABOVE = [ROOT / "benchmarks", ROOT / "scripts", ROOT / "python" / "tests"]
-"""What may depend on crates and the package, but not they on it."""
+"""Folders that may depend on crates and the package; the reverse is not allowed."""
 
 FLOORS = [".", "nn", "nn/front_ends", "plan"]
-"""Folders whose rooms, files and folders directly in them, import one way."""
+"""Folders whose subfolders and files import in one direction only."""
 
 MAX_MODULES = 8
-"""Of one folder, without `__init__.py`."""
+"""Maximum number of modules in a folder, without `__init__.py`."""
 
 
 def manifest(path: Path) -> dict[str, Any]:

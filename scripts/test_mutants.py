@@ -1,4 +1,4 @@
-"""Faults can still be planted, and one that no test looks at is not seen."""
+"""Faults can still be planted, and a fault that no test covers is not found."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ def test_every_fault_can_be_planted(fault: mutants.Fault) -> None:
 def test_a_fault_that_nothing_looks_at_is_not_seen(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    text = '"""Numpy\'s file format for one array of numbers, read strictly.'
+    text = '"""Reads numpy\'s file format for one array of numbers, strictly.'
     tests = ("commands/test_reading.py", "truth or arrays_are_bounded")
     monkeypatch.setattr(mutants, "FAULTS", [mutants.Fault("_arrays.py", text, '"""Another text.', tests)])
     assert mutants.main([]) == 1

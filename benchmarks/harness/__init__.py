@@ -1,1 +1,2 @@
-"""What studies and peers share: to set programs up, run them in turns, time, record, tabulate and draw."""
+"""Shared code of studies and peers: setting up programs, running them in turns, timing, records, tables,
+pictures."""

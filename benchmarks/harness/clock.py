@@ -1,4 +1,4 @@
-"""Time of a piece of work: by the wall and of the processor."""
+"""Wall and processor time of a piece of work."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Seconds:
-    """Of one run. On a machine that others use, `cpu` is what can be compared."""
+    """The time of one run. On a machine that others use, only `cpu` is comparable."""
 
     wall: float
     cpu: float

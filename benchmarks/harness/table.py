@@ -10,7 +10,7 @@ from harness import machine
 from harness.folders import today
 
 MISSING = "-"
-"""What stands in a cell for which there is no figure."""
+"""Text of a cell without a figure."""
 
 
 @dataclass(frozen=True)

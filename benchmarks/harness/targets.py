@@ -1,4 +1,4 @@
-"""What is compared: Keywright and each peer, with how to set it up in a build folder."""
+"""The compared targets: Keywright and each peer, with their set-up in a build folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the BFV programs share: parameters, values, works, timing, one JSON object per line.
+"""Shared code of the BFV programs: parameters, values, works, timing, one JSON object per line.
 
 N = 8192, primes of 43, 43, 43, 42 bits and a special prime of 43 bits, plaintext modulus 1032193, which is 1
 modulo 2N: `N13_QP214_T20` of Keywright. Every ciphertext holds N integers in slots.

@@ -1,4 +1,4 @@
-"""Run the app of this folder with Flower: as a simulation, or as processes of their own over loopback.
+"""Run the app of this folder with Flower: as a simulation, or as separate processes over loopback.
 
     python examples/federated/run.py processes --clients 3 --rounds 2
     python examples/federated/run.py simulation --data MNIST_FOLDER --model cnn --partition labels
@@ -34,7 +34,7 @@ BIN = Path(sys.executable).parent
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now."""
+    """Return ports on which no process listens now."""
     sockets = [socket.socket() for _ in range(count)]
     for s in sockets:
         s.bind(("127.0.0.1", 0))
@@ -45,7 +45,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def wait_for(port: int, process: subprocess.Popen[bytes], seconds: float = 60) -> None:
-    """Return when somebody listens. Raises RuntimeError if the process ends or nobody does."""
+    """Wait until a process listens. Raises RuntimeError if the process ends or none listens."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         with socket.socket() as s:
@@ -100,7 +100,7 @@ def main() -> None:
 
 
 def run(arguments: argparse.Namespace, folder: Path) -> None:
-    """Everything of one run happens in `folder`."""
+    """Run once, with all files in `folder`."""
     declared = encoding(arguments.clients)
     key = SumKey.generate(declared.parameters)
     key.save(folder / "sum.key")
@@ -124,7 +124,7 @@ def run(arguments: argparse.Namespace, folder: Path) -> None:
     command = [str(BIN / "flwr"), "run", str(APP)]
     options = ["--stream", "--run-config", settings]
     if arguments.how == "simulation":
-        # Flower's own local SuperLink would go on when the run has ended.
+        # Flower's own local SuperLink would continue after the run.
         with superlink(folder, 0, "--simulation") as link:
             size = ["--federation-config", f"num-supernodes={arguments.clients}"]
             flower_run([*command, link, *options, *size])

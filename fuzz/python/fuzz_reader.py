@@ -24,7 +24,7 @@ def main(arguments: list[str]) -> None:
     def mutate(data: bytes, most: int, seed: int) -> bytes:
         return reader.mutate(data, most, seed, atheris.Mutate)
 
-    # libFuzzer starts itself by this where it merges inputs.
+    # libFuzzer starts itself by this command to merge inputs.
     itself = shlex.join([sys.executable, *arguments[:2]])
     options = [itself, f"-max_len={reader.longest}", *arguments[2:]]
     atheris.Setup(options, read, custom_mutator=mutate)

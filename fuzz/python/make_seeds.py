@@ -46,12 +46,12 @@ Constants = dict[str, NDArray[Any]]
 
 
 def weights(*shape: int) -> NDArray[np.float32]:
-    """Of a layer."""
+    """Return weights of a layer."""
     return RANDOM.uniform(-1, 1, shape).astype(np.float32)
 
 
 def ints(*values: int) -> NDArray[np.int64]:
-    """Of an operand."""
+    """Return integers of an operand."""
     return np.asarray(values, np.int64)
 
 
@@ -62,7 +62,7 @@ def model_of(
     kind: int = TensorProto.FLOAT,
     result: Sequence[int | str] | None = None,
 ) -> onnx.ModelProto:
-    """A model from "x" of (batch, *shape) to "y"."""
+    """Return a model from "x" of (batch, *shape) to "y"."""
     graph = helper.make_graph(
         list(nodes),
         "seed",
@@ -75,7 +75,7 @@ def model_of(
 
 
 def beside() -> onnx.ModelProto:
-    """With weights in a file, which is refused."""
+    """Return a model with weights in a file, which is refused."""
     model = model_of([helper.make_node("MatMul", ["x", "w"], ["y"])], (4,), {"w": weights(4, 3)})
     (tensor,) = model.graph.initializer
     tensor.ClearField("raw_data")
@@ -85,7 +85,7 @@ def beside() -> onnx.ModelProto:
 
 
 def models() -> dict[str, onnx.ModelProto]:
-    """One of every family of operators."""
+    """Return a model for every family of operators."""
     node, image = helper.make_node, (2, 4, 4)
     return {
         "dense": model_of(
@@ -215,7 +215,8 @@ def models() -> dict[str, onnx.ModelProto]:
 
 
 def programs() -> dict[str, nn.Program]:
-    """With a polynomial, ranges and a report; with samples that share ciphertexts; with a client's part."""
+    """Return programs with a polynomial, ranges and a report; with samples that share ciphertexts; with a
+    client's part."""
     samples = RANDOM.normal(size=(20, 4))
     found = models()
     fit = nn.Fit(calibration=samples, activations={"sigmoid": "chebyshev:7"})
@@ -227,7 +228,7 @@ def programs() -> dict[str, nn.Program]:
 
 
 def stored(write: Callable[[Path], None]) -> bytes:
-    """What is written to a path."""
+    """Return the bytes that are written to a path."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file"
         write(path)
@@ -235,7 +236,7 @@ def stored(write: Callable[[Path], None]) -> bytes:
 
 
 def workload() -> Workload:
-    """With something of everything."""
+    """Return a workload with one of everything."""
     return Workload(
         "everything",
         Chain(12, (40, 30, 30), (40,), 240),
@@ -250,7 +251,7 @@ def workload() -> Workload:
 
 
 def plans() -> dict[str, bytes]:
-    """With keys of one kind, and with derived keys."""
+    """Return plans with keys of one kind, and with derived keys."""
     cost = CostModel()
     powers = STRATEGIES["all-required"].plan(workload(), cost)
     derived = DerivationPlanner(powers, cost).priced[0].planned
@@ -258,7 +259,7 @@ def plans() -> dict[str, bytes]:
 
 
 def calibration() -> bytes:
-    """A few measurements of that of the tests."""
+    """Return a few measurements of the tests' calibration."""
     entry = json.loads((ROOT / "python" / "tests" / "plan" / "calibration.json").read_text())
     kinds = {str((each["what"], (each["operation"] or {}).get("what"))): each for each in entry["measured"]}
     entry["measured"] = list(kinds.values())
@@ -266,7 +267,7 @@ def calibration() -> bytes:
 
 
 def arrays() -> dict[str, bytes]:
-    """Of several kinds and shapes."""
+    """Return arrays of several types and shapes."""
     found: Constants = {
         "numbers": np.linspace(-1, 1, 6).reshape(2, 3),
         "columns": np.asfortranarray(np.arange(6, dtype=np.int16).reshape(2, 3)),
@@ -279,21 +280,21 @@ def arrays() -> dict[str, bytes]:
 
 
 def stored_array(array: NDArray[Any]) -> bytes:
-    """In numpy's format."""
+    """Return an array in numpy's format."""
     buffer = io.BytesIO()
     np.lib.format.write_array(buffer, array, allow_pickle=False)
     return buffer.getvalue()
 
 
 def stored_image(image: Image.Image, kind: str) -> bytes:
-    """In a file of a format."""
+    """Return an image in a file format."""
     buffer = io.BytesIO()
     image.save(buffer, kind)
     return buffer.getvalue()
 
 
 def images() -> dict[str, bytes]:
-    """Of every format that is read."""
+    """Return images of every format that is read."""
     pixels = Image.fromarray(RANDOM.integers(0, 256, (5, 4, 3), np.uint8))
     modes = {"rgb": "RGB", "grey": "L", "palette": "P"}
     found = {name: stored_image(pixels.convert(mode), "PNG") for name, mode in modes.items()}
@@ -302,7 +303,7 @@ def images() -> dict[str, bytes]:
 
 
 def description() -> bytes:
-    """Of a model for thin clients, whose other files are put beside the readers."""
+    """Return the description of a model for thin clients, whose other files are next to the readers."""
     with tempfile.TemporaryDirectory() as folder:
         make_thin().save(Path(folder))
         MODEL_FOLDER.mkdir(exist_ok=True)
@@ -313,7 +314,7 @@ def description() -> bytes:
 
 
 def seeds() -> dict[str, dict[str, bytes]]:
-    """By reader and name."""
+    """Return the seeds by reader and name."""
     layout = ArrayLayout.of(
         {"w": weights(2, 3), "b": np.zeros(3, np.int32), "one": np.float64(1) * np.ones(())}
     )

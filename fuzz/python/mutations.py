@@ -1,4 +1,5 @@
-"""Mutations that know a format: libFuzzer changes bytes, and what follows from them is made anew."""
+"""Mutations that know a format: libFuzzer changes bytes, and dependent fields such as checksums are
+recomputed."""
 
 import base64
 import binascii
@@ -17,9 +18,9 @@ import onnx
 from google.protobuf import json_format
 
 Change = Callable[[bytes, int], bytes]
-"""libFuzzer's mutation: of bytes, to at most so many."""
+"""libFuzzer's mutation: maps bytes to bytes, up to a maximum size."""
 Mutation = Callable[[bytes, int, int, Change], bytes]
-"""Of an input: bytes, most bytes, a seed, libFuzzer's mutation."""
+"""A mutation of an input: bytes, maximum size, a seed, libFuzzer's mutation."""
 
 PNG = b"\x89PNG\r\n\x1a\n"
 ANYTHING: list[Any] = [
@@ -59,12 +60,12 @@ LEAST_BASE64 = 16
 
 
 def mutate_plain(data: bytes, most: int, seed: int, change: Change) -> bytes:
-    """Bytes without a structure."""
+    """Mutate bytes without a structure."""
     return change(data, most)
 
 
 def mutate_json(data: bytes, most: int, seed: int, change: Change) -> bytes:
-    """JSON, a fifth of the time as bytes."""
+    """Mutate JSON, a fifth of the time as bytes."""
     draw = random.Random(seed)
     try:
         document = json.loads(data)
@@ -78,7 +79,7 @@ def mutate_json(data: bytes, most: int, seed: int, change: Change) -> bytes:
 
 
 def mutate_zip(data: bytes, most: int, seed: int, change: Change) -> bytes:
-    """An archive: one of its entries, a fifth of the time the archive's bytes."""
+    """Mutate an archive: one of its entries, a fifth of the time the archive's bytes."""
     draw = random.Random(seed)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -103,7 +104,7 @@ def mutate_zip(data: bytes, most: int, seed: int, change: Change) -> bytes:
 
 
 def mutate_onnx(data: bytes, most: int, seed: int, change: Change) -> bytes:
-    """A model as the JSON of its protobuf message, a third of the time as bytes."""
+    """Mutate a model as the JSON of its protobuf message, a third of the time as bytes."""
     draw = random.Random(seed)
     model = onnx.ModelProto()
     try:
@@ -120,7 +121,7 @@ def mutate_onnx(data: bytes, most: int, seed: int, change: Change) -> bytes:
 
 
 def mutate_png(data: bytes, most: int, seed: int, change: Change) -> bytes:
-    """An image; a PNG's chunks get their checksums."""
+    """Mutate an image; a PNG's chunks get their checksums."""
     data = change(data, most)
     if not data.startswith(PNG) or seed % 8 == 0:
         return data
@@ -138,7 +139,7 @@ def _small(info: zipfile.ZipInfo) -> bool:
 
 
 def _mutate_node(document: Any, draw: random.Random, change: Change) -> Any:
-    """The document with a change at one place; places are drawn from the root down, so that none is rare."""
+    """Change a document at one place. Places are drawn from the root down, so that none is rare."""
     if draw.random() < 0.02 or not isinstance(document, dict | list) or not document:
         return _another(document, document, draw, change)
     parent = document
@@ -181,7 +182,7 @@ def _another(value: Any, document: Any, draw: random.Random, change: Change) -> 
 
 
 def _another_text(value: str, draw: random.Random, change: Change) -> str:
-    """Text with other bytes; what is base64 keeps being that, of other bytes."""
+    """Return text with other bytes; base64 stays base64."""
     try:
         inside = base64.b64decode(value, validate=True) if len(value) >= LEAST_BASE64 else b""
     except (binascii.Error, ValueError):
@@ -194,7 +195,7 @@ def _another_text(value: str, draw: random.Random, change: Change) -> str:
 
 
 def _anywhere(document: Any, draw: random.Random) -> Any:
-    """A part of a document."""
+    """Return a part of a document."""
     part = document
     while isinstance(part, dict | list) and part and draw.random() < 0.9:
         part = draw.choice(list(part.values()) if isinstance(part, dict) else part)

@@ -1,7 +1,7 @@
-"""What is fuzzed in Python: every reader of the package, as a function of bytes that may be anything.
+"""The fuzzed readers of the package, each as a function of arbitrary bytes.
 
-A reader returns whether it accepted its input. It may raise errors of Keywright. Faults are anything else
-that leaves it, a file that it opens elsewhere, and an accepted input that is another when it is written back.
+A reader returns whether it accepted its input. It may raise errors of Keywright. Faults are all other
+exceptions, a file that it opens elsewhere, and an accepted input that changes when it is written back.
 """
 
 import io
@@ -36,18 +36,19 @@ from keywright.serve.model import DESCRIPTION, Model
 from mutations import Mutation, mutate_json, mutate_onnx, mutate_plain, mutate_png, mutate_zip
 
 REFUSALS = (KeywrightError, CommandError)
-"""What may leave a reader."""
+"""Exceptions that a reader may raise."""
 MEMORY = 2 << 30
-"""Bytes by which an input may make the process grow: the largest image, as float64 and before, has 1 GiB."""
+"""Bytes by which an input may make the process grow: the largest image, as float64 and before conversion, has
+1 GiB."""
 MODEL_FOLDER = Path(__file__).with_name("model_folder")
-"""Of a small model for thin clients, without its description."""
+"""A small model for thin clients, without its description."""
 MAX_NUMBERS = 1 << 16
 LARGEST = 1 << 15
-"""Values of a tensor that is made to use what was read."""
+"""Values of a tensor that exercises what was read."""
 
 
 class FaultError(Exception):
-    """A reader did what it must not."""
+    """A reader did something forbidden."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,9 @@ class Reader:
     """A reader under test.
 
     Attributes:
-        read: says whether it accepts.
-        mutate: makes another input of one, so that most get past checksums.
-        longest: bytes of the inputs that are tried.
+        read: returns whether it accepts.
+        mutate: derives another input, so that most inputs have valid checksums.
+        longest: maximum bytes of an input.
     """
 
     read: Callable[[bytes], bool]
@@ -68,7 +69,7 @@ class Reader:
         """Whether an input is accepted.
 
         Raises:
-            FaultError: what should not happen did, or an error of another class.
+            FaultError: a fault occurred, or an error of another class.
         """
         try:
             with nothing_else_opened():
@@ -90,7 +91,7 @@ def _watch(event: str, arguments: tuple[object, ...]) -> None:
         return
     if event == "open":
         path, mode = str(arguments[0]), arguments[1]
-        # Modules are loaded when they are needed first.
+        # Modules are loaded on first use.
         read = mode in ("r", "rb", None) and path.startswith(READABLE)
         if isinstance(arguments[0], int) or read or path.startswith(TEMPORARY):
             return
@@ -102,7 +103,7 @@ sys.addaudithook(_watch)
 
 @contextmanager
 def nothing_else_opened() -> Iterator[None]:
-    """Files outside of the temporary folder, other than the interpreter's, are not opened in this block."""
+    """Check that this block opens no files outside the temporary folder, except the interpreter's."""
     global _watching
     _watching = True
     try:
@@ -113,7 +114,8 @@ def nothing_else_opened() -> Iterator[None]:
 
 @contextmanager
 def limited_memory() -> Iterator[None]:
-    """In this block the process may grow by `MEMORY`: beyond there is `MemoryError`, which is a fault."""
+    """Limit the growth of the process in this block to `MEMORY`: beyond, there is a `MemoryError`, which is a
+    fault."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     before = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (pages * os.sysconf("SC_PAGE_SIZE") + MEMORY, before[1]))
@@ -124,14 +126,14 @@ def limited_memory() -> Iterator[None]:
 
 
 def require(condition: bool, what: str) -> None:
-    """Raise `FaultError` where something is not so."""
+    """Raise `FaultError` unless a condition holds."""
     if not condition:
         raise FaultError(what)
 
 
 @contextmanager
 def file_of(data: bytes, suffix: str) -> Iterator[Path]:
-    """A file with these bytes."""
+    """Yield a file with these bytes."""
     path = Path(TEMPORARY) / f"keywright-fuzz-{os.getpid()}{suffix}"
     path.write_bytes(data)
     try:
@@ -145,8 +147,10 @@ def _program(data: bytes) -> bool:
         program = nn.Program.load(path)
         program.save(path)
         again = nn.Program.load(path)
-    require(storage.digest(again) == storage.digest(program), "a program is another when it was saved")
-    require(again.key_switches == program.key_switches, "a program has other key switches when it was saved")
+    require(storage.digest(again) == storage.digest(program), "a program changed when it was saved")
+    require(
+        again.key_switches == program.key_switches, "the key switches of a program changed when it was saved"
+    )
     return True
 
 
@@ -158,7 +162,7 @@ def _manifest(data: bytes) -> bool:
         if max(taken, places.ciphertexts * places.size) < LARGEST:
             sample = np.arange(1.0, len(places.start) + 1).reshape(1, *places.shape)
             packed = places.pack(sample)
-            # A server may say that values are at one place: its model is useless then.
+            # A server may place all values at one position: its model is useless then.
             apart = np.count_nonzero(packed) == taken
             require(not apart or np.array_equal(places.unpack(packed, 1), sample), "values move")
     if len(manifest.output.start) < LARGEST:
@@ -168,19 +172,19 @@ def _manifest(data: bytes) -> bool:
 
 def _plan(data: bytes) -> bool:
     plan = plan_file.from_json(data.decode(errors="replace"))
-    require(plan_file.from_json(plan_file.to_json(plan)) == plan, "a plan is another when it was written")
+    require(plan_file.from_json(plan_file.to_json(plan)) == plan, "a plan changed when it was written")
     return True
 
 
 def _workload(data: bytes) -> bool:
     workload = Workload.from_json(data.decode(errors="replace"))
-    require(Workload.from_json(workload.to_json()) == workload, "a workload is another when it was written")
+    require(Workload.from_json(workload.to_json()) == workload, "a workload changed when it was written")
     return True
 
 
 def _calibration(data: bytes) -> bool:
     found = Calibration.from_json(data.decode(errors="replace"))
-    require(Calibration.from_json(found.to_json()) == found, "a calibration is another when it was written")
+    require(Calibration.from_json(found.to_json()) == found, "a calibration changed when it was written")
     return True
 
 
@@ -210,7 +214,7 @@ def _model(data: bytes) -> bool:
             raise
     shape = sample_shape(onnx.load_model_from_string(data))
     sizes = [size for size in shape if isinstance(size, int)]
-    require(len(sizes) == len(shape), "a shape that is not known was accepted")
+    require(len(sizes) == len(shape), "an unknown shape was accepted")
     if np.prod(sizes, dtype=float) > 256:
         return True
     samples = np.random.default_rng(1).normal(size=(4, *sizes))
@@ -226,7 +230,7 @@ def _message(data: bytes) -> bool:
 
 def _layout(data: bytes) -> bool:
     layout = ArrayLayout.from_bytes(data)
-    require(ArrayLayout.from_bytes(layout.to_bytes()) == layout, "a layout is another when it was written")
+    require(ArrayLayout.from_bytes(layout.to_bytes()) == layout, "a layout changed when it was written")
     if layout.count <= LARGEST:
         arrays = layout.unflatten(np.arange(float(layout.count)))
         require(tuple(map(str, arrays)) == tuple(name for name, _, _ in layout.entries), "arrays are missing")
@@ -240,7 +244,7 @@ def _accounts(data: bytes) -> bool:
 
 
 def _description(data: bytes) -> bool:
-    """`model.json`, beside the other files of a model's folder."""
+    """Read `model.json` next to the other files of a model's folder."""
     with tempfile.TemporaryDirectory() as folder:
         for path in MODEL_FOLDER.iterdir():
             shutil.copyfile(path, Path(folder) / path.name)
@@ -264,4 +268,4 @@ READERS = {
     "array_layout": Reader(_layout, mutate_json, 1 << 12),
     "accounts": Reader(_accounts, mutate_json, 1 << 12),
 }
-"""By the name of their folder of `fuzz/corpus`."""
+"""Readers by the name of their folder of `fuzz/corpus`."""

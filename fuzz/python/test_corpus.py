@@ -1,4 +1,4 @@
-"""What is stored: every input of `fuzz/corpus` and `fuzz/crashes` through its reader, without atheris."""
+"""Runs every input of `fuzz/corpus` and `fuzz/crashes` through its reader, without atheris."""
 
 import contextlib
 import io
@@ -60,7 +60,7 @@ def test_files_elsewhere_and_refusals_without_words_are_faults() -> None:
 
 
 def test_mutations_keep_what_readers_check_first() -> None:
-    """Of an archive and of JSON in more than half of the inputs, of an image's chunks in some."""
+    """For archives and JSON in more than half of the inputs, for an image's chunks in some."""
     program = (FUZZ / "corpus" / "program" / "seed-sigmoid").read_bytes()
     image = (FUZZ / "corpus" / "image" / "seed-rgb").read_bytes()
     plan = (FUZZ / "corpus" / "plan" / "seed-direct").read_bytes()

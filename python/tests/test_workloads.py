@@ -88,7 +88,7 @@ def test_every_step_of_every_kind_of_size(checkout: Path) -> None:
 def test_what_does_not_fit_is_refused(checkout: Path, tmp_path: Path) -> None:
     done = called(tmp_path, sys.executable, str(INSTALL), str(checkout))
     assert done.returncode == 1
-    assert "is there: remove it first" in done.stderr
+    assert "exists; remove it first" in done.stderr
     done = called(tmp_path, sys.executable, str(INSTALL), str(tmp_path))
     assert "has no folder harness" in done.stderr
     assert called(checkout, "scripts/build_task.sh", "./submission").returncode == 0
@@ -100,6 +100,6 @@ def test_what_does_not_fit_is_refused(checkout: Path, tmp_path: Path) -> None:
         assert done.returncode == 1
         assert message in done.stderr
     done = called(checkout, "submission/build/server_encrypted_compute", "0")
-    assert "holds no ciphertexts: an earlier step failed" in done.stderr
+    assert "holds no ciphertexts, because an earlier step failed" in done.stderr
     done = called(checkout, "submission/build/client_postprocess", "4")
     assert "from 0 (single) to 3 (large)" in done.stderr

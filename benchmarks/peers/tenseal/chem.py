@@ -1,4 +1,4 @@
-"""Chem (Zhao, Protocol 1, radix 2) on TenSEAL, beside TenSEAL's plain encryption, as in its paper.
+"""Chem (Zhao, Protocol 1, radix 2) on TenSEAL, compared with TenSEAL's plain encryption, as in its paper.
 
 A JSON object per line in, one per line out. A request has `messages`, integers of `bits` bits, and `unit`,
 the number that a message of 1 stands for. The answer has the seconds of encrypting all of them with Chem and

@@ -12,8 +12,7 @@ from encrypted_mnist.network import Model, accuracy, train
 
 
 def encryption(message: Message, context: Context, call_next: ClientAppCallable) -> Message:
-    """The mod, with the key of this client's disk. In an app of one's own the key is loaded where the app
-    is."""
+    """The mod, with the key from this client's disk. In your own app, load the key where the app runs."""
     config = context.run_config
     if not config["encrypted"]:
         return call_next(message, context)

@@ -1,4 +1,4 @@
-"""What clients and server of this app agree on."""
+"""Settings that clients and server of this app share."""
 
 from keywright.federated import Encoding
 

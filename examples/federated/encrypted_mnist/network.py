@@ -76,7 +76,7 @@ class _Convolution:
 
 
 def _forward(weights: Model, images: Array) -> tuple[Array, list[_Convolution], list[Array]]:
-    """Class scores, and what the backward pass needs."""
+    """Return class scores, and the values that the backward pass needs."""
     x, convolutions = images, []
     for name in ("conv1", "conv2"):
         if f"{name}.weight" in weights:

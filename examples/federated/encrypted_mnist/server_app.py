@@ -1,4 +1,4 @@
-"""The server: has no key. Its result is an encrypted sum."""
+"""The server, which has no key. Its result is an encrypted sum."""
 
 import json
 from pathlib import Path

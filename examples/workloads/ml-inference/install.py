@@ -3,7 +3,7 @@
     rm -r CHECKOUT/submission CHECKOUT/scripts
     python examples/workloads/ml-inference/install.py CHECKOUT
 
-The harness then builds and runs it with the Python that ran this.
+The harness then builds and runs it with the Python that ran this script.
 """
 
 import argparse
@@ -20,13 +20,13 @@ def install(checkout: Path, model: Path) -> None:
     """Copy scripts, programs and the model.
 
     Raises:
-        SystemExit: this is no checkout, or it has a submission.
+        SystemExit: the folder is not a checkout, or already has a submission.
     """
     if not (checkout / "harness").is_dir():
-        raise SystemExit(f"{checkout} has no folder harness: name a clone of fhe-benchmarking/ml-inference")
+        raise SystemExit(f"{checkout} has no folder harness; name a clone of fhe-benchmarking/ml-inference")
     for name in FOLDERS:
         if (checkout / name).exists():
-            raise SystemExit(f"{checkout / name} is there: remove it first")
+            raise SystemExit(f"{checkout / name} exists; remove it first")
     for name in FOLDERS:
         shutil.copytree(HERE / name, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copyfile(model, checkout / "submission" / "model.onnx")

@@ -210,12 +210,12 @@ class Manifest:
             ) from error
         if (entry.get("format"), entry.get("version")) != (FORMAT, VERSION):
             raise ManifestError(
-                f"the manifest has format {entry.get('format'):.60}, version {entry.get('version'):.20}; "
+                f"the manifest has format {entry.get('format')!r:.60}, version {entry.get('version')!r:.20}; "
                 f"this release reads {FORMAT}, version {VERSION}"
             )
         if entry.get("packing") not in get_args(Packing):
             raise ManifestError(
-                f"the packing {entry.get('packing'):.60} of values is unknown; this release may be too old"
+                f"the packing {entry.get('packing')!r:.60} of values is unknown; this release may be too old"
             )
         parameters_bytes = _bytes(entry, "parameters")
         try:

@@ -20,7 +20,7 @@ main({name!r}, sys.argv[1:])
 
 
 def compile_sizes(model: Path) -> None:
-    """A model folder for each size: as many images share ciphertexts as suits their number."""
+    """Compile a model folder for each size, with the best batch for its number of images."""
     for size, (name, count) in enumerate(SIZES):
         folder = model_folder(size)
         compiled = compile_model(model, samples=count)
@@ -30,7 +30,7 @@ def compile_sizes(model: Path) -> None:
 
 
 def main() -> None:
-    """Build what is not there."""
+    """Build missing parts."""
     if not BUILD.exists():
         try:
             compile_sizes(HERE / "model.onnx")

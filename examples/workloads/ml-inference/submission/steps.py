@@ -1,9 +1,9 @@
-"""The steps of fhe-benchmarking/ml-inference: what client and server do between the harness's own steps.
+"""The steps of fhe-benchmarking/ml-inference: the work of client and server between the harness's own steps.
 
-The harness starts each in a process of its own, in the root of its checkout, with the number of a size. Its
-folders: datasets/SIZE/intermediate/test_pixels.txt has an image a line, 784 numbers in [0, 1]; in io/SIZE,
-public_keys, ciphertexts_upload and ciphertexts_download pass between client and server, secret_key and
-intermediate stay with the client, and encrypted_model_predictions.txt gets a label a line.
+The harness starts each step in a separate process, in the root of its checkout, with the number of a size.
+Its folders: datasets/SIZE/intermediate/test_pixels.txt has an image a line, 784 numbers in [0, 1]; in
+io/SIZE, public_keys, ciphertexts_upload and ciphertexts_download pass between client and server, secret_key
+and intermediate stay with the client, and encrypted_model_predictions.txt gets a label a line.
 """
 
 import shutil
@@ -28,7 +28,7 @@ PIXELS = 784
 
 
 class Folders:
-    """Where the harness has what belongs to a size."""
+    """The harness's folders for a size."""
 
     def __init__(self, size: int) -> None:
         name = SIZES[size][0]
@@ -43,12 +43,12 @@ class Folders:
 
 
 def model_folder(size: int) -> Path:
-    """What `build.py` compiled for a size."""
+    """Return the folder that `build.py` compiled for a size."""
     return BUILD / "models" / SIZES[size][0]
 
 
 def client_key_generation(size: int) -> None:
-    """A secret, and the keys that the model's plan names."""
+    """Make a secret key, and the keys that the model's plan names."""
     model, folders = Model.load(model_folder(size)), Folders(size)
     folders.secret.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     folders.keys.parent.mkdir(parents=True, exist_ok=True)
@@ -58,17 +58,17 @@ def client_key_generation(size: int) -> None:
 
 
 def server_preprocess_model(size: int) -> None:
-    """See that the model is whole. It was compiled before keys could be made, and its diagonals are encoded
-    when it is loaded: nothing else is left to do."""
+    """Check that the model is complete. It was compiled before keys could be made, and its diagonals are
+    encoded when it is loaded, so nothing else is left to do."""
     model = Model.load(model_folder(size))
     say("server", f"{SIZES[size][0]}: {model.program.depth} levels, {len(model.specs)} keys")
 
 
 def client_preprocess_input(size: int) -> None:
-    """Pixels from text to numbers.
+    """Convert pixels from text to numbers.
 
     Raises:
-        SystemExit: they are not as many images as the size has, or not in [0, 1].
+        SystemExit: the number of images is wrong, or pixels are not in [0, 1].
     """
     folders = Folders(size)
     values = np.loadtxt(folders.pixels, dtype=np.float64, ndmin=2)
@@ -81,7 +81,7 @@ def client_preprocess_input(size: int) -> None:
 
 
 def client_encode_encrypt_input(size: int) -> None:
-    """A seeded ciphertext, or several, for as many images as share ciphertexts."""
+    """Write a seeded ciphertext, or several, for each batch of images."""
     model, folders = Model.load(model_folder(size)), Folders(size)
     program = model.program
     client = kw.Decryptor(kw.SecretKey.load(folders.secret, model.parameters))
@@ -116,7 +116,7 @@ def server_encrypted_compute(size: int) -> None:
 
 
 def client_decrypt_decode(size: int) -> None:
-    """Scores of all images."""
+    """Write the scores of all images."""
     model, folders = Model.load(model_folder(size)), Folders(size)
     program, left = model.program, SIZES[size][1]
     client = kw.Decryptor(kw.SecretKey.load(folders.secret, model.parameters))
@@ -130,7 +130,7 @@ def client_decrypt_decode(size: int) -> None:
 
 
 def client_postprocess(size: int) -> None:
-    """The label of every image is the place of its largest score."""
+    """Write the label of every image: the index of its largest score."""
     folders = Folders(size)
     labels = np.load(folders.scores).argmax(axis=1)
     if len(labels) != SIZES[size][1]:
@@ -153,12 +153,12 @@ STEPS: dict[str, Callable[[int], None]] = {
 
 
 def file_name(batch: int, index: int) -> str:
-    """The file of a ciphertext: its batch, and its place in it."""
+    """Return the file name of a ciphertext from its batch and its index there."""
     return f"{batch:06}-{index}.kw"
 
 
 def batches(folder: Path) -> list[list[Path]]:
-    """The files of each batch, in order.
+    """Return the files of each batch, in order.
 
     Raises:
         SystemExit: there are none.
@@ -167,24 +167,24 @@ def batches(folder: Path) -> list[list[Path]]:
     for path in sorted(folder.glob("*-*.kw")):
         found.setdefault(path.name.partition("-")[0], []).append(path)
     if not found:
-        raise SystemExit(f"{folder} holds no ciphertexts: an earlier step failed")
+        raise SystemExit(f"{folder} holds no ciphertexts, because an earlier step failed")
     return list(found.values())
 
 
 def emptied(folder: Path) -> Path:
-    """The folder, without what an earlier run left in it."""
+    """Return the folder, after deleting files of an earlier run."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder
 
 
 def say(who: str, text: str) -> None:
-    """A line among the harness's."""
+    """Print a line among the harness's."""
     print(f"         [{who}] {text}", flush=True)
 
 
 def main(name: str, arguments: Sequence[str]) -> None:
-    """Run a step for the size that is given; for every size where none is, as the harness asks of the model.
+    """Run a step for the given size; for every size without one, as the harness requires for the model.
 
     Raises:
         SystemExit: there is no such size.
