@@ -1,5 +1,5 @@
-//! ChaCha, four blocks side by side: word `w` of the even and of the odd blocks of eight, interleaved, are four
-//! consecutive words of a chunk of the expander. Key stream is transposed.
+//! ChaCha, four blocks side by side. Word `w` of four consecutive blocks is two consecutive 64-bit words of a chunk of
+//! the expander. The key stream is transposed.
 
 use core::arch::aarch64::*;
 
@@ -40,7 +40,7 @@ fn quarter_round(s: &mut [uint32x4_t; 16], a: usize, b: usize, c: usize, d: usiz
     s[b] = vsriq_n_u32::<25>(vshlq_n_u32::<7>(x), x);
 }
 
-/// Blocks `number`, `number + step` and so on, four of them: word `w` of each is register `w`.
+/// Four blocks, `number`, `number + step` and so on: word `w` of each is register `w`.
 #[inline]
 #[target_feature(enable = "neon")]
 fn blocks<const DOUBLE_ROUNDS: usize>(state: &[u32; 16], number: u32, step: u32) -> [uint32x4_t; 16] {
@@ -72,7 +72,7 @@ fn blocks<const DOUBLE_ROUNDS: usize>(state: &[u32; 16], number: u32, step: u32)
 #[target_feature(enable = "neon")]
 pub(super) fn chunk(state: &[u32; 16], number: u32, out: &mut [u64; CHUNK_WORDS]) {
     for quarter in 0..4 {
-        // Four consecutive blocks give two words of every eight: those of blocks 2k and 2k + 1.
+        // Word `w` of these blocks is words `8 w + 2 quarter` and `8 w + 2 quarter + 1` of the chunk.
         let words = blocks::<CHACHA8>(state, number * 16 + 4 * quarter, 1);
         let places = out.as_chunks_mut::<2>().0.iter_mut().skip(quarter as usize).step_by(4);
         for (place, word) in places.zip(words) {
@@ -102,7 +102,8 @@ pub(super) fn key_stream(key: &[u32; 16], first: u64, out: &mut [u64]) {
     }
 }
 
-/// Turns chunk `number` of attempt 0 into residues: [`expander::accept`], but for the rejected ones eight at a time.
+/// Turns chunk `number` of attempt 0 into residues: [`expander::accept`], except that eight candidates are tested at a
+/// time.
 #[target_feature(enable = "neon")]
 pub(super) fn accept(seed: &Seed, id: StreamId, m: &Modulus, number: usize, words: &mut [u64; CHUNK_WORDS]) {
     let mask = vdupq_n_u64(u64::MAX >> (64 - m.bits()));

@@ -1,18 +1,18 @@
 //! Sums of products modulo a narrow prime: basis conversion and key inner product.
 //!
 //! # Invariant
-//! The high parts of products are summed on the grid of multiples of `2^51`: an accumulator that starts at `2^103`, or
-//! at `1.5 * 2^103` where products may be negative, and stays within `[2^103, 2^104)` rounds every fused product to
-//! the grid. Its step `h` is exact, `l = x y - h` is an exact integer of at most `2^50`, and the sum of [`TERMS`] = 6
-//! of them is at most `6 * 2^50`.
+//! The high parts of products are summed on the grid of multiples of `2^51`. The accumulator starts at `2^103`, or at
+//! `1.5 * 2^103` if products may be negative. While it stays within `[2^103, 2^104)`, it rounds every fused product to
+//! the grid. Its step `h` is exact, and `l = x y - h` is an exact integer of at most `2^50`. The sum of [`TERMS`] = 6
+//! such `l` is at most `6 * 2^50`.
 //!
 //! * Key rows: `0 <= x y < 2^100`, so six steps stay below `2^103 + 6 * 2^100 + 6 * 2^50 < 2^104`.
-//! * Conversion: terms below `2^50`, constants at most `p/2 < 2^49` in absolute value: six steps move by less than `6
-//!   * 2^99 + 6 * 2^50 < 2^102`.
+//! * Conversion: terms below `2^50`, constants at most `p/2 < 2^49` in absolute value: six steps move by less than
+//!   `6 * 2^99 + 6 * 2^50 < 2^102`.
 //!
 //! The sum `H` of steps is reduced with the quotient `h = round(H / q)`. In the first case `H < 6 q^2`, in the second
-//! `|H| < 6 * 2^49 q`; either way `|H/q| < 6 * 2^50 < 2^53`, its computed value has an error below `6 * 2^50 * 2^-52 =
-//! 1.5`, and `|H - h q| <= 2 q < 2^51` is exact. Adding the low sum gives less than `2^53`, exact.
+//! `|H| < 6 * 2^49 q`. In both, `|H/q| < 6 * 2^50 < 2^53`, so its computed value has an error below
+//! `6 * 2^50 * 2^-52 = 1.5`, and `|H - h q| <= 2 q < 2^51` is exact. Adding the low sum gives less than `2^53`, exact.
 
 use core::arch::aarch64::*;
 
@@ -85,7 +85,7 @@ pub(super) fn convert(column: &Column, terms: &[&[u64]], out: &mut [u64]) {
     }
 }
 
-/// [`convert`] of `J` terms, which are the first or are added to `out`.
+/// [`convert`] of `J` terms. They are the first ones, or their sum is added to `out`.
 #[target_feature(enable = "neon")]
 fn convert_group<const J: usize, const BEGIN: bool>(
     m: &Modulus,

@@ -1,5 +1,6 @@
 //! NEON of 64-bit ARM: primes below `2^50` in double precision, the expander in 32-bit lanes. Products modulo wider
-//! primes stay with the portable kernels: the scalar units have a high product of words, NEON has none.
+//! primes use the portable kernels, because NEON has no instruction for the high product of words and the scalar units
+//! have one.
 
 mod chacha;
 mod dot;
@@ -19,7 +20,7 @@ use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId};
 /// Kernels for 64-bit ARM CPUs with NEON.
 ///
 /// # Invariant
-/// A reference to a value of this type is only given out by [`Neon::detect`], so it proves that the CPU has NEON.
+/// Only [`Neon::detect`] creates references to a value of this type, so a reference proves that the CPU has NEON.
 #[derive(Debug)]
 pub(super) struct Neon(());
 

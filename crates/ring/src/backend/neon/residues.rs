@@ -1,25 +1,26 @@
 //! Residues of narrow primes in double precision, two to a register.
 //!
 //! # Representation
-//! A residue is an integer-valued double `|x| < 2^53`; it stands for its class modulo `q < 2^50`. Bounds are in units
-//! of `q`. Sums of such integers are exact as long as they stay below `2^53`, which is above `8 q`.
+//! A residue is an integer-valued double `x` with `|x| < 2^53`; it stands for its class modulo `q < 2^50`. Bounds below
+//! are in units of `q`. Sums of such integers are exact as long as they stay below `2^53`, which is above `8 q`.
 //!
 //! # Products
-//! A constant factor `|w| <= q/2` is kept as the quotient `w/q` in two doubles, `c = fl(w/q)` and `e = fl(w/q - c)`.
+//! A constant factor `|w| <= q/2` is stored as the quotient `w/q` in two doubles, `c = fl(w/q)` and `e = fl(w/q - c)`.
 //! [`Field::fraction`] computes
 //!
 //! ```text
 //! h = round(fl(y c))    g = (h - y c) - y e = h - y w / q
 //! ```
 //!
-//! with two fused operations, and [`Field::negative_product`] the residue `q g = h q - y w`, rounded to an integer.
-//! For `|y| < 2^53`:
+//! with two fused operations. [`Field::negative_product`] computes the residue `q g = h q - y w`, rounded to an
+//! integer. For `|y| < 2^53`:
 //!
-//! * `|c| <= 1/2`, so `|y c| < 2^52`, whose rounding moves the quotient by at most `|y| 2^-55`, as `|e| <= 2^-55`
-//!   moves the sum: `|g| <= 1/2 + |y| 2^-54`, which is at most `1/2 + Y/16` for `|y| <= Y q`, and below 1 for any `y`.
+//! * `|c| <= 1/2`, so `|y c| < 2^52`, whose rounding moves the quotient by at most `|y| 2^-55`. As `|e| <= 2^-55`,
+//!   `y e` moves it by as much. So `|g| <= 1/2 + |y| 2^-54`, which is at most `1/2 + Y/16` for `|y| <= Y q`, and below
+//!   1 for any `y`.
 //! * The errors of `g` are half a unit in the last place of each fused operation, `2^-54`, and the error of `e` times
-//!   `y`, at most `2^-108 2^53 = 2^-55`. Times `q` that is at most `2.5/16`, to which the product with `q` adds
-//!   `1/16`. Together they are below `1/4`: the nearest integer is the residue. For `q < 2^46` they are below `1/64`.
+//!   `y`, at most `2^-108 2^53 = 2^-55`. Times `q`, they are at most `2.5/16`, and the product with `q` adds `1/16`.
+//!   Together they are below `1/4`, so the nearest integer is the residue. For `q < 2^46` they are below `1/64`.
 //!
 //! [`Field::reduce`] takes any `|x| < 2^53` to `|x| <= (1/2 + 2^-9) q`: its quotient has an error below
 //! `2^53 / q 2^-52`, which is below `2^-9` for `q >= 2^10`.
@@ -27,8 +28,9 @@
 //! # Canonical words
 //! For an integer `|x| <= B q` and `z = x + 1/2 + d` with `|d| < 1/64`, [`Field::canonical`] takes
 //! `j = floor(fl(z fl(1/q)))`. No multiple of `q` is nearer to `z` than `1/2 - 1/64`, and the product has an error
-//! below `B 2^-52`. So `j = floor(x / q)` where `B 2^-52 < (1/2 - 1/64) / q`: for `B <= 19` and `q < 2^46`, and with
-//! `d = 0` for `B < 2` and `q < 2^50`. Then `z - j q` is in `(0, q)` and its integral part is the canonical residue.
+//! below `B 2^-52`. So `j = floor(x / q)` if `B 2^-52 < (1/2 - 1/64) / q`. That holds for `B <= 19` and `q < 2^46`, and
+//! with `d = 0` for `B < 2` and `q < 2^50`. Then `z - j q` is in `(0, q)`, and its integer part is the canonical
+//! residue.
 
 use core::arch::aarch64::*;
 
@@ -44,7 +46,7 @@ pub(super) struct Field {
     pub(super) inverse: float64x2_t,
 }
 
-/// The quotient `w/q` of a constant factor `|w| <= q/2` in two doubles, as it is in memory.
+/// The quotient `w/q` of a constant factor `|w| <= q/2` in two doubles, in the form in which it is stored.
 pub(super) type Quotient = [f64; 2];
 
 /// Both parts of a [`Quotient`] in one register.
@@ -133,7 +135,7 @@ impl FactorPair {
     }
 }
 
-/// What a product can be made with: one factor for both lanes, or one for each.
+/// A factor of a product: one for both lanes, or one for each.
 pub(super) trait Multiplier: Copy {
     /// `h - y w / q` for the integer `h` nearest to the computed quotient.
     ///
@@ -191,8 +193,8 @@ impl Field {
     }
 
     /// `y w`, canonical. The fraction of the quotient is moved by `1/(2q) > 2^-51`, more than the error `2.5 2^-54` of
-    /// `g` and that of the sum, `2^-53`: the floor is that of the exact fraction, and `q` times what is left is a
-    /// residue and a half, within `2^50 (2.5 2^-54 + 2^-53) + 2^-4 < 1/2`.
+    /// `g` and that of the sum, `2^-53`. So the floor is that of the exact fraction. `q` times the remaining fraction
+    /// is a residue and a half, within `2^50 (2.5 2^-54 + 2^-53) + 2^-4 < 1/2`.
     #[inline]
     #[target_feature(enable = "neon")]
     pub(super) fn canonical_product(
@@ -213,14 +215,14 @@ impl Field {
         vmulq_f64(self.inverse, vdupq_n_f64(0.5))
     }
 
-    /// `a b` of canonical residues, in `(-q, q)`: the quotient `hi/q < 2^50` has an error below `2^50 * 3 * 2^-53 <
-    /// 1/2`.
+    /// `a b` of canonical residues, in `(-q, q)`: the quotient `hi/q < 2^50` has an error below
+    /// `2^50 * 3 * 2^-53 < 1/2`.
     #[inline]
     #[target_feature(enable = "neon")]
     pub(super) fn mul_variable(self, a: float64x2_t, b: float64x2_t) -> float64x2_t {
         let high = vmulq_f64(a, b);
         let h = vrndnq_f64(vmulq_f64(high, self.inverse));
-        // Both differences are exact: hi - a b is below 2^47, hi - h q is the result less that.
+        // Both differences are exact: hi - a b is below 2^47, and hi - h q is the result less that difference.
         vsubq_f64(vfmsq_f64(high, h, self.q), vfmsq_f64(high, a, b))
     }
 
@@ -231,7 +233,7 @@ impl Field {
         vfmsq_f64(x, vrndnq_f64(vmulq_f64(x, self.inverse)), self.q)
     }
 
-    /// `[-q, q)` to canonical words.
+    /// Turns values in `[-q, q)` into canonical words.
     #[inline]
     #[target_feature(enable = "neon")]
     pub(super) fn make_positive(self, x: float64x2_t) -> uint64x2_t {
@@ -239,7 +241,7 @@ impl Field {
         vcvtq_u64_f64(vaddq_f64(x, vreinterpretq_f64_u64(lift)))
     }
 
-    /// `x + 1/2` to the canonical word of `x`.
+    /// Turns `x + 1/2` into the canonical word of `x`.
     #[inline]
     #[target_feature(enable = "neon")]
     pub(super) fn canonical(self, z: float64x2_t) -> uint64x2_t {

@@ -38,7 +38,7 @@ pub(super) fn gaussian(words: &[u64], out: &mut [i64]) {
         for threshold in CUMULATIVE {
             let threshold = vdupq_n_u64(threshold);
             for (rank, word) in ranks.iter_mut().zip(uniform) {
-                // Takes off the -1 of a threshold that is reached.
+                // Subtracts the -1 of a threshold that is reached.
                 *rank = vsubq_s64(*rank, vreinterpretq_s64_u64(vcgeq_u64(word, threshold)));
             }
         }

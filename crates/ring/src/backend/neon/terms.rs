@@ -1,5 +1,5 @@
-//! Quotients of rows modulo narrow primes, see [`crate::conversion`]: in scalar registers, which have the high product
-//! of words that vectors lack.
+//! Quotients of rows modulo narrow primes, see [`crate::conversion`]. They use scalar registers, which have the high
+//! product of words; vector registers have none.
 
 use crate::conversion::{Decomposer, FRACTION_BITS};
 

@@ -1,30 +1,30 @@
 //! Negacyclic transforms modulo a narrow prime in double precision; see [`super::residues`] for the arithmetic.
 //!
-//! Between passes the limb holds doubles, bit for bit in its words. Passes do three layers (radix 8), some two; the
-//! four layers of distances 8, 4, 2 and 1 work on sixteen words in registers. Once a block fits the first-level cache,
-//! it is finished before the next.
+//! Between passes the words of the limb hold the bits of doubles. A pass does three layers (radix 8) or two. The four
+//! layers of distances 8, 4, 2 and 1 work on sixteen words in registers. Once a block fits into the first-level cache,
+//! all its layers are done before the next block.
 //!
 //! # Forward
-//! A butterfly is `x + y w, x - y w`. Rounding the product to an integer is one instruction of eight. For `q < 2^46`
-//! ([`LAZY_BITS`]) it is saved: values are kept with a multiple of `q` added, `C = q floor(2^52 / q)`. Then sums are
-//! in `[2^51, 2^53)`, where doubles are multiples of 1/2 or 1; the product before rounding is within `1/64` of its
-//! integer, and the sum, which is rounded anyway, is the exact one. Factors may multiply them as they are, because `C`
-//! is a multiple of `q`.
+//! A butterfly is `x + y w, x - y w` and takes eight instructions, one of which rounds the product to an integer. For
+//! `q < 2^46` ([`LAZY_BITS`]) this one is omitted. Values then have a multiple of `q` added, `C = q floor(2^52 / q)`,
+//! so sums are in `[2^51, 2^53)`, where doubles are multiples of 1/2 or 1. The product before rounding is within `1/64`
+//! of its integer, so the sum, which is rounded in any case, is the exact one. Factors may multiply values with `C`
+//! added, because `C` is a multiple of `q`.
 //!
 //! # Invariant
 //! In units of `q`, without `C`:
 //!
 //! * Lazy: a product is at most 1, so a canonical word is at most `1 + 17 = 18` after 17 layers, and
 //!   `|x - C| <= 18 q < 2^51`. Nothing is reduced before the end.
-//! * Rounded: a layer takes values up to `B` to `17 B / 16 + 1/2`; with `x` reduced first, to `1/2 + 1/2 + B/16`.
-//!   Values stay below 7.6, and so below `2^53`: a pass that would exceed [`LARGEST`] reduces in its first layer. The
-//!   last four layers take at most [`LAST`] = 4.7: 5.5 and 6.35 after their first two. They reduce in the third, 1.40,
-//!   and give at most 1.99.
+//! * Rounded: a layer takes values up to `B` to values up to `17 B / 16 + 1/2`, and with `x` reduced first to
+//!   `1/2 + 1/2 + B/16`. Values stay below 7.6, and so below `2^53`: a pass that would exceed [`LARGEST`] reduces in
+//!   its first layer. The last four layers take at most [`LAST`] = 4.7. The first two give 5.5 and 6.35. The third
+//!   reduces and gives 1.40, and the fourth gives at most 1.99.
 //!
 //! # Inverse
-//! A butterfly is `x + y, (x - y) w`. A pass takes at most 1: its sums have up to eight terms, and `8 q < 2^53`. Its
-//! products are at most 1, those of outputs that end in a sum are reduced. The first four layers reduce the sums of
-//! eight words, and what is a sum in the end.
+//! A butterfly is `x + y, (x - y) w`. The input of a pass is at most 1. Its sums have up to eight terms, and
+//! `8 q < 2^53`. Its products are at most 1, and outputs that end in a sum are reduced. The first four layers reduce
+//! the sums of eight words and the outputs that are sums.
 
 mod passes;
 mod sixteen;
@@ -41,21 +41,21 @@ use crate::conversion::{Column, ScaledPart};
 use crate::{Modulus, ShoupFactor};
 use passes::{Input, pass_forward, pass_inverse};
 
-/// Primes of at most this width need no rounding and no reduction between layers.
+/// Primes of at most this width need neither rounding nor reduction between layers.
 const LAZY_BITS: u32 = 46;
-/// Words of a block that is finished in the first-level cache (32 KiB).
+/// Words of a block whose layers are all done in the first-level cache (32 KiB).
 const LOCAL: usize = 4096;
-/// Words of which the last layers of a forward transform work in registers.
+/// Words that the last layers of a forward transform hold in registers.
 const SIXTEEN: usize = 16;
 /// The largest value after a pass that does not reduce, in units of `q`.
 const LARGEST: f64 = 7.6;
 /// The largest value that the last four layers take.
 const LAST: f64 = 4.7;
-/// A bit more than what [`Field::reduce`] leaves.
+/// Slightly above the largest result of [`Field::reduce`].
 const REDUCED: f64 = 0.502;
 
-/// Layers of every pass before the last four of a transform of `n` words, from the largest distance on: threes, and as
-/// many twos in front as there must be.
+/// Layers of every pass before the last four layers of a transform of `n` words, from the largest distance on: as few
+/// twos as possible, then threes.
 fn pass_layers(n: usize) -> impl DoubleEndedIterator<Item = u32> + Clone {
     let layers = n.trailing_zeros() - SIXTEEN.trailing_zeros();
     let twos = (3 - layers % 3) % 3;
@@ -102,7 +102,7 @@ impl NarrowPlan {
         ((1 << 52) / q * q) as f64
     }
 
-    /// Whether every value is an integer of at most `bound q`, but for what is added to it.
+    /// Whether every value is an integer of at most `bound q`, without the added multiple of `q`.
     fn within(&self, x: &[u64], center: f64, bound: f64) -> bool {
         let bound = bound * self.modulus.value() as f64;
         x.iter().all(|&bits| {
@@ -111,7 +111,7 @@ impl NarrowPlan {
         })
     }
 
-    /// Canonical words, or doubles of at most `q`, to canonical words.
+    /// Turns canonical words, or doubles of at most `q`, into canonical words.
     #[target_feature(enable = "neon")]
     fn forward_passes<const LAZY: bool>(&self, mut input: Input, x: &mut [u64]) {
         let f = Field::new(&self.modulus);
@@ -119,7 +119,7 @@ impl NarrowPlan {
         let passes = pass_layers(x.len());
         let last = passes.clone().count() - 1;
         let (mut size, mut first, mut bound) = (x.len(), 1, 1.0);
-        // What a pass does depends on its number alone.
+        // The work of a pass depends only on its number.
         let step = |number: usize, layers: u32, bound: f64| {
             let limit = if number == last { LAST } else { LARGEST };
             let reduce = !LAZY && grown(bound, layers, false) > limit;
@@ -166,7 +166,7 @@ impl NarrowPlan {
         let n = x.len();
         let passes = pass_layers(n);
         let count = passes.clone().count();
-        // As many passes from the end of the list as work on blocks that are local.
+        // The last passes of the list, as many as work on local blocks.
         let mut local = SIXTEEN;
         let mut inner = 0;
         for layers in passes.clone().rev().take(count - 1) {

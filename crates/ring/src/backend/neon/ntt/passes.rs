@@ -5,14 +5,14 @@ use core::arch::aarch64::*;
 use super::super::residues::Multiplier;
 use super::{Factor, Field, Quotient};
 
-/// What the first pass of a forward transform finds.
+/// The input of the first pass of a forward transform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Input {
     /// Canonical words.
     Words,
     /// Doubles of at most `q`.
     Centered,
-    /// What a pass gives.
+    /// The output of a pass.
     Values,
 }
 
@@ -29,7 +29,7 @@ pub(super) fn butterfly<const LAZY: bool>(
     (vsubq_f64(x, t), vaddq_f64(x, t))
 }
 
-/// Sum, and product of the difference.
+/// The sum, and the product of the difference.
 #[inline]
 #[target_feature(enable = "neon")]
 pub(super) fn butterfly_inverse(
@@ -41,7 +41,7 @@ pub(super) fn butterfly_inverse(
     (vaddq_f64(x, y), f.negative_product(vsubq_f64(y, x), w))
 }
 
-/// The factors of `R / 2` blocks of the last of a pass's layers, and of those before: entry `k` is factor `k` of a
+/// The factors of `R / 2` blocks of a pass's last layer, and of its layers before. Entry `k` is factor `k` of a
 /// transform of `R` words whose first block has factor `i`.
 #[inline]
 #[target_feature(enable = "neon")]
@@ -121,14 +121,15 @@ fn run_forward<const LAZY: bool, const REDUCE: bool, const INPUT: u8, const R: u
     }
 }
 
-/// Vectors of a quarter or an eighth that a forward pass works on at once: neighbours share an instruction that loads
+/// Vectors of a quarter or an eighth that a forward pass works on at once. Neighbours share an instruction that loads
 /// or stores.
 const PAIR: usize = 2;
 const WORDS: u8 = 0;
 const CENTERED: u8 = 1;
 const VALUES: u8 = 2;
 
-/// Two or three layers over blocks of `size` words, of which the first has factor `first`; `reduce` in the first one.
+/// Two or three layers over blocks of `size` words, of which the first has factor `first`. `reduce` reduces in the
+/// first layer.
 #[target_feature(enable = "neon")]
 pub(super) fn pass_forward<const LAZY: bool>(
     f: Field,
@@ -201,7 +202,7 @@ fn run_inverse<const LAST: bool, const R: usize, const PAIR: usize>(
                             vreinterpretq_f64_u64(f.canonical_product(difference, w[1], half_unit));
                     }
                 } else {
-                    // Those that the last layer adds up.
+                    // The outputs that the last layer adds up.
                     for value in &mut v[..R / 2] {
                         *value = f.reduce(*value);
                     }
@@ -217,8 +218,8 @@ fn run_inverse<const LAST: bool, const R: usize, const PAIR: usize>(
     }
 }
 
-/// Two or three layers over blocks of `size` words, of which the first has factor `first`, from the smallest distance
-/// on; the `LAST` ones also multiply by entry 0 of `t` and give canonical words.
+/// Two or three layers over blocks of `size` words, from the smallest distance on. The first block has factor `first`.
+/// With `LAST`, they also multiply by entry 0 of `t` and give canonical words.
 #[target_feature(enable = "neon")]
 pub(super) fn pass_inverse<const LAST: bool>(
     f: Field,
@@ -228,7 +229,7 @@ pub(super) fn pass_inverse<const LAST: bool>(
     size: usize,
     x: &mut [u64],
 ) {
-    // Two vectors of each of eight streams, with what reductions need, are more than there are registers.
+    // Two vectors of each of eight streams, and the constants of the reductions, need more registers than NEON has.
     if layers == 2 {
         run_inverse::<LAST, 4, 2>(f, t, first, size, x);
     } else {

@@ -1,6 +1,6 @@
-//! The four layers of distances 8, 4, 2 and 1, sixteen words at a time. Registers hold neighbours, but for the layer
-//! of distance 1, whose registers hold words of even and of odd number: stores and loads of interleaved registers and
-//! transpositions go between.
+//! The four layers of distances 8, 4, 2 and 1, sixteen words at a time. Registers hold neighbours, except in the layer
+//! of distance 1, whose registers hold words of even or of odd number. Interleaving loads and stores, and
+//! transpositions, change from one order to the other.
 
 use core::arch::aarch64::*;
 
@@ -16,7 +16,7 @@ struct Factors<'t> {
     one: &'t [[Quotient; 2]; 4],
 }
 
-/// The factors of `count` times sixteen words, of which the first have factor `first`.
+/// The factors of `count` times sixteen words, of which the first sixteen have factor `first`.
 fn factors(t: &[Quotient], first: usize, count: usize) -> impl Iterator<Item = Factors<'_>> {
     let level = |depth: u32| &t[first << depth..(first + count) << depth];
     let (four, two) = (level(1).as_chunks::<2>().0, level(2).as_chunks::<4>().0);
@@ -34,7 +34,7 @@ pub(super) fn last_layers_forward<const LAZY: bool>(
     first: usize,
     x: &mut [u64],
 ) {
-    // In place of the values with C added, those without, and 1/2 more: see `Field::canonical`.
+    // Replaces the values with C added by those without, plus 1/2: see `Field::canonical`.
     let shift = vdupq_n_f64(if LAZY { 0.5 - center } else { 0.5 });
     let count = x.len() / SIXTEEN;
     for (words, w) in x.as_chunks_mut::<SIXTEEN>().0.iter_mut().zip(factors(t, first, count)) {
