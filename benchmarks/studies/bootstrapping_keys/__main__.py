@@ -21,7 +21,7 @@ from harness.table import heading
 
 from studies.bootstrapping_keys import page, plot, relinearization, rotations
 from studies.bootstrapping_keys.cases import SETS, Case, schedule, word
-from studies.bootstrapping_keys.record import Result, line, read, result
+from studies.bootstrapping_keys.record import Result, line, read, result, together
 from studies.bootstrapping_keys.relinearization import Points
 from studies.bootstrapping_keys.report import ABSENT, Tables
 
@@ -36,7 +36,12 @@ def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m studies.bootstrapping_keys", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a ring without security, few depths: a minute")
     parser.add_argument("--only", help=f"comma-separated parts (default: all): {', '.join(PARTS)}")
-    parser.add_argument("--runs", type=int, default=1, help="timed bootstraps of a case (default: 1)")
+    parser.add_argument("--log-n", type=int, choices=range(11, 17), help="ring (default: 16; 11 if quick)")
+    parser.add_argument("--depths", help="comma-separated depths of the part depths (default: some)")
+    parser.add_argument(
+        "--runs", type=int, default=1, help="timed bootstraps of a case in a round (default: 1)"
+    )
+    parser.add_argument("--rounds", type=int, default=1, help="of all timed cases in turn (default: 1)")
     parser.add_argument(
         "--memory",
         type=float,
@@ -49,8 +54,10 @@ def parse_options() -> argparse.Namespace:
     options.only = PARTS if options.only is None else options.only.split(",")
     if unknown := [name for name in options.only if name not in PARTS]:
         parser.error(f"there is no part {unknown[0]!r}; there are {', '.join(PARTS)}")
-    if options.runs < 1 or not options.memory > 0:
-        parser.error("--runs is at least 1, --memory above 0")
+    if min(options.runs, options.rounds) < 1 or not options.memory > 0:
+        parser.error("--runs and --rounds are at least 1, --memory above 0")
+    options.log_n = options.log_n or (11 if options.quick else 16)
+    options.depths = None if options.depths is None else [int(text) for text in options.depths.split(",")]
     return options
 
 
@@ -67,6 +74,11 @@ def measure(programs: Path, case: Case, options: argparse.Namespace) -> Result:
     return result(case, json.loads(output(command)))
 
 
+def lacking(found: Result | None, options: argparse.Namespace) -> bool:
+    """Whether a case has not been run in every round."""
+    return found is None or (found.case.timed and found.rounds < options.rounds)
+
+
 def multiply(console: Console, programs: Path | None, folder: Path, options: argparse.Namespace) -> Points:
     """Measure figure 5 where the record lacks it. Returns all its points.
 
@@ -76,7 +88,8 @@ def multiply(console: Console, programs: Path | None, folder: Path, options: arg
     """
     path = folder / "relinearization.jsonl"
     found = relinearization.read(path)
-    log_n, alphas = (11, relinearization.QUICK_ALPHAS) if options.quick else (16, relinearization.ALPHAS)
+    log_n = options.log_n
+    alphas = relinearization.QUICK_ALPHAS if options.quick else relinearization.ALPHAS
     for alpha in alphas:
         for coalescing in (False, True):
             if programs is None or any(p.alpha == alpha and p.coalescing == coalescing for p in found):
@@ -120,27 +133,36 @@ def main() -> int:
     options = parse_options()
     console = Console()
     folder = record_folder(options.out)
-    cases = schedule(options.only, quick=options.quick)
+    cases = schedule(options.only, quick=options.quick, log_n=options.log_n, depths=options.depths)
     results = read(folder / "kds.jsonl")
     points: Points = relinearization.read(folder / "relinearization.jsonl")
     figure = "relinearization" in options.only
     status = 0
     try:
-        programs = build(console, PROGRAMS) if figure or any(case not in results for case in cases) else None
+        programs = (
+            build(console, PROGRAMS)
+            if figure or any(lacking(results.get(case), options) for case in cases)
+            else None
+        )
         with (folder / "kds.jsonl").open("a") as raw:
-            for number, case in enumerate(cases, 1):
-                if case in results or programs is None:
+            turns = [
+                (turn, case) for turn in range(options.rounds) for case in cases if case.timed or turn == 0
+            ]
+            for number, (turn, case) in enumerate(turns, 1):
+                known = results.get(case)
+                if programs is None or (known is not None and known.rounds > turn):
                     continue
                 if case.timed:
-                    console.line(f"{number} of {len(cases)}: {' '.join(case.options())}")
-                results[case] = measure(programs, case, options)
-                print(line(results[case]), file=raw, flush=True)
+                    console.line(f"{number} of {len(turns)}: {' '.join(case.options())}")
+                made = measure(programs, case, options)
+                results[case] = made if known is None else together(known, made)
+                print(line(made), file=raw, flush=True)
         if figure:
             points = multiply(console, programs, folder, options)
     except KeyboardInterrupt:
         console.line("interrupted; the same command goes on from here")
         status = INTERRUPTED
-    write(folder, Tables(results, 11 if options.quick else 16), points, options)
+    write(folder, Tables(results, options.log_n), points, options)
     console.line(f"written: {folder}")
     return status
 

@@ -81,14 +81,23 @@ def bytes_cases(log_n: int, depths: Sequence[int]) -> list[Case]:
 SETS = ("bytes", "depths", "single", "sweep")
 
 
-def schedule(names: Sequence[str], *, quick: bool) -> list[Case]:
-    """The cases of the named sets, each once, in the order in which they are measured."""
-    log_n = 11 if quick else 16
-    depths, all_depths = ((16, 2), (16, 9, 2)) if quick else ((16, 12, 9, 5, 2), range(16, 0, -1))
+def schedule(
+    names: Sequence[str], *, quick: bool, log_n: int | None = None, depths: Sequence[int] | None = None
+) -> list[Case]:
+    """The cases of the named sets, each once, in the order in which they are measured.
+
+    Args:
+        names: of `SETS`.
+        quick: whether few depths are enough, in a ring without security.
+        log_n: of another ring.
+        depths: of the set of that name, where others are wanted.
+    """
+    log_n = log_n or (11 if quick else 16)
+    some, all_depths = ((16, 2), (16, 9, 2)) if quick else ((16, 12, 9, 5, 2), range(16, 0, -1))
     sweep = (16, 14) if quick else range(18, 7, -1)
     made = {
         "bytes": bytes_cases(log_n, all_depths),
-        "depths": depths_cases(log_n, depths),
+        "depths": depths_cases(log_n, some if depths is None else depths),
         "single": single_cases(log_n),
         "sweep": sweep_cases(log_n, sweep),
     }

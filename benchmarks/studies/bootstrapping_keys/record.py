@@ -27,6 +27,18 @@ class Result:
         return statistics.median(times)
 
     @property
+    def wall(self) -> float:
+        """The same by the clock on the wall."""
+        times: list[float] = self.raw["seconds"]
+        return statistics.median(times)
+
+    @property
+    def rounds(self) -> int:
+        """How often the program was run; cases of all rounds take turns."""
+        rounds: int = self.raw.get("rounds", 1)
+        return rounds
+
+    @property
     def alpha(self) -> int | str:
         """Primes per digit: a number where it is static."""
         alpha: int | str = self.raw["alpha"]
@@ -60,22 +72,36 @@ def result(case: Case, raw: Any) -> Result:
     return Result(case, raw)
 
 
+def together(first: Result, second: Result) -> Result:
+    """The runs of two rounds of a case."""
+    raw = {**second.raw, "rounds": first.rounds + second.rounds}
+    for name in ("processor_seconds", "seconds"):
+        raw[name] = sorted([*first.raw[name], *second.raw[name]])
+    share = first.rounds / raw["rounds"]
+    raw["stage_processor_seconds"] = {
+        name: share * first.stage(name) + (1 - share) * second.stage(name)
+        for name in second.raw.get("stage_processor_seconds", {})
+    }
+    return Result(first.case, raw)
+
+
 def read(path: Path) -> dict[Case, Result]:
-    """What a record holds; nothing if there is none.
+    """What a record holds, lines of the same timed case together; nothing if there is none.
 
     Raises:
         BadRecord: a line that is no result.
     """
     if not path.exists():
         return {}
-    found = {}
+    found: dict[Case, Result] = {}
     for number, line in enumerate(path.read_text().splitlines(), 1):
         try:
             fields = json.loads(line)
             case = Case(**fields.pop("case"))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise BadRecord(f"{path}:{number}: {error}") from error
-        found[case] = result(case, fields)
+        made = result(case, fields)
+        found[case] = together(found[case], made) if case in found and case.timed else made
     return found
 
 

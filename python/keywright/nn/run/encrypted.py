@@ -21,6 +21,7 @@ from keywright._core import (
 from keywright.errors import FormatError
 from keywright.nn.activations.polynomials import PolynomialSpec
 from keywright.nn.compiled.encoded_transforms import Transforms
+from keywright.nn.compiled.instructions import Instruction
 from keywright.nn.compiled.network import CompiledNetwork
 from keywright.nn.errors import BackendMisuseError
 from keywright.nn.graph.sparse import Vector
@@ -144,11 +145,18 @@ class EncryptedBackend:
         """
         self._transforms.prepare(program, advance)
 
-    def run(self, program: CompiledNetwork, inputs: Sequence[Ciphertext]) -> list[Ciphertext]:
+    def run(
+        self,
+        program: CompiledNetwork,
+        inputs: Sequence[Ciphertext],
+        look: "Callable[[Instruction, list[Value]], object] | None" = None,
+    ) -> list[Ciphertext]:
         """Evaluate a program and return its encrypted result.
 
         Args:
             inputs: the ciphertexts of `encrypt_sample`.
+            look: called with every instruction and its operands before it is executed; it may exchange
+                `evaluator`.
 
         Raises:
             BackendMisuseError: another number of ciphertexts or of slots than the program takes, low levels,
@@ -166,7 +174,7 @@ class EncryptedBackend:
                 )
         self._slots = program.slots
         values: list[Value] = list(inputs)
-        return [as_ciphertext(output) for output in execute(program, self, values)]
+        return [as_ciphertext(output) for output in execute(program, self, values, look)]
 
     def level(self, ct: Value) -> int:
         """See `Backend.level`."""

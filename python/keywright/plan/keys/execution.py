@@ -1,6 +1,6 @@
 """Translates a plan for the engine: keys to make, routes to follow, the order in which keys are used."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from hashlib import sha256
@@ -237,6 +237,28 @@ class PlanExecution:
         if made != shape.stored_bytes:
             raise PlanMismatchError(f"a master key has {made} bytes, but {shape.stored_bytes} are planned")
 
+    def follow_part(self, keys: EvaluationKeys, instructions: Collection[int]) -> EvaluationKeys:
+        """The keys of some instructions of the network, used as the plan says: for runs that make keys when
+        they are needed.
+
+        Args:
+            keys: those that `instruction_keys` lists for these instructions.
+            instructions: their places in the network.
+
+        Raises:
+            KeyUseError: a key is missing.
+        """
+        routes: list[tuple[int, list[int], list[tuple[int, int, KeySpec]]]] = []
+        relinearizations = []
+        for execution in (*self.subrings.values(), self):
+            wanted = [b for b in execution._bundles if b.instruction in instructions]
+            groups = {(group.level, group.targets) for bundle in wanted for group in bundle.groups}
+            levels = {level for bundle in wanted for level in bundle.relinearizations}
+            planned = execution.plan.relinearization
+            routes += execution._routes(groups)
+            relinearizations += [(level, execution._specs[planned[level]]) for level in sorted(levels)]
+        return keys.following(routes, relinearizations)
+
     def follow(self, keys: EvaluationKeys) -> EvaluationKeys:
         """Return the keys with the plan's routes.
 
@@ -261,11 +283,16 @@ class PlanExecution:
         ]
         return keys.following(routes, relinearizations)
 
-    def _routes(self) -> list[tuple[int, list[int], list[tuple[int, int, KeySpec]]]]:
-        """Return level, Galois elements and hops of each group of this ring, equal groups once."""
+    def _routes(
+        self, wanted: Collection[tuple[int, tuple[Automorphism, ...]]] | None = None
+    ) -> list[tuple[int, list[int], list[tuple[int, int, KeySpec]]]]:
+        """Level, Galois elements and hops of each group of this ring, or of those with a wanted level and
+        targets, equal groups once."""
         galois = self.plan.workload.automorphisms.galois_element
         routes: dict[object, tuple[int, list[int], list[tuple[int, int, KeySpec]]]] = {}
         for group, tree in zip(self.plan.workload.groups, self.plan.hops, strict=True):
+            if wanted is not None and (group.level, group.targets) not in wanted:
+                continue
             hops = [(galois(hop.parent), galois(hop.child), self._specs[hop.key]) for hop in tree]
             routes.setdefault(
                 (group.level, group.targets), (group.level, [galois(a) for a in group.targets], hops)
@@ -319,11 +346,21 @@ class PlanExecution:
             if len(self.bootstraps) != 1:
                 raise ValueError("no network or bootstrap was given; the order of steps needs one")
             return self._steps(bootstrap_bundles(self.bootstraps[0], self.plan.workload, "b"))
-        # For each instruction in each ring: a bootstrap that begins in a smaller ring uses its keys first.
+        found = self.instruction_keys()
+        return [keys for index in sorted(found) for keys in found[index]]
+
+    def instruction_keys(self) -> dict[int, list[list[KeySpec]]]:
+        """The keys of each step of each of the network's instructions, by the instruction's place.
+
+        Raises:
+            ValueError: there is no network.
+        """
+        if self.network is None:
+            raise ValueError("the keys of instructions are those of a network; none was given")
+        # Of each instruction in each ring: a bootstrap that begins in a smaller ring takes those first.
         found: dict[int, list[list[KeySpec]]] = {}
         for execution in (*self.subrings.values(), self):
-            workload, ring = execution.plan.workload, execution.log_n
-            for bundle in switch_bundles(self.network, workload, self.bootstraps, ring):
+            for bundle in execution._bundles:
                 found.setdefault(bundle.instruction, []).extend(execution._steps([bundle]))
         largest = self.parameters.log_n
         ring_specs = {ring: self._ring_specs(ring) for ring in (0, *self.subrings)}
@@ -331,7 +368,13 @@ class PlanExecution:
             if step.opcode == "switch_ring":
                 source = self.network.rings[step.operands[0]] or largest
                 found.setdefault(index, []).append(ring_specs[step.argument][source])
-        return [keys for index in sorted(found) for keys in found[index]]
+        return found
+
+    @cached_property
+    def _bundles(self) -> list[SwitchBundle]:
+        """The key switches of the network in this ring."""
+        assert self.network is not None
+        return switch_bundles(self.network, self.plan.workload, self.bootstraps, self.log_n)
 
     def _steps(self, bundles: Iterable[SwitchBundle]) -> list[list[KeySpec]]:
         """Return the keys of each part of bundles of this ring, in order."""

@@ -1,0 +1,1 @@
+"""Networks run on ciphertexts under the key sets of KDS and under planned ones."""
