@@ -9,7 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 TEMPLATES = {"benchmarks/studies/network_keys/page.md"} | {
-    f"benchmarks/studies/ledger/pages/{name}.md" for name in ("README", "boosted-deflation", "key-switch")
+    f"benchmarks/studies/ledger/pages/{name}.md"
+    for name in ("README", "boosted-deflation", "executed-keys", "key-switch")
 }
 """Texts of pages that a program writes elsewhere."""
 

@@ -28,7 +28,7 @@ from keywright.plan import CostModel, KeyPlan, Workload
 from keywright.plan.keys import plan_file
 from keywright.plan.workload.network import convert
 
-from studies.executed_keys.key_sets import NAMES, PLANNED, WITHIN, planned, published
+from studies.executed_keys.key_sets import NAMES, PLANNED, WITHIN, facts, planned, published
 from studies.executed_keys.subjects import SUBJECTS, Compiled, compile_subject, load
 
 DEFAULT = tuple(name for name in NAMES if not name.endswith("-top"))
@@ -100,6 +100,16 @@ class Study:
         for name, plan in planned(workload, model, [n for n in missing if n in PLANNED or n in WITHIN]):
             self.store(name, plan)
 
+    def write_plans(self, path: Path) -> None:
+        """A line for each key set: its bytes, and its time as predicted."""
+        model = CostModel()
+        with path.open("w") as out:
+            for name in NAMES:
+                if self.path(name).exists():
+                    plan = plan_file.load(self.path(name))
+                    line = {"network": self.options.network, "set": name, **facts(plan, model)}
+                    print(json.dumps(line), file=out)
+
     def store(self, name: str, plan: KeyPlan) -> None:
         """Write a plan, and say what it has."""
         self.path(name).write_text(plan_file.to_json(plan))
@@ -156,6 +166,7 @@ def main() -> int:
         work.mkdir(parents=True, exist_ok=True)
         study = Study(options, work, console)
         study.plan()
+        study.write_plans(folder / f"{options.network}-plans.jsonl")
         known = read(path)
         errors = {line["set"]: line["predicted_error"] for line in known}
         sets = [name for name in options.sets if study.path(name).exists()]

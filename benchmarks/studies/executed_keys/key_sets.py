@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from keywright.plan import (
@@ -18,6 +18,7 @@ from keywright.plan import (
     published_bytes,
 )
 from keywright.plan.keys.time_prediction import predict_plan
+from keywright.plan.search.quick import QuickPlanner
 
 INDICES = {"pot": "signed-power-of-two", "all": "all-required"}
 ALPHAS: dict[str, KeyPolicy] = {
@@ -57,23 +58,58 @@ def published(workload: Workload, model: CostModel, name: str) -> KeyPlan:
 
 
 def planned(workload: Workload, model: CostModel, names: list[str]) -> Iterator[tuple[str, KeyPlan]]:
-    """`optimal` within times of the fastest published set, and within bytes. A name is left out where no plan
-    is within its bytes."""
+    """The fewest bytes within times of the fastest published set, and the least time within bytes: by
+    `optimal`, or of a frontier that is found in seconds where there are bootstraps. A name is left out where
+    no plan is within its budget."""
     if not names:
         return
-    planner = Planner(workload, model, max_hops=HOPS)
     fastest = predict_plan(published(workload, model, BEST), model).seconds
+    if workload.bootstraps:
+        yield from _of_frontier(QuickPlanner(workload, model, max_hops=HOPS).timed, fastest, names)
+        return
+    planner = Planner(workload, model, max_hops=HOPS)
     for name in names:
+        bytes_, factor = WITHIN.get(name), PLANNED.get(name)
+        budget = Budget(stored_bytes=bytes_) if factor is None else Budget(seconds=factor * fastest)
         try:
-            if name in WITHIN:
-                yield name, planner.best(Budget(stored_bytes=WITHIN[name]))
-            else:
-                yield name, planner.best(Budget(seconds=PLANNED[name] * fastest))
+            yield name, planner.best(budget)
         except InfeasibleBudgetError:
             continue
 
 
+def _of_frontier(
+    timed: Sequence[tuple[KeyPlan, float]], fastest: float, names: list[str]
+) -> Iterator[tuple[str, KeyPlan]]:
+    for name in names:
+        if name in WITHIN:
+            within = [(seconds, plan) for plan, seconds in timed if plan.stored_bytes <= WITHIN[name]]
+            found = min(within, key=lambda entry: entry[0], default=None)
+        else:
+            limit = PLANNED[name] * fastest
+            within = [(seconds, plan) for plan, seconds in timed if seconds <= limit]
+            found = min(within, key=lambda entry: entry[1].stored_bytes, default=None)
+        if found is not None:
+            yield name, found[1]
+
+
 def formula_bytes(plan: KeyPlan) -> int:
-    """Bytes of a plan's keys by the paper's formula, both halves."""
+    """Bytes of a plan's rotation keys by the paper's formula, both halves."""
     log_n = plan.workload.chain.log_n
-    return sum(published_bytes(log_n, key.shape.level, key.shape.alpha) for key in plan.keys)
+    rotations = [key.shape for key in plan.keys if key.automorphism is not None]
+    return sum(published_bytes(log_n, shape.level, shape.alpha) for shape in rotations)
+
+
+def facts(plan: KeyPlan, model: CostModel) -> dict[str, str | int | float]:
+    """What a plan says of itself, for one thread; keys to and from ephemeral secrets are not among them."""
+    rotations = [key.shape for key in plan.keys if key.automorphism is not None]
+    return {
+        "strategy": plan.strategy,
+        "keys": len(plan.keys),
+        "rotations": len(plan.workload.highest_levels),
+        "switches": plan.switches,
+        "longest_way": plan.max_hops,
+        "formula_bytes": formula_bytes(plan),
+        "rotation_seeded_bytes": sum(shape.stored_bytes for shape in rotations),
+        "predicted_s": predict_plan(plan, model).seconds,
+        "switches_predicted_s": plan.seconds(model),
+    }

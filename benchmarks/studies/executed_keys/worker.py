@@ -19,9 +19,8 @@ from keywright.nn.run.encrypted import decrypt_result, encrypt_sample_seeded
 from keywright.plan import CostModel
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
-from keywright.plan.keys.time_prediction import predict_plan
 
-from studies.executed_keys.key_sets import formula_bytes
+from studies.executed_keys.key_sets import facts
 from studies.executed_keys.resident import Run
 from studies.executed_keys.subjects import SUBJECTS, load
 
@@ -69,27 +68,17 @@ def main() -> None:
     if not error <= ALLOWED * expected:
         raise SystemExit(f"the result is off by {error:.3g}, {expected:.3g} is predicted")
     specs = execution.key_specs()
-    model = CostModel()
-    predicted = predict_plan(plan, model)
     print(
         json.dumps(
             {
-                "keys": len(plan.keys),
+                **facts(plan, CostModel()),
                 "all_keys": len(specs),
-                "switches": plan.switches,
-                "longest_way": plan.max_hops,
                 "seconds": sum(run.seconds.values()),
                 "processor_seconds": sum(run.processor_seconds.values()),
                 "wall": run.seconds,
                 "processor": run.processor_seconds,
-                "predicted_s": predicted.seconds,
-                "switches_predicted_s": plan.seconds(model),
                 "seeded_bytes": sum(spec.bytes for spec in specs),
                 "both_halves_bytes": 2 * sum(spec.bytes for spec in specs),
-                "rotation_seeded_bytes": sum(
-                    key.shape.stored_bytes for key in plan.keys if key.automorphism is not None
-                ),
-                "formula_bytes": formula_bytes(plan),
                 "file_bytes": inspect(key_set_head(specs))["bytes"],
                 "segments": len(run.segments),
                 "largest_segment_bytes": max(segment.bytes for segment in run.segments),
