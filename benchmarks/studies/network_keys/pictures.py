@@ -16,20 +16,22 @@ if TYPE_CHECKING:
 
 PAPER = ("#c9ced6", "#8d96a3", "#e6d3b8", "#b99a6b")
 OURS = ("#5b9bd5", "#1f4e9c", "#2e8b57")
+TITLE = "ARK (Chan et al. 2024), figure {}, redrawn: the paper's times are measured, those here are predicted"
 Shares = tuple[float, float, float]
 
 
 def draw_figure_7(planned: Mapping[tuple[str, str], Planned], path: Path) -> None:
-    """Keys, bytes and time of one layer, by encoding and whose keys they are."""
-    figure = new_figure(11, 4.2)
+    """Draw keys, bytes and time of one layer, by encoding and whose keys they are."""
+    figure = new_figure(11, 4.5)
+    figure.suptitle(TITLE.format(7))
     panels = figure.subplots(1, 3)
     names = list(planned)
     printed = {(layer.encoding, layer.whose): layer for layer in FIGURE_7}
     own = {encoding: (encoding, "ConvFHE") for encoding, _ in names}
     for axes, title, attribute in (
         (panels[0], "rotation keys", "keys"),
-        (panels[1], "GB", "gigabytes"),
-        (panels[2], "time, of ConvFHE's", "milliseconds"),
+        (panels[1], "GB of keys", "gigabytes"),
+        (panels[2], "time relative to ConvFHE's keys", "milliseconds"),
     ):
         for place, name in enumerate(names):
             base = own[name[0]] if attribute == "milliseconds" else None
@@ -64,8 +66,9 @@ def _value(
 def draw_figure_8(
     paper: Mapping[tuple[str, str], Sequence[Shares]], ours: Mapping[str, Mapping[str, Shares]], path: Path
 ) -> None:
-    """Memory saved, time added and key generation saved, in percent of ConvFHE's, by setting."""
-    figure = new_figure(11, 9)
+    """Draw memory saved, time added and key generation saved, in percent of ConvFHE's, by setting."""
+    figure = new_figure(11, 9.3)
+    figure.suptitle(TITLE.format(8))
     bars = [
         (f"paper, {short}, {case}", colour, name, index)
         for (name, short, index, case), colour in zip(
