@@ -1,1 +1,1 @@
-"""What is measured: a module or a package for each question, with a command of its own."""
+"""Measurements: a module or a package for each question, each with its own command."""

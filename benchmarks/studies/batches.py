@@ -1,12 +1,12 @@
-"""What a sample takes where 1, 2, 4, ... samples share ciphertexts.
+"""The cost of a sample if 1, 2, 4, ... samples share ciphertexts.
 
     cd benchmarks && python -m studies.batches [--most 256] [--runs 3] [--out FOLDER]
 
 The network is a perceptron 30-32-16-2 with ReLU, trained by scikit-learn on its breast cancer data; the
-activations are Chebyshev polynomials of degree 31. Every batch of every run is decrypted and compared: the
-polynomials in clear give the same within the bound that the ciphertexts carry, and labels are compared with
-those of the network itself. Times are of the evaluation, keys and encoding apart; medians of runs, least and
-most in brackets. On a machine that others use, compare processor times.
+activations are Chebyshev polynomials of degree 31. Every batch of every run is decrypted and compared:
+results must be within the ciphertexts' bound of the polynomials in the clear, and labels are compared with
+those of the network itself. Times are of the evaluation, without keys and encoding: medians of runs, with the
+minimum and the maximum in brackets. On a machine that others use, compare processor times.
 """
 
 from __future__ import annotations

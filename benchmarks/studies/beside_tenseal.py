@@ -1,4 +1,4 @@
-"""Small models beside TenSEAL, sample by sample in turns: `python -m studies.beside_tenseal`.
+"""Small models with Keywright and TenSEAL, sample by sample in turns: `python -m studies.beside_tenseal`.
 
 A matrix-vector product of 64 x 64, a logistic regression of 30 features and a perceptron 30-32-16-2 of
 squares, both of breast cancer data: both libraries compute the same function. One sample at a time, one
@@ -35,19 +35,20 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 LARGEST_ERROR = 1e-4
-"""Of a result, as a share of the largest output of all samples: what is wrong is off by more."""
+"""Largest accepted error of a result, as a share of the largest output of all samples: wrong results exceed
+it."""
 
 SCALE_BITS = 45
-"""Of TenSEAL's scale and of a level's prime: Keywright's presets here have 38 and 45."""
+"""Bits of TenSEAL's scale and of a level's prime: Keywright's presets here have 38 and 45."""
 
 ENDS_BITS = 60
-"""Of TenSEAL's first and last prime, as its own examples have."""
+"""Bits of TenSEAL's first and last prime, as in its own examples."""
 
 EPOCHS, RATE, DECAY = 400, 0.05, 1e-3
 """Of the perceptron's training."""
 
 BOUNDS = {13: 218, 14: 438, 15: 881}
-"""SEAL's most bits of a ring at 128-bit security."""
+"""SEAL's maximum bits of a modulus at 128-bit security, by ring."""
 
 FIGURES = ("encrypt_s", "evaluate_s", "decrypt_s")
 HEADINGS = ("work", "", "TenSEAL", "Keywright", "ratio")
@@ -79,11 +80,12 @@ class Work:
     samples: Vector
 
     def request(self) -> dict[str, Any]:
-        """For the peer, with the smallest parameters that hold it. Biases are weights of one more input, a
-        one: TenSEAL adds a bias to the first slots only, and a product behind it is then wrong.
+        """Return the request for the peer, with the smallest sufficient parameters. Biases are weights of an
+        additional input of 1: TenSEAL adds a bias to the first slots only, and a following product would be
+        wrong.
 
         Raises:
-            SystemExit: none do.
+            SystemExit: no parameters suffice.
         """
         bits = [
             ENDS_BITS,
@@ -143,7 +145,7 @@ def matrix() -> Work:
 
 
 def patients() -> tuple[Vector, NDArray[np.int64], Vector]:
-    """Breast cancer data, standardised: samples and labels to train on, samples to test."""
+    """Return breast cancer data, standardised: training samples and labels, test samples."""
     samples, labels = load_breast_cancer(return_X_y=True)
     typical, tests, known, _ = train_test_split(samples, labels, test_size=0.25, random_state=0)
     scaler = StandardScaler().fit(typical)
@@ -208,7 +210,7 @@ class Own:
         return client, server
 
     def run(self, sample: Vector) -> dict[str, Any]:
-        """One sample, as the peer does it."""
+        """Run one sample in the same way as the peer."""
         message, encrypting = timed(self.client.encrypt, sample)
         reply, evaluating = timed(self.server.run, message)
         result, decrypting = timed(self.client.decrypt, reply)

@@ -1,4 +1,4 @@
-"""`python -m studies.bfv`: BFV of Keywright beside SEAL's (through TenSEAL), interleaved, one thread.
+"""`python -m studies.bfv`: BFV of Keywright and of SEAL (through TenSEAL), interleaved, one thread.
 
 Both have the same ring degree, primes, plaintext modulus and values (`peers/bfv.py`). `--measure` runs the
 program of Keywright alone, which the driver starts.

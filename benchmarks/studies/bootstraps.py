@@ -1,8 +1,8 @@
 """`python -m studies.bootstraps`: bootstraps of Keywright and of its peers, interleaved.
 
-Every library runs a preset of its own: levels, precision and failure probability differ, and the record
-states them. Each peer is compared with a Keywright preset chosen for it. One process at a time; peers
-take 10 to 18 GiB.
+Every library runs its own preset: levels, precision and failure probability differ, and the record states
+them. Each peer is compared with a Keywright preset chosen for it. One process at a time; peers take 10 to 18
+GiB.
 """
 
 from __future__ import annotations

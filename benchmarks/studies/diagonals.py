@@ -1,4 +1,4 @@
-"""`python -m studies.diagonals`: what a diagonal of a linear transform takes, encoded and as coefficients.
+"""`python -m studies.diagonals`: the cost of a diagonal of a linear transform, encoded and as coefficients.
 
 N = 2^16, one thread, 64 diagonals with 16 baby steps, both kinds in turns; results are compared. Times are of
 the processor, which others on the machine disturb least.

@@ -1,7 +1,7 @@
 """The workload fhe-benchmarking/ml-inference step by step: `python -m studies.ml_inference --data MNIST`.
 
 Without its harness: pixels of MNIST test images are written as the harness writes them; then each program of
-examples/workloads/ml-inference runs in a process of its own, as the harness starts it, and is timed. The
+examples/workloads/ml-inference runs in a separate process, as the harness starts it, and is timed. The
 predicted labels are compared with the true ones and with those of the model in the clear. Writes raw.jsonl
 and table.md.
 """
@@ -49,7 +49,7 @@ SERVER = {
 
 
 def folder_bytes(folder: Path) -> int:
-    """Of all files."""
+    """Return the bytes of all files."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 

@@ -2,7 +2,7 @@
 
 Every bootstrap is decrypted and compared with its bound. One thread. Keys that do not fit are made step by
 step and dropped, and the time of making them is not counted. The record is written case by case: the same
-command with the same --out goes on where it was cut off.
+command with the same --out resumes an interrupted run.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def main() -> int:
         if figure:
             points = multiply(console, programs, folder, options)
     except KeyboardInterrupt:
-        console.line("interrupted; the same command goes on from here")
+        console.line("interrupted; the same command resumes from here")
         status = INTERRUPTED
     write(folder, Tables(results, options.log_n), points, options)
     console.line(f"written: {folder}")

@@ -1,4 +1,4 @@
-"""What is measured: which digits and levels of keys, at which depths."""
+"""The measured cases: digits and levels of keys, and depths."""
 
 from __future__ import annotations
 

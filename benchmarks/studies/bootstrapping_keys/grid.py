@@ -1,4 +1,4 @@
-"""Figure 6 of KDS: what the modulus is spent on, for each alpha: `python -m studies.bootstrapping_keys.grid`.
+"""Figure 6 of KDS: the use of the modulus, for each alpha: `python -m studies.bootstrapping_keys.grid`.
 
 Theirs as their rules have it: primes of the size of the scale, alpha a divisor of the number of ciphertext
 primes. Ours in bits, as `benchmarks/suite/src/key_design.rs` makes parameters, any alpha.
@@ -34,7 +34,7 @@ UNUSED = "#d9dce1"
 
 @dataclass(frozen=True)
 class Column:
-    """One alpha: bits by what they are for, in the order of `PARTS`, and the depth that is left."""
+    """One alpha: bits by purpose, in the order of `PARTS`, and the remaining depth."""
 
     alpha: int
     depth: int

@@ -9,7 +9,7 @@ MARK = re.compile(r"(<!-- kds: (?P<name>\w+) -->\n).*?(<!-- /kds -->)", re.DOTAL
 
 
 class MissingTable(Exception):
-    """The page wants a table that the record is not enough for."""
+    """The page needs a table for which the record is not sufficient."""
 
 
 def fill(text: str, tables: Mapping[str, Sequence[str]]) -> str:

@@ -1,4 +1,5 @@
-"""The record: a line for each case, written as it is measured: a run can be cut off and taken up again."""
+"""The record: a line for each case, written as it is measured, so that a run can be interrupted and
+resumed."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from studies.bootstrapping_keys.cases import Case
 
 @dataclass(frozen=True)
 class Result:
-    """What the program printed for a case."""
+    """The program's output for a case."""
 
     case: Case
     raw: dict[str, Any]

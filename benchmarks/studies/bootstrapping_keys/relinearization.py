@@ -62,19 +62,20 @@ def parse(text: str) -> tuple[Point, Measured]:
 
 
 def read(path: Path) -> dict[Point, Measured]:
-    """What a record holds; nothing if there is none.
+    """Read a record; empty if there is none.
 
     Raises:
-        BadRecord: a line that is no result.
+        BadRecord: a line is malformed.
     """
     return dict(map(parse, path.read_text().splitlines())) if path.exists() else {}
 
 
 def chosen(points: Points, level: int) -> int | None:
-    """The alpha that a count of transforms chooses for a key at this level: those of `DigitRule::Dynamic`.
+    """Return the alpha that a count of transforms chooses for a key at this level, as `DigitRule::Dynamic`
+    does.
 
-    `digits + 2` transforms for each prime of the level and of the special ones, among the alphas measured
-    there.
+    It minimises the `digits + 2` transforms for each prime of the level and of the special ones, among the
+    alphas measured there.
     """
     alphas = {point.alpha for point in points if point.level == level and not point.coalescing}
 

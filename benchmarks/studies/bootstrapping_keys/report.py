@@ -1,4 +1,4 @@
-"""Tables of a record, in Markdown: the paper's figure beside ours."""
+"""Tables of a record, in Markdown: the paper's figures compared with ours."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DYNAMIC = ("dynamic", "dynamic_dropped")
 
 
 class Tables:
-    """The tables that a record is enough for."""
+    """The tables for which a record is sufficient."""
 
     def __init__(self, results: Results, log_n: int) -> None:
         self.results, self.log_n = results, log_n
@@ -108,7 +108,7 @@ class Tables:
         return markdown(head, rows)
 
     def consistency(self) -> list[str]:
-        """What table 5 says about itself: every figure as keys of the highest level."""
+        """Check table 5 for consistency: every figure as a number of keys of the highest level."""
         rows = []
         for depth, row in paper.TABLE_5.items():
             keys = paper.implied_keys(depth, row.alpha_1, 1)
@@ -143,7 +143,7 @@ class Tables:
         return markdown(head, rows)
 
     def findings(self) -> list[str]:
-        """Each claim beside what the record says."""
+        """Compare each claim with the record."""
         rows = []
         fours = {depth: self.four(depth) for depth in self.depths()}
         over_one = [speed(four[0], four[3]) for four in fours.values() if four[0] and four[3]]
@@ -190,7 +190,7 @@ class Tables:
         return markdown(["claim", "paper", "here"], rows)
 
     def everything(self) -> dict[str, list[str]]:
-        """All tables by name; a line instead of those that the record is not enough for."""
+        """Return all tables by name; a note replaces those for which the record is not sufficient."""
         made = {
             "findings": self.findings(),
             "latency": self.latency(),

@@ -1,1 +1,2 @@
-"""Cached encryption: the pool beside Chem, plain encryption and TenSEAL, and the figures of Chem's paper."""
+"""Cached encryption: the pool compared with Chem, plain encryption and TenSEAL, and the figures of Chem's
+paper."""

@@ -1,4 +1,4 @@
-"""One value per ciphertext, and packed, beside TenSEAL: `python -m studies.cached_encryption`."""
+"""One value per ciphertext, and packed, compared with TenSEAL: `python -m studies.cached_encryption`."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ UNIT = 2.0**-8
 """A pixel p is the number p / 256, exactly."""
 CHEM_BITS = (8, 16, 32, 128)
 CHEM_SHIFT = {8: 0, 16: 0, 32: 0, 128: 32}
-"""Messages are moved up so far: with 128 bits of a chain of 140, the unit is the scale's own."""
+"""Shifts of messages: with 128 bits of a chain of 140, the unit is the scale's own."""
 ACKNOWLEDGEMENT = "Chem does not hide messages"
 PEER_ERROR = 2.0**-20
-"""TenSEAL tells no bound. Its errors are near 2^-28 here; a wrong result is off by 2^-8 or more."""
+"""TenSEAL states no bound. Its errors are near 2^-28 here; a wrong result is off by 2^-8 or more."""
 
 
 class TenSeal:
@@ -181,7 +181,7 @@ def table(measured: dict[str, list[tuple[Seconds, int, int]]], speed: float) -> 
 
 
 def ratios_of(measured: dict[str, list[tuple[Seconds, int, int]]]) -> list[str]:
-    """The ratios that are asked for, image by image."""
+    """Return the required ratios, image by image."""
 
     def per_value(name: str) -> list[float]:
         return [seconds.cpu / count for seconds, count, _ in measured[name]]
@@ -214,7 +214,7 @@ def ratios_of(measured: dict[str, list[tuple[Seconds, int, int]]]) -> list[str]:
 
 
 def bandwidth_of(measured: dict[str, list[tuple[Seconds, int, int]]], speed: float) -> list[str]:
-    """What the online part moves, beside what the memory can."""
+    """Compare the bytes that the online part moves with the memory's speed."""
     moved = 2 * 3 * 8192 * 8
     best = min(seconds.wall / count for seconds, count, _ in measured["pool online, public"])
     share = f"{100 * moved / best / speed:.0f} % of the {speed / 1e9:.3g} GB/s of numpy adding one in place"

@@ -1,9 +1,10 @@
-"""`python -m studies.cached_encryption.on_tenseal`: Chem on TenSEAL and on Keywright, beside plain.
+"""`python -m studies.cached_encryption.on_tenseal`: Chem on TenSEAL and on Keywright, compared with plain
+encryption.
 
 Figures 2 to 4 of Chem's paper with the base that the paper has: Chem's additions and plain encryptions are
 calls of the same library, one value per ciphertext. Inputs of inference are MNIST, and stand-ins for the two
 other data sets; updates are those of the federated networks at 8, 16 and 24 bits. The libraries take turns in
-every round, in processes of their own, and results are decrypted and compared.
+every round, in separate processes, and results are decrypted and compared.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ def powers(radix: int, bits: int) -> int:
 
 
 def worst_case(radix: int, bits: int) -> int:
-    """Most additions that the digits of one value need."""
+    """Return the maximum number of additions for the digits of one value."""
     largest, count = (1 << bits) - 1, powers(radix, bits)
     leading: int = largest // radix ** (count - 1)
     # Either all of it, or one less in front and nothing but r - 1 behind.

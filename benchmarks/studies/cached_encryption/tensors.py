@@ -18,7 +18,7 @@ class Tensors:
     bits: int
     samples: NDArray[np.int64]
     made: bool
-    """Whether the values are ours: only shape and share of zeros are the data set's."""
+    """Whether the values are synthetic, with only the shape and the share of zeros of the data set."""
 
     @property
     def nonzero(self) -> float:

@@ -1,1 +1,1 @@
-"""Which operators are read as the exporters of four frameworks write them, in which opsets?"""
+"""Tests which operators can be read as the exporters of four frameworks write them, and in which opsets."""

@@ -1,9 +1,9 @@
-"""What exporters write, read: `python -m studies.exporters`.
+"""Reads what exporters write: `python -m studies.exporters`.
 
 The frameworks of `studies.models`, in their environments, export small models of one operator each in every
 opset that their exporters take. Every file is read, and its graph compared with the framework's own outputs;
 those of the oldest and the newest opset are compiled with the polynomials that are chosen by default, and the
-program is run in the clear. Writes results.json and table.md; what computes something else ends the run.
+program is run in the clear. Writes results.json and table.md; a wrong result ends the run.
 """
 
 from __future__ import annotations
@@ -100,10 +100,10 @@ def export(framework: str, folder: Path, build: Path, console: Console) -> None:
 
 
 def watched(exporter: str, folder: Path) -> dict[str, Any]:
-    """What became of every file of an exporter: its versions, and for each case the results by opset.
+    """Return the outcome of every file of an exporter: its versions, and for each case the results by opset.
 
     Raises:
-        SystemExit: a file is read as something else.
+        SystemExit: a file is read wrongly.
     """
     about = json.loads((folder / f"{exporter}.json").read_text())
     opsets, cases = about["opsets"], {}

@@ -1,4 +1,4 @@
-"""What the package makes of an exported file."""
+"""Reads and compiles an exported file, and compares the results."""
 
 from __future__ import annotations
 
@@ -18,30 +18,31 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 TOLERANCE = 2e-5
-"""Of an output, as a share of the largest or of one: single precision rounds every operation."""
+"""Allowed error of an output, relative to the largest or to 1: single precision rounds every operation."""
 
 FOLLOWS = 1 / 8
-"""Of an output of a program, with the polynomials that are chosen by default: twice what these are chosen
-for, since samples that they are chosen on are not all."""
+"""Allowed change of a program's output, with the default polynomials: twice the default target, because the
+polynomials are chosen on only some of the samples."""
 
 TARGET = nn.Target(slots=1024, levels=60)
 
 
 class WrongError(Exception):
-    """What was read or compiled computes something else."""
+    """A read or compiled model computes something else."""
 
 
 @dataclass(frozen=True)
 class Watched:
-    """What became of a file.
+    """The outcome for a file.
 
     Attributes:
-        difference: largest, of the graph with exact functions and what the client does behind it, from the
-            framework's own outputs, as a share of the largest; 0 for equal labels. None where it was refused.
-        refused: why.
-        depth: levels of the program; None where it was not compiled.
-        change: largest, of a score of the program with polynomials from that of the graph, as a share of the
-            largest score.
+        difference: largest difference between the graph with exact functions, including the client's part,
+            and the framework's own outputs, relative to the largest; 0 for equal labels. None if it was
+            refused.
+        refused: the reason.
+        depth: levels of the program; None if it was not compiled.
+        change: largest difference of a score between the program with polynomials and the graph, relative to
+            the largest score.
     """
 
     difference: float | None = None

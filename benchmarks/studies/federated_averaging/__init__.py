@@ -1,1 +1,1 @@
-"""Federated averaging of encrypted updates beside plain FedAvg, TenSEAL and Chem."""
+"""Federated averaging of encrypted updates, compared with plain FedAvg, TenSEAL and Chem."""

@@ -4,9 +4,9 @@ The updates are those of Chem's paper, section 4.5: 30 clients, of which 10 to 5
 and MLP, images spread at random ("iid") or by label. Every way averages the same updates, and its result is
 compared with the average in double precision. The ways take turns in every run.
 
-Clients, server and opening are timed apart: encoding, encryption and serialisation; parsing, addition and
-serialisation; parsing, decryption and decoding. The ways with a ciphertext for each value run on a sample of
-the values, and what they take is multiplied.
+Clients, server and opening are timed separately: encoding, encryption and serialisation; parsing, addition
+and serialisation; parsing, decryption and decoding. The ways with a ciphertext for each value run on a sample
+of the values, and the results are extrapolated.
 
 The ways whose names begin with "Flower" are Flower's own mods and strategies, with every message serialised:
 plain FedAvg, Keywright's two, and SecAgg+. A second table has each of their exchanges.

@@ -124,7 +124,7 @@ def plot(results: list[dict[str, Any]], path: Path) -> None:
 
 
 def main() -> None:
-    """Run all settings. The same command with the same folder goes on where it was cut off."""
+    """Run all settings. The same command with the same folder resumes an interrupted run."""
     program = "python -m studies.federated_averaging.accuracy"
     parser = argparse.ArgumentParser(prog=program, description=__doc__)
     parser.add_argument("--mnist", required=True, help="folder of the four MNIST idx.gz files")

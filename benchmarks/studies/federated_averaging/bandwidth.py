@@ -1,4 +1,5 @@
-"""How fast the server adds parsed updates, beside what numpy moves in memory of the same size."""
+"""The speed of the server's addition of parsed updates, compared with numpy's speed in memory of the same
+size."""
 
 from __future__ import annotations
 

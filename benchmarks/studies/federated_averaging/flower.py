@@ -1,8 +1,8 @@
 """Rounds with Flower's own components and real messages: the mods of clients, the strategies of servers.
 
-A client's time is that of its app, from the bytes of a message to the bytes of the reply; the update is there
-already, nothing is trained. The server's is the rest. The model that a round begins with is the result of the
-round before, as in a run.
+A client's time is that of its app, from the bytes of a message to the bytes of the reply; the update exists
+already, so there is no training. The server's is the rest. The model that a round begins with is the result
+of the round before, as in a run.
 """
 
 from __future__ import annotations

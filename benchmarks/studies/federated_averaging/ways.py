@@ -1,4 +1,4 @@
-"""Ways of averaging updates: what a client, the server, and a client with the sum do."""
+"""Ways of averaging updates: the work of a client, of the server, and of a client with the sum."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SESSION = bytes(16)
 SAMPLE = 48
 """Values of an update that the ways with a ciphertext for each value measure; the rest is extrapolated."""
 TENSEAL_ERROR = 2.0**-20
-"""TenSEAL tells no bound. Its errors are near 2^-28 here."""
+"""TenSEAL states no bound. Its errors are near 2^-28 here."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Way(Protocol):
     extrapolated: bool
 
     def round(self, updates: list[Model]) -> Round:
-        """Average the updates, check the result, and say what it took."""
+        """Average the updates, check the result, and return the costs."""
 
 
 def flat(arrays: Model) -> NDArray[np.float64]:

@@ -2,7 +2,7 @@
 
 Writes docs/reproduction/README.md from `claims/*.toml`, and the pages whose texts are in `pages/`. Every
 figure of ours is taken from a committed record that `records.toml` lists. With `--check` nothing is written,
-and a page that is not what the records make is an error.
+and a page that differs from the records is an error.
 """
 
 from __future__ import annotations

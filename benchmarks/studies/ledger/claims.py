@@ -1,4 +1,4 @@
-"""Claims of a paper, from a TOML file: what it says, what records say, and the verdict."""
+"""Claims of a paper, from a TOML file: the claim, the figure of a record, and the verdict."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BARE = re.compile(r"(?<![\w^/.-])\d[\d,.]*(?![\w^]|-\d)")
 
 
 class BadClaim(Exception):
-    """A claim that says more than a record, or something that is not a verdict."""
+    """A claim that is not supported by a record, or has an unknown verdict."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Figures out of committed records: lines of JSON, tables of Markdown, printed text."""
+"""Reads figures from committed records: lines of JSON, tables of Markdown, printed text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Value = float | list[float]
 
 
 class NoFigure(Exception):
-    """A record does not have what is asked of it."""
+    """A record lacks a requested figure."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Record:
 
 
 def records(path: Path = LIST) -> Mapping[str, Record]:
-    """All records that claims name."""
+    """Return all records that claims name."""
     return {name: Record(name, **fields) for name, fields in tomllib.loads(path.read_text()).items()}
 
 

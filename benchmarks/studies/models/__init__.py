@@ -1,1 +1,1 @@
-"""What do models of four frameworks take, encrypted, and what accuracy do they keep?"""
+"""The costs and the accuracy of encrypted models of four frameworks."""

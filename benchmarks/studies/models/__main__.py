@@ -1,9 +1,9 @@
 """Models of four frameworks, encrypted, a row of a table a command: `python -m studies.models --model NAME`.
 
-The framework trains the model in an environment of its own, on data that needs no download, and its own
-exporter writes ONNX; `keywright.compile` takes that file as it is. A process of its own encrypts all tests,
-evaluates and decrypts them, as many together as is fastest. Its results are compared with the program in the
-clear, and its accuracy with what the framework itself predicts. Writes NAME.json and table.md.
+The framework trains the model in a separate environment, on data that needs no download, and its own exporter
+writes ONNX; `keywright.compile` takes that file as it is. A separate process encrypts, evaluates and decrypts
+all tests, in the fastest batches. Its results are compared with the program in the clear, and its accuracy
+with what the framework itself predicts. Writes NAME.json and table.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`optimal` beside every published strategy: whether any plan of one is better than what is found."""
+"""Compares `optimal` with every published strategy: whether any of their plans is better."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ ALL_POLICIES = (None, *POLICIES, KeyPolicy(1, "all"))
 
 @dataclass(frozen=True)
 class Comparison:
-    """What comparing with every strategy under every policy found.
+    """Results of the comparison with every strategy under every policy.
 
     Attributes:
-        compared: plans of at most the planner's hops.
-        longer: strategies, and their hops, with plans of more.
+        compared: number of plans with at most the planner's hops.
+        longer: strategies, and their hops, with plans of more hops.
         smaller: whether one of those has fewer bytes than the smallest plan found.
-        worse: plans than which `optimal` is worse, in words; to be none.
+        worse: plans that are better than `optimal`, in words; must be empty.
     """
 
     compared: int
@@ -29,7 +29,7 @@ class Comparison:
 
 
 def compare(planner: Planner) -> Comparison:
-    """Compare with a plan of every strategy under every policy: in its time there is to be a plan of no more
+    """Compare with a plan of every strategy under every policy: in its time there must be a plan of no more
     bytes, within its bytes one of no more time."""
     compared, longer, smaller, worse = 0, {}, False, []
     least = planner.smallest(solve=False).stored_bytes

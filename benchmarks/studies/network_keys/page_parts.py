@@ -27,10 +27,10 @@ def step(name: str) -> Iterator[None]:
 
 
 def require(claim: bool, words: str) -> None:
-    """Stop where the page would say what is not so.
+    """Stop if a statement of the page is false.
 
     Raises:
-        SystemExit: it is not.
+        SystemExit: it is false.
     """
     if not claim:
-        raise SystemExit(f"the page says that {words}; that is not so any more")
+        raise SystemExit(f"the page says that {words}, which is no longer true")

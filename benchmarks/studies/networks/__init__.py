@@ -1,1 +1,1 @@
-"""How long do encrypted networks take, what memory, and are their labels those of the networks?"""
+"""Time, memory and labels of encrypted networks."""

@@ -1,9 +1,9 @@
 """Networks on encrypted images, one row of a table a command: `python -m studies.networks --network NAME`.
 
-A process of its own is client and server, as `keywright infer` is; its memory is what the record says. The
-scores of every image are compared with those of the program and of the model (onnxruntime) in the clear. The
-record NETWORK.jsonl is written image by image, and the same command with the same --out goes on where it was
-cut off, with new keys. NETWORK.md is its table.
+A separate process is client and server, as `keywright infer` is; the record has its memory. The scores of
+every image are compared with those of the program and of the model (onnxruntime) in the clear. The record
+NETWORK.jsonl is written image by image, and the same command with the same --out resumes an interrupted run,
+with new keys. NETWORK.md is its table.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def main() -> int:
         try:
             measurement.run(console)
         except KeyboardInterrupt:
-            console.line("interrupted; the same command goes on from here")
+            console.line("interrupted; the same command resumes from here")
             status = INTERRUPTED
     except BadRecord as error:
         raise SystemExit(str(error)) from error

@@ -1,8 +1,9 @@
-"""A LeNet of squares beside Orion, image by image in turns: `python -m studies.networks.beside_orion`.
+"""A LeNet of squares with Keywright and Orion, image by image in turns: `python -m
+studies.networks.beside_orion`.
 
-Both run the same weights in processes of their own, which stay for all images; both results are compared
-with the model's in the clear. Orion's own LeNet (--widths 32 64 512 of examples/train_mnist.py) takes it up
-to 24 GB of memory. Writes raw.jsonl and table.md.
+Both run the same weights in separate processes, which stay for all images; both results are compared with the
+model's in the clear. Orion's own LeNet (--widths 32 64 512 of examples/train_mnist.py) takes it up to 24 GB
+of memory. Writes raw.jsonl and table.md.
 """
 
 from __future__ import annotations

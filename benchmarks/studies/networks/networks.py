@@ -1,4 +1,4 @@
-"""What is measured: networks, and where their images come from."""
+"""The measured networks, and their images."""
 
 from __future__ import annotations
 

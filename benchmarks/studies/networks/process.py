@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 
 class Measured:
-    """Client and server in a process of their own, until the context ends.
+    """Client and server in a separate process, until the context ends.
 
     Args:
         scratch: folder for what the process reads.

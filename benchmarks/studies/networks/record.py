@@ -1,5 +1,5 @@
-"""The record: a line for each run, and one for each image as it is done, so that a run can be cut off and the
-next goes on."""
+"""The record: a line for each run, and one for each image as it is done, so that an interrupted run can be
+resumed."""
 
 from __future__ import annotations
 
