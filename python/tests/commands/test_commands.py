@@ -128,7 +128,7 @@ def test_keys_of_two_clients_are_told_apart(
         ("run", other / "server", "--input", sent, "--out", out, "--key-memory", "1GiB"),
         ("decrypt", other / "client", "--input", answer, "--out", result),
     ):
-        assert "not made with one secret" in fails(capsys, *arguments)
+        assert "made with different secrets" in fails(capsys, *arguments)
         assert not out.exists()
     assert main(["info", str(sent / "000000-0.kw"), "--json"]) == 0
     secret = kw.inspect(keys / "client" / "secret.kw")

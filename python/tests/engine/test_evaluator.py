@@ -446,7 +446,7 @@ def test_rows_that_are_no_diagonals_are_refused(small: Party) -> None:
     with pytest.raises(kw.EncodeError, match="NaN") as refused:
         make([0, 7], [[1.0], [np.nan]])
     assert refused.value.index == 7
-    with pytest.raises(kw.EncodeError, match="below 62") as wide:
+    with pytest.raises(kw.EncodeError, match="fewer than 62") as wide:
         make([0], [[2.0**40]], "coefficients")
     assert wide.value.available_bits == 62
     with pytest.raises(kw.ParameterError, match="storage `streamed`"):

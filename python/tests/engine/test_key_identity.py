@@ -79,7 +79,7 @@ def test_operations_of_two_owners_are_refused(small: Party, stranger: Party) -> 
         ),
         lambda: small.evaluator.polynomial(b, [0.0, 0.5, 0.5]),
     ):
-        with pytest.raises(kw.KeyMismatchError, match="not made with one secret") as caught:
+        with pytest.raises(kw.KeyMismatchError, match="made with different secrets") as caught:
             operation()
         identities = {small.secret.key_identity, stranger.secret.key_identity}
         assert {caught.value.left, caught.value.right} == identities

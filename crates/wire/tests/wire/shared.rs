@@ -121,7 +121,7 @@ fn who_waits_is_told_why_there_will_be_no_keys() {
     let sharing = loader.sharing();
     assert!(matches!(sharing.wait(|| true).unwrap_err(), WireError::Rlwe(RlweError::Interrupted)));
     drop(loader);
-    assert!(sharing.wait(|| false).unwrap_err().to_string().contains("nobody reads"));
+    assert!(sharing.wait(|| false).unwrap_err().to_string().contains("has ended"));
     fs::remove_file(path).unwrap();
 }
 
