@@ -11,6 +11,8 @@ import traceback
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar, cast
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -33,6 +35,8 @@ def in_child(work: Callable[[], Result], patience: float = PATIENCE_S) -> Result
         ChildFailed: it raised an exception.
         ChildHangs: it takes too long.
     """
+    if not hasattr(os, "fork"):
+        pytest.skip("this system does not copy processes")
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

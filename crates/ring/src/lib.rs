@@ -29,6 +29,10 @@ pub mod sampling;
 #[cfg(feature = "std")]
 #[cfg_attr(not(target_os = "linux"), path = "unshared.rs")]
 mod shared;
+/// What `shared` is on other systems: its tests run everywhere.
+#[cfg(all(test, feature = "std", target_os = "linux"))]
+#[expect(dead_code, unreachable_pub, reason = "what other systems export")]
+mod unshared;
 
 pub use automorphism::{Automorphism, galois_inverse, rotation_element};
 pub use backend::{Backend, BackendKind};

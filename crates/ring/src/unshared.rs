@@ -16,6 +16,17 @@ pub enum SharedFile {}
 #[derive(Debug)]
 pub enum SharedWords {}
 
+/// A descriptor of shared memory.
+#[derive(Debug)]
+pub enum Descriptor {}
+
+impl Descriptor {
+    /// Unreachable.
+    pub fn into_raw_fd(self) -> i32 {
+        match self {}
+    }
+}
+
 fn unsupported<T>() -> io::Result<T> {
     let message = "this system has no sealed shared memory; use Linux, or read the keys in every process";
     Err(io::Error::new(io::ErrorKind::Unsupported, message))
@@ -81,7 +92,7 @@ impl SharedFile {
     }
 
     /// Unreachable.
-    pub fn into_descriptor(self) -> i32 {
+    pub fn into_descriptor(self) -> Descriptor {
         match self {}
     }
 }
@@ -91,5 +102,24 @@ impl Deref for SharedWords {
 
     fn deref(&self) -> &[u64] {
         match *self {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+    use std::string::ToString;
+
+    use super::{SharedFile, SharedWriter};
+
+    /// Callers get an error and read keys into their own memory.
+    #[test]
+    fn nothing_is_shared() {
+        for error in [SharedWriter::new().err(), SharedFile::of_descriptor(0).err()] {
+            assert!(error.is_some_and(|error| {
+                error.kind() == ErrorKind::Unsupported
+                    && error.to_string().contains("no sealed shared memory")
+            }));
+        }
     }
 }

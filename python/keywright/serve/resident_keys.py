@@ -6,7 +6,7 @@ while they evaluate. An idle set is therefore one descriptor, and closing it fre
 """
 
 import os
-import resource
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,9 +18,15 @@ from keywright.plan.memory.machine import SHARE, available_bytes
 from .errors import TooLargeError
 from .key_cache import KeyCache
 
+WINDOWS: bool = sys.platform == "win32"
+if not WINDOWS:
+    import resource
+
 DESCRIPTORS = 512
 """Descriptors that connections, files and workers of the process need."""
 
+WINDOWS_DESCRIPTORS = 8192
+"""The most that the C library of Windows gives a process."""
 
 PATIENCE_S = 1.0
 """How often the memory left by other programs is checked."""
@@ -222,6 +228,8 @@ class ResidentKeys:
 
 def _descriptors() -> int:
     """Raise the process's limit of descriptors as far as allowed, and return it."""
+    if WINDOWS:
+        return WINDOWS_DESCRIPTORS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and (hard == resource.RLIM_INFINITY or soft < hard):
         wanted = 1 << 16 if hard == resource.RLIM_INFINITY else min(hard, 1 << 16)

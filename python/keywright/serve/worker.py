@@ -44,9 +44,7 @@ from .errors import (
 from .model import Model, ModelRunner
 
 Order = Mapping[str, Any]
-
-SHARES = sys.platform == "linux"
-"""Whether the system has sealed shared memory. Elsewhere keys are read for every evaluation."""
+HandOver = Callable[[int, float], None]
 
 
 class Engine:
@@ -54,10 +52,10 @@ class Engine:
 
     Args:
         answers: stream for the answers.
-        passing: socket that passes descriptors of keys.
+        passing: socket that passes descriptors of keys, None without sealed shared memory.
     """
 
-    def __init__(self, answers: BinaryIO, passing: socket.socket) -> None:
+    def __init__(self, answers: BinaryIO, passing: socket.socket | None) -> None:
         self._answers, self._passing, self._saying = answers, passing, threading.Lock()
         self._runners: dict[str, ModelRunner] = {}
         self.cancelled: str | None = None
@@ -123,7 +121,7 @@ class Engine:
         if descriptor is not None:
             keys = EvaluationKeys.open_shared(descriptor, model.parameters)
         else:
-            loading = KeyLoading(order, model, self._hand_over)
+            loading = KeyLoading(order, model, None if self._passing is None else self._hand_over)
             keys = loading.keys
         done, start = 0, time.perf_counter()
 
@@ -147,11 +145,13 @@ class Engine:
 
     def _descriptor(self) -> int:
         """Receive the descriptor of the order's keys."""
+        assert self._passing is not None
         _, descriptors, _, _ = socket.recv_fds(self._passing, 1, 1)
         return descriptors[0]
 
     def _hand_over(self, descriptor: int, seconds: float) -> None:
         """Hand the memory of keys to the service."""
+        assert self._passing is not None
         socket.send_fds(self._passing, [b"k"], [descriptor])
         self.say(loaded=seconds)
 
@@ -177,18 +177,18 @@ class KeyLoading:
     Args:
         order: path and digest.
         model: the model of the keys.
-        hand_over: takes the descriptor and the seconds that loading took.
+        hand_over: takes the descriptor and the seconds that loading took; None without sealed shared memory.
 
     Attributes:
         keys: the keys; access waits for a key that has not been read.
     """
 
-    def __init__(self, order: Order, model: Model, hand_over: Callable[[int, float], None]) -> None:
+    def __init__(self, order: Order, model: Model, hand_over: HandOver | None) -> None:
         self._path, self._digest, self._hand_over = Path(order["path"]), order["digest"], hand_over
         self._start = time.perf_counter()
         try:
             steps, most = model.execution.key_steps(), model.resident_key_bytes
-            if SHARES:
+            if hand_over is not None:
                 self.keys = EvaluationKeys.load_shared(self._path, model.parameters, steps)
             else:
                 self.keys = EvaluationKeys.stream(self._path, model.parameters, most, steps)
@@ -211,12 +211,12 @@ class KeyLoading:
     def _share(self) -> None:
         descriptor = None
         try:
-            if SHARES:
+            if self._hand_over is not None:
                 descriptor = self.keys.share()
             seconds = time.perf_counter() - self._start
             if digest_of(self._path) != self._digest:
                 raise UnknownKeysError("the stored keys are damaged; upload them again")
-            if descriptor is not None:
+            if self._hand_over is not None and descriptor is not None:
                 self._hand_over(descriptor, seconds)
         except (KeywrightError, OSError) as error:
             self._error = error
@@ -252,16 +252,18 @@ def write_whole(path: Path, data: bytes, mark: str = "") -> None:
         raise
 
 
-def main(passing: int) -> None:
+def main(passing: int | None) -> None:
     """Run orders until the input ends.
 
     Args:
-        passing: the socket's descriptor, through which descriptors of keys pass.
+        passing: the socket's descriptor, through which descriptors of keys pass; None without sealed shared
+            memory.
     """
     # Output of a library must not be taken for an answer.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    engine, orders = Engine(answers, socket.socket(fileno=passing)), queue.Queue[Order]()
+    sharing = None if passing is None else socket.socket(fileno=passing)
+    engine, orders = Engine(answers, sharing), queue.Queue[Order]()
 
     def read() -> None:
         for line in sys.stdin.buffer:

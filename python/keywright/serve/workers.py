@@ -19,6 +19,10 @@ from keywright._units import format_bytes
 from .errors import BusyError, CancelledError, ServeError, UnforeseenError, refusal
 from .resident_keys import Loan, ResidentKeys
 
+SHARES = sys.platform == "linux"
+"""Whether there is memory that processes share and nobody can change. Elsewhere a worker reads keys for every
+evaluation."""
+
 OnStep = Callable[[int], object]
 
 
@@ -127,12 +131,14 @@ class Worker:
         self._reap()
         own, others = socket.socketpair()
         with others:
-            code = f"from keywright.serve.worker import main; main({others.fileno()})"
+            # Nothing passes where there is no memory to share, and Windows hands no descriptors on.
+            passed = [others.fileno()] if SHARES else []
+            code = f"from keywright.serve.worker import main; main({passed[0] if passed else None})"
             self._process = subprocess.Popen(
                 [sys.executable, "-c", code],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                pass_fds=[others.fileno()],
+                pass_fds=passed,
                 start_new_session=True,
             )
         self._passing = own

@@ -348,8 +348,9 @@ def test_a_model_that_is_not_supported_is_refused_before_any_key(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 @pytest.mark.usefixtures("interruptible")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_keygen_that_is_ended_leaves_no_secret(folder: Path, tmp_path: Path, number: int) -> None:
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
+def test_a_keygen_that_is_ended_leaves_no_secret(folder: Path, tmp_path: Path, name: str) -> None:
+    number = getattr(signal, name)
     out = tmp_path / "keys"
     arguments = ["keygen", folder / "digits.onnx", "--out", out, "--preset", "N16_QP1660_S50"]
     command = [sys.executable, "-m", "keywright.cli", *map(str, arguments)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
 import signal
 import socket
@@ -98,6 +97,8 @@ def _user() -> str | None:
     """Return the user for PostgreSQL, which root must not run."""
     if os.geteuid() != 0:
         return None
+    import pwd  # Not on Windows, where there are no such users.
+
     names = {entry.pw_name for entry in pwd.getpwall()}
     return next((name for name in ("postgres", "nobody") if name in names), None)
 

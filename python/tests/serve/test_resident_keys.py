@@ -326,10 +326,8 @@ def test_keys_are_handed_over_when_they_are_whole(
     thin: Model,
     key_file: Path,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A system without such memory hands over nothing, and damaged keys are never handed over."""
-    monkeypatch.setattr(worker, "SHARES", shares)
     data, path = bytearray(key_file.read_bytes()), tmp_path / "keys.kw"
     digest = hashlib.sha256(data).hexdigest()
     data[len(data) // 2] ^= damaged
@@ -340,7 +338,7 @@ def test_keys_are_handed_over_when_they_are_whole(
         assert seconds > 0
         handed.append(EvaluationKeys.open_shared(number, thin.parameters))
 
-    loading = worker.KeyLoading({"path": str(path), "digest": digest}, thin, take)
+    loading = worker.KeyLoading({"path": str(path), "digest": digest}, thin, take if shares else None)
     if damaged:
         with pytest.raises(UnknownKeysError):
             loading.wait()

@@ -50,7 +50,7 @@ pub(super) fn number(metadata: &Metadata) -> u64 {
     #[cfg(unix)]
     let number = std::os::unix::fs::MetadataExt::ino(metadata);
     #[cfg(not(unix))]
-    let number = 0;
+    let number = 0_u64;
     let made = metadata.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     number.rotate_left(32) ^ made.map_or(0, |since| since.as_nanos() as u64)
 }

@@ -1,4 +1,5 @@
 use std::io;
+#[cfg(target_os = "linux")]
 use std::os::fd::IntoRawFd;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};

@@ -1,10 +1,15 @@
 """The memory of the machine and of this process."""
 
 import os
-import resource
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from . import windows
+
+WINDOWS: bool = sys.platform == "win32"
+if not WINDOWS:
+    import resource
 
 SHARE = 0.8
 """Default share of the free memory that a process uses."""
@@ -26,7 +31,9 @@ _GROUPS = Path("/sys/fs/cgroup")
 
 def available_bytes() -> int:
     """Return the memory that programs can allocate without swapping, within the limits of the control groups
-    of this process. On systems other than Linux, this is half of all memory."""
+    of this process. On macOS, this is half of all memory."""
+    if WINDOWS:
+        return windows.available_bytes(windows.kernel32())
     found = _fields(_MEMORY)
     if "MemAvailable" not in found:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
@@ -40,11 +47,15 @@ def default_budget() -> int:
 
 def resident_bytes() -> int:
     """Return the current memory of this process, or its peak on systems that do not report it."""
+    if WINDOWS:
+        return windows.process_bytes(windows.kernel32())[0]
     return _fields(_STATUS).get("VmRSS") or peak_bytes()
 
 
 def peak_bytes() -> int:
     """Return the peak memory of this process."""
+    if WINDOWS:
+        return windows.process_bytes(windows.kernel32())[1]
     peak = _fields(_STATUS).get("VmHWM")
     if peak is not None:
         return peak
