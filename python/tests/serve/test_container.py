@@ -112,33 +112,3 @@ def test_what_the_image_is_built_from_is_enough_for_cargo(tmp_path: Path) -> Non
     assert run.returncode == 0, run.stderr
     assert (tmp_path / "python/keywright/serve/admin.css").is_file()
     assert not list(tmp_path.rglob("*.so"))
-
-
-def builder() -> list[str] | None:
-    """Return a program that builds images here; one without a daemon does not count."""
-    for program, probe in (("docker", ["info"]), ("podman", ["info"]), ("buildah", ["info"])):
-        path = shutil.which(program)
-        if path is None:
-            continue
-        try:
-            works = (
-                subprocess.run([path, *probe], capture_output=True, timeout=60, check=False).returncode == 0
-            )
-        except subprocess.TimeoutExpired:
-            works = False
-        if works:
-            return [path, "build" if program != "buildah" else "bud"]
-    return None
-
-
-@pytest.mark.large
-def test_the_image_is_built_and_says_what_it_serves() -> None:
-    build = builder()
-    if build is None:
-        pytest.skip("no docker, podman or buildah works here")
-    command = [*build, "--file", str(CONTAINER), "--tag", "keywright:test", str(ROOT)]
-    assert subprocess.run(command, check=False, timeout=3600).returncode == 0
-    if "buildah" not in build[0]:
-        run = [build[0], "run", "--rm", "keywright:test", "--help"]
-        found = subprocess.run(run, capture_output=True, text=True, check=True, timeout=600)
-        assert "--records" in found.stdout
