@@ -4,6 +4,9 @@
 PYTHON ?= python3
 DENY_VERSION := 0.20.2
 BARE_TARGETS := thumbv7em-none-eabi armv7a-none-eabi wasm32-unknown-unknown
+# What these crates need is compiled for Windows and macOS, and not linked: no linker of theirs is needed.
+CHECKED_TARGETS := x86_64-pc-windows-msvc aarch64-apple-darwin
+CHECKED_CRATES := keywright-python keywright-capi
 BARE_CRATES := keywright-ring keywright-rlwe keywright-frame keywright-client
 
 A64_TARGET := aarch64-unknown-linux-gnu
@@ -14,10 +17,13 @@ A7_LIBRARIES ?= /usr/arm-linux-gnueabihf
 COMMA := ,
 
 VENV := .venv
-BIN := $(CURDIR)/$(VENV)/bin
+# Where Python puts programs.
+PROGRAMS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+BIN := $(CURDIR)/$(VENV)/$(PROGRAMS)
 HARDWARE_VENV := hardware/.venv
-HARDWARE_BIN := $(CURDIR)/$(HARDWARE_VENV)/bin
+HARDWARE_BIN := $(CURDIR)/$(HARDWARE_VENV)/$(PROGRAMS)
 HARDWARE_PYTHON := hardware/dv:hardware/generate:hardware/syn:vectors
+DIST_TOOLS := target/tools/dist
 DENY := target/tools/bin/cargo-deny
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name '*.md' -o -name Cargo.toml)
 PAGE := target/web
@@ -27,12 +33,12 @@ MODULE := keywright_client_wasm
 # 128-bit vectors for the expander and the samplers, available in every browser since 2023. For any keys, no more memory
 # than a phone's tab has.
 WASM_MEMORY := 67108864
-WASM_FLAGS := -C target-feature=+simd128 -C link-arg=--max-memory=$(WASM_MEMORY)
+WASM_FLAGS := -C target-feature=+simd128 -C link-arg=--max-memory=$(WASM_MEMORY) $(REMAP)
 WASM_FEATURES := --enable-simd --enable-bulk-memory --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals \
   --enable-reference-types --enable-multivalue
 WEB_SOURCES := $(wildcard web/client/*.json web/client/src/*.ts web/demo/*.* web/demo/src/*.ts)
 PAGES := README.md $(wildcard docs/*.md docs/tutorials/*.md docs/how-to/*.md docs/reference/*.md docs/explanation/*.md) docs/reproduction/models.md docs/reproduction/peers.md
-EXTRAS := check federated plot serve sklearn storage
+EXTRAS := check federated images plot serve sklearn storage
 
 # Valgrind runs one thread at a time, so more threads would only add time.
 CT_WATCHED := RAYON_NUM_THREADS=1 valgrind --quiet --error-exitcode=1 --suppressions=crates/constant-time/public.supp \
@@ -42,7 +48,7 @@ export PYO3_PYTHON := $(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help neon-test cortex-m4 cortex-m4-full cortex-m4-phases cortex-a7 cortex-a7-full demo build test rust-programs rust-test python-test check format-check lint types deny bare docs fuzz fuzz-hour ct-test mutants bench fmt lock advisories clean \
+.PHONY: help neon-test cortex-m4 cortex-m4-full cortex-m4-phases cortex-a7 cortex-a7-full demo build test rust-programs rust-test python-test check format-check lint types deny bare docs fuzz fuzz-hour ct-test dist dist-again dist-sums dist-test release-check publish test-lowest mutants bench fmt lock advisories clean \
   hw-test hw-full hw-syn hw-lint web web-demo web-test web-bench
 .DELETE_ON_ERROR:
 
@@ -78,6 +84,7 @@ lint: $(VENV)/.installed
 	cargo clippy --locked -p keywright-python -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/python scripts/prose.py
+	$(BIN)/zizmor --offline --quiet .github/workflows
 
 types: build $(HARDWARE_VENV)/.installed
 	$(BIN)/mypy python scripts examples fuzz
@@ -96,6 +103,11 @@ bare:
 	    echo "cargo check -p $$crate --no-default-features --target $$target"; \
 	    cargo check --locked -p $$crate --no-default-features --target $$target || exit 1; \
 	  done; \
+	done
+	@for target in $(CHECKED_TARGETS); do \
+	  rustup target list --installed | grep -qx $$target || rustup target add $$target || exit 1; \
+	  echo "cargo check $(CHECKED_CRATES:%=-p %) --target $$target"; \
+	  env -u PYO3_PYTHON PYO3_NO_PYTHON=1 cargo check --locked $(CHECKED_CRATES:%=-p %) --target $$target || exit 1; \
 	done
 
 docs: build ## Build the site of the documentation into target/site/html, check its links and run every snippet
@@ -131,6 +143,27 @@ ct-test: ## Run code that touches secrets under valgrind, with secrets as undefi
 	  if $(CT_WATCHED) leak 2> /dev/null; then echo "valgrind sees no branch on a secret bit"; exit 1; fi; \
 	  for backend in portable avx2; do KEYWRIGHT_BACKEND=$$backend $(CT_WATCHED) || exit 1; done; \
 	fi
+
+dist: $(VENV)/.installed $(DIST_TOOLS)/.installed ## Build all packages of a release from the last commit, into target/packages/files
+	cd scripts && $(BIN)/python -m release.build $(if $(PARTS),--parts $(PARTS)) $(if $(COMMIT),--commit $(COMMIT))
+
+dist-again: $(VENV)/.installed $(DIST_TOOLS)/.installed ## Build the packages once more elsewhere, and require the same bytes
+	cd scripts && $(BIN)/python -m release.build --again $(if $(PARTS),--parts $(PARTS)) $(if $(COMMIT),--commit $(COMMIT))
+
+dist-test: $(VENV)/.installed ## Install the packages that `make dist` built in clean environments, and use them
+	cd scripts && $(if $(PYTHONS),PYTHONS="$(PYTHONS)") $(BIN)/python -m release.installed.try_out $(TRIALS)
+
+dist-sums: $(VENV)/.installed
+	cd scripts && $(BIN)/python -m release.sums
+
+release-check: $(VENV)/.installed ## Go through the check-list of a release: TAG=v1.2.3
+	$(BIN)/python scripts/release_check.py $(TAG)
+
+publish: $(VENV)/.installed
+	cd scripts && $(BIN)/python -m release.publish $(REGISTRY) $(if $(DRY_RUN),--dry-run)
+
+test-lowest: build ## Run the tests with the oldest versions of what the package needs (PyTorch and Ray left out)
+	$(BIN)/python scripts/lowest_versions.py $(NAMES)
 
 mutants: build ## Plant faults in the Python package, one at a time, and require that a test finds each
 	$(BIN)/python scripts/mutants.py
@@ -218,9 +251,11 @@ lock: $(VENV)/.installed ## Pin the newest versions that pyproject.toml allows, 
 	  --generate-hashes --no-emit-index-url --upgrade --quiet --custom-compile-command "make lock" \
 	  --output-file requirements/dev.txt
 
-	$(BIN)/uv pip compile requirements/hardware.in --universal --python-version 3.11 \
-	  --generate-hashes --no-emit-index-url --upgrade --quiet --custom-compile-command "make lock" \
-	  --output-file requirements/hardware.txt
+	for tools in dist hardware; do \
+	  $(BIN)/uv pip compile requirements/$$tools.in --universal --python-version 3.11 \
+	    --generate-hashes --no-emit-index-url --upgrade --quiet --custom-compile-command "make lock" \
+	    --output-file requirements/$$tools.txt || exit 1; \
+	done
 
 # Simulation needs Verilator's compiler; without it the recipe prints that and continues.
 hw-test: $(HARDWARE_VENV)/.installed ## Simulate the hardware against the software's vectors, small degrees (N up to 2^12)
@@ -256,6 +291,11 @@ $(VENV)/.installed: requirements/dev.txt
 $(HARDWARE_VENV)/.installed: requirements/hardware.txt
 	$(PYTHON) -m venv --clear $(HARDWARE_VENV)
 	$(HARDWARE_BIN)/pip install --quiet --no-deps --require-hashes -r requirements/hardware.txt
+	touch $@
+
+$(DIST_TOOLS)/.installed: requirements/dist.txt
+	$(PYTHON) -m venv --clear $(DIST_TOOLS)
+	$(DIST_TOOLS)/$(PROGRAMS)/pip install --quiet --no-deps --require-hashes -r requirements/dist.txt
 	touch $@
 
 $(VENV)/.extension: $(VENV)/.installed pyproject.toml $(RUST_SOURCES)

@@ -82,7 +82,9 @@ def load_image(path: Path) -> NDArray[np.float64]:
     try:
         from PIL import Image
     except ImportError as error:
-        raise CommandError("images need Pillow: pip install pillow; or give a .npy file") from error
+        raise CommandError(
+            "images need Pillow: pip install 'keywright[images]'; or give a .npy file"
+        ) from error
     data = _read_file(path, MAX_IMAGE_BYTES)
     try:
         with warnings.catch_warnings():

@@ -1,0 +1,1 @@
+"""What a release hands out, installed and used in clean environments."""
