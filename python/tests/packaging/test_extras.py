@@ -92,7 +92,7 @@ def test_pages_and_messages_name_extras_that_exist() -> None:
                 for extra in listed.split(","):
                     named[extra.strip()].add(str(path))
     assert set(named) <= set(EXTRAS), {name: named[name] for name in named.keys() - EXTRAS.keys()}
-    # Whoever lacks a library is told which extra has it.
+    # An error about a missing library names the extra that has it.
     assert set(named) == set(EXTRAS)
 
 
