@@ -449,7 +449,7 @@ def test_rows_that_are_no_diagonals_are_refused(small: Party) -> None:
     with pytest.raises(kw.EncodeError, match="fewer than 62") as wide:
         make([0], [[2.0**40]], "coefficients")
     assert wide.value.available_bits == 62
-    with pytest.raises(kw.ParameterError, match="storage `streamed`"):
+    with pytest.raises(kw.ParameterError, match="storage is `streamed`"):
         make([0], [[1.0]], "streamed")
     with pytest.raises(kw.ParameterError, match="power of two"):
         kw.LinearTransform.predicted_bytes([16, 3], 5)
