@@ -2,11 +2,12 @@
 
     cd benchmarks && python -m studies.service.load FOLDER [--tenants 1000] [--seconds 30] [--out FOLDER]
 
-FOLDER keeps models, the state of the server and its tenants from run to run; what is missing is made first:
-1,000 tenants take some minutes. `keywright serve` then runs on the loopback with 4 GiB for keys and as many
-workers as processors, each on one thread. Tenants ask by Zipf's law with exponent 1.1, any of three versions
-of a model, whose keys are the same; requests before the window fill the server's memory. In the window some
-clients ask one request after the other. Every answer is decrypted and compared afterwards.
+FOLDER keeps models, the state of the server and its tenants from run to run; what is missing is made first.
+`keywright serve` then runs on the loopback with 4 GiB for keys and as many workers as processors, each on one
+thread. Tenants ask by Zipf's law with exponent 1.1, any of three models, each of which takes other keys:
+1,000 tenants have 3,000 key sets. Before the window every key set is used once, in random order, and then as
+the tenants ask: the server's memory is full. In the window some clients ask one request after the other; each
+waits for its answer in its request. Every answer is decrypted and compared afterwards.
 
 The engine alone is as many processes, on one thread each, that evaluate the same requests with keys in
 memory: no service, no files and nothing to load.
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import hashlib
 import json
 import multiprocessing
 import os
@@ -34,18 +36,23 @@ import keywright as kw
 import numpy as np
 from harness import machine
 from harness.folders import record_folder
-from keywright.serve import Manifest, Model, ModelRunner, framing
+from keywright.serve import Model, ModelRunner, Service, framing
 
-from studies.service.models import save, weights
+from studies.service.models import save_within, weights
 from studies.service.simulator import requests
-from studies.service.tenants import Connection, Question, Tenant, evaluate, upload
+from studies.service.tenants import Connection, Question, Tenant, evaluate
 
-OUTPUTS, MODELS, EXPONENT = 64, 3, 1.1
+OUTPUTS, KEYS, EXPONENT = (32, 16, 16), (3_300_000, 3_300_000, 2_600_000), 1.1
+"""Of the models: outputs, and most bytes of keys in memory, for each of which other keys are planned."""
+
+MODELS = len(OUTPUTS)
 KEY_MEMORY = 4 << 30
 CORES = 2
+REQUESTS, REQUESTS_MOST = 50_000, 5_000
+"""All that are drawn, and those of a window at most."""
 BOUND = 1e-3
-ALONE = 24
-"""Key sets that the engine alone has in memory."""
+ALONE = 8
+"""Key sets of each model that the engine alone has in memory."""
 
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
@@ -71,44 +78,61 @@ class World:
 
     def __init__(self, folder: Path, tenants: int) -> None:
         self.folder, self.count = folder.resolve(), tenants
-        self.models = save(self.folder / "models", [OUTPUTS], MODELS)
+        self.models = save_within(self.folder / "models", OUTPUTS, KEYS)
         self.manifests = [Model.load(path).manifest for path in self.models]
-        self.layers = [weights(OUTPUTS, seed) for seed in range(MODELS)]
+        self.layers = [weights(outputs, 0) for outputs in OUTPUTS]
         self._known = self.folder / "tenants.json"
-        self.keys: list[str] = json.loads(self._known.read_text()) if self._known.exists() else []
-        self._questions: dict[int, tuple[Tenant, Question]] = {}
+        self.keys: dict[str, str] = json.loads(self._known.read_text()) if self._known.exists() else {}
+        self._questions: dict[tuple[int, int], tuple[Tenant, Question]] = {}
 
-    def populate(self, url: str) -> None:
-        """Have all tenants upload their keys, as many as have not."""
+    def populate(self) -> None:
+        """Have the key sets of all tenants in the state, as uploads leave them that were checked."""
+        service = Service([Model.load(path) for path in self.models], self.folder / "state", expiry=1e9)
         path = self.folder / "keys.kw"
-        for number in range(len(self.keys), self.count):
-            Tenant(number, self.manifests[0]).save_keys(path)
-            connection = Connection(url)
-            self.keys.append(upload(connection, self.manifests[0], path.read_bytes()))
-            connection.close()
-            if number % 50 == 49 or number == self.count - 1:
+        for number in range(len(self.keys), self.count * MODELS):
+            tenant, model = divmod(number, MODELS)
+            Tenant(tenant, self.manifests[model]).save_keys(path)
+            data = path.read_bytes()
+            made = service.store.create(self.manifests[model].hash)
+            service.store.objects.append(made.name(0), 0, data)
+            made.parts = {0: len(data)}
+            service.store.note_checked(made, hashlib.sha256(data).hexdigest())
+            self.keys[name_of(tenant, model)] = made.identifier
+            if number % 100 == 99 or number == self.count * MODELS - 1:
                 self._known.write_text(json.dumps(self.keys))
-                sys.stderr.write(f"{number + 1} tenants\n")
+                sys.stderr.write(f"{len(self.keys)} key sets\n")
+        service.close()
 
-    def question(self, tenant: int) -> Question:
-        """What a tenant asks, any model."""
-        if tenant not in self._questions:
-            made = Tenant(tenant, self.manifests[0])
-            self._questions[tenant] = (made, made.question(self.layers[0]))
-        return self._questions[tenant][1]
+    def question(self, tenant: int, model: int) -> Question:
+        """What a tenant asks of a model."""
+        if (tenant, model) not in self._questions:
+            made = Tenant(tenant, self.manifests[model])
+            self._questions[tenant, model] = (made, made.question(self.layers[model]))
+        return self._questions[tenant, model][1]
 
     def error(self, done: Done) -> float:
         """By how much an answer differs from the layer's."""
-        tenant, question = self._questions[done.tenant]
-        sample = np.random.default_rng(done.tenant).uniform(-1, 1, self.manifests[0].input.shape).ravel()
-        return tenant.error(Question(question.message, sample @ self.layers[done.model]), done.answer)
+        tenant, question = self._questions[done.tenant, done.model]
+        return tenant.error(question, done.answer)
+
+
+def name_of(tenant: int, model: int) -> str:
+    """Of a key set."""
+    return f"{tenant}/{model}"
 
 
 @contextmanager
 def serving(world: World, memory: int) -> Iterator[tuple[str, int, int]]:
     """The command, its address, its process and its bytes for keys."""
     command = [sys.executable, "-m", "keywright", "serve", *map(str, world.models)]
-    command += ["--state", str(world.folder / "state"), "--port", "0", "--clients", str(world.count + 200)]
+    command += [
+        "--state",
+        str(world.folder / "state"),
+        "--port",
+        "0",
+        "--clients",
+        str(world.count * MODELS + 200),
+    ]
     command += ["--workers", str(CORES), "--expiry", "1e9", "--memory", str(memory), "--json"]
     environment = {**os.environ, "RAYON_NUM_THREADS": "1"}
     with (world.folder / "log").open("wb") as log:
@@ -171,9 +195,10 @@ class Clients:
                             return
                         tenant, model = next(self._sequence)
                     begun = time.perf_counter()
-                    question = self._world.question(tenant)
+                    question = self._world.question(tenant, model)
                     hash_ = self._world.manifests[model].hash
-                    answer = evaluate(connection, self._world.keys[tenant], question, hash_)
+                    keys = self._world.keys[name_of(tenant, model)]
+                    answer = evaluate(connection, keys, question, hash_)
                     taken = time.perf_counter() - begun
                     self.done.append(Done(tenant, model, begun - start, taken, answer))
             except Exception as error:  # noqa: BLE001 - whatever it is, it is told
@@ -189,23 +214,26 @@ class Clients:
         return time.perf_counter() - start
 
 
-def alone(folder: Path, manifest: Manifest, seconds: float, number: int, results: Any) -> None:
-    """Evaluate on one thread for so long, with keys in memory."""
-    model = Model.load(folder)
-    runner, path = ModelRunner(model), folder.parent / f"alone-{number}.kw"
+def alone(folders: Sequence[Path], seconds: float, number: int, results: Any) -> None:
+    """Evaluate on one thread for so long, the models in turn, with keys in memory."""
     known = []
-    for tenant in range(ALONE):
-        made = Tenant(tenant, manifest)
-        made.save_keys(path)
-        keys = kw.EvaluationKeys.load(path, model.parameters)
-        known.append((keys, made.question(weights(OUTPUTS, 0)).message))
+    for outputs, folder in zip(OUTPUTS, folders, strict=True):
+        model, path = Model.load(folder), folder.parent / f"alone-{number}.kw"
+        runner = ModelRunner(model)
+        for tenant in range(ALONE):
+            made = Tenant(tenant, model.manifest)
+            made.save_keys(path)
+            keys = kw.EvaluationKeys.load(path, model.parameters)
+            known.append((tenant, model, runner, keys, made.question(weights(outputs, 0)).message))
+    known.sort(key=lambda each: each[0])
     taken: list[float] = []
     results.put(None)
     start, used = time.perf_counter(), time.process_time()
     while time.perf_counter() - start < seconds:
-        keys, message = known[len(taken) % ALONE]
+        _, model, runner, keys, message = known[len(taken) % len(known)]
         begun = time.perf_counter()
-        inputs = [model.read_input(data) for data in framing.split(message, manifest.input.ciphertexts)]
+        objects = framing.split(message, model.manifest.input.ciphertexts)
+        inputs = [model.read_input(data) for data in objects]
         framing.join([model.write_output(result) for result in runner.run(keys, inputs, lambda: None)])
         taken.append(time.perf_counter() - begun)
     results.put((taken, time.perf_counter() - start, time.process_time() - used))
@@ -217,7 +245,7 @@ def engine_alone(world: World, seconds: float) -> dict[str, Any]:
     os.environ["RAYON_NUM_THREADS"] = "1"
     results: Any = context.Queue()
     processes = [
-        context.Process(target=alone, args=(world.models[0], world.manifests[0], seconds, number, results))
+        context.Process(target=alone, args=(world.models, seconds, number, results))
         for number in range(CORES)
     ]
     for process in processes:
@@ -243,19 +271,33 @@ def percentiles(seconds: Sequence[float]) -> dict[str, float]:
     return {"p50_s": float(p50), "p99_s": float(p99), "requests": len(seconds)}
 
 
-def measure(world: World, memory: int, clients: int, seconds: float, warm: int, seed: int) -> dict[str, Any]:
-    """One window of a server, and what it said of keys."""
+def sequence_of(count: int, seed: int) -> list[tuple[int, int]]:
+    """Requests, as tenant and model."""
     models = {str(i): 1 for i in range(MODELS)}
-    jobs = requests(200_000, 1.0, tenants=world.count, models=models, exponent=EXPONENT, seed=seed)
-    sequence = [(int(job.task.keys.partition("/")[0]), int(job.task.model)) for job in jobs]
-    for tenant, _ in sequence[: warm + 4000]:
-        world.question(tenant)
+    jobs = requests(REQUESTS, 1.0, tenants=count, models=models, exponent=EXPONENT, seed=seed)
+    return [(int(job.task.keys.partition("/")[0]), int(job.task.model)) for job in jobs]
+
+
+def measure(
+    world: World,
+    memory: int,
+    clients: int,
+    seconds: float,
+    warm: int,
+    sequence: Sequence[tuple[int, int]],
+) -> dict[str, Any]:
+    """One window of a server, and what it said of keys."""
+    random = np.random.default_rng(0)
+    every = [divmod(int(number), MODELS) for number in random.permutation(world.count * MODELS)]
+    sequence = [*every, *sequence[: warm + REQUESTS_MOST]]
+    for each in dict.fromkeys(sequence):
+        world.question(*each)
     with serving(world, memory) as (url, process, key_memory):
         asking = Clients(world, url, sequence)
-        asking.run(2 * CORES, 1e9, warm)
+        asking.run(2 * CORES, 1e9, len(every) + warm)
         asking.done.clear()
         loads, used = key_loads(url), processor_seconds(process)
-        span = asking.run(clients, seconds, 1 << 60)
+        span = asking.run(clients, seconds, REQUESTS_MOST)
         after, spent = key_loads(url), processor_seconds(process)
     hits = {place: after.get(place, 0.0) - loads.get(place, 0.0) for place in ("memory", "disk")}
     worst = max(world.error(done) for done in asking.done)
@@ -282,9 +324,11 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--tenants", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=30.0)
-    parser.add_argument("--warm", type=int, default=3000, help="requests before the window")
+    parser.add_argument(
+        "--warm", type=int, default=2000, help="requests before the window, after one of every key set"
+    )
     parser.add_argument("--clients", type=int, nargs="*", default=[1, 4])
-    parser.add_argument("--memory", type=int, default=KEY_MEMORY + (7 << 27), help="of serve, bytes")
+    parser.add_argument("--memory", type=int, default=KEY_MEMORY + (27 << 25), help="of serve, bytes")
     parser.add_argument("--seed", type=int, default=1, help="of the sequence of requests")
     parser.add_argument("--quiet", action="store_true", help="say that nothing else ran")
     parser.add_argument("--only-prepare", action="store_true")
@@ -292,16 +336,17 @@ def main() -> None:
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     world = World(options.folder, options.tenants)
-    if len(world.keys) < world.count:
-        with serving(world, options.memory) as (url, _, _):
-            world.populate(url)
+    if len(world.keys) < world.count * MODELS:
+        world.populate()
+    sequence = sequence_of(world.count, options.seed)
     if options.only_prepare:
         return
     common = {"tenants": world.count, "models": MODELS, "exponent": EXPONENT, "quiet": options.quiet}
-    common |= {"key_bytes": world.manifests[0].key_bytes, "machine": machine.describe()}
+    common |= {"outputs": OUTPUTS, "key_sets": len(world.keys), "machine": machine.describe()}
+    common |= {"key_bytes": [manifest.key_bytes for manifest in world.manifests]}
     window = partial(measure, world, options.memory, seconds=options.seconds, warm=options.warm)
     windows: list[Callable[[], dict[str, Any]]] = [lambda: engine_alone(world, options.seconds)]
-    windows += [partial(window, clients=clients, seed=options.seed) for clients in options.clients]
+    windows += [partial(window, clients=clients, sequence=sequence) for clients in options.clients]
     failed = False
     with (record_folder(options.out, "service") / "load.jsonl").open("a", encoding="utf-8") as file:
         for make in windows:

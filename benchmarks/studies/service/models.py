@@ -53,3 +53,15 @@ def save(folder: Path, outputs: Sequence[int], count: int) -> list[Path]:
                 served_model(path.name, size, seed).save(path)
             made.append(path)
     return made
+
+
+def save_within(folder: Path, outputs: Sequence[int], memory: Sequence[int]) -> list[Path]:
+    """Make folders of models, with the outputs of each and the most bytes that its keys take."""
+    made = []
+    for number, (size, most) in enumerate(zip(outputs, memory, strict=True)):
+        path = folder / f"linear-{size}-within-{most}"
+        if not path.is_dir():
+            path.mkdir(parents=True)
+            served_model(f"linear-{number}", size, 0).with_keys_within(most).save(path)
+        made.append(path)
+    return made

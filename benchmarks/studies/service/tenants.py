@@ -9,6 +9,7 @@ import hashlib
 import http.client
 import json
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -50,7 +51,11 @@ class Connection:
         self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
 
     def request(self, method: str, path: str, body: bytes | None = None) -> bytes:
-        """The body of an answer.
+        """The body of an answer; errors as of `exchange`."""
+        return self.exchange(method, path, body)[1]
+
+    def exchange(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
+        """The status and the body of an answer.
 
         Raises:
             RefusedError: its status is not 2xx.
@@ -65,7 +70,7 @@ class Connection:
             raise
         if not 200 <= response.status < 300:
             raise RefusedError(response.status, data)
-        return data
+        return response.status, data
 
     def ask(self, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
         """The same, of JSON."""
@@ -134,7 +139,11 @@ def upload(connection: Connection, manifest: Manifest, keys: bytes) -> str:
 
 def evaluate(connection: Connection, keys: str, question: Question, model: str) -> bytes:
     """The answer to a question, of a server that answers."""
-    job = connection.ask("POST", f"/v1/keys/{keys}/jobs?model={model}", question.message)
+    path = f"/v1/keys/{keys}/jobs?model={model}&wait=30"
+    status, data = connection.exchange("POST", path, question.message)
+    if status == HTTPStatus.OK:
+        return data
+    job = json.loads(data)
     while job["state"] in ("waiting", "running"):
         job = connection.ask("GET", f"/v1/jobs/{job['job']}?wait=30")
     return connection.request("GET", f"/v1/jobs/{job['job']}/result")

@@ -75,6 +75,11 @@ class Accounts:
         """
         return Accounts({} if path is None else _tenants(_read(path), path), issuer, admins)
 
+    def known(self, authorization: str | None) -> str | None:
+        """Whose static key a request has; None if it is of nobody here."""
+        scheme, key = _credentials(authorization)
+        return self._tenants.get(_digest(key)) if scheme == "bearer" else None
+
     def tenant(self, authorization: str | None) -> str:
         """Return the tenant of a request from its header ``Authorization: Bearer KEY``. This may wait for the
         issuer.
@@ -83,12 +88,11 @@ class Accounts:
             UnauthorizedError: the key or token belongs to nobody.
             IssuerUnreachableError: the issuer of the token does not answer.
         """
-        scheme, _, key = (authorization or "").partition(" ")
-        key = key.strip()
-        name = self._tenants.get(_digest(key)) if scheme.lower() == "bearer" else None
+        name = self.known(authorization)
         if name is not None:
             return name
-        if self._issuer is None or scheme.lower() != "bearer" or not key:
+        scheme, key = _credentials(authorization)
+        if self._issuer is None or scheme != "bearer" or not key:
             raise UnauthorizedError("send an API key of this server: Authorization: Bearer KEY")
         return self._issuer.tenant(key)
 
@@ -116,7 +120,8 @@ class Accounts:
 
 
 def add(path: Path, name: str) -> str:
-    """Make a new key for a tenant and write its digest into a file, which is created if it is missing.
+    """A new key of a tenant, whose digest is written into a file that its owner alone may read; made if it
+    is missing.
 
     Raises:
         AccountsFileError: the file is not an accounts file, or the name is malformed.
@@ -127,6 +132,7 @@ def add(path: Path, name: str) -> str:
     tenants.setdefault(name, []).append(_digest(key))
     Accounts(tenants)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.touch(mode=0o600)
     temporary.write_text(json.dumps({**entry, "tenants": tenants}, indent=1) + "\n")
     temporary.replace(path)
     return key
@@ -156,6 +162,12 @@ def _tenants(entry: Mapping[str, Any], path: Path) -> dict[str, list[str]]:
             f"{path} lists no accounts; make it with python -m keywright.serve.new_key {path} NAME"
         )
     return dict(tenants or {})
+
+
+def _credentials(authorization: str | None) -> tuple[str, str]:
+    """Scheme, in small letters, and key of a header."""
+    scheme, _, key = (authorization or "").partition(" ")
+    return scheme.lower(), key.strip()
 
 
 def _digest(key: str) -> str:

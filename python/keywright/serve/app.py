@@ -29,7 +29,9 @@ from .errors import (
     UnauthorizedError,
     WrongOffsetError,
 )
+from .jobs import Job
 from .pages import Page
+from .piece import Piece
 from .resumable import (
     COMPLETE,
     LIMIT,
@@ -42,7 +44,6 @@ from .resumable import (
     upload_answer,
 )
 from .service import Service
-from .upload_store import Piece
 
 MAX_JSON = 4096
 MAX_PIECE = 8 << 20
@@ -52,6 +53,12 @@ EXPIRE_EVERY_S = 1.0
 
 MAX_WAIT_S, MAX_WAITING = 30, 128
 """How long a request may wait for an evaluation to end, and how many requests may wait."""
+
+HOLD_S = 0.25
+"""After so long an evaluation whose request waits for its answer is put on the disk."""
+
+QUICK_BYTES = 256 << 10
+"""A message that is looked through at once."""
 
 SETTLE_S = 1.0
 """How long a request for an upload's offset, or its next piece, waits for the piece that is being written.
@@ -74,6 +81,8 @@ ROUTES = (
     ("/v1/keys/{keys}", "PUT", "receive_keys"),
     ("/v1/keys/{keys}", "PATCH", "append_keys"),
     ("/v1/keys/{keys}/parts", "PUT", "receive_part"),
+    ("/v1/keys/{keys}/direct", "POST", "grant_part"),
+    ("/v1/keys/{keys}/direct", "PUT", "take_part"),
     ("/v1/keys/{keys}", "DELETE", "delete_keys"),
     ("/v1/keys/{keys}/delete", "POST", "delete_keys"),
     ("/v1/keys/{keys}/seen", "GET", "seen"),
@@ -178,10 +187,13 @@ class Routes:
     async def _tenant(self, request: Request) -> str:
         """Return the tenant of a request."""
         accounts = self._service.accounts
+        authorization = request.headers.get("authorization")
         if accounts is None:
             return NOBODY
+        if (known := accounts.known(authorization)) is not None:
+            return known
         # This may have to fetch the issuer's keys.
-        return await run_sync(accounts.tenant, request.headers.get("authorization"))
+        return await run_sync(accounts.tenant, authorization)
 
     async def health(self, request: Request) -> Response:
         """``GET /health``."""
@@ -261,6 +273,21 @@ class Routes:
         name, tenant = _name(request, "keys"), await self._tenant(request)
         begin = partial(self._service.begin_piece, name, offset, length, tenant, anywhere=True)
         return answer(await self._receive(request, begin))
+
+    async def grant_part(self, request: Request) -> Response:
+        """``POST /v1/keys/ID/direct?offset=N&length=N``: an address of the object storage for a part."""
+        _announced(request, 0)
+        offset, length = _offset(request), _number(request, "length")
+        name, tenant = _name(request, "keys"), await self._tenant(request)
+        made = await run_sync(self._service.grant_part, name, offset, length, tenant)
+        return answer(made, HTTPStatus.CREATED)
+
+    async def take_part(self, request: Request) -> Response:
+        """``PUT /v1/keys/ID/direct?offset=N``: the part is there."""
+        _announced(request, 0)
+        offset = _offset(request)
+        name, tenant = _name(request, "keys"), await self._tenant(request)
+        return answer(await run_sync(self._service.take_part, name, offset, tenant))
 
     async def _receive(self, request: Request, begin: Callable[[], Piece]) -> dict[str, object]:
         """Write a piece while it arrives, buffered in chunks of the size that the storage prefers."""
@@ -342,44 +369,82 @@ class Routes:
         return answer(self._service.seen(_name(request, "keys"), await self._tenant(request)))
 
     async def submit(self, request: Request) -> Response:
-        """``POST /v1/keys/ID/jobs?model=HASH&priority=N&first=N&samples=N``."""
+        """``POST /v1/keys/ID/jobs?model=HASH&priority=N&first=N&samples=N&wait=SECONDS``."""
         tenant = await self._tenant(request)
         message = await _body(request, self._service.request_bytes())
         model, priority = request.query_params.get("model"), request.query_params.get("priority", "0")
         if len(priority) != 1 or priority not in digits:
             raise BadRequestError("?priority= must be one digit")
         places = _places(request)
+        self._service.require_staying()
+        wait = _wait(request)
+        held = wait > 0 and self._service.evaluations.holds(len(message))
         call = partial(
-            self._service.submit, _name(request, "keys"), message, model, int(priority), tenant, places
+            self._service.evaluations.submit,
+            _name(request, "keys"),
+            message,
+            model,
+            int(priority),
+            tenant,
+            places,
+            held=held,
         )
-        return answer(await run_sync(call), HTTPStatus.ACCEPTED)
+        # What only looks at memory takes less time than another thread to be told of it.
+        job = call() if held and len(message) <= QUICK_BYTES else await run_sync(call)
+        return await (self._hold(job, wait) if held else self._wait(job, wait))
+
+    async def _hold(self, job: Job, wait: int) -> Response:
+        """The answer of a held job that ends soon; else it is on the disk, and waited for as others are."""
+        evaluations = self._service.evaluations
+        try:
+            await self._end_of(job, HOLD_S)
+            if job.state not in ("done", "failed"):
+                await run_sync(evaluations.keep, job)
+            if not job.held:
+                return await self._wait(job, wait)
+            await self._end_of(job, MAX_WAIT_S)
+            return _ciphertexts(evaluations.release(job))
+        finally:
+            evaluations.abandon(job)
+
+    async def _wait(self, job: Job, wait: int) -> Response:
+        """The answer of a job that ends within so many seconds; else how far it is."""
+        await self._end_of(job, wait)
+        if job.state != "done":
+            return answer(job.to_json(), HTTPStatus.ACCEPTED)
+        return _ciphertexts(await run_sync(self._service.evaluations.result, job.identifier, job.tenant))
+
+    async def _end_of(self, job: Job, seconds: float) -> None:
+        """Wait for the end of a job, for so long."""
+        if seconds > 0 and job.state in ("waiting", "running"):
+            with self._ends.of(job.identifier) as ended, anyio.move_on_after(seconds):
+                # The job may have ended before the wait began.
+                if job.state in ("waiting", "running"):
+                    await ended.wait()
 
     async def job(self, request: Request) -> Response:
         """``GET /v1/jobs/JOB?wait=SECONDS``."""
         name, tenant = _name(request, "job"), await self._tenant(request)
-        wait = request.query_params.get("wait", "0")
-        if not (wait.isascii() and wait.isdigit() and len(wait) < 3 and int(wait) <= MAX_WAIT_S):
-            raise BadRequestError(f"?wait= must be 0 to {MAX_WAIT_S} seconds, got {wait[:8]!r}")
-        entry = self._service.job(name, tenant)
-        if int(wait) and entry["state"] in ("waiting", "running"):
-            with self._ends.of(name) as ended, anyio.move_on_after(int(wait)):
-                # The job may have ended before the wait began.
-                if self._service.job(name, tenant)["state"] in ("waiting", "running"):
-                    await ended.wait()
-            entry = self._service.job(name, tenant)
-        return answer(entry)
+        wait = _wait(request)
+        job = self._service.evaluations.job(name, tenant)
+        if wait:
+            await self._end_of(job, wait)
+            job = self._service.evaluations.job(name, tenant)
+        return answer(job.to_json())
 
     async def cancel(self, request: Request) -> Response:
         """``DELETE /v1/jobs/JOB``."""
         _announced(request, 0)
         return answer(
-            await run_sync(self._service.cancel, _name(request, "job"), await self._tenant(request))
+            await run_sync(
+                self._service.evaluations.cancel, _name(request, "job"), await self._tenant(request)
+            )
         )
 
     async def result(self, request: Request) -> Response:
         """``GET /v1/jobs/JOB/result``."""
-        data = await run_sync(self._service.result, _name(request, "job"), await self._tenant(request))
-        return Response(data, media_type="application/octet-stream")
+        name, tenant = _name(request, "job"), await self._tenant(request)
+        return _ciphertexts(await run_sync(self._service.evaluations.result, name, tenant))
 
     async def page(self, request: Request) -> Response:
         """Return a file of the page, from memory."""
@@ -391,6 +456,18 @@ class Routes:
 
 def _name(request: Request, what: str) -> str:
     return str(request.path_params[what])
+
+
+def _wait(request: Request) -> int:
+    """Seconds, as ``?wait=`` says."""
+    wait = request.query_params.get("wait", "0")
+    if not (wait.isascii() and wait.isdigit() and len(wait) < 3 and int(wait) <= MAX_WAIT_S):
+        raise BadRequestError(f"?wait= must be 0 to {MAX_WAIT_S} seconds, got {wait[:8]!r}")
+    return int(wait)
+
+
+def _ciphertexts(data: bytes) -> Response:
+    return Response(data, media_type="application/octet-stream")
 
 
 def _places(request: Request) -> range | None:
@@ -405,11 +482,16 @@ def _places(request: Request) -> range | None:
 
 
 def _offset(request: Request) -> int:
-    """Return the offset of a piece."""
-    offset = request.query_params.get("offset", "")
-    if not (offset.isascii() and offset.isdigit() and len(offset) < 16):
-        raise BadRequestError("?offset= is missing; it says at which byte the piece begins")
-    return int(offset)
+    """Where a piece begins."""
+    return _number(request, "offset")
+
+
+def _number(request: Request, name: str) -> int:
+    """A number of bytes."""
+    number = request.query_params.get(name, "")
+    if not (number.isascii() and number.isdigit() and len(number) < 16):
+        raise BadRequestError(f"?{name}= is missing or not a number of bytes: {number[:20]!r}")
+    return int(number)
 
 
 def _announced(request: Request, maximum: int) -> int:

@@ -37,6 +37,7 @@ class Audit:
 
     def __init__(self, path: Path, most: int = MAX_BYTES) -> None:
         self._path, self._most, self._lock = path, most, threading.Lock()
+        self._file = -1
         path.parent.mkdir(parents=True, exist_ok=True)
 
     def note(self, action: str, tenant: str, key_set: str, **more: str | int) -> None:
@@ -55,24 +56,54 @@ class Audit:
         }
         line = json.dumps(entry | more).encode() + b"\n"
         with self._lock:
-            self._put_aside(len(line), now)
-            file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-            try:
-                before = os.fstat(file).st_size
-                if os.write(file, line) != len(line):
-                    # A partial line would corrupt the next one.
-                    os.ftruncate(file, before)
-                    raise OSError("the disk of the audit is full")
-                os.fsync(file)
-            finally:
-                os.close(file)
+            file, before = self._open(len(line), now)
+            if os.write(file, line) != len(line):
+                # Half a line would spoil the next one.
+                os.ftruncate(file, before)
+                raise OSError("the disk of the audit is full")
+            os.fsync(file)
 
-    def _put_aside(self, more: int, now: datetime) -> None:
-        if self._path.exists() and self._path.stat().st_size + more > self._most:
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _open(self, more: int, now: datetime) -> tuple[int, int]:
+        """The file, with room for so many bytes more, and the bytes that it has."""
+        try:
+            there: os.stat_result | None = self._path.stat()
+        except FileNotFoundError:
+            there = None
+        if there is not None and there.st_size + more > self._most:
             stem, number = f"{self._path.stem}-{now:%Y%m%dT%H%M%SZ}", 0
             while (aside := self._path.with_name(f"{stem}-{number}{self._path.suffix}")).exists():
                 number += 1
+            # Windows renames no file that is open.
+            self._close()
             self._path.rename(aside)
+            there = None
+        # An operator may have taken the file away.
+        if self._file < 0 or there is None or there.st_ino != os.fstat(self._file).st_ino:
+            self._close()
+            self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            there = os.fstat(self._file)
+            _settle(self._path.parent)
+        return self._file, there.st_size
+
+
+def _settle(folder: Path) -> None:
+    """Have the names in a folder on the disk."""
+    if os.name == "posix":
+        held = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(held)
+        finally:
+            os.close(held)
 
 
 def alias(identifier: str) -> str:

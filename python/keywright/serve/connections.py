@@ -20,8 +20,21 @@ TIMEOUT_S = 30.0
 SLOWEST = 16 << 10
 """Minimum average speed of a body or an answer, in bytes per second."""
 
+REFUSED_BYTES, REFUSED_S = 8 << 20, 2.0
+"""What is still read of what is no request, and for how long."""
+
 CONNECTION = "keywright.connection"
 """Key of the `Connection` in a request's scope."""
+
+
+class _Open:
+    """A transport that is not closed yet."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self.write = transport.write
+
+    def close(self) -> None:
+        """Not yet."""
 
 
 class Connection(H11Protocol):
@@ -31,6 +44,7 @@ class Connection(H11Protocol):
         super().__init__(*arguments, **named)
         self._timer: asyncio.TimerHandle | None = None
         self._waits_since: float | None = None
+        self._unread: int | None = None
         answer: ASGIApp = self.app
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -68,11 +82,34 @@ class Connection(H11Protocol):
         self.work()
         super().connection_lost(exc)
 
+    def data_received(self, data: bytes) -> None:
+        """Take bytes; after a refusal, read and drop a few, or the sender would miss the answer."""
+        if self._unread is None:
+            super().data_received(data)
+            return
+        self._unread -= len(data)
+        if self._unread < 0:
+            self.transport.close()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse bytes that are no request, among them headers that are too long, and end when the sender
+        does."""
+        self._unread = REFUSED_BYTES
+        transport, self.transport = self.transport, _Open(self.transport)  # type: ignore[assignment]
+        try:
+            super().send_400_response(msg)
+        finally:
+            self.transport = transport
+        if transport.can_write_eof():
+            transport.write_eof()
+        self.work()
+        self._timer = self.loop.call_later(REFUSED_S, transport.close)
+
     def eof_received(self) -> bool | None:  # type: ignore[override]
         """Still answer a client that has half-closed the connection after its request."""
         cycle: RequestResponseCycle | None = self.cycle
-        if self.transport.get_extra_info("sslcontext") is not None:
-            # TLS has no half-closed state.
+        if self._unread is not None or self.transport.get_extra_info("sslcontext") is not None:
+            # TLS has no half of a connection to keep.
             return None
         return cycle is not None and not cycle.response_complete and not cycle.more_body
 

@@ -326,6 +326,19 @@ class KeysIncompleteError(ServeError):
     expected: int = 0
 
 
+class NoDirectUploadsError(ServeError):
+    """Keys go through the server: it has no object storage that clients can write to."""
+
+    code = "no_direct_uploads"
+    status = HTTPStatus.NOT_FOUND
+
+
+class StorageError(ServeError):
+    """The object storage of a server does not take what a client writes there."""
+
+    code = "storage"
+
+
 class NotDoneError(ServeError):
     """The evaluation has not finished, so there is no result yet."""
 
@@ -452,6 +465,7 @@ REFUSALS: dict[str, type[ServeError]] = {
         KeysIncompleteError,
         NotDoneError,
         BusyError,
+        NoDirectUploadsError,
         EvaluationFailedError,
         CancelledError,
         DiskError,

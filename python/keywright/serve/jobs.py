@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from .errors import REFUSALS, BusyError, NotDoneError, ServeError, UnknownJobError
+from .logs import request_identifier
 from .storage import Row, Storage
 from .storage.objects import drawer
 
@@ -42,14 +43,17 @@ class Job:
         done: steps that are done.
         seconds: duration of the evaluation.
         error: why it failed.
-        touched: when it ended or was fetched, in seconds of a monotonic clock.
-        fetched: whether its answer was fetched.
-        tenant: its tenant.
-        request: identifier of the request that submitted it, for logs; empty after a restart.
-        message_bytes, answer_bytes: stored bytes.
-        asked: when this process first had it, by the clock of `touched`.
-        places: the samples' places that it uses; None if it leaves no places to others.
-        others: jobs evaluated with it, with their samples at other places.
+        touched: when it ended or was fetched, in seconds of a clock that nobody sets.
+        fetched: whether its answer was.
+        tenant: whose it is.
+        request: identifier of the request that asked for it, for logs; empty after a restart.
+        message_bytes, answer_bytes: what is kept of it.
+        asked: when this process had it first, by the clock of `touched`.
+        places: of samples, those that it has; None if it leaves none to others.
+        others: evaluated with it, their samples at other places.
+        held: whether its client waits for the answer with the request itself, and nothing is on the disk.
+        message, answer: its ciphertexts and those of its answer while it is held.
+        noted: whether the audit has it.
     """
 
     identifier: str
@@ -71,6 +75,10 @@ class Job:
     asked: float = field(default_factory=time.monotonic)
     places: range | None = None
     others: list["Job"] = field(default_factory=list)
+    held: bool = False
+    message: bytes = field(default=b"", repr=False)
+    answer: bytes = field(default=b"", repr=False)
+    noted: bool = False
 
     @property
     def client(self) -> str:
@@ -167,14 +175,28 @@ class Jobs:
         """Return the path where a worker writes its answer; `answered` adopts it."""
         return self._objects.made(_answer(job))
 
-    def answered(self, job: Job) -> bytes:
-        """Adopt and read the answer that a worker has written, also on behalf of the jobs joined with it."""
-        self._objects.adopt(_answer(job))
-        data = self._objects.read(_answer(job))
-        job.answer_bytes = len(data)
-        for other in job.others:
-            self._objects.put(_answer(other), data)
-            other.answer_bytes = len(data)
+    def content(self, job: Job) -> bytes:
+        """The ciphertexts of a job."""
+        with self._turn:
+            if job.held:
+                return job.message
+        return self._objects.read(_message(job))
+
+    def answered(self, job: Job, answer: bytes | None = None) -> bytes:
+        """Take over an answer, also for those that were evaluated with the job: the one that is given, or
+        the one that a worker has written, which is read."""
+        data = answer
+        if data is None:
+            self._objects.adopt(_answer(job))
+            data = self._objects.read(_answer(job))
+        for each in (job, *job.others):
+            each.answer_bytes = len(data)
+            with self._turn:
+                if each.held:
+                    each.answer = data
+                    continue
+            if each is not job or answer is not None:
+                self._objects.put(_answer(each), data)
         return data
 
     def patience(self) -> int:
@@ -204,13 +226,15 @@ class Jobs:
         priority: int = 0,
         tenant: str = "",
         places: range | None = None,
-        admit: Callable[[str], object] | None = None,
+        admit: Callable[[Job], object] | None = None,
+        held: bool = False,
     ) -> Job:
-        """Accept a job: it is on the disk when this returns. Its places are not: after a restart it is
-        evaluated alone.
+        """Accept a job: it is on the disk when this returns, unless it is ``held``. Its places are not:
+        after a restart it is evaluated alone.
 
         Args:
-            admit: called with its identifier before the job is accepted; an exception refuses the job.
+            admit: called with it before it is; what it raises refuses the job.
+            held: whether it is in memory alone, until its answer is taken (`release`) or `keep` is called.
 
         Raises:
             BusyError: the maximum number of jobs wait, of all clients or of this one.
@@ -224,22 +248,58 @@ class Jobs:
                     raise BusyError(f"{most} evaluations wait; ask again later", retry_after=self._patience())
             job = Job(secrets.token_hex(16), owner, model, priority, total, tenant=tenant, places=places)
             job.message_bytes = len(message)
+            job.held, job.request = held, request_identifier()
             if admit is not None:
-                admit(job.identifier)
-            self._objects.put(_message(job), message)
-            row: Row = {"job": job.identifier, "owner": owner, "model": model, "priority": priority}
-            row["tenant"] = tenant
-            row |= {"state": "waiting", "attempts": 0, "total": total, "seconds": 0.0, "number": self._number}
-            try:
-                self._records.add_job(row)
-            except OSError:
-                self._drop([_message(job)])
-                raise
-            self._number += 1
+                admit(job)
+            if held:
+                job.message = message
+            else:
+                self._store(job, message)
             self._jobs[job.identifier] = job
             self._put(job)
             self._turn.notify()
         return job
+
+    def _store(self, job: Job, message: bytes) -> None:
+        """Have a job on the disk."""
+        self._objects.put(_message(job), message)
+        row: Row = {"job": job.identifier, "owner": job.owner, "model": job.model, "priority": job.priority}
+        row |= {"tenant": job.tenant, "state": job.state, "attempts": job.attempts, "total": job.total}
+        row |= {"seconds": 0.0, "number": self._number}
+        try:
+            self._records.add_job(row)
+        except OSError:
+            self._drop([_message(job)])
+            raise
+        self._number += 1
+
+    def keep(self, job: Job, admit: Callable[[Job], object]) -> None:
+        """Have a held job that has not ended on the disk, as if it had been accepted so.
+
+        Raises:
+            OSError: the disk fails; the job is dropped.
+        """
+        with self._turn:
+            if not job.held or job.answer or job.state not in ("waiting", "running"):
+                return
+            try:
+                admit(job)
+                self._store(job, job.message)
+            except OSError:
+                self.delete([job])
+                raise
+            job.held, job.message = False, b""
+
+    def release(self, job: Job) -> bytes:
+        """The answer of a held job that has ended, which is forgotten.
+
+        Raises:
+            ServeError: why it failed.
+        """
+        self.delete([job])
+        if job.error is not None:
+            raise job.error
+        return job.answer
 
     def _put(self, job: Job) -> None:
         """Queue a job behind those of its client with at least its priority."""
@@ -269,7 +329,7 @@ class Jobs:
                 each.state, each.attempts, each.done = "running", each.attempts + 1, 0
                 # On a full disk, a process that is killed now forgets that the job began.
                 with contextlib.suppress(OSError):
-                    self._records.set_job(each.identifier, state="running", attempts=each.attempts)
+                    self._note(each, state="running", attempts=each.attempts)
             return job
 
     def again(self, job: Job, *, begun: bool = True) -> None:
@@ -298,7 +358,12 @@ class Jobs:
             for each in self._parted(job):
                 each.state, each.attempts = "waiting", each.attempts - 1
                 self._queues.setdefault(each.client, []).insert(0, each)
-                self._records.set_job(each.identifier, state="waiting", attempts=each.attempts)
+                self._note(each, state="waiting", attempts=each.attempts)
+
+    def _note(self, job: Job, **row: object) -> None:
+        """Change what the disk has of a job."""
+        if not job.held:
+            self._records.set_job(job.identifier, **row)
 
     def end(self, job: Job, seconds: float = 0.0, error: ServeError | None = None) -> bool:
         """Record the end of a job and of those evaluated with it, and delete their messages. Returns False if
@@ -312,20 +377,27 @@ class Jobs:
     def _end(self, job: Job, seconds: float, error: ServeError | None) -> bool:
         with self._turn:
             if job.identifier not in self._jobs:
-                self._drop([_message(job), _answer(job)])
+                if not job.held:
+                    self._drop([_message(job), _answer(job)])
                 return False
             job.seconds, job.error, job.touched = seconds, error, time.monotonic()
             job.state = "done" if error is None else "failed"
             if error is None:
+                job.done = job.total
                 self._seconds += (seconds - self._seconds) / (4 if self._seconds else 1)
             text = None if error is None else f"{error.code} {error}"
             # On a full disk the record may be missing: the answer says that the job is done, the message that
             # it is not.
             with contextlib.suppress(OSError):
-                self._records.set_job(job.identifier, state=job.state, seconds=seconds, error=text)
-                self._drop([_message(job)])
-            job.message_bytes = 0
+                self._note(job, state=job.state, seconds=seconds, error=text)
+                if not job.held:
+                    self._drop([_message(job)])
+            job.message_bytes, job.message = 0, b""
             return True
+
+    def has(self, job: Job) -> bool:
+        """Whether somebody waits for a job, or may fetch its answer."""
+        return job.identifier in self._jobs
 
     def get(self, identifier: str) -> Job:
         """Return the job of an identifier.
@@ -366,8 +438,9 @@ class Jobs:
                     self._queues[job.client].remove(job)
                     if not self._queues[job.client]:
                         del self._queues[job.client]
-                self._drop([_message(job), _answer(job)])
-                self._records.delete_job(job.identifier)
+                if not job.held:
+                    self._drop([_message(job), _answer(job)])
+                    self._records.delete_job(job.identifier)
 
     def _drop(self, names: Sequence[str]) -> None:
         for name in names:

@@ -7,7 +7,16 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Protocol
 
-from .errors import BusyError, InvalidReplyError, UnreachableError, WrongOffsetError
+from .errors import (
+    BusyError,
+    InvalidReplyError,
+    NoDirectUploadsError,
+    NoSuchMethodError,
+    NoSuchPathError,
+    StorageError,
+    UnreachableError,
+    WrongOffsetError,
+)
 
 PART_BYTES = 4 << 20
 IN_FLIGHT = 3
@@ -33,9 +42,12 @@ class Remote(Protocol):
     def send(self, method: str, path: str, body: bytes) -> Mapping[str, object]:
         """Send a request with bytes as its body."""
 
+    def write(self, url: str, body: bytes) -> None:
+        """Write bytes under an address that the server has given."""
+
 
 def send_file(remote: Remote, keys: str, path: Path, progress: Progress | None) -> None:
-    """Send the bytes that the server lacks.
+    """Send what the server has not; straight to its object storage where there is one that can be reached.
 
     Args:
         remote: the server.
@@ -49,11 +61,12 @@ def send_file(remote: Remote, keys: str, path: Path, progress: Progress | None) 
         ServeError: a refusal of the server.
     """
     total, failures = path.stat().st_size, 0
+    way = _Direct(remote, keys)
     missing = _missing(remote, keys, total)
     while missing:
         before, broken = _size(missing), None
         try:
-            _send_parts(remote, keys, path, missing, progress, total)
+            _send_parts(way, path, missing, progress, total)
         except (UnreachableError, BusyError, WrongOffsetError) as error:
             broken = error
             time.sleep(PAUSE_S * 2**failures)
@@ -66,9 +79,37 @@ def send_file(remote: Remote, keys: str, path: Path, progress: Progress | None) 
             raise InvalidReplyError(f"the server accepts no more than {total - before} of {total} bytes")
 
 
+class _Direct:
+    """Sends parts: to the object storage, until it says that there is none or cannot be reached; then to the
+    server."""
+
+    def __init__(self, remote: Remote, keys: str) -> None:
+        self._remote, self._keys, self._there = remote, keys, True
+
+    def send(self, begin: int, data: bytes) -> None:
+        """Send a part."""
+        if self._there and self._write(begin, data):
+            return
+        self._remote.send("PUT", f"{self._keys}/parts?offset={begin}", data)
+
+    def _write(self, begin: int, data: bytes) -> bool:
+        """Write a part to the storage. Returns False if it is to be sent to the server."""
+        own = f"{self._keys}/direct?offset={begin}"
+        try:
+            url = self._remote.ask("POST", f"{own}&length={len(data)}").get("url")
+            if not isinstance(url, str):
+                raise InvalidReplyError("the server gives no address to write a part to")
+            self._remote.write(url, data)
+        except (NoDirectUploadsError, NoSuchPathError, NoSuchMethodError, StorageError):
+            # One of an earlier release has no such path.
+            self._there = False
+            return False
+        self._remote.ask("PUT", own)
+        return True
+
+
 def _send_parts(
-    remote: Remote,
-    keys: str,
+    way: _Direct,
     path: Path,
     missing: Sequence[Stretch],
     progress: Progress | None,
@@ -80,7 +121,7 @@ def _send_parts(
         begin, end = part
         with path.open("rb") as file:
             file.seek(begin)
-            remote.send("PUT", f"{keys}/parts?offset={begin}", file.read(end - begin))
+            way.send(begin, file.read(end - begin))
         return end - begin
 
     done, pool = total - _size(missing), ThreadPoolExecutor(IN_FLIGHT)

@@ -89,7 +89,7 @@ def _quota(entry: object, default: Quota, name: str) -> Quota:
 
 
 class Usage:
-    """Today's usage of tenants.
+    """Today's usage of tenants. `flush` writes it down: a killed process loses the usage since the last call.
 
     Args:
         quotas: the quotas.
@@ -101,6 +101,11 @@ class Usage:
         self._lock = threading.Lock()
         self._day = ""
         self._seconds: dict[str, float] = {}
+        self._pending: dict[str, float] = {}
+
+    def limits_bytes(self, tenant: str) -> bool:
+        """Whether the bytes of a tenant are limited."""
+        return self.quotas.of(tenant).bytes is not None
 
     def seconds(self, tenant: str) -> float:
         """Return the processor seconds that a tenant has used today."""
@@ -109,16 +114,29 @@ class Usage:
             return self._seconds.get(tenant, 0.0)
 
     def use(self, tenant: str, seconds: float) -> None:
-        """Add processor seconds."""
+        """Count processor seconds."""
         with self._lock:
             self._turn()
             self._seconds[tenant] = self._seconds.get(tenant, 0.0) + seconds
-            self._records.use(tenant, self._day, seconds)
+            self._pending[tenant] = self._pending.get(tenant, 0.0) + seconds
+
+    def flush(self) -> None:
+        """Note what was used since the last time.
+
+        Raises:
+            OSError: the database fails; what it has not is noted the next time.
+        """
+        with self._lock:
+            for tenant in list(self._pending):
+                self._records.use(tenant, self._day, self._pending[tenant])
+                del self._pending[tenant]
 
     def _turn(self) -> None:
         """Start a new day."""
         today = datetime.fromtimestamp(time.time(), UTC).strftime("%Y-%m-%d")
         if today != self._day:
+            for tenant in list(self._pending):
+                self._records.use(tenant, self._day, self._pending.pop(tenant))
             self._seconds, self._day = self._records.used(today), today
 
     def require_seconds(self, tenant: str) -> None:

@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -53,6 +54,7 @@ from .errors import (
     OtherModelError,
     RetiredError,
     ServeError,
+    StorageError,
     UnknownJobError,
     UnknownKeysError,
     UnreachableError,
@@ -64,6 +66,11 @@ from .spot_checks import Request, SpotChecks, answers
 MAX_JSON = 1 << 20
 TIMEOUT_S = 60.0
 POLL_S = 0.05
+WAIT_S = 1
+"""How long the server waits for the end of an evaluation before it says how far that is."""
+PROGRESS = 1000
+"""Parts of a request in which its progress is told."""
+
 RENEWALS = 2
 """How often keys are made again for a server that no longer has them."""
 
@@ -83,6 +90,8 @@ class RemoteModel:
         program: the program of the model, for clients that have it. It makes the check of samples stricter,
             see `check`.
         key: API key, for a server with accounts.
+        direct: whether keys may be written straight to the server's object storage, at addresses that the
+            server gives: over HTTPS where the server itself is asked so.
 
     Raises:
         UnreachableError: there is no server.
@@ -101,6 +110,7 @@ class RemoteModel:
         pinned: str | None = None,
         program: Program | None = None,
         key: str | None = None,
+        direct: bool = True,
     ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -109,7 +119,7 @@ class RemoteModel:
             )
         self._connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self._host, self._port, self._base = parts.hostname, parts.port, parts.path.rstrip("/")
-        self._pinned, self.program = pinned, program
+        self._pinned, self.program, self._direct = pinned, program, direct
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         self.refresh()
 
@@ -184,6 +194,12 @@ class RemoteModel:
             InvalidReplyError: the answer is longer than the limit, or shorter than announced.
             ServeError: a refusal of the server, as its class.
         """
+        return self.exchange(method, path, body, limit=limit)[1]
+
+    def exchange(
+        self, method: str, path: str, body: bytes | None = None, *, limit: int = MAX_JSON
+    ) -> tuple[int, bytes]:
+        """The status and the body of an answer; errors as of `request`."""
         connection = self._connect(self._host, self._port, timeout=TIMEOUT_S)
         length: int | None = None
         try:
@@ -207,7 +223,7 @@ class RemoteModel:
             connection.close()
         if response.status >= 400:
             raise refusal(response.status, _json(data))
-        return data
+        return response.status, data
 
     def ask(self, method: str, path: str, entry: Mapping[str, object] | None = None) -> Mapping[str, object]:
         """Send a request whose body and answer are JSON objects; errors as for `request`."""
@@ -217,6 +233,30 @@ class RemoteModel:
     def send(self, method: str, path: str, body: bytes) -> Mapping[str, object]:
         """Send a request whose body is bytes and whose answer is a JSON object; errors as for `request`."""
         return _object(self.request(method, path, body))
+
+    def write(self, url: str, body: bytes) -> None:
+        """Write bytes under an address of the server's object storage, which gets no key of this client.
+
+        Raises:
+            StorageError: it is no address that may be written to, or it does not take them.
+        """
+        parts = urlsplit(url)
+        secure = self._connect is http.client.HTTPSConnection
+        if not self._direct or parts.scheme not in (("https",) if secure else ("http", "https")):
+            raise StorageError("keys are sent to the server alone")
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        try:
+            connection = kind(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
+            try:
+                connection.request("PUT", f"{parts.path}?{parts.query}", body)
+                response = connection.getresponse()
+                response.read(MAX_JSON)
+            finally:
+                connection.close()
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            raise StorageError(f"the object storage does not answer ({error})") from error
+        if not 200 <= response.status < 300:
+            raise StorageError(f"the object storage answers with status {response.status}")
 
 
 class Session:
@@ -330,8 +370,8 @@ class Session:
         together if the model packs several samples.
 
         Args:
-            samples: one, of shape ``manifest.input``, or several, (count, *shape).
-            progress: called with steps done and steps in all.
+            samples: one, of the shape of ``manifest.input``, or any number of them, (count, *shape).
+            progress: called with what is done and with all, in thousandths of a request.
             force: whether samples may leave the ranges of the model; see `RemoteModel.check`.
             checks: spot checks, for a server that may answer garbage: some answers are compared with the
                 program's results in the clear, or, without the program, with answers to the same samples sent
@@ -357,7 +397,8 @@ class Session:
         def send(place: int, request: Request) -> NDArray[np.float64]:
             def advance(done: int, total: int) -> None:
                 if progress is not None:
-                    progress(place * total + done, sent * total)
+                    whole = PROGRESS * done // max(1, total)
+                    progress(place * PROGRESS + whole, sent * PROGRESS)
 
             return self._infer_batch(many[request], advance)
 
@@ -406,17 +447,25 @@ class Session:
             UnknownJobError: the server has lost the request.
         """
         keys = f"/v1/keys/{self._identifier}"
-        path = f"{keys}/jobs?model={self.manifest.hash}"
+        path = f"{keys}/jobs?model={self.manifest.hash}&wait={WAIT_S}"
         if own is not None:
             path += f"&first={own.start}&samples={len(own)}"
-        job = _persist(lambda: self.remote.send("POST", path, message))
-        identifier = _text(job, "job")
-        while job.get("state") in ("waiting", "running"):
-            time.sleep(POLL_S)
-            job = _persist(lambda: self.remote.ask("GET", f"/v1/jobs/{identifier}"))
-            progress(_count(job, "done", 1 << 40), _count(job, "total", 1 << 40))
         places = self.manifest.output
         limit = places.ciphertexts * (2 * self.parameters.n * 8 * (self.manifest.output_level + 1) + 8192)
+        status, data = _persist(lambda: self.remote.exchange("POST", path, message, limit=limit))
+        if status == HTTPStatus.OK:
+            # It ended before the server had to say that it goes on.
+            progress(1, 1)
+            return data
+        job = _object(data)
+        identifier = _text(job, "job")
+        while job.get("state") in ("waiting", "running"):
+            begun = time.monotonic()
+            job = _persist(lambda: self.remote.ask("GET", f"/v1/jobs/{identifier}?wait={WAIT_S}"))
+            progress(_count(job, "done", 1 << 40), _count(job, "total", 1 << 40))
+            if job.get("state") in ("waiting", "running") and time.monotonic() - begun < POLL_S:
+                # Too many requests wait there.
+                time.sleep(POLL_S)
         result = f"/v1/jobs/{identifier}/result"
         return _persist(lambda: self.remote.request("GET", result, limit=limit))
 

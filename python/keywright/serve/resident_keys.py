@@ -8,6 +8,7 @@ while they evaluate. An idle set is therefore one descriptor, and closing it fre
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,6 +28,8 @@ DESCRIPTORS = 512
 
 WINDOWS_DESCRIPTORS = 8192
 """The most that the C library of Windows gives a process."""
+
+LOOK_EVERY_S = 0.1
 
 PATIENCE_S = 1.0
 """How often the memory left by other programs is checked."""
@@ -70,6 +73,20 @@ class Loan:
         self._keep(descriptor, seconds)
 
 
+class Recently:
+    """What a call has given at most `LOOK_EVERY_S` ago: reading what memory is left takes half a
+    millisecond."""
+
+    def __init__(self, call: Callable[[], int]) -> None:
+        self._call, self._value, self._then = call, 0, -LOOK_EVERY_S
+
+    def __call__(self) -> int:
+        now = time.monotonic()
+        if now - self._then >= LOOK_EVERY_S:
+            self._value, self._then = self._call(), now
+        return self._value
+
+
 class ResidentKeys:
     """Key sets by name.
 
@@ -80,9 +97,10 @@ class ResidentKeys:
     """
 
     def __init__(self, budget: int | None = None, available: Callable[[], int] = available_bytes) -> None:
-        self._available = available
+        self._available, self._lately = available, Recently(available)
         self.budget = int(SHARE * available()) if budget is None else budget
         self._sets: dict[str, _Set] = {}
+        self._total = 0
         self._idle: KeyCache[_Set] = KeyCache(self.budget)
         self._changed = threading.Condition()
         self._most = _descriptors() - DESCRIPTORS
@@ -90,9 +108,8 @@ class ResidentKeys:
 
     @property
     def size(self) -> int:
-        """Bytes of the sets that are resident or being loaded."""
-        with self._changed:
-            return self._size()
+        """Bytes of the sets that are here or being loaded."""
+        return self._total
 
     @property
     def count(self) -> int:
@@ -101,9 +118,9 @@ class ResidentKeys:
 
     @property
     def reachable(self) -> int:
-        """Free bytes of the machine plus the bytes of all sets."""
+        """Bytes that the machine had left lately, and those of all sets."""
         with self._changed:
-            return self._available() + self._size()
+            return self._lately() + self._total
 
     def sizes(self) -> dict[str, int]:
         """Return the bytes of the resident sets, by name."""
@@ -159,9 +176,6 @@ class ResidentKeys:
         for name in list(self._sets):
             self.forget(name)
 
-    def _size(self) -> int:
-        return sum(each.size for each in self._sets.values())
-
     def _borrow(self, name: str, size: int) -> Loan:
         with self._changed:
             evicted: list[str] = []
@@ -180,6 +194,7 @@ class ResidentKeys:
                 self._changed.wait(PATIENCE_S)
             self.loads += 1
             made = self._sets[name] = _Set(size, uses=1)
+            self._total += size
 
             def keep(descriptor: int, seconds: float) -> None:
                 with self._changed:
@@ -203,15 +218,15 @@ class ResidentKeys:
         if found.uses:
             return
         self._idle.forget(name)
-        del self._sets[name]
+        self._total -= self._sets.pop(name).size
         if found.descriptor is not None:
             os.close(found.descriptor)
         self._changed.notify_all()
 
     def _make_room(self, size: int) -> list[str] | None:
-        """Evict idle sets until ``size`` more bytes are within the budget and the machine's memory. Returns
-        their names. If that is not enough, evicts none and returns None."""
-        lacking = max(self._size() + size - self.budget, size - self._available())
+        """Have idle sets go until so many bytes more are within the budget and the machine's memory. Returns
+        their names; None, with all of them left, if that is not enough."""
+        lacking = max(self._total + size - self.budget, size - self._available())
         surplus = len(self._sets) + 1 - self._most
         if lacking > self._idle.size or surplus > len(self._idle):
             return None

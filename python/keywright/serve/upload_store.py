@@ -14,22 +14,18 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from keywright._core import HEAD_BYTES
-
 from .accounts import NOBODY
 from .configurations import Catalog
 from .errors import (
     BusyError,
-    InvalidObjectError,
     KeysIncompleteError,
-    SecretRefusedError,
-    ServeError,
     TooLargeError,
     UnknownKeysError,
     WrongOffsetError,
 )
-from .secret_scanner import SecretScanner
+from .piece import Piece
 from .storage import Row, Storage
+from .upload_check import look_at_joints, look_through
 from .uploaded import DIGITS, MAX_RUNS, Stretch, UploadedKeys
 from .worker import digest_of
 from .workers import WorkerEndedError, Workers
@@ -41,107 +37,6 @@ OBJECT = re.compile(rf"keys/([0-9a-f]{{32}})/([0-9a-f]{{32}})/([0-9a-f]{{{DIGITS
 
 SMALL = 8
 """An object smaller than this fraction of full size is always extended."""
-
-
-class Piece:
-    """A piece that is being received. Bytes that arrive before a connection breaks are kept.
-
-    Attributes:
-        uploaded: the set.
-        at: offset of its next bytes.
-        end: offset of its end.
-    """
-
-    def __init__(self, store: "UploadStore", uploaded: UploadedKeys, stretch: Stretch) -> None:
-        self.uploaded, self.at, self.end = uploaded, stretch.begin, stretch.end
-        self._store, self._stretch = store, stretch
-        self._scanner: SecretScanner | None = None
-
-    def append(self, data: bytes) -> None:
-        """Write the next bytes.
-
-        Raises:
-            SecretRefusedError: they contain a secret key; the set is deleted.
-            InvalidObjectError: the set is not the requested one; it is deleted.
-            UnknownKeysError: the set was deleted meanwhile.
-            WrongOffsetError: a later request continues the upload.
-            OSError: for example, the disk is full; written bytes count.
-        """
-        with self._stretch.writing:
-            self._append(data)
-
-    def _append(self, data: bytes) -> None:
-        if self._stretch.stopped:
-            raise WrongOffsetError(
-                "a later request continues this upload; ask for its offset",
-                found=self.at,
-                received=self.uploaded.received,
-            )
-        uploaded = self.uploaded
-        try:
-            self._look(data)
-        except (SecretRefusedError, InvalidObjectError):
-            self._store.delete(uploaded, "refused")
-            raise
-        begin = self._store.extended(uploaded, self.at)
-        size = uploaded.parts.get(begin, 0)
-        if uploaded.gone:
-            raise UnknownKeysError("these keys were deleted meanwhile")
-        try:
-            self._store.objects.append(uploaded.name(begin), size, data)
-        except FileNotFoundError:
-            raise UnknownKeysError("these keys were deleted meanwhile") from None
-        except OSError:
-            self.at = self._store.recount(uploaded, begin)
-            raise
-        self.at += len(data)
-        uploaded.came(begin, size + len(data))
-        if self._store.dropped(uploaded, begin):
-            raise UnknownKeysError("these keys were deleted meanwhile")
-
-    def _look(self, data: bytes) -> None:
-        """Refuse forbidden bytes."""
-        uploaded = self.uploaded
-        if self._scanner is None:
-            self._scanner = SecretScanner()
-            self._scanner.look(self._store.tail(uploaded, self.at, HEAD_BYTES - 1))
-        self._scanner.look(data)
-        wanted = uploaded.configuration.key_set[self.at :][: len(data)]
-        if data[: len(wanted)] != wanted:
-            raise InvalidObjectError(
-                "these are not the keys that the manifest asks for: their head "
-                "differs; make them again from the manifest"
-            )
-
-    def finish(self) -> bool:
-        """End the piece. Returns whether the set is now complete and checked.
-
-        Raises:
-            InvalidObjectError: the set cannot be used; it is deleted.
-            BusyError: the process that checked it was killed; send its last byte again.
-        """
-        uploaded = self.uploaded
-        with uploaded.lock:
-            if uploaded.ready or uploaded.checking or not uploaded.whole:
-                return False
-            uploaded.checking = True
-        try:
-            self._store.check(uploaded)
-        except (InvalidObjectError, SecretRefusedError):
-            self._store.delete(uploaded, "refused")
-            raise
-        except (OSError, ServeError):
-            self._store.lose_last_byte(uploaded)
-            raise
-        finally:
-            uploaded.checking = False
-        return True
-
-    def close(self) -> None:
-        """Free the slot for another piece."""
-        with self.uploaded.lock:
-            if self._stretch in self.uploaded.receiving:
-                self.uploaded.receiving.remove(self._stretch)
 
 
 class UploadStore:
@@ -221,6 +116,8 @@ class UploadStore:
         uploaded.digest = str(row["digest"])
         self._mend(uploaded)
         uploaded.joints = set(uploaded.parts) - {0}
+        # Which of them clients wrote themselves is not noted.
+        uploaded.unseen = self.objects.sign("", 1) is not None
         ends = [begin + size for begin, size in uploaded.parts.items()]
         uploaded.ready = uploaded.digest != "" and uploaded.whole
         self._sets[identifier] = uploaded
@@ -488,12 +385,19 @@ class UploadStore:
                 uploaded.parts = {0: uploaded.configuration.key_bytes}
         try:
             with self.objects.file(kept) as path:
-                _look_at_joints(path, uploaded.joints)
+                if uploaded.unseen:
+                    look_through(path, uploaded)
+                else:
+                    look_at_joints(path, uploaded.joints)
                 digest = self._workers.check(path, uploaded.configuration.parameters)
         except WorkerEndedError as error:
             raise BusyError(
                 "the process that checked the keys has ended; send the last byte again"
             ) from error
+        self.note_checked(uploaded, digest)
+
+    def note_checked(self, uploaded: UploadedKeys, digest: str) -> None:
+        """Note that a whole set can be used, and its SHA-256."""
         self._records.set_digest(uploaded.identifier, digest)
         uploaded.digest, uploaded.ready = digest, True
 
@@ -548,11 +452,3 @@ class UploadStore:
                 received=uploaded.received,
                 expected=total,
             )
-
-
-def _look_at_joints(path: Path, joints: set[int]) -> None:
-    """Scan the boundaries of parts that arrived separately for secret keys."""
-    with path.open("rb") as file:
-        for joint in sorted(joints):
-            file.seek(max(0, joint - HEAD_BYTES + 1))
-            SecretScanner().look(file.read(2 * (HEAD_BYTES - 1)))

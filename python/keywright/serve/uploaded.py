@@ -57,7 +57,8 @@ class UploadedKeys:
         used: time of the last use, in seconds of a monotonic clock.
         moved: time when another `MOVED_BYTES` had arrived, by that clock.
         receiving: the pieces that are being received.
-        joints: offsets of bytes that were not scanned together with those before them.
+        joints: where bytes begin that were not looked at together with those before them.
+        unseen: whether bytes of it are here that did not pass through this process.
         checking: whether it is being checked.
         gone: whether it was deleted.
         lock: held while any of these change.
@@ -75,6 +76,7 @@ class UploadedKeys:
     moved: float = field(default_factory=time.monotonic)
     receiving: list[Stretch] = field(default_factory=list)
     joints: set[int] = field(default_factory=set)
+    unseen: bool = False
     checking: bool = False
     gone: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)

@@ -1,16 +1,17 @@
 """A process that evaluates: it runs `main`, with orders on its standard input.
 
-An order and each of its answers is a line of JSON. Ciphertexts are files. Keys are shared memory, whose
-descriptors pass through a socket. Either the order comes with a descriptor, or the worker reads the keys from
-their file and hands their memory to the service for later orders. A worker keeps no keys between orders. The
-process ends when its input does, so none outlives the service. It may be killed at any time: its results are
-files that get their names when they are complete.
+An order and each of its answers is a line of JSON. Ciphertexts are files, or, for an order with
+``sizes``, bytes after its line; the answer's bytes then follow the line of the end, which has their
+``size``. Keys are shared memory, whose descriptors pass through a socket. Either the order comes with a
+descriptor, or the worker reads the keys from their file and hands their memory to the service for later
+orders. A worker keeps no keys between orders. The process ends when its input does, so none outlives the
+service. It may be killed at any time: its files get their names when they are complete.
 
 | order | answers |
 |---|---|
 | ``check`` path, parameters | ``end``: digest of a complete, usable key set |
 | ``load`` model | ``end``: planned bytes of an evaluation besides keys; 0 without a budget |
-| ``evaluate`` model, keys, messages, answer | ``step`` often; ``loaded``: seconds; ``end``: seconds |
+| ``evaluate`` model, keys, messages, answer | ``step`` now and then; ``loaded``, ``end``: seconds |
 | ``cancel`` | none: the running evaluation ends with ``refused`` |
 """
 
@@ -46,6 +47,9 @@ from .model import Model, ModelRunner
 Order = Mapping[str, Any]
 HandOver = Callable[[int, float], None]
 
+TELL_EVERY_S = 0.05
+"""How often the service is told how far an evaluation is."""
+
 
 class Engine:
     """A worker's memory and its orders.
@@ -70,12 +74,13 @@ class Engine:
     def obey(self, order: Order) -> None:
         """Run an order and report its outcome, whatever it is."""
         begun = time.process_time()
+        answer = b""
 
         def refuse(error: ServeError, **more: str) -> None:
             self.say(refused=error.reason()["error"], processor=time.process_time() - begun, **more)
 
         try:
-            end = getattr(self, f"do_{order['do']}")(order)
+            end: dict[str, Any] = getattr(self, f"do_{order['do']}")(order)
         except ServeError as error:
             refuse(error)
         except OSError as error:
@@ -86,7 +91,11 @@ class Engine:
             reason = ServeError("the evaluation failed for an unexpected reason; see the server's log")
             refuse(reason, unforeseen="".join(format_exception(error)).rstrip())
         else:
-            self.say(end={**end, "processor": time.process_time() - begun})
+            answer = end.pop("bytes", answer)
+            end |= {"size": len(answer), "processor": time.process_time() - begun}
+            with self._saying:
+                self._answers.write(json.dumps({"end": end}).encode() + b"\n" + answer)
+                self._answers.flush()
 
     def do_check(self, order: Order) -> dict[str, object]:
         """Read a complete key set, which checks every residue, checksum and security bound."""
@@ -116,7 +125,8 @@ class Engine:
     def _evaluate(self, order: Order, descriptor: int | None) -> dict[str, object]:
         runner = self._runner(order)
         model = runner.model
-        inputs = model.read_inputs([Path(path).read_bytes() for path in order["messages"]])
+        bodies = order.get("bodies") or [Path(path).read_bytes() for path in order["messages"]]
+        inputs = model.read_inputs(bodies)
         loading = None
         if descriptor is not None:
             keys = EvaluationKeys.open_shared(descriptor, model.parameters)
@@ -124,11 +134,15 @@ class Engine:
             loading = KeyLoading(order, model, None if self._passing is None else self._hand_over)
             keys = loading.keys
         done, start = 0, time.perf_counter()
+        told = start
 
         def step() -> None:
-            nonlocal done
+            nonlocal done, told
             done += 1
-            self.say(step=done)
+            now = time.perf_counter()
+            if now - told >= TELL_EVERY_S:
+                told = now
+                self.say(step=done)
             if self.cancelled == order["job"]:
                 raise CancelledError("nobody waits for this evaluation any more")
 
@@ -139,7 +153,9 @@ class Engine:
                 loading.wait()
         seconds = time.perf_counter() - start
         answer = framing.join([model.write_output(result) for result in results])
-        # Another worker may write the same file, if the service was killed and restarted.
+        if "bodies" in order:
+            return {"seconds": seconds, "bytes": answer}
+        # Another one may write it too, where the service that asked for it was killed and asked again.
         write_whole(Path(order["answer"]), answer, f".{socket.gethostname()}-{os.getpid()}")
         return {"seconds": seconds}
 
@@ -268,6 +284,8 @@ def main(passing: int | None) -> None:
     def read() -> None:
         for line in sys.stdin.buffer:
             order = json.loads(line)
+            if "sizes" in order:
+                order["bodies"] = [sys.stdin.buffer.read(size) for size in order["sizes"]]
             if order["do"] == "cancel":
                 engine.cancelled = order["job"]
             else:

@@ -16,7 +16,7 @@ from typing import Any
 from keywright._core import Parameters
 from keywright._units import format_bytes
 
-from .errors import BusyError, CancelledError, ServeError, UnforeseenError, refusal
+from .errors import BusyError, CancelledError, DiskError, ServeError, UnforeseenError, refusal
 from .resident_keys import Loan, ResidentKeys
 
 SHARES = sys.platform == "linux"
@@ -24,6 +24,8 @@ SHARES = sys.platform == "linux"
 evaluation."""
 
 OnStep = Callable[[int], object]
+Meanwhile = Callable[[], object]
+"""Called while a worker evaluates; what it raises is raised in place of the answer."""
 
 
 class WorkerEndedError(ServeError):
@@ -81,8 +83,11 @@ class Worker:
         process = self._process
         return None if process is None or process.poll() is not None else process.pid
 
-    def order(self, on_step: OnStep | None = None, **order: object) -> dict[str, Any]:
-        """Run one order at a time. An ``evaluate`` order waits for its keys (`ResidentKeys.lend`).
+    def order(
+        self, on_step: OnStep | None = None, meanwhile: Meanwhile | None = None, **order: object
+    ) -> dict[str, Any]:
+        """Have an order obeyed, one at a time. One to ``evaluate`` waits for its keys (`ResidentKeys.lend`).
+        Where it has ``bodies``, they go to the process as bytes, and ``answer`` of the end is bytes, too.
 
         Raises:
             WorkerEndedError: the process ended.
@@ -90,24 +95,39 @@ class Worker:
             ServeError: a refusal, as its class.
         """
         if order["do"] != "evaluate":
-            return self._order(on_step, None, order)
+            return self._order(on_step, meanwhile, None, order)
         size = order.pop("bytes")
         assert isinstance(size, int)
         with self.keys.lend(str(order["keys"]), size) as loan:
             if order["job"] == self._cancelled:
                 raise CancelledError("nobody waits for this evaluation any more")
-            end = self._order(on_step, loan, order)
+            end = self._order(on_step, meanwhile, loan, order)
             self.evaluated.add(str(order["model"]))
             return end | {"hit": loan.hit, "evicted": loan.evicted, "loading": loan.loaded}
 
-    def _order(self, on_step: OnStep | None, loan: Loan | None, order: dict[str, object]) -> dict[str, Any]:
+    def _order(
+        self,
+        on_step: OnStep | None,
+        meanwhile: Meanwhile | None,
+        loan: Loan | None,
+        order: dict[str, Any],
+    ) -> dict[str, Any]:
         process, passing = self.start()
+        bodies: Sequence[bytes] = order.pop("bodies", ())
+        if bodies:
+            order["sizes"] = [len(body) for body in bodies]
+        failed: OSError | None = None
         try:
             if loan is not None:
                 order["shared"] = loan.descriptor is not None
                 if loan.descriptor is not None:
                     socket.send_fds(passing, [b"k"], [loan.descriptor])
-            self._write(order)
+            self._write(order, bodies)
+            if meanwhile is not None:
+                try:
+                    meanwhile()
+                except OSError as error:
+                    failed = error
             assert process.stdout is not None
             for line in process.stdout:
                 answer = json.loads(line)
@@ -115,8 +135,16 @@ class Worker:
                     _, descriptors, _, _ = socket.recv_fds(passing, 1, 1)
                     loan.keep(descriptors[0], answer["loaded"])
                 end = understand(answer, on_step)
-                if end is not None:
-                    return end
+                if end is None:
+                    continue
+                if bodies:
+                    answer = process.stdout.read(end["size"])
+                    if len(answer) != end["size"]:
+                        break
+                    end["answer"] = answer
+                if failed is not None:
+                    raise DiskError(f"the disk failed in an evaluation: {failed}")
+                return end
         except (OSError, ValueError, IndexError) as error:
             if isinstance(error, ServeError):
                 raise
@@ -162,11 +190,13 @@ class Worker:
             self._process.kill()
             self._reap()
 
-    def _write(self, order: object) -> None:
+    def _write(self, order: object, bodies: Sequence[bytes] = ()) -> None:
         with self._writing:
             process = self._process
             if process is not None and process.stdin is not None:
                 process.stdin.write(json.dumps(order).encode() + b"\n")
+                for body in bodies:
+                    process.stdin.write(body)
                 process.stdin.flush()
 
     def _reap(self) -> None:
@@ -193,7 +223,10 @@ class Workers:
 
     Attributes:
         keys: the key sets in memory.
+        inline: whether messages and answers may be bytes of an order instead of files.
     """
+
+    inline = True
 
     def __init__(self, count: int = 1, key_memory: int | None = None) -> None:
         self.keys = ResidentKeys(key_memory)
@@ -228,14 +261,14 @@ class Workers:
                 for model in models:
                     self._working[model["model"]] = worker.order(do="load", **model)["working"]
 
-    def require_memory(self, keys: str, size: int, model: str, patience: int) -> None:
-        """Check that the machine has memory for an evaluation.
+    def require_memory(self, keys: str, size: int, model: str, patience: Callable[[], int]) -> None:
+        """Refuse an evaluation for which the machine has no memory.
 
         Args:
             keys: name of the key set.
             size: its bytes in memory.
             model: hash of the model.
-            patience: seconds after which there may be memory.
+            patience: says after how many seconds there may be.
 
         Raises:
             TooLargeError: the keys can never fit.
@@ -247,10 +280,24 @@ class Workers:
         needed = size + (0 if begun else self._working.get(model, 0))
         room = self.keys.reachable
         if needed > room:
+            seconds = patience()
             raise BusyError(
-                f"an evaluation needs {format_bytes(needed)} of memory, but {format_bytes(room)} are "
-                f"free; ask again in {patience} s",
-                retry_after=patience,
+                f"an evaluation needs {format_bytes(needed)} of memory, but {format_bytes(room)} are free; "
+                f"ask again in {seconds} s",
+                retry_after=seconds,
+            )
+
+    def require_any_memory(self) -> None:
+        """Refuse where there is no memory for an evaluation of any model.
+
+        Raises:
+            BusyError: what the smallest one takes, by the plan, is not there, even if all keys went.
+        """
+        least = min(self._working.values(), default=0)
+        room = self.keys.reachable
+        if least > room:
+            raise BusyError(
+                f"an evaluation needs {format_bytes(least)} of memory, but {format_bytes(room)} are free"
             )
 
     def forget(self, keys: str) -> None:

@@ -16,6 +16,7 @@ from keywright import FormatError
 from keywright._arrays import read_array, read_file
 from keywright.cli import main
 from keywright.commands.helpers import inputs
+from keywright.commands.helpers.ciphertext_files import find_ciphertexts
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.inputs import load_array, load_image
 
@@ -148,6 +149,13 @@ def test_what_may_never_end_is_not_opened(
     load = load_image if path.suffix == ".png" else load_array
     with pytest.raises(CommandError, match="a pipe"):
         load(path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such files")
+def test_a_pipe_among_ciphertexts_is_named(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "000000-0.kw")
+    with pytest.raises(FormatError, match=r"000000-0\.kw is a pipe"):
+        find_ciphertexts(tmp_path, 1, 1)
 
 
 @pytest.mark.parametrize("kind", ["png", "jpeg", "bmp"])

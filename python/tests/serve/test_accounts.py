@@ -92,10 +92,10 @@ def test_tenants_have_nothing_of_each_other(thin: Model, tmp_path: Path, sample:
         for method, name in operations():
             if "{keys}" not in name and "{job}" not in name:
                 continue
-            body = None if method == "GET" or name.endswith("/delete") else b"x"
+            body = None if method == "GET" or name.endswith(("/delete", "/direct")) else b"x"
             body = None if method == "DELETE" else body
-            real = name.replace("{keys}", keys).replace("{job}", job) + "?offset=0"
-            never = name.replace("{keys}", "0" * 32).replace("{job}", "0" * 32) + "?offset=0"
+            real = name.replace("{keys}", keys).replace("{job}", job) + "?offset=0&length=1"
+            never = name.replace("{keys}", "0" * 32).replace("{job}", "0" * 32) + "?offset=0&length=1"
             found = ask(server, method, real, body, bearer(others))
             assert found[:2] == ask(server, method, never, body, bearer(others))[:2]
             assert found[0] == 404, (method, name, found)
@@ -175,7 +175,7 @@ def test_accounts_are_read_again_at_a_signal(thin: Model, tmp_path: Path) -> Non
 
         path.rename(tmp_path / "before")
         path.write_text("{}")
-        signalled("stays")
+        signalled("stay as they were")
         assert remote.ask("GET", "/v1/keys") == {"keys": []}
         path.unlink()
         new = add(path, "a")
@@ -186,3 +186,11 @@ def test_accounts_are_read_again_at_a_signal(thin: Model, tmp_path: Path) -> Non
         process.terminate()
         process.stderr.read()
         assert process.wait(30) == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files have no such modes")
+def test_the_file_is_its_owners_alone(tmp_path: Path) -> None:
+    path = tmp_path / "accounts.json"
+    for name in ("a", "b"):
+        add(path, name)
+        assert path.stat().st_mode & 0o777 == 0o600

@@ -12,6 +12,7 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright.serve import Model, RemoteModel, Service
+from keywright.serve import remote as remote_module
 from keywright.serve.accounts import Accounts, add
 from keywright.serve.audit import NAME, Audit, alias
 from keywright.serve.errors import SecretRefusedError
@@ -28,8 +29,9 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def test_every_action_is_a_line_and_no_line_holds_anything(
-    thin: Model, tmp_path: Path, sample: Sample, key_file: Path
+    thin: Model, tmp_path: Path, sample: Sample, key_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(remote_module, "WAIT_S", 0)
     accounts = tmp_path / "accounts"
     key = add(accounts, "clinic-a")
     path = tmp_path / "state" / NAME

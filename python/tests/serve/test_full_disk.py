@@ -106,32 +106,32 @@ def test_jobs_are_refused_or_done(
 
     disk.full = True
     with pytest.raises(OSError, match="No space left"):
-        service.submit(identifier, message)
+        service.evaluations.submit(identifier, message)
     assert service.jobs.counts() == (0, 0)
     disk.full = False
 
-    # The worker reports twice that it cannot write; the database has no news of the job meanwhile.
-    real = service._work
+    # The worker says twice that it cannot write; the database has no change of the job all the while.
+    real: Any = service.evaluations.work
     refusals: list[Any] = []
 
     def work(worker: Any, job: Any) -> float:
         if len(refusals) < 2:
             refusals.append(job)
             raise DiskError("full")
-        return real(worker, job)
+        return float(real(worker, job))
 
-    service._dispatcher._work = work
+    service.evaluations.dispatcher._work = work
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("keywright.serve.dispatch.DISK_S", 0.05)
-        job = str(service.submit(identifier, message)["job"])
+        job = str(service.evaluations.submit(identifier, message).identifier)
         disk.full = True
         deadline = time.monotonic() + 60.0
-        while service.job(job)["state"] != "done":
+        while service.evaluations.job(job).state != "done":
             assert time.monotonic() < deadline
             time.sleep(0.02)
     assert len(refusals) == 2
     assert refusals[0].attempts == 1
-    objects = framing.split(service.result(job), thin.manifest.output.ciphertexts)
+    objects = framing.split(service.evaluations.result(job), thin.manifest.output.ciphertexts)
     values = thin.manifest.output.unpack(np.asarray([client.decrypt(data) for data in objects]) / one, 1)
     difference = values[0] * thin.manifest.factor - run_clear(thin.program, sample)
     assert np.abs(difference).max() < 1e-3

@@ -370,3 +370,37 @@ def test_a_request_that_breaks_off_is_no_error_of_the_server(thin: Model, tmp_pa
         assert 'status="500"' not in service.measure()
         assert events == []
     service.close()
+
+
+@pytest.mark.parametrize("size", [70_000, 300_000, 2_000_000])
+def test_a_header_that_is_too_long_is_answered(server: Server, size: int) -> None:
+    """Also where the sender is still sending: a connection that was reset would have told it nothing."""
+    begin = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: "
+    with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20) as connection:
+        connection.sendall(begin)
+        for _ in range(size // 10_000):
+            connection.sendall(b"x" * 10_000)
+        connection.shutdown(socket.SHUT_WR)
+        found = b""
+        while more := connection.recv(1 << 16):
+            found += more
+    assert found.startswith(b"HTTP/1.1 400 ")
+    assert ask(server, "GET", "/health")[0] == 200
+
+
+def test_what_is_no_request_is_read_for_a_while_only(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "REFUSED_S", 0.1)
+    with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20) as connection:
+        connection.sendall(b"nonsense\r\n\r\n")
+        found = b""
+        while more := connection.recv(1 << 16):
+            found += more
+        assert found.startswith(b"HTTP/1.1 400 ")
+
+        def send() -> bool:
+            with contextlib.suppress(OSError):
+                connection.sendall(b"x" * 1000)
+                return False
+            return True
+
+        wait(send)

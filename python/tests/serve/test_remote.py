@@ -24,6 +24,7 @@ import pytest
 from keywright import nn
 from keywright.nn.run.checking import run_clear
 from keywright.serve import Model, RemoteModel, ServeError, Server, Service, framing, parts
+from keywright.serve import remote as remote_module
 from keywright.serve.app import MAX_PIECE
 from keywright.serve.errors import (
     BadRequestError,
@@ -40,6 +41,7 @@ from keywright.serve.errors import (
 )
 from keywright.serve.manifest import MAX_BYTES
 from keywright.serve.parts import PART_BYTES
+from keywright.serve.remote import PROGRESS
 from keywright.serve.workers import Worker, WorkerEndedError
 from onnx import helper
 from tests.serve.network import INPUTS, WORKERS, listening, make_full, make_thin, network
@@ -120,7 +122,7 @@ def test_samples_of_a_client_share_ciphertexts(tmp_path: Path, make: Callable[..
     assert np.abs(values - expected).max() < 1e-3
     assert np.abs(alone - expected[6]).max() < 1e-3
     assert steps == sorted(steps)
-    assert all(total == 2 * service.model.steps for _, total in steps)
+    assert all(total == 2 * PROGRESS for _, total in steps)
 
 
 def test_an_upload_goes_on_after_the_server_was_away(
@@ -158,7 +160,7 @@ def test_a_question_is_asked_again_after_a_restart(
         session = remote.session()
         session.upload_keys()
         expected = session.infer(sample)
-        request, services, paths = remote.request, [first], list[str]()
+        exchange, services, paths = remote.exchange, [first], list[str]()
 
         def restart() -> None:
             stack.pop_all().close()
@@ -166,26 +168,32 @@ def test_a_question_is_asked_again_after_a_restart(
             services.append(Service(make_thin(), tmp_path, workers=WORKERS))
             stack.enter_context(listening(services[0], port))
 
-        def interrupted(method: str, path: str, body: bytes | None = None, *, limit: int = 1 << 20) -> bytes:
+        def interrupted(
+            method: str, path: str, body: bytes | None = None, *, limit: int = 1 << 20
+        ) -> tuple[int, bytes]:
             paths.append(path)
             if len(paths) == 2 or (path.endswith("/result") and restarts[0] > 1):
                 restarts[0] -= 1
                 restart()
-            return request(method, path, body, limit=limit)
+            return exchange(method, path, body, limit=limit)
 
         restarts = [3]
-        monkeypatch.setattr(remote, "request", interrupted)
+        monkeypatch.setattr(remote, "exchange", interrupted)
+        # The request does not wait for the answer.
+        monkeypatch.setattr(remote_module, "WAIT_S", 0)
         assert np.abs(session.infer(sample) - expected).max() < 1e-3
         assert restarts == [1]
         # Accepted work is evaluated, even without its client.
         assert sum("/jobs?" in path for path in paths) == 1
 
-        def always(method: str, path: str, body: bytes | None = None, *, limit: int = 1 << 20) -> bytes:
+        def always(
+            method: str, path: str, body: bytes | None = None, *, limit: int = 1 << 20
+        ) -> tuple[int, bytes]:
             if path.startswith("/v1/jobs"):
                 raise UnknownJobError("gone")
-            return request(method, path, body, limit=limit)
+            return exchange(method, path, body, limit=limit)
 
-        monkeypatch.setattr(remote, "request", always)
+        monkeypatch.setattr(remote, "exchange", always)
         with pytest.raises(UnknownJobError):
             session.infer(sample)
         monkeypatch.undo()
@@ -199,13 +207,13 @@ def test_an_evaluation_whose_worker_is_killed_is_done_again(
 ) -> None:
     order, deaths = Worker.order, [1, 2]
 
-    def deadly(worker: Worker, on_step: Callable[[int], object] | None = None, **entry: object) -> Any:
-        def step(done: int) -> None:
+    def deadly(worker: Worker, *arguments: Any, **entry: object) -> Any:
+        def kill() -> None:
             if deaths and worker.pid is not None:
                 os.kill(worker.pid, signal.SIGKILL)
 
         try:
-            return order(worker, step if entry["do"] == "evaluate" else on_step, **entry)
+            return order(worker, None, kill if entry["do"] == "evaluate" else None, **entry)
         except WorkerEndedError:
             deaths.pop()
             raise
@@ -311,20 +319,27 @@ def test_a_question_is_asked_again_after_a_connection_that_breaks(
     remote, failed = RemoteModel(server.url), set[str]()
     with remote.session() as session:
         session.upload_keys()
-        request = remote.request
+        exchange = remote.exchange
 
-        def breaking(method: str, path: str, body: bytes | None = None, *, limit: int = 1 << 20) -> bytes:
-            answer = request(method, path, body, limit=limit)
+        def breaking(
+            method: str, path: str, body: bytes | None = None, *, limit: int = 1 << 20
+        ) -> tuple[int, bytes]:
+            answer = exchange(method, path, body, limit=limit)
             if method + path not in failed:
                 failed.add(method + path)
                 # It came to the server, and its answer did not come back.
                 raise UnreachableError("the connection broke")
             return answer
 
-        monkeypatch.setattr(remote, "request", breaking)
+        monkeypatch.setattr(remote, "exchange", breaking)
+        monkeypatch.setattr(remote_module, "WAIT_S", 0)
         assert np.isfinite(session.infer(sample)).all()
         assert len(failed) == 3
-        monkeypatch.setattr(remote, "request", lambda *given, **named: breaking("GET", "/v1/jobs/0"))
+        monkeypatch.setattr(remote_module, "WAIT_S", 1)
+        failed.clear()
+        assert np.isfinite(session.infer(sample)).all()
+        assert len(failed) == 1
+        monkeypatch.setattr(remote, "exchange", lambda *given, **named: breaking("GET", "/v1/jobs/0"))
         with pytest.raises(ServeError, match="identifier"):
             session.infer(sample)
         monkeypatch.undo()
@@ -515,11 +530,13 @@ def with_scale(data: bytes, old: float, scale: float) -> bytes:
     return header + crc[0] + body + crc[1]
 
 
-def test_answers_of_a_scale_without_a_meaning_are_refused(tmp_path: Path, sample: Sample) -> None:
+def test_answers_of_a_scale_without_a_meaning_are_refused(
+    tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
     service = Service(make_full(), tmp_path, workers=WORKERS)
     with listening(service) as server, RemoteModel(server.url).session() as session:
         session.upload_keys()
-        result = service.result
+        result = service.evaluations.result
 
         def forged(identifier: str, tenant: str = "") -> bytes:
             (answer,) = framing.split(result(identifier), 1)
@@ -527,7 +544,8 @@ def test_answers_of_a_scale_without_a_meaning_are_refused(tmp_path: Path, sample
             return framing.join([with_scale(answer, ciphertext.scale, 5e-324)])
 
         assert np.isfinite(session.infer(sample)).all()
-        service.result = forged  # type: ignore[method-assign]
+        service.evaluations.result = forged  # type: ignore[method-assign]
+        monkeypatch.setattr(remote_module, "WAIT_S", 0)
         with pytest.raises(InvalidReplyError, match="cannot be read: a coefficient"):
             session.infer(sample)
     service.close()

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from keywright._core import EvaluationKeys
 from keywright.nn.run.checking import run_clear
-from keywright.serve import Model, RemoteModel, Service, Workers, worker
+from keywright.serve import Model, RemoteModel, Service, Workers, resident_keys, worker
 from keywright.serve.errors import BusyError, CancelledError, ServeError, TooLargeError, UnknownKeysError
 from keywright.serve.resident_keys import Loan, ResidentKeys
 from numpy.typing import NDArray
@@ -232,10 +232,11 @@ def test_two_workers_share_one_set(thin: Model, tmp_path: Path) -> None:
         for each in workers.all:
             each.kill()
         infer(samples[:1])
-        assert (workers.keys.loads, workers.keys.hits) == (1, 6)
+        # Once more where an order met the process before it was known to be gone.
+        assert (workers.keys.loads, workers.keys.hits) in ((1, 6), (1, 7))
         assert workers.keys.size == thin.resident_key_bytes
-        # A failing order takes its descriptor with it: the worker's next order has other keys.
-        first, order = str(session._identifier), service._load(thin.manifest.hash)
+        # An order that fails takes its keys with it: the next one of that worker has other keys.
+        first, order = str(session._identifier), service.evaluations.load(thin.manifest.hash)
         for each in workers.all:
             with pytest.raises(ServeError):
                 each.order(do="evaluate", job="", keys=first, bytes=1, messages=["none"], answer="", **order)
@@ -353,34 +354,38 @@ def test_keys_are_handed_over_when_they_are_whole(
 
 
 def test_an_evaluation_is_refused_where_the_machine_has_no_memory(
-    thin: Model, key_file: Path, tmp_path: Path
+    thin: Model, key_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """503 with a time to retry, 413 for keys that never fit; memory of other keys does not count."""
+    """503 with when to come back, 413 for what never fits; what other keys take does not count."""
+    monkeypatch.setattr(resident_keys, "LOOK_EVERY_S", 0.0)
     size, left = thin.resident_key_bytes, [PLENTY]
     workers = Workers(1, 2 * size)
     workers.keys = ResidentKeys(2 * size, lambda: left[0])
-    workers.require_memory("a", size, "model", 7)
+    workers.require_memory("a", size, "model", lambda: 7)
     with pytest.raises(TooLargeError):
-        workers.require_memory("a", 2 * size + 1, "model", 7)
+        workers.require_memory("a", 2 * size + 1, "model", lambda: 7)
     left[0] = size - 1
     with pytest.raises(BusyError, match="ask again in 7 s") as error:
-        workers.require_memory("a", size, "model", 7)
+        workers.require_memory("a", size, "model", lambda: 7)
     assert error.value.retry_after == 7
     left[0] = PLENTY
     use(workers.keys, "other", size)
     left[0] = 0
-    workers.require_memory("a", size, "model", 7)
+    workers.require_memory("a", size, "model", lambda: 7)
     # What the plan says that an evaluation takes, until one has taken it.
     workers._working["model"] = 10
     with pytest.raises(BusyError):
-        workers.require_memory("a", size, "model", 7)
+        workers.require_memory("a", size, "model", lambda: 7)
     workers.all[0].evaluated.add("model")
-    workers.require_memory("a", size, "model", 7)
+    workers.require_memory("a", size, "model", lambda: 7)
     workers.close()
     workers.keys.close()
 
 
-def test_who_is_refused_is_told_when_to_come_back(thin: Model, tmp_path: Path) -> None:
+def test_who_is_refused_is_told_when_to_come_back(
+    thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resident_keys, "LOOK_EVERY_S", 0.0)
     workers = Workers(1, 4 * thin.resident_key_bytes)
     service = Service(thin, tmp_path, workers=workers, budget=1 << 33)
     service.prepare()
@@ -388,7 +393,7 @@ def test_who_is_refused_is_told_when_to_come_back(thin: Model, tmp_path: Path) -
     with listening(service) as server, RemoteModel(server.url).session() as session:
         session.infer(np.zeros((1, INPUTS)))
         assert workers.all[0].evaluated == {thin.manifest.hash}
-        workers.keys._available = lambda: -PLENTY
+        workers.keys._lately._call = lambda: -PLENTY
         request = urllib.request.Request(
             f"{server.url}/v1/keys/{session._identifier}/jobs", data=b"x", method="POST"
         )

@@ -257,11 +257,11 @@ def test_nothing_of_a_client_is_kept_after_its_keys_are_gone(
         client = kw.Client.from_secret_bytes(secret.to_bytes(), thin.client)
         numbers = np.rint(thin.manifest.input.pack(sample[None])[0] * 2**thin.client.fraction_bits)
         message = framing.join([client.encrypt(numbers.astype(np.int64))])
-        jobs = [str(service.submit(identifier, message)["job"]) for _ in range(2)]
+        jobs = [str(service.evaluations.submit(identifier, message).identifier) for _ in range(2)]
         for job in jobs:
-            while service.job(job)["state"] in ("waiting", "running"):
+            while service.evaluations.job(job).state in ("waiting", "running"):
                 time.sleep(0.01)
-            assert len(service.result(job)) > 100
+            assert len(service.evaluations.result(job)) > 100
         made.append((identifier, service.store.get(identifier), jobs))
     (gone, uploaded, jobs), (stays, other, others) = made
     before = WORKERS.keys.size
@@ -271,7 +271,7 @@ def test_nothing_of_a_client_is_kept_after_its_keys_are_gone(
         uploaded.used -= 3601
         service.expire()
     for job in jobs:
-        for ask in (service.job, service.result):
+        for ask in (service.evaluations.job, service.evaluations.result):
             with pytest.raises(UnknownJobError):
                 ask(job)
     with pytest.raises(UnknownKeysError):
@@ -281,7 +281,7 @@ def test_nothing_of_a_client_is_kept_after_its_keys_are_gone(
     assert gone not in WORKERS.keys
     assert stays in WORKERS.keys
     assert list(service.store.objects.sizes("keys/")) == other.names
-    assert all(len(service.result(job)) > 100 for job in others)
+    assert all(len(service.evaluations.result(job)) > 100 for job in others)
     assert service.seen(stays)["objects"]
     service.close()
 
@@ -289,7 +289,7 @@ def test_nothing_of_a_client_is_kept_after_its_keys_are_gone(
 def test_a_secret_key_among_ciphertexts_is_refused(service: Service, key_file: Path) -> None:
     secret = kw.SecretKey.generate(service.model.parameters).to_bytes()
     with pytest.raises(SecretRefusedError):
-        service.submit(upload(service, key_file.read_bytes()), framing.join([b"x" * 77 + secret]))
+        service.evaluations.submit(upload(service, key_file.read_bytes()), framing.join([b"x" * 77 + secret]))
 
 
 def test_requests_that_make_no_sense_are_refused(service: Service, key_file: Path, full: Model) -> None:
@@ -302,7 +302,7 @@ def test_requests_that_make_no_sense_are_refused(service: Service, key_file: Pat
     identifier = upload(service, key_file.read_bytes())
     for message in (b"", b"\0\0\0", framing.join([]), framing.join([b"x", b"y"]), b"\xff\xff\xff\xffx"):
         with pytest.raises(BadRequestError):
-            service.submit(identifier, message)
+            service.evaluations.submit(identifier, message)
     secret = kw.SecretKey.generate(service.model.parameters)
     ours, theirs = kw.Decryptor(secret), kw.Decryptor(kw.SecretKey.generate(full.parameters))
     assert service.model.client is not None
@@ -322,6 +322,6 @@ def test_requests_that_make_no_sense_are_refused(service: Service, key_file: Pat
     ]
     for data in objects:
         with pytest.raises(InvalidObjectError):
-            service.submit(identifier, framing.join([data]))
+            service.evaluations.submit(identifier, framing.join([data]))
     with pytest.raises(UnknownKeysError):
-        service.submit("0" * 32, framing.join([b"x"]))
+        service.evaluations.submit("0" * 32, framing.join([b"x"]))

@@ -66,7 +66,7 @@ def tenants(
     keys = {name: add(path, name) for name in ("a", "b")}
     service = Service(thin, tmp_path / "state", workers=WORKERS, accounts=Accounts.load(path))
     monkeypatch.setattr(service.jobs, "take", lambda: None)
-    service._dispatcher.close()
+    service.evaluations.dispatcher.close()
     with listening(service) as server:
         yield Tenants(service, server, keys, key_file.read_bytes())
     service.close()
@@ -182,8 +182,8 @@ def test_an_answer_takes_as_long_for_what_another_has_as_for_nothing(tenants: Te
     cases: tuple[tuple[Callable[..., Any], str, type[Exception]], ...] = (
         (tenants.service.keys, tenants.sets[2], UnknownKeysError),
         (tenants.service.seen, tenants.sets[2], UnknownKeysError),
-        (tenants.service.job, tenants.jobs[0], UnknownJobError),
-        (tenants.service.result, tenants.jobs[0], UnknownJobError),
+        (tenants.service.evaluations.job, tenants.jobs[0], UnknownJobError),
+        (tenants.service.evaluations.result, tenants.jobs[0], UnknownJobError),
     )
     for ask, own, kind in cases:
         # Alternate, so that other load affects both equally.

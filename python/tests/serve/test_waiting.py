@@ -17,7 +17,7 @@ def test_an_answer_comes_when_the_evaluation_ends_or_the_time_is_over(
     server: Server, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remote, job = RemoteModel(server.url), Job("ab" * 16, "owner", "model", 0, 3)
-    monkeypatch.setattr(service, "job", lambda identifier, tenant: job.to_json())
+    monkeypatch.setattr(service.evaluations, "job", lambda identifier, tenant: job)
     start = time.monotonic()
     assert remote.ask("GET", f"/v1/jobs/{job.identifier}?wait=1")["state"] == "waiting"
     assert 1.0 <= time.monotonic() - start < 10.0

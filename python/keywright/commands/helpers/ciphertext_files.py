@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from keywright._arrays import require_file
+
 from .errors import CommandError
 
 CIPHERTEXT_NAME = re.compile(r"(\d{6,9})(?:\+(\d{1,9}))?-(\d{1,4})\.kw")
@@ -39,7 +41,8 @@ def find_ciphertexts(folder: Path, ciphertexts: int, batch: int) -> list[SampleF
         batch: maximum number of samples per batch.
 
     Raises:
-        CommandError: there are none, or a batch has another number of ciphertexts or too many samples.
+        CommandError: there are none, or some have another number of ciphertexts or of samples.
+        FormatError: one is no regular file.
     """
     groups: dict[tuple[int, int], int] = {}
     for path in folder.glob("*-*.kw"):
@@ -52,6 +55,9 @@ def find_ciphertexts(folder: Path, ciphertexts: int, batch: int) -> list[SampleF
     found = []
     for (first, count), number in sorted(groups.items()):
         paths = [folder / ciphertext_name(first, count, index) for index in range(ciphertexts)]
+        for path in paths:
+            if path.exists():
+                require_file(path)
         if number != ciphertexts or not all(path.is_file() for path in paths):
             raise CommandError(
                 f"{folder}: sample {first} has {number} ciphertexts, but the program takes {ciphertexts}; "

@@ -8,7 +8,7 @@ job that it ran starts again elsewhere, and the jobs that waited there lose noth
 import contextlib
 import hashlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from ray.serve.schema import ApplicationStatus
 
 from ..errors import ServeError
 from ..resident_keys import ResidentKeys
-from ..workers import NotBegunError, OnStep, Worker, WorkerEndedError, Workers, understand
+from ..workers import Meanwhile, NotBegunError, OnStep, Worker, WorkerEndedError, Workers, understand
 from .deployment import QUEUE, Replicas, deployment, fingerprint
 from .replica import ENDED
 
@@ -42,6 +42,8 @@ class RayWorkers(Workers):
             restarted, the replicas and their keys are still there.
         replicas: number and size.
     """
+
+    inline = False
 
     def __init__(self, address: str, state: Path, replicas: Replicas) -> None:
         super().__init__(0)
@@ -89,8 +91,11 @@ class RayWorkers(Workers):
         except (RayError, RuntimeError) as error:
             raise ServeError(f"the replicas did not start: {error}") from error
 
-    def require_memory(self, keys: str, size: int, model: str, patience: int) -> None:
-        """Do nothing: every replica checks its own memory."""
+    def require_memory(self, keys: str, size: int, model: str, patience: Callable[[], int]) -> None:
+        """Nothing: replicas have their own memory, on any machine."""
+
+    def require_any_memory(self) -> None:
+        """Nothing, likewise."""
 
     def _applications(self) -> dict[str, str]:
         """Return the replicas of this service and their state."""
@@ -124,14 +129,18 @@ class RemoteWorker(Worker):
         self._handle = handle
         self._answers: Any = None
 
-    def order(self, on_step: OnStep | None = None, **order: object) -> dict[str, Any]:
-        """Send an order and wait for its end; errors as for `Worker.order`.
+    def order(
+        self, on_step: OnStep | None = None, meanwhile: Meanwhile | None = None, **order: object
+    ) -> dict[str, Any]:
+        """Have an order obeyed; errors as of `Worker.order`.
 
         Raises:
             NotBegunError: the replica ended before the order began.
         """
         begun = False
         try:
+            if meanwhile is not None:
+                meanwhile()
             self._answers = self._handle.options(stream=True).evaluate.remote(order)
             for answer in self._answers:
                 begun = True

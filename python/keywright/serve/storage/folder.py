@@ -77,6 +77,15 @@ class FolderObjects:
                     for parent in list(PurePosixPath(name).parents)[:-2]:
                         (self._folder / parent).rmdir()
 
+    def copy(self, name: str, to: str) -> None:
+        """Copy a file."""
+        with self._create(self._folder / to) as file, (self._folder / name).open("rb") as source:
+            shutil.copyfileobj(source, file, self.buffer_bytes)
+
+    def sign(self, name: str, seconds: int) -> str | None:
+        """Nobody else writes to the folder."""
+        return None
+
     def keep(self, names: Sequence[str]) -> list[str]:
         """Append all files to the first and sync it. A process that ends meanwhile leaves a first file that
         already contains the beginning of the next."""

@@ -119,6 +119,16 @@ class S3Objects:
         with _errors():
             obstore.delete(self._store, list(names))
 
+    def copy(self, name: str, to: str) -> None:
+        """Have the storage copy an object."""
+        with _errors():
+            obstore.copy(self._store, name, to)
+
+    def sign(self, name: str, seconds: int) -> str | None:
+        """An address that is signed with the key of the environment."""
+        with _errors():
+            return str(obstore.sign(self._store, "PUT", name, timedelta(seconds=seconds)))
+
     def keep(self, names: Sequence[str]) -> list[str]:
         """Do nothing: a stored object survives a crash."""
         return list(names)

@@ -1,0 +1,218 @@
+"""Keys that clients write to the object storage themselves, at addresses that the server gives."""
+
+from __future__ import annotations
+
+import urllib.request
+from pathlib import Path
+
+import keywright as kw
+import numpy as np
+import pytest
+from keywright.nn.run.checking import run_clear
+from keywright.serve import Model, RemoteModel, Service, direct, parts
+from keywright.serve.errors import (
+    InvalidObjectError,
+    NoDirectUploadsError,
+    QuotaBytesError,
+    SecretRefusedError,
+    TooLargeError,
+    WrongOffsetError,
+)
+from keywright.serve.quotas import Quota, Quotas
+from tests.serve.network import INPUTS, WORKERS, listening
+from tests.serve.storage_servers import Place
+from tests.serve.test_http import ask
+
+SERVERS = pytest.mark.parametrize("place", ["servers"], indirect=True)
+
+
+def serving(thin: Model, place: Place, quotas: Quotas | None = None) -> Service:
+    return Service(
+        thin, place.folder, workers=WORKERS, objects=place.objects, records=place.records, quotas=quotas
+    )
+
+
+def write(url: object, data: bytes) -> None:
+    """What a client does with an address."""
+    headers = {"Content-Type": "application/octet-stream"}
+    request = urllib.request.Request(str(url), data=data, method="PUT", headers=headers)
+    urllib.request.urlopen(request, timeout=20).close()
+
+
+def sent(service: Service, identifier: str, data: bytes) -> dict[str, object]:
+    """What is said of a set after all of it was written so."""
+    said: dict[str, object] = {}
+    for begin in range(0, len(data), 1 << 20):
+        part = data[begin : begin + (1 << 20)]
+        write(service.grant_part(identifier, begin, len(part))["url"], part)
+        said = service.take_part(identifier, begin)
+    return said
+
+
+def begun(service: Service) -> str:
+    return str(service.create_keys({"model": service.model.manifest.hash})["keys"])
+
+
+@SERVERS
+def test_keys_go_to_the_storage_and_not_through_the_server(
+    thin: Model, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "PART_BYTES", 1 << 19)
+    sizes: list[tuple[str, int]] = []
+
+    def note(method: str, path: str, status: int, received: int, *rest: object) -> None:
+        sizes.append((method, received))
+
+    service = serving(thin, place)
+    sample = np.random.default_rng(1).uniform(-1, 1, INPUTS)
+    with listening(service) as server, RemoteModel(server.url).session() as session:
+        server.app.on_request = note
+        session.upload_keys()
+        # Less than a part came to the server, of all requests together.
+        assert sum(received for _, received in sizes) < 1 << 12
+        assert sizes.count(("PUT", 0)) == -(-thin.manifest.key_bytes // (1 << 19))
+        assert np.abs(session.infer(sample) - run_clear(thin.program, sample)).max() < 1e-3
+        objects = service.store.objects
+        assert objects.sizes(direct.PREFIX) == {}
+        assert sum(objects.sizes("keys/").values()) == thin.manifest.key_bytes
+    service.close()
+
+
+@SERVERS
+def test_storage_that_clients_cannot_reach_is_left_out(
+    thin: Model, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = serving(thin, place)
+    monkeypatch.setattr(service.store.objects, "sign", lambda name, seconds: "http://127.0.0.1:9/nobody")
+    with listening(service) as server, RemoteModel(server.url).session() as session:
+        session.upload_keys()
+        assert np.isfinite(session.infer(np.zeros(INPUTS))).all()
+    service.close()
+
+
+@SERVERS
+def test_a_client_may_want_none_of_it(thin: Model, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = serving(thin, place)
+    with listening(service) as server:
+        remote = RemoteModel(server.url, direct=False)
+        written = service.store.objects.sizes
+        copied: list[str] = []
+        monkeypatch.setattr(service.store.objects, "copy", lambda name, to: copied.append(to))
+        with remote.session() as session:
+            session.upload_keys()
+            assert sum(written("keys/").values()) == thin.manifest.key_bytes
+        assert copied == []
+    service.close()
+
+
+def test_a_folder_gives_no_addresses(thin: Model, tmp_path: Path) -> None:
+    service = Service(thin, tmp_path, workers=WORKERS)
+    with pytest.raises(NoDirectUploadsError, match="send them to this server"):
+        service.grant_part(begun(service), 0, 1 << 20)
+    service.close()
+
+
+@SERVERS
+def test_what_is_written_is_checked_as_any_other(thin: Model, place: Place, key_file: Path) -> None:
+    data, service = key_file.read_bytes(), serving(thin, place)
+    said = sent(service, begun(service), data)
+    assert said["ready"] is True
+    # A residue is another.
+    spoiled = bytearray(data)
+    spoiled[len(data) // 2] ^= 1
+    with pytest.raises(InvalidObjectError):
+        sent(service, begun(service), bytes(spoiled))
+    # The head of others.
+    with pytest.raises(InvalidObjectError, match="head differs"):
+        sent(service, begun(service), data[:40] + b"\xff" + data[41:])
+    # A secret key, across two parts.
+    secret = kw.SecretKey.generate(thin.parameters).to_bytes()
+    place_of = (1 << 20) - 20
+    hiding = data[:place_of] + secret + data[place_of + len(secret) :]
+    with pytest.raises(SecretRefusedError):
+        sent(service, begun(service), hiding[: len(data)])
+    assert service.store.counts(ready=True)[0] == 1
+    assert service.store.counts(ready=False)[0] == 0
+    service.close()
+
+
+@SERVERS
+def test_parts_have_the_length_that_was_asked_for(thin: Model, place: Place, key_file: Path) -> None:
+    data, service = key_file.read_bytes(), serving(thin, place)
+    keys = begun(service)
+    for length in (0, direct.PART_BYTES + 1):
+        with pytest.raises(TooLargeError):
+            service.grant_part(keys, 0, length)
+    for wrong in (data[:999], data[:1001]):
+        write(service.grant_part(keys, 0, 1000)["url"], wrong)
+        with pytest.raises(WrongOffsetError, match="1000 at byte 0"):
+            service.take_part(keys, 0)
+    service.grant_part(keys, 0, 1000)
+    with pytest.raises(WrongOffsetError, match="0 bytes were written"):
+        service.take_part(keys, 0)
+    with pytest.raises(WrongOffsetError, match="no part is expected"):
+        service.take_part(keys, 0)
+    assert service.keys(keys)["received"] == 0
+    assert service.store.objects.sizes("") == service.store.objects.sizes("storage.json")
+    # An address that was used is of no use: what is written there later counts for nothing.
+    url = service.grant_part(keys, 0, 1000)["url"]
+    write(url, data[:1000])
+    assert service.take_part(keys, 0)["received"] == 1000
+    write(url, b"x" * 5000)
+    (held,) = service.store.objects.sizes("keys/").values()
+    assert held == 1000
+    service.direct._swept = -1e9
+    service.direct.sweep()
+    assert service.store.objects.sizes(direct.PREFIX) == {}
+    service.close()
+
+
+@SERVERS
+def test_grants_end(thin: Model, place: Place) -> None:
+    service = serving(thin, place)
+    keys = begun(service)
+    url = service.grant_part(keys, 0, 1000)["url"]
+    assert service.store.get(keys).busy()
+    write(service.grant_part(keys, 0, 1000)["url"], b"x" * 1000)
+    service.direct._grants[keys, 0].until = 0.0
+    service.expire()
+    assert not service.store.get(keys).busy()
+    with pytest.raises(WrongOffsetError, match="no part is expected"):
+        service.take_part(keys, 0)
+    # What was written with an address of before is gone with the next look, and with the next start.
+    write(url, b"x" * 1000)
+    service.close()
+    again = serving(thin, place)
+    assert again.store.objects.sizes(direct.PREFIX) == {}
+    # A set that is deleted takes its grants along.
+    again.grant_part(keys, 0, 1000)
+    again.delete_keys(keys)
+    assert again.direct._grants == {}
+    again.close()
+
+
+@SERVERS
+def test_quotas_hold(thin: Model, place: Place) -> None:
+    service = serving(thin, place, Quotas(Quota(bytes=thin.manifest.key_bytes * 3 // 2)))
+    first, second = begun(service), begun(service)
+    service.grant_part(first, 0, 1000)
+    with pytest.raises(QuotaBytesError):
+        service.grant_part(second, 0, 1000)
+    service.close()
+
+
+@SERVERS
+def test_over_http_it_is_as_described(thin: Model, place: Place, key_file: Path) -> None:
+    service = serving(thin, place)
+    with listening(service) as server:
+        keys = begun(service)
+        path = f"/v1/keys/{keys}/direct"
+        status, made, _ = ask(server, "POST", f"{path}?offset=0&length=100", b"")
+        assert (status, made["offset"], made["length"], made["method"]) == (201, 0, 100, "PUT")
+        write(made["url"], key_file.read_bytes()[:100])
+        status, entry, _ = ask(server, "PUT", f"{path}?offset=0", b"")
+        assert (status, entry["received"]) == (200, 100)
+        assert ask(server, "POST", f"{path}?offset=0", b"")[0] == 400
+        assert ask(server, "POST", f"{path}?offset=50&length=100", b"")[1]["error"]["type"] == "wrong_offset"
+        assert ask(server, "POST", f"/v1/keys/{'0' * 32}/direct?offset=0&length=1", b"")[0] == 404
+    service.close()

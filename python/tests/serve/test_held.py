@@ -1,0 +1,179 @@
+"""Requests that wait for their answers: evaluations in memory, and on the disk when they take long."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from keywright.nn.run.checking import run_clear
+from keywright.serve import Model, RemoteModel, Server, Service, app, framing
+from keywright.serve.audit import NAME
+from keywright.serve.jobs import Job
+from keywright.serve.remote import Session
+from keywright.serve.workers import Worker
+from tests.serve.network import WORKERS, listening
+from tests.serve.test_http import ask, wait
+
+Sample = np.ndarray[Any, np.dtype[np.float64]]
+
+
+class SlowService(Service):
+    """Its evaluations wait for `go`."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        self.go = threading.Event()
+        super().__init__(*arguments, **named)
+
+    def _work(self, worker: Worker, job: Job) -> float:
+        assert self.go.wait(60)
+        return super()._work(worker, job)
+
+
+def asked(
+    server: Server, session: Session, message: bytes, seconds: int = 30
+) -> tuple[int, Any, Mapping[str, str]]:
+    return ask(server, "POST", f"/v1/keys/{session._identifier}/jobs?wait={seconds}", message)
+
+
+def message_of(session: Session, sample: Sample) -> bytes:
+    return framing.join(session._encrypt(sample[None]))
+
+
+def test_an_answer_comes_with_its_request_and_nothing_stays(
+    thin: Model, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "HOLD_S", 20.0)
+    service = Service(thin, tmp_path, workers=WORKERS)
+    with listening(service) as server, RemoteModel(server.url).session() as session:
+        session.upload_keys()
+        status, answer, headers = asked(server, session, message_of(session, sample))
+        assert (status, headers["content-type"]) == (200, "application/octet-stream")
+        assert np.abs(session._decrypt(answer, 1)[0] - run_clear(thin.program, sample)).max() < 1e-3
+        assert service.jobs.all() == []
+        assert service._storage.records.jobs() == []
+        assert service._storage.objects.sizes("jobs/") == {}
+        lines = [json.loads(line) for line in (tmp_path / NAME).read_text().splitlines()]
+        assert [line["action"] for line in lines] == ["begin", "complete", "use"]
+        assert lines[-1]["request"] == "asked"
+        seen = [entry["what"] for entry in session.seen()["objects"]]  # type: ignore[attr-defined]
+        assert seen[0] == "a set of switching keys"
+        assert len(seen) == 3
+    service.close()
+
+
+def test_one_that_takes_long_is_on_the_disk_and_outlives_the_server(
+    thin: Model, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "HOLD_S", 0.01)
+    service = SlowService(thin, tmp_path, workers=WORKERS)
+    with listening(service) as server:
+        session = RemoteModel(server.url).session()
+        session.upload_keys()
+        status, job, _ = asked(server, session, message_of(session, sample), 1)
+        assert (status, job["state"]) == (202, "running")
+        (row,) = service._storage.records.jobs()
+        assert row["job"] == job["job"]
+        assert len(service._storage.objects.sizes("jobs/")) == 1
+        second = asked(server, session, message_of(session, sample), 1)[1]
+        assert second["state"] == "waiting"
+        port = server.server_address[1]
+    # The one that waits is left to the next process.
+    service.go.set()
+    service.close()
+    after = Service(thin, tmp_path, workers=WORKERS)
+    with listening(after, port) as server:
+        for each in (job, second):
+            path = f"/v1/jobs/{each['job']}"
+
+            def done(path: str = path) -> bool:
+                return bool(ask(server, "GET", path)[1]["state"] == "done")
+
+            wait(done)
+            answer = ask(server, "GET", f"{path}/result")[1]
+            assert np.abs(session._decrypt(answer, 1)[0] - run_clear(thin.program, sample)).max() < 1e-3
+        session.close()
+    after.close()
+
+
+def test_one_that_ends_while_its_request_still_waits_is_answered_with_it(
+    thin: Model, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "HOLD_S", 0.01)
+    service = SlowService(thin, tmp_path, workers=WORKERS)
+    with listening(service) as server, RemoteModel(server.url).session() as session:
+        session.upload_keys()
+        threading.Timer(0.3, service.go.set).start()
+        status, answer, _ = asked(server, session, message_of(session, sample))
+        assert status == 200
+        assert np.abs(session._decrypt(answer, 1)[0] - run_clear(thin.program, sample)).max() < 1e-3
+        # It was put on the disk, so its answer is kept for a minute.
+        assert [job.fetched for job in service.jobs.all()] == [True]
+    service.close()
+
+
+def test_a_disk_that_is_full_drops_it_and_says_so(
+    thin: Model, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "HOLD_S", 0.01)
+    service = SlowService(thin, tmp_path, workers=WORKERS)
+    with listening(service) as server, RemoteModel(server.url).session() as session:
+        session.upload_keys()
+
+        def full(name: str, data: bytes) -> None:
+            raise OSError(28, "No space left on device")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(service._storage.objects, "put", full)
+            status, reply, _ = asked(server, session, message_of(session, sample))
+        assert (status, reply["error"]["type"]) == (507, "disk")
+        assert service.jobs.all() == []
+        service.go.set()
+        assert np.isfinite(session.infer(sample)).all()
+    service.close()
+
+
+def test_what_is_no_ciphertext_is_refused_by_the_worker_alike(
+    thin: Model, tmp_path: Path, sample: Sample
+) -> None:
+    service = Service(thin, tmp_path, workers=WORKERS)
+    with listening(service) as server, RemoteModel(server.url).session() as session:
+        session.upload_keys()
+        good = message_of(session, sample)
+        for wrong in (framing.join([b"x" * 100]), framing.join([good[4:-40]]), good[:-1], b""):
+            codes = set()
+            for seconds in (0, 30):
+                status, reply, _ = asked(server, session, wrong, seconds)
+                assert 400 <= status < 500
+                codes.add((status, reply["error"]["type"]))
+            assert len(codes) == 1
+        assert asked(server, session, good)[0] == 200
+    service.close()
+
+
+def test_a_worker_that_is_killed_is_no_answer_of_another(
+    thin: Model, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half a message or half an answer in a pipe does not spoil the next one."""
+    order, deaths = Worker.order, [1, 2]
+
+    def deadly(worker: Worker, *arguments: Any, **entry: Any) -> Any:
+        if entry["do"] == "evaluate" and deaths and worker.pid is not None:
+            deaths.pop()
+            os.kill(worker.pid, signal.SIGKILL)
+        return order(worker, *arguments, **entry)
+
+    service = Service(thin, tmp_path, workers=WORKERS)
+    with listening(service) as server, RemoteModel(server.url).session() as session:
+        session.upload_keys()
+        monkeypatch.setattr(Worker, "order", deadly)
+        status, answer, _ = asked(server, session, message_of(session, sample))
+        assert status == 200
+        assert np.abs(session._decrypt(answer, 1)[0] - run_clear(thin.program, sample)).max() < 1e-3
+    service.close()
