@@ -183,7 +183,7 @@ def _arrays(program: CompiledNetwork) -> Iterator[tuple[str, NDArray[np.generic]
 
 
 def _too_large(budget: int) -> str:
-    return f"the file or its arrays exceed {budget} bytes; raise max_bytes if that is intended"
+    return f"the file or its arrays take more than {budget} bytes; raise max_bytes if that is intended"
 
 
 class _Reader:
@@ -221,7 +221,7 @@ def _array(
 ) -> NDArray[Any]:
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if archive.getinfo(name).file_size > size + NPY_HEADER_BYTES:
-        raise ProgramFormatError(f"{name} exceeds the {size} bytes of its shape {shape}")
+        raise ProgramFormatError(f"{name} is larger than the {size} bytes of its shape {shape}")
     array = read_array(_entry(archive, name), math.prod(shape))
     if array.shape != shape or array.dtype != dtype:
         raise ProgramFormatError(
