@@ -78,14 +78,14 @@ def test_a_network_runs_with_keys_that_are_made_when_they_are_needed(
         "--rounds",
         "1",
         "--sets",
-        "pot-p1,optimal-1.05",
+        "pot-p1,all-pdyn",
     ]
     command += ["--key-memory", "4MB", "--out", str(tmp_path), "--work", str(tmp_path / "work")]
     monkeypatch.setattr(sys, "argv", command)
     assert study.main() == 0
     path = tmp_path / "digits.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [line["set"] for line in lines] == ["pot-p1", "optimal-1.05"]
+    assert [line["set"] for line in lines] == ["pot-p1", "all-pdyn"]
     for line in lines:
         assert line["segments"] > 1
         assert 0 < line["error"] <= 4 * line["predicted_error"]
