@@ -289,7 +289,7 @@ fn what_is_no_subring_is_refused() {
         (vec![(13, 1, None)], "smaller"),
         (vec![(12, 0, None), (12, 1, None)], "smaller"),
         (vec![(12, 4, None)], "no such level"),
-        (vec![(12, 1, Some(vec![1]))], "of its ciphertexts"),
+        (vec![(12, 1, Some(vec![1]))], "among its ciphertext primes"),
         (vec![(12, 1, Some(vec![5]))], "no such special prime"),
     ] {
         let error = with(&list).unwrap_err();
