@@ -126,7 +126,7 @@ def test_a_model_in_a_folder_has_a_client_and_a_server(
     flooded = client.decrypt(answer, flooding)
     assert flooding.remaining == 0
     assert worst < np.abs(flooded - clear).max() < 1e6 * worst
-    with pytest.raises(kw.FloodingError, match="are made"):
+    with pytest.raises(kw.FloodingError, match="are used"):
         client.decrypt(answer, flooding)
     with pytest.raises(inference.FolderError, match="exists"):
         model.save(tmp_path / "model")
