@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -80,6 +82,25 @@ def clip(width: int, height: int, frames: int) -> NDArray[np.uint8]:
         picture[door] = 20
         scene[index] = np.clip(picture + rng.normal(0, 4, picture.shape), 0, 255).astype(np.uint8)
     return scene
+
+
+def filmed(path: Path, width: int, height: int, frames: int) -> NDArray[np.uint8]:
+    """The first frames of a film in grey, (frames, height, width), scaled and cropped by ffmpeg.
+
+    Raises:
+        SystemExit: there is no ffmpeg, it cannot read the film, or there are too few frames.
+    """
+    fitted = f"scale={width}:{height}:force_original_aspect_ratio=increase,crop={width}:{height}"
+    command = ["ffmpeg", "-v", "error", "-i", str(path), "-vf", fitted, "-frames:v", str(frames)]
+    command += ["-f", "rawvideo", "-pix_fmt", "gray", "-"]
+    try:
+        raw = subprocess.run(command, check=True, capture_output=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = getattr(error, "stderr", b"").decode(errors="replace").strip()
+        raise SystemExit(f"ffmpeg cannot read {path}: {said or error}") from error
+    if len(raw) != frames * width * height:
+        raise SystemExit(f"{path} has {len(raw) // (width * height)} frames, {frames} are asked for")
+    return np.frombuffer(raw, np.uint8).reshape(frames, height, width)
 
 
 def parse(line: str) -> Way:
