@@ -187,3 +187,10 @@ def test_full_encryptions_are_compared_with_all_primes_and_within_rounds() -> No
         "* lattigo: 21.0 of 20 times, reached",
         "* openfhe: 19.0 of 20 times, not reached",
     ]
+
+
+def test_a_film_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    nothing = tmp_path / "film.mp4"
+    nothing.write_bytes(b"no film")
+    with pytest.raises(SystemExit, match="ffmpeg cannot read"):
+        video.filmed(nothing, 160, 120, 3)

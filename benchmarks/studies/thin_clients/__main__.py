@@ -38,6 +38,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=5, help="timed round trips of each mode (default: 5)")
     parser.add_argument("--rounds", type=int, default=5, help="rounds beside full libraries (default: 5)")
     parser.add_argument("--frames", type=int, default=40, help="frames of each clip (default: 40)")
+    parser.add_argument("--film", type=Path, help="of the clips, read by ffmpeg (default: a made scene)")
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE)")
     options = parser.parse_args()
     if options.runs < 1 or options.frames < 1 or options.rounds < 1:
@@ -72,17 +73,23 @@ def measure_video(programs: Path, folder: Path, options: argparse.Namespace) -> 
     """
     found = []
     log_n = 11 if options.quick else 16
+    said = f"{options.frames} frames of a made scene"
+    if options.film is not None:
+        said = f"{options.frames} frames of {options.film.name}, in grey, scaled"
     with (folder / "video.jsonl").open("w") as raw, tempfile.TemporaryDirectory() as scratch:
         for width, height in video.RESOLUTIONS.values():
             clip = Path(scratch) / "clip"
-            clip.write_bytes(video.clip(width, height, options.frames).tobytes())
+            if options.film is None:
+                clip.write_bytes(video.clip(width, height, options.frames).tobytes())
+            else:
+                clip.write_bytes(video.filmed(options.film, width, height, options.frames).tobytes())
             command = [str(programs / "video"), "--clip", str(clip), "--log-n", str(log_n)]
             printed = output([*command, "--width", str(width), "--height", str(height)]).splitlines()
             raw.writelines(f"{line}\n" for line in printed)
             found += [video.parse(line) for line in printed]
     with or_say("no picture was written"):
         video.draw(found, f"8-bit frames through a thin client, N = 2^{log_n}", str(folder / "video.png"))
-    return ["## Figure 11", "", *video.table(found), ""]
+    return ["## Figure 11", "", f"Clips: {said}.", "", *video.table(found), ""]
 
 
 def measure_switches(programs: Path, folder: Path, options: argparse.Namespace) -> list[str]:
