@@ -145,10 +145,10 @@ ct-test: ## Run code that touches secrets under valgrind, with secrets as undefi
 	fi
 
 dist: $(VENV)/.installed $(DIST_TOOLS)/.installed ## Build all packages of a release from the last commit, into target/packages/files
-	cd scripts && $(BIN)/python -m release.build $(if $(PARTS),--parts $(PARTS)) $(if $(COMMIT),--commit $(COMMIT))
+	cd scripts && $(BIN)/python -m release.build $(if $(PARTS),--parts $(PARTS)) $(if $(TARGETS),--targets $(TARGETS)) $(if $(COMMIT),--commit $(COMMIT))
 
 dist-again: $(VENV)/.installed $(DIST_TOOLS)/.installed ## Build the packages once more elsewhere, and require the same bytes
-	cd scripts && $(BIN)/python -m release.build --again $(if $(PARTS),--parts $(PARTS)) $(if $(COMMIT),--commit $(COMMIT))
+	cd scripts && $(BIN)/python -m release.build --again $(if $(PARTS),--parts $(PARTS)) $(if $(TARGETS),--targets $(TARGETS)) $(if $(COMMIT),--commit $(COMMIT))
 
 dist-test: $(VENV)/.installed ## Install the packages that `make dist` built in clean environments, and use them
 	cd scripts && $(if $(PYTHONS),PYTHONS="$(PYTHONS)") $(BIN)/python -m release.installed.try_out $(TRIALS)

@@ -9,10 +9,15 @@ and Ray are not tried: they take gigabytes.
 
 import argparse
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "target" / "lowest"
@@ -51,6 +56,17 @@ def require(*command: str | Path) -> None:
         raise SystemExit(f"this failed: {' '.join(map(str, command))}")
 
 
+def direct(pins: str, extras: tuple[str, ...]) -> list[str]:
+    """The pins of what pyproject.toml itself names; what the tests need may change the others."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lines = project["dependencies"] + [
+        line for name in extras for line in project["optional-dependencies"][name]
+    ]
+    names = {canonicalize_name(Requirement(line).name) for line in lines}
+    found = [line for line in pins.splitlines(keepends=True) if re.match(r"[a-z]", line)]
+    return [line for line in found if canonicalize_name(line.partition("==")[0]) in names]
+
+
 def test(name: str, group: Group, python: str) -> int:
     """Make the environment of a group and run its tests; returns the status of pytest."""
     uv, venv, lowest = Path(sys.executable).with_name("uv"), FOLDER / name, FOLDER / f"{name}.txt"
@@ -63,7 +79,9 @@ def test(name: str, group: Group, python: str) -> int:
     )
     target = ("--quiet", "--python", interpreter)
     require(uv, "pip", "install", *target, "--requirement", lowest)
-    require(uv, "pip", "install", *target, "--constraint", lowest, *TOOLS)
+    constraint = FOLDER / f"{name}-direct.txt"
+    constraint.write_text("".join(direct(lowest.read_text(encoding="utf-8"), group.extras)), encoding="utf-8")
+    require(uv, "pip", "install", *target, "--constraint", constraint, *TOOLS)
     (site,) = (venv / "lib").glob("python3*/site-packages")
     (site / "keywright.pth").write_text(f"{ROOT / 'python'}\n", encoding="utf-8")
     folders = [f"python/tests/{folder}" for folder in group.tests]
