@@ -1,4 +1,4 @@
-"""The libraries that each wheel links, compared with the tag in its name, for platforms that cannot run here."""
+"""The libraries that each wheel links, compared with the tag in its name: some platforms cannot run here."""
 
 import re
 from pathlib import Path
