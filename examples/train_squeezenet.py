@@ -272,7 +272,7 @@ def train(
             nn.utils.clip_grad_norm_(network.parameters(), 1.0)
             optimizer.step()
             schedule.step()
-            total += float(loss)
+            total += float(loss.detach())
         if epoch % 5 == 4 or epoch + 1 == options.epochs:
             found = accuracy(network, *held)
             spent = time.perf_counter() - begin

@@ -1,4 +1,8 @@
-"""Keys in memory while they are used: all of a plan, or those of some instructions at a time."""
+"""Keys in memory while they are used: all of a plan, or those of some instructions at a time.
+
+Diagonals are encoded before the run or, where not all keys are in memory, before the instruction that takes
+them.
+"""
 
 from __future__ import annotations
 
@@ -87,8 +91,10 @@ class Run:
         self._since = self._on_processor = 0.0
         empty = kw.Evaluator(execution.parameters, kw.EvaluationKeys(execution.parameters))
         self.backend = EncryptedBackend(empty, bootstrappers, plan=execution)
-        self.backend.prepare(program)
-        if len(self.segments) == 1:
+        self._whole = len(self.segments) == 1
+        if self._whole:
+            self.backend.prepare(program)
+        if self._whole:
             self._make(self.segments[0])
 
     def run(self, inputs: Sequence[kw.Ciphertext]) -> list[kw.Ciphertext]:
@@ -107,6 +113,9 @@ class Run:
         if segment is not None and segment is not self._current:
             self._make(segment)
             kw.set_threads(self._threads)
+        if not self._whole:
+            self.backend.forget_transforms()
+            self.backend.prepare(self.program, steps=[step])
         part = "bootstrap" if step.opcode == "bootstrap" else "rest"
         self._begin("linear" if step.opcode in LINEAR else part)
 

@@ -2,6 +2,7 @@
 //! each.
 
 mod client_modes;
+mod coefficient_convolution;
 mod derived;
 mod error;
 mod key_design;
@@ -11,6 +12,7 @@ mod thin_encrypt;
 mod video;
 
 pub use client_modes::{ModeRecord, ModesRequest, run_client_modes};
+pub use coefficient_convolution::{ConvolutionRecord, ConvolutionRequest, run_convolution};
 pub use derived::{DerivedRecord, DerivedRequest, run_derived, spread_rotations};
 pub use error::StudyError;
 pub use key_design::{DesignRecord, DesignRequest, Timing, most_special, run_design};

@@ -1,12 +1,13 @@
 """The linear transforms of a program for ciphertexts: encoded, and stored as the process plan decides."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from keywright._core import LinearTransform
 from keywright.nn.layout.diagonals import DiagonalMatrix, table_of
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory.diagonals import Place, Storage
 
+from .instructions import Instruction
 from .network import CompiledNetwork
 
 Used = tuple[DiagonalMatrix, int, int]
@@ -35,10 +36,15 @@ class Transforms:
         for (index, level, ring), storage in self._storage.items():
             self._kept[program.transforms[index], level, ring] = storage
 
-    def prepare(self, program: CompiledNetwork, advance: Callable[[int], object] = lambda _: None) -> None:
+    def prepare(
+        self,
+        program: CompiledNetwork,
+        advance: Callable[[int], object] = lambda _: None,
+        steps: Sequence[Instruction] | None = None,
+    ) -> None:
         """Encode the transforms of a program that are kept; calls `advance` with 1 after each."""
         self.take(program)
-        for step in program.instructions:
+        for step in program.instructions if steps is None else steps:
             if step.opcode == "linear_transform":
                 transform, level = program.transforms[step.argument], step.level + 1
                 ring = program.rings[step.result]
@@ -58,6 +64,10 @@ class Transforms:
             if storage != "streamed":
                 self._encoded[key] = found
         return found
+
+    def forget(self) -> None:
+        """Drop what is kept; it is encoded again at its next use."""
+        self._encoded.clear()
 
     @property
     def bytes(self) -> int:

@@ -137,13 +137,23 @@ class EncryptedBackend:
         other.evaluator, other._on_step = evaluator, on_step
         return other
 
-    def prepare(self, program: CompiledNetwork, advance: Callable[[int], object] = lambda _: None) -> None:
+    def prepare(
+        self,
+        program: CompiledNetwork,
+        advance: Callable[[int], object] = lambda _: None,
+        steps: Sequence[Instruction] | None = None,
+    ) -> None:
         """Encode all linear transforms of a program that are kept, instead of at their first use.
 
         Args:
             advance: called with 1 after each.
+            steps: instructions of the program, if only the transforms of these are wanted.
         """
-        self._transforms.prepare(program, advance)
+        self._transforms.prepare(program, advance, steps)
+
+    def forget_transforms(self) -> None:
+        """Drop encoded linear transforms; they are encoded again at their next use."""
+        self._transforms.forget()
 
     def run(
         self,

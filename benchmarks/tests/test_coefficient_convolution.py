@@ -1,0 +1,49 @@
+"""Layers of ConvFHE and the keys of their packings."""
+
+from __future__ import annotations
+
+from math import prod
+
+import pytest
+from keywright.plan import CostModel
+from studies.coefficient_convolution import (
+    LAYERS,
+    Layer,
+    chain,
+    change_of_width,
+    key_sets,
+    lines,
+    pack_workload,
+    packings,
+)
+
+
+def test_a_packing_pairs_ciphertexts_until_one_is_left() -> None:
+    small = Layer("3-20-1", 3, 8, 64)
+    counts = [packings(layer, 16) for layer in (*LAYERS, small)]
+    assert counts[0] == {2**11 + 1: 8, 2**12 + 1: 4, 2**13 + 1: 2, 2**14 + 1: 1}
+    assert [sum(count.values()) for count in counts] == [15, 63, 63]
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: f"{layer.setting}, {layer.width}")
+def test_ways_make_their_automorphisms_with_keys_that_there_are(layer: Layer) -> None:
+    workload = pack_workload(layer, chain(16))
+    names = []
+    for name, plan, _ in key_sets(workload, CostModel()):
+        names.append(name)
+        words = [line.split() for line in lines(layer, plan, 1)]
+        keys = {int(line[1]) for line in words if line[0] == "key"}
+        ways = {int(line[1]): list(map(int, line[2:])) for line in words if line[0] == "way"}
+        assert set(ways) == set(packings(layer, 16))
+        for target, way in ways.items():
+            assert prod(way) % 2**17 == target
+            assert set(way) <= keys
+        assert len(keys) <= len(ways)
+    assert names[:4] == ["convfhe", "ark-memory", "ark-time", "lowmem"]
+
+
+def test_the_change_of_width_has_the_rotations_of_the_list() -> None:
+    level, (first, second) = change_of_width("3-20-1", 0, 16)
+    assert level == 4
+    assert first == [8 * k for k in range(1, 16)]
+    assert second == [384 * k for k in range(1, 32)]
