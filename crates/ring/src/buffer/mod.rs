@@ -1,8 +1,8 @@
 //! Aligned, recycled memory for limbs.
 //!
 //! A ciphertext at `N = 2^16` takes tens of megabytes. Page faults on that much fresh memory cost more than the
-//! arithmetic that fills it. So a dropped buffer leaves its memory to later ones of any length ([`pool`]), in huge pages
-//! where the system has them, and a computation that descends the levels keeps using the same memory.
+//! arithmetic that fills it. So a dropped buffer leaves its memory to later ones of any length ([`pool`]), in huge
+//! pages where the system has them, and a computation that descends the levels keeps using the same memory.
 //!
 //! Idle memory is bounded by use: when idle and used bytes together exceed the peak of used bytes by more than
 //! [`recycled_bytes`] of that peak, memory that has been idle longest returns to the system. The contents of a recycled
@@ -40,7 +40,7 @@ const CACHE_LINE: usize = 64;
 ///
 /// # Invariant
 /// `pointer` addresses `capacity` initialised words that this value owns; `length <= capacity`. They are the pool's if
-/// there are at least [`pool::MIN_WORDS`] of them, and were allocated with `layout(capacity)` otherwise.
+/// there are at least `pool::MIN_WORDS` of them, and were allocated with `layout(capacity)` otherwise.
 pub struct Buffer {
     pointer: NonNull<u64>,
     length: usize,
@@ -198,9 +198,9 @@ pub fn trim_cache() {
     }
 }
 
-/// Makes the process return blocks of 128 KiB and more that are no buffers as soon as they are freed: most objects of an
-/// application. By default the system's allocator starts to keep freed blocks of up to 32 MiB among others. Blocks of
-/// changing lengths then leave gaps, half as much again as is in use.
+/// Makes the process return blocks of 128 KiB and more that are no buffers as soon as they are freed: most objects of
+/// an application. By default the system's allocator starts to keep freed blocks of up to 32 MiB among others. Blocks
+/// of changing lengths then leave gaps, half as much again as is in use.
 pub fn return_large_blocks() {
     #[cfg(all(feature = "std", target_os = "linux", target_env = "gnu"))]
     // SAFETY: it sets numbers of the allocator, from any thread.

@@ -1,5 +1,5 @@
-//! The pool of systems without mappings or without the standard library: it has no memory, and every buffer is allocated
-//! by itself.
+//! The pool of systems without mappings or without the standard library: it has no memory, and every buffer is
+//! allocated by itself.
 
 use core::ptr::NonNull;
 

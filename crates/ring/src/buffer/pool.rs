@@ -1,9 +1,9 @@
 //! Memory for buffers of all lengths, in ranges that are split and joined.
 //!
-//! A buffer takes the shortest free range with enough room, and the rest of the range stays free. A range that comes back
-//! is joined with its free neighbours. So memory that was touched once is used again, whatever lengths follow each other.
-//! Ranges kept by length would return to the system, and be touched anew, at every other level. Fresh memory comes in whole
-//! huge pages. Any part of a free range can return to the system, because mappings can be cut anywhere.
+//! A buffer takes the shortest free range with enough room, and the rest of the range stays free. A range that comes
+//! back is joined with its free neighbours. So memory that was touched once is used again, whatever lengths follow each
+//! other. Ranges kept by length would return to the system, and be touched anew, at every other level. Fresh memory
+//! comes in whole huge pages. Any part of a free range can return to the system, because mappings can be cut anywhere.
 
 use core::ptr::NonNull;
 use std::collections::{BTreeMap, BTreeSet};
