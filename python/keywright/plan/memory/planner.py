@@ -37,6 +37,9 @@ ALLOWANCE = 24 << 20
 TABLE_LIMBS = 4
 """Size of a prime's transform tables, both directions, in polynomials modulo one prime."""
 
+IDLE_PART = 8
+"""Operations other than the largest leave gaps between buffers of about this part of their scratch."""
+
 
 @dataclass(frozen=True)
 class Process:
@@ -223,13 +226,16 @@ class _Candidate:
         )
 
     def _idle(self, buffers: int) -> int:
-        """Return the idle memory beyond so many bytes of buffers: at most what the engine caches, and no more
-        than operations of each kind at each level leave; other operations reuse about half of that."""
+        """Return the idle memory beyond so many bytes of buffers: gaps between those in use, at most what the
+        engine keeps. The stages of a bootstrap differ so much that they leave that."""
+        if self.plans:
+            return recycled_bytes(buffers)
         left = {
             (step.opcode, step.level): self._scratch(index, "encoded")
             for index, step in enumerate(self.network.instructions)
         }
-        return min(recycled_bytes(buffers), sum(left.values()) // 2)
+        gaps = (sum(left.values()) - max(left.values(), default=0)) // IDLE_PART
+        return min(recycled_bytes(buffers), gaps)
 
 
 def _hull(kept: Kept, value: Value) -> list[tuple[Way, Way]]:
