@@ -1,8 +1,8 @@
 //! Page faults of buffers whose lengths follow the levels of a network: `cargo run --release --example buffers`.
 //!
-//! Beside 900 MB that stay, as keys do, every level from 26 to 0 takes ciphertexts and scratch of its own lengths, in rings
-//! of three degrees, and keeps some of them for a while. After the first pass all memory has been touched: what a pass
-//! still takes of the system is memory that was given back in between.
+//! Beside 900 MB that stay, as keys do, every level from 26 to 0 takes ciphertexts and scratch of its own lengths, in
+//! rings of three degrees, and keeps some of them for a while. After the first pass all memory has been touched. What a
+//! pass still takes of the system is memory that was returned in between.
 
 use keywright_ring::{Buffer, buffer_use, return_large_blocks};
 
