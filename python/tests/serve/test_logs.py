@@ -127,7 +127,7 @@ def test_nothing_secret_is_logged(
             raise RuntimeError("planted")
 
         with monkeypatch.context() as patched:
-            patched.setattr(service, "submit", unforeseen)
+            patched.setattr(service.evaluations, "submit", unforeseen)
             assert ask(server, "POST", f"/v1/keys/{keys}/jobs", message, bearer(key))[0] == 500
         session.close()
     service.close()
