@@ -1,9 +1,11 @@
-//! A convolution of values in coefficients, as ConvFHE has it (Kim and Guyot, "Optimized privacy-preserving CNN inference with fully homomorphic
-//! encryption", IEEE TIFS 18, 2023): a product for each channel of the result, and a packing of these products whose
-//! automorphisms are `X -> X^(2^j + 1)`. Which keys make an automorphism, a list of ways says: that is what ARK (ePrint 2024/1948) changes.
+//! A convolution of values in coefficients, as ConvFHE has it (Kim and Guyot, "Optimized privacy-preserving CNN
+//! inference with fully homomorphic encryption", IEEE TIFS 18, 2023): a product for each channel of the result, and
+//! a packing of these products whose automorphisms are `X -> X^(2^j + 1)`. A list of ways says which keys make an
+//! automorphism: that is what ARK (ePrint 2024/1948) changes.
 //!
-//! A channel has `width` rows of `width` pixels; `B = N / width^2` channels fit a polynomial. Pixel `(r, c)` of channel `k` is coefficient
-//! `(r width + c) B + k`. The last `kernel / 2` rows and columns are zero, so that what a product wraps around is zero, too.
+//! A channel has `width` rows of `width` pixels; `B = N / width^2` channels fit a polynomial. Pixel `(r, c)` of channel
+//! `k` is coefficient `(r width + c) B + k`. The last `kernel / 2` rows and columns are zero, so that what a product
+//! wraps around is zero, too.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -100,7 +102,8 @@ impl Layout {
         (row * self.width + column) * self.fitting + channel * self.apart
     }
 
-    /// A kernel as a polynomial: value `K` of input channel `k` at distance `(dr, dc)` is the coefficient of `X` to minus the distance of the pixels.
+    /// A kernel as a polynomial: the value for an input channel at some distance is the coefficient of `X` to minus
+    /// that distance.
     fn kernel(&self, kernel: usize, channels: usize, of: impl Fn(usize, usize, usize) -> f64) -> Vec<f64> {
         let mut out = vec![0.0; self.n];
         for i in 0..kernel {
@@ -142,7 +145,7 @@ impl Layer<'_> {
         let apart = self.layout.apart;
         let mut step = self.layout.fitting / 2;
         let log_n = self.layout.n.trailing_zeros();
-        // Channels of powers of two are paired; at each distance coefficients at its odd multiples come from the second of a pair.
+        // At each distance, coefficients at its odd multiples come from the second ciphertext of a pair.
         while step >= apart {
             let count = step / apart;
             let galois = (1u64 << (log_n - step.trailing_zeros())) + 1;

@@ -1,5 +1,5 @@
-//! A convolution of values in coefficients with its packing: `coefficient_convolution FILE` prints a JSON object. `python -m studies.coefficient_convolution`
-//! in `benchmarks/` writes the file.
+//! A convolution of values in coefficients with its packing: `coefficient_convolution FILE` prints a JSON object.
+//! `python -m studies.coefficient_convolution` in `benchmarks/` writes the file.
 //!
 //! Lines of words: `log-n 16`, `q 55 49 ...`, `p 61 ...`, `width 32`, `kernel 3`, `channels 16`, `runs 3`, a line
 //! `key GALOIS LEVEL ALPHA SEEDED SPECIAL...` for each key, and `way GALOIS HOP...` for each automorphism.
