@@ -123,7 +123,7 @@ def test_nothing_secret_is_logged(
         raw(server, f"GET /{marker} HTTP/1.1\r\nHost: {marker}\r\n\r\n".encode())
         raw(server, f"{marker}\r\n\r\n".encode())
 
-        def unforeseen(*arguments: object) -> object:
+        def unforeseen(*arguments: object, **named: object) -> object:
             raise RuntimeError("planted")
 
         with monkeypatch.context() as patched:
