@@ -59,9 +59,9 @@ FAULTS = (
         ("plan/test_search.py", "error_budget_is"),
     ),
     Fault(
-        "serve/service.py",
-        "            self.jobs.delete([job])\n            self._dispatcher.cancel(job)",
-        "            self._dispatcher.cancel(job)",
+        "serve/evaluations.py",
+        "        for job in self._jobs.of(identifier):\n            self._jobs.delete([job])",
+        "        for job in self._jobs.of(identifier):",
         ("serve/test_service.py", "nothing_of_a_client"),
     ),
     Fault(
@@ -84,8 +84,8 @@ FAULTS = (
     ),
     Fault(
         "serve/jobs.py",
-        "                self._drop([_message(job)])\n            job.message_bytes = 0",
-        "            job.message_bytes = 0",
+        "                    self._drop([_message(job)])\n            job.message_bytes, job.message = 0",
+        "                    pass\n            job.message_bytes, job.message = 0",
         ("serve/test_jobs.py", "outlives or fetched_or_expire or only_the_jobs"),
     ),
     Fault(

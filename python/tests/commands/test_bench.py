@@ -26,7 +26,7 @@ def test_bench(capsys: pytest.CaptureFixture[str]) -> None:
         assert row["checked"]
         assert row["threads"] == 1
         assert 0 < row["min_s"] <= row["median_s"]
-    assert "there are ntt" in fails(capsys, "bench", "walk")
+    assert "use one of ntt" in fails(capsys, "bench", "walk")
     assert "runs" in fails(capsys, "bench", "--runs", "0")
 
 

@@ -242,7 +242,7 @@ def test_every_iteration_gains_precision() -> None:
     plan = small_plan(parameters, log_ratio=10, arcsine_degree=1, iterations=2, log_precision=19)
     refused = own(plan)
     ciphertext = refused.encrypt(refused.fresh())
-    with pytest.raises(kw.ParameterError, match=r"log_precision of 1[5-8] or less") as caught:
+    with pytest.raises(kw.ParameterError, match=r"log_precision of at most 1[5-8]") as caught:
         refused.bootstrapper.bootstrap(refused.evaluator, ciphertext)
     assert (caught.value.what, caught.value.value) == ("log_precision", 19)
     assert isinstance(caught.value.maximum, float)

@@ -400,7 +400,7 @@ def test_a_client_decrypts_only_in_the_round_it_was_asked_to_train_in() -> None:
     for number in (1, 3, 4, 5, 6):
         for node in NODES:
             refused = decrypt_request(federation, idle, sum=single_sum(federation, node), round=number)
-            assert "trained in round 2 last" in refused
+            assert "last trained in round 2" in refused
     fresh = {"sum": single_sum(federation, 11), "round": 2, "active": [idle, *others[:2]]}
     assert decrypt_request(federation, idle, **fresh).startswith("answered")
     for node in NODES[1:]:

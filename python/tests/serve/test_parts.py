@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from keywright.serve import RemoteModel, Server, Service, parts
-from keywright.serve.errors import InvalidReplyError, UnreachableError
+from keywright.serve.errors import InvalidReplyError, NoDirectUploadsError, UnreachableError
 from keywright.serve.parts import IN_FLIGHT, send_file
 
 
@@ -90,5 +90,14 @@ def test_a_server_that_stays_away_or_lies_is_an_error(
         with pytest.raises(InvalidReplyError, match="which bytes"):
             send_file(remote, keys, key_file, None)
     monkeypatch.setattr(remote, "ask", lambda *_: {"missing": [[0, size]]})
+    with pytest.raises(InvalidReplyError, match="no address to write a part"):
+        send_file(remote, keys, key_file, None)
+
+    def no_direct_uploads(method: str, path: str, *_: object) -> dict[str, object]:
+        if "/direct" in path:
+            raise NoDirectUploadsError("there is no object storage")
+        return {"missing": [[0, size]]}
+
+    monkeypatch.setattr(remote, "ask", no_direct_uploads)
     with pytest.raises(InvalidReplyError, match="accepts no more than 0"):
         send_file(remote, keys, key_file, None)
