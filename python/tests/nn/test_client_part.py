@@ -152,7 +152,8 @@ def test_softmax_in_the_middle_is_refused(build: Build) -> None:
         node("MatMul", ["s", "v"], ["y"]),
     ]
     with pytest.raises(
-        nn.ModelRefusedError, match="'gate': operator Softmax is not supported; it is supported only at the end"
+        nn.ModelRefusedError,
+        match="'gate': operator Softmax is not supported; it is supported only at the end",
     ):
         nn.compile(build(nodes, (4,), WEIGHTS | {"v": np.eye(3, dtype=np.float32)}), TARGET)
 

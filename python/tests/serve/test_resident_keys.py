@@ -401,7 +401,8 @@ def test_who_is_refused_is_told_when_to_come_back(
             urllib.request.urlopen(request)
         seconds = int(error.value.headers["Retry-After"])
         # The time of the evaluation above, in whole seconds.
-        assert error.value.code == 503 and 1 <= seconds < 60
+        assert error.value.code == 503
+        assert 1 <= seconds < 60
         assert json.load(error.value)["error"]["details"] == {"retry_after": seconds}
     service.close()
     workers.close()
