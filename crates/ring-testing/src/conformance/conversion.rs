@@ -1,5 +1,5 @@
 use keywright_ring::conversion::ScaledPart;
-use keywright_ring::{Backend, Conversion, Modulus, Ring};
+use keywright_ring::{Backend, Conversion, Modulus, Ring, ntt_primes};
 use num_bigint::BigInt;
 
 use super::{assert_limb, portable, ring};
@@ -90,9 +90,13 @@ fn integers(sources: &[u64], residues: usize, n: usize) -> Vec<BigInt> {
 pub fn conversion_is_exact(backend: &'static dyn Backend) {
     let n = 1 << 10;
     let edges = edge_primes(10);
-    for list in SOURCES {
-        let primes = primes_from(&edges, list);
-        let sources = &primes[..list.len()];
+    let edge_lists = SOURCES.iter().map(|list| (primes_from(&edges, list), list.len()));
+    // Primes of equal width, where back ends may have forms of their own.
+    #[expect(clippy::unwrap_used, reason = "such primes exist")]
+    let equal = [(45, 3), (46, 5), (46, 6), (46, 7)]
+        .map(|(bits, count)| (ntt_primes(10, bits, count + 2, &[]).unwrap(), count));
+    for (primes, count) in edge_lists.chain(equal) {
+        let sources = &primes[..count];
         let ring = ring(10, &primes, backend);
         let whole: BigInt = sources.iter().map(|&q| BigInt::from(q)).product();
         let conversion = Conversion::new(&moduli(sources), &moduli(&primes));

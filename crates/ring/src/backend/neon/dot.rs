@@ -1,4 +1,4 @@
-//! Sums of products modulo a narrow prime: basis conversion and key inner product.
+//! Sums of products modulo a narrow prime, and the key inner product.
 //!
 //! # Invariant
 //! The high parts of products are summed on the grid of multiples of `2^51`. The accumulator starts at `2^103`, or at
@@ -20,17 +20,16 @@ use super::chacha;
 use super::residues::{Field, load, load_words, store, store_integers};
 use crate::Modulus;
 use crate::backend::UniformRow;
-use crate::conversion::Column;
 use crate::expander::{self, CHUNK_WORDS};
 
 /// Products between reductions.
-const TERMS: usize = 6;
+pub(super) const TERMS: usize = 6;
 /// `2^103`.
-const GRID: f64 = 10_141_204_801_825_835_211_973_625_643_008.0;
+pub(super) const GRID: f64 = 10_141_204_801_825_835_211_973_625_643_008.0;
 
 /// A sum of at most [`TERMS`] products.
 #[derive(Clone, Copy)]
-struct Sum {
+pub(super) struct Sum {
     high: float64x2_t,
     /// The negative of the sum of low parts.
     low: float64x2_t,
@@ -39,13 +38,13 @@ struct Sum {
 impl Sum {
     #[inline]
     #[target_feature(enable = "neon")]
-    fn new(start: float64x2_t) -> Self {
+    pub(super) fn new(start: float64x2_t) -> Self {
         Self { high: start, low: vdupq_n_f64(0.0) }
     }
 
     #[inline]
     #[target_feature(enable = "neon")]
-    fn add(&mut self, x: float64x2_t, y: float64x2_t) {
+    pub(super) fn add(&mut self, x: float64x2_t, y: float64x2_t) {
         let next = vfmaq_f64(self.high, x, y);
         let step = vsubq_f64(next, self.high);
         self.low = vaddq_f64(self.low, vfmsq_f64(step, x, y));
@@ -55,79 +54,11 @@ impl Sum {
     /// The sum modulo `q`, at most `(1/2 + 2^-9) q`.
     #[inline]
     #[target_feature(enable = "neon")]
-    fn reduce(self, f: Field, start: float64x2_t) -> float64x2_t {
+    pub(super) fn reduce(self, f: Field, start: float64x2_t) -> float64x2_t {
         let sum = vsubq_f64(self.high, start);
         let h = vrndnq_f64(vmulq_f64(sum, f.inverse));
         f.reduce(vsubq_f64(vfmsq_f64(sum, h, f.q), self.low))
     }
-}
-
-/// Inner product of terms with a column: doubles of at most `(1/2 + 2^-9) q`.
-#[target_feature(enable = "neon")]
-pub(super) fn convert(column: &Column, terms: &[&[u64]], out: &mut [u64]) {
-    for (first, constants) in (0..).step_by(TERMS).zip(column.constants.chunks(TERMS)) {
-        let rows = &terms[first..first + constants.len()];
-        let m = &column.modulus;
-        match (constants.len(), first == 0) {
-            (1, true) => convert_group::<1, true>(m, constants, rows, out),
-            (2, true) => convert_group::<2, true>(m, constants, rows, out),
-            (3, true) => convert_group::<3, true>(m, constants, rows, out),
-            (4, true) => convert_group::<4, true>(m, constants, rows, out),
-            (5, true) => convert_group::<5, true>(m, constants, rows, out),
-            (_, true) => convert_group::<TERMS, true>(m, constants, rows, out),
-            (1, false) => convert_group::<1, false>(m, constants, rows, out),
-            (2, false) => convert_group::<2, false>(m, constants, rows, out),
-            (3, false) => convert_group::<3, false>(m, constants, rows, out),
-            (4, false) => convert_group::<4, false>(m, constants, rows, out),
-            (5, false) => convert_group::<5, false>(m, constants, rows, out),
-            (_, false) => convert_group::<TERMS, false>(m, constants, rows, out),
-        }
-    }
-}
-
-/// [`convert`] of `J` terms. They are the first ones, or their sum is added to `out`.
-#[target_feature(enable = "neon")]
-fn convert_group<const J: usize, const BEGIN: bool>(
-    m: &Modulus,
-    constants: &[u64],
-    terms: &[&[u64]],
-    out: &mut [u64],
-) {
-    let f = Field::new(m);
-    let start = vdupq_n_f64(1.5 * GRID);
-    let mut factors = [start; J];
-    let mut rows = [out.as_ptr(); J];
-    for j in 0..J {
-        factors[j] = vdupq_n_f64(m.centered(constants[j]) as f64);
-        rows[j] = terms[j][..out.len()].as_ptr();
-    }
-    for (i, places) in out.as_chunks_mut::<4>().0.iter_mut().enumerate() {
-        let mut sums = [Sum::new(start); 2];
-        for (&row, &factor) in rows.iter().zip(&factors) {
-            for (half, sum) in sums.iter_mut().enumerate() {
-                // SAFETY: every row has as many words as `out`.
-                sum.add(unsafe { load_words_at(row, 4 * i + 2 * half) }, factor);
-            }
-        }
-        for (place, sum) in places.as_chunks_mut::<2>().0.iter_mut().zip(sums) {
-            let mut value = sum.reduce(f, start);
-            if !BEGIN {
-                value = f.reduce(vaddq_f64(value, load(place)));
-            }
-            store(place, value);
-        }
-    }
-}
-
-/// Two words of a row from word `i` on, as doubles.
-///
-/// # Safety
-/// The row has `i + 2` words.
-#[inline]
-#[target_feature(enable = "neon")]
-unsafe fn load_words_at(row: *const u64, i: usize) -> float64x2_t {
-    // SAFETY: by the contract of this function; the load needs no alignment.
-    vcvtq_f64_u64(unsafe { vld1q_u64(row.add(i)) })
 }
 
 /// Both halves of a key inner product modulo a narrow prime; each digit is loaded once.

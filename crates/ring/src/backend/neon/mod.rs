@@ -3,6 +3,7 @@
 //! have one.
 
 mod chacha;
+mod conversion;
 mod dot;
 mod ntt;
 mod pointwise;

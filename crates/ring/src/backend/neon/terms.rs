@@ -1,7 +1,10 @@
 //! Quotients of rows modulo narrow primes, see [`crate::conversion`]. They use scalar registers, which have the high
 //! product of words; vector registers have none.
 
-use crate::conversion::{Decomposer, FRACTION_BITS};
+use core::arch::aarch64::*;
+
+use super::residues::{load_integers, store_integers};
+use crate::conversion::{Decomposer, FRACTION_BITS, Source};
 
 /// Words summed at once.
 const BLOCK: usize = 8;
@@ -14,6 +17,10 @@ pub(super) fn applies(decomposer: &Decomposer) -> bool {
 /// The quotients of `rows`; only where [`applies`].
 pub(super) fn quotients(decomposer: &Decomposer, rows: &[&[u64]], out: &mut [u64]) {
     debug_assert!(applies(decomposer));
+    if let ([source], [row]) = (decomposer.sources(), rows) {
+        // SAFETY: a caller has a reference to a `Neon`, which proves the features.
+        return unsafe { single(source, row, out) };
+    }
     let n = out.len() / BLOCK;
     for (i, places) in out.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
         let mut sums = [1 << (FRACTION_BITS - 1); BLOCK];
@@ -27,5 +34,16 @@ pub(super) fn quotients(decomposer: &Decomposer, rows: &[&[u64]], out: &mut [u64
             }
         }
         *places = sums.map(|sum| sum >> FRACTION_BITS);
+    }
+}
+
+/// The quotients of a row alone. `y < q` and `fraction <= 2^(52 + F) / q`, so `floor(y fraction / 2^52) < 2^F` and the
+/// quotient is 0 or 1. It is 1 where `y fraction >= 2^(52 + F - 1)`.
+#[target_feature(enable = "neon")]
+fn single(source: &Source, row: &[u64], out: &mut [u64]) {
+    let least = vdupq_n_u64((1u128 << (52 + FRACTION_BITS - 1)).div_ceil(u128::from(source.fraction)) as u64);
+    debug_assert!(row.iter().all(|&y| y < source.modulus.value()));
+    for (y, place) in row.as_chunks::<2>().0.iter().zip(out.as_chunks_mut::<2>().0) {
+        store_integers(place, vshrq_n_u64::<63>(vcgeq_u64(load_integers(y), least)));
     }
 }

@@ -33,7 +33,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::residues::{Factor, Field, Quotient, quotient};
-use super::{dot, pointwise};
+use super::{conversion, pointwise};
 use crate::backend::NttPlan;
 use crate::backend::portable::kernels::lift_small;
 use crate::backend::portable::ntt::reversed_powers;
@@ -227,11 +227,9 @@ impl NttPlan for NarrowPlan {
     }
 
     fn convert_part(&self, column: &Column, part: ScaledPart<'_>, out: &mut [u64]) {
-        let terms: Vec<&[u64]> = part.terms().collect();
+        let place = &mut out[part.part * part.words..(part.part + 1) * part.words];
         // SAFETY: as above.
-        unsafe {
-            dot::convert(column, &terms, &mut out[part.part * part.words..(part.part + 1) * part.words])
-        }
+        unsafe { conversion::convert(column, part, place) }
     }
 
     fn blocks(&self) -> usize {
