@@ -79,7 +79,8 @@ fn is_aligned(m: &Modulus, sources: &[Source], count: usize) -> bool {
     let Some(bits) = largest else { return false };
     // In units of 2^-40, exactly, as source primes have more than 15 bits.
     let unit = 1u64 << 40;
-    let ratio = (9 * unit / 8) + (9 * unit / 8 >> (52 - bits));
+    let whole = 9 * unit / 8;
+    let ratio = whole + (whole >> (52 - bits));
     let steps = (count.min(TERMS) as u64 - 1) / 2;
     m.bits() <= ALIGNED_BITS && sources.len() <= TERMS && ratio + (ratio - unit) * steps <= 2 * unit
 }
