@@ -142,6 +142,12 @@ impl Pool {
 /// Returns memory for that many words, or `None` if the system has none.
 pub(super) fn take(length: usize) -> Option<Taken> {
     let bytes = length.checked_mul(8)?.checked_next_multiple_of(page_bytes())?;
+    // Idle memory must not hide that small allocations already use the reserve.
+    if crate::reserve::is_low() {
+        lock().exhausted = true;
+        trim();
+        return None;
+    }
     let mut pool = lock();
     let found = pool.free.take(bytes);
     pool.begin(bytes);
@@ -196,10 +202,6 @@ pub(super) fn reset_peak() {
 
 /// Maps memory. The pool keeps the rest of the last huge page.
 fn fresh(bytes: usize) -> Option<Range> {
-    if crate::reserve::is_low() {
-        trim();
-        return None;
-    }
     let found = map_huge(bytes).or_else(|| map(bytes)).or_else(|| {
         trim();
         map(bytes)
