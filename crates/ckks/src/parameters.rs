@@ -96,7 +96,8 @@ impl CkksParameters {
     /// Checks a literal and precomputes its tables on the back end of this process.
     ///
     /// # Errors
-    /// [`CkksError::Rlwe`]; [`CkksError::Scale`] if a value of 1 at that scale does not fit `q_0 q_1`, or `q_0` alone if there is no other.
+    /// [`CkksError::Rlwe`]; [`CkksError::Scale`] if a value of 1 at that scale does not fit `q_0 q_1`, or `q_0` alone
+    /// if there is no other.
     pub fn new(literal: CkksLiteral) -> Result<Self, CkksError> {
         Self::with_backend(literal, backend::default().map_err(RlweError::from)?)
     }
