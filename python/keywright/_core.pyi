@@ -373,7 +373,7 @@ class Parameters:
         Raises:
             SecurityError: the ciphertext modulus exceeds the bound, or no bound exists.
             ParameterError: there are no such primes.
-            ScaleError: a value of 1 does not fit q_0.
+            ScaleError: a value of 1 does not fit q_0 q_1, or q_0 alone if there is no other.
         """
     @staticmethod
     def for_circuit(

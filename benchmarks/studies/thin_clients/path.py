@@ -3,6 +3,7 @@
 The client encrypts with its public key and with its secret; the server raises the modulus, squares in slots,
 moves the squares back to coefficients and drops to `q_0`; the client decrypts them. Every number is compared
 with its square, within the bound that the answer carries. One thread, processor seconds; a JSON object each.
+The predicted bits are of what the bootstrapping adds to the numbers, without encryption and squares.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ def paths(name: str, rounds: int) -> list[dict[str, Any]]:
     """
     plan = kw.BootstrapperPlan.preset(name)
     parameters, slots = plan.parameters, plan.slots
+    predicted = plan.predicted_bits()
+    if predicted is None:
+        raise SystemExit(f"{name} ends with slots_to_coeffs; take a preset that begins with it")
     bits = min(MOST_BITS, int(np.log2(plan.coefficients_scale)))
     unit = 2.0**-bits
     thin = plan.client_parameters(bits)
@@ -73,6 +77,8 @@ def paths(name: str, rounds: int) -> list[dict[str, Any]]:
                     "levels": plan.levels_left,
                     "worst_bits": float(-np.log2(errors.max())),
                     "mean_bits": float(-np.log2(errors.mean())),
+                    "predicted_worst_bits": predicted[1],
+                    "predicted_mean_bits": predicted[0],
                     "bound": low.error_bound,
                     "key_bytes": sum(spec.bytes for spec in specs),
                 }

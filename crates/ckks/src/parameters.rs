@@ -96,7 +96,8 @@ impl CkksParameters {
     /// Checks a literal and precomputes its tables on the back end of this process.
     ///
     /// # Errors
-    /// [`CkksError::Rlwe`]; [`CkksError::Scale`] if a value of 1 at that scale does not fit `q_0`.
+    /// [`CkksError::Rlwe`]; [`CkksError::Scale`] if a value of 1 at that scale does not fit `q_0 q_1`, or `q_0` alone
+    /// if there is no other.
     pub fn new(literal: CkksLiteral) -> Result<Self, CkksError> {
         Self::with_backend(literal, backend::default().map_err(RlweError::from)?)
     }
@@ -108,9 +109,11 @@ impl CkksParameters {
     pub fn with_backend(literal: CkksLiteral, backend: &'static dyn Backend) -> Result<Self, CkksError> {
         let log_scale = literal.log_scale;
         let rlwe = Parameters::with_backend(literal.rlwe, backend)?;
-        let log_q = rlwe.log2_q(0);
+        // A client's `q_0` may be narrower than the scale: what is sent at level 0 has a scale of its own.
+        let level = rlwe.max_level().min(1);
+        let log_q = rlwe.log2_q(level);
         if !(log_scale > 0.0 && log_scale < log_q) {
-            return Err(CkksError::Scale { log_scale, log_q, level: 0 });
+            return Err(CkksError::Scale { log_scale, log_q, level });
         }
         let subrings = rlwe.subrings().iter().map(|ring| Self::build(ring, log_scale, Vec::new())).collect();
         Ok(Self::build(&rlwe, log_scale, subrings))

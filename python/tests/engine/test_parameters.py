@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import keywright as kw
+import numpy as np
 import pytest
 
 if TYPE_CHECKING:
@@ -72,10 +73,26 @@ def test_impossible_primes(log_n: int, q_bits: list[int], p_bits: list[int], wha
     assert caught.value.what == what
 
 
-@pytest.mark.parametrize("log_scale", [0.0, -1.0, 51.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("log_scale", [0.0, -1.0, 91.0, float("nan"), float("inf")])
 def test_a_scale_that_does_not_fit(log_scale: float) -> None:
     with pytest.raises(kw.ScaleError):
         kw.Parameters.from_bits(11, [50, 40], [50], log_scale, insecure=True)
+    with pytest.raises(kw.ScaleError):
+        kw.Parameters.from_bits(11, [50], [50], max(51.0, log_scale), insecure=True)
+
+
+def test_a_scale_wider_than_the_first_prime_has_no_values_at_level_0() -> None:
+    parameters = kw.Parameters.from_bits(11, [30, 40, 40], [50], 40, insecure=True)
+    secret = kw.SecretKey.generate(parameters)
+    encryptor = kw.Encryptor(kw.KeyGenerator(secret).public_key())
+    values = np.linspace(-1, 1, 1024)
+    with pytest.raises(kw.EncodeError):
+        encryptor.encrypt(values, level=0)
+    high = encryptor.encrypt(values, level=1)
+    assert np.abs(kw.Decryptor(secret).decrypt(high) - values).max() < high.error_bound
+    dropped = kw.Evaluator(parameters).drop_to_level(high, 0)
+    with pytest.raises(kw.MessageOverflowError):
+        kw.Decryptor(secret).decrypt(dropped)
 
 
 def test_unknown_preset() -> None:

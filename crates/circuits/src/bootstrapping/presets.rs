@@ -19,6 +19,8 @@ pub struct BootstrapPreset {
     /// Widths of `q_0, q_1, ...` as runs `(bits, count)`: `q_0`, `slots_to_coeffs`, levels for computation,
     /// recombination, `eval_mod`, `coeffs_to_slots`.
     pub q: &'static [(u32, usize)],
+    /// `q_0` itself, where the arithmetic of clients is made for one prime; `None` for the largest of its width.
+    pub q_0: Option<u64>,
     /// Widths of the special primes.
     pub p: &'static [(u32, usize)],
     /// `log2` of the scale.
@@ -60,6 +62,7 @@ const BALANCED: BootstrapPreset = BootstrapPreset {
     name: "N16_QP1732_L9_S45",
     log_n: 16,
     q: &[(50, 1), (36, 3), (45, 9), (49, 5), (60, 1), (49, 1), (50, 1), (60, 1), (59, 1), (50, 1), (49, 4)],
+    q_0: None,
     p: &[(50, 8)],
     log_scale: 45,
     bootstrapper: FULL,
@@ -70,13 +73,18 @@ const LONG: BootstrapPreset = BootstrapPreset {
     name: "N16_QP1745_L15_S40",
     log_n: 16,
     q: &[(50, 1), (31, 3), (40, 15), (57, 4), (60, 4), (46, 4)],
+    q_0: None,
     p: &[(50, 7)],
     log_scale: 40,
     bootstrapper: WITHOUT_ARCSINE,
 };
 
+/// Primes by which thin clients reduce with shifts and additions (Aikata, Krieger and Sinha Roy, section 3.3).
+const THIN_30: u64 = (1 << 30) - (1 << 18) + 1;
+const THIN_60: u64 = (1 << 60) - (1 << 18) + 1;
+
 /// The shipped sets. Every key is 128-bit secure by the bound for its secret.
-pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 14] = [
+pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 16] = [
     BALANCED,
     BootstrapPreset {
         name: "N16_QP1732_L9_S45_few_keys",
@@ -98,6 +106,7 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 14] = [
         name: "N16_QP1605_L10_S40",
         log_n: 16,
         q: &[(50, 1), (31, 3), (40, 10), (57, 4), (60, 4), (48, 4)],
+        q_0: None,
         p: &[(50, 9)],
         log_scale: 40,
         bootstrapper: WITHOUT_ARCSINE,
@@ -105,6 +114,7 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 14] = [
     BootstrapPreset {
         name: "N16_QP1725_L12_S40_real",
         q: &[(50, 1), (31, 3), (40, 12), (57, 4), (60, 4), (46, 4)],
+        q_0: None,
         p: &[(50, 9)],
         bootstrapper: BootstrapperLiteral { values: Values::Real, ..WITHOUT_ARCSINE },
         ..LONG
@@ -119,6 +129,7 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 14] = [
         name: "N16_QP1746_L16_S50",
         log_n: 16,
         q: &[(51, 1), (32, 3), (50, 16), (50, 6), (59, 1), (60, 1), (50, 1), (43, 3)],
+        q_0: None,
         p: &[(51, 1), (50, 3)],
         log_scale: 50,
         bootstrapper: BootstrapperLiteral {
@@ -136,6 +147,7 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 14] = [
         name: "N16_QP1729_L12_S50_two_passes",
         log_n: 16,
         q: &[(51, 1), (36, 3), (50, 12), (50, 4), (59, 1), (60, 1), (50, 1), (50, 4)],
+        q_0: None,
         p: &[(51, 1), (50, 7)],
         log_scale: 50,
         bootstrapper: BootstrapperLiteral {
@@ -152,6 +164,7 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 14] = [
         name: "N16_QP1728_L7_S55",
         log_n: 16,
         q: &[(60, 1), (46, 3), (55, 7), (61, 11), (58, 3)],
+        q_0: None,
         p: &[(60, 5)],
         log_scale: 55,
         bootstrapper: BootstrapperLiteral { coeffs_to_slots: 3, log_ratio: 5.3, cosine_degree: 54, ..FULL },
@@ -160,6 +173,7 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 14] = [
         name: "N15_QP861_L3_S37",
         log_n: 15,
         q: &[(46, 1), (33, 2), (37, 3), (51, 4), (54, 4), (42, 3)],
+        q_0: None,
         p: &[(46, 2)],
         log_scale: 37,
         bootstrapper: BootstrapperLiteral {
@@ -175,6 +189,7 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 14] = [
         name: "N15_QP858_L5_S32_real",
         log_n: 15,
         q: &[(42, 1), (31, 2), (32, 5), (47, 8), (40, 2)],
+        q_0: None,
         p: &[(46, 3)],
         log_scale: 32,
         bootstrapper: BootstrapperLiteral {
@@ -191,6 +206,7 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 14] = [
         name: "N17_QP3361_L24_S50",
         log_n: 17,
         q: &[(55, 1), (41, 3), (50, 24), (54, 5), (60, 1), (54, 2), (60, 2), (54, 5)],
+        q_0: None,
         p: &[(55, 21)],
         log_scale: 50,
         bootstrapper: BootstrapperLiteral {
@@ -199,6 +215,36 @@ pub const BOOTSTRAP_PRESETS: [BootstrapPreset; 14] = [
             cosine_degree: 50,
             ..FULL
         },
+    },
+    // Of thin clients: the message is a wide part of a narrow q_0, so that the error of encryption is small beside it.
+    BootstrapPreset {
+        name: "N16_QP1737_L15_S35_q30",
+        log_n: 16,
+        q: &[(30, 1), (31, 3), (35, 15), (47, 11), (43, 4)],
+        q_0: Some(THIN_30),
+        p: &[(50, 8)],
+        log_scale: 35,
+        bootstrapper: BootstrapperLiteral { log_ratio: 3.5, ..FULL },
+    },
+    BootstrapPreset {
+        name: "N16_QP1702_L9_S45_q60",
+        log_n: 16,
+        q: &[
+            (60, 1),
+            (36, 3),
+            (45, 9),
+            (49, 5),
+            (60, 1),
+            (49, 1),
+            (50, 1),
+            (60, 1),
+            (59, 1),
+            (50, 1),
+            (49, 4),
+        ],
+        q_0: Some(THIN_60),
+        p: &[(60, 6)],
+        ..BALANCED
     },
 ];
 
@@ -222,10 +268,13 @@ impl BootstrapPreset {
         let widths = |runs: &[(u32, usize)]| -> Vec<u32> {
             runs.iter().flat_map(|&(bits, count)| std::iter::repeat_n(bits, count)).collect()
         };
-        Ok(CkksLiteral {
-            rlwe: ParametersLiteral::from_bits(self.log_n, &widths(self.q), &widths(self.p))?,
-            log_scale: f64::from(self.log_scale),
-        })
+        let mut rlwe = ParametersLiteral::from_bits(self.log_n, &widths(self.q), &widths(self.p))?;
+        if let Some(q_0) = self.q_0 {
+            // Another place that has this prime takes the one that was chosen for `q_0`.
+            let chosen = std::mem::replace(&mut rlwe.q[0], q_0);
+            rlwe.q[1..].iter_mut().chain(&mut rlwe.p).filter(|p| **p == q_0).for_each(|p| *p = chosen);
+        }
+        Ok(CkksLiteral { rlwe, log_scale: f64::from(self.log_scale) })
     }
 
     /// The parameters with all precomputed tables.

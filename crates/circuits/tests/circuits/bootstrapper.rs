@@ -448,7 +448,7 @@ fn every_preset_is_secure_and_what_its_name_says() {
         }
         // A scale is chosen by this: the bits of the worst part of 100 vectors.
         let prediction = plan.prediction(&parameters).unwrap().unwrap();
-        let wanted = [(32, 13.0), (37, 17.5), (40, 20.6), (45, 24.0), (50, 20.0), (55, 30.0)];
+        let wanted = [(32, 13.0), (35, 16.5), (37, 17.5), (40, 20.6), (45, 24.0), (50, 20.0), (55, 30.0)];
         let wanted = wanted.iter().find(|(scale, _)| *scale == preset.log_scale).unwrap().1;
         let found = prediction.worst_bits(100);
         assert!(found >= wanted, "{}: {found}", preset.name);
@@ -456,6 +456,11 @@ fn every_preset_is_secure_and_what_its_name_says() {
         let fails = if cheaper.contains(&preset.name) { -40.0 } else { -139.0 };
         assert!(prediction.log2_failure <= fails, "{}: 2^{}", preset.name, prediction.log2_failure);
         assert_eq!(bootstrap_preset(preset.name).unwrap(), preset);
+        // Those of thin clients have the prime of the clients' arithmetic.
+        let thin = [("_q30", (1u64 << 30) - (1 << 18) + 1), ("_q60", (1 << 60) - (1 << 18) + 1)];
+        if let Some((_, q_0)) = thin.iter().find(|(end, _)| preset.name.ends_with(end)) {
+            assert_eq!(rlwe.modulus(0).value(), *q_0, "{}", preset.name);
+        }
     }
     assert!(matches!(bootstrap_preset("N16"), Err(CkksError::UnknownPreset { .. })));
 }

@@ -51,7 +51,7 @@ impl PyParameters {
     /// Raises:
     ///     SecurityError: the ciphertext modulus exceeds the bound, or no bound exists.
     ///     ParameterError: there are no such primes.
-    ///     ScaleError: a value of 1 does not fit q_0.
+    ///     ScaleError: a value of 1 does not fit q_0 q_1, or q_0 alone if there is no other.
     #[staticmethod]
     #[pyo3(signature = (log_n, q_bits, p_bits, log_scale, insecure=false, *, secret_weight=None))]
     fn from_bits(

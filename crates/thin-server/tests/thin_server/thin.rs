@@ -21,20 +21,25 @@ fn squares_come_back_from_every_form() {
     }
 }
 
-/// The same at N = 2^16 and 128-bit security, with a public key and without.
+/// The same at N = 2^16 and 128-bit security, with a public key and without; `q_0` of 50 bits, and those of 30 and 60
+/// that clients have an arithmetic for.
 #[test]
 #[ignore = "gigabytes of keys and minutes: run by hand, optimised"]
 fn squares_come_back_at_full_size() {
-    let preset = bootstrap_preset("N16_QP1732_L9_S45").unwrap();
-    let parameters = preset.parameters().unwrap();
-    let plan = BootstrapperPlan::new(&parameters, &preset.bootstrapper).unwrap();
-    squares_come_back(&parameters, &plan, 1);
+    for name in ["N16_QP1732_L9_S45", "N16_QP1737_L15_S35_q30", "N16_QP1702_L9_S45_q60"] {
+        let preset = bootstrap_preset(name).unwrap();
+        let parameters = preset.parameters().unwrap();
+        let plan = BootstrapperPlan::new(&parameters, &preset.bootstrapper).unwrap();
+        squares_come_back(&parameters, &plan, 4);
+    }
 }
 
 fn squares_come_back(parameters: &CkksParameters, plan: &BootstrapperPlan, forms: usize) {
     let log_slots = plan.slots_to_coeffs.dft.log_slots();
     let complex = plan.coeffs_to_slots.values == Kind::Complex;
-    let thin = server::client_parameters(parameters, plan, FRACTION_BITS).unwrap();
+    // No more bits than a coefficient has.
+    let fraction_bits = FRACTION_BITS.min(plan.coefficients_scale.log2() as u32);
+    let thin = server::client_parameters(parameters, plan, fraction_bits).unwrap();
     assert_eq!(thin.layout(), Layout::Slots { log_slots, complex });
     let mut client = Client::generate(&thin, &mut entropy(1)).unwrap();
 
@@ -53,7 +58,7 @@ fn squares_come_back(parameters: &CkksParameters, plan: &BootstrapperPlan, forms
     let evaluator = Evaluator::new(parameters, &keys).unwrap();
     let bootstrapper = Bootstrapper::new(parameters, plan).unwrap();
 
-    let one = 1i64 << FRACTION_BITS;
+    let one = 1i64 << fraction_bits;
     let numbers = Random(log_slots.into()).numbers(thin.capacity(), one / 2);
     let mut public_key = Vec::new();
     client.public_key(&mut public_key).unwrap();
