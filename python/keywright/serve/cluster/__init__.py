@@ -1,5 +1,6 @@
 """A service on several machines (``keywright[cluster]``): job routing, and replicas on Ray Serve."""
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,9 @@ _NEEDS_RAY = {"RayWorkers": "ray_workers", "Replicas": "deployment", "deployment
 def __getattr__(name: str) -> Any:
     """Import what needs Ray on first use."""
     if name in _NEEDS_RAY:
+        # Ray reads it during its import. A thread of Ray Serve that still works after `ray.shutdown` would
+        # otherwise start a cluster of its own.
+        os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")
         try:
             return getattr(import_module(f"{__name__}.{_NEEDS_RAY[name]}"), name)
         except ModuleNotFoundError as error:

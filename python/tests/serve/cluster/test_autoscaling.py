@@ -28,7 +28,7 @@ def test_replicas_come_under_load_and_go_without(
     """One, then two while six clients ask without a pause, then one again; every answer is right."""
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     from keywright.serve.cluster import RayWorkers, Replicas
-    from ray import serve
+    from ray import is_initialized, serve
 
     # The package has a function of that name, too.
     module = sys.modules["keywright.serve.cluster.deployment"]
@@ -83,3 +83,6 @@ def test_replicas_come_under_load_and_go_without(
     finally:
         service.close()
         workers.close()
+    # Threads of Ray Serve report for a while. None of them may start another cluster.
+    time.sleep(10)
+    assert not is_initialized()

@@ -109,7 +109,7 @@ def test_a_replica_that_is_killed_loses_no_job(server: Server, full: Model, work
     assert not any(thread.is_alive() for thread in threads)
 
 
-def wait_for(condition: Any, limit: float = 60.0) -> None:
+def wait_for(condition: Any, limit: float = 180.0) -> None:
     deadline = time.monotonic() + limit
     while not condition():
         assert time.monotonic() < deadline
