@@ -60,7 +60,7 @@ class Keywright:
         Raises:
             SystemExit: it is wrong.
         """
-        self.evaluator.rotate(self.input, 1)
+        rotated = self.evaluator.rotate(self.input, 1)
         seconds = []
         for _ in range(MANY - FEW):
             rotated, took = timed(self.evaluator.rotate, self.input, 1)

@@ -13,6 +13,7 @@ import pytest
 from keywright import nn
 from keywright.nn import approximating
 from keywright.nn.graph.piecewise import PiecewiseLinear, composed, summed
+from keywright.nn.placement import bounding
 from keywright.nn.run.checking import run_clear
 from onnx import helper
 
@@ -266,7 +267,7 @@ def test_a_report_is_stored(mlp: onnx.ModelProto, tmp_path: Path) -> None:
 
 def test_calibration_data_run_once_for_all_targets(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[int] = []
-    counted = approximating.largest_values
+    counted = bounding.largest_values
 
     def largest_values(graph: Any, samples: Any) -> dict[int, float]:
         runs.append(len(samples))
