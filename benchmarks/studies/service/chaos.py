@@ -7,7 +7,9 @@
 the service, the one that listens or a worker, is killed with SIGKILL; one that listens is started again. Now
 and then a file takes all that is left of the disk, for a few seconds. Meanwhile tenants upload keys and ask:
 bytes that were acknowledged must be there, jobs that were accepted must end with the answer that the layer
-gives. Every answer is decrypted and compared. The exit status is 1 if anything was lost or wrong.
+gives. Half of the requests wait for their answers: they are answered with it, accepted like the others, or
+not answered at all. Every answer is decrypted and compared. The exit status is 1 if anything was lost or
+wrong.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from harness.folders import record_folder
 from keywright.serve import Manifest, Model
 
 from studies.service.models import save, weights
-from studies.service.tenants import Connection, RefusedError, Tenant, Vector
+from studies.service.tenants import Connection, Question, RefusedError, Tenant, Vector
 
 KILL_EVERY_S = (0.5, 6.0)
 FULL_EVERY_S, FULL_S = (20.0, 40.0), (1.0, 4.0)
@@ -246,12 +248,17 @@ class Asker(threading.Thread):
         which = self._random.randrange(len(self._layers))
         question = self._tenant.question(self._layers[which])
         path = f"/v1/keys/{keys}/jobs?model={self._manifests[which].hash}"
+        waits = self._random.random() < 0.5
         try:
-            made = self._try("POST", path, question.message)
+            made = self._try("POST", path + "&wait=5" * waits, question.message)
         except RefusedError as error:
             self._tally.fault(f"complete key set {keys}: {error}")
             return False
         if made is None:
+            return True
+        if waits and not made.startswith(b"{"):
+            self._tally.count("answered with the request")
+            self._compare(question, made, "a request")
             return True
         job = str(json.loads(made)["job"])
         self._tally.count("jobs accepted")
@@ -262,14 +269,18 @@ class Asker(threading.Thread):
                 self._tally.fault(f"accepted job {job}: {error}")
                 return True
             if answer is not None:
-                difference = self._tenant.error(question, answer)
-                self._tally.error(difference)
                 self._tally.count("jobs answered")
-                if not difference < BOUND:
-                    self._tally.fault(f"the answer of job {job} differs by {difference}")
+                self._compare(question, answer, f"job {job}")
                 return True
         self._tally.fault(f"accepted job {job} did not end in time")
         return False
+
+    def _compare(self, question: Question, answer: bytes, of: str) -> None:
+        """Decrypt an answer."""
+        difference = self._tenant.error(question, answer)
+        self._tally.error(difference)
+        if not difference < BOUND:
+            self._tally.fault(f"the answer of {of} differs by {difference}")
 
     def _answer(self, job: str) -> bytes | None:
         told = self._try("GET", f"/v1/jobs/{job}")
