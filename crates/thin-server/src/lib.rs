@@ -1,7 +1,7 @@
 //! The server's side for thin clients (`keywright-client`): parameters for clients, uploaded ciphertexts, answers. It
 //! neither needs nor reads a secret.
 //!
-//! `docs/how-to/clients.md` has the steps between: raising the modulus, the program, and slots to coefficients.
+//! `docs/reference/thin-clients.md` has the steps between: raising the modulus, the program, and slots to coefficients.
 #![forbid(unsafe_code)]
 
 mod answer;

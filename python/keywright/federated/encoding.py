@@ -25,7 +25,7 @@ class Encoding:
     Attributes:
         bound: largest absolute value of a model value.
         bits: bits of an integer with its sign, 2 to 40. Training amplifies rounding: see
-            docs/how-to/federated.md.
+            docs/reproduction/federated.md.
         max_clients: maximum number of clients in a round. More are allowed if the modulus has room for them
             (`capacity`).
         max_weight: maximum number of samples of one client.
