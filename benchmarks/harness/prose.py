@@ -11,6 +11,11 @@ KEPT = "\0"
 """Stands for a space of a code span, where no line ends."""
 
 ITEM = re.compile(r"(?:[*-]|\d+\.) ")
+FIRST = re.compile(r"(?:[*-]|1\.) ")
+"""Begins a list after a paragraph. A line of a paragraph may begin with another number and a full stop."""
+
+MARK = re.compile(r" (?=(?:[*-]|\d+\.)(?: |$))")
+"""The space before what would begin an item, were it the first word of a line."""
 
 
 def wrapped(text: str) -> str:
@@ -24,7 +29,7 @@ def wrapped(text: str) -> str:
             mark = ITEM.match(held[0])
             indent = " " * len(mark[0]) if mark else ""
             words = " ".join(line.strip() for line in held)
-            kept = CODE.sub(lambda code: code[0].replace(" ", KEPT), words)
+            kept = MARK.sub(KEPT, CODE.sub(lambda code: code[0].replace(" ", KEPT), words))
             lines = textwrap.wrap(
                 kept, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
             )
@@ -38,7 +43,7 @@ def wrapped(text: str) -> str:
             end()
             out.append(line.rstrip())
             continue
-        if ITEM.match(line):
+        if (ITEM if not held or ITEM.match(held[0]) else FIRST).match(line):
             end()
         held.append(line)
     end()

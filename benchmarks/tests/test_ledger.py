@@ -1,5 +1,6 @@
 """The ledger of the papers' claims: its pages are generated from records, and no figure is typed."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -165,6 +166,15 @@ def test_tables_of_a_page_are_rows_under_their_headings() -> None:
     assert third["#"] == "Second"
     assert (third["ms"], third["ms 2"]) == ("7", "9")
     assert value_of(first, "ms") == 1.5
+
+
+@pytest.mark.parametrize("before", range(WIDTH - 12, WIDTH))
+def test_no_line_of_a_paragraph_begins_as_an_item(before: int) -> None:
+    text = f"{'x' * before} at 60. The next sentence\n192. *Any* adds * a star\n1. One\n2. Two\n"
+    lines = wrapped(text).splitlines()
+    assert lines[-2:] == ["1. One", "2. Two"]
+    assert not any(re.match(r"\d+\. |\* ", line) for line in lines[:-2])
+    assert " ".join(lines).split() == text.split()
 
 
 def test_prose_is_wrapped_and_nothing_else() -> None:
