@@ -9,8 +9,6 @@ import pytest
 from studies.service.chaos import Tally, fill, full_disk, run, small_disk
 
 
-# It fails: an answer of the server is read where JSON is expected, with and without waiting requests.
-@pytest.mark.large
 def test_nothing_accepted_is_lost_while_processes_are_killed_and_the_disk_is_full() -> None:
     tally, mounted = run(15.0, 4, 128, 5)
     assert tally.faults == []

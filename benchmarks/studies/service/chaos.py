@@ -30,6 +30,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 
 from harness import machine
@@ -94,10 +95,9 @@ class Victim:
     def _start(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "keywright", "serve", *map(str, self._models), "--state"]
         command += [str(self._state), "--port", str(self._port), "--workers", "2", "--clients", "64"]
+        command += ["--memory", "3GiB", "--json", "--log-format", "json"]
         with self._log.open("ab") as log:
-            process = subprocess.Popen(
-                [*command, "--memory", "3GiB", "--json"], stdout=subprocess.PIPE, stderr=log
-            )
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log)
         assert process.stdout is not None
         line = process.stdout.readline()
         self.up = bool(line)
@@ -198,10 +198,15 @@ class Asker(threading.Thread):
         return self._connection
 
     def _try(self, method: str, path: str, body: bytes | None = None) -> bytes | None:
+        """The body of `_exchange`."""
+        found = self._exchange(method, path, body)
+        return None if found is None else found[1]
+
+    def _exchange(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes] | None:
         """An answer, or None if there is none, for a reason that does not show whether the request was
         accepted."""
         try:
-            return self._connected().request(method, path, body)
+            return self._connected().exchange(method, path, body)
         except (OSError, http.client.HTTPException) as error:
             self._connection = None
             self._tally.count(f"no answer: {type(error).__name__}")
@@ -250,13 +255,16 @@ class Asker(threading.Thread):
         path = f"/v1/keys/{keys}/jobs?model={self._manifests[which].hash}"
         waits = self._random.random() < 0.5
         try:
-            made = self._try("POST", path + "&wait=5" * waits, question.message)
+            found = self._exchange("POST", path + "&wait=5" * waits, question.message)
         except RefusedError as error:
             self._tally.fault(f"complete key set {keys}: {error}")
             return False
-        if made is None:
+        if found is None:
             return True
-        if waits and not made.startswith(b"{"):
+        status, made = found
+        if status == HTTPStatus.OK:
+            if not waits:
+                self._tally.fault("a request that does not wait was answered with ciphertexts")
             self._tally.count("answered with the request")
             self._compare(question, made, "a request")
             return True
@@ -376,7 +384,7 @@ def run(seconds: float, tenants: int, mebibytes: int, seed: int) -> tuple[Tally,
                     tally.fault("a tenant waits for ever")
             victim.close()
         if tally.faults:
-            sys.stderr.write((Path(other) / "log").read_text(errors="replace")[-20000:])
+            sys.stderr.write((Path(other) / "log").read_text(encoding="utf-8", errors="replace"))
     return tally, mounted
 
 

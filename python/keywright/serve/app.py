@@ -408,9 +408,10 @@ class Routes:
             evaluations.abandon(job)
 
     async def _wait(self, job: Job, wait: int) -> Response:
-        """The answer of a job that ends within so many seconds; else how far it is."""
+        """The answer of a job that ends within so many seconds; else how far it is. A request that does not
+        wait is always told of its job: its client expects that, also where the job has ended by now."""
         await self._end_of(job, wait)
-        if job.state != "done":
+        if not wait or job.state != "done":
             return answer(job.to_json(), HTTPStatus.ACCEPTED)
         return _ciphertexts(await run_sync(self._service.evaluations.result, job.identifier, job.tenant))
 

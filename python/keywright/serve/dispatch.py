@@ -23,7 +23,7 @@ Work = Callable[[Worker, Job], float]
 
 
 class Dispatcher:
-    """The threads that run jobs.
+    """The threads that run jobs, from `start` on.
 
     Args:
         jobs: the queue.
@@ -49,6 +49,9 @@ class Dispatcher:
             threading.Thread(target=self._run, name="keywright-jobs", daemon=True)
             for _ in range(workers.count)
         ]
+
+    def start(self) -> None:
+        """Run jobs. Those of an earlier process run at once, so ``work`` must be able to by now."""
         for thread in self._threads:
             thread.start()
 

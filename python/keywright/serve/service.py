@@ -122,6 +122,7 @@ class Service:
             state,
             budget,
         )
+        self.evaluations.dispatcher.start()
 
     @property
     def direct(self) -> DirectUploads:

@@ -6,14 +6,16 @@ import json
 import os
 import signal
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from keywright.nn.run.checking import run_clear
-from keywright.serve import Model, RemoteModel, Server, Service, app, framing
+from keywright.serve import Model, RemoteModel, Server, Service, app, dispatch, framing
 from keywright.serve.audit import NAME
 from keywright.serve.jobs import Job
 from keywright.serve.remote import Session
@@ -34,6 +36,14 @@ class SlowService(Service):
     def _work(self, worker: Worker, job: Job) -> float:
         assert self.go.wait(60)
         return super()._work(worker, job)
+
+
+class EagerThread(threading.Thread):
+    """Runs a while before the thread that starts it goes on."""
+
+    def start(self) -> None:
+        super().start()
+        time.sleep(0.3)
 
 
 def asked(
@@ -68,6 +78,35 @@ def test_an_answer_comes_with_its_request_and_nothing_stays(
     service.close()
 
 
+def test_a_request_that_does_not_wait_is_told_of_its_job_even_if_that_has_ended(
+    thin: Model, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = Service(thin, tmp_path, workers=WORKERS)
+    ended, submit = threading.Event(), service.evaluations.submit
+
+    def submit_and_end(*arguments: Any, **named: Any) -> Job:
+        job = submit(*arguments, **named)
+        assert ended.wait(60)
+        return job
+
+    monkeypatch.setattr(service.evaluations, "submit", submit_and_end)
+    with listening(service) as server, RemoteModel(server.url).session() as session:
+        on_end = service.jobs.on_end
+
+        def on_end_too(job: str) -> None:
+            on_end(job)
+            ended.set()
+
+        service.jobs.on_end = on_end_too
+        session.upload_keys()
+        status, job, headers = asked(server, session, message_of(session, sample), 0)
+        assert (status, headers["content-type"]) == (202, "application/json")
+        assert job["state"] == "done"
+        answer = ask(server, "GET", f"/v1/jobs/{job['job']}/result")[1]
+        assert np.abs(session._decrypt(answer, 1)[0] - run_clear(thin.program, sample)).max() < 1e-3
+    service.close()
+
+
 def test_one_that_takes_long_is_on_the_disk_and_outlives_the_server(
     thin: Model, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,6 +126,7 @@ def test_one_that_takes_long_is_on_the_disk_and_outlives_the_server(
     # The one that waits is left to the next process.
     service.go.set()
     service.close()
+    monkeypatch.setattr(dispatch, "threading", SimpleNamespace(Thread=EagerThread))
     after = Service(thin, tmp_path, workers=WORKERS)
     with listening(after, port) as server:
         for each in (job, second):

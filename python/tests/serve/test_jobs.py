@@ -164,6 +164,7 @@ class Events:
         self.jobs, self.lines = jobs, list[str]()
         self.ended = list[Job]()
         self.dispatcher = Dispatcher(jobs, Workers(1), work, self.ended.append, self.lines.append)
+        self.dispatcher.start()
 
     def wait(self, job: Job) -> Job:
         for _ in range(2000):
