@@ -4,7 +4,8 @@
 PYTHON ?= python3
 DENY_VERSION := 0.20.2
 BARE_TARGETS := thumbv7em-none-eabi armv7a-none-eabi wasm32-unknown-unknown
-# What these crates need is compiled for Windows and macOS, and not linked: no linker of theirs is needed.
+# What these crates need is compiled for Windows and macOS, and not linked: no linker of theirs is needed. It is without
+# the insecure scheme, as in wheels.
 CHECKED_TARGETS := x86_64-pc-windows-msvc aarch64-apple-darwin
 CHECKED_CRATES := keywright-python keywright-capi
 BARE_CRATES := keywright-ring keywright-rlwe keywright-frame keywright-client
@@ -38,6 +39,8 @@ WASM_FEATURES := --enable-simd --enable-bulk-memory --enable-nontrapping-float-t
   --enable-reference-types --enable-multivalue
 WEB_SOURCES := $(wildcard web/client/*.json web/client/src/*.ts web/demo/*.* web/demo/src/*.ts)
 PAGES := README.md $(wildcard docs/*.md docs/tutorials/*.md docs/how-to/*.md docs/reference/*.md docs/explanation/*.md) docs/reproduction/models.md docs/reproduction/peers.md
+# Tests in Python run in so many processes. Many of them use several threads, and some a gigabyte of memory.
+WORKERS ?= 2
 EXTRAS := check federated images plot serve sklearn storage
 
 # Valgrind runs one thread at a time, so more threads would only add time.
@@ -71,7 +74,7 @@ rust-test: rust-programs
 
 # A test of the C client links the library that the Rust tests build.
 python-test: build rust-programs
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses $(WORKERS) --dist worksteal
 
 check: format-check lint types deny bare docs hw-lint ## Run every check that is not a test; CI also runs `test`
 
@@ -81,7 +84,6 @@ format-check: $(VENV)/.installed
 
 lint: $(VENV)/.installed
 	cargo clippy --locked --workspace --all-targets --features keywright-python/insecure,keywright-fuzz/libfuzzer -- -D warnings
-	cargo clippy --locked -p keywright-python -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/python scripts/prose.py
 	$(BIN)/zizmor --offline --quiet .github/workflows
@@ -106,8 +108,8 @@ bare:
 	done
 	@for target in $(CHECKED_TARGETS); do \
 	  rustup target list --installed | grep -qx $$target || rustup target add $$target || exit 1; \
-	  echo "cargo check $(CHECKED_CRATES:%=-p %) --target $$target"; \
-	  env -u PYO3_PYTHON PYO3_NO_PYTHON=1 cargo check --locked $(CHECKED_CRATES:%=-p %) --target $$target || exit 1; \
+	  echo "cargo clippy $(CHECKED_CRATES:%=-p %) --target $$target"; \
+	  env -u PYO3_PYTHON PYO3_NO_PYTHON=1 cargo clippy --locked $(CHECKED_CRATES:%=-p %) --target $$target -- -D warnings || exit 1; \
 	done
 
 docs: build ## Build the site of the documentation into target/site/html, check its links and run every snippet
@@ -135,11 +137,13 @@ fuzz-hour: build ## Fuzz for an hour, keep what reaches new code in fuzz/corpus,
 	@$(FUZZ) --seconds 3600 --rounds 6 --keep $(if $(OUT),--out $(OUT))
 
 # The program also branches on a secret bit on purpose: valgrind must report it, which proves that the test works.
+# The extension is named so that its features are used: then what `make build` compiled is not compiled again.
 ct-test: ## Run code that touches secrets under valgrind, with secrets as undefined memory (skipped without valgrind)
 	@if ! command -v valgrind > /dev/null; then echo "SKIPPED ct-test: there is no valgrind"; \
 	elif test "$$(uname -m)" != x86_64; then echo "SKIPPED ct-test: it is for x86_64"; \
 	else \
-	  cargo build --locked --release -p keywright-constant-time || exit 1; \
+	  cargo build --locked --release -p keywright-constant-time -p keywright-python --features keywright-python/insecure \
+	    --bin keywright-constant-time || exit 1; \
 	  if $(CT_WATCHED) leak 2> /dev/null; then echo "valgrind sees no branch on a secret bit"; exit 1; fi; \
 	  for backend in portable avx2; do KEYWRIGHT_BACKEND=$$backend $(CT_WATCHED) || exit 1; done; \
 	fi
@@ -280,22 +284,25 @@ clean: ## Remove everything that was built
 	rm -rf target web/node_modules web/bench/node_modules web/client/dist web/client/src/wasm web/client/LICENSE $(VENV) $(HARDWARE_VENV) \
 	  hardware/build python/keywright/_core.abi3.so .mypy_cache .ruff_cache .pytest_cache
 
-# Stamps are written last, so an interrupted recipe runs again from its start.
+# Stamps are written last, so an interrupted recipe runs again from its start. pip installs uv, which installs the rest:
+# that takes 10 seconds of processor time instead of 90.
 $(VENV)/.installed: requirements/dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
 	  f"Keywright needs Python 3.11 or later, $(PYTHON) is {sys.version.split()[0]}: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/pip install --quiet --no-deps --require-hashes -r requirements/dev.txt
+	sed -n '/^uv==/,/^    # via/p' requirements/dev.txt > $(VENV)/uv.txt
+	$(BIN)/pip install --quiet --no-deps --require-hashes -r $(VENV)/uv.txt
+	$(BIN)/uv pip install --quiet --no-deps --require-hashes -r requirements/dev.txt
 	touch $@
 
-$(HARDWARE_VENV)/.installed: requirements/hardware.txt
+$(HARDWARE_VENV)/.installed: requirements/hardware.txt | $(VENV)/.installed
 	$(PYTHON) -m venv --clear $(HARDWARE_VENV)
-	$(HARDWARE_BIN)/pip install --quiet --no-deps --require-hashes -r requirements/hardware.txt
+	VIRTUAL_ENV=$(CURDIR)/$(HARDWARE_VENV) $(BIN)/uv pip install --quiet --no-deps --require-hashes -r requirements/hardware.txt
 	touch $@
 
-$(DIST_TOOLS)/.installed: requirements/dist.txt
+$(DIST_TOOLS)/.installed: requirements/dist.txt | $(VENV)/.installed
 	$(PYTHON) -m venv --clear $(DIST_TOOLS)
-	$(DIST_TOOLS)/$(PROGRAMS)/pip install --quiet --no-deps --require-hashes -r requirements/dist.txt
+	VIRTUAL_ENV=$(CURDIR)/$(DIST_TOOLS) $(BIN)/uv pip install --quiet --no-deps --require-hashes -r requirements/dist.txt
 	touch $@
 
 $(VENV)/.extension: $(VENV)/.installed pyproject.toml $(RUST_SOURCES)
@@ -327,4 +334,4 @@ $(PAGE)/.built: $(BINDGEN) web/node_modules/.installed $(WEB_SOURCES) $(RUST_SOU
 
 # Unoptimised: it compiles in a third of the time (under a minute on two cores) and still runs in a second.
 $(DENY):
-	cargo install --locked --quiet --debug --root target/tools --version $(DENY_VERSION) cargo-deny
+	CARGO_PROFILE_DEV_DEBUG=false cargo install --locked --quiet --debug --root target/tools --version $(DENY_VERSION) cargo-deny
