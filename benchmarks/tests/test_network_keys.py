@@ -4,7 +4,7 @@ from pathlib import Path
 from string import Template
 
 import pytest
-from studies.network_keys import ark, kds, pictures
+from studies.network_keys import ark, kds, pictures, printed
 from studies.network_keys.rotation_lists import workloads
 
 PAGE = Path(pictures.__file__).parent / "page.md"
@@ -60,3 +60,16 @@ def test_every_program_of_the_lists_has_its_table() -> None:
 
 def _key(name: str) -> str:
     return name.replace("-", "_").lower()
+
+
+def test_pictures_are_drawn_again_from_the_page() -> None:
+    text = PAGE.parents[3].joinpath("docs/reproduction/keys.md").read_text()
+    layers = printed.figure_7(text)
+    assert {name: layer.keys for name, layer in layers.items()}["slots", "LowMem"] == 4
+    assert [encoding for encoding, _ in layers] == ["slots"] * 4 + ["coefficients"] * 3
+    shares = printed.figure_8(text)
+    assert set(shares) == set(ark.TABLE_1)
+    ark.check_figure_8(shares)
+    assert all(set(found) == {"ark-memory", "ark-time", "optimal"} for found in shares.values())
+    with pytest.raises(SystemExit, match="no table"):
+        printed.figure_7("# A page\n")

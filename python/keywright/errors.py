@@ -138,13 +138,13 @@ class MissingKeyError(KeywrightError, LookupError):
 
 
 class DerivationError(KeywrightError, LookupError):
-    """A key that the master keys cannot derive, or a derived key where only a key made by its owner is
-    allowed.
+    """The master keys cannot derive a key, or a derived key cannot be written.
 
     Attributes:
         element: "galois g", "relinearization" or "secret n".
-        reason: "kind" (not a Galois key), "unreachable" (not a product of so few master keys' automorphisms,
-            or the identity), "written" (derived keys are not stored: store the master keys).
+        reason: "kind": it is not a Galois key. "unreachable": it is the identity, or no product of the master
+            keys' automorphisms that derivation tries makes it. "written": derived keys are not stored; store
+            the master keys.
     """
 
     element: str

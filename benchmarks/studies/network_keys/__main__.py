@@ -16,7 +16,7 @@ from harness.prose import wrapped
 from keywright.plan import Chain, CostModel
 from published import convfhe
 
-from studies.network_keys import ark, kds
+from studies.network_keys import ark, kds, printed
 from studies.network_keys.beside_optimal import compare
 from studies.network_keys.networks import (
     SHARE,
@@ -48,7 +48,16 @@ def main() -> int:
     parser.add_argument(
         "--out", type=Path, default=PAGE, help="the page (default: docs/reproduction/keys.md)"
     )
+    parser.add_argument(
+        "--pictures", action="store_true", help="only draw the pictures, from the tables of the page as it is"
+    )
     options = parser.parse_args()
+    pictures = {name: options.out.with_name(f"{name}.svg") for name in ("ark-figure-7", "ark-figure-8")}
+    if options.pictures:
+        text = options.out.read_text()
+        draw_figure_7(printed.figure_7(text), pictures["ark-figure-7"])
+        draw_figure_8(ark.shares(), printed.figure_8(text), pictures["ark-figure-8"])
+        return 0
     model = CostModel()
     values: dict[str, object] = {
         "hops": options.hops,
@@ -93,7 +102,6 @@ def main() -> int:
         values[f"halves_{name}"] = f"{stored / GB:.1f}"
         values[f"part_{name}"] = f"{own / made[setting].best[1.0].stored_bytes:.1f}"
 
-    pictures = {name: options.out.with_name(f"{name}.svg") for name in ("ark-figure-7", "ark-figure-8")}
     draw_figure_7(layers, pictures["ark-figure-7"])
     ours = {setting: ark.our_shares(ark.network_of(made, setting), model) for setting in ark.TABLE_1}
     ark.check_figure_8(ours)

@@ -22,7 +22,7 @@ Shares = tuple[float, float, float]
 
 def draw_figure_7(planned: Mapping[tuple[str, str], Planned], path: Path) -> None:
     """Draw keys, bytes and time of one layer, by encoding and whose keys they are."""
-    figure = new_figure(11, 4.5)
+    figure = new_figure(12.5, 4.5)
     figure.suptitle(TITLE.format(7))
     panels = figure.subplots(1, 3)
     names = list(planned)

@@ -125,13 +125,13 @@ def test_truncation_is_refused(stored: Path) -> None:
         ({"output_scale": 0.5}, "output_scale"),
         ({"output_scale": float("inf")}, "output_scale"),
         ({"outputs": []}, "no outputs|ciphertexts"),
-        ({"outputs": [0]}, "level"),
-        ({"output_level": 1}, "level"),
-        ({"input_level": 3}, "level"),
+        ({"outputs": [0]}, r"at level \d instead of \d"),
+        ({"output_level": 1}, r"at level \d instead of 1"),
+        ({"input_level": 3}, r"an input at level \d instead of 3"),
         ({"vectors": []}, "vector 0 does not exist"),
         ({"vectors": [8]}, "must be a power of two up to 4"),
         ({"vectors": [2]}, "at most 2 numbers"),
-        ({"input_log_n": 20}, "ring"),
+        ({"input_log_n": 20}, r"ring of degree 2\^20; degrees are 2\^3 to 2\^17"),
         ({"input_log_n": 2}, "ring"),
         ({"transforms": []}, "transform 0 does not exist"),
         ({"polynomials": []}, "polynomial 0 does not exist"),
@@ -144,8 +144,10 @@ def test_truncation_is_refused(stored: Path) -> None:
 )
 def test_inconsistent_descriptions(stored: Path, changes: dict[str, object], word: str) -> None:
     rewrite(stored, edit_description(**changes))
-    with pytest.raises(nn.ProgramFormatError, match=word):
+    with pytest.raises(nn.ProgramFormatError, match=word) as refused:
         nn.Program.load(stored)
+    says_what_to_do = "Compile the model again" in str(refused.value)
+    assert says_what_to_do == ("inconsistent program" in str(refused.value))
 
 
 def npy(array: np.ndarray, *, pickled: bool = False) -> bytes:
@@ -328,7 +330,7 @@ def test_version_4_had_the_range_of_inputs_in_its_report(stored: Path, activatio
         ),
         (
             {"bootstraps": [{"slots": 8, "input_level": 1, "output_level": 3, "seconds": 1.0, "preset": ""}]},
-            "a bootstrap of 8 slots",
+            "a bootstrap of 8 slots, and its ring has 4",
         ),
         (
             {"bootstraps": [{"slots": 4, "input_level": 1, "output_level": 3, "seconds": 1.0, "preset": 7}]},
@@ -338,8 +340,10 @@ def test_version_4_had_the_range_of_inputs_in_its_report(stored: Path, activatio
 )
 def test_inconsistent_layers_and_bootstraps(stored: Path, changes: dict[str, object], word: str) -> None:
     rewrite(stored, edit_description(**changes))
-    with pytest.raises(nn.ProgramFormatError, match=word):
+    with pytest.raises(nn.ProgramFormatError, match=word) as refused:
         nn.Program.load(stored)
+    says_what_to_do = "Compile the model again" in str(refused.value)
+    assert says_what_to_do == ("inconsistent program" in str(refused.value))
 
 
 def test_a_changed_header_of_an_array_is_refused(stored: Path) -> None:
