@@ -16,6 +16,9 @@ from release.build import FILES, PACKAGES
 from release.installed.arm import try_arm_wheel
 from release.installed.c_library import try_arm_c_library, try_c_library
 from release.installed.crates import try_crates
+from release.installed.extras import try_extras
+from release.installed.materials import try_materials
+from release.installed.musl import try_musl
 from release.installed.npm import try_npm_package
 from release.installed.tags import try_tags
 from release.installed.trial import Failed, Skipped
@@ -36,13 +39,16 @@ def try_sums(files: Path, _scratch: Path) -> None:
 TRIALS: dict[str, Callable[[Path, Path], None]] = {
     "sums": try_sums,
     "tags": try_tags,
+    "materials": try_materials,
     "wheel": try_wheel,
     "crates": try_crates,
     "npm": try_npm_package,
     "c": try_c_library,
     "arm-c": try_arm_c_library,
     "arm-wheel": try_arm_wheel,
+    "musl": try_musl,
     "source": try_source,
+    "extras": try_extras,
 }
 
 

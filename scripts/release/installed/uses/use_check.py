@@ -1,0 +1,14 @@
+"""`keywright[check]`: a compiled network is compared with onnxruntime."""
+
+from importlib.resources import files
+
+import numpy as np
+from keywright import nn
+
+data = files("keywright") / "data"
+model = (data / "digits.onnx").read_bytes()
+with (data / "digits_test.npz").open("rb") as file:
+    images = np.load(file)["images"][:20]
+report = nn.compile(model, nn.Target(slots=4096, levels=5)).check(images, model)
+assert report.agreement == 1.0
+print(f"onnxruntime agrees on {len(images)} images")
