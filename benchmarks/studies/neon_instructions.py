@@ -1,7 +1,8 @@
-"""`python -m studies.neon_instructions`: what do transforms and rotations take with NEON, and without?
+"""`python -m studies.neon_instructions`: instructions of transforms and rotations, with NEON and without.
 
-Instructions of the emulated program, counted by QEMU with a plugin that this command compiles: no load of the
-machine changes them. It needs cc, aarch64-linux-gnu-gcc, qemu-aarch64 and rustup's aarch64-unknown-linux-gnu.
+QEMU counts the instructions of the emulated program with a plugin that this command compiles. The load of
+the machine does not change the counts. It needs cc, aarch64-linux-gnu-gcc, qemu-aarch64 and rustup's
+aarch64-unknown-linux-gnu.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Table 2 of KDS: operations at levels 4 to 28 with one prime a digit: `python -m studies.operation_levels`.
+"""Table 2 of KDS: operations at levels 4 to 28 with one prime to a digit: `python -m
+studies.operation_levels`.
 
-N = 2^16, 31 primes of 50 bits; keys of the level of use, with one special prime, seeded. One thread; a run is
-a mean over as many calls as take about 0.2 s. Results are decrypted and compared with numpy's first.
+N = 2^16, 31 primes of 50 bits; seeded keys for the level of use, with one special prime. One thread. A run
+is the mean of as many calls as take about 0.2 s. Before that, results are decrypted and compared with
+numpy's.
 """
 
 from __future__ import annotations

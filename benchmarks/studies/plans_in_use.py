@@ -1,18 +1,18 @@
-"""Plans in use: predicted beside measured for a network and for a bootstrap, and what streaming keys costs.
+"""Plans in use: predicted and measured times of a network and of a bootstrap, and the cost of streamed keys.
 
     cd benchmarks && python -m studies.plans_in_use [--model NETWORK.onnx] [--preset NAME] [--plans kds]
         [--share 0.5] [--turns 5] [--derived]
 
-Processor times of one thread; of streaming the wall's are compared. Predictions are those of this machine's
-calibration (keywright calibrate) where there is one, of key switches alone; what is measured is everything.
-So the table has the difference of each plan from the first one, predicted and measured: the other work is
-the same under every plan, except for divisions that linear transforms save.
-Every result is decrypted and compared with its bound. Peak memory is that of a process of its own for each
-run. Three processes take turns: with the keys of the plan kds in memory, streamed from a file that the system
-has in its cache, and streamed from the disk, the file being dropped from the cache before every run. Medians
-over turns, and the least and the most of them. With --derived the keys of that plan are derived from master
-keys: bytes and seconds beside the plan's, a run with the derived keys, and one that derives them again within
-the share of their bytes.
+Times are processor times of one thread; for streaming they are wall times. Predictions use this machine's
+calibration (keywright calibrate) if there is one, and cover key switches alone, while measured times cover
+everything. So the table has the difference of each plan from the first one, predicted and measured. The
+other work is the same under every plan, except for divisions that linear transforms save. Every result is
+decrypted and compared with its bound. Each run has a separate process, for its peak memory. Three processes
+take turns. One has the keys of the plan kds in memory, one streams them from a file that the system has in
+its cache, and one streams them from the disk: the file is dropped from the cache before every run. The
+table has the median, the smallest and the largest value of all turns. With --derived the keys of that plan
+are derived from master keys. The table then has bytes and seconds beside the plan's, a run with the derived
+keys, and a run that derives them again within the share of their bytes.
 """
 
 import argparse
@@ -56,7 +56,7 @@ class Times:
 
     @contextmanager
     def run(self) -> Iterator[None]:
-        """Times what it encloses; a file to be read from the disk is dropped from the cache before."""
+        """Time the enclosed code. A file that is read from the disk is dropped from the cache before."""
         if self.file is not None:
             with self.file.open("rb") as file:
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -67,15 +67,16 @@ class Times:
 
     @property
     def medians(self) -> tuple[float, float]:
-        """Of both."""
+        """The medians of both times."""
         return float(np.median(self.processor)), float(np.median(self.wall))
 
 
 def plans(
     workload: planning.Workload, model: planning.CostModel, names: list[str]
 ) -> dict[str, planning.KeyPlan]:
-    """Of the fastest keys for every use, plans with a half and a quarter of their bytes, and the fewest,
-    those that are named."""
+    """The named plans among these: the fastest keys for every use, a half and a quarter of their bytes, and
+    the fewest bytes.
+    """
     out = {"kds": planning.STRATEGIES["kds"].plan(workload, model)}
     if set(names) <= set(out):
         return out
@@ -90,7 +91,7 @@ def plans(
 
 
 class Network:
-    """A network with an owner of keys."""
+    """A network, and the owner of its keys."""
 
     def __init__(self, model: Path | None) -> None:
         data = files("keywright") / "data"
@@ -128,7 +129,7 @@ class Network:
 
 
 class Bootstrap:
-    """A bootstrap of a preset."""
+    """The bootstrap of a preset."""
 
     def __init__(self, preset: str) -> None:
         self.plan = kw.BootstrapperPlan.preset(preset)
@@ -159,12 +160,12 @@ class Bootstrap:
 
 
 def subject(options: argparse.Namespace) -> Network | Bootstrap:
-    """What is run."""
+    """The network or the bootstrap that the command line names."""
     return Network(options.model) if options.preset is None else Bootstrap(options.preset)
 
 
 def child(options: argparse.Namespace) -> None:
-    """One run, in a process of its own: prints time, peak memory, what streaming did."""
+    """One run, in a separate process. Prints the time, the peak memory and the counts of streaming."""
     kw.set_threads(1)
     ran, folder = subject(options), Path(options.child)
     execution = ran.execution(plan_file.load(folder / "plan.json"))
@@ -196,7 +197,7 @@ def child(options: argparse.Namespace) -> None:
 def measure(
     options: argparse.Namespace, folder: Path, memory: int = 0, cold: bool = False, runs: int = RUNS
 ) -> dict[str, Any]:
-    """A run of what lies in a folder."""
+    """Run what a folder holds, in a separate process."""
     command = [sys.executable, "-m", "studies.plans_in_use", "--child", str(folder)]
     command += ["--memory", str(memory), "--runs", str(runs), *(["--cold"] if cold else [])]
     if options.model is not None:
@@ -265,7 +266,7 @@ def main() -> None:
 
 
 def streamed(options: argparse.Namespace, folder: Path, execution: PlanExecution, size: int) -> None:
-    """Print what streaming costs: processes that hold all keys and that do not, in turns."""
+    """Print the cost of streaming: processes with all keys in memory and without take turns."""
     least = max(spec.bytes for spec in (*execution.key_specs(), *execution.derived_specs()))
     memory = max(least, int(options.share * size))
     kinds: dict[str, tuple[int, bool]] = {
@@ -307,7 +308,7 @@ def derived(
     size: int,
     whole: dict[str, Any],
 ) -> None:
-    """Print what master keys do for a plan, beside what was planned and what its own keys did."""
+    """Print bytes and times with master keys, beside the plan and a run with its own keys."""
     price = planning.DerivationPlanner(plan, model).priced[0]
     execution = ran.execution(price.planned)
     secret = kw.SecretKey.load(folder / "secret.kw", ran.parameters)

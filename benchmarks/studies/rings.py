@@ -1,4 +1,4 @@
-"""`python -m studies.rings`: what a ring of smaller degree saves, and what the way there and back costs.
+"""`python -m studies.rings`: the saving of a smaller ring, and the cost of switching to it and back.
 
 At one level of a bootstrapping preset's chain, one thread: a rotation in the rings of degree 2^16, 2^15 and
 2^14, and the switches between them, in turns. Errors are measured against the derived bounds.
@@ -33,7 +33,9 @@ SLOTS = 2**13
 
 @dataclass(frozen=True)
 class Work:
-    """One operation: what it does, its keys' bytes, and the bits that its error bound and its error leave."""
+    """One operation: its function, the bytes of its keys, and the bits that its error bound and its error
+    leave.
+    """
 
     run: Callable[[], kw.Ciphertext]
     key_bytes: int
@@ -91,7 +93,9 @@ def works(level: int) -> dict[str, Work]:
 
 
 def bootstrap(log_n: int | None, level: int) -> dict[str, Any]:
-    """A bootstrap of inputs of a ring, after the way down to it with a rotation in each: times and errors."""
+    """Bootstrap inputs of a ring, after switching down with a rotation in each ring. Returns times and
+    errors.
+    """
     import keywright as kw
 
     plan = kw.BootstrapperPlan.preset(f"{PRESET}_real", slots=SLOTS, subrings=SUBRINGS, input_log_n=log_n)
@@ -137,7 +141,9 @@ def bootstrap(log_n: int | None, level: int) -> dict[str, Any]:
 
 
 def best(make: Callable[..., kw.KeySpec], ring: kw.Parameters, level: int, steps: int) -> kw.KeySpec:
-    """The legal key of fewest targets times digits, with special primes of the ring and dropped ones."""
+    """The legal key with the smallest product of targets and digits, over special primes of the ring and
+    dropped primes.
+    """
     import keywright as kw
 
     primes = [*range(ring.max_level + 1, len(ring.q) + len(ring.p)), *range(ring.max_level, level, -1)]

@@ -1,9 +1,9 @@
-"""A key switch of an accelerator's shape in software: `python -m studies.software_key_switch`.
+"""A key switch in software, at the shape of an accelerator: `python -m studies.software_key_switch`.
 
-N = 2^16, q of 60 and three times 51 bits, a special prime of 60, digits of one prime: the shape of Duong-Ngoc
-and Lee. A rotation is a key switch and a permutation. Lattigo has the digits of SEAL at this shape, and rings
-that SEAL does not have. The libraries take turns on one thread, and processor time is taken: for Lattigo, the
-difference between a process of many rotations and one of few.
+The shape is that of Duong-Ngoc and Lee: N = 2^16, a prime of 60 bits, three of 51, a special prime of 60,
+digits of one prime. A rotation is a key switch and a permutation. At this shape, Lattigo has the digits of
+SEAL, and it has rings that SEAL does not have. The libraries take turns on one thread. The study measures
+processor time; for Lattigo it is the difference between a process of many rotations and one of few.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Keywright:
         """Processor seconds of a rotation; the last result is checked.
 
         Raises:
-            SystemExit: it is wrong.
+            SystemExit: the result is wrong.
         """
         rotated = self.evaluator.rotate(self.input, 1)
         seconds = []
@@ -81,7 +81,7 @@ class Lattigo:
         self.command += ["-set", "key_switch", "-alpha", "1", "-work", "rotate"]
 
     def processor(self, runs: int) -> float:
-        """Processor seconds of a process with so many rotations.
+        """Processor seconds of a process with a number of rotations.
 
         Raises:
             SystemExit: it failed, or its result did not pass its check.

@@ -38,15 +38,15 @@ LEVEL = 1
 
 @dataclass(frozen=True)
 class Figure7Row:
-    """What section IV.A of ARK states for figure 7.
+    """The statements of section IV.A of ARK about figure 7.
 
     Attributes:
         encoding: slots (a 5x5 kernel of one ciphertext) or coefficients (ConvFHE's packings).
-        whose: whose keys.
+        whose: the owner of the keys.
         keys: how many.
         gigabytes: of memory.
         milliseconds: of the layer.
-        strategy: what these keys are here.
+        strategy: the strategy here that makes these keys.
     """
 
     encoding: str
@@ -104,8 +104,9 @@ TABLES_2_3 = {
 
 
 def lists(seconds: float) -> tuple[str, dict[str, object]]:
-    """ARK's three lists: the paper's keys, those of its algorithms here, and the fewest that there can be;
-    and numbers for the text."""
+    """ARK's three lists: the keys of the paper, those of its algorithms here, and the fewest possible; and
+    numbers for the text.
+    """
     rows = []
     for name, paper, numbers, automorphisms in (
         ("5x5 kernel", "8", KERNEL, [GROUP.rotation(number) for number in KERNEL]),
@@ -207,8 +208,9 @@ def tables_2_and_3(made: Mapping[str, Network], model: CostModel) -> str:
 
 
 def shares() -> dict[tuple[str, str], list[tuple[float, float, float]]]:
-    """What figure 8 shows by tables II and III: setting and configuration to percent of memory saved, of time
-    added and of key generation saved, for CRot1 and CRot2."""
+    """Figure 8 by tables II and III: setting and configuration to the percentages of memory saved, of time
+    added and of key generation saved, for CRot1 and CRot2.
+    """
     out = {}
     for key, paper in TABLES_2_3.items():
         out[key] = [
@@ -223,7 +225,7 @@ def shares() -> dict[tuple[str, str], list[tuple[float, float, float]]]:
 
 
 def check_figure_8(ours: Mapping[str, Mapping[str, tuple[float, float, float]]]) -> None:
-    """What the text says of the figure."""
+    """Check what the text says about the figure."""
     most = max(share[1] for found in shares().values() for share in found)
     added = [found[name][1] for found in ours.values() for name in ("ark-memory", "ark-time")]
     require(min(added) > most, "time grows more here than in the paper")
@@ -301,13 +303,14 @@ class Planned:
 
     @classmethod
     def of(cls, plan: KeyPlan, model: CostModel) -> Planned:
-        """What a plan takes."""
+        """The figures of a plan."""
         return cls(len(plan.keys), both_halves(plan) / GB, 1e3 * plan.seconds(model))
 
 
 def figure_7(model: CostModel) -> dict[tuple[str, str], Planned]:
-    """Encoding and whose keys to what they take here, in the shapes of ConvFHE's source; and `optimal` in the
-    time of ConvFHE's, if a plan is found that is as fast."""
+    """Encoding and owner of the keys to their figures here, in the shapes of ConvFHE's source; and
+    `optimal` in the time of ConvFHE's keys, if a plan is as fast.
+    """
     out = {}
     for encoding, made in (("slots", slots_layer()), ("coefficients", coefficients_layer())):
         for layer in (layer for layer in FIGURE_7 if layer.encoding == encoding):
@@ -321,7 +324,7 @@ def figure_7(model: CostModel) -> dict[tuple[str, str], Planned]:
 
 
 def figure_7_table(planned: Mapping[tuple[str, str], Planned]) -> tuple[str, dict[str, object]]:
-    """The numbers of figure 7, and what the text says of them."""
+    """The numbers of figure 7, and values for the text."""
     rows: list[Sequence[object]] = []
     for (encoding, whose), here in planned.items():
         paper = next((one for one in FIGURE_7 if (one.encoding, one.whose) == (encoding, whose)), None)

@@ -73,7 +73,7 @@ def key_bytes() -> str:
 
 
 def as_printed() -> str:
-    """Both tables, each figure beside the number of keys of 2^30 bytes that it is."""
+    """Both tables, each figure with its number of keys of 2^30 bytes."""
 
     def cell(figures: Sequence[str]) -> str:
         counts = " / ".join(f"{float(figure) * GB / KEY:.1f}" for figure in figures)
@@ -176,13 +176,13 @@ class Column:
         return f"{self.bytes_of(row) / GB:.1f}", f"{self.plans[row].seconds(self.model):.1f}"
 
     def optimal(self, row: Row, factor: float) -> tuple[str, str]:
-        """The same of `optimal` in so much of the time of a row, both halves stored."""
+        """The same for `optimal` within a multiple of the time of a row, both halves stored."""
         plan = self.best[row, factor]
         return f"{2 * plan.stored_bytes / GB:.1f}", f"{plan.seconds(self.model):.1f}"
 
 
 def plan_of(workload: Workload, model: CostModel, index: str, alpha: str, level: str) -> KeyPlan:
-    """A row as a plan. Rotations of a bootstrapping have keys of their own whatever the network's have."""
+    """A row as a plan. Rotations of a bootstrapping have separate keys in every row."""
     policy = KeyPolicy("dynamic" if alpha == "dynamic" else 1, "all" if level == "all" else "needed")
     every = EVERY.plan(workload, model, policy)
     if index == "all required":

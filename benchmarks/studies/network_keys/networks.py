@@ -36,7 +36,7 @@ STORED = ((1.05, 4.0), (1.5, 1.5))
 
 @dataclass
 class Network:
-    """A program with its own plan, to which budgets relate, and what was planned for it.
+    """A program with its own plan, to which budgets are relative, and the plans for it.
 
     Attributes:
         workload: from a list.
@@ -143,7 +143,7 @@ def open_rows(plans: Mapping[tuple[str, float], KeyPlan], every: float, model: C
 
 
 def derived(planner: JointPlanner, every: float) -> dict[float, DerivationDesign | None]:
-    """What the server derives from `SENT` bytes, by time of the program."""
+    """Derivations from `SENT` bytes, by time of the program."""
     out: dict[float, DerivationDesign | None] = {}
     for factor in (1.05, 1.5):
         with step(f"derived keys, time at most {factor:g}x"):
@@ -194,7 +194,7 @@ def targets(
     opened: Mapping[tuple[str, float], KeyPlan],
     sent: Mapping[float, DerivationDesign | None],
 ) -> str:
-    """The figures that this project set itself, and whether they are reached."""
+    """The targets of this project, and whether they are reached."""
     rows = []
 
     def note(what: str, budget: str, target: float, ours: float | None, *, theirs_stored: bool) -> None:

@@ -75,7 +75,7 @@ the images `together` in a ciphertext. Since 2026-11-26 there is `processor_s`, 
 
 @dataclass
 class Record:
-    """What was measured so far.
+    """The measurements so far.
 
     Attributes:
         runs: in order.
@@ -117,7 +117,7 @@ def _checked(fields: Any, wanted: dict[str, type]) -> dict[str, Any]:
 
 
 def read(path: Path) -> Record:
-    """What a file holds; nothing if there is none. A last line that was cut off is dropped from the file.
+    """Read a file; a missing file is an empty record. A last line that was cut off is dropped from the file.
 
     Raises:
         BadRecord: a malformed line.

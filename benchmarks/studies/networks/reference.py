@@ -1,9 +1,9 @@
-"""How fast the machine is: a rotation at level 26 with digits of 5 primes at N = 2^16, one thread.
+"""The speed of the machine: a rotation at level 26 with digits of 5 primes at N = 2^16, one thread.
 
     python -m studies.networks.reference
 
-Targets are for a machine on which it takes 75 ms; times elsewhere are compared after they were scaled. A
-process of its own, as its key is not memory of the network's.
+Targets are for a machine on which it takes 75 ms. Times elsewhere are scaled before they are compared. It
+runs in a separate process, because the network's memory does not include its key.
 """
 
 from __future__ import annotations

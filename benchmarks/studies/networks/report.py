@@ -14,24 +14,25 @@ Line = dict[str, Any]
 
 
 def agreement(images: Sequence[Line]) -> tuple[int, int]:
-    """How many encrypted labels are those of the model in the clear, and of how many images."""
+    """The number of encrypted labels that equal those of the model in the clear, and the number of images."""
     return sum(label(line["scores"]) == line["clear_label"] for line in images), len(images)
 
 
 def clear_cut(images: Sequence[Line], runs: Sequence[Line]) -> tuple[int, int]:
-    """How many encrypted labels are those of the program in the clear, of the images whose two best scores
-    differ by more than the error that was predicted before the run."""
+    """The same for the program in the clear, over the images whose two best scores differ by more than the
+    error that was predicted before the run.
+    """
     chosen = [line for line in images if margin(line) > runs[line["of_run"]]["predicted_error"]]
     return sum(label(line["scores"]) == label(line["program_scores"]) for line in chosen), len(chosen)
 
 
 def label(scores: Sequence[float]) -> int:
-    """The place of the largest."""
+    """The index of the largest score."""
     return int(np.argmax(scores))
 
 
 def margin(line: Line) -> float:
-    """By how much the program's two best scores in the clear differ."""
+    """The difference of the program's two best scores in the clear."""
     second, best = np.sort(line["program_scores"])[-2:]
     return float(best - second)
 
@@ -63,7 +64,7 @@ def tables(record: Record) -> list[str]:
 
 
 def settings(run: Line) -> str:
-    """What a run was with."""
+    """The settings of a run."""
     return (
         f"{run['parameters']}; {run['depth']} levels, {run['bootstraps']} bootstraps, "
         f"{run['rotations']} rotations, {run['batch']} images in a ciphertext; {run['kept']}."
@@ -116,8 +117,9 @@ def figures(record: Record, images: Sequence[Line]) -> list[tuple[str, str]]:
 
 
 def speed(used: Sequence[Line], images: Sequence[Line]) -> list[tuple[str, str]]:
-    """What puts times in proportion, where it is known: the processor's, a rotation's, those predicted of the
-    threads."""
+    """What helps to judge the times, if it is known: processor times, the time of a rotation, and the
+    predicted speed-up by threads.
+    """
     rows = []
     if all("processor_s" in line for line in images):
         rows.append(("processor seconds an image", spread(line["processor_s"] for line in images)))
@@ -150,7 +152,7 @@ def labels(record: Record, images: Sequence[Line]) -> list[tuple[str, str]]:
 
 
 def share(count: int, total: int) -> str:
-    """A count of a total."""
+    """A count and its total."""
     return f"{count} of {total}" + (f" ({100 * count / total:.1f} %)" if total else "")
 
 

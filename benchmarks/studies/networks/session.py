@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Setting:
-    """What is run.
+    """The settings of a run.
 
     Attributes:
         model: ONNX file.
-        program: file that is written; keys are beside it where they are streamed.
+        program: file that is written; streamed keys are beside it.
         calibration: file of samples that activations are fitted on (.npy).
         activations: methods of `Fit.activations`.
         preset: parameters; by default chosen as `keywright infer` does.
@@ -57,7 +57,7 @@ class Session:
         typical: samples on which the error is predicted, (count, *input_shape).
 
     Attributes:
-        facts: of a record's line about a run; see `record.RUN_FIELDS`.
+        facts: fields of the record's line about a run; see `record.RUN_FIELDS`.
     """
 
     def __init__(self, setting: Setting, typical: NDArray[np.float64]) -> None:
@@ -139,8 +139,8 @@ class Session:
     def classify(self, samples: NDArray[np.float64]) -> list[dict[str, Any]]:
         """Run samples that share ciphertexts, (count, *input_shape).
 
-        Returns a line for each: those fields of `record.IMAGE_FIELDS` for which nothing runs in the clear,
-        which would be memory of this process.
+        Returns a line for each, with the fields of `record.IMAGE_FIELDS` that need no run in the clear:
+        such a run would take memory of this process.
         """
         program, clock, count = self.program, time.perf_counter, len(samples)
         start = clock()
@@ -184,13 +184,13 @@ class Session:
 
 
 def groups(numbers: Sequence[int], batch: int) -> Iterator[list[int]]:
-    """Places of the samples that share ciphertexts."""
+    """Indices of the samples that share ciphertexts."""
     for first in range(0, len(numbers), batch):
         yield list(range(first, min(first + batch, len(numbers))))
 
 
 def stored(program: Program, path: Path) -> dict[str, Any]:
-    """What saving and loading a program takes."""
+    """The time to save and to load a program."""
     clock = time.perf_counter
     start = clock()
     program.save(path)

@@ -1,7 +1,7 @@
 """The process that is measured: `python -m studies.networks.worker SETTING.json`.
 
-Prints a JSON object about the run. Then, for each line of places in the file of samples, evaluates those
-together and prints an object for each of them.
+Prints a JSON object about the run. Then, for each input line of sample indices, evaluates these samples
+together and prints an object for each.
 """
 
 from __future__ import annotations

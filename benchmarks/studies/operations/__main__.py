@@ -54,7 +54,7 @@ def parse_options() -> argparse.Namespace:
 
 
 def chosen(parser: argparse.ArgumentParser, given: str | None, known: list[str], kind: str) -> list[str]:
-    """The known names that were given, in the usual order; all without any."""
+    """The known names among those given, in the usual order; all if none is given."""
     if given is None:
         return known
     names = given.split(",")
@@ -73,7 +73,7 @@ def discard_empty(folder: Path) -> None:
 
 
 def write(options: argparse.Namespace, parameters: ParameterSet, outcome: Outcome, folder: Path) -> Report:
-    """Write the table and the plot of what was measured."""
+    """Write the table and the plot of the measurements."""
     records = [measurement.record for measurement in outcome.measurements]
     versions = dict.fromkeys(f"{record.raw['library']} {record.version}" for record in records)
     report = Report(

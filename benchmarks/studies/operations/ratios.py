@@ -17,7 +17,7 @@ from harness.targets import KEYWRIGHT
 class Cell:
     """One target's figures in one row: seconds, and how many times Keywright's time that is.
 
-    `ratio` is None where Keywright has no figure in any of the same rounds.
+    `ratio` is None if Keywright has no figure in any of the same rounds.
     """
 
     seconds: Spread
@@ -45,7 +45,7 @@ def tabulate(measurements: Iterable[Measurement], alphas: tuple[int, ...]) -> Ta
 
 
 def cell(found: dict[int, float], own: dict[int, float]) -> Cell:
-    """Summarise one target's time per round beside Keywright's."""
+    """Summarise one target's time per round, with ratios to Keywright's."""
     ratios = [seconds / own[turn] for turn, seconds in found.items() if turn in own]
     return Cell(Spread.of(found.values()), Spread.of(ratios) if ratios else None, len(found))
 

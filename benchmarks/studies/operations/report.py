@@ -16,7 +16,7 @@ from studies.operations.ratios import Cell, Table
 
 @dataclass(frozen=True)
 class Report:
-    """A finished comparison: `targets` are the columns, those without figures included."""
+    """A finished comparison. `targets` are the columns, including those without figures."""
 
     title: str
     facts: Sequence[str]
@@ -78,7 +78,7 @@ def facts(
     machine: Sequence[str],
     versions: Sequence[str],
 ) -> list[str]:
-    """What a reader needs to judge the table."""
+    """The facts that a reader needs to judge the table."""
     return [
         chosen.describe(),
         f"{counted(threads, 'thread')}, {counted(rounds, 'round')} of {counted(runs, 'run')}, interleaved",

@@ -1,1 +1,1 @@
-"""Figures of KDS and ARK that planning answers: nothing is encrypted."""
+"""Figures of KDS and ARK that planning alone reproduces. Nothing is encrypted."""

@@ -1,7 +1,7 @@
-"""Figures that planning alone answers: `python -m studies.planning_figures`.
+"""Figures that planning alone reproduces: `python -m studies.planning_figures`.
 
-KDS: table 3. ARK: what more than two rotations for one save (figure 4), and the time of planning. Nothing is
-encrypted; seconds are those of the planner on a processor.
+KDS: table 3. ARK: the saving of more than two rotations for one (figure 4), and the time of planning. Nothing
+is encrypted. Seconds are processor time of the planner.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from studies.planning_figures import overhead, weights
 
 
 def main() -> int:
-    """Write the record, line by line as it is computed."""
+    """Write each line of the record as soon as it is computed."""
     parser = argparse.ArgumentParser(prog="python -m studies.planning_figures", description=__doc__)
     parser.add_argument("--programs", help="comma-separated programs of the lists (default: all)")
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-planning)")

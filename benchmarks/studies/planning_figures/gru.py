@@ -54,8 +54,9 @@ def compiled(model: onnx.ModelProto, calibration: Array) -> tuple[nn.Program, Wo
 
 
 def accuracy(program: nn.Program, model: onnx.ModelProto, folder: Path) -> Iterator[Row]:
-    """Share of the right classes on the held out part and on KDDTest+: of the model, and of the program on
-    some of the rows, with how often it says what the model says there."""
+    """Accuracy on the held-out part and on KDDTest+: of the model, and of the program on some of the rows,
+    with the share of these rows on which both agree.
+    """
     records, test = Records(folder / "KDDTrain+.txt.gz"), Records(folder / "KDDTest+.txt")
     features = Features(records)
     x, labels = features(records), records.labels()
@@ -79,7 +80,7 @@ def accuracy(program: nn.Program, model: onnx.ModelProto, folder: Path) -> Itera
 
 
 def key_sets(workload: Workload, model: CostModel) -> Iterator[Row]:
-    """A row for each key set of table 6, and for `optimal` within the time of some."""
+    """A row for each key set of table 6, and for `optimal` within the times of some of them."""
     column = Column(workload, model, hops=4)
     for index, alpha, level, printed, *_ in ROWS:
         row = (index, alpha, level)

@@ -1,4 +1,4 @@
-"""What planning takes, and what longer ways of rotations save (section IV and figure 4 of ARK)."""
+"""The time of planning, and the saving of longer routes (section IV and figure 4 of ARK)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ FACTORS = (1.0, 1.5)
 
 
 def rows(workloads: Mapping[str, Workload], model: CostModel) -> Iterator[dict[str, object]]:
-    """For each program ARK's two configurations, then the fewest bytes with ways of at most 1, 2, 3 and 4
-    rotations, within a budget of time; with processor seconds of finding each plan, on one thread. The
-    search that budgets share is counted with the first."""
+    """For each program: ARK's two configurations, then the fewest bytes with routes of at most 1, 2, 3 and 4
+    rotations, within a budget of time. Each has the processor seconds of planning, on one thread. The first
+    includes the search that all budgets share."""
     for name, workload in workloads.items():
         for strategy in ("ark-memory", "ark-time"):
             begin = time.process_time()

@@ -1,4 +1,4 @@
-"""Table 3 of KDS: what a rotation takes by the Hamming weight of its index, with keys for powers of two."""
+"""Table 3 of KDS: the cost of a rotation by the Hamming weight of its index, with keys for powers of two."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WEIGHTS = range(1, 8)
 
 
 def hops(log_slots: int, signed: bool) -> Sequence[int]:
-    """Fewest rotations by powers of two that make each rotation, by its index; both directions if signed."""
+    """The fewest rotations by powers of two for each rotation, by its index; of both signs if ``signed``."""
     slots = 1 << log_slots
     steps = [sign << bit for bit in range(log_slots) for sign in ((1, -1) if signed else (1,))]
     found = [-1] * slots
@@ -28,9 +28,10 @@ def hops(log_slots: int, signed: bool) -> Sequence[int]:
 
 
 def rows(log_slots: int = LOG_SLOTS) -> Iterator[dict[str, float]]:
-    """For each weight how many indices have it, and the mean number of key switches, one after another,
-    with keys for positive powers of two and for both signs. Relative latency is that number: every hop is of
-    another ciphertext, so that nothing is shared."""
+    """For each weight: the number of indices that have it, and the mean number of consecutive key switches,
+    with keys for positive powers of two and for both signs. This number is the relative latency, because
+    every hop has another ciphertext and so shares nothing.
+    """
     plain, signed = hops(log_slots, signed=False), hops(log_slots, signed=True)
     for weight in WEIGHTS:
         indices = [index for index in range(1 << log_slots) if index.bit_count() == weight]

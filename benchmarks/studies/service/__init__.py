@@ -1,1 +1,1 @@
-"""What a service of many tenants does under load: on this machine, on simulated ones, and when things die."""
+"""A service of many tenants under load: on this machine, on simulated machines, and while processes die."""

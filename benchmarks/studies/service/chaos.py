@@ -1,15 +1,15 @@
-"""Processes of a service are killed at random, and its disk is full now and then: what is lost?
+"""Kills processes of a service at random, fills its disk now and then, and counts what is lost.
 
     cd benchmarks && python -m studies.service.chaos [--seconds 600] [--tenants 6] [--disk 192] [--out FOLDER]
 
-`keywright serve` runs on the loopback with its state in a file system of its own, a tmpfs of ``--disk`` MiB
-(the system's where it may not be mounted, and then the disk is never full). Every few seconds a process of
-the service, the one that listens or a worker, is killed with SIGKILL; one that listens is started again. Now
-and then a file takes all that is left of the disk, for a few seconds. Meanwhile tenants upload keys and ask:
-bytes that were acknowledged must be there, jobs that were accepted must end with the answer that the layer
-gives. Half of the requests wait for their answers: they are answered with it, accepted like the others, or
-not answered at all. Every answer is decrypted and compared. The exit status is 1 if anything was lost or
-wrong.
+`keywright serve` runs on the loopback with its state in a separate file system, a tmpfs of ``--disk`` MiB.
+Where a tmpfs cannot be mounted, the state is in the system's file system, and the disk is never full. Every
+few seconds a process of the service is killed with SIGKILL: the one that listens, or a worker. The one that
+listens is started again. Now and then a file fills the rest of the disk for a few seconds. Meanwhile
+tenants upload keys and send requests. Acknowledged bytes must be there, and accepted jobs must end with the
+right answer. Half of the requests wait for their answers: they get the answer, are accepted like the
+others, or get no answer at all. Every answer is decrypted and compared. The exit status is 1 if anything
+was lost or wrong.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ PATIENCE_S = 60.0
 
 @dataclass
 class Tally:
-    """What happened, and what must not."""
+    """Counts of events, and faults."""
 
     counts: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
@@ -63,24 +63,24 @@ class Tally:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def count(self, what: str, by: int = 1) -> None:
-        """It happened."""
+        """Count one event."""
         with self._lock:
             self.counts[what] += by
 
     def fault(self, what: str) -> None:
-        """It must not."""
+        """Record a fault."""
         with self._lock:
             self.faults.append(what)
         sys.stderr.write(f"FAULT {what}\n")
 
     def error(self, value: float) -> None:
-        """An answer differed by so much."""
+        """Record the error of an answer."""
         with self._lock:
             self.worst_error = max(self.worst_error, value)
 
 
 class Victim:
-    """The service, its processes, and who starts it again."""
+    """The service and its processes. Starts it again when it was killed."""
 
     def __init__(self, models: list[Path], state: Path, log: Path) -> None:
         self._models, self._state, self._log = models, state, log
@@ -89,7 +89,7 @@ class Victim:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The address on which the service listens."""
         return f"http://127.0.0.1:{self._port}"
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -106,7 +106,7 @@ class Victim:
         return process
 
     def processes(self) -> list[int]:
-        """It, and what it started."""
+        """The process of the service, and its children."""
         children: dict[int, list[int]] = {}
         for path in Path("/proc").iterdir():
             if path.name.isdigit():
@@ -119,7 +119,7 @@ class Victim:
         return found
 
     def kill(self, chosen: random.Random, tally: Tally) -> None:
-        """Kill one of them, and start again if it was the one that listens."""
+        """Kill one process. If it was the one that listens, start the service again."""
         victim = chosen.choice(self.processes())
         with contextlib.suppress(ProcessLookupError):
             os.kill(victim, signal.SIGKILL)
@@ -129,7 +129,7 @@ class Victim:
             self.again(tally)
 
     def again(self, tally: Tally) -> None:
-        """Start it until it runs: on a full disk it may not."""
+        """Start the service until it runs. On a full disk a start may fail."""
         while True:
             self._end()
             self.process = self._start()
@@ -139,7 +139,7 @@ class Victim:
             time.sleep(0.3)
 
     def close(self) -> None:
-        """End it."""
+        """End the service."""
         self.process.terminate()
         self._end()
 
@@ -150,7 +150,7 @@ class Victim:
 
 
 class Asker(threading.Thread):
-    """A tenant that uploads, asks, compares, and begins anew."""
+    """A tenant that uploads keys, sends requests, compares the answers, and starts again."""
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class Asker(threading.Thread):
         self._connection: Connection | None = None
 
     def run(self) -> None:
-        """Until `stop`; what was accepted is awaited."""
+        """Send requests until `stop`, then wait for the accepted ones."""
         try:
             self._live()
         except Exception as error:  # noqa: BLE001 - whatever it is, it is told
@@ -198,13 +198,12 @@ class Asker(threading.Thread):
         return self._connection
 
     def _try(self, method: str, path: str, body: bytes | None = None) -> bytes | None:
-        """The body of `_exchange`."""
+        """The body of an answer, as of `_exchange`."""
         found = self._exchange(method, path, body)
         return None if found is None else found[1]
 
     def _exchange(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes] | None:
-        """An answer, or None if there is none, for a reason that does not show whether the request was
-        accepted."""
+        """An answer; None if it is missing for a reason that leaves open whether the request was accepted."""
         try:
             return self._connected().exchange(method, path, body)
         except (OSError, http.client.HTTPException) as error:
@@ -218,7 +217,7 @@ class Asker(threading.Thread):
         return None
 
     def _upload(self) -> str | None:
-        """Keys that are complete. None if the test ended before."""
+        """Upload keys until they are complete. None if the study ended before."""
         made = self._try("POST", "/v1/keys", json.dumps({"model": self._manifests[0].hash}).encode())
         if made is None:
             return None
@@ -249,7 +248,7 @@ class Asker(threading.Thread):
         return None
 
     def _ask(self, keys: str) -> bool:
-        """Have a question answered. False if the keys are gone."""
+        """Get an answer to a question. False if the server no longer has the keys."""
         which = self._random.randrange(len(self._layers))
         question = self._tenant.question(self._layers[which])
         path = f"/v1/keys/{keys}/jobs?model={self._manifests[which].hash}"
@@ -284,7 +283,7 @@ class Asker(threading.Thread):
         return False
 
     def _compare(self, question: Question, answer: bytes, of: str) -> None:
-        """Decrypt an answer."""
+        """Decrypt an answer and compare it."""
         difference = self._tenant.error(question, answer)
         self._tally.error(difference)
         if not difference < BOUND:
@@ -305,7 +304,7 @@ class Asker(threading.Thread):
 
 @contextmanager
 def small_disk(mebibytes: int) -> Iterator[tuple[Path, bool]]:
-    """A folder on a file system of its own, if this process may mount one."""
+    """A folder on a separate file system, if this process may mount one."""
     with tempfile.TemporaryDirectory(prefix="keywright.", ignore_cleanup_errors=True) as folder:
         options = ["-o", f"size={mebibytes}m,mode=700"]
         mount = ["mount", "-t", "tmpfs", *options, "keywright", folder]
@@ -321,7 +320,7 @@ def small_disk(mebibytes: int) -> Iterator[tuple[Path, bool]]:
 
 @contextmanager
 def full_disk(folder: Path) -> Iterator[None]:
-    """Nothing more fits on the file system of a folder."""
+    """Fill the file system of a folder while the context is open."""
     path = folder / "ballast"
     try:
         with path.open("wb", buffering=0) as file, contextlib.suppress(OSError):
@@ -336,7 +335,7 @@ def full_disk(folder: Path) -> Iterator[None]:
 
 
 def fill(disk: Path, stop: threading.Event, seconds: float, seed: int, tally: Tally) -> None:
-    """Have the disk full now and then, at least once in so many seconds."""
+    """Fill the disk now and then, at least once within ``seconds``."""
     chosen, first = random.Random(seed), min(1.0, seconds / 2 / FULL_EVERY_S[1])
     while not stop.wait(first * chosen.uniform(*FULL_EVERY_S)):
         first = 1.0
@@ -346,7 +345,7 @@ def fill(disk: Path, stop: threading.Event, seconds: float, seed: int, tally: Ta
 
 
 def kill(victim: Victim, seconds: float, seed: int, tally: Tally) -> None:
-    """Kill now and then for so many seconds, and longer where nothing was answered yet."""
+    """Kill processes now and then for ``seconds``, and longer if nothing was answered yet."""
     chosen, end = random.Random(seed), time.monotonic() + seconds
     while time.monotonic() < end + (0.0 if tally.counts["jobs answered"] else 2 * PATIENCE_S):
         time.sleep(chosen.uniform(*KILL_EVERY_S))
@@ -357,7 +356,7 @@ def kill(victim: Victim, seconds: float, seed: int, tally: Tally) -> None:
 
 
 def run(seconds: float, tenants: int, mebibytes: int, seed: int) -> tuple[Tally, bool]:
-    """What happened, and whether the disk was ever full."""
+    """Run the study. Returns the counts, and whether the disk was ever full."""
     tally = Tally()
     with tempfile.TemporaryDirectory(prefix="keywright.") as other, small_disk(mebibytes) as (disk, mounted):
         folders = save(Path(other), [OUTPUTS], MODELS)
@@ -389,7 +388,7 @@ def run(seconds: float, tenants: int, mebibytes: int, seed: int) -> tuple[Tally,
 
 
 def main() -> None:
-    """Run it, and write what happened."""
+    """Run the study and write its record."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--tenants", type=int, default=6)

@@ -1,19 +1,19 @@
-"""How soon an evaluation begins whose keys are on the disk alone, and what shared keys cost afterwards.
+"""How soon an evaluation begins if its keys are only on the disk, and the cost of shared keys afterwards.
 
     cd benchmarks && python -m studies.service.cold MODEL [--rounds 3] [--turns 8] [--keys BYTES]
 
-MODEL is a folder of `keywright compile`; ``--keys`` takes the fastest keys within so many bytes of memory. A
-process does what a worker of `keywright serve` does with an order, in rounds of three:
+MODEL is a folder of `keywright compile`. ``--keys`` takes the fastest keys within this many bytes of
+memory. A process evaluates as a worker of `keywright serve` does, in rounds of three evaluations:
 
-* *cold*: the pages of the key file are dropped from the system's memory; the evaluation begins while a thread
-  reads the keys. Said is when the first key was there, which is when the first key switch began, for how long
-  operations waited for keys in all, and when all keys were there.
+* *cold*: the pages of the key file are dropped from the system's memory; the evaluation begins while a
+  thread reads the keys. The record has the time of the first key, at which the first key switch began, the
+  total wait of operations for keys, and the time at which all keys were there.
 * *shared*: the same evaluation with the memory of the round before, mapped anew.
-* *private*: with keys in memory of the process's own, as `EvaluationKeys.load` reads them; and how long that
-  takes with the digest, which is when an evaluation began that waits for all.
+* *private*: with keys in the process's own memory, as `EvaluationKeys.load` reads them. The time to load
+  them with the digest is when an evaluation would begin that waits for all keys.
 
-Then evaluations with shared and with private keys take turns, ``--turns`` of each: the quotient of two
-neighbours is what shared keys cost.
+Then evaluations with shared and with private keys take turns, ``--turns`` of each. The quotient of two
+neighbours is the cost of shared keys.
 
 Every answer is compared with that of the private keys, bit by bit.
 """
@@ -40,14 +40,14 @@ from keywright.serve.worker import KeyLoading, digest_of
 
 
 def forget_pages(path: Path) -> None:
-    """Have the system read a file from the disk again."""
+    """Drop a file from the system's memory, so that it is read from the disk again."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 class Evaluation:
-    """One sample of somebody, again and again."""
+    """Evaluates one sample of a client repeatedly."""
 
     def __init__(self, model: Model, folder: Path) -> None:
         self._model, self.path = model, folder / "keys.kw"
@@ -78,7 +78,7 @@ class Evaluation:
         return hashlib.sha256(b"".join(result.to_bytes() for result in results)).hexdigest(), seconds
 
     def turns(self, count: int) -> list[tuple[float, float]]:
-        """Seconds with private and with shared keys, in turn, each first as often as the other."""
+        """Seconds with private and with shared keys, in turns; each kind is first equally often."""
         private = EvaluationKeys.load(self.path, self._model.parameters)
         loading = EvaluationKeys.load_shared(self.path, self._model.parameters, [])
         descriptor = loading.share()
@@ -95,7 +95,7 @@ class Evaluation:
         return found
 
     def private(self) -> tuple[str, dict[str, float]]:
-        """With keys of the process's own."""
+        """Evaluate with keys in the process's own memory."""
         forget_pages(self.path)
         start = time.perf_counter()
         digest_of(self.path)
@@ -105,7 +105,7 @@ class Evaluation:
         return answer, {"load_s": loading, "evaluate_s": seconds}
 
     def cold(self) -> tuple[str, dict[str, float]]:
-        """With keys that are being read."""
+        """Evaluate while the keys are read."""
         forget_pages(self.path)
         seen: dict[str, float] = {}
         start = time.perf_counter()
@@ -132,7 +132,7 @@ class Evaluation:
         return answer, {**seen, "waited_s": streaming["waited_s"]}
 
     def shared(self) -> tuple[str, dict[str, float]]:
-        """With the memory of `cold`."""
+        """Evaluate with the keys that `cold` left in shared memory."""
         start = time.perf_counter()
         keys = EvaluationKeys.open_shared(self._descriptor, self._model.parameters)
         mapping = time.perf_counter() - start

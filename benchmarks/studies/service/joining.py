@@ -1,10 +1,10 @@
-"""What requests of one client take that wait together, evaluated together and one by one.
+"""The time of simultaneous requests of one client, evaluated together and one by one.
 
     cd benchmarks && python -m studies.service.joining [--requests 8] [--runs 3] [--out FOLDER]
 
-The shipped digits for thin clients, with 128-bit security, compiled for as many samples at a time as there
-are requests. A client asks for one digit in each of them, at once; the server is in this process, its worker
-is not. Every answer is decrypted and compared with the program in the clear.
+The model is the shipped digits for thin clients, with 128-bit security, compiled for a batch of as many
+samples as there are requests. A client sends one digit in each request, all at once. The server is in this
+process, its worker is not. Every answer is decrypted and compared with the program in the clear.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TOLERANCE = 1e-2
 
 
 def evaluations(service: Service) -> int:
-    """How many ended well."""
+    """The number of evaluations that succeeded."""
     return int(
         sum(
             sample.value

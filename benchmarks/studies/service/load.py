@@ -1,16 +1,17 @@
-"""A service under the load of many tenants, beside the engine alone.
+"""A service under the load of many tenants, compared with the engine alone.
 
     cd benchmarks && python -m studies.service.load FOLDER [--tenants 1000] [--seconds 30] [--out FOLDER]
 
-FOLDER keeps models, the state of the server and its tenants from run to run; what is missing is made first.
-`keywright serve` then runs on the loopback with 4 GiB for keys and as many workers as processors, each on one
-thread. Tenants ask by Zipf's law with exponent 1.1, any of three models, each of which takes other keys:
-1,000 tenants have 3,000 key sets. Before the window every key set is used once, in random order, and then as
-the tenants ask: the server's memory is full. In the window some clients ask one request after the other; each
-waits for its answer in its request. Every answer is decrypted and compared afterwards.
+FOLDER keeps models, the state of the server and its tenants from run to run; missing parts are made first.
+`keywright serve` then runs on the loopback with 4 GiB for keys and as many workers as processors, each on
+one thread. Requests of tenants follow Zipf's law with exponent 1.1. They name any of three models, which
+take separate keys: 1,000 tenants have 3,000 key sets. Before the window every key set is used once, in
+random order, and then by the same law, so the server's memory is full. In the window some clients send one
+request after the other, and each waits for its answer in its request. Every answer is decrypted and
+compared afterwards.
 
-The engine alone is as many processes, on one thread each, that evaluate the same requests with keys in
-memory: no service, no files and nothing to load.
+The engine alone has as many processes, on one thread each. They evaluate the same requests with keys in
+memory, without service, files or loading.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 @dataclass
 class Done:
-    """A request that was answered."""
+    """An answered request."""
 
     tenant: int
     model: int
@@ -86,7 +87,7 @@ class World:
         self._questions: dict[tuple[int, int], tuple[Tenant, Question]] = {}
 
     def populate(self) -> None:
-        """Have the key sets of all tenants in the state, as uploads leave them that were checked."""
+        """Put the key sets of all tenants into the state, as checked uploads leave them."""
         service = Service([Model.load(path) for path in self.models], self.folder / "state", expiry=1e9)
         path = self.folder / "keys.kw"
         for number in range(len(self.keys), self.count * MODELS):
@@ -104,26 +105,26 @@ class World:
         service.close()
 
     def question(self, tenant: int, model: int) -> Question:
-        """What a tenant asks of a model."""
+        """The question of a tenant to a model."""
         if (tenant, model) not in self._questions:
             made = Tenant(tenant, self.manifests[model])
             self._questions[tenant, model] = (made, made.question(self.layers[model]))
         return self._questions[tenant, model][1]
 
     def error(self, done: Done) -> float:
-        """By how much an answer differs from the layer's."""
+        """The difference between an answer and the layer in the clear."""
         tenant, question = self._questions[done.tenant, done.model]
         return tenant.error(question, done.answer)
 
 
 def name_of(tenant: int, model: int) -> str:
-    """Of a key set."""
+    """The name of a key set."""
     return f"{tenant}/{model}"
 
 
 @contextmanager
 def serving(world: World, memory: int) -> Iterator[tuple[str, int, int]]:
-    """The command, its address, its process and its bytes for keys."""
+    """Run the command. Yields its address, its process and its bytes for keys."""
     command = [sys.executable, "-m", "keywright", "serve", *map(str, world.models)]
     command += [
         "--state",
@@ -149,7 +150,7 @@ def serving(world: World, memory: int) -> Iterator[tuple[str, int, int]]:
 
 
 def processor_seconds(process: int) -> dict[str, float]:
-    """Of the server, and of its workers together."""
+    """Processor seconds of the server, and of its workers together."""
     own = {"server": 0.0, "workers": 0.0}
     for path in Path("/proc").iterdir():
         if path.name.isdigit():
@@ -164,7 +165,7 @@ def processor_seconds(process: int) -> dict[str, float]:
 
 
 def key_loads(url: str) -> dict[str, float]:
-    """Evaluations by where their keys were."""
+    """Numbers of evaluations, by the place where their keys were."""
     connection = Connection(url)
     lines = connection.request("GET", "/metrics").decode().splitlines()
     connection.close()
@@ -173,7 +174,7 @@ def key_loads(url: str) -> dict[str, float]:
 
 
 class Clients:
-    """So many clients, who take requests from one sequence."""
+    """Clients that take requests from one sequence."""
 
     def __init__(self, world: World, url: str, sequence: Sequence[tuple[int, int]]) -> None:
         self._world, self._url, self._sequence = world, url, iter(sequence)
@@ -182,7 +183,7 @@ class Clients:
         self.errors: list[str] = []
 
     def run(self, count: int, seconds: float, most: int) -> float:
-        """Ask for so long, or so often. Returns the seconds that it took."""
+        """Send requests for some seconds, or a number of them. Returns the seconds that it took."""
         start, left = time.perf_counter(), [most]
 
         def ask() -> None:
@@ -215,7 +216,7 @@ class Clients:
 
 
 def alone(folders: Sequence[Path], seconds: float, number: int, results: Any) -> None:
-    """Evaluate on one thread for so long, the models in turn, with keys in memory."""
+    """Evaluate on one thread for some seconds, the models in turn, with keys in memory."""
     known = []
     for outputs, folder in zip(OUTPUTS, folders, strict=True):
         model, path = Model.load(folder), folder.parent / f"alone-{number}.kw"
@@ -272,7 +273,7 @@ def percentiles(seconds: Sequence[float]) -> dict[str, float]:
 
 
 def sequence_of(count: int, seed: int) -> list[tuple[int, int]]:
-    """Requests, as tenant and model."""
+    """A sequence of requests, each a tenant and a model."""
     models = {str(i): 1 for i in range(MODELS)}
     jobs = requests(REQUESTS, 1.0, tenants=count, models=models, exponent=EXPONENT, seed=seed)
     return [(int(job.task.keys.partition("/")[0]), int(job.task.model)) for job in jobs]
@@ -286,7 +287,7 @@ def measure(
     warm: int,
     sequence: Sequence[tuple[int, int]],
 ) -> dict[str, Any]:
-    """One window of a server, and what it said of keys."""
+    """Measure one window of a server, with its counts of keys."""
     random = np.random.default_rng(0)
     every = [divmod(int(number), MODELS) for number in random.permutation(world.count * MODELS)]
     sequence = [*every, *sequence[: warm + REQUESTS_MOST]]

@@ -1,14 +1,14 @@
-"""What senders of nonsense, slow senders and very many senders do to a server, and to its honest client.
+"""Sends nonsense, slow requests and very many requests to a server, and watches it and an honest client.
 
     pip install schemathesis        # in an environment of its own
     cd benchmarks && python -m studies.service.malformed --schemathesis PATH [--requests 10000] [--out FOLDER]
 
-A server process of ``keywright serve`` with digits in a small ring (no security: requests are what is
-measured) is sent, one after the other: what schemathesis makes of its OpenAPI document, valid and not; bytes
-that are hardly HTTP; senders that send a byte now and then; 500 connections; and as many calls as an hour has
-at ten a second, with memory read all the while. An honest client asks the whole time, and every answer is
-decrypted and compared with the program in the clear. Of a machine that others use seconds are no measure;
-counts and memory are.
+The server is a process of ``keywright serve`` with digits in a small ring without security, because only
+requests are measured. It gets, one after the other: valid and invalid requests that schemathesis makes from
+its OpenAPI document; bytes that are hardly HTTP; senders of a byte now and then; 500 connections; and as
+many calls as an hour has at ten a second, while memory is read. An honest client sends requests the whole
+time. Every answer is decrypted and compared with the program in the clear. The record has counts and
+memory. Seconds would mean nothing on a shared machine.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def make_model(folder: Path) -> Model:
 
 
 class Process:
-    """A server process, and what can be read of it."""
+    """A server process, with its memory, files and counts."""
 
     def __init__(self, folder: Path, state: Path, log: Path) -> None:
         arguments = [
@@ -123,7 +123,7 @@ class Process:
         return statuses
 
     def close(self) -> int:
-        """End it; its exit status."""
+        """End the server. Returns its exit status."""
         self.process.terminate()
         status = self.process.wait(120)
         self.log.close()
@@ -133,7 +133,7 @@ class Process:
 
 
 class Honest:
-    """A client that asks all the time, and compares every answer."""
+    """A client that sends requests all the time, and compares every answer."""
 
     def __init__(self, url: str, model: Model) -> None:
         self._remote, self._program = RemoteModel(url), model.program
@@ -162,7 +162,7 @@ class Honest:
                 self._ended.wait(0.5)
 
     def part(self, first: int) -> dict[str, float]:
-        """Answers from one on: how many, and their seconds."""
+        """The number and the seconds of the answers from one on."""
         seconds = sorted(self.seconds[first:])
         return {
             "answers": len(seconds),
@@ -177,7 +177,7 @@ class Honest:
 
 
 def schemathesis(program: str, server: Process, requests: int) -> dict[str, Any]:
-    """At least so many requests that schemathesis makes of the document, in runs of other seeds."""
+    """At least this many requests that schemathesis makes from the document, in runs with different seeds."""
     findings: list[str] = []
     before, seed = sum(server.counted().values()), 0
     while (made := sum(server.counted().values()) - before) < requests:
@@ -199,7 +199,7 @@ def schemathesis(program: str, server: Process, requests: int) -> dict[str, Any]
 
 
 def garbage(server: Process, count: int) -> dict[str, int]:
-    """Bytes that are hardly HTTP: what the first line of the answer says, by how often."""
+    """Bytes that are hardly HTTP. Returns how often each first line of an answer occurred."""
     rng = random.Random(1)
     found: dict[str, int] = {}
     whole = (
@@ -235,7 +235,7 @@ def garbage(server: Process, count: int) -> dict[str, int]:
 
 @contextmanager
 def connected(server: Process, count: int, data: Callable[[int], bytes]) -> Iterator[list[socket.socket]]:
-    """So many connections, on each of which something was sent."""
+    """This many connections, with some bytes sent on each."""
     made: list[socket.socket] = []
     try:
         for number in range(count):

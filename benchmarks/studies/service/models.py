@@ -1,4 +1,4 @@
-"""What the study serves: linear layers in a small ring of 128 bits, whose keys are small and made fast."""
+"""The served models: linear layers in a small ring of 128 bits, whose keys are small and quickly made."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Vector = NDArray[np.float64]
 
 
 def weights(outputs: int, seed: int) -> Vector:
-    """The layer of a seed."""
+    """The weights of the layer with a seed."""
     return np.random.default_rng(seed).uniform(-1, 1, (INPUTS, outputs)) / INPUTS
 
 
 def served_model(name: str, outputs: int, seed: int) -> Model:
-    """A model of one layer. Those of as many outputs take the same keys."""
+    """A model of one layer. Models with the same number of outputs take the same keys."""
     nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
     graph = helper.make_graph(
         nodes,

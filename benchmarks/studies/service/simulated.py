@@ -1,4 +1,4 @@
-"""A hundred machines, simulated with seconds that are measured here: who should get a request?
+"""A hundred machines, simulated with measured times: which machine should get a request?
 
     cd benchmarks && python -m studies.service.simulated [--machines 100] [--out FOLDER]
 
@@ -60,7 +60,7 @@ def measured(folder: Path) -> Times:
 
 
 def simulate(times: Times, machines: int, tenants: int, count: int) -> list[dict[str, object]]:
-    """One line a policy; the same requests for each."""
+    """One line for each policy, with the same requests."""
     mean = float(np.mean([np.mean(seconds) for seconds in times.evaluation_s.values()]))
     rate = LOAD * machines / mean
     jobs = requests(count, rate, tenants=tenants, models=times.key_bytes, exponent=EXPONENT, seed=1)

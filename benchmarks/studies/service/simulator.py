@@ -1,9 +1,8 @@
-"""Many machines, simulated: jobs come, a policy says who gets each, machines load keys and evaluate.
+"""Many simulated machines: jobs arrive, a policy chooses a machine for each, machines load keys and evaluate.
 
-A machine does one job at a time, in the order in which they came, and holds keys by the rule of a worker
-(`KeyCache`). Seconds are drawn from lists of measured ones. The key-aware policy is the router of the
-package, with the knowledge that it has there: jobs sent, jobs ended, and what machines report now and
-then.
+A machine does one job at a time, in the order of arrival, and caches keys as a worker does (`KeyCache`).
+Seconds are drawn from lists of measured ones. The key-aware policy is the router of the package. It knows
+what it knows in a service: sent jobs, ended jobs, and the occasional reports of machines.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Job:
-    """A request: when it comes, and what it needs."""
+    """A request: its time of arrival, and what it needs."""
 
     number: int
     at: float
@@ -48,7 +47,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Death:
-    """A machine ends and one without keys takes its place ``down`` seconds later."""
+    """A machine dies, and one without keys replaces it ``down`` seconds later."""
 
     at: float
     machine: int
@@ -56,16 +55,16 @@ class Death:
 
 
 class Policy(Protocol):
-    """Who gets a job."""
+    """Chooses the machine for a job."""
 
     def choose(self, job: Job, queues: Mapping[int, int], now: float) -> int:
-        """One of the machines that are up, of which the jobs are known that they have."""
+        """Choose a running machine; the jobs of each are known."""
 
     def end(self, job: Job, machine: int, now: float) -> None:
-        """A job came back, done or not."""
+        """A job returned, completed or not."""
 
     def report(self, machine: int, resident: Mapping[str, int] | None) -> None:
-        """What a machine says it has; None when it is gone."""
+        """Take the report of a machine; None when it died."""
 
 
 class Random:
@@ -86,7 +85,7 @@ class Random:
 
 
 class TwoChoices(Random):
-    """Of two machines the one with fewer jobs, what Ray Serve does by default."""
+    """The machine with fewer jobs of two, as Ray Serve chooses by default."""
 
     def choose(self, job: Job, queues: Mapping[int, int], now: float) -> int:
         """One of the machines."""
@@ -114,7 +113,7 @@ class KeyAware:
         return int(name)
 
     def end(self, job: Job, machine: int, now: float) -> None:
-        """What was sent came back."""
+        """A job that was sent returned."""
         self._router.end(str(machine), str(job.number), now)
 
     def report(self, machine: int, resident: Mapping[str, int] | None) -> None:
@@ -130,9 +129,9 @@ class Outcome:
     """What became of the jobs.
 
     Attributes:
-        latency_s: from coming to end, by the number of the job.
-        hits, misses: evaluations by whether keys were there; more than jobs where machines died.
-        moved_bytes: of keys that were loaded.
+        latency_s: from arrival to end, by the number of the job.
+        hits, misses: evaluations with and without keys in memory; more than there are jobs if machines died.
+        moved_bytes: bytes of loaded keys.
         ended: how often each job ended.
         busy_s: seconds that machines loaded or evaluated.
         end_s: when the last job ended.
@@ -147,7 +146,7 @@ class Outcome:
     end_s: float = 0.0
 
     def percentile(self, percent: float) -> float:
-        """Seconds within which so many percent of the jobs ended."""
+        """Seconds within which this percentage of the jobs ended."""
         return float(np.percentile(list(self.latency_s.values()), percent))
 
 
@@ -165,10 +164,10 @@ class Simulation:
 
     Args:
         machines: how many.
-        budget: bytes of keys that each holds.
+        budget: bytes of keys that each machine holds.
         times: measured ones.
-        policy: who gets a job.
-        seed: of what is drawn.
+        policy: chooses the machine for each job.
+        seed: of the random draws.
         counted_from: number of the first job that counts; those before it fill the machines.
     """
 
@@ -191,7 +190,7 @@ class Simulation:
         self.outcome = Outcome()
 
     def run(self, jobs: Sequence[Job], deaths: Sequence[Death] = ()) -> Outcome:
-        """Have all jobs done."""
+        """Run all jobs."""
         self._jobs = {job.number: job for job in jobs}
         for job in jobs:
             self._at(job.at, "come", job.number)
@@ -291,11 +290,11 @@ def requests(
     exponent: float = 1.1,
     seed: int = 0,
 ) -> list[Job]:
-    """Requests of tenants with a Zipf law, for any model, at the moments of a Poisson process.
+    """Requests of tenants by a Zipf law, for any model, with the arrival times of a Poisson process.
 
     Args:
         count: how many.
-        rate: a second.
+        rate: requests a second.
         tenants: how many there are.
         models: bytes of their key sets, by name.
         exponent: of the law.

@@ -1,6 +1,6 @@
-"""A tenant of the service, who hides nothing: no request is repeated, and every answer is compared.
+"""A tenant of the service that repeats no request and compares every answer.
 
-`RemoteModel` recovers by itself; here what a server loses is to be seen.
+`RemoteModel` recovers by itself, which would hide what a server loses.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Vector = NDArray[np.float64]
 
 
 class RefusedError(Exception):
-    """The server said no.
+    """The server refused a request.
 
     Attributes:
         status: HTTP status.
@@ -44,7 +44,7 @@ class RefusedError(Exception):
 
 
 class Connection:
-    """A connection that is kept, and opened when it is needed."""
+    """A connection that stays open, and is opened when needed."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -59,7 +59,7 @@ class Connection:
 
         Raises:
             RefusedError: its status is not 2xx.
-            OSError, http.client.HTTPException: there is none.
+            OSError, http.client.HTTPException: there is no answer.
         """
         try:
             self._connection.request(method, path, body, {"Content-Type": "application/octet-stream"})
@@ -73,7 +73,7 @@ class Connection:
         return response.status, data
 
     def ask(self, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
-        """The same, of JSON."""
+        """The same, parsed as JSON."""
         entry: dict[str, Any] = json.loads(self.request(method, path, body))
         return entry
 
@@ -84,7 +84,7 @@ class Connection:
 
 @dataclass
 class Question:
-    """A message of a tenant, with what the answer decrypts to."""
+    """A message of a tenant, with the expected answer."""
 
     message: bytes
     expected: Vector
@@ -112,7 +112,7 @@ class Tenant:
         kw.KeyGenerator(self._secret).save_evaluation_keys(path, specs)
 
     def question(self, layer: Vector) -> Question:
-        """A random sample, encrypted, and the layer's answer to it."""
+        """A random encrypted sample, with the layer's answer to it."""
         entry, manifest = self.manifest.input, self.manifest
         sample = self._random.uniform(-1, 1, entry.shape)
         rows = entry.pack(sample[np.newaxis]) / manifest.divisor
@@ -129,7 +129,7 @@ class Tenant:
 
 
 def upload(connection: Connection, manifest: Manifest, keys: bytes) -> str:
-    """Send a key set to a server that answers. Returns its identifier there."""
+    """Send a key set to a server. Returns its identifier there."""
     made = connection.ask("POST", "/v1/keys", json.dumps({"model": manifest.hash}).encode())
     identifier = str(made["keys"])
     for start in range(0, len(keys), PIECE):
@@ -138,7 +138,7 @@ def upload(connection: Connection, manifest: Manifest, keys: bytes) -> str:
 
 
 def evaluate(connection: Connection, keys: str, question: Question, model: str) -> bytes:
-    """The answer to a question, of a server that answers."""
+    """Send a question, and return the answer."""
     path = f"/v1/keys/{keys}/jobs?model={model}&wait=30"
     status, data = connection.exchange("POST", path, question.message)
     if status == HTTPStatus.OK:

@@ -1,9 +1,9 @@
 """Thin clients measured, one thread: `python -m studies.thin_clients`.
 
-Table 3 and figure 11 of the boosted-deflation paper, every switch that makes ciphertexts smaller, and
-encryption beside full libraries.
+Covers table 3 and figure 11 of the boosted-deflation paper, every switch that makes ciphertexts smaller, and
+encryption compared with full libraries.
 
-Every answer is decrypted and compared with its bound, every frame with what it was. Writes
+Every answer is decrypted and compared with its bound, and every frame with the original. Writes
 `modes.jsonl`, `video.jsonl`, `switches.jsonl`, `peers.jsonl`, `thin.md` and `video.png`.
 """
 

@@ -102,7 +102,7 @@ def bits(error: float) -> str:
 
 
 def table(modes: Sequence[Mode]) -> list[str]:
-    """The modes in the paper's columns, the paper's figures behind ours."""
+    """The modes in the paper's columns, each with the paper's figure after ours."""
     columns = ["mode", "encrypt, ms", "paper", "decrypt, ms", "paper", "up, MB", "paper", "down, MB", "paper"]
     columns += ["server, s", "paper, ms", "levels", "bits, worst", "mean", "bound"]
     rows = []
@@ -123,7 +123,9 @@ def table(modes: Sequence[Mode]) -> list[str]:
 
 
 def ratios(modes: Sequence[Mode]) -> list[str]:
-    """Small bootstrapping to full ones, and the client's part of plain to boosted deflation."""
+    """Ratios of the small bootstrapping to full ones, and of the client's plain work to that of boosted
+    deflation.
+    """
     found = {mode.name: mode for mode in modes}
     small = found["boosted_deflation"].bootstrap_s
     lines = []

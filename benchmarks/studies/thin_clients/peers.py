@@ -1,4 +1,6 @@
-"""A thin client's encryption beside full ones of Keywright, Lattigo and OpenFHE with all primes of a set."""
+"""A thin client's encryption compared with full ones of Keywright, Lattigo and OpenFHE, with all primes of
+a set.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ class ThinExecutable(Executable):
 
 
 def thin(programs: Path, bits: int, log_n: int) -> Callable[[Path, Console], Executable]:
-    """The program that was built, for a prime of `bits` bits."""
+    """The built program, for a prime of `bits` bits."""
 
     def prepare(build: Path, console: Console) -> Executable:
         return ThinExecutable((str(programs / "thin_client"), "encrypt", "--bits", str(bits)), log_n=log_n)
@@ -54,7 +56,9 @@ def targets(programs: Path, log_n: int) -> list[Target]:
 def compare(
     chosen: Sequence[Target], parameters: ParameterSet, rounds: int, runs: int, build: Path, folder: Path
 ) -> Outcome:
-    """Set up and run, round by round, into `peers.jsonl`. A peer that cannot be set up leaves its reason."""
+    """Set up and run, round by round, into `peers.jsonl`. If a peer cannot be set up, the reason is
+    recorded.
+    """
     console, outcome = Console(), Outcome()
     programs = prepare(chosen, build, console, outcome)
     with (folder / "peers.jsonl").open("w") as raw:
@@ -69,7 +73,7 @@ def compare(
 
 
 def top(measurements: Sequence[Measurement], primes: int) -> dict[str, list[Measurement]]:
-    """Encryptions by target: of full ones, those with all primes."""
+    """Encryptions by target; full ones only with all primes."""
     found: dict[str, list[Measurement]] = {}
     for measurement in measurements:
         level = 0 if measurement.target in THIN else primes - 1
@@ -79,7 +83,7 @@ def top(measurements: Sequence[Measurement], primes: int) -> dict[str, list[Meas
 
 
 def seconds(found: Sequence[Measurement]) -> dict[int, float]:
-    """Medians by round."""
+    """Median seconds by round."""
     return {measurement.round: measurement.record.median_s for measurement in found}
 
 
@@ -100,7 +104,7 @@ def table(found: Mapping[str, Sequence[Measurement]], primes: int) -> list[str]:
 
 
 def judgement(found: Mapping[str, Sequence[Measurement]]) -> list[str]:
-    """Which full encryptions take as many times as is asked of a thin one at 30 bits."""
+    """Which full encryptions take at least the required multiple of a thin one at 30 bits."""
     own = seconds(found.get(THIN[0], ()))
     lines = []
     for name in FULL:

@@ -1,4 +1,6 @@
-"""What makes a thin client's ciphertexts smaller: each switch alone, with its bytes, times and errors."""
+"""The switches that make a thin client's ciphertexts smaller, each alone, with its bytes, times and
+errors.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ DATA = {
 
 @dataclass(frozen=True)
 class Switch:
-    """One way to send and to answer; every answer was compared with what was sent."""
+    """One way to send and to answer. Every answer was compared with what was sent."""
 
     log_n: int
     bits: int
@@ -63,7 +65,7 @@ def parse(line: str) -> Switch:
 
 
 def described(switch: Switch) -> str:
-    """What is switched on, with its numbers."""
+    """The active switches, with their numbers."""
     (up, down), each = switch.dropped, switch.each
     text = switch.switches
     if any(up):

@@ -31,7 +31,7 @@ RISE = 70.0
 
 @dataclass(frozen=True)
 class Way:
-    """One way to send a clip, all of whose frames came back equal."""
+    """One way to send a clip. All its frames were returned unchanged."""
 
     log_n: int
     width: int
@@ -49,7 +49,7 @@ class Way:
 
     @property
     def name(self) -> str:
-        """What distinguishes it at a resolution."""
+        """The name of the way among those of a resolution."""
         if self.form == "compact":
             return f"{self.bits} bits, secret key, {self.dropped} bits dropped"
         return f"{self.bits} bits, {self.form} key, {self.pixels} in a coefficient"
@@ -64,12 +64,14 @@ class Way:
         return self.frames_each / (self.encrypt_s * self.ciphertexts_each)
 
     def rate(self, bandwidth: float) -> float:
-        """Frames in a second at MB per second: as many as are encrypted and as fit the network."""
+        """Frames in a second at MB per second: the smaller number of those encrypted and those that the
+        network carries.
+        """
         return min(self.encrypted(), bandwidth * 1e6 / self.frame_bytes)
 
 
 def clip(width: int, height: int, frames: int) -> NDArray[np.uint8]:
-    """A made scene, (frames, height, width): shapes that move over a gradient, and the noise of a sensor."""
+    """A synthetic scene, (frames, height, width): shapes that move over a gradient, with sensor noise."""
     rng = np.random.default_rng(width)
     y, x = np.mgrid[0:height, 0:width] / height
     scene = np.empty((frames, height, width), np.uint8)
@@ -107,7 +109,7 @@ def parse(line: str) -> Way:
     """A line of the program.
 
     Raises:
-        BadRecord: it is malformed, or a frame came back changed.
+        BadRecord: it is malformed, or a returned frame was changed.
     """
     try:
         entry: dict[str, Any] = json.loads(line)
