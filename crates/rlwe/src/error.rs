@@ -69,6 +69,12 @@ pub enum RlweError {
         /// The object with that highest level.
         object: &'static str,
     },
+    /// A division by the last prime of level 0.
+    #[error(
+        "at level 0 one prime is left, and rescaling or switching the modulus divides by a prime; start at a higher \
+         level, or bootstrap"
+    )]
+    LastPrime,
     /// A prime that cannot be a special prime.
     #[error("prime index {index} cannot be a special prime of a key at level {level}: {reason}")]
     SpecialPrime {

@@ -113,6 +113,14 @@ pub(super) fn rlwe<'py>(py: Python<'py>, error: &RlweError) -> PyResult<Describe
         RlweError::Level { level, max, object } => {
             described!(py, "LevelError", level = level, maximum = max, object = object)
         }
+        RlweError::LastPrime => described!(
+            py,
+            "LevelError",
+            level = 0_usize,
+            operation = "division by a prime",
+            needed = 1_usize,
+            available = 0_usize
+        ),
         RlweError::SpecialPrime { index, level, .. } => {
             described!(py, "ParameterError", what = "special prime", value = index, level = level)
         }

@@ -122,15 +122,11 @@ impl Parameters {
     /// The division by `q_level`, precomputed once.
     ///
     /// # Errors
-    /// [`RlweError::Level`] at level 0, where no prime is left to divide by, or above the highest level.
+    /// [`RlweError::LastPrime`] at level 0, [`RlweError::Level`] above the highest level.
     pub fn rescaling(&self, level: usize) -> Result<Arc<ModDown>, RlweError> {
         self.require_level(level)?;
         if level == 0 {
-            return Err(RlweError::Level {
-                level,
-                max: 0,
-                object: "a ciphertext that can no longer be rescaled",
-            });
+            return Err(RlweError::LastPrime);
         }
         Ok(self.plans().rescaling(self, level))
     }
