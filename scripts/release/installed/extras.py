@@ -38,7 +38,7 @@ def try_extras(files: Path, scratch: Path) -> None:
         run(sys.executable, "-m", "venv", venv, cwd=scratch, env=environment())
         run(programs(venv) / "pip", "install", "--quiet", f"{wheel}[{name}]", cwd=scratch, env=environment())
         program, *options = EXTRAS[name]
-        # The clusters' token is not kept in the home folder of whoever runs this.
+        # The clusters' token is not kept in the user's home folder.
         clean = environment(programs(venv), extra={"RAY_AUTH_MODE": "disabled"})
         text = run(programs(venv) / "python", USES / program, *options, cwd=scratch, env=clean)
         print(text.splitlines()[-1])
