@@ -1233,7 +1233,10 @@ class EvaluationKeys:
         """
     @staticmethod
     def load_shared(
-        path: _Path, parameters: _KeyParameters, steps: Sequence[Sequence[KeySpec]]
+        path: _Path,
+        parameters: _KeyParameters,
+        steps: Sequence[Sequence[KeySpec]],
+        arrival: Callable[[int, int], object] | None = None,
     ) -> EvaluationKeys:
         """The keys of a file, read in the order in which a program uses them, into memory that other processes can map:
         see `share`. Operations begin with the first keys and wait for the others, while a thread reads.
@@ -1241,6 +1244,9 @@ class EvaluationKeys:
         Args:
             path: a file of `save` or `KeyGenerator.save_evaluation_keys`.
             steps: the keys that each step of the program uses, in order. Other keys are read after them.
+            arrival: for a file that is being written, whose length and head, up to that of its first key, are there.
+                Called before a key is read, with where its bytes begin and end. Returns when they are there, or raises
+                `OSError` if they will not come.
 
         Raises:
             FormatError, MixedParametersError: as for `from_bytes`, for the head; for a key, raised by the operation

@@ -1,13 +1,17 @@
 """How soon an evaluation begins if its keys are only on the disk, and the cost of shared keys afterwards.
 
-    cd benchmarks && python -m studies.service.cold MODEL [--rounds 3] [--turns 8] [--keys BYTES]
+    cd benchmarks
+    python -m studies.service.cold MODEL [--rounds 3] [--turns 8] [--keys BYTES] [--objects ADDRESS]
 
 MODEL is a folder of `keywright compile`. ``--keys`` takes the fastest keys within this many bytes of
-memory. A process evaluates as a worker of `keywright serve` does, in rounds of three evaluations:
+memory. A process evaluates as a worker of `keywright serve` does, in rounds of these evaluations:
 
 * *cold*: the pages of the key file are dropped from the system's memory; the evaluation begins while a
   thread reads the keys. The record has the time of the first key, at which the first key switch began, the
   total wait of operations for keys, and the time at which all keys were there.
+* *fetched*, with ``--objects s3://BUCKET/PREFIX``: the same with keys that are only in object storage, in
+  parts of 8 MiB. The evaluation begins while they are fetched. The address and the credentials of the
+  storage come from the environment, as for `keywright serve`.
 * *shared*: the same evaluation with the memory of the round before, mapped anew.
 * *private*: with keys in the process's own memory, as `EvaluationKeys.load` reads them. The time to load
   them with the digest is when an evaluation would begin that waits for all keys.
@@ -28,7 +32,10 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import keywright as kw
 import numpy as np
@@ -36,7 +43,12 @@ from harness.folders import record_folder
 from harness.machine import describe
 from keywright._core import EvaluationKeys
 from keywright.serve import Model, ModelRunner
+from keywright.serve.storage import open_storage
+from keywright.serve.storage.objects import Objects
+from keywright.serve.upload_store import order_of_parts
 from keywright.serve.worker import KeyLoading, digest_of
+
+PART_BYTES = 8 << 20
 
 
 def forget_pages(path: Path) -> None:
@@ -69,6 +81,9 @@ class Evaluation:
                 for row in packed
             ]
         self._descriptor = -1
+        self.objects: Objects | None = None
+        self._names: list[str] = []
+        self._sizes: list[int] = []
 
     def _run(self, keys: EvaluationKeys) -> tuple[str, float]:
         inputs = [self._model.read_input(data) for data in self._messages]
@@ -107,14 +122,40 @@ class Evaluation:
     def cold(self) -> tuple[str, dict[str, float]]:
         """Evaluate while the keys are read."""
         forget_pages(self.path)
-        seen: dict[str, float] = {}
+        return self._load(time.perf_counter(), self._order)
+
+    def fetched(self) -> tuple[str, dict[str, float]]:
+        """Evaluate while the keys are fetched from object storage."""
+        assert self.objects is not None
+        self.objects.forget(self._names)
         start = time.perf_counter()
+        begins = range(0, self.path.stat().st_size, PART_BYTES)
+        with self.objects.arriving(
+            self._names, self._sizes, order_of_parts(begins, self._model.key_places)
+        ) as found:
+            if isinstance(found, Path):
+                raise SystemExit(f"{found} was not dropped")
+            return self._load(start, {**self._order, "path": str(found.path), "arriving": found.to_json()})
+
+    def store(self, objects: Objects) -> None:
+        """Put the keys into object storage, in parts."""
+        self.objects, data = objects, self.path.read_bytes()
+        pieces = [data[start : start + PART_BYTES] for start in range(0, len(data), PART_BYTES)]
+        self._names, self._sizes = [f"{start:04}" for start in range(len(pieces))], list(map(len, pieces))
+        for name, piece in zip(self._names, pieces, strict=True):
+            objects.put(name, piece)
+
+    def _load(self, start: float, order: Mapping[str, Any]) -> tuple[str, dict[str, float]]:
+        """Evaluate while keys are loaded, and record the time of each stage."""
+        seen: dict[str, float] = {}
 
         def take(descriptor: int, seconds: float) -> None:
+            if self._descriptor >= 0:
+                os.close(self._descriptor)
             self._descriptor = os.dup(descriptor)
             seen["whole_s"], seen["handed_over_s"] = seconds, time.perf_counter() - start
 
-        loading = KeyLoading(self._order, self._model, take)
+        loading = KeyLoading(order, self._model, take)
 
         def watch() -> None:
             while (streaming := loading.keys.streaming) is not None and streaming["loads"] < 1:
@@ -137,6 +178,7 @@ class Evaluation:
         keys = EvaluationKeys.open_shared(self._descriptor, self._model.parameters)
         mapping = time.perf_counter() - start
         os.close(self._descriptor)
+        self._descriptor = -1
         answer, seconds = self._run(keys)
         return answer, {"map_s": mapping, "evaluate_s": seconds}
 
@@ -148,15 +190,21 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--turns", type=int, default=8)
     parser.add_argument("--keys", type=int, help="most bytes of keys in memory")
+    parser.add_argument("--objects", help="s3://BUCKET/PREFIX, where the keys are stored, too")
     parser.add_argument("--note", default="", help="what else the machine did")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     model = Model.load(options.model)
     if options.keys is not None:
         model = model.with_keys_within(options.keys)
-    rounds: dict[str, list[dict[str, float]]] = {"private": [], "cold": [], "shared": []}
-    with tempfile.TemporaryDirectory(dir=options.out) as folder:
+    ways = ["private", "cold", *(["fetched"] if options.objects else []), "shared"]
+    rounds: dict[str, list[dict[str, float]]] = {way: [] for way in ways}
+    with tempfile.TemporaryDirectory(dir=options.out) as folder, ExitStack() as stack:
         evaluation = Evaluation(model, Path(folder))
+        if options.objects:
+            storage = open_storage(Path(folder), objects=options.objects)
+            stack.callback(storage.close)
+            evaluation.store(storage.objects)
         first, _ = evaluation.private()
         for _ in range(options.rounds):
             for way, found in rounds.items():
@@ -170,13 +218,18 @@ def main() -> None:
     ratios = [shared / private for private, shared in turns]
     record = {
         "command": f"python -m studies.service.cold MODEL --rounds {options.rounds} --turns {options.turns}"
-        + (f" --keys {options.keys}" if options.keys else ""),
+        + (f" --keys {options.keys}" if options.keys else "")
+        + (" --objects s3://BUCKET/PREFIX" if options.objects else ""),
         "machine": describe(),
         "note": options.note,
         "model": {"name": model.name, "parameters": repr(model.parameters), "keys": len(model.specs)},
         "key_file_bytes": size,
         "key_memory_bytes": sum(spec.bytes for spec in model.specs),
-        "first_key_s": max(found["first_key_s"] for found in rounds["cold"]),
+        "first_key_s": {
+            way: max(found["first_key_s"] for found in rounds[way])
+            for way in ways
+            if way in ("cold", "fetched")
+        },
         "shared_over_private": round(float(np.median(ratios)), 4),
         "private_and_shared_s": turns,
         "rounds": rounds,

@@ -57,7 +57,8 @@ pub use error::WireError;
 pub use file::AtomicFile;
 pub use inspect::{Content, Info, inspect, ring_of};
 pub use key_set::{
-    KeyEntry, KeySetFile, KeySetLoader, KeySetReader, KeySetWriter, KeySharing, SharedKeyLoader, shared_keys,
+    Arrival, KeyEntry, KeySetFile, KeySetLoader, KeySetReader, KeySetWriter, KeySharing, SharedKeyLoader,
+    shared_keys,
 };
 pub use keywright_frame::{
     CiphertextDescriptor, FORMAT_VERSION, Fingerprint, FrameError, Identity, KeyDescriptor, Kind, MAGIC,

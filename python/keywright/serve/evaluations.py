@@ -293,8 +293,14 @@ class Evaluations:
         together = (job, *job.others)
         model = self._catalog.model(job.model)
         with ExitStack() as stack:
-            path = stack.enter_context(self._store.file(uploaded))
             passed: dict[str, Any] = {}
+            if self._workers.inline:
+                found = stack.enter_context(self._store.arriving(uploaded, model.key_places))
+                path = found if isinstance(found, Path) else found.path
+                if not isinstance(found, Path):
+                    passed["arriving"] = found.to_json()
+            else:
+                path = stack.enter_context(self._store.file(uploaded))
             if any(each.held for each in together):
                 passed["bodies"] = [self._jobs.content(each) for each in together]
             else:

@@ -1,8 +1,9 @@
-"""A cache of keys in memory with a budget of bytes: GreedyDual-Size (Cao and Irani, USENIX ITS 1997).
+"""A cache of keys in memory with a budget of bytes: GreedyDual-Size with frequency (Cherkasova, Improving WWW
+Proxies Performance with Greedy-Dual-Size-Frequency Caching Policy, HP Laboratories 1998).
 
-The value of a set is the seconds that loading it took, divided by its bytes, plus the value of the set that
-was evicted last. So sets that have not been used for long fall behind, and small sets that are slow to load
-stay longest.
+The value of a set is the seconds that loading it took, times its uses since then, divided by its bytes, plus
+the value of the set that was evicted last. So sets that have not been used for long fall behind, and small
+sets that are slow to load and often used stay longest.
 """
 
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ class _Entry(Generic[Value]):
     value: Value
     size: int
     seconds: float
+    uses: int
     worth: float
 
 
@@ -46,7 +48,8 @@ class KeyCache(Generic[Value]):
         entry = self._entries.get(name)
         if entry is None:
             return None
-        entry.worth = self._floor + entry.seconds / entry.size
+        entry.uses += 1
+        entry.worth = self._worth(entry.size, entry.seconds, entry.uses)
         return entry.value
 
     def make_room(self, size: int) -> list[str]:
@@ -63,12 +66,24 @@ class KeyCache(Generic[Value]):
         self.forget(name)
         return name
 
-    def put(self, name: str, value: Value, size: int, seconds: float) -> None:
-        """Add a value after `make_room`; values larger than the budget are not kept."""
+    def put(self, name: str, value: Value, size: int, seconds: float, uses: int = 1) -> None:
+        """Add a value after `make_room`; values larger than the budget are not kept.
+
+        Args:
+            name: its name.
+            value: the value.
+            size: its bytes.
+            seconds: how long loading it took.
+            uses: how often it was used since.
+        """
         self.forget(name)
         if self.size + size <= self.budget:
-            self._entries[name] = _Entry(value, size, seconds, self._floor + seconds / size)
+            worth = self._worth(size, seconds, uses)
+            self._entries[name] = _Entry(value, size, seconds, uses, worth)
             self.size += size
+
+    def _worth(self, size: int, seconds: float, uses: int) -> float:
+        return self._floor + uses * seconds / size
 
     def forget(self, name: str) -> None:
         """Remove an entry, if it is present."""

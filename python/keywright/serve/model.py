@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
+from itertools import accumulate, pairwise
 from mmap import PAGESIZE
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,7 @@ THIN_SLOWER = 1.15
 sends every key before its first answer, and rotations by several hops take half the bytes."""
 
 HEADER_BYTES = 8192
-"""An upper bound on the bytes of a ciphertext that are not residues."""
+"""An upper bound on the bytes of a ciphertext or a key that are not residues."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,6 +207,25 @@ class Model:
     def resident_key_bytes(self) -> int:
         """Bytes of a client's keys in memory, each key on its own pages."""
         return sum(spec.bytes + PAGESIZE for spec in self.specs)
+
+    @cached_property
+    def key_places(self) -> list[tuple[int, int]]:
+        """Where the head of a stored set begins and ends, and about where its keys do, in the order in which
+        they are used: as if all were packed equally well."""
+        head, total = len(self.manifest.key_set), self.manifest.key_bytes
+        scale = (total - head) / sum(spec.bytes for spec in self.specs)
+        ends = accumulate((spec.bytes * scale for spec in self.specs), initial=float(head))
+        places = {
+            spec: (int(begin), max(int(begin) + 1, int(end)))
+            for spec, (begin, end) in zip(self.specs, pairwise(ends), strict=True)
+        }
+        used = dict.fromkeys(spec for step in self.execution.key_steps() for spec in step)
+        return [(0, self.key_head_bytes), *(places[spec] for spec in used if spec in places)]
+
+    @property
+    def key_head_bytes(self) -> int:
+        """Bytes of a stored set up to the contents of its first key, or a few more."""
+        return len(self.manifest.key_set) + HEADER_BYTES
 
     @property
     def network(self) -> NetworkLike:

@@ -37,12 +37,13 @@ PATIENCE_S = 1.0
 
 @dataclass
 class _Set:
-    """A key set that is resident or being loaded."""
+    """A key set that is resident or being loaded, with its current uses and all uses since it was loaded."""
 
     size: int
     descriptor: int | None = None
     seconds: float = 0.0
     uses: int = 0
+    all_uses: int = 1
     wanted: bool = True
 
 
@@ -189,6 +190,7 @@ class ResidentKeys:
                 elif found.descriptor is not None and found.wanted:
                     self.hits += 1
                     found.uses += 1
+                    found.all_uses += 1
                     self._idle.forget(name)
                     return Loan(found.descriptor, evicted)
                 self._changed.wait(PATIENCE_S)
@@ -208,7 +210,7 @@ class ResidentKeys:
             found = self._sets[name]
             found.uses -= 1
             if not found.uses and found.wanted and found.descriptor is not None:
-                self._idle.put(name, found, found.size, found.seconds)
+                self._idle.put(name, found, found.size, found.seconds, found.all_uses)
             else:
                 self._drop(name, found)
             self._changed.notify_all()

@@ -10,7 +10,8 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from .errors import (
 )
 from .piece import Piece
 from .storage import Row, Storage
+from .storage.arriving import Arriving
 from .upload_check import look_at_joints, look_through
 from .uploaded import DIGITS, MAX_RUNS, Stretch, UploadedKeys
 from .worker import digest_of
@@ -427,6 +429,19 @@ class UploadStore:
         them with the set's digest."""
         return self.objects.file(uploaded.names)
 
+    def arriving(
+        self, uploaded: UploadedKeys, places: Iterable[tuple[int, int]]
+    ) -> AbstractContextManager[Path | Arriving]:
+        """Return the same, or the file while it is fetched.
+
+        Args:
+            uploaded: the set.
+            places: begins and ends of its keys, in the order in which they are used.
+        """
+        begins = sorted(uploaded.parts)
+        order = order_of_parts(begins, places)
+        return self.objects.arriving(uploaded.names, [uploaded.parts[begin] for begin in begins], order)
+
     def fetch_again(self, uploaded: UploadedKeys) -> bool:
         """Drop a damaged copy. Returns whether there was one: the stored bytes may be intact."""
         return self.objects.forget(uploaded.names)
@@ -452,3 +467,18 @@ class UploadStore:
                 received=uploaded.received,
                 expected=total,
             )
+
+
+def order_of_parts(begins: Sequence[int], places: Iterable[tuple[int, int]]) -> list[int]:
+    """Return the numbers of a file's parts in the order in which they are needed.
+
+    Args:
+        begins: begin of each part.
+        places: begins and ends of what is read, in order. Parts without any come last.
+    """
+    needed = dict.fromkeys(
+        number
+        for begin, end in places
+        for number in range(bisect_right(begins, begin) - 1, bisect_right(begins, end - 1))
+    )
+    return [*needed, *(number for number in range(len(begins)) if number not in needed)]

@@ -43,6 +43,7 @@ from .errors import (
     UnknownKeysError,
 )
 from .model import Model, ModelRunner
+from .storage.arriving import Arriving
 
 Order = Mapping[str, Any]
 HandOver = Callable[[int, float], None]
@@ -202,17 +203,27 @@ class KeyLoading:
     def __init__(self, order: Order, model: Model, hand_over: HandOver | None) -> None:
         self._path, self._digest, self._hand_over = Path(order["path"]), order["digest"], hand_over
         self._start = time.perf_counter()
+        self._arriving = Arriving.from_json(order["arriving"]) if "arriving" in order else None
         try:
-            steps, most = model.execution.key_steps(), model.resident_key_bytes
-            if hand_over is not None:
-                self.keys = EvaluationKeys.load_shared(self._path, model.parameters, steps)
-            else:
-                self.keys = EvaluationKeys.stream(self._path, model.parameters, most, steps)
+            self.keys = self._open(model)
         except (KeywrightError, FileNotFoundError) as error:
             raise UnknownKeysError("the stored keys cannot be read; upload them again") from error
         self._error: Exception | None = None
         self._thread = threading.Thread(target=self._share, name="keywright-keys")
         self._thread.start()
+
+    def _open(self, model: Model) -> EvaluationKeys:
+        """Return the keys. Each is read, and checked, when its bytes are there."""
+        steps, arriving = model.execution.key_steps(), self._arriving
+        if self._hand_over is None:
+            if arriving is not None:
+                arriving.wait(0, arriving.ends[-1])
+            return EvaluationKeys.stream(self._path, model.parameters, model.resident_key_bytes, steps)
+        if arriving is None:
+            return EvaluationKeys.load_shared(self._path, model.parameters, steps)
+        # The head of the set and of its first key.
+        arriving.wait(0, model.key_head_bytes)
+        return EvaluationKeys.load_shared(self._path, model.parameters, steps, arriving.wait)
 
     def wait(self) -> None:
         """Wait until the keys are handed over.
@@ -230,6 +241,8 @@ class KeyLoading:
             if self._hand_over is not None:
                 descriptor = self.keys.share()
             seconds = time.perf_counter() - self._start
+            if self._arriving is not None:
+                self._arriving.wait(0, self._arriving.ends[-1])
             if digest_of(self._path) != self._digest:
                 raise UnknownKeysError("the stored keys are damaged; upload them again")
             if self._hand_over is not None and descriptor is not None:

@@ -54,6 +54,15 @@ def wait(condition: Callable[[], object]) -> None:
     raise AssertionError("it did not happen")
 
 
+def test_a_set_that_is_used_often_outlasts_one_that_was_used_last() -> None:
+    keys = ResidentKeys(100, lambda: PLENTY)
+    for _ in range(3):
+        use(keys, "a")
+    use(keys, "b")
+    assert use(keys, "c").evicted == ["b"]
+    keys.close()
+
+
 def test_a_set_is_loaded_once_and_goes_when_others_need_the_room() -> None:
     keys = ResidentKeys(100, lambda: PLENTY)
     first = use(keys, "a", seconds=9.0)

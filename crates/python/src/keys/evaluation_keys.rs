@@ -202,23 +202,38 @@ impl PyEvaluationKeys {
     /// Args:
     ///     path: a file of `save` or `KeyGenerator.save_evaluation_keys`.
     ///     steps: the keys that each step of the program uses, in order. Other keys are read after them.
+    ///     arrival: for a file that is being written, whose length and head, up to that of its first key, are there.
+    ///         Called before a key is read, with where its bytes begin and end. Returns when they are there, or raises
+    ///         `OSError` if they will not come.
     ///
     /// Raises:
     ///     FormatError, MixedParametersError: as for `from_bytes`, for the head; for a key, raised by the operation
     ///         that uses it.
     ///     OSError: the file cannot be read, or the system has no sealed shared memory, as Linux has.
     #[staticmethod]
+    #[pyo3(signature = (path, parameters, steps, arrival=None))]
     fn load_shared(
         py: Python<'_>,
         path: PathBuf,
         parameters: KeyParameters,
         steps: Vec<Vec<PyRef<'_, PyKeySpec>>>,
+        arrival: Option<Py<PyAny>>,
     ) -> Result<Self, Failure> {
         let mut steps: Vec<Vec<_>> =
             steps.iter().map(|step| step.iter().map(|key| key.spec.clone()).collect()).collect();
         let rlwe = parameters.rlwe();
         let (store, sharing) = compute(py, || -> Result<_, Failure> {
-            let read = KeySetLoader::open(&path, rlwe).map_err(file(&path))?;
+            let read = match arrival {
+                None => KeySetLoader::open(&path, rlwe),
+                Some(arrival) => {
+                    let wait = move |begin: u64, end: u64| {
+                        Python::attach(|py| arrival.call1(py, (begin, end)).map(drop))
+                            .map_err(|error| io::Error::other(error.to_string()))
+                    };
+                    KeySetLoader::open_arriving(&path, rlwe, Box::new(wait))
+                }
+            }
+            .map_err(file(&path))?;
             steps.push(read.layouts().iter().map(|layout| layout.spec.clone()).collect());
             let bytes = read.layouts().iter().map(|layout| layout.bytes).sum();
             let loader = SharedKeyLoader::new(read, rlwe)?;

@@ -79,6 +79,12 @@ impl<R: Read + Seek> KeySetFile<R> {
         self.directory.find(element, level).ok_or(WireError::NoSuchKey { element, level })
     }
 
+    /// Where the bytes of a key of the set begin and end.
+    pub(super) fn place(&self, index: usize) -> (u64, u64) {
+        let begin = self.start + self.directory.entries[..index].iter().map(|entry| entry.bytes).sum::<u64>();
+        (begin, begin + self.directory.entries[index].bytes)
+    }
+
     /// Reads one key, verified by its own checksum. Reads no other key.
     ///
     /// # Errors
@@ -89,8 +95,8 @@ impl<R: Read + Seek> KeySetFile<R> {
         let Some(entry) = entries.get(index) else {
             return Err(WireError::KeyCount { found: index.saturating_add(1), expected: entries.len() });
         };
-        let before: u64 = entries[..index].iter().map(|entry| entry.bytes).sum();
-        self.reader.seek(SeekFrom::Start(self.start + before))?;
+        let (begin, _) = self.place(index);
+        self.reader.seek(SeekFrom::Start(begin))?;
         let key = read_key(&mut self.reader, self.version, (index, entry), &self.parameters)?;
         self.identity.join(key.identity(), "the key set", "the key")?;
         Ok(key)

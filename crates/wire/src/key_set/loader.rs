@@ -25,7 +25,12 @@ pub struct KeySetLoader {
     /// The same file, and its state when it was opened.
     opened: File,
     stamp: Stamp,
+    /// Waits for bytes of a file that is being written.
+    arrival: Option<Box<Arrival>>,
 }
+
+/// Waits until a file has the bytes from one place to another.
+pub type Arrival = dyn Fn(u64, u64) -> io::Result<()> + Send;
 
 /// Length and time of the last change.
 type Stamp = (u64, SystemTime);
@@ -52,11 +57,29 @@ impl KeySetLoader {
                 Ok(Arc::new(KeyLayout { identity: file.identity(), ..layout }))
             })
             .collect::<Result<_, RlweError>>()?;
-        Ok(Self { file, layouts, opened, stamp })
+        Ok(Self { file, layouts, opened, stamp, arrival: None })
+    }
+
+    /// Opens a file that is being written. Its length and its head, up to the header of its first key, must be there.
+    /// Each key is read, and verified by its own checksum, when its bytes are there.
+    ///
+    /// # Errors
+    /// As [`KeySetFile::open`].
+    pub fn open_arriving(
+        path: impl AsRef<Path>,
+        parameters: &Parameters,
+        arrival: Box<Arrival>,
+    ) -> Result<Self, WireError> {
+        Ok(Self { arrival: Some(arrival), ..Self::open(path, parameters)? })
     }
 
     /// One key, or the reason why it is unavailable.
     fn read(&mut self, place: usize) -> Result<SwitchingKey, String> {
+        if let Some(arrival) = &self.arrival {
+            let (begin, end) = self.file.place(place);
+            arrival(begin, end).map_err(|error| error.to_string())?;
+            return self.file.read(place).map_err(|error| error.to_string());
+        }
         let key = self.file.read(place);
         match stamp(&self.opened) {
             Err(error) => Err(error.to_string()),

@@ -18,7 +18,7 @@ use keywright_rlwe::{EvaluationKeys, KeySpec, Parameters, SwitchingKey};
 pub(crate) use directory::Directory;
 pub use directory::KeyEntry;
 pub use file::KeySetFile;
-pub use loader::KeySetLoader;
+pub use loader::{Arrival, KeySetLoader};
 pub use reader::KeySetReader;
 pub use shared::{KeySharing, SharedKeyLoader, shared_keys};
 pub use writer::KeySetWriter;

@@ -1,6 +1,7 @@
 //! Key sets in shared memory.
 
 use std::fs;
+use std::io::{self, Seek, SeekFrom, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +9,9 @@ use std::sync::Arc;
 use keywright_ring::{SharedFile, SharedWriter};
 use keywright_rlwe::residency::{KeyLoader, KeyStore};
 use keywright_rlwe::{EvaluationKeys, KeyElement, KeySpec, Parameters, RlweError, SwitchingKey};
-use keywright_wire::{KeySetLoader, KeySetWriter, SharedKeyLoader, Wire, WireError, shared_keys};
+use keywright_wire::{
+    Arrival, KeySetFile, KeySetLoader, KeySetWriter, SharedKeyLoader, Wire, WireError, shared_keys,
+};
 
 use crate::samples::{self, parameters, seeded_key, stored_key};
 
@@ -96,6 +99,72 @@ fn a_key_is_read_once() {
     assert_eq!(given[..2], given[2..]);
     assert_eq!(given[0].0, 2);
     assert!(keys.len() > 2 && loader.sharing().wait(|| true).is_err());
+    fs::remove_file(path).unwrap();
+}
+
+/// A file with the length and the head of another, and what writes its other bytes when they are waited for.
+fn arriving(path: &Path, p: &Parameters) -> (PathBuf, Box<Arrival>) {
+    let (whole, partial) = (fs::read(path).unwrap(), path.with_extension("part"));
+    let sizes: Vec<_> =
+        KeySetFile::open(path, p).unwrap().entries().iter().map(|key| key.bytes as usize).collect();
+    let head = whole.len() - sizes.iter().sum::<usize>();
+    // The header of the first key, but not all of its contents.
+    let begun = head + 512;
+    assert!(sizes[0] > 1024);
+    let mut there = vec![0; whole.len()];
+    there[..begun].copy_from_slice(&whole[..begun]);
+    fs::write(&partial, there).unwrap();
+    let file = fs::OpenOptions::new().write(true).open(&partial).unwrap();
+    let wait = move |begin: u64, end: u64| {
+        let mut file = &file;
+        file.seek(SeekFrom::Start(begin))?;
+        file.write_all(&whole[begin as usize..end as usize])
+    };
+    (partial, Box::new(wait))
+}
+
+#[test]
+fn keys_are_read_when_their_bytes_are_there() {
+    let p = parameters();
+    let (path, keys) = file("arriving", &p);
+    let expected: Vec<_> = keys.iter().map(|key| key.to_bytes(&p).unwrap()).collect();
+    for damaged in [false, true] {
+        let (partial, wait) = arriving(&path, &p);
+        let last = keys.len() - 1;
+        let wait: Box<Arrival> = if damaged {
+            // A byte of the last key is another. After it, there is a checksum.
+            let (end, other) = (fs::metadata(&partial).unwrap().len(), partial.clone());
+            Box::new(move |begin, to| {
+                wait(begin, to)?;
+                if to + 64 > end {
+                    let mut bytes = fs::read(&other)?;
+                    bytes[to as usize - 100] ^= 1;
+                    fs::write(&other, bytes)?;
+                }
+                Ok(())
+            })
+        } else {
+            wait
+        };
+        let mut loader =
+            SharedKeyLoader::new(KeySetLoader::open_arriving(&partial, &p, wait).unwrap(), &p).unwrap();
+        let mut given = vec![Vec::new(); keys.len()];
+        let order: Vec<_> = (0..last).rev().chain([last]).collect();
+        let made = loader.make(&order, &mut |at, key| given[at] = key.to_bytes(&p).unwrap(), &|| false);
+        assert!(given[..last] == expected[..last]);
+        if damaged {
+            assert!(made.unwrap_err().to_string().contains("checksum"));
+            assert!(given[last].is_empty());
+        } else {
+            made.unwrap();
+            assert!(given == expected);
+        }
+        fs::remove_file(partial).unwrap();
+    }
+    let gone: Box<Arrival> = Box::new(|_, _| Err(io::Error::other("the storage is away")));
+    let mut loader = KeySetLoader::open_arriving(&path, &p, gone).unwrap();
+    let error = loader.make(&[1], &mut |_, _| {}, &|| false).unwrap_err();
+    assert!(matches!(&error, RlweError::KeySource { reason, .. } if reason.contains("away")), "{error}");
     fs::remove_file(path).unwrap();
 }
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
+from .arriving import Arriving
+
 PENDING = ".part"
 """Suffix of the name of an object that is being written."""
 
@@ -107,6 +109,14 @@ class FolderObjects:
         """Return the file of an object, after `keep`."""
         (name,) = names
         yield self._folder / name
+
+    @contextlib.contextmanager
+    def arriving(
+        self, names: Sequence[str], sizes: Sequence[int], order: Sequence[int]
+    ) -> Iterator[Path | Arriving]:
+        """Return the file of an object: all of it is here."""
+        with self.file(names) as path:
+            yield path
 
     def forget(self, names: Sequence[str]) -> bool:
         """Do nothing: there are no copies."""

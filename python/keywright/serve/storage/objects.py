@@ -6,6 +6,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
+from .arriving import Arriving
+
 
 class Objects(Protocol):
     """A store of bytes by name. Names are relative paths that cannot leave the store.
@@ -48,6 +50,12 @@ class Objects(Protocol):
 
     def file(self, names: Sequence[str]) -> AbstractContextManager[Path]:
         """Return several objects, concatenated, as a file that exists within the context."""
+
+    def arriving(
+        self, names: Sequence[str], sizes: Sequence[int], order: Sequence[int]
+    ) -> AbstractContextManager[Path | Arriving]:
+        """Return the same, or the file while the objects are fetched: objects of known sizes, fetched in an
+        order of their numbers. If they cannot be fetched, an error of the block becomes the `OSError`."""
 
     def forget(self, names: Sequence[str]) -> bool:
         """Drop a local copy of such a file. Returns whether there was one."""

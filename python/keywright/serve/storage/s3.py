@@ -1,14 +1,11 @@
 """Objects in S3-compatible storage, by obstore, with a local cache of copies in a folder."""
 
 import contextlib
-import hashlib
 import os
-import shutil
-import threading
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import urlsplit
 
 import obstore
@@ -16,11 +13,10 @@ from obstore.exceptions import BaseError, NotFoundError
 from obstore.store import S3Store
 
 from ..errors import StateFolderError
+from .arriving import Arriving
+from .copies import Copies
 
 PART_BYTES = 8 << 20
-FETCHES = 4
-"""Objects that are fetched at once, each with `PART_BYTES` in memory."""
-
 COPIES_BYTES = 64 << 30
 """Maximum bytes of cached copies; the least recently used are dropped."""
 
@@ -74,13 +70,7 @@ class S3Objects:
             )
         except BaseError as error:
             raise StateFolderError(f"the environment does not describe object storage: {error}") from error
-        shutil.rmtree(copies, ignore_errors=True)
-        copies.mkdir(parents=True, mode=0o700)
-        self._copies, self._most = copies, copies_bytes
-        self._lock = threading.Lock()
-        self._held: dict[Path, int] = {}
-        self._used: dict[Path, int] = {}
-        self._fetching: dict[Path, threading.Lock] = {}
+        self._copies = Copies(copies, copies_bytes, self._bring)
 
     def put(self, name: str, data: bytes) -> None:
         """Write a whole object."""
@@ -136,35 +126,29 @@ class S3Objects:
     @contextlib.contextmanager
     def file(self, names: Sequence[str]) -> Iterator[Path]:
         """Return a copy of objects, fetched unless it is cached."""
-        path = self._copy(names)
-        with self._lock:
-            self._held[path] = self._held.get(path, 0) + 1
-            fetching = self._fetching.setdefault(path, threading.Lock())
-        try:
-            with fetching:
-                if path not in self._used:
-                    self._fetch(names, path)
-                # Move it to the end, the most recently used.
-                with self._lock:
-                    self._used[path] = self._used.pop(path, path.stat().st_size)
-            yield path
-        finally:
-            with self._lock:
-                self._held[path] -= 1
-                if not self._held[path]:
-                    del self._held[path], self._fetching[path]
+        with self._copies.hold(names, lambda: self._sizes(names)) as copy:
+            yield copy.wait()
+
+    @contextlib.contextmanager
+    def arriving(
+        self, names: Sequence[str], sizes: Sequence[int], order: Sequence[int]
+    ) -> Iterator[Path | Arriving]:
+        """Return a copy of objects, which may still be fetched."""
+        with self._copies.hold(names, lambda: sizes, order) as copy:
+            try:
+                yield copy.wait() if copy.ended.is_set() else copy.arriving
+            except Exception as error:
+                if copy.error is not None:
+                    raise copy.error from error
+                raise
 
     def forget(self, names: Sequence[str]) -> bool:
         """Drop a copy. Open files stay readable."""
-        path = self._copy(names)
-        with self._lock:
-            there = self._used.pop(path, None) is not None
-            path.unlink(missing_ok=True)
-            return there
+        return self._copies.forget(names)
 
     def made(self, name: str) -> Path:
         """Return a path for a file that `adopt` takes over."""
-        return self._copies / name.replace("/", "-")
+        return self._copies.folder / name.replace("/", "-")
 
     def adopt(self, name: str) -> None:
         """Upload an object from a file."""
@@ -175,37 +159,17 @@ class S3Objects:
 
     def close(self) -> None:
         """Delete the copies."""
-        shutil.rmtree(self._copies, ignore_errors=True)
+        self._copies.close()
 
-    def _copy(self, names: Sequence[str]) -> Path:
-        digest = hashlib.sha256("\n".join(names).encode()).hexdigest()
-        return self._copies / f"{digest}.copy"
-
-    def _fetch(self, names: Sequence[str], path: Path) -> None:
-        """Fetch objects and concatenate them into a file."""
+    def _sizes(self, names: Sequence[str]) -> list[int]:
+        """Return the sizes of objects."""
         with _errors():
-            sizes = [obstore.head(self._store, name)["size"] for name in names]
-            self._make_room(sum(sizes))
-            starts = [sum(sizes[:number]) for number in range(len(sizes))]
-            pending = path.with_suffix(".part")
-            pending.touch(mode=0o600)
+            return [obstore.head(self._store, name)["size"] for name in names]
 
-            def bring(name: str, start: int) -> None:
-                with pending.open("r+b") as file:
-                    file.seek(start)
-                    for piece in obstore.get(self._store, name).stream(1 << 20):
-                        file.write(piece)
-
-            with ThreadPoolExecutor(FETCHES) as pool:
-                for done in [pool.submit(bring, *each) for each in zip(names, starts, strict=True)]:
-                    done.result()
-        pending.replace(path)
-
-    def _make_room(self, size: int) -> None:
-        with self._lock:
-            for path in list(self._used):
-                if sum(self._used.values()) + size <= self._most:
-                    return
-                if path not in self._held:
-                    del self._used[path]
-                    path.unlink(missing_ok=True)
+    def _bring(self, name: str, file: BinaryIO) -> int:
+        """Write an object's bytes to a file. Returns their number."""
+        size = 0
+        with _errors():
+            for piece in obstore.get(self._store, name).stream(1 << 20):
+                size += file.write(piece)
+        return size

@@ -101,12 +101,24 @@ def test_a_replica_that_is_killed_loses_no_job(server: Server, full: Model, work
     wait_for(lambda: min(right) >= 1)
     for _ in range(2):
         before = list(right)
-        os.kill(said(workers, "record_replica_metadata")[0]["pid"], signal.SIGKILL)
+        os.kill(a_process(workers), signal.SIGKILL)
         wait_for(lambda before=before: all(now > then for now, then in zip(right, before, strict=True)))
     stop.set()
     for thread in threads:
         thread.join(60.0)
     assert not any(thread.is_alive() for thread in threads)
+
+
+def a_process(workers: RayWorkers) -> int:
+    """Return the process of a replica that answers. Ray may still list the one that was killed before."""
+    deadline = time.monotonic() + 180.0
+    while time.monotonic() < deadline:
+        asked = workers.handle.broadcast("record_replica_metadata")
+        for answer in asked.results(timeout_s=30, return_exceptions=True):
+            if isinstance(answer, dict):
+                return int(answer["pid"])
+        time.sleep(0.1)
+    raise AssertionError("no replica answers")
 
 
 def wait_for(condition: Any, limit: float = 180.0) -> None:
