@@ -22,12 +22,17 @@ with tempfile.TemporaryDirectory() as folder:
     network.write_bytes((data / "digits.onnx").read_bytes())
     model = Path(folder) / "model"
     subprocess.run([*KEYWRIGHT, "compile", network, "--slots", "--out", model], check=True)
-    command = [*KEYWRIGHT, "serve", str(model), "--port", "0", *sys.argv[1:]]
+    state = str(Path(folder) / "state")
+    command = [*KEYWRIGHT, "serve", str(model), "--state", state, "--port", "0", *sys.argv[1:]]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
         assert server.stdout is not None
-        address = next(found[0] for line in server.stdout if (found := re.search(r"http://[\d.]+:\d+", line)))
+        address = None
+        while address is None and (line := server.stdout.readline()):
+            print(line, end="")
+            address = re.search(r"http://[\d.]+:\d+", line)
+        assert address is not None, "the service did not start"
         try:
-            with RemoteModel(address).session() as session:
+            with RemoteModel(address[0]).session() as session:
                 session.upload_keys()
                 scores = session.infer(image)
         finally:
