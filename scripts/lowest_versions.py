@@ -3,7 +3,7 @@
     python scripts/lowest_versions.py [NAME ...] [--python PYTHON]
 
 What an extra needs of another library can rule out that library's oldest version. So each group of extras has
-an environment, with the tests of what it installs. The extension is the one that `make build` built. PyTorch
+an environment, with the tests of what it installs, and whatever else those tests import. The extension is the one that `make build` built. PyTorch
 and Ray are not tried: they take gigabytes.
 """
 
@@ -34,8 +34,8 @@ class Group:
 
 
 GROUPS = {
-    "models": Group(("check", "images", "plot", "sklearn"), ("plan", "nn", "commands", "inference")),
-    "service": Group(("serve", "storage"), ("serve", "platforms")),
+    "models": Group(("check", "images", "plot", "serve", "sklearn"), ("plan", "nn", "commands", "inference")),
+    "service": Group(("serve", "sklearn", "storage"), ("serve", "platforms")),
     "federated": Group(("federated",), ("federated",)),
 }
 
