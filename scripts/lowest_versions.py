@@ -3,8 +3,8 @@
     python scripts/lowest_versions.py [NAME ...] [--python PYTHON]
 
 What an extra needs of another library can rule out that library's oldest version. So each group of extras has
-an environment, with the tests of what it installs, and whatever else those tests import. The extension is the one that `make build` built. PyTorch
-and Ray are not tried: they take gigabytes.
+an environment, with the tests of what it installs, and whatever else those tests import. The extension is the
+one that `make build` built. PyTorch and Ray are not tried: they take gigabytes.
 """
 
 import argparse
