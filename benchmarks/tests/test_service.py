@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 from keywright.serve.cluster.routing import Task
+from studies.service.load import sequence_of
+from studies.service.resident import BYTES, hits, ideal
 from studies.service.simulator import (
     Death,
     Job,
@@ -103,3 +105,15 @@ def test_requests_follow_the_law() -> None:
     assert requests(5, 5.0, tenants=3, models={"m": 1}, seed=7) == requests(
         5, 5.0, tenants=3, models={"m": 1}, seed=7
     )
+
+
+def test_no_rule_finds_more_keys_than_the_best_choice_of_sets() -> None:
+    budget = 40 * BYTES[0]
+    sequence = sequence_of(30, 1)[:5000]
+    best = ideal(30, budget)
+    assert 0.5 < best < 1.0
+    for counts in (False, True):
+        found = hits(sequence, budget, 0.5, counts=counts)
+        assert 0.5 < sum(found[1000:]) / len(found[1000:]) < best + 0.02
+    assert hits(sequence, 90 * BYTES[0], 0.5, counts=True).count(False) == len(set(sequence))
+    assert ideal(30, 90 * BYTES[0]) == pytest.approx(1.0)
