@@ -213,6 +213,9 @@ def test_errors_name_what_is_wrong(party: Party) -> None:
     with pytest.raises(kw.LevelError) as caught:
         evaluator.add(a, evaluator.mod_switch(a))
     assert (caught.value.level, caught.value.maximum) == (2, 1)
+    with pytest.raises(kw.LevelError, match="at level 0 one prime is left") as caught:
+        evaluator.mod_switch(evaluator.mod_switch_to(a, 0))
+    assert (caught.value.level, caught.value.needed, caught.value.available) == (0, 1, 0)
     with pytest.raises(kw.MissingKeyError):
         evaluator.rotate_rows(a, 1)
     with pytest.raises(kw.DegreeError):

@@ -97,7 +97,7 @@ def _finite(name: str, values: Vector) -> None:
 def _layout(name: str, layout: Layout, ciphertexts: int) -> None:
     positions, batch = layout.positions, layout.batch
     _require(len(positions) > 0, f"the {name} layout has no positions")
-    _require(int(positions.min()) >= 0, f"the {name} layout has the position {int(positions.min())}, below 0")
+    _require(int(positions.min()) >= 0, f"the {name} layout has a negative position, {int(positions.min())}")
     _require(len(np.unique(positions)) == len(positions), f"the {name} layout uses a slot twice")
     _require(
         layout.ciphertexts == ciphertexts,
