@@ -284,25 +284,23 @@ clean: ## Remove everything that was built
 	rm -rf target web/node_modules web/bench/node_modules web/client/dist web/client/src/wasm web/client/LICENSE $(VENV) $(HARDWARE_VENV) \
 	  hardware/build python/keywright/_core.abi3.so .mypy_cache .ruff_cache .pytest_cache
 
-# Stamps are written last, so an interrupted recipe runs again from its start. pip installs uv, which installs the rest:
-# that takes 10 seconds of processor time instead of 90.
+# Stamps are written last, so an interrupted recipe runs again from its start. pip reads the user's settings (mirror,
+# certificates), which uv does not. Python compiles what is imported, so nothing else has to be compiled.
 $(VENV)/.installed: requirements/dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
 	  f"Keywright needs Python 3.11 or later, $(PYTHON) is {sys.version.split()[0]}: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv --clear $(VENV)
-	sed -n '/^uv==/,/^    # via/p' requirements/dev.txt > $(VENV)/uv.txt
-	$(BIN)/pip install --quiet --no-deps --require-hashes -r $(VENV)/uv.txt
-	$(BIN)/uv pip install --quiet --no-deps --require-hashes -r requirements/dev.txt
+	$(BIN)/pip install --quiet --no-compile --no-deps --require-hashes -r requirements/dev.txt
 	touch $@
 
-$(HARDWARE_VENV)/.installed: requirements/hardware.txt | $(VENV)/.installed
+$(HARDWARE_VENV)/.installed: requirements/hardware.txt
 	$(PYTHON) -m venv --clear $(HARDWARE_VENV)
-	VIRTUAL_ENV=$(CURDIR)/$(HARDWARE_VENV) $(BIN)/uv pip install --quiet --no-deps --require-hashes -r requirements/hardware.txt
+	$(HARDWARE_BIN)/pip install --quiet --no-compile --no-deps --require-hashes -r requirements/hardware.txt
 	touch $@
 
-$(DIST_TOOLS)/.installed: requirements/dist.txt | $(VENV)/.installed
+$(DIST_TOOLS)/.installed: requirements/dist.txt
 	$(PYTHON) -m venv --clear $(DIST_TOOLS)
-	VIRTUAL_ENV=$(CURDIR)/$(DIST_TOOLS) $(BIN)/uv pip install --quiet --no-deps --require-hashes -r requirements/dist.txt
+	$(DIST_TOOLS)/$(PROGRAMS)/pip install --quiet --no-compile --no-deps --require-hashes -r requirements/dist.txt
 	touch $@
 
 $(VENV)/.extension: $(VENV)/.installed pyproject.toml $(RUST_SOURCES)
