@@ -326,10 +326,10 @@ def main() -> None:
     parser.add_argument("--tenants", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument(
-        "--warm", type=int, default=2000, help="requests before the window, after one of every key set"
+        "--warm", type=int, default=12_000, help="requests before the window, after one of every key set"
     )
     parser.add_argument("--clients", type=int, nargs="*", default=[1, 4])
-    parser.add_argument("--memory", type=int, default=KEY_MEMORY + (27 << 25), help="of serve, bytes")
+    parser.add_argument("--memory", type=int, default=KEY_MEMORY + (860 << 20), help="of serve, bytes")
     parser.add_argument("--seed", type=int, default=1, help="of the sequence of requests")
     parser.add_argument("--quiet", action="store_true", help="say that nothing else ran")
     parser.add_argument("--only-prepare", action="store_true")
