@@ -7,6 +7,7 @@ job that it ran starts again elsewhere, and the jobs that waited there lose noth
 
 import contextlib
 import hashlib
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -50,6 +51,7 @@ class RayWorkers(Workers):
         self.count = replicas.most * QUEUE
         self._replicas = replicas
         self._handle: DeploymentHandle | None = None
+        self._started = threading.Event()
         self._prefix = f"keywright-{hashlib.sha256(str(state.resolve()).encode()).hexdigest()[:12]}-"
         local = {"num_cpus": replicas.most * replicas.cpus, "include_dashboard": False}
         options = local if address == "local" else {}
@@ -68,7 +70,8 @@ class RayWorkers(Workers):
 
     @contextmanager
     def one(self) -> Iterator[Worker]:
-        """Return the replica that the router chooses."""
+        """Return the replica that the router chooses. Jobs of an earlier process wait for `prepare`."""
+        self._started.wait()
         yield RemoteWorker(self.handle, self.keys)
 
     def prepare(self, models: Sequence[Mapping[str, Any]]) -> None:
@@ -86,6 +89,7 @@ class RayWorkers(Workers):
             else:
                 made = deployment(models, self._replicas)
                 self._handle = serve.run(made, name=name, route_prefix=None)
+            self._started.set()
             for other in there:
                 serve.delete(other)
         except (RayError, RuntimeError) as error:
@@ -114,6 +118,7 @@ class RayWorkers(Workers):
 
     def close(self) -> None:
         """Stop the replicas, and a cluster that was started here."""
+        self._started.set()
         super().close()
         with contextlib.suppress(RayError, RayServeException):
             for name in self._applications():

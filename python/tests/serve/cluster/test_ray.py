@@ -8,6 +8,8 @@ import threading
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -107,6 +109,34 @@ def test_a_replica_that_is_killed_loses_no_job(server: Server, full: Model, work
     for thread in threads:
         thread.join(60.0)
     assert not any(thread.is_alive() for thread in threads)
+
+
+def test_jobs_of_an_earlier_process_wait_until_the_replicas_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from keywright.serve.cluster import RayWorkers, Replicas, ray_workers
+
+    cluster = SimpleNamespace(
+        start=lambda **options: None,
+        status=lambda: SimpleNamespace(applications={}),
+        run=lambda made, **options: "handle",
+    )
+    monkeypatch.setattr(ray_workers, "ray", SimpleNamespace(init=lambda *address, **options: None))
+    monkeypatch.setattr(ray_workers, "serve", cluster)
+    workers = RayWorkers("local", tmp_path, Replicas(1, 1, 1))
+    lent: list[object] = []
+
+    def borrow() -> None:
+        with workers.one() as worker:
+            lent.append(worker)
+
+    borrower = threading.Thread(target=borrow, daemon=True)
+    borrower.start()
+    borrower.join(0.3)
+    assert borrower.is_alive()
+    workers.prepare([])
+    borrower.join(60.0)
+    assert len(lent) == 1
 
 
 def a_process(workers: RayWorkers) -> int:
