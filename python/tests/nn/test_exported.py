@@ -17,6 +17,7 @@ from keywright.nn.front_ends.onnx_importer import import_model
 from keywright.nn.graph.simplify import simplify
 from keywright.nn.run.checking import run_clear
 from numpy.typing import NDArray
+from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 EXPORTED = sorted(Path(__file__).with_name("exported").glob("*.onnx"))
 REFUSED = {
@@ -42,7 +43,14 @@ def samples_of(model: onnx.ModelProto) -> NDArray[Any]:
 
 def own_outputs(model: onnx.ModelProto, samples: NDArray[Any]) -> NDArray[Any]:
     """The first output, sample by sample: exporters fix the size of a batch."""
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    try:
+        session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    except InvalidArgument as error:
+        # The oldest onnxruntime that pyproject.toml allows is older than the newest files.
+        if "official support for domain ai.onnx is till opset" not in str(error):
+            raise
+        version = model.opset_import[0].version
+        pytest.skip(f"onnxruntime {onnxruntime.__version__} does not read models of opset {version}")
     name = session.get_inputs()[0].name
     return np.concatenate([session.run(None, {name: sample[None]})[0] for sample in samples])
 
