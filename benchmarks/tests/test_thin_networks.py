@@ -8,10 +8,11 @@ from studies.networks.thin import CountedModel, tables
 
 def test_bodies_of_both_ways_are_counted(monkeypatch: Any) -> None:
     model = CountedModel.__new__(CountedModel)
-    monkeypatch.setattr(RemoteModel, "request", lambda *_, **__: b"12345")
+    monkeypatch.setattr(RemoteModel, "exchange", lambda *_, **__: (200, b"12345"))
     model.request("GET", "/v1/model")
     model.request("PUT", "/v1/keys/1", b"abc")
-    assert model.take() == (3, 10)
+    model.exchange("POST", "/v1/keys/1/jobs", b"abcd")
+    assert model.take() == (7, 15)
     assert model.take() == (0, 0)
 
 
@@ -35,7 +36,7 @@ def test_the_table_sums_a_session() -> None:
         "predicted_s": 11.0,
         "predicted_peak_bytes": 5_500_000_000,
         "predicted_error": 0.5,
-        "memory": {"keys": 1_000_000_000},
+        "key_memory_bytes": 1_000_000_000,
         "keys_s": 60.0,
         "keys": 3,
         "key_bytes": 700_000_000,

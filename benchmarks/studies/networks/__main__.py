@@ -48,6 +48,7 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--model", type=Path, help="its ONNX file, where it does not come with Keywright")
     parser.add_argument("--data", type=Path, help="folder of MNIST's files, tar of CIFAR-10's test images")
     parser.add_argument("--images", type=int, default=10, help="encrypted images in all (default: 10)")
+    parser.add_argument("--first", type=int, default=0, help="number of the first image (default: 0)")
     parser.add_argument(
         "--activation",
         action="append",
@@ -70,6 +71,8 @@ def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if min(options.images, options.threads, options.batch) < 1:
         parser.error("--images, --threads and --batch are at least 1")
+    if options.first < 0:
+        parser.error(f"--first {options.first} is not the number of an image: give 0 or more")
     if bad := [text for text in options.activation if not all(text.partition("="))]:
         parser.error(f"--activation {bad[0]}: write NAME=METHOD, as relu=minimax:13")
     options.activation = dict(text.split("=", 1) for text in options.activation)
@@ -111,13 +114,18 @@ class Measurement:
                         f"{self.path} has {key} {run[key]}, not {own}; name another folder with --out"
                     )
 
+    @property
+    def numbers(self) -> range:
+        """The images of this command."""
+        return range(self.options.first, self.options.first + self.options.images)
+
     def run(self, console: Console) -> None:
         """Run the images that the record lacks.
 
         Raises:
             SystemExit: the process that runs them failed.
         """
-        missing = [number for number in range(self.options.images) if number not in self.record.images]
+        missing = [number for number in self.numbers if number not in self.record.images]
         if not missing:
             return
         network = NETWORKS[self.options.network]
@@ -165,8 +173,10 @@ class Measurement:
         if not network.calibration:
             return None
         last = range(TEST_IMAGES - network.calibration, TEST_IMAGES)
-        if self.options.images > last.start:
-            raise SystemExit(f"--images {self.options.images}: those from {last.start} on calibrate")
+        if self.numbers.stop > last.start:
+            raise SystemExit(
+                f"{self.numbers.start} to {self.numbers.stop - 1}: images from {last.start} on calibrate"
+            )
         return network.images(self.options.data, last).samples
 
     def _take(self, line: dict[str, Any], raw: IO[str]) -> None:

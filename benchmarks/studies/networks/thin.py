@@ -45,12 +45,14 @@ class CountedModel(serve.RemoteModel):
 
     sent = received = 0
 
-    def request(self, method: str, path: str, body: bytes | None = None, **options: Any) -> bytes:
-        """See `RemoteModel.request`."""
-        data = super().request(method, path, body, **options)
+    def exchange(
+        self, method: str, path: str, body: bytes | None = None, **options: Any
+    ) -> tuple[int, bytes]:
+        """See `RemoteModel.exchange`, which all requests go through."""
+        status, data = super().exchange(method, path, body, **options)
         self.sent += 0 if body is None else len(body)
         self.received += len(data)
-        return data
+        return status, data
 
     def take(self) -> tuple[int, int]:
         """Bytes sent and received since the last call."""
@@ -97,6 +99,7 @@ def compiled(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "parameters": repr(model.parameters),
         "entry": repr(model.entry),
         "keys": len(model.specs),
+        "key_memory_bytes": sum(spec.bytes for spec in model.specs),
         "bootstraps": sum(step.opcode == "bootstrap" for step in model.program.instructions),
     }
 
@@ -220,7 +223,7 @@ def tables(lines: Sequence[dict[str, Any]]) -> list[str]:
         ),
         ("peak of the server, MB", f"{max(line['peak_bytes'] for line in images) / 1e6:.0f}"),
         ("the same, predicted", of("predicted_peak_bytes", 1e6, runs)),
-        ("keys in the server's memory, predicted, MB", spread(run["memory"]["keys"] / 1e6 for run in runs)),
+        ("all keys, in memory, MB", of("key_memory_bytes", 1e6, runs)),
         ("make and send keys, s", of("keys_s", 1, runs)),
         ("largest error of scores against the program in the clear", of("error", 1)),
         ("the same, predicted", of("predicted_error", 1, runs)),
