@@ -1,13 +1,24 @@
-"""Arguments that `keywright serve --ray` refuses before anything starts."""
+"""`keywright serve --ray`: what it refuses before anything starts, and replicas on this machine."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from keywright._terminal import Terminal
 from keywright.commands import serve
 from keywright.commands.helpers.errors import CommandError
+from keywright.nn.run.checking import run_clear
+from keywright.serve import Model, RemoteModel, framing
 
 
 @pytest.mark.parametrize(
@@ -26,3 +37,39 @@ def test_replicas_that_cannot_be(arguments: list[str], match: str) -> None:
     serve.add_arguments(parser)
     with pytest.raises(CommandError, match=match):
         serve.run(parser.parse_args(["model", *arguments]), Terminal())
+
+
+@pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install 'keywright[cluster]'")
+def test_replicas_of_the_command_answer_and_do_what_a_killed_service_had_accepted(
+    full: Model, sample: np.ndarray[Any, np.dtype[np.float64]], tmp_path: Path
+) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    full.save(folder)
+    command = [sys.executable, "-m", "keywright", "serve", str(folder), "--state", str(tmp_path / "state")]
+    command += ["--port", "0", "--json", "--ray", "local", "--replicas", "2"]
+    environment = {**os.environ, "RAY_AUTH_MODE": "disabled"}
+    expected = run_clear(full.program, sample)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        session = RemoteModel(json.loads(process.stdout.readline())["url"]).session()
+        assert np.abs(session.infer(sample) - expected).max() < 1e-3
+        message = framing.join(session._encrypt(sample[None]))
+        jobs = [
+            session.remote.send("POST", f"/v1/keys/{session._identifier}/jobs", message)["job"]
+            for _ in range(3)
+        ]
+        process.kill()
+        process.wait(60)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        session.remote = RemoteModel(json.loads(process.stdout.readline())["url"])
+        for job in jobs:
+            deadline = time.monotonic() + 180.0
+            while session.remote.ask("GET", f"/v1/jobs/{job}?wait=30")["state"] in ("waiting", "running"):
+                assert time.monotonic() < deadline
+            answer = session.remote.request("GET", f"/v1/jobs/{job}/result")
+            assert np.abs(session._decrypt(answer, 1)[0] - expected).max() < 1e-3
+        session.close()
+        process.terminate()
+        assert process.wait(120) == 0
