@@ -35,8 +35,8 @@ class Group:
 
 GROUPS = {
     "models": Group(("check", "images", "plot", "serve", "sklearn"), ("plan", "nn", "commands", "inference")),
-    "service": Group(("serve", "sklearn", "storage"), ("serve", "platforms")),
-    "federated": Group(("federated",), ("federated",)),
+    "service": Group(("serve", "sklearn", "storage"), ("serve",)),
+    "federated": Group(("federated", "sklearn"), ("federated",)),
 }
 
 

@@ -56,7 +56,7 @@ def install(files: Path, scratch: Path, python: str) -> None:
 
 def try_source(files: Path, scratch: Path) -> None:
     """Build the source distribution as pip does, install the result, and run `keywright demo`."""
-    source = one(files, "keywright-*.tar.gz")
+    source = one(files, "keywright-[0-9]*.tar.gz")
     venv = fresh(scratch) / "venv"
     run(sys.executable, "-m", "venv", venv, cwd=scratch, env=environment())
     pip = programs(venv) / "pip"
