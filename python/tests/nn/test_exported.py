@@ -46,8 +46,9 @@ def own_outputs(model: onnx.ModelProto, samples: NDArray[Any]) -> NDArray[Any]:
     try:
         session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     except InvalidArgument as error:
-        # The oldest onnxruntime that pyproject.toml allows is older than the newest files.
-        if "official support for domain ai.onnx is till opset" not in str(error):
+        # Only the oldest onnxruntime that pyproject.toml allows is older than the newest files.
+        known = "official support for domain ai.onnx is till opset" in str(error)
+        if not known or not onnxruntime.__version__.startswith("1.20."):
             raise
         version = model.opset_import[0].version
         pytest.skip(f"onnxruntime {onnxruntime.__version__} does not read models of opset {version}")
