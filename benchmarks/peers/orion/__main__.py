@@ -1,8 +1,9 @@
-"""LeNets of squares with Orion: a JSON object per line in, one per line out.
+"""Networks of squares with Orion: a JSON object per line in, one per line out.
 
-The first request has `weights`, an archive with `conv1`, `conv2`, `dense1` and `dense2` (`.weight` and
-`.bias` each), `samples`, an array (count, 1, 28, 28), and `log_n`. Its answer has the seconds of compiling,
-keys included. Each later request has `place`, of a sample; the answer has its scores and seconds.
+The first request has `network`, of `peers.orion.networks`; `weights`, an archive of its weights and biases;
+`samples`, an array (count, channels, height, width); `log_n`; and `folder`, where Orion keeps diagonals and
+keys, or null for all in memory. Its answer has the seconds of compiling, keys included. Each later request
+has `place`, of a sample; the answer has its scores and seconds.
 """
 
 from __future__ import annotations
@@ -12,70 +13,47 @@ import os
 import sys
 import time
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import orion
-import orion.nn as on
 import torch
 from harness.peer import peak_rss_bytes
-from numpy.typing import NDArray
 
-WIDTHS = {14: ([50] + [40] * 7, [50, 50], 1 << 13), 15: ([55] + [40] * 7, [61, 61, 61], 1 << 14)}
-"""Primes of the chain, special primes and weight of the secret, by log2 of the ring's degree: seven levels of
-40 bits, as the network takes, and a key's modulus within the bound for uniform ternary secrets."""
+from peers.orion.networks import BOOTSTRAP, NETWORKS
 
 
-class LeNet(on.Module):  # type: ignore[misc]
-    """Orion's own LeNet for any widths; batch normalisations are in the weights, as Orion has them once it
-    has fused them."""
-
-    def __init__(self, weights: dict[str, NDArray[np.float32]]) -> None:
-        super().__init__()
-        shapes = {name: weights[f"{name}.weight"].shape for name in ("conv1", "conv2", "dense1", "dense2")}
-        first, second = (shapes[name] for name in ("conv1", "conv2"))
-        self.conv1 = on.Conv2d(first[1], first[0], kernel_size=5, padding=2, stride=2)
-        self.act1 = on.Quad()
-        self.conv2 = on.Conv2d(second[1], second[0], kernel_size=5, padding=2, stride=2)
-        self.act2 = on.Quad()
-        self.flatten = on.Flatten()
-        self.dense1 = on.Linear(*reversed(shapes["dense1"]))
-        self.act3 = on.Quad()
-        self.dense2 = on.Linear(*reversed(shapes["dense2"]))
-        self.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
-
-    def forward(self, x: Any) -> Any:
-        """Scores of (1, 1, 28, 28), in the clear or encrypted."""
-        x = self.act2(self.conv2(self.act1(self.conv1(x))))
-        return self.dense2(self.act3(self.dense1(self.flatten(x))))
-
-
-def compiled(weights: dict[str, NDArray[np.float32]], samples: torch.Tensor, log_n: int) -> tuple[LeNet, int]:
+def compiled(given: dict[str, Any], samples: torch.Tensor) -> tuple[Any, int]:
     """The network, ready for ciphertexts, and the level of its input."""
-    chain, special, weight = WIDTHS[log_n]
+    make, parameters = NETWORKS[given["network"]]
+    chain, special, weight = parameters[given["log_n"]]
+    folder = given["folder"]
+    stored = {name: "" if folder is None else str(Path(folder) / f"{name}.h5") for name in ("diags", "keys")}
     orion.init_scheme(
         {
             "ckks_params": {
-                "LogN": log_n,
+                "LogN": given["log_n"],
                 "LogQ": chain,
                 "LogP": special,
                 "LogScale": 40,
                 "H": weight,
                 "RingType": "standard",
             },
+            "boot_params": {"LogP": BOOTSTRAP},
             "orion": {
                 "margin": 2,
                 "embedding_method": "hybrid",
                 "backend": "lattigo",
                 "fuse_modules": True,
                 "debug": False,
-                "diags_path": "",
-                "keys_path": "",
-                "io_mode": "none",
+                "diags_path": stored["diags"],
+                "keys_path": stored["keys"],
+                "io_mode": "none" if folder is None else "save",
             },
         }
     )
-    network = LeNet(weights)
+    network = make(dict(np.load(given["weights"])))
     network.eval()
     orion.fit(network, samples[:1])
     level = orion.compile(network)
@@ -93,7 +71,7 @@ def main() -> None:
     torch.set_num_threads(given["threads"])
     samples = torch.from_numpy(np.load(given["samples"]))
     start = clock()
-    network, level = compiled(dict(np.load(given["weights"])), samples, given["log_n"])
+    network, level = compiled(given, samples)
     first = {"version": version("orion-fhe"), "compile_s": clock() - start, "level": level}
     print(json.dumps({**first, "peak_rss_bytes": peak_rss_bytes()}), file=answers, flush=True)
     for line in sys.stdin:

@@ -1,9 +1,10 @@
-"""A LeNet of squares with Keywright and Orion, image by image in turns: `python -m
+"""A network of squares with Keywright and Orion, image by image in turns: `python -m
 studies.networks.beside_orion`.
 
 Both run the same weights in separate processes, which stay for all images; both results are compared with the
 model's in the clear. Orion's own LeNet (--widths 32 64 512 of examples/train_mnist.py) takes it up to 24 GB
-of memory. Writes raw.jsonl and table.md.
+of memory. For ResNet-20, whose weights are made here, Orion keeps diagonals and keys of linear layers in
+files. Writes NETWORK.jsonl and NETWORK.md.
 """
 
 from __future__ import annotations
@@ -23,18 +24,25 @@ from harness.process import PeerProcess
 from harness.schedule import pin
 from harness.table import heading, markdown, quotients, spread
 from harness.targets import Unavailable
+from keywright.commands.helpers.inputs import parse_bytes
 from keywright.nn.run.checking import run_onnxruntime
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from studies.networks.networks import mnist
+from studies.networks.networks import Images, cifar, mnist
 from studies.networks.process import Measured
+from studies.networks.square_resnet import build
 
 LAYERS = {"convolution0": "conv1", "convolution2": "conv2", "dense5": "dense1", "dense7": "dense2"}
 """Names of the layers of examples/train_mnist.py, and of the peer's."""
 
-LARGEST_ERROR = 0.01
-"""Of the peer, which states no bound, beside scores of some 20: a wrong result is off by more than 1."""
+LARGEST_ERROR = {"lenet": 0.01, "resnet20": 0.1}
+"""Of the peer, which states no bound, beside scores of some 20 and of some 3: a wrong result is off by more
+than 1."""
+
+TITLES = {"lenet": "A LeNet of squares", "resnet20": "A ResNet-20 of squares"}
+CALIBRATION = 20
+"""Images on which the weights of ResNet-20 are scaled and Keywright calibrates it; they are not run."""
 
 
 def weights(model: onnx.ModelProto) -> dict[str, NDArray[np.float32]]:
@@ -81,55 +89,95 @@ def table(
 def parse_options() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m studies.networks.beside_orion", description=__doc__)
-    parser.add_argument("--model", type=Path, required=True, help="ONNX file of examples/train_mnist.py")
-    parser.add_argument("--data", type=Path, required=True, help="folder of MNIST's files")
+    parser.add_argument("--network", choices=TITLES, default="lenet", help="default: lenet")
+    parser.add_argument("--model", type=Path, help="ONNX file of examples/train_mnist.py, for lenet")
+    parser.add_argument(
+        "--data", type=Path, required=True, help="folder of MNIST's files, tar of CIFAR-10's test images"
+    )
     parser.add_argument("--images", type=int, default=5, help="images (default: 5)")
     parser.add_argument("--threads", type=int, default=2, help="of each (default: 2)")
     parser.add_argument(
-        "--log-n", type=int, choices=(14, 15), default=14, help="log2 of Orion's ring degree (default: 14)"
+        "--log-n",
+        type=int,
+        choices=(14, 15),
+        default=14,
+        help="log2 of Orion's ring degree for lenet (default: 14)",
+    )
+    parser.add_argument(
+        "--memory", type=parse_bytes, help="of Keywright's process (default: most of what is free)"
     )
     parser.add_argument("--build", type=Path, default=BUILD, help="folder of the peers' builds")
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-orion)")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.network == "lenet" and options.model is None:
+        parser.error("--model names an ONNX file of examples/train_mnist.py")
+    if options.network == "resnet20" and options.model is not None:
+        parser.error(f"--model {options.model}: the ResNet-20 is made here")
+    return options
+
+
+def subject(
+    options: argparse.Namespace, scratch: Path
+) -> tuple[Path, Images, NDArray[np.float32] | None, dict[str, NDArray[np.float32]]]:
+    """The ONNX file, the images that are run, those of calibration, and the weights."""
+    if options.network == "lenet":
+        return (
+            options.model,
+            mnist(options.data, range(options.images)),
+            None,
+            weights(onnx.load(options.model)),
+        )
+    images = cifar(options.data, range(CALIBRATION, CALIBRATION + options.images))
+    calibration = cifar(options.data, range(CALIBRATION)).samples
+    path = scratch / "square_resnet20.onnx"
+    return path, images, calibration, build(calibration, path)
 
 
 def main() -> None:
     """Run both in turns, compare, write."""
     options = parse_options()
     console = Console()
-    images = mnist(options.data, range(options.images))
-    model = onnx.load(options.model)
-    wanted = run_onnxruntime(model, images.samples.astype(np.float64))
     pin(options.threads)
     folder = record_folder(options.out, "orion")
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        np.savez(scratch / "weights.npz", allow_pickle=False, **weights(model))
+        path, images, calibration, own_weights = subject(options, scratch)
+        wanted = run_onnxruntime(onnx.load(path), images.samples.astype(np.float64))
+        np.savez(scratch / "weights.npz", allow_pickle=False, **own_weights)
         try:
             peer = PeerProcess("orion", "peers.orion", options.build.resolve(), console, options.threads)
         except Unavailable as unavailable:
             raise SystemExit(f"orion: {unavailable}") from unavailable
         with Measured(
-            scratch, options.model, images.samples, preset=None, threads=options.threads
+            scratch,
+            path,
+            images.samples,
+            calibration,
+            preset=None,
+            memory=options.memory,
+            threads=options.threads,
         ) as measured:
             ours_facts = measured.facts()
             console.status("Orion compiles")
+            log_n = options.log_n if options.network == "lenet" else 16
             request = {
+                "network": options.network,
+                "folder": None if options.network == "lenet" else str(scratch),
                 "weights": str(scratch / "weights.npz"),
                 "samples": str(scratch / "samples.npy"),
-                "log_n": options.log_n,
+                "log_n": log_n,
                 "threads": options.threads,
             }
             facts = {"keywright": ours_facts, "orion": peer.ask(request)}
             orion, ours = [], []
-            with (folder / "raw.jsonl").open("w") as raw:
+            with (folder / f"{options.network}.jsonl").open("w") as raw:
                 print(json.dumps(facts), file=raw, flush=True)
                 for place in range(options.images):
                     theirs = peer.ask({"place": place})
                     (own,) = measured.classify([place])
                     for line in (theirs, own):
                         line["model_error"] = float(np.abs(np.subtract(line["scores"], wanted[place])).max())
-                        if line["model_error"] > LARGEST_ERROR:
+                        if line["model_error"] > LARGEST_ERROR[options.network]:
                             raise SystemExit(f"a score of image {place} is off by {line['model_error']}")
                     orion.append(theirs)
                     ours.append(own)
@@ -138,13 +186,13 @@ def main() -> None:
                     )
                     console.status(f"image {place + 1} of {options.images}")
     text = heading(
-        "A LeNet of squares beside Orion",
-        f"{options.images} MNIST images, {options.threads} threads, in turns; {options.model.name}",
-        f"Orion: N = 2^{options.log_n}; Keywright: {ours_facts['parameters']}",
+        f"{TITLES[options.network]} beside Orion",
+        f"{options.images} images, {options.threads} threads, in turns; {path.name}",
+        f"Orion: N = 2^{log_n}; Keywright: {ours_facts['parameters']}",
         f"load of the machine {os.getloadavg()[0]:.1f}",
     )
     text += [*table(orion, ours, facts), ""]
-    (folder / "table.md").write_text("\n".join(text))
+    (folder / f"{options.network}.md").write_text("\n".join(text))
     print("\n".join(text))
 
 
