@@ -16,7 +16,7 @@ from conftest import BUILD, Simulate
 from key_switch_package import primes, variant
 from key_switch_schedule import Shape, chain_primes, search
 from key_switching import Switch, streams
-from pipe_twiddles import log_lanes, tables
+from pipe_twiddles import lines, log_lanes, tables
 
 INPUTS = ("digit", "key_a", "key_b", "addend_a", "addend_b")
 OUTPUTS = ("a", "b")
@@ -212,9 +212,13 @@ def run(
     shape: Shape,
     only: str,
     top: str = "key_switch",
+    from_memory: bool = False,
     **env: str,
 ) -> None:
-    """Makes the package and the tables of a shape, builds the module and runs one test in it."""
+    """Makes the package and the tables of a shape, builds the module and runs one test in it.
+
+    `from_memory`: twiddle factors are not made, but stored.
+    """
     folder = BUILD / "results" / request.node.name
     folder.mkdir(parents=True, exist_ok=True)
     package = None
@@ -224,6 +228,8 @@ def run(
         package = variant(place, shape)
     for chain, (name, width) in enumerate([("a", 60), ("b", 51)]):
         q = [primes(shape)[p].value for p in chain_primes(search(shape), chain)]
-        tables(folder / f"tables-{name}", q, log_n, width)
+        write = lines if from_memory else tables
+        write(folder / f"tables-{name}", q, log_n, width)
     env["SHAPE"] = f"{shape.level} {shape.alpha} {shape.gap}"
-    simulate(top, {"LogN": log_n}, env, only=only, products=True, package=package)
+    parameters = {"LogN": log_n, "FromMemory": 1} if from_memory else {"LogN": log_n}
+    simulate(top, parameters, env, only=only, products=True, package=package)

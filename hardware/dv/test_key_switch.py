@@ -343,3 +343,14 @@ def test_key_switch_engine(
     folder = vectors("key-switch", log_n, level, alpha)
     run(simulate, request, log_n, Shape(level, alpha), "matches_the_rust_engine", VECTORS=str(folder))
     check_vectors("key-switch", log_n, level, alpha)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("log_n", [10, 12])
+def test_key_switch_from_memory(
+    simulate: Simulate, vectors: Vectors, request: pytest.FixtureRequest, log_n: int
+) -> None:
+    """With stored twiddle factors, the same words at the same cycles."""
+    folder = vectors("key-switch", log_n, 3, 1)
+    env = {"VECTORS": str(folder)}
+    run(simulate, request, log_n, Shape(3), "matches_the_rust_engine", from_memory=True, **env)

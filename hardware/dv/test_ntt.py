@@ -8,7 +8,7 @@ import pytest
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
 from conftest import BUILD, Simulate
-from pipe_twiddles import log_lanes, tables
+from pipe_twiddles import lines, log_lanes, tables
 from sparse import NARROW, WIDE, moduli
 from transforms import forward, latency, lead, packed, scrambled, unpacked
 
@@ -78,17 +78,25 @@ async def transforms_streams(dut: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "log_n", [10, *(pytest.param(log_n, marks=pytest.mark.full) for log_n in (8, 11, 12, 13, 14, 15, 16))]
+    ("log_n", "from_memory"),
+    [
+        (10, False),
+        (10, True),
+        *(pytest.param(log_n, False, marks=pytest.mark.full) for log_n in (8, 11, 12, 13, 14, 15, 16)),
+        *(pytest.param(log_n, True, marks=pytest.mark.full) for log_n in (8, 11, 13)),
+    ],
 )
-def test_ntt_pipe(simulate: Simulate, request: pytest.FixtureRequest, log_n: int) -> None:
+def test_ntt_pipe(simulate: Simulate, request: pytest.FixtureRequest, log_n: int, from_memory: bool) -> None:
     folder = BUILD / "results" / request.node.name
     folder.mkdir(parents=True, exist_ok=True)
-    tables(folder / "tables", [form.value for form in FORMS], log_n, WIDTH)
+    write = lines if from_memory else tables
+    write(folder / "tables", [form.value for form in FORMS], log_n, WIDTH)
+    memory = {"FromMemory": 1} if from_memory else {}
     simulate(
         "ntt_pipe",
         {
             "LogN": log_n, "Width": WIDTH, "Count": 3, "SelWidth": 2, "UserWidth": 8, "FoldWidth": 36,
-            "Moduli": moduli(FORMS, WIDTH),
+            "Moduli": moduli(FORMS, WIDTH), **memory,
         },
         # Tiles take as long to compile as all the rest: test_arithmetic.py has them, and one degree here.
         products=log_n != 8,

@@ -1,4 +1,5 @@
-"""Writes the tables of twiddle_generator.sv for a list of primes: what is not made on the fly.
+"""Writes the tables of twiddle_generator.sv for a list of primes, what is not made on the fly, and those of
+twiddle_memory.sv, which has every factor.
 
 The root of unity is the software's: the smallest primitive one of the form x^((q-1)/2N).
 """
@@ -59,3 +60,48 @@ def tables(prefix: Path, primes: list[int], log_n: int, width: int) -> None:
         write(prefix.with_name(f"{prefix.name}-{name}.single"), single[inverse])
     write(prefix.with_name(f"{prefix.name}-factor.full"), full)
     write(prefix.with_name(f"{prefix.name}-factor.serial"), serial)
+
+
+def lines(prefix: Path, primes: list[int], log_n: int, width: int) -> None:
+    """The files `prefix-{inverse,forward}.{beats,blocks,other-beats,other-blocks}`: all factors of both halves.
+
+    A line holds the factors of a beat, or those of a block; `other` is of the direction that has one base.
+    """
+    k, lanes = log_lanes(log_n), 1 << log_lanes(log_n)
+    half = 2 * k
+    block = log_n - half
+    slots = [(g, v) for g in range(k) for v in range(1 << g)]
+
+    def line(factors: Iterable[int]) -> int:
+        return sum(factor << width * e for e, factor in enumerate(factors))
+
+    for rows, name in ((True, "inverse"), (False, "forward")):
+        found: dict[str, list[int]] = {}
+        for q in primes:
+            psi = root(q, log_n)
+            for inverse in (False, True):
+                unit = pow(psi, -1, q) if inverse else psi
+                omega = pow(unit, 1 << block + 1, q)
+                if inverse == rows:
+                    bases, kind = (
+                        [pow(unit, 1 + 2 * reversed_bits(s, block), q) for s in range(1 << block)],
+                        "",
+                    )
+                else:
+                    bases, kind = [pow(unit, 1 << block, q)], "other-"
+                for base in bases:
+                    powers = [pow(base, 1 << i, q) for i in range(half)]
+                    found.setdefault(f"{kind}blocks", []).append(
+                        line(powers[half - 1 - g] * pow(omega, v << (half - 1 - g), q) % q for g, v in slots)
+                    )
+                    found.setdefault(f"{kind}beats", []).extend(
+                        line(
+                            powers[k - 1 - g]
+                            * pow(omega, (reversed_bits(beat, k) + (v << k)) << (k - 1 - g), q)
+                            % q
+                            for g, v in slots
+                        )
+                        for beat in range(lanes)
+                    )
+        for kind, words in found.items():
+            write(prefix.with_name(f"{prefix.name}-{name}.{kind}"), words)

@@ -9,6 +9,7 @@
 // doc/key_switch.md describes the streams, their order, and timing.
 module key_switch #(
     parameter int unsigned LogN = 16,  // 8 or 10 to 16
+    parameter bit FromMemory = 1'b0,  // twiddle factors; otherwise they are made
     parameter Tables = "tables",
     localparam int unsigned LogLanes = ntt_pkg::log_lanes(LogN),
     localparam int unsigned Lanes = 1 << LogLanes,
@@ -135,7 +136,7 @@ module key_switch #(
   logic [TimeWidth-1:0] unused_x_time, unused_o0_time, unused_o1_time, unused_o8_time, unused_o10_time;
 
   switch_chain #(
-      .First(1'b1), .LogN(LogN), .Tables({Tables, "-a"})
+      .First(1'b1), .LogN(LogN), .FromMemory(FromMemory), .Tables({Tables, "-a"})
   ) u_chain_a (
       .clk_i, .rst_ni(rst_n), .en_i(en), .tag_i(frame_tag),
       .x_time_o(x_time), .x_sum_o(x_sum[0]), .x_half_o(x_half[0]), .x_prime_o(x_prime[0]), .x1_input_o(x1_needs[0]),
@@ -152,7 +153,7 @@ module key_switch #(
       .o10_result_o(o10_result[0]), .o10_half_o(o10_half[0]), .o10_id_o(o10_id[0])
   );
   switch_chain #(
-      .First(1'b0), .LogN(LogN), .Tables({Tables, "-b"})
+      .First(1'b0), .LogN(LogN), .FromMemory(FromMemory), .Tables({Tables, "-b"})
   ) u_chain_b (
       .clk_i, .rst_ni(rst_n), .en_i(en), .tag_i(frame_tag),
       .x_time_o(unused_x_time), .x_sum_o(x_sum[1]), .x_half_o(x_half[1]), .x_prime_o(x_prime[1]),

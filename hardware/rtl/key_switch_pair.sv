@@ -8,6 +8,7 @@
 // Control: a write goes to both cores, a read to the core that bit 7 of the address names.
 module key_switch_pair #(
     parameter int unsigned LogN = 16,  // 8 or 10 to 16
+    parameter bit FromMemory = 1'b0,  // twiddle factors; otherwise they are made
     parameter Tables = "tables",
     localparam int unsigned Lanes = 1 << ntt_pkg::log_lanes(LogN),
     localparam int unsigned PW = key_switch_pkg::PrimeWidth
@@ -114,7 +115,7 @@ module key_switch_pair #(
   // ---- Cores ----
   for (genvar i = 0; i < 2; i++) begin : gen_core
     key_switch #(
-        .LogN(LogN), .Tables(Tables)
+        .LogN(LogN), .FromMemory(FromMemory), .Tables(Tables)
     ) u_core (
         .clk_i, .rst_ni,
         .s_axil_awaddr_i(s_axil_awaddr_i[6:0]), .s_axil_awvalid_i(s_axil_awvalid_i && !(|bvalid)),

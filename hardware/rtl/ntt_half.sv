@@ -12,6 +12,8 @@ module ntt_half #(
     parameter int unsigned FoldWidth = 36,
     parameter logic [Count*sparse_moduli_pkg::FormWidth-1:0] Moduli = {Count{sparse_moduli_pkg::Boosted}},
     parameter bit First = 1'b1,
+    // Whether twiddle factors come from memory; otherwise they are made.
+    parameter bit FromMemory = 1'b0,
     parameter BaseFile = "base",
     parameter FactorFile = "factor",
     localparam int unsigned LogLanes = ntt_pkg::log_lanes(LogN),
@@ -35,14 +37,24 @@ module ntt_half #(
   logic [SelWidth-1:0] first_sel, second_sel;
   logic [LogLanes:0] first_beat, tile_beat;
 
-  twiddle_generator #(
-      .Width(Width), .LogN(LogN), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth),
-      .Moduli(Moduli), .RowInverse(First), .BaseFile(BaseFile), .FactorFile(FactorFile)
-  ) u_twiddles (
-      .clk_i, .rst_ni, .en_i, .inverse_i, .sel_i, .time_i,
-      .first_o(first_twiddles),
-      .second_o(second_twiddles)
-  );
+  if (FromMemory) begin : gen_memory
+    twiddle_memory #(
+        .Width(Width), .LogN(LogN), .Count(Count), .SelWidth(SelWidth), .RowInverse(First), .LineFile(BaseFile)
+    ) u_twiddles (
+        .clk_i, .rst_ni, .en_i, .inverse_i, .sel_i, .time_i,
+        .first_o(first_twiddles),
+        .second_o(second_twiddles)
+    );
+  end else begin : gen_generator
+    twiddle_generator #(
+        .Width(Width), .LogN(LogN), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth),
+        .Moduli(Moduli), .RowInverse(First), .BaseFile(BaseFile), .FactorFile(FactorFile)
+    ) u_twiddles (
+        .clk_i, .rst_ni, .en_i, .inverse_i, .sel_i, .time_i,
+        .first_o(first_twiddles),
+        .second_o(second_twiddles)
+    );
+  end
 
   delay_line #(
       .Width(SelWidth + LogLanes + 2), .Depth(Lead)

@@ -18,6 +18,8 @@ module ntt_pipe #(
     parameter int unsigned UserWidth = 1,
     parameter int unsigned FoldWidth = 36,
     parameter logic [Count*sparse_moduli_pkg::FormWidth-1:0] Moduli = {Count{sparse_moduli_pkg::Boosted}},
+    // Whether twiddle factors come from memory; otherwise they are made.
+    parameter bit FromMemory = 1'b0,
     // Paths of the tables, see generate/pipe_twiddles.py.
     parameter Tables = "tables",
     localparam int unsigned LogLanes = ntt_pkg::log_lanes(LogN),
@@ -65,7 +67,8 @@ module ntt_pipe #(
 
   ntt_half #(
       .Width(Width), .LogN(LogN), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth),
-      .Moduli(Moduli), .First(1'b1), .BaseFile({Tables, "-inverse"}), .FactorFile({Tables, "-factor"})
+      .Moduli(Moduli), .First(1'b1), .FromMemory(FromMemory), .BaseFile({Tables, "-inverse"}),
+      .FactorFile({Tables, "-factor"})
   ) u_first (
       .clk_i, .rst_ni, .en_i, .inverse_i, .sel_i, .time_i, .data_i, .data_o(columns)
   );
@@ -91,7 +94,8 @@ module ntt_pipe #(
   );
   ntt_half #(
       .Width(Width), .LogN(LogN), .Count(Count), .SelWidth(SelWidth), .FoldWidth(FoldWidth),
-      .Moduli(Moduli), .First(1'b0), .BaseFile({Tables, "-forward"}), .FactorFile({Tables, "-factor"})
+      .Moduli(Moduli), .First(1'b0), .FromMemory(FromMemory), .BaseFile({Tables, "-forward"}),
+      .FactorFile({Tables, "-factor"})
   ) u_second (
       .clk_i, .rst_ni, .en_i,
       .inverse_i(second_inverse),

@@ -8,6 +8,7 @@
 module switch_chain #(
     parameter bit First = 1'b1,  // chain A
     parameter int unsigned LogN = 16,
+    parameter bit FromMemory = 1'b0,  // twiddle factors; otherwise they are made
     parameter Tables = "tables-a",
     localparam int unsigned LogLanes = ntt_pkg::log_lanes(LogN),
     localparam int unsigned Lanes = 1 << LogLanes,
@@ -211,7 +212,7 @@ module switch_chain #(
   assign word_0 = schedule(tag_i[4+:SW]);
   ntt_pipe #(
       .Width(Width), .LogN(LogN), .Count(Count), .SelWidth(SelWidth), .UserWidth(SW + 4),
-      .FoldWidth(FoldWidth), .Moduli(Moduli), .Tables(Tables)
+      .FoldWidth(FoldWidth), .Moduli(Moduli), .FromMemory(FromMemory), .Tables(Tables)
   ) u_pipe (
       .clk_i, .rst_ni, .en_i,
       .inverse_i(word_0[key_switch_pkg::Inverse]),

@@ -23,7 +23,7 @@ INLINE = {"mod_add", "sparse_fold", "tiled_mul"}
 sys.path += [str(HERE.parent / "generate"), str(HERE.parent / "dv")]
 from key_switch_package import primes  # noqa: E402
 from key_switch_schedule import Shape, chain_primes, search  # noqa: E402
-from pipe_twiddles import tables  # noqa: E402
+from pipe_twiddles import lines, tables  # noqa: E402
 
 
 def source(module: str) -> str:
@@ -43,13 +43,16 @@ def needed(top: str) -> list[str]:
     return sorted(seen, key=lambda name: (not name.endswith("_pkg"), name))
 
 
-def write_tables(folder: Path, log_n: int) -> None:
-    """The tables of the key switch's twiddle generators at L = 3, named as its parameters are by default."""
+def write_tables(folder: Path, parameters: dict[str, int]) -> None:
+    """The tables of a key switch's twiddle factors at L = 3, made or stored, named as its parameters are by
+    default.
+    """
+    write = lines if parameters.get("FromMemory") else tables
     shape = Shape(3)
     schedule = search(shape)
     for chain, (name, width) in enumerate([("a", 60), ("b", 51)]):
         q = [primes(shape)[p].value for p in chain_primes(schedule, chain)]
-        tables(folder / f"tables-{name}", q, log_n, width)
+        write(folder / f"tables-{name}", q, parameters["LogN"], width)
 
 
 def yosys(script: str, folder: Path) -> str:
@@ -108,7 +111,7 @@ class Design:
                 path = RTL / f"{module}.sv"
                 (folder / path.name).write_bytes(path.read_bytes())
             if "twiddle_generator" in modules:
-                write_tables(folder, parameters["LogN"])
+                write_tables(folder, parameters)
             self._tables = b"".join(path.read_bytes() for path in sorted(folder.glob("tables*")))
             choose = "".join(f" -chparam {key} {value}" for key, value in parameters.items())
             yosys(

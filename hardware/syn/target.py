@@ -82,7 +82,7 @@ class Target:
             state.update(source(module).encode())
         if "twiddle_generator" in modules:
             with tempfile.TemporaryDirectory() as folder:
-                write_tables(Path(folder), self.parameters["LogN"])
+                write_tables(Path(folder), self.parameters)
                 for path in sorted(Path(folder).iterdir()):
                     state.update(path.read_bytes())
         return state.hexdigest()[:16]
