@@ -346,11 +346,15 @@ def test_key_switch_engine(
 
 
 @pytest.mark.full
+def test_key_switch_from_memory(simulate: Simulate, request: pytest.FixtureRequest) -> None:
+    """With stored twiddle factors, the same words after as many cycles."""
+    run(simulate, request, 8, Shape(3, 1, 2), "switches_one_after_another", from_memory=True)
+
+
+@pytest.mark.full
 @pytest.mark.parametrize("log_n", [10, 12])
-def test_key_switch_from_memory(
+def test_key_switch_from_memory_matches_the_engine(
     simulate: Simulate, vectors: Vectors, request: pytest.FixtureRequest, log_n: int
 ) -> None:
-    """With stored twiddle factors, the same words at the same cycles."""
     folder = vectors("key-switch", log_n, 3, 1)
-    env = {"VECTORS": str(folder)}
-    run(simulate, request, log_n, Shape(3), "matches_the_rust_engine", from_memory=True, **env)
+    run(simulate, request, log_n, Shape(3), "matches_the_rust_engine", from_memory=True, VECTORS=str(folder))

@@ -63,7 +63,7 @@ def tables(prefix: Path, primes: list[int], log_n: int, width: int) -> None:
 
 
 def lines(prefix: Path, primes: list[int], log_n: int, width: int) -> None:
-    """The files `prefix-{inverse,forward}.{beats,blocks,other-beats,other-blocks}`: all factors of both halves.
+    """The files `prefix-{inverse,forward}.{beats,blocks,other-beats,other-blocks}`: factors of both halves.
 
     A line holds the factors of a beat, or those of a block; `other` is of the direction that has one base.
     """

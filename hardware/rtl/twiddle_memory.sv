@@ -72,12 +72,19 @@ module twiddle_memory #(
     if (en_i) begin
       beat_q <= beat_rom[BeatAddress'(beat_of_rows[TagWidth-2:0])];
       block_q <= block_rom[BlockAddress'(block_of_rows[TagWidth-2:LogLanes])];
-      other_beat_q <= other_beat_rom[OtherAddress'({beat_of_others[TagWidth-2-:SelWidth], beat_of_others[LogLanes-1:0]})];
+      other_beat_q <= other_beat_rom[
+          OtherAddress'({beat_of_others[TagWidth-2-:SelWidth], beat_of_others[LogLanes-1:0]})];
       other_block_q <= other_block_rom[block_of_others[TagWidth-2-:SelWidth]];
       first_inverse_q <= first[TagWidth-1];
       second_inverse_q <= second[TagWidth-1];
     end
   end
+  // The direction chooses among the memories, and each takes what it needs of a beat's number.
+  logic unused;
+  assign unused = ^{
+    beat_of_rows[TagWidth-1], block_of_rows[TagWidth-1], block_of_rows[LogLanes-1:0], beat_of_others[TagWidth-1],
+    beat_of_others[TimeWidth-1:LogLanes], block_of_others[TagWidth-1], block_of_others[TimeWidth-1:0]
+  };
   assign first_o = first_inverse_q ? (RowInverse ? beat_q : other_beat_q) : (RowInverse ? other_block_q : block_q);
   assign second_o = second_inverse_q ? (RowInverse ? block_q : other_block_q) : (RowInverse ? other_beat_q : beat_q);
 endmodule
