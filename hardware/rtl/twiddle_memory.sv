@@ -1,9 +1,9 @@
-// Twiddle factors of one half of a transform from memory: the ports, the times and the factors of twiddle_generator, which makes them
-// instead. It is there to be compared with that one; see doc/ntt.md.
+// Twiddle factors of one half of a transform from memory: the ports, the times and the factors of twiddle_generator,
+// which makes them instead. It is there to be compared with that one; see doc/ntt.md.
 //
-// A block of 2^LogLanes beats has one line of factors for the digit whose factors last a block, and a line a beat for the other. Transforms of
-// one direction differ from block to block, those of the other are the same in all blocks. A memory for each of the four has one read a
-// cycle: the digits of a direction take different ones.
+// A block of 2^LogLanes beats has one line of factors for the digit whose factors last a block, and a line a beat for
+// the other. Transforms of one direction differ from block to block, those of the other are the same in all blocks.
+// A memory for each of the four has one read a cycle: the digits of a direction take different ones.
 module twiddle_memory #(
     parameter int unsigned Width = 60,
     parameter int unsigned LogN = 16,
@@ -45,7 +45,8 @@ module twiddle_memory #(
       .clk_i, .rst_ni, .en_i, .d_i(first), .q_o(second)
   );
 
-  // An inverse transform's first digit has a line a beat and its second one a line a block; a forward one has them the other way.
+  // An inverse transform's first digit has a line a beat and its second one a line a block; a forward one has them the
+  // other way.
   logic [TagWidth-1:0] beat_of_rows, beat_of_others, block_of_rows, block_of_others;
   assign beat_of_rows = RowInverse ? first : second;
   assign block_of_rows = RowInverse ? second : first;

@@ -2,7 +2,8 @@
 
 An estimate: yosys maps to the primitives of the family, but places and routes nothing and knows no timing.
 Every kind of module is synthesised by itself (hierarchy.py) and kept in estimate.json with a digest of what
-it was made from; sums are printed to estimate.md. `--check` fails if a source has changed since, or if a
+it was made from; kinds that differ only in what is below them are synthesised once. Sums are printed to
+estimate.md. `--check` fails if a source has changed since, or if a
 kind of `spot_check`, synthesised again, is not what is kept. Names of modules as
 arguments synthesise their designs alone; JOBS=3 does so in three processes.
 """
@@ -62,8 +63,13 @@ def kinds_of(stored: Stored, target: Target) -> dict[str, Counts]:
     return {digest: Counter(counts) for digest, counts in kinds.items()}
 
 
-def missing(design: Design, kept: dict[str, Counts]) -> list[tuple[Design, list[str]]]:
-    """Runs that make what is not kept, the largest first. What an interrupted run has made is kept, too."""
+def missing(
+    design: Design, kept: dict[str, Counts], shapes: dict[str, Counts]
+) -> list[tuple[Design, list[str]]]:
+    """Runs that make what is not kept, the largest first.
+
+    What an interrupted run has made is kept, too, and what was made for a kind of the same shape.
+    """
     runs: list[tuple[Design, list[str]]] = []
     size = RUN
     kinds = {design.digest(name): name for name, _, _ in design.walk({})}
@@ -71,6 +77,8 @@ def missing(design: Design, kept: dict[str, Counts]) -> list[tuple[Design, list[
         path = CACHE / f"{digest}.json"
         if path.exists():
             kept[digest] = Counter(json.loads(path.read_text(encoding="utf-8")))
+        if digest not in kept and (shape := design.shape(name)) in shapes:
+            kept[digest] = shapes[shape]
         if digest in kept:
             continue
         length = len(design.kinds[name].body)
@@ -123,13 +131,15 @@ def main() -> None:
     version = subprocess.run([YOSYS, "-V"], check=True, capture_output=True, text=True).stdout
     lines = [HEAD.format(version=version.split("(")[0].strip()).rstrip()]
     state: dict[str, object] = {}
+    shapes: dict[str, Counts] = {}
     for target in targets:
         if sys.argv[1:] and target.top not in sys.argv[1:] and not current(stored, target):
             lines += ["", f"## {target.name}", "", "Not synthesised as it is now."]
             continue
         design = target.elaborated()
         with ThreadPoolExecutor(int(os.environ.get("JOBS", os.cpu_count() or 1))) as pool:
-            list(pool.map(make, missing(design, kept)))
+            list(pool.map(make, missing(design, kept, shapes)))
+        shapes |= {design.shape(name): kept[design.digest(name)] for name, _, _ in design.walk({})}
         lines += Page(target, design, kept).lines()
         digests = {design.digest(name) for name, _, _ in design.walk({})}
         kinds = {digest: kept[digest] for digest in digests}

@@ -85,8 +85,10 @@ class Page:
             if self.design.kinds[name].module in self.target.blocks:
                 key = label(self.design.kinds[name])
                 lines[key] = row([key], self._inclusive(name), list(COLUMNS))
+        if not lines:
+            return []
         return [
-            "Blocks with all that is in them, one of each:", "",
+            "", "Blocks with all that is in them, one of each:", "",
             *heading(["block"], list(COLUMNS)),
             *(lines[key] for key in sorted(lines)),
         ]  # fmt: skip
@@ -117,10 +119,12 @@ class Page:
         lines = ["", f"## {self.target.name}", "", *self._kinds(), "", "By what it does:", ""]
         lines += heading(["part"], list(COLUMNS))
         lines += [row([name], counts, list(COLUMNS)) for name, counts in groups.items()]
-        lines += ["", *self._blocks(), ""]
+        lines += [*self._blocks(), ""]
         if self.target.compare:
             lines += [*self._comparison(groups), ""]
-        lines += [f"The paper's: {self.target.paper}.", "", "| | paper, at most | here |", "|---|---:|---:|"]
+        lines.append(f"The paper's: {self.target.paper}.")
+        if self.target.limits:
+            lines += ["", "| | paper, at most | here |", "|---|---:|---:|"]
         reached = {**self.total, "cycles x DSP": self.target.cycles * self.total["DSP"]}
         for what, limit in self.target.limits.items():
             if reached[what] > limit:
