@@ -1634,7 +1634,7 @@ class LinearTransform:
         special: indices of the special primes of its keys; by default those of `KeySpec.rotation` at that level.
         storage: "encoded" keeps a diagonal of period p as its values modulo every prime, 16 p (level + 1 +
             len(special)) bytes; "coefficients" keeps its integer coefficients, 16 p bytes, and transforms them at every
-            use. Results are the same.
+            use. A real matrix takes half of these bytes. Results are the same.
 
     Raises:
         LevelError: the level does not exist or is 0.
@@ -1677,7 +1677,9 @@ class LinearTransform:
             as for the class; ParameterError: the period is not a power of two up to `slots`.
         """
     @staticmethod
-    def predicted_bytes(periods: Sequence[int], primes: int, storage: str = "encoded") -> int:
+    def predicted_bytes(
+        periods: Sequence[int], primes: int, storage: str = "encoded", *, real: bool = True
+    ) -> int:
         """Bytes of the diagonals that a transform would keep.
 
         Args:
@@ -1685,6 +1687,7 @@ class LinearTransform:
                 works.
             primes: level + 1 + len(special).
             storage: as for the class.
+            real: whether all diagonals are real.
 
         Raises:
             ParameterError: a period is not a power of two up to 2^16, or the storage is unknown.

@@ -75,6 +75,19 @@ impl Automorphism {
         (self.groups[i / 8] as usize) * 8 + (self.lanes[i / 8] >> (3 * (i % 8)) & 7) as usize
     }
 
+    /// The same permutation with the upper half of its result in reverse order. Entry `N/2 + i` of that is the value at
+    /// the inverse of the root of entry `i`: for a polynomial with `p(X) = p(1/X)`, both are equal.
+    pub fn folded(&self) -> Self {
+        let mut out = self.clone();
+        let half = out.groups.len() / 2;
+        out.groups[half..].reverse();
+        out.lanes[half..].reverse();
+        for lanes in &mut out.lanes[half..] {
+            *lanes = (0..8).fold(0, |packed, k| packed | (*lanes >> (3 * (7 - k)) & 7) << (3 * k));
+        }
+        out
+    }
+
     /// `out = in(X^g)` on small signed coefficients.
     pub fn apply_signed(&self, input: &[i64], out: &mut [i64]) {
         let n = 1u64 << self.log_n;
@@ -104,6 +117,21 @@ mod tests {
             assert_eq!(rotation_element(log_n, 1 << (log_n - 1)), 1);
             assert_eq!(rotation_element(log_n, -1), galois_inverse(log_n, 5));
         }
+    }
+
+    #[test]
+    fn the_upper_half_is_folded() {
+        for element in [1, 5, 2047] {
+            let plain = Automorphism::new(10, element).unwrap();
+            let folded = plain.folded();
+            for i in 0..512 {
+                assert_eq!(folded.source(i), plain.source(i));
+                assert_eq!(folded.source(512 + i), plain.source(1023 - i));
+            }
+        }
+        // Complex conjugation exchanges the halves of the folded order.
+        let conjugation = Automorphism::new(10, 2047).unwrap().folded();
+        assert!((0..512).all(|i| conjugation.source(512 + i) == i));
     }
 
     #[test]

@@ -83,13 +83,6 @@ impl<D: Domain> Poly<D> {
         &self.data
     }
 
-    /// A copy of the first `limbs` limbs.
-    pub fn prefix(&self, limbs: usize) -> Self {
-        let mut copy = Self::unspecified(self.n, limbs);
-        copy.data.copy_from_slice(&self.data[..limbs * self.n]);
-        copy
-    }
-
     /// The same words with the type of the other domain, after an in-place transform.
     pub(crate) fn retype<E: Domain>(self) -> Poly<E> {
         Poly { n: self.n, data: self.data, domain: PhantomData }

@@ -1,6 +1,6 @@
 //! Sums of RLWE ciphertexts: schemes call these after checking that the operands match.
 
-use crate::parallel::for_each_item;
+use crate::parallel::{for_each_item, prefix};
 use crate::{Parameters, RlweCiphertext};
 
 impl RlweCiphertext {
@@ -41,7 +41,7 @@ impl RlweCiphertext {
         let pairs = pairs.flat_map(|(x, y)| x.limbs_mut().zip(y.limbs()).enumerate()).collect();
         for_each_item(pairs, |_, (i, (x, y)): (usize, (&mut [u64], &[u64]))| pair(i, x, y));
         for poly in &other.polys[shared..] {
-            let mut copy = poly.prefix(limbs);
+            let mut copy = prefix(poly, limbs);
             copy.limbs_mut().enumerate().for_each(|(i, limb)| alone(i, limb));
             self.polys.push(copy);
         }

@@ -39,7 +39,7 @@ pub use keys::{
     KeySpec, KeyUse, LoadedKey, PUBLIC_KEY_STREAM, PublicKey, Route, SecretDistribution, SecretKey,
     ServedHop, StoredKey, SwitchingKey, SwitchingKeys, UniformPart, stream_id,
 };
-pub use parallel::{MAX_THREADS, for_each_index, for_each_item, join, threads};
+pub use parallel::{MAX_THREADS, for_each_index, for_each_item, join, prefix, threads};
 pub use parameters::{Parameters, ParametersLiteral, Security};
 pub use security::{maximum_log_qp, require_secure};
 pub use subring::{MAX_SUBRINGS, SubringLiteral};

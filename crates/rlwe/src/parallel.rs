@@ -8,6 +8,7 @@
 
 use alloc::vec::Vec;
 
+use keywright_ring::{Domain, Poly};
 #[cfg(feature = "parallel")]
 use keywright_ring::{Process, RaceOnce};
 
@@ -64,6 +65,16 @@ pub fn for_each_index(count: usize, f: impl Fn(usize) + Sync + Send) {
         return;
     }
     (0..count).for_each(f);
+}
+
+/// A copy of the first `limbs` limbs of a polynomial.
+pub fn prefix<D: Domain>(poly: &Poly<D>, limbs: usize) -> Poly<D> {
+    assert!(limbs <= poly.limb_count(), "{limbs} of {} limbs", poly.limb_count());
+    let mut copy = Poly::unspecified(poly.n(), limbs);
+    for_each_item(copy.limbs_mut().zip(poly.limbs()).collect(), |_, (out, limb): (&mut [u64], &[u64])| {
+        out.copy_from_slice(limb);
+    });
+    copy
 }
 
 /// Both results. If there are several threads, each has its own, and loops inside share the free threads.

@@ -151,7 +151,7 @@ def test_linear_transforms(small: Party) -> None:
     steps = {r % first.n1 for r in range(n)} | {r - r % first.n1 for r in range(n)}
     assert first.rotations == sorted(steps - {0})
     # A diagonal of n slots is stored as the 2n coefficients that are not 0.
-    assert first.bytes == n * 8 * 2 * n * (3 + 1 + len(first.special))
+    assert first.bytes == n * 8 * n * (3 + 1 + len(first.special))  # a real matrix
     keys = small.generator.evaluation_keys(specs=first.key_specs(), relinearization=False)
     ev = kw.Evaluator(small.parameters, keys)
     cts = [small.encryptor.encrypt(v, slots=n) for v in vectors]
@@ -422,7 +422,8 @@ def test_transforms_of_rows_and_coefficients_are_those_of_encoded_vectors(small:
     for transform in transforms:
         predicted = kw.LinearTransform.predicted_bytes(periods, primes, transform.storage)
         assert transform.bytes == predicted
-    assert [t.bytes for t in transforms[:2]] == [16 * 49 * primes, 16 * 49]
+    assert [t.bytes for t in transforms[:2]] == [8 * 49 * primes, 8 * 49]
+    assert kw.LinearTransform.predicted_bytes(periods, primes, real=False) == 16 * 49 * primes
 
 
 def test_rows_that_are_no_diagonals_are_refused(small: Party) -> None:

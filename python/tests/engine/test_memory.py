@@ -167,9 +167,9 @@ specs = [kw.KeySpec.rotation(parameters, 1, alpha=1)]
 evaluator = kw.Evaluator(parameters, generator.evaluation_keys(specs=specs, relinearization=False))
 ciphertext = kw.Encryptor(generator.public_key()).encrypt(np.ones(parameters.max_slots))
 expected = evaluator.rotate(ciphertext, 1).to_bytes()
-rows = np.random.default_rng(1).uniform(-1, 1, (640, 1024))
-transform = lambda: kw.LinearTransform.from_rows(parameters, range(640), rows, level=8)
-needed = kw.LinearTransform.predicted_bytes([1024] * 640, 12)
+rows = np.random.default_rng(1).uniform(-1, 1, (1280, 1024))
+transform = lambda: kw.LinearTransform.from_rows(parameters, range(1280), rows, level=8)
+needed = kw.LinearTransform.predicted_bytes([1024] * 1280, 12)
 assert needed >= 120 << 20
 
 held = status("VmRSS")

@@ -153,7 +153,7 @@ def test_ways_take_more_bytes_and_less_time() -> None:
     chain = side.execution("kds").plan.workload.chain
     primes = [*range(4), chain.max_level + 1]
     streamed, coefficients, encoded = ways([1024, 2048], primes, chain, MODEL)
-    assert (streamed.stored_bytes, coefficients.stored_bytes) == (0, 16 * 3072)
+    assert (streamed.stored_bytes, coefficients.stored_bytes) == (0, 8 * 3072)
     made = [
         kw.LinearTransform.from_rows(
             side.parameters,

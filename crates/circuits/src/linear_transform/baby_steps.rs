@@ -5,7 +5,7 @@ use keywright_ring::{Evaluation, Poly};
 use keywright_rlwe::{Decomposed, LoadedKey, StoredKey};
 
 use super::LinearTransform;
-use super::products::products;
+use super::products::{Turn, products};
 use super::rotation::Rotation;
 use super::tiers::Input;
 use crate::CircuitError;
@@ -92,9 +92,11 @@ pub(super) fn baby_steps(
     let mut done = 0;
     loop {
         let loaded = load(&hoisted, done)?;
-        products(evaluator, first, inputs, &loaded, giants, done == 0, &mut sums);
+        let begin = done;
         done += loaded.iter().map(|group| group.rotations.len()).sum::<usize>();
-        if done == count {
+        let turn = Turn { first: begin == 0, last: done == count };
+        products(evaluator, first, inputs, &loaded, giants, turn, &mut sums);
+        if turn.last {
             return Ok(sums);
         }
     }

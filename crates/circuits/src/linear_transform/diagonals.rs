@@ -64,7 +64,7 @@ pub(super) enum Diagonal<'a> {
 }
 
 impl<'a> Diagonals<'a> {
-    /// The diagonals by index, with indices reduced and coinciding ones summed.
+    /// The diagonals by index, with indices reduced and coinciding ones summed: all [`Diagonal::Real`], or none.
     ///
     /// # Errors
     /// [`CircuitError::DiagonalLength`], [`CircuitError::DiagonalPeriod`], [`CircuitError::NotFinite`].
@@ -82,7 +82,13 @@ impl<'a> Diagonals<'a> {
                 let bad = |values: &[Complex64]| {
                     values.iter().flat_map(|v| [v.re, v.im]).find(|part| !part.is_finite())
                 };
-                Ok(by_index(rows, slots, bad)?.into_iter().map(|(r, v)| (r, Diagonal::Complex(v))).collect())
+                let vectors = by_index(rows, slots, bad)?;
+                let real = vectors.values().flat_map(|values| values.iter()).all(|value| value.im == 0.0);
+                let diagonal = |values: Cow<'a, [Complex64]>| match real {
+                    true => Diagonal::Real(values.iter().map(|value| value.re).collect()),
+                    false => Diagonal::Complex(values),
+                };
+                Ok(vectors.into_iter().map(|(r, values)| (r, diagonal(values))).collect())
             }
             Self::Rows { indices, values, period } => {
                 if !period.is_power_of_two() || period > slots {
@@ -156,10 +162,7 @@ impl Diagonal<'_> {
 
     /// Whether all values are real.
     pub(super) fn is_real(&self) -> bool {
-        match self {
-            Self::Real(_) => true,
-            Self::Complex(values) => values.iter().all(|value| value.im == 0.0),
-        }
+        matches!(self, Self::Real(_))
     }
 
     /// The squares of its absolute values.
@@ -183,7 +186,7 @@ impl Diagonal<'_> {
         match self {
             Self::Real(values) => {
                 let rotated = [&values[first..], &values[..first]].concat();
-                Integers::slots(embedding, &rotated, log_slots, scale)
+                Integers::real_slots(embedding, &rotated, log_slots, scale)
             }
             Self::Complex(values) => {
                 let rotated = [&values[first..], &values[..first]].concat();

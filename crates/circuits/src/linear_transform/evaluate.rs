@@ -2,7 +2,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use keywright_ckks::{Ciphertext, CkksError, ErrorEstimate, Evaluator, Packing, SCALE_TOLERANCE};
-use keywright_rlwe::{KeyIdentity, RlweCiphertext, noise};
+use keywright_rlwe::{KeyIdentity, RlweCiphertext, noise, prefix};
 
 use super::baby_steps::baby_steps;
 use super::giant_steps::giant_steps;
@@ -38,7 +38,7 @@ pub fn evaluate(
             if ciphertext.level() == first.level() {
                 Cow::Borrowed(poly)
             } else {
-                Cow::Owned(poly.prefix(first.level() + 1))
+                Cow::Owned(prefix(poly, first.level() + 1))
             }
         };
         let tiers = finder.tiers(transform.plan(), &[half(0), half(1)])?;
@@ -138,7 +138,7 @@ fn estimate(
         sum.deviation +=
             all * estimate.deviation + transform.deviation * (estimate.magnitude + estimate.deviation);
         sum.magnitude += all * estimate.magnitude;
-        sum.real &= estimate.real && transform.real;
+        sum.real &= estimate.real && transform.is_real();
     }
     let routed = evaluator.keys().routes().is_some();
     sum.deviation += inputs.iter().map(|input| input.switching_deviation(rlwe, routed)).sum::<f64>();

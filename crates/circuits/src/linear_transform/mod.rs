@@ -63,6 +63,7 @@ mod plan;
 mod prediction;
 mod products;
 mod raised;
+mod real;
 mod rotation;
 mod scratch;
 mod storage;

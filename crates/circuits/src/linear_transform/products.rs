@@ -1,13 +1,15 @@
+use std::borrow::Cow;
 use std::ops::Range;
 
 use keywright_ckks::Evaluator;
 use keywright_ring::backend::UniformRow;
-use keywright_ring::{Buffer, Evaluation, Poly, Ring};
+use keywright_ring::{Automorphism, Buffer, Evaluation, Poly, Ring};
 use keywright_rlwe::for_each_item;
 
 use super::LinearTransform;
 use super::baby_steps::Loaded;
-use super::storage::{Place, Storage, repeated};
+use super::real::{COEFFICIENT_LIMIT, PairTransform, transform};
+use super::storage::{Place, Storage, mirrored, repeated};
 use super::tiers::Input;
 
 /// Primes that digits are raised to together: their conversion rows come from a far cache and are read once for all.
@@ -62,19 +64,40 @@ impl Babies {
     }
 }
 
-/// Adds the contribution of some baby steps to `w_j`. The first call (`fresh`) writes it, with the baby steps that need
-/// no key. A few primes at a time, every baby step is made, used by all giant steps and dropped.
+/// Which of the calls of [`products`] this is.
+#[derive(Clone, Copy)]
+pub(super) struct Turn {
+    pub(super) first: bool,
+    pub(super) last: bool,
+}
+
+/// Adds the contribution of some baby steps to `w_j`. The first call writes it, with the baby steps that need no key. A
+/// few primes at a time, every baby step is made, used by all giant steps and dropped.
+///
+/// If all diagonals are real, their values are those of their lower half in reverse order in the upper half. So baby
+/// steps and sums are folded until the last call: their upper half is in reverse order. Both halves are then multiplied
+/// by the same words of each diagonal.
 pub(super) fn products(
     evaluator: &Evaluator<'_>,
     first: &LinearTransform,
     inputs: &[Input<'_>],
     loaded: &[Loaded<'_, '_>],
     giants: &[usize],
-    fresh: bool,
+    turn: Turn,
     sums: &mut [[Poly<Evaluation>; 2]],
 ) {
     let ring = evaluator.parameters().rlwe().ring();
-    let (backend, n) = (ring.backend(), ring.n());
+    let (backend, n, fresh) = (ring.backend(), ring.n(), turn.first);
+    let folded = inputs.iter().all(|input| input.transform.is_real());
+    let permutation = |automorphism| {
+        if folded { Cow::Owned(Automorphism::folded(automorphism)) } else { Cow::Borrowed(automorphism) }
+    };
+    let permutations: Vec<Vec<Cow<'_, Automorphism>>> = loaded
+        .iter()
+        .map(|group| {
+            group.rotations.iter().map(|(_, rotation, ..)| permutation(&*rotation.automorphism)).collect()
+        })
+        .collect();
     let scratch_words =
         loaded.iter().map(|group| group.hoisted.decomposed.scratch_words()).max().unwrap_or(0);
     let most = {
@@ -102,7 +125,8 @@ pub(super) fn products(
                 positions.clone().zip(group_limbs.iter_mut().zip(babies.words.chunks_exact(babies.stride(n))))
             {
                 let made = &babies.made;
-                Products { first, inputs, made, position, words, ring }.add(giants, fresh_sums, limbs);
+                Products { first, inputs, made, position, words, ring, folded }
+                    .add(giants, fresh_sums, limbs);
             }
             fresh_sums = false;
             babies.clear();
@@ -112,7 +136,10 @@ pub(super) fn products(
         });
         for (index, input, hop, tier) in tiers {
             let unrotated = tier.baby.filter(|_| fresh && !input.raised);
-            let groups = || loaded.iter().filter(|group| group.hoisted.tier == (index, hop));
+            let groups = || {
+                let all = loaded.iter().zip(&permutations);
+                all.filter(|(group, _)| group.hoisted.tier == (index, hop))
+            };
             if unrotated.is_none() && groups().next().is_none() {
                 continue;
             }
@@ -135,41 +162,55 @@ pub(super) fn products(
                     unrotated[..n].copy_from_slice(lifted);
                     unrotated[n..].copy_from_slice(tier.halves[1].limb(position));
                     backend.mul_scalar_assign(m, &mut unrotated[n..], first.lift[position]);
+                    if folded {
+                        unrotated.chunks_exact_mut(n).for_each(fold);
+                    }
                 }
             }
-            for group in groups() {
+            for (group, permutations) in groups() {
                 let decomposed = &group.hoisted.decomposed;
                 let raised = decomposed.mod_up(positions.clone(), &mut scratch);
-                let mut left = &group.rotations[..];
+                let (mut left, mut permutations) = (&group.rotations[..], &permutations[..]);
                 while !left.is_empty() {
                     if babies.count == most {
                         flush(&mut babies);
                     }
                     let begin = babies.count;
-                    let (now, later) = left.split_at(left.len().min(most - begin));
+                    let count = left.len().min(most - begin);
+                    let (now, later) = left.split_at(count);
+                    let (permuted, others) = permutations.split_at(count);
                     now.iter().for_each(|(baby, ..)| {
                         babies.add(index, *baby, Made::Switched);
                     });
-                    left = later;
+                    (left, permutations) = (later, others);
                     let targets = lifted.chunks_exact(n).zip(babies.words.chunks_exact_mut(stride));
                     for ((position, raised), (lifted, words)) in positions.clone().zip(&raised).zip(targets) {
                         let m = ring.modulus(first.prime(position));
                         let slots = words[2 * n * begin..].chunks_exact_mut(2 * n);
-                        for ((_, rotation, key, rows), slot) in now.iter().zip(slots) {
+                        for (((_, _, key, rows), permutation), slot) in now.iter().zip(permuted).zip(slots) {
                             decomposed.multiply(raised, key, rows, product_b, product_a);
                             if position <= first.level() {
                                 backend.add_assign(m, product_b, lifted);
                             }
                             let (b, a) = slot.split_at_mut(n);
-                            backend.permute(&rotation.automorphism, product_b, b);
-                            backend.permute(&rotation.automorphism, product_a, a);
+                            backend.permute(permutation, product_b, b);
+                            backend.permute(permutation, product_a, a);
                         }
                     }
                 }
             }
         }
         flush(&mut babies);
+        if folded && turn.last {
+            group_limbs.iter_mut().flatten().for_each(|limb| fold(limb));
+        }
     });
+}
+
+/// Reverses the order of the upper half.
+fn fold(limb: &mut [u64]) {
+    let half = limb.len() / 2;
+    limb[half..].reverse();
 }
 
 /// The products of some baby steps with their diagonals modulo one prime.
@@ -181,6 +222,8 @@ struct Products<'p> {
     /// Both halves of each baby step.
     words: &'p [u64],
     ring: &'p Ring,
+    /// Whether baby steps and sums are folded.
+    folded: bool,
 }
 
 /// One product: a diagonal and both halves of a baby step.
@@ -191,6 +234,21 @@ struct Term<'p> {
     slot: usize,
     b: &'p [u64],
     a: &'p [u64],
+}
+
+impl<'p> Term<'p> {
+    /// Those that are kept.
+    fn coefficients(&self) -> &'p [i64] {
+        self.transform.stored.coefficients(self.place)
+    }
+
+    /// Whether one transform serves both diagonals.
+    fn pairs_with(&self, other: &Self) -> bool {
+        self.transform.is_real()
+            && other.transform.is_real()
+            && self.coefficients().len() == other.coefficients().len()
+            && self.place.largest() + other.place.largest() < COEFFICIENT_LIMIT
+    }
 }
 
 /// Both halves of a sum, one after the other, and whether they are written already.
@@ -246,7 +304,7 @@ impl<'p> Products<'p> {
             let limb = |term: &Term<'p>| term.transform.stored.limb(term.place, self.position);
             tile.push((terms.iter().map(limb).collect(), terms.iter().collect()));
         }
-        self.add_tile(&tile, sums, scratch, self.ring.n());
+        self.add_tile(&tile, sums, scratch);
     }
 
     /// A tile of some giant steps and some baby steps at a time: its diagonals are transformed, used and dropped. A
@@ -260,7 +318,9 @@ impl<'p> Products<'p> {
         let giants = (tile / 2).isqrt().clamp(1, terms.len().max(1));
         let babies = tile / giants;
         let mut transformed = Buffer::unspecified(all.min(giants * babies * largest));
-        let (prime, n) = (self.first.prime(self.position), self.ring.n());
+        let mut whole = Buffer::unspecified(all.min(largest));
+        let (parameters, prime) = (self.first.parameters(), self.first.prime(self.position));
+        let pairs = PairTransform::new(parameters, prime);
         let count = terms.iter().flatten().map(|term| term.slot + 1).max().unwrap_or(0);
         for (terms, sums) in terms.chunks(giants).zip(sums.chunks_mut(giants)) {
             for begin in (0..count).step_by(babies) {
@@ -268,17 +328,28 @@ impl<'p> Products<'p> {
                 let mut tile: Vec<(Vec<&[u64]>, Vec<&Term<'_>>)> = Vec::with_capacity(giants);
                 for terms in terms {
                     let now = terms.iter().filter(|term| (begin..begin + babies).contains(&term.slot));
-                    let now: Vec<&Term<'_>> = now.collect();
+                    let mut now: Vec<&Term<'_>> = now.collect();
+                    now.sort_by_key(|term| (term.transform.is_real(), term.coefficients().len()));
                     let mut limbs: Vec<&[u64]> = Vec::with_capacity(now.len());
-                    for term in &now {
-                        let (limb, after) = rest.split_at_mut(words(term));
-                        term.transform.stored.transform(self.first.parameters(), term.place, prime, limb);
-                        limbs.push(limb);
+                    while let Some(&term) = now.get(limbs.len()) {
+                        let (out, after) = rest.split_at_mut(words(term));
                         rest = after;
+                        let partner = now.get(limbs.len() + 1).filter(|other| term.pairs_with(other));
+                        if term.transform.is_real() {
+                            let largest =
+                                term.place.largest() + partner.map_or(0.0, |other| other.place.largest());
+                            let second = partner.map(|other| other.coefficients());
+                            pairs.transform(term.coefficients(), second, largest, whole.signed_mut(), out);
+                            let halves = out.chunks_exact(out.len() / 2);
+                            limbs.extend(halves.take(1 + usize::from(partner.is_some())));
+                        } else {
+                            transform(parameters, prime, term.coefficients(), term.place.largest(), out);
+                            limbs.push(out);
+                        }
                     }
                     tile.push((limbs, now));
                 }
-                self.add_tile(&tile, sums, scratch, n);
+                self.add_tile(&tile, sums, scratch);
             }
         }
     }
@@ -289,10 +360,10 @@ impl<'p> Products<'p> {
         tile: &[(Vec<&[u64]>, Vec<&Term<'_>>)],
         sums: &mut [Sum<'_, '_>],
         scratch: &mut Scratch,
-        n: usize,
     ) {
-        for start in (0..n).step_by(BLOCK) {
-            let words = start..(start + BLOCK).min(n);
+        let (size, block) = (self.diagonal_words(), BLOCK.min(self.diagonal_words()));
+        for start in (0..size).step_by(block) {
+            let words = start..start + block;
             for ((limbs, terms), sum) in tile.iter().zip(&mut *sums) {
                 self.add_block(limbs, terms, words.clone(), scratch, sum);
             }
@@ -300,7 +371,12 @@ impl<'p> Products<'p> {
         sums.iter_mut().zip(tile).for_each(|(sum, (_, terms))| sum.written |= !terms.is_empty());
     }
 
-    /// Adds the products of some words, or writes them if the sum is not written yet.
+    /// Words of a limb after which those of the diagonals repeat.
+    fn diagonal_words(&self) -> usize {
+        if self.folded { self.ring.n() / 2 } else { self.ring.n() }
+    }
+
+    /// Adds the products of some words of the diagonals, or writes them if the sum is not written yet.
     fn add_block(
         &self,
         limbs: &[&[u64]],
@@ -312,24 +388,33 @@ impl<'p> Products<'p> {
         if terms.is_empty() {
             return;
         }
-        let (n, backend, m) =
-            (self.ring.n(), self.ring.backend(), self.ring.modulus(self.first.prime(self.position)));
+        let (n, size) = (self.ring.n(), self.diagonal_words());
+        let (backend, m) = (self.ring.backend(), self.ring.modulus(self.first.prime(self.position)));
         let room = scratch.expanded.chunks_exact_mut(words.len());
-        let diagonals: Vec<&[u64]> =
-            limbs.iter().zip(room).map(|(limb, room)| repeated(limb, n, words.clone(), room)).collect();
-        let b: Vec<&[u64]> = terms.iter().map(|term| &term.b[words.clone()]).collect();
-        let a: Vec<UniformRow<'_>> =
-            terms.iter().map(|term| UniformRow::Stored(&term.a[words.clone()])).collect();
-        let [out_b, out_a] = &mut *sum.limbs;
-        let (out_b, out_a) = (&mut out_b[words.clone()], &mut out_a[words.clone()]);
-        if sum.written {
-            let (added_b, added_a) = scratch.added.split_at_mut(words.len());
-            let added_a = &mut added_a[..words.len()];
-            backend.inner_product(m, &diagonals, &b, &a, added_b, added_a);
-            backend.add_assign(m, out_b, added_b);
-            backend.add_assign(m, out_a, added_a);
-        } else {
-            backend.inner_product(m, &diagonals, &b, &a, out_b, out_a);
+        let diagonals = limbs.iter().zip(terms).zip(room).map(|((limb, term), room)| {
+            if term.transform.is_real() && !self.folded {
+                mirrored(limb, n, words.clone(), room)
+            } else {
+                repeated(limb, size, words.clone(), room)
+            }
+        });
+        let diagonals: Vec<&[u64]> = diagonals.collect();
+        for offset in (0..n).step_by(size) {
+            let words = words.start + offset..words.end + offset;
+            let b: Vec<&[u64]> = terms.iter().map(|term| &term.b[words.clone()]).collect();
+            let a: Vec<UniformRow<'_>> =
+                terms.iter().map(|term| UniformRow::Stored(&term.a[words.clone()])).collect();
+            let [out_b, out_a] = &mut *sum.limbs;
+            let (out_b, out_a) = (&mut out_b[words.clone()], &mut out_a[words.clone()]);
+            if sum.written {
+                let (added_b, added_a) = scratch.added.split_at_mut(words.len());
+                let added_a = &mut added_a[..words.len()];
+                backend.inner_product(m, &diagonals, &b, &a, added_b, added_a);
+                backend.add_assign(m, out_b, added_b);
+                backend.add_assign(m, out_a, added_a);
+            } else {
+                backend.inner_product(m, &diagonals, &b, &a, out_b, out_a);
+            }
         }
     }
 }
@@ -340,14 +425,13 @@ struct Scratch {
     added: Buffer,
 }
 
-/// Runs of [`GROUP`] items, each with the index of its first.
+/// Runs of at most [`GROUP`] items, equally many per thread, each with the index of its first.
 pub(super) fn groups<T>(items: Vec<T>) -> Vec<(usize, Vec<T>)> {
-    let mut items = items.into_iter().peekable();
-    let mut out: Vec<(usize, Vec<T>)> = Vec::new();
-    while items.peek().is_some() {
-        out.push((GROUP * out.len(), items.by_ref().take(GROUP).collect()));
-    }
-    out
+    let (count, threads) = (items.len(), keywright_rlwe::threads());
+    let runs = count.min(threads * count.div_ceil(threads * GROUP));
+    let mut items = items.into_iter();
+    let bounds = (0..runs).map(|run| (run * count / runs, (run + 1) * count / runs));
+    bounds.map(|(first, end)| (first, items.by_ref().take(end - first).collect())).collect()
 }
 
 /// Limb `i` of every polynomial, for each `i`: the output of a task that owns one prime.

@@ -77,7 +77,7 @@ pub(crate) fn evaluate_raised(
         + transform.deviation * (estimate.magnitude + estimate.deviation)
         + chained;
     out.magnitude = transform.growth() * estimate.magnitude;
-    out.real &= transform.real;
+    out.real &= transform.is_real();
     Ok(Ciphertext {
         parameters: evaluator.parameters().clone(),
         rlwe: RlweCiphertext { polys, key: ciphertext.key() },

@@ -58,7 +58,7 @@ impl ScratchShape {
         let most = (self.switched + self.lifted).clamp(1, (BABY_WORDS / (2 * n * GROUP)).max(1));
         let hoisted = if self.switched == 0 { 0 } else { self.tiers * layout.decomposition_limbs() };
         let babies = inputs + hoisted + sums + tasks * (GROUP * (digits + 1 + 2 * most) + 2);
-        let blocks = (self.switched + self.lifted) * BLOCK + self.transformed.min(TRANSFORMED_WORDS);
+        let blocks = (self.switched + self.lifted) * BLOCK + self.transformed.min(TRANSFORMED_WORDS + n);
         let babies = babies * n + tasks * blocks;
 
         let zero = if self.rotated < self.giants || self.chained { 0 } else { 2 * primes };

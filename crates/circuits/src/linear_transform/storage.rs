@@ -9,29 +9,36 @@ use crate::CircuitError;
 /// The form in which a transform keeps its diagonals.
 ///
 /// A diagonal whose entries have the period `p`, a power of two, is a polynomial in `X^(N/2p)`: an element of a subring
-/// of degree `2p`, with as many coefficients, and as many values modulo each prime.
+/// of degree `2p`, with as many coefficients, and as many values modulo each prime. Where all diagonals of a transform
+/// are real, half of the words of each determine the others, and are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Storage {
-    /// Its values modulo each prime: `16 p (level + 1 + |special|)` bytes.
+    /// Its values modulo each prime: `16 p (level + 1 + |special|)` bytes, half of them for real diagonals.
     Encoded,
-    /// Its integer coefficients, one word each: `16 p` bytes. Each evaluation reduces and transforms them modulo each
-    /// prime. Coefficients must be below `2^62`.
+    /// Its integer coefficients, one word each: `16 p` bytes, `8 p` for real diagonals. Each evaluation reduces and
+    /// transforms them modulo each prime. Coefficients must be below `2^62`.
     Coefficients,
 }
 
 impl Storage {
-    /// Bytes of diagonals of the given least periods over this many primes.
-    pub fn bytes(self, periods: impl IntoIterator<Item = usize>, primes: usize) -> usize {
-        let words: usize = periods.into_iter().map(|period| self.words(period, primes)).sum();
+    /// Bytes of diagonals of the given least periods over this many primes, if all are real or not.
+    pub fn bytes(self, real: bool, periods: impl IntoIterator<Item = usize>, primes: usize) -> usize {
+        let words: usize = periods.into_iter().map(|period| self.words(kept(real, period), primes)).sum();
         8 * words
     }
 
-    fn words(self, period: usize, primes: usize) -> usize {
+    /// Words of a diagonal of which so many coefficients are kept.
+    fn words(self, coefficients: usize, primes: usize) -> usize {
         match self {
-            Self::Encoded => 2 * period * primes,
-            Self::Coefficients => 2 * period,
+            Self::Encoded => coefficients * primes,
+            Self::Coefficients => coefficients,
         }
     }
+}
+
+/// Coefficients of a diagonal that are kept, and values modulo a prime.
+fn kept(real: bool, period: usize) -> usize {
+    if real { period } else { 2 * period }
 }
 
 /// The number of whole-limb transforms of degree `N` that have as many butterflies as those of diagonals of the given
@@ -64,22 +71,33 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Words that [`Stored::transform`] writes.
+    /// The degree of the ring in which it is transformed.
     pub(super) fn transformed_words(&self) -> usize {
         1 << log_degree(self.period)
+    }
+
+    /// Largest magnitude of a coefficient.
+    pub(super) fn largest(&self) -> f64 {
+        self.largest
     }
 }
 
 /// The diagonals of a transform, all in one piece of memory.
 pub(super) struct Stored {
     storage: Storage,
+    real: bool,
     primes: usize,
     words: Buffer,
 }
 
 impl Stored {
-    /// Memory of unspecified content for diagonals of the given periods, and the place of each.
-    pub(super) fn unspecified(storage: Storage, periods: &[usize], primes: usize) -> (Self, Vec<Place>) {
+    /// Memory of unspecified content for diagonals of the given periods, all real or not, and the place of each.
+    pub(super) fn unspecified(
+        storage: Storage,
+        real: bool,
+        periods: &[usize],
+        primes: usize,
+    ) -> (Self, Vec<Place>) {
         let mut places = vec![Place { offset: 0, period: 1, largest: 0.0 }; periods.len()];
         // The longest first, so that each begins at a multiple of its length.
         let mut order: Vec<usize> = (0..periods.len()).collect();
@@ -87,9 +105,9 @@ impl Stored {
         let mut offset = 0;
         for i in order {
             places[i] = Place { offset, period: periods[i], largest: 0.0 };
-            offset += storage.words(periods[i], primes);
+            offset += storage.words(kept(real, periods[i]), primes);
         }
-        (Self { storage, primes, words: Buffer::unspecified(offset) }, places)
+        (Self { storage, real, primes, words: Buffer::unspecified(offset) }, places)
     }
 
     /// The memory of every diagonal, in the order of its places.
@@ -99,7 +117,8 @@ impl Stored {
         let mut rooms: Vec<&mut [u64]> = places.iter().map(|_| &mut [][..]).collect();
         let mut rest = &mut self.words[..];
         for i in order {
-            let (room, others) = rest.split_at_mut(self.storage.words(places[i].period, self.primes));
+            let words = self.storage.words(kept(self.real, places[i].period), self.primes);
+            let (room, others) = rest.split_at_mut(words);
             rooms[i] = room;
             rest = others;
         }
@@ -116,36 +135,27 @@ impl Stored {
         self.storage
     }
 
-    /// The values of an encoded diagonal modulo one prime, each once.
-    pub(super) fn limb(&self, place: &Place, position: usize) -> &[u64] {
-        debug_assert_eq!(self.storage, Storage::Encoded);
-        &self.words[place.offset + 2 * place.period * position..][..2 * place.period]
+    /// Whether all diagonals are real, and half of each is kept.
+    pub(super) fn is_real(&self) -> bool {
+        self.real
     }
 
-    /// The values modulo a prime of a diagonal kept as coefficients, repeated to [`Place::transformed_words`] in all.
-    pub(super) fn transform(
-        &self,
-        parameters: &CkksParameters,
-        place: &Place,
-        prime: usize,
-        out: &mut [u64],
-    ) {
+    /// The values of an encoded diagonal modulo one prime, each once; their lower half if it is real.
+    pub(super) fn limb(&self, place: &Place, position: usize) -> &[u64] {
+        debug_assert_eq!(self.storage, Storage::Encoded);
+        let count = kept(self.real, place.period);
+        &self.words[place.offset + count * position..][..count]
+    }
+
+    /// The coefficients of a diagonal; their first half if it is real.
+    pub(super) fn coefficients(&self, place: &Place) -> &[i64] {
         debug_assert_eq!(self.storage, Storage::Coefficients);
-        let ring = parameters.rlwe().ring();
-        let words = &self.words.signed()[place.offset..][..2 * place.period];
-        let modulus = ring.modulus(prime);
-        // The modulus rounds to f64 by less than half of itself.
-        if words.len() == out.len() && 2.0 * place.largest < modulus.value() as f64 {
-            ring.forward_small_limb(prime, words, out, &[]);
-        } else {
-            parameters.embedding().residues_of_words(words, place.largest, modulus, out);
-            ring.forward_subring_limb(prime, out);
-        }
+        &self.words.signed()[place.offset..][..kept(self.real, place.period)]
     }
 }
 
 impl Storage {
-    /// Writes a diagonal to its memory, over the given primes.
+    /// Writes a diagonal, or what is kept of a real one, to its memory, over the given primes.
     ///
     /// # Errors
     /// [`CircuitError::CoefficientWidth`].
@@ -169,13 +179,14 @@ impl Storage {
             (Self::Encoded, _) => {
                 let ring = parameters.rlwe().ring();
                 let degree = place.transformed_words();
-                let mut scratch = Buffer::unspecified(if 2 * place.period < degree { degree } else { 0 });
-                for (limb, &prime) in room.chunks_exact_mut(2 * place.period).zip(primes) {
-                    let whole = if limb.len() == degree { &mut *limb } else { &mut scratch[..] };
+                let count = room.len() / primes.len();
+                let mut scratch = Buffer::unspecified(if count < degree { degree } else { 0 });
+                for (limb, &prime) in room.chunks_exact_mut(count).zip(primes) {
+                    let whole = if count == degree { &mut *limb } else { &mut scratch[..] };
                     integers.residues(ring.modulus(prime), whole);
                     ring.forward_subring_limb(prime, whole);
-                    if limb.len() < degree {
-                        let repeat = degree / limb.len();
+                    if count < degree {
+                        let repeat = degree / (2 * place.period);
                         limb.iter_mut()
                             .zip(scratch.iter().step_by(repeat))
                             .for_each(|(out, value)| *out = *value);
@@ -185,6 +196,24 @@ impl Storage {
             }
         }
     }
+}
+
+/// Words `words` of a limb of `n` words. Its lower half repeats every word of `half` equally often, and its upper half
+/// is the lower one in reverse order.
+pub(super) fn mirrored<'a>(
+    half: &'a [u64],
+    n: usize,
+    words: Range<usize>,
+    scratch: &'a mut [u64],
+) -> &'a [u64] {
+    if words.end <= n / 2 {
+        return repeated(half, n / 2, words, scratch);
+    }
+    let repeat = n / 2 / half.len();
+    for (word, i) in scratch.iter_mut().zip(words) {
+        *word = half[(n - 1 - i) / repeat];
+    }
+    scratch
 }
 
 /// Words `words` of the limb of `n` words that repeats every word of `limb` equally often: those of `limb`, or copies
@@ -246,18 +275,37 @@ mod tests {
     }
 
     #[test]
+    fn the_upper_half_is_mirrored() {
+        let n = 64;
+        for length in [1, 4, 32] {
+            let half: Vec<u64> = (1000..1000 + length as u64).collect();
+            let lower: Vec<u64> = (0..n / 2).map(|k| half[k / (n / 2 / length)]).collect();
+            let full: Vec<u64> = lower.iter().chain(lower.iter().rev()).copied().collect();
+            for start in (0..n).step_by(16) {
+                let mut scratch = vec![0; 16];
+                assert_eq!(mirrored(&half, n, start..start + 16, &mut scratch), &full[start..start + 16]);
+            }
+        }
+    }
+
+    #[test]
     fn places_are_apart_and_aligned() {
         let periods = [4, 1, 512, 512, 2, 64];
-        for storage in [Storage::Encoded, Storage::Coefficients] {
-            let (mut stored, places) = Stored::unspecified(storage, &periods, 3);
-            assert_eq!(stored.bytes(), storage.bytes(periods, 3));
-            assert!(places.iter().all(|place| place.offset % (2 * place.period) == 0));
+        for (storage, real) in [
+            (Storage::Encoded, false),
+            (Storage::Encoded, true),
+            (Storage::Coefficients, false),
+            (Storage::Coefficients, true),
+        ] {
+            let (mut stored, places) = Stored::unspecified(storage, real, &periods, 3);
+            assert_eq!(stored.bytes(), storage.bytes(real, periods, 3));
+            assert!(places.iter().all(|place| place.offset % kept(real, place.period) == 0));
             for (i, room) in stored.rooms(&places).into_iter().enumerate() {
-                assert_eq!(room.len(), storage.words(periods[i], 3));
+                assert_eq!(room.len(), storage.words(kept(real, periods[i]), 3));
                 room.fill(i as u64);
             }
             for (i, place) in places.iter().enumerate() {
-                let words = &stored.words[place.offset..][..storage.words(periods[i], 3)];
+                let words = &stored.words[place.offset..][..storage.words(kept(real, periods[i]), 3)];
                 assert!(words.iter().all(|&word| word == i as u64));
             }
         }

@@ -45,8 +45,6 @@ pub struct LinearTransform {
     baby_norms: Vec<RowNorms>,
     spread: Spread,
     pub(super) deviation: f64,
-    /// Whether all diagonals are real.
-    pub(super) real: bool,
 }
 
 impl LinearTransform {
@@ -116,7 +114,8 @@ impl LinearTransform {
         let primes: Vec<usize> = (0..=level).chain(special.iter().copied()).collect();
         let scale = rlwe.modulus(level).value() as f64;
         let periods: Vec<usize> = terms.iter().map(|(.., diagonal)| diagonal.period()).collect();
-        let (mut stored, mut places) = Stored::unspecified(storage, &periods, primes.len());
+        let real = diagonals.values().all(Diagonal::is_real);
+        let (mut stored, mut places) = Stored::unspecified(storage, real, &periods, primes.len());
         let mut results: Vec<Result<(), CircuitError>> = terms.iter().map(|_| Ok(())).collect();
         let rooms = stored.rooms(&places);
         let work = terms.iter().zip(rooms).zip(places.iter_mut().zip(&mut results));
@@ -165,7 +164,6 @@ impl LinearTransform {
             baby_norms: matrix.babies,
             spread: Spread::Arbitrary,
             deviation: matrix.deviation,
-            real: diagonals.values().all(Diagonal::is_real),
             plan,
         })
     }
@@ -245,6 +243,11 @@ impl LinearTransform {
     /// The form in which it keeps its diagonals.
     pub fn storage(&self) -> Storage {
         self.stored.storage()
+    }
+
+    /// Whether all diagonals are real.
+    pub fn is_real(&self) -> bool {
+        self.stored.is_real()
     }
 
     /// Bytes of the kept diagonals: [`Storage::bytes`].

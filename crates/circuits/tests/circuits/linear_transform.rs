@@ -305,6 +305,7 @@ proptest! {
         rows in proptest::collection::btree_map(0usize..512, 0u32..=12, 1..10),
         seed in any::<u64>(),
         chained in any::<bool>(),
+        real in any::<bool>(),
         threads in 1usize..=2,
     ) {
         let owner = Owner::insecure(log_n, &[50, 45, 45, 45, 45, 45], &[50, 60], 45.0);
@@ -312,7 +313,11 @@ proptest! {
         let slots = 1usize << log_slots;
         let indices: Vec<usize> = rows.keys().map(|r| r % slots).collect();
         let periods: Vec<usize> = rows.values().map(|&log| 1 << log.min(log_slots)).collect();
-        let diagonals = periodic(&indices, &periods, slots, seed);
+        let mut diagonals = periodic(&indices, &periods, slots, seed);
+        if real {
+            let values = diagonals.values_mut().flatten();
+            values.for_each(|value| value.im = 0.0);
+        }
         let removed = owner.spec(owner.rotation(1), level, special).special;
         let n1 = n1.min(slots);
         let change = |plan: BsgsPlan| Ok(if chained { plan.chained() } else { plan });
@@ -325,6 +330,8 @@ proptest! {
             [0, 1].map(|i| pool.install(|| evaluate(&evaluator, &[(&transforms[i], &input)]).unwrap()));
         prop_assert!(encoded.rlwe.polys == kept.rlwe.polys);
         prop_assert_eq!(encoded.estimate.deviation, kept.estimate.deviation);
+        let expected = product(&diagonals, &Values(77).complex(slots));
+        owner.check(&encoded, &expected, FLOAT * transforms[0].row_sum(), "either form");
         // The prediction uses indices and periods alone.
         let least = |r: usize| (0..=log_slots).map(|log| 1usize << log).find(|&p| {
             let d = &diagonals[&r];
@@ -333,7 +340,8 @@ proptest! {
         let least: Vec<usize> = diagonals.keys().filter_map(|&r| least(r)).collect();
         for transform in &transforms {
             let primes = level + 1 + removed.len();
-            prop_assert_eq!(transform.bytes(), transform.storage().bytes(least.iter().copied(), primes));
+            let periods = least.iter().copied();
+            prop_assert_eq!(transform.bytes(), transform.storage().bytes(real, periods, primes));
         }
     }
 }
@@ -356,6 +364,29 @@ fn block_rows_of_both_kinds_of_storage() {
     }
 }
 
+#[test]
+fn block_rows_of_real_and_complex_diagonals() {
+    let owner = small();
+    let special = owner.spec(owner.rotation(1), 5, 2).special;
+    let mut sets = [random(&[0, 1, 2, 9, 17, 22], 512, 1), random(&[3, 8, 24, 31], 512, 2)];
+    sets[0].values_mut().flatten().for_each(|value| value.im = 0.0);
+    let made = sets.each_ref().map(|set| both(&owner, set, 9, 4, &special, Ok, 8));
+    assert!(made[0][0].is_real() && !made[1][0].is_real());
+    let keys = keys_for(&owner, &[&made[0][0], &made[1][0]], 5, 2);
+    let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();
+    let vectors = [50, 51].map(|seed| Values(seed).complex(512));
+    let inputs = vectors.each_ref().map(|v| owner.encrypt(v, 4));
+    let products = sets.iter().zip(&vectors).map(|(set, v)| product(set, v));
+    let expected = products.reduce(|a, b| a.iter().zip(b).map(|(x, y)| x + y).collect()).unwrap();
+    let mut results = Vec::new();
+    for (i, j) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        let out = evaluate(&evaluator, &[(&made[0][i], &inputs[0]), (&made[1][j], &inputs[1])]).unwrap();
+        owner.check(&out, &expected, 10.0 * FLOAT, "real and complex diagonals");
+        results.push(out.rlwe.polys);
+    }
+    assert!(results.iter().all(|polys| *polys == results[0]));
+}
+
 /// At `N = 2^16`, 40 baby steps take two batches, and 12 transformed diagonals do not fit the scratch at once.
 #[test]
 fn more_baby_steps_than_are_kept_at_a_time() {
@@ -364,16 +395,21 @@ fn more_baby_steps_than_are_kept_at_a_time() {
     let indices: Vec<usize> = (0..52).collect();
     let periods: Vec<usize> =
         indices.iter().map(|r| if r % 3 == 0 { slots } else { slots >> (r % 5) }).collect();
-    let diagonals = periodic(&indices, &periods, slots, 3);
-    let transforms = both(&owner, &diagonals, log_slots, 1, &[2], Ok, 40);
-    let keys = keys_for(&owner, &[&transforms[0]], 1, 1);
+    let mut diagonals = periodic(&indices, &periods, slots, 3);
+    let keys = keys_for(&owner, &[&both(&owner, &diagonals, log_slots, 1, &[2], Ok, 40)[0]], 1, 1);
     let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();
     let v = Values(77).complex(slots);
     let input = owner.encrypt(&v, 1);
-    let [encoded, kept] = [0, 1].map(|i| evaluate(&evaluator, &[(&transforms[i], &input)]).unwrap());
-    assert!(encoded.rlwe.polys == kept.rlwe.polys);
-    let float = FLOAT * transforms[0].row_sum();
-    owner.check(&kept, &product(&diagonals, &v), float, "40 baby steps");
+    for real in [false, true] {
+        if real {
+            diagonals.values_mut().flatten().for_each(|value| value.im = 0.0);
+        }
+        let transforms = both(&owner, &diagonals, log_slots, 1, &[2], Ok, 40);
+        let [encoded, kept] = [0, 1].map(|i| evaluate(&evaluator, &[(&transforms[i], &input)]).unwrap());
+        assert!(encoded.rlwe.polys == kept.rlwe.polys);
+        let float = FLOAT * transforms[0].row_sum();
+        owner.check(&kept, &product(&diagonals, &v), float, "40 baby steps");
+    }
 }
 
 #[test]
@@ -397,7 +433,7 @@ fn rows_are_diagonals() {
             LinearTransform::with_steps(p, diagonals, 6, 3, &[6], storage, steps).unwrap()
         });
         // 3 and 67 are equal.
-        assert_eq!(rows.bytes(), storage.bytes([8, 16, 16, 1], 5));
+        assert_eq!(rows.bytes(), storage.bytes(true, [8, 16, 16, 1], 5));
         assert_eq!((rows.bytes(), rows.plan(), rows.row_sum()), (map.bytes(), map.plan(), map.row_sum()));
         let keys = keys_for(&owner, &[&rows], 3, 1);
         let evaluator = Evaluator::new(p, &keys).unwrap();

@@ -59,6 +59,35 @@ impl Integers {
         log_slots: u32,
         scale: f64,
     ) -> Result<Self, EncoderError> {
+        Self::slots_with(embedding, values, log_slots, scale, |_| {})
+    }
+
+    /// The same for real values, where `p(X) = p(1/X)` holds for the integers too: with `M = 2^(log_slots + 1)`
+    /// coefficients, coefficient `M/2` is 0, and `M - i` is minus coefficient `i` for `0 < i < M/2`.
+    ///
+    /// # Errors
+    /// As [`Self::slots`].
+    pub fn real_slots(
+        embedding: &Embedding,
+        values: &[f64],
+        log_slots: u32,
+        scale: f64,
+    ) -> Result<Self, EncoderError> {
+        Self::slots_with(embedding, values, log_slots, scale, |coefficients| {
+            let (low, high) = coefficients.split_at_mut(coefficients.len() / 2);
+            high[0] = 0.0;
+            high[1..].iter_mut().zip(low[1..].iter().rev()).for_each(|(high, low)| *high = -low);
+        })
+    }
+
+    /// [`Self::slots`], with a change of the coefficients before they are rounded.
+    fn slots_with<V: Copy + Into<Complex64>>(
+        embedding: &Embedding,
+        values: &[V],
+        log_slots: u32,
+        scale: f64,
+        change: impl FnOnce(&mut [f64]),
+    ) -> Result<Self, EncoderError> {
         if log_slots >= embedding.log_n() {
             return Err(EncoderError::SlotCount { log_slots, log_n: embedding.log_n() });
         }
@@ -81,7 +110,9 @@ impl Integers {
                 let parts = values.iter().map(|&v| v.into()).enumerate();
                 return Err(refused(parts.flat_map(|(i, v)| [(i, v.re), (i, v.im)]), scale));
             }
-            Self::round(embedding, embedding.slots_to_coefficients(first, second))
+            let coefficients = embedding.slots_to_coefficients(first, second);
+            change(coefficients);
+            Self::round(embedding, coefficients)
         })
     }
 

@@ -8,7 +8,7 @@ mod rotate;
 mod switch_ring;
 
 use keywright_ring::{Evaluation, Poly};
-use keywright_rlwe::{EvaluationKeys, KeyIdentity, RlweCiphertext, RlweError, for_each_item};
+use keywright_rlwe::{EvaluationKeys, KeyIdentity, RlweCiphertext, RlweError, for_each_item, prefix};
 
 use crate::{Ciphertext, CkksError, CkksParameters, Plaintext};
 
@@ -110,7 +110,7 @@ impl<'k> Evaluator<'k> {
     /// The same polynomials at a lower level.
     fn lowered(rlwe: &RlweCiphertext, level: usize) -> RlweCiphertext {
         RlweCiphertext {
-            polys: rlwe.polys.iter().map(|poly| poly.prefix(level + 1)).collect(),
+            polys: rlwe.polys.iter().map(|poly| prefix(poly, level + 1)).collect(),
             key: rlwe.key,
         }
     }

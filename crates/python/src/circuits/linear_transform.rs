@@ -40,7 +40,7 @@ use crate::threads::compute;
 ///     special: indices of the special primes of its keys; by default those of `KeySpec.rotation` at that level.
 ///     storage: "encoded" keeps a diagonal of period p as its values modulo every prime, 16 p (level + 1 +
 ///         len(special)) bytes; "coefficients" keeps its integer coefficients, 16 p bytes, and transforms them at every
-///         use. Results are the same.
+///         use. A real matrix takes half of these bytes. Results are the same.
 ///
 /// Raises:
 ///     LevelError: the level does not exist or is 0.
@@ -123,13 +123,19 @@ impl PyLinearTransform {
     ///         works.
     ///     primes: level + 1 + len(special).
     ///     storage: as for the class.
+    ///     real: whether all diagonals are real.
     ///
     /// Raises:
     ///     ParameterError: a period is not a power of two up to 2^16, or the storage is unknown.
     #[staticmethod]
-    #[pyo3(signature = (periods, primes, storage="encoded"))]
-    fn predicted_bytes(periods: Vec<usize>, primes: usize, storage: &str) -> Result<usize, Failure> {
-        Ok(parse_storage(storage)?.bytes(checked_periods(periods)?, primes))
+    #[pyo3(signature = (periods, primes, storage="encoded", *, real=true))]
+    fn predicted_bytes(
+        periods: Vec<usize>,
+        primes: usize,
+        storage: &str,
+        real: bool,
+    ) -> Result<usize, Failure> {
+        Ok(parse_storage(storage)?.bytes(real, checked_periods(periods)?, primes))
     }
 
     /// The number of whole-polynomial transforms modulo one prime with as many butterflies as an evaluation needs,

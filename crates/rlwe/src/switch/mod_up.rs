@@ -71,8 +71,13 @@ impl<'c> Decomposed<'c> {
         let (ring, n) = (parameters.ring(), parameters.n());
         let mut own = Cow::Borrowed(input);
         if let Some(factors) = &plan.input_factor {
-            let limbs: Vec<_> = own.to_mut().limbs_mut().zip(factors).collect();
-            for_each_item(limbs, |i, (limb, &w)| ring.backend().mul_scalar_assign(ring.modulus(i), limb, w));
+            let mut scaled = Poly::unspecified(n, input.limb_count());
+            let limbs = scaled.limbs_mut().zip(input.limbs()).zip(factors).collect();
+            for_each_item(limbs, |i, ((out, limb), &w): ((&mut [u64], &[u64]), _)| {
+                out.copy_from_slice(limb);
+                ring.backend().mul_scalar_assign(ring.modulus(i), out, w);
+            });
+            own = Cow::Owned(scaled);
         }
         let mut residues = Poly::unspecified(n, plan.layout.input_level() + 1);
         let sources = plan.mod_up.iter().flat_map(|conversion| conversion.decomposer().sources());

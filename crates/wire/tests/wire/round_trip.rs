@@ -209,7 +209,7 @@ fn ciphertexts_of_a_shape_that_cannot_be_are_not_written() {
     let lone = RlweCiphertext { polys: ciphertext.polys[..1].to_vec(), key: KeyIdentity::UNKNOWN };
     assert!(matches!(lone.to_bytes(&p), Err(WireError::Field { value: 1, min: 2, .. })));
     let uneven = RlweCiphertext {
-        polys: vec![ciphertext.polys[0].clone(), ciphertext.polys[1].prefix(1)],
+        polys: vec![ciphertext.polys[0].clone(), keywright_rlwe::prefix(&ciphertext.polys[1], 1)],
         key: KeyIdentity::UNKNOWN,
     };
     assert!(matches!(uneven.to_bytes(&p), Err(WireError::Field { value: 1, min: 2, max: 2, .. })));

@@ -106,7 +106,7 @@ class EncryptedBackend:
     has a scale of its own. A sum with it brings the operand that was dropped to a lower level to that scale.
 
     Diagonals are encoded at their first use, or by `prepare`, and stored as `storage` says. By default they
-    are kept encoded: 16 p (level + 1 + special primes) bytes each, where p is their period.
+    are kept encoded: 8 p (level + 1 + special primes) bytes each, where p is their period.
 
     Args:
         evaluator: with the keys of the plan; `PlanExecution.follow` describes their use.

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import pairwise
 
-from keywright._core import recycled_bytes, threads
+from keywright._core import BootstrapperPlan, recycled_bytes, threads
 from keywright._units import format_bytes
 from keywright.errors import MemoryBudgetError
 from keywright.plan.cost.model import CostModel
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.keys.time_prediction import predict_plan
+from keywright.plan.ring.chain_sources import chain_of
 from keywright.plan.workload.network_protocol import NetworkLike
 
 from .ciphertexts import live_bytes
@@ -236,6 +237,21 @@ class _Candidate:
         }
         gaps = (sum(left.values()) - max(left.values(), default=0)) // IDLE_PART
         return min(recycled_bytes(buffers), gaps)
+
+
+def bootstrap_bytes(plan: BootstrapperPlan, resident_bytes: int) -> int:
+    """Return the minimum of a process that runs a bootstrap alone, with keys and diagonals streamed.
+
+    Args:
+        plan: the bootstrap.
+        resident_bytes: of the process before.
+    """
+    chain = chain_of(plan.parameters)
+    tables = TABLE_LIMBS * (8 << chain.log_n) * (len(chain.q) + len(chain.p))
+    key = max(spec.bytes for spec in plan.required_keys)
+    scratch = max(plan.scratch_bytes("streamed").values())
+    buffers = tables + key + scratch
+    return resident_bytes + ALLOWANCE + buffers + recycled_bytes(buffers)
 
 
 def _hull(kept: Kept, value: Value) -> list[tuple[Way, Way]]:

@@ -122,7 +122,7 @@ impl BootstrapperPlan {
         let (to_coeffs, to_slots) = (&self.slots_to_coeffs, &self.coeffs_to_slots);
         let bytes = |factor: &FactorPlan, period: usize, storage: Storage| {
             let periods = std::iter::repeat_n(period, factor.bsgs.diagonals);
-            storage.bytes(periods, factor.level + 1 + factor.special.len())
+            storage.bytes(false, periods, factor.level + 1 + factor.special.len())
         };
         let stages = kept.map_or(0, |storage| {
             let first = to_coeffs.factors.iter().zip(to_coeffs.dft.order(Direction::Forward));

@@ -126,6 +126,6 @@ fn transform(rlwe: &Parameters, factor: &FactorPlan, period: usize, run: Run) ->
     // Diagonals made for one use are coefficients, numbers of 16 bytes. They are no buffers, so idle buffers make no
     // room for them.
     let numbers = (diagonals << factor.log_slots) * 16;
-    let made = Storage::Coefficients.bytes(periods(), 1);
+    let made = Storage::Coefficients.bytes(false, periods(), 1);
     Ok(if run.kept.is_none() { made + scratch + numbers } else { scratch })
 }

@@ -82,6 +82,36 @@ fn fewer_values_are_padded_and_real_values_are_complex_ones() {
 }
 
 #[test]
+fn real_slots_are_symmetric_and_encode_the_same() {
+    let embedding = Embedding::new(10);
+    let mut random = Random(6);
+    for log_slots in 0..=9 {
+        let slots = 1usize << log_slots;
+        let values: Vec<f64> = (0..slots).map(|_| random.unit()).collect();
+        let complex: Vec<Complex64> = values.iter().map(|&x| x.into()).collect();
+        // Words, and numbers of 2^62 and more.
+        for scale in [1e9, 1e30] {
+            let [real, other] = [
+                Integers::real_slots(&embedding, &values, log_slots, scale).unwrap(),
+                Integers::slots(&embedding, &complex, log_slots, scale).unwrap(),
+            ]
+            .map(|integers| {
+                let q = Modulus::new(Q).unwrap();
+                let mut limb = vec![0; 2 * slots.max(512)];
+                integers.residues(&q, &mut limb);
+                let gap = limb.len() / (2 * slots);
+                limb.iter().step_by(gap).map(|&r| q.centered(r)).collect::<Vec<_>>()
+            });
+            assert_eq!(real[slots], 0);
+            assert!((1..slots).all(|i| real[2 * slots - i] == -real[i]), "2^{log_slots} slots, {scale:e}");
+            if scale < 1e10 {
+                assert!(real.iter().zip(&other).all(|(a, b)| (a - b).abs() <= 1));
+            }
+        }
+    }
+}
+
+#[test]
 fn sums_and_negacyclic_products_of_polynomials_are_those_of_slots() {
     let embedding = Embedding::new(10);
     let mut random = Random(4);

@@ -1,0 +1,112 @@
+//! Real diagonals: half of the words, and two in one transform.
+//!
+//! A real diagonal of period `p` is a polynomial `f` of `M = 2p` coefficients in the generator `X` of its subring, with
+//! `f(X) = f(1/X)`: coefficient `M/2` is 0, and `M - i` is minus coefficient `i`. So the first `M/2` coefficients
+//! determine it. The values at a root and at its inverse are equal. Root `i` of the evaluation form is
+//! `psi^(2 brv(i) + 1)`, and the inverse of root `i` is root `M - 1 - i`. So the first `M/2` values are enough, too.
+//!
+//! Two such polynomials need one transform, that of `s = f + X^(M/2) g`. `X^(M/2)` is the same square root `r` of -1 at
+//! all roots of the lower half, where `2 brv(i) + 1` is 1 modulo 4, and `-r` at their inverses. With `s_i` and `s'_i`
+//! the values at a root of the lower half and at its inverse,
+//!
+//! ```text
+//! f_i = (s_i + s'_i) / 2,    g_i = (s_i - s'_i) / 2r.
+//! ```
+//!
+//! All of this is exact modulo every prime.
+
+use keywright_ckks::CkksParameters;
+use keywright_ring::{MIN_LOG_N, ShoupFactor};
+
+use super::products::BLOCK;
+
+/// Coefficients that are transformed are below this in magnitude.
+pub(super) const COEFFICIENT_LIMIT: f64 = (1u64 << 62) as f64;
+
+/// The transforms of pairs of real diagonals modulo one prime.
+pub(super) struct PairTransform<'p> {
+    parameters: &'p CkksParameters,
+    prime: usize,
+    /// `1/2` and `-1/2r`.
+    factors: [ShoupFactor; 2],
+}
+
+impl<'p> PairTransform<'p> {
+    pub(super) fn new(parameters: &'p CkksParameters, prime: usize) -> Self {
+        let ring = parameters.rlwe().ring();
+        let m = ring.modulus(prime);
+        let mut unit = [0; 1 << MIN_LOG_N];
+        unit[1 << (MIN_LOG_N - 1)] = 1;
+        ring.forward_subring_limb(prime, &mut unit);
+        let half = m.inv(2);
+        let factors = [half, m.neg(m.mul(half, m.inv(unit[0])))].map(|factor| m.shoup(factor));
+        Self { parameters, prime, factors }
+    }
+
+    /// The lower halves of the values of one or two diagonals, each given by the first half of its coefficients, which
+    /// are at most `largest`. `out` has as many words as a whole polynomial. The values of the first diagonal are its
+    /// first half, those of the second one its second half.
+    pub(super) fn transform(
+        &self,
+        first: &[i64],
+        second: Option<&[i64]>,
+        largest: f64,
+        whole: &mut [i64],
+        out: &mut [u64],
+    ) {
+        let whole = &mut whole[..2 * first.len()];
+        join(first, second, whole);
+        transform(self.parameters, self.prime, whole, largest, out);
+        if second.is_some() {
+            self.separate(out);
+        }
+    }
+
+    fn separate(&self, out: &mut [u64]) {
+        let ring = self.parameters.rlwe().ring();
+        let (backend, m) = (ring.backend(), ring.modulus(self.prime));
+        let (low, high) = out.split_at_mut(out.len() / 2);
+        high.reverse();
+        let mut kept = [0; BLOCK];
+        for (low, high) in low.chunks_mut(BLOCK).zip(high.chunks_mut(BLOCK)) {
+            let kept = &mut kept[..low.len()];
+            kept.copy_from_slice(low);
+            backend.add_assign(m, low, high);
+            backend.mul_scalar_assign(m, low, self.factors[0]);
+            backend.sub_assign(m, high, kept);
+            backend.mul_scalar_assign(m, high, self.factors[1]);
+        }
+    }
+}
+
+/// The coefficients of `f + X^(M/2) g`, from the first halves of those of `f` and `g`.
+fn join(f: &[i64], g: Option<&[i64]>, out: &mut [i64]) {
+    let (low, high) = out.split_at_mut(f.len());
+    low.copy_from_slice(f);
+    high[0] = 0;
+    high[1..].iter_mut().zip(f[1..].iter().rev()).for_each(|(high, f)| *high = -f);
+    if let Some(g) = g {
+        low[1..].iter_mut().zip(g[1..].iter().rev()).for_each(|(low, g)| *low += g);
+        high.iter_mut().zip(g).for_each(|(high, g)| *high += g);
+    }
+}
+
+/// The values modulo a prime of the polynomial in a subring with these coefficients, of magnitude at most `largest`:
+/// `out.len()` of them, of which each is repeated equally often.
+pub(super) fn transform(
+    parameters: &CkksParameters,
+    prime: usize,
+    words: &[i64],
+    largest: f64,
+    out: &mut [u64],
+) {
+    let ring = parameters.rlwe().ring();
+    let modulus = ring.modulus(prime);
+    // The modulus rounds to f64 by less than half of itself.
+    if words.len() == out.len() && 2.0 * largest < modulus.value() as f64 {
+        ring.forward_small_limb(prime, words, out, &[]);
+    } else {
+        parameters.embedding().residues_of_words(words, largest, modulus, out);
+        ring.forward_subring_limb(prime, out);
+    }
+}
