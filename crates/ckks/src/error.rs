@@ -33,7 +33,8 @@ pub enum CkksError {
     },
     /// An operation needs more levels than the ciphertext has.
     #[error(
-        "{operation} needs {needed} levels, and the ciphertext has {available}; use deeper parameters or bootstrap"
+        "{operation} needs {needed} level{}, and the ciphertext has {available}; use deeper parameters or bootstrap",
+        if *needed == 1 { "" } else { "s" }
     )]
     LevelsExhausted {
         /// The operation.
