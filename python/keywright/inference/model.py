@@ -13,7 +13,7 @@ from keywright._core import BootstrapperPlan, KeySpec, Parameters, SecretKey, in
 from keywright._progress import Progress, silent
 from keywright._units import format_bytes
 from keywright.errors import MemoryBudgetError
-from keywright.nn import ModelRefusedError, Program, Simulation, simulate
+from keywright.nn import Program, Simulation, simulate
 from keywright.nn.placement.bootstraps import DEFAULT_BOOTSTRAP_PRESET
 from keywright.nn.simulation.simulate import REPETITIONS, SEED
 from keywright.plan.cost.calibration import stored_model
@@ -21,7 +21,7 @@ from keywright.plan.cost.model import CostModel
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.keys.key_plan import KeyPlan
 from keywright.plan.memory.machine import default_budget, resident_bytes
-from keywright.plan.memory.planner import Process, plan_process
+from keywright.plan.memory.planner import Process, bootstrap_bytes, plan_process
 from keywright.plan.memory.process import ProcessPlan
 from keywright.plan.search.quick import plan_candidates, plan_network
 from keywright.serve.model import Model
@@ -238,7 +238,7 @@ class CompiledModel:
 
         Raises:
             MemoryBudgetError: not even one sample at a time fits the budget. The message names presets of
-                bootstraps that need less.
+                bootstraps that may need less.
         """
         compiled = self
         while True:
@@ -246,27 +246,25 @@ class CompiledModel:
                 return compiled, compiled.plan_process(samples, budget, key_memory)
             except MemoryBudgetError as refusal:
                 if self.again is None or compiled.program.batch == 1:
-                    raise self._weigh_presets(refusal, samples) from None
+                    raise self._with_presets(refusal) from None
             compiled = self.again(batch=compiled.program.batch // 2)
 
-    def _weigh_presets(self, refusal: MemoryBudgetError, samples: int) -> MemoryBudgetError:
-        """Return a refusal with the least memory of other presets of bootstraps, one sample at a time."""
+    def _with_presets(self, refusal: MemoryBudgetError) -> MemoryBudgetError:
+        """Return a refusal with the presets of bootstraps that may need less, and what the smallest bootstrap
+        needs. Nothing is compiled for them."""
         own = {bootstrap.preset for bootstrap in self.program.bootstraps}
         if self.again is None or not own:
             return refusal
-        found = {}
-        for preset in dict.fromkeys((*BOOTSTRAP_PRESETS, *DEEP_PRESETS)):
-            if preset in own:
-                continue
-            try:
-                self.again(batch=1, preset=preset).plan_process(samples, 0)
-            except MemoryBudgetError as other:
-                found[preset] = other.needed
-            except ModelRefusedError:
-                continue
-        less = sorted((size, name) for name, size in found.items() if size < refusal.needed)
-        least = ", ".join(f"{name} {format_bytes(size)}" for size, name in less)
-        text = f"{refusal}. Other presets need less: {least}" if less else str(refusal)
+        resident, slots = resident_bytes(), min(plan.slots for plan in self.plans)
+        sizes = []
+        for name in sorted(set(BOOTSTRAP_PRESETS + DEEP_PRESETS) - own):
+            lowest = BootstrapperPlan.preset(name).input_level + 1
+            plan = BootstrapperPlan.preset(name, "fastest", slots=slots, output_level=lowest)
+            sizes.append((bootstrap_bytes(plan, resident), name))
+        less = [
+            f"{name} (at least {format_bytes(size)})" for size, name in sorted(sizes) if size < refusal.needed
+        ]
+        text = f"{refusal}. Presets that may need less: {', '.join(less)}" if less else str(refusal)
         return MemoryBudgetError(text, needed=refusal.needed, budget=refusal.budget, parts=refusal.parts)
 
     def _plan(self, process: Process, budget: int) -> ProcessPlan:
