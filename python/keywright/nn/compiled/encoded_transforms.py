@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from keywright._core import LinearTransform
-from keywright.nn.layout.diagonals import DiagonalMatrix, table_of
+from keywright.nn.layout.diagonals import DiagonalMatrix, Diagonals, table_of
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory.diagonals import Place, Storage
 
@@ -63,6 +63,7 @@ class Transforms:
             found = operands, [self._encode(transform, k, (level, ring), storage) for k in operands]
             if storage != "streamed":
                 self._encoded[key] = found
+            Diagonals.release()  # the engine has them now
         return found
 
     def forget(self) -> None:
