@@ -12,7 +12,7 @@ import onnx
 import pytest
 from keywright import nn
 from keywright.nn.compiled import storage
-from keywright.nn.layout.diagonals import Diagonals
+from keywright.nn.layout.diagonals import Diagonals, table_of
 from keywright.nn.run.checking import run_clear
 from onnx import helper
 
@@ -111,7 +111,7 @@ def test_truncation_is_refused(stored: Path) -> None:
     ("changes", "word"),
     [
         ({"format": "other"}, "format 'other'"),
-        ({"version": 6}, "version 6"),
+        ({"version": 7}, "version 7"),
         ({"input_range": [1.0, 1.0]}, "inputs from 1"),
         ({"input_range": [-1.0, float("nan")]}, "an end of input_range"),
         ({"input_range": [-1.0]}, "two numbers"),
@@ -197,6 +197,34 @@ def wide(build: Build) -> nn.Program:
     weights = {"w": np.ones((256, 256), np.float32)}
     model = build([helper.make_node("MatMul", ["x", "w"], ["y"])], (256,), weights)
     return nn.compile(model, nn.Target(slots=256, levels=1))
+
+
+def test_equal_values_of_a_batch_are_stored_once(build: Build, tmp_path: Path) -> None:
+    weights = {"w": np.random.default_rng(3).normal(size=(8, 8)).astype(np.float32)}
+    model = build([helper.make_node("MatMul", ["x", "w"], ["y"])], (8,), weights)
+    batched = nn.compile(model, nn.Target(slots=64, levels=1, batch=8))
+    path = tmp_path / "batch.kwp"
+    batched.save(path)
+    with zipfile.ZipFile(path) as archive:
+        description = json.loads(archive.read("program.json"))
+        values = np.load(io.BytesIO(archive.read("transforms/0.0.npy")))
+    entry = description["transforms"][0]["inputs"][0]
+    assert (description["version"], entry["copies"]) == (6, 8)
+    assert values.shape == (len(entry["steps"]), entry["period"] // 8)
+    loaded = nn.Program.load(path)
+    for own, read in zip(batched.transforms, loaded.transforms, strict=True):
+        assert np.array_equal(table_of(own.diagonals[0]), table_of(read.diagonals[0]))
+    assert storage.digest(loaded) == storage.digest(batched)
+    x = np.random.default_rng(4).normal(size=(8, 8))
+    assert np.allclose(run_clear(loaded, x), x @ weights["w"])
+
+    def edit(entries: dict[str, bytes]) -> None:
+        entry["copies"] = 2 * entry["period"]
+        entries["program.json"] = json.dumps(description).encode()
+
+    rewrite(path, edit)
+    with pytest.raises(nn.ProgramFormatError, match="copies"):
+        nn.Program.load(path)
 
 
 def test_unpacked_arrays_are_bounded_before_reading(wide: nn.Program, tmp_path: Path) -> None:

@@ -1,11 +1,12 @@
 """Program files: a zip of one JSON description and numpy arrays, without pickle.
 
-The current version is 5; older ones can be read. Version 4 had the range of inputs in its fit report and no
-input divisor, version 3 had one ring, no ranges and no fit report, version 2 one sample per ciphertext,
+The current version is 6; older ones can be read. Version 5 repeats equal values in the diagonals of a batch;
+a program that has none is still written as version 5. Version 4 had the range of inputs in its fit report and
+no input divisor, version 3 had one ring, no ranges and no fit report, version 2 one sample per ciphertext,
 version 1 no bootstraps and no layers. ``program.json`` lists everything but the arrays;
-``transforms/T.K.npy`` holds the diagonals of input K of transform T by rows, ``vectors/V.npy`` vector V,
-``input.npy`` and ``output.npy`` the positions of the layouts. Sizes follow from the description and are
-checked before an array is read.
+``transforms/T.K.npy`` holds the diagonals of input K of transform T by rows, with one of each ``copies``
+equal values, ``vectors/V.npy`` vector V, ``input.npy`` and ``output.npy`` the positions of the layouts.
+Sizes follow from the description and are checked before an array is read.
 """
 
 import dataclasses
@@ -29,8 +30,7 @@ from numpy.typing import NDArray
 from keywright._arrays import read_array, require_file
 from keywright.nn.activations.polynomials import PolynomialSpec
 from keywright.nn.errors import ProgramFormatError
-from keywright.nn.graph.sparse import Vector
-from keywright.nn.layout.diagonals import DiagonalMatrix, Diagonals, period_of, table_of
+from keywright.nn.layout.diagonals import DiagonalMatrix, Diagonals, copies_of, distinct_of, period_of
 from keywright.nn.layout.layout import Layout, next_power_of_two
 from keywright.nn.placement.bootstraps import Bootstrap
 
@@ -41,7 +41,7 @@ from .records import read_input_range, read_input_scale, read_range, read_report
 from .validation import validate
 
 FORMAT = "keywright-program"
-VERSION = 5
+VERSION = 6
 MAX_DESCRIPTION_BYTES = 64 << 20
 MAX_BYTES = 8 << 30
 NPY_HEADER_BYTES = 4096
@@ -107,9 +107,8 @@ def load(path: str | Path, kind: type[Kind], max_bytes: int = MAX_BYTES) -> Kind
             raise ProgramFormatError(f"{path}: {_too_large(max_bytes)}")
         data = file.read()
         try:
-            with zipfile.ZipFile(io.BytesIO(data)) as archive:
-                program = _read(_Reader(archive, data, max_bytes), kind)
-                validate(program)
+            program = _read(_Reader(zipfile.ZipFile(io.BytesIO(data)), max_bytes), kind)
+            validate(program)
         except ProgramFormatError as error:
             raise ProgramFormatError(f"{path}: {error}") from error
         except UNREADABLE as error:
@@ -127,9 +126,10 @@ def digest(program: CompiledNetwork) -> str:
 
 
 def _description(program: CompiledNetwork) -> dict[str, Any]:
+    copied = any(copies_of(each) > 1 for transform in program.transforms for each in transform.diagonals)
     return {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION if copied else 5,
         "slots": program.slots,
         "batch": program.batch,
         "input_shape": program.input_shape,
@@ -153,6 +153,7 @@ def _description(program: CompiledNetwork) -> dict[str, Any]:
                 "n1": transform.n1,
                 "inputs": [
                     {"steps": sorted(diagonals), "period": period_of(diagonals)}
+                    | ({"copies": copies_of(diagonals)} if copied else {})
                     for diagonals in transform.diagonals
                 ],
             }
@@ -177,7 +178,7 @@ def _arrays(program: CompiledNetwork) -> Iterator[tuple[str, NDArray[np.generic]
     yield "output.npy", program.output_layout.positions
     for number, transform in enumerate(program.transforms):
         for operand, diagonals in enumerate(transform.diagonals):
-            yield f"transforms/{number}.{operand}.npy", table_of(diagonals)
+            yield f"transforms/{number}.{operand}.npy", distinct_of(diagonals)
     for number, vector in enumerate(program.vectors):
         yield f"vectors/{number}.npy", vector
 
@@ -189,26 +190,22 @@ def _too_large(budget: int) -> str:
 class _Reader:
     """Reads arrays of known shapes from an archive in memory, within a budget of bytes."""
 
-    def __init__(self, archive: zipfile.ZipFile, data: bytes, budget: int) -> None:
-        self.archive, self.data, self.budget, self.left = archive, data, budget, budget
+    def __init__(self, archive: zipfile.ZipFile, budget: int) -> None:
+        self.archive, self.budget, self.left = archive, budget, budget
 
     def array(self, name: str, shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
         """Return an array."""
         self._spend(shape, dtype)
         return _array(self.archive, name, shape, dtype)
 
-    def diagonals(self, name: str, steps: list[int], period: int) -> Diagonals:
+    def diagonals(self, name: str, steps: list[int], period: int, copies: int) -> Diagonals:
         """Return diagonals that stay compressed in the archive and are read whenever they are used."""
-        shape, data = (len(steps), period), self.data
-        self._spend(shape, np.float64)
+        shape, archive = (len(steps), period // copies), self.archive
+        self._spend((len(steps), period), np.float64)
         if any(low >= high for low, high in pairwise(steps)):
             raise ProgramFormatError(f"the diagonals of {name} are not in ascending order")
 
-        def read() -> Vector:
-            with zipfile.ZipFile(io.BytesIO(data)) as archive:
-                return _array(archive, name, shape, np.float64)
-
-        return Diagonals(steps, period, read)
+        return Diagonals(steps, period, lambda: _array(archive, name, shape, np.float64), copies)
 
     def _spend(self, shape: tuple[int, ...], dtype: type[np.generic]) -> None:
         self.left -= math.prod(shape) * np.dtype(dtype).itemsize
@@ -245,7 +242,7 @@ def _read(reader: _Reader, kind: type[Kind]) -> Kind:
     if archive.getinfo("program.json").file_size > MAX_DESCRIPTION_BYTES:
         raise ProgramFormatError(f"program.json is larger than {MAX_DESCRIPTION_BYTES} bytes")
     data = json.loads(_entry(archive, "program.json"))
-    if data["format"] != FORMAT or data["version"] not in (1, 2, 3, 4, VERSION):
+    if data["format"] != FORMAT or data["version"] not in range(1, VERSION + 1):
         raise ProgramFormatError(
             f"format {data['format']!r} version {data['version']!r}; this release reads {FORMAT} 1 to "
             f"{VERSION}"
@@ -283,7 +280,8 @@ def _read(reader: _Reader, kind: type[Kind]) -> Kind:
         for operand, entry in enumerate(transform["inputs"]):
             steps = [_integer(step, "step") for step in entry["steps"]]
             period = _power_of_two(entry["period"], held, "period")
-            diagonals.append(reader.diagonals(f"transforms/{number}.{operand}.npy", steps, period))
+            copies = 1 if data["version"] < 6 else _power_of_two(entry["copies"], period, "copies")
+            diagonals.append(reader.diagonals(f"transforms/{number}.{operand}.npy", steps, period, copies))
         transforms.append(DiagonalMatrix(held, tuple(diagonals), _integer(transform["n1"], "n1")))
     vectors = tuple(
         reader.array(

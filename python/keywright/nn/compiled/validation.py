@@ -6,7 +6,7 @@ from keywright._core import polynomial_depth
 from keywright.nn.activations.polynomials import PolynomialSpec
 from keywright.nn.errors import ProgramFormatError
 from keywright.nn.graph.sparse import Vector
-from keywright.nn.layout.diagonals import DiagonalMatrix, table_of
+from keywright.nn.layout.diagonals import DiagonalMatrix, distinct_of
 from keywright.nn.layout.layout import Layout
 
 from .instructions import OPCODES, Instruction
@@ -126,7 +126,7 @@ def _transform(transform: DiagonalMatrix) -> None:
         _require(bool(diagonals), "a transform has an input without diagonals")
         for r in diagonals:
             _require(0 <= r < transform.slots, f"a transform of {transform.slots} slots has a diagonal {r}")
-        _finite("a diagonal", table_of(diagonals))
+        _finite("a diagonal", distinct_of(diagonals))
 
 
 def _polynomial(polynomial: PolynomialSpec) -> None:

@@ -7,8 +7,6 @@ by r of one sample is a rotation by B r of all, with the same wrap-around. A dia
 from collections.abc import Mapping
 from dataclasses import replace
 
-import numpy as np
-
 from keywright.nn.graph.sparse import Vector
 
 from .diagonals import DiagonalMatrix, Diagonals, period_of, table_of
@@ -43,6 +41,4 @@ def interleave_transform(transform: DiagonalMatrix, batch: int) -> DiagonalMatri
 
 def _interleave(diagonals: Mapping[int, Vector], batch: int) -> Diagonals:
     steps = [r * batch for r in sorted(diagonals)]
-    return Diagonals(
-        steps, period_of(diagonals) * batch, lambda: np.repeat(table_of(diagonals), batch, axis=1)
-    )
+    return Diagonals(steps, period_of(diagonals) * batch, lambda: table_of(diagonals), batch)

@@ -15,13 +15,16 @@ class Diagonals(Mapping[int, Vector]):
     Args:
         steps: indices of the diagonals, ascending.
         period: number of values of each, which then repeat.
-        make: returns the table, (len(steps), period).
+        make: returns the values, (len(steps), period / copies).
+        copies: number of consecutive values that are equal; a power of two.
     """
 
     _latest: "tuple[Diagonals, Vector] | None" = None
 
-    def __init__(self, steps: Sequence[int], period: int, make: Callable[[], Vector]) -> None:
-        self.steps, self.period = tuple(steps), period
+    def __init__(
+        self, steps: Sequence[int], period: int, make: Callable[[], Vector], copies: int = 1
+    ) -> None:
+        self.steps, self.period, self.copies = tuple(steps), period, copies
         self._make = make
         self._place = {step: place for place, step in enumerate(self.steps)}
 
@@ -30,8 +33,14 @@ class Diagonals(Mapping[int, Vector]):
         latest = Diagonals._latest
         if latest is None or latest[0] is not self:
             Diagonals._latest = None  # never hold two tables
-            latest = Diagonals._latest = self, self._make()
+            values = self.distinct()
+            table = values if self.copies == 1 else np.repeat(values, self.copies, axis=1)
+            latest = Diagonals._latest = self, table
         return latest[1]
+
+    def distinct(self) -> Vector:
+        """Return all diagonals with one of each ``copies`` equal values: (len(steps), period / copies)."""
+        return self._make()
 
     @classmethod
     def release(cls) -> None:
@@ -62,6 +71,16 @@ def table_of(diagonals: Mapping[int, Vector]) -> Vector:
     if isinstance(diagonals, Diagonals):
         return diagonals.table()
     return np.asarray([diagonals[r] for r in sorted(diagonals)])
+
+
+def copies_of(diagonals: Mapping[int, Vector]) -> int:
+    """Return how many consecutive values of each diagonal of one input are known to be equal."""
+    return diagonals.copies if isinstance(diagonals, Diagonals) else 1
+
+
+def distinct_of(diagonals: Mapping[int, Vector]) -> Vector:
+    """Return `table_of`, with one of each `copies_of` equal values."""
+    return diagonals.distinct() if isinstance(diagonals, Diagonals) else table_of(diagonals)
 
 
 @dataclass(frozen=True, eq=False)
