@@ -18,10 +18,9 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from device import COLUMNS, FREE, Counts, Target
 from hierarchy import HERE, YOSYS, Design, yosys
 from page import HEAD, Page
-
-from target import COLUMNS, FREE, Counts, Target
 
 RESULT = HERE / "estimate.json"
 CACHE = HERE.parent / "build/synthesis"

@@ -3,9 +3,8 @@
 import sys
 from collections import Counter
 
+from device import COLUMNS, Counts, Target, scaled
 from hierarchy import Design, Kind
-
-from target import COLUMNS, Counts, Target, scaled
 
 HEAD = """\
 # Resources: yosys estimate
