@@ -53,7 +53,7 @@ def compiled(given: dict[str, Any], samples: torch.Tensor) -> tuple[Any, int]:
             },
         }
     )
-    network = make(dict(np.load(given["weights"])))
+    network: Any = make(dict(np.load(given["weights"])))
     network.eval()
     orion.fit(network, samples[:1])
     level = orion.compile(network)
