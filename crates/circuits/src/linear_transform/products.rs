@@ -313,6 +313,9 @@ impl<'p> Products<'p> {
     fn add_coefficients(&self, terms: &[Vec<Term<'_>>], sums: &mut [Sum<'_, '_>], scratch: &mut Scratch) {
         let words = |term: &Term<'_>| term.place.transformed_words();
         let all: usize = terms.iter().flatten().map(words).sum();
+        if all == 0 {
+            return;
+        }
         let largest = terms.iter().flatten().map(words).max().unwrap_or(1);
         let tile = (TRANSFORMED_WORDS / largest).max(1);
         let giants = (tile / 2).isqrt().clamp(1, terms.len().max(1));

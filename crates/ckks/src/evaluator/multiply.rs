@@ -1,4 +1,4 @@
-use keywright_ring::{MIN_LOG_N, Poly};
+use keywright_ring::{Buffer, Poly};
 use keywright_rlwe::{Decomposed, Finish, KeyElement, RlweCiphertext, for_each_item, noise};
 
 use super::Evaluator;
@@ -212,7 +212,6 @@ impl Evaluator<'_> {
     }
 
     /// Multiplies by the imaginary unit: exact, consumes no level. The monomial `X^(N/2)` is `i` in every slot.
-    /// Its values are the same square root of -1 in the lower half of a limb, and minus it in the upper half.
     ///
     /// # Errors
     /// [`CkksError::PackingMismatch`] for coefficient packing, where the product is another permutation of values.
@@ -223,18 +222,17 @@ impl Evaluator<'_> {
             return Err(CkksError::PackingMismatch { left: a.packing, right });
         }
         let ring = self.parameters.rlwe().ring();
-        let mut out = Ciphertext { rlwe: Self::lowered(&a.rlwe, a.level()), ..a.clone_header() };
+        let mut out = a.clone();
         out.estimate.real = false;
-        let limbs = out.rlwe.polys.iter_mut().flat_map(|poly| poly.limbs_mut().enumerate()).collect();
-        for_each_item(limbs, |_, (i, limb): (usize, &mut [u64])| {
+        for i in 0..=a.level() {
             let m = ring.modulus(i);
-            let mut unit = [0; 1 << MIN_LOG_N];
-            unit[1 << (MIN_LOG_N - 1)] = 1;
-            ring.forward_subring_limb(i, &mut unit);
-            let (low, high) = limb.split_at_mut(ring.n() / 2);
-            ring.backend().mul_scalar_assign(m, low, m.shoup(unit[0]));
-            ring.backend().mul_scalar_assign(m, high, m.shoup(m.neg(unit[0])));
-        });
+            let mut unit = Buffer::zeroed(ring.n());
+            unit[ring.n() / 2] = 1;
+            ring.forward_limb(i, &mut unit);
+            for (poly, input) in out.rlwe.polys.iter_mut().zip(&a.rlwe.polys) {
+                ring.backend().mul(m, input.limb(i), &unit, poly.limb_mut(i));
+            }
+        }
         Ok(out)
     }
 }
