@@ -93,7 +93,7 @@ def test_what_does_not_arrive_is_an_error_for_all_and_can_be_fetched_again(
         with pytest.raises(OSError, match="away" if failing == "b" else "an object has 20 bytes"):
             copy.wait()
         # It opens the marks before or after they are deleted.
-        with pytest.raises(OSError, match="could not be fetched|No such file"):
+        with pytest.raises(OSError, match=r"could not be fetched|No such file"):
             other_process(copy.arriving).wait(0, 35)
     slow.failing = ""
     with copies.hold(list(OBJECTS), lambda: SIZES) as copy:
