@@ -40,7 +40,7 @@ def compiled(given: dict[str, Any], samples: torch.Tensor) -> tuple[Any, int]:
                 "H": weight,
                 "RingType": "standard",
             },
-            "boot_params": {"LogP": BOOTSTRAP},
+            "boot_params": {"LogP": BOOTSTRAP if given["network"] == "resnet20" else special},
             "orion": {
                 "margin": 2,
                 "embedding_method": "hybrid",
