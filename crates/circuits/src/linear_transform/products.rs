@@ -1,8 +1,9 @@
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use keywright_ckks::Evaluator;
-use keywright_ring::backend::UniformRow;
+use keywright_ring::backend::{self, UniformRow};
 use keywright_ring::{Automorphism, Buffer, Evaluation, Poly, Ring};
 use keywright_rlwe::for_each_item;
 
@@ -19,11 +20,26 @@ pub(super) const GROUP: usize = 2;
 /// batches, and each batch adds to the sums once.
 pub(super) const BABY_WORDS: usize = 1 << 23;
 
-/// Words of a limb that all giant steps visit together: 256 KiB for 16 baby steps.
+/// The most words of a limb that all giant steps visit together.
 pub(super) const BLOCK: usize = 1024;
+
+/// The least.
+const LEAST_BLOCK: usize = 128;
+
+/// How often [`keywright_ring::Backend::inner_products`] repeats words of diagonals.
+const MOST_REPEATS: usize = 8;
+
+/// Words of baby steps that all giant steps visit together, 512 KiB: they stay in the second-level cache.
+const NEAR_WORDS: usize = 1 << 16;
 
 /// Words of diagonals that are transformed at a time, 8 MiB: they are used before they leave the cache.
 pub(super) const TRANSFORMED_WORDS: usize = 1 << 20;
+
+/// Words from one half of a baby step to the next. A power of two would let all of them compete for the same sets of a
+/// cache. With this distance, their blocks are in different sets, and so are their lines.
+pub(super) fn row_words(n: usize) -> usize {
+    n + BLOCK.min(n / 8) + 8
+}
 
 /// The location of a baby step in memory.
 #[derive(Clone, Copy)]
@@ -42,14 +58,14 @@ struct Babies {
     made: Vec<Vec<Made>>,
     count: usize,
     most: usize,
-    /// For each prime, both halves of each baby step.
+    /// For each prime, both halves of each baby step, [`row_words`] apart.
     words: Buffer,
 }
 
 impl Babies {
     /// Words per prime.
     fn stride(&self, n: usize) -> usize {
-        2 * n * self.most
+        2 * row_words(n) * self.most
     }
 
     fn add(&mut self, input: usize, baby: usize, made: fn(usize) -> Made) -> usize {
@@ -117,7 +133,7 @@ pub(super) fn products(
             made: inputs.iter().map(|input| vec![Made::Not; input.transform.plan().babies.len()]).collect(),
             count: 0,
             most,
-            words: Buffer::unspecified(2 * n * most * positions.len()),
+            words: Buffer::unspecified(2 * row_words(n) * most * positions.len()),
         };
         let mut fresh_sums = fresh;
         let mut flush = |babies: &mut Babies| {
@@ -158,12 +174,12 @@ pub(super) fn products(
                 lifted.copy_from_slice(tier.halves[0].limb(position));
                 backend.mul_scalar_assign(m, lifted, first.lift[position]);
                 if let Some(slot) = slot {
-                    let unrotated = &mut words[2 * n * slot..][..2 * n];
-                    unrotated[..n].copy_from_slice(lifted);
-                    unrotated[n..].copy_from_slice(tier.halves[1].limb(position));
-                    backend.mul_scalar_assign(m, &mut unrotated[n..], first.lift[position]);
+                    let (b, a) = halves_mut(&mut words[2 * row_words(n) * slot..], n);
+                    b.copy_from_slice(lifted);
+                    a.copy_from_slice(tier.halves[1].limb(position));
+                    backend.mul_scalar_assign(m, a, first.lift[position]);
                     if folded {
-                        unrotated.chunks_exact_mut(n).for_each(fold);
+                        [b, a].into_iter().for_each(fold);
                     }
                 }
             }
@@ -186,13 +202,13 @@ pub(super) fn products(
                     let targets = lifted.chunks_exact(n).zip(babies.words.chunks_exact_mut(stride));
                     for ((position, raised), (lifted, words)) in positions.clone().zip(&raised).zip(targets) {
                         let m = ring.modulus(first.prime(position));
-                        let slots = words[2 * n * begin..].chunks_exact_mut(2 * n);
+                        let slots = words[2 * row_words(n) * begin..].chunks_exact_mut(2 * row_words(n));
                         for (((_, _, key, rows), permutation), slot) in now.iter().zip(permuted).zip(slots) {
                             decomposed.multiply(raised, key, rows, product_b, product_a);
                             if position <= first.level() {
                                 backend.add_assign(m, product_b, lifted);
                             }
-                            let (b, a) = slot.split_at_mut(n);
+                            let (b, a) = halves_mut(slot, n);
                             backend.permute(permutation, product_b, b);
                             backend.permute(permutation, product_a, a);
                         }
@@ -205,6 +221,12 @@ pub(super) fn products(
             group_limbs.iter_mut().flatten().for_each(|limb| fold(limb));
         }
     });
+}
+
+/// Both halves of a baby step.
+fn halves_mut(words: &mut [u64], n: usize) -> (&mut [u64], &mut [u64]) {
+    let (b, a) = words.split_at_mut(row_words(n));
+    (&mut b[..n], &mut a[..n])
 }
 
 /// Reverses the order of the upper half.
@@ -287,7 +309,8 @@ impl<'p> Products<'p> {
                     Made::Lifted(_) if self.position > self.first.level() => continue,
                     Made::Lifted(slot) | Made::Switched(slot) => slot,
                 };
-                let (b, a) = self.words[2 * n * slot..][..2 * n].split_at(n);
+                let (b, a) = self.words[2 * row_words(n) * slot..].split_at(row_words(n));
+                let (b, a) = (&b[..n], &a[..n]);
                 let list = match transform.storage() {
                     Storage::Encoded => &mut out.0,
                     Storage::Coefficients => &mut out.1,
@@ -357,18 +380,28 @@ impl<'p> Products<'p> {
         }
     }
 
-    /// Block by block, so that all giant steps find a block of the baby steps in a near cache.
+    /// Block by block, so that all giant steps find a block of the baby steps in a near cache. Diagonals of the next
+    /// giant step are prefetched meanwhile.
     fn add_tile(
         &self,
         tile: &[(Vec<&[u64]>, Vec<&Term<'_>>)],
         sums: &mut [Sum<'_, '_>],
         scratch: &mut Scratch,
     ) {
-        let (size, block) = (self.diagonal_words(), BLOCK.min(self.diagonal_words()));
+        let size = self.diagonal_words();
+        let rows: BTreeSet<usize> = tile.iter().flat_map(|(_, terms)| terms).map(|term| term.slot).collect();
+        let near = NEAR_WORDS / (2 * self.ring.n() / size * rows.len().max(1));
+        let block = (near.max(LEAST_BLOCK).ilog2()).min(BLOCK.ilog2());
+        let block = (1 << block).min(size);
         for start in (0..size).step_by(block) {
             let words = start..start + block;
-            for ((limbs, terms), sum) in tile.iter().zip(&mut *sums) {
-                self.add_block(limbs, terms, words.clone(), scratch, sum);
+            for (giant, ((limbs, terms), sum)) in tile.iter().zip(&mut *sums).enumerate() {
+                let (next, later) = match tile.get(giant + 1) {
+                    Some(next) => (next, start),
+                    None => (&tile[0], (start + block) % size),
+                };
+                let upcoming = Upcoming { limbs: &next.0, words: later..later + block };
+                self.add_block((limbs, terms), upcoming, words.clone(), scratch, sum);
             }
         }
         sums.iter_mut().zip(tile).for_each(|(sum, (_, terms))| sum.written |= !terms.is_empty());
@@ -382,8 +415,8 @@ impl<'p> Products<'p> {
     /// Adds the products of some words of the diagonals, or writes them if the sum is not written yet.
     fn add_block(
         &self,
-        limbs: &[&[u64]],
-        terms: &[&Term<'_>],
+        (limbs, terms): (&[&[u64]], &[&Term<'_>]),
+        upcoming: Upcoming<'_>,
         words: Range<usize>,
         scratch: &mut Scratch,
         sum: &mut Sum<'_, '_>,
@@ -394,32 +427,60 @@ impl<'p> Products<'p> {
         let (n, size) = (self.ring.n(), self.diagonal_words());
         let (backend, m) = (self.ring.backend(), self.ring.modulus(self.first.prime(self.position)));
         let room = scratch.expanded.chunks_exact_mut(words.len());
+        let [out_b, out_a] = &mut *sum.limbs;
+        if self.folded {
+            let repeat = limbs.first().map_or(1, |limb| size / limb.len());
+            let alike = repeat <= MOST_REPEATS && limbs.iter().all(|limb| limb.len() * repeat == size);
+            let repeat = if alike { repeat } else { 1 };
+            let cut = |words: &Range<usize>| words.start / repeat..words.end / repeat;
+            let (low, high) = (words.clone(), words.start + size..words.end + size);
+            let terms = limbs.iter().zip(terms).zip(room).enumerate();
+            let terms: Vec<backend::Term<'_>> = terms
+                .map(|(k, ((limb, term), room))| {
+                    let factor =
+                        if alike { &limb[cut(&words)] } else { repeated(limb, size, words.clone(), room) };
+                    let next = upcoming.limbs.get(k).filter(|next| next.len() * repeat == size);
+                    backend::Term {
+                        factor,
+                        upcoming: next.map_or(factor, |next| &next[cut(&upcoming.words)]),
+                        rows: [(term.b, &low), (term.a, &low), (term.b, &high), (term.a, &high)]
+                            .map(|(half, words)| &half[words.clone()]),
+                    }
+                })
+                .collect();
+            let ((low_b, high_b), (low_a, high_a)) = (out_b.split_at_mut(size), out_a.split_at_mut(size));
+            let out = [low_b, low_a, high_b, high_a].map(|out| &mut out[words.clone()]);
+            backend.inner_products(m, &terms, repeat, sum.written, out);
+            return;
+        }
         let diagonals = limbs.iter().zip(terms).zip(room).map(|((limb, term), room)| {
-            if term.transform.is_real() && !self.folded {
+            if term.transform.is_real() {
                 mirrored(limb, n, words.clone(), room)
             } else {
                 repeated(limb, size, words.clone(), room)
             }
         });
         let diagonals: Vec<&[u64]> = diagonals.collect();
-        for offset in (0..n).step_by(size) {
-            let words = words.start + offset..words.end + offset;
-            let b: Vec<&[u64]> = terms.iter().map(|term| &term.b[words.clone()]).collect();
-            let a: Vec<UniformRow<'_>> =
-                terms.iter().map(|term| UniformRow::Stored(&term.a[words.clone()])).collect();
-            let [out_b, out_a] = &mut *sum.limbs;
-            let (out_b, out_a) = (&mut out_b[words.clone()], &mut out_a[words.clone()]);
-            if sum.written {
-                let (added_b, added_a) = scratch.added.split_at_mut(words.len());
-                let added_a = &mut added_a[..words.len()];
-                backend.inner_product(m, &diagonals, &b, &a, added_b, added_a);
-                backend.add_assign(m, out_b, added_b);
-                backend.add_assign(m, out_a, added_a);
-            } else {
-                backend.inner_product(m, &diagonals, &b, &a, out_b, out_a);
-            }
+        let b: Vec<&[u64]> = terms.iter().map(|term| &term.b[words.clone()]).collect();
+        let a: Vec<UniformRow<'_>> =
+            terms.iter().map(|term| UniformRow::Stored(&term.a[words.clone()])).collect();
+        let (out_b, out_a) = (&mut out_b[words.clone()], &mut out_a[words.clone()]);
+        if sum.written {
+            let (added_b, added_a) = scratch.added.split_at_mut(words.len());
+            let added_a = &mut added_a[..words.len()];
+            backend.inner_product(m, &diagonals, &b, &a, added_b, added_a);
+            backend.add_assign(m, out_b, added_b);
+            backend.add_assign(m, out_a, added_a);
+        } else {
+            backend.inner_product(m, &diagonals, &b, &a, out_b, out_a);
         }
     }
+}
+
+/// The diagonals that are read next.
+struct Upcoming<'u> {
+    limbs: &'u [&'u [u64]],
+    words: Range<usize>,
 }
 
 /// Memory of [`Products::add_block`].

@@ -2,7 +2,7 @@ use keywright_rlwe::SwitchLayout;
 use keywright_rlwe::switch::division_limbs;
 
 use super::giant_steps::GIANTS;
-use super::products::{BABY_WORDS, BLOCK, GROUP, TRANSFORMED_WORDS};
+use super::products::{BABY_WORDS, BLOCK, GROUP, TRANSFORMED_WORDS, row_words};
 use super::{BsgsPlan, GiantSteps};
 
 /// Counts of a block row of transforms that determine the memory of its evaluation.
@@ -57,8 +57,10 @@ impl ScratchShape {
 
         let most = (self.switched + self.lifted).clamp(1, (BABY_WORDS / (2 * n * GROUP)).max(1));
         let hoisted = if self.switched == 0 { 0 } else { self.tiers * layout.decomposition_limbs() };
-        let babies = inputs + hoisted + sums + tasks * (GROUP * (digits + 1 + 2 * most) + 2);
-        let blocks = (self.switched + self.lifted) * BLOCK + self.transformed.min(TRANSFORMED_WORDS + n);
+        let babies = inputs + hoisted + sums + tasks * (GROUP * (digits + 1) + 2);
+        let blocks = 2 * GROUP * most * row_words(n)
+            + (self.switched + self.lifted) * BLOCK
+            + self.transformed.min(TRANSFORMED_WORDS + n);
         let babies = babies * n + tasks * blocks;
 
         let zero = if self.rotated < self.giants || self.chained { 0 } else { 2 * primes };

@@ -1,4 +1,4 @@
-use keywright_ring::backend::UniformRow;
+use keywright_ring::backend::{Term, UniformRow};
 use keywright_ring::{Backend, Modulus, Seed, StreamId};
 
 use super::{assert_limb, portable};
@@ -62,6 +62,50 @@ pub fn inner_product_is_the_sum(backend: &'static dyn Backend) {
         }
     }
 }
+
+/// The sums of 1 to 70 products with four rows each, modulo every edge prime, of random and of largest residues, that
+/// are written to results or added to them. Words of factors are used once, or repeatedly.
+pub fn inner_products_are_the_sums(backend: &'static dyn Backend) {
+    let n = 512;
+    for q in edge_primes(10) {
+        #[expect(clippy::unwrap_used, reason = "edge primes are moduli")]
+        let m = &Modulus::new(q).unwrap();
+        let mut random = SplitMix64(q);
+        for (count, (largest, add)) in COUNTS.iter().zip(CASES.into_iter().cycle()) {
+            let mut limb = |n| if largest { vec![q - 1; n] } else { random.residues(q, n) };
+            let factors: Vec<Vec<u64>> = (0..*count).map(|_| limb(n)).collect();
+            let rows: Vec<[Vec<u64>; 4]> = (0..*count).map(|_| core::array::from_fn(|_| limb(n))).collect();
+            let before: [Vec<u64>; 4] = core::array::from_fn(|_| limb(n));
+            for repeat in [1, 2, 4, 8] {
+                let pairs = factors.iter().zip(factors.iter().rev());
+                let terms: Vec<Term<'_>> = pairs
+                    .zip(&rows)
+                    .map(|((factor, upcoming), rows)| Term {
+                        factor: &factor[..n / repeat],
+                        upcoming: &upcoming[..n / repeat],
+                        rows: rows.each_ref().map(|row| &row[..]),
+                    })
+                    .collect();
+                let mut out = before.clone();
+                backend.inner_products(m, &terms, repeat, add, out.each_mut().map(|out| &mut out[..]));
+                for (k, seen) in out.iter().enumerate() {
+                    let entry = |i: usize| {
+                        let start = if add { before[k][i] } else { 0 };
+                        let products =
+                            terms.iter().map(|term| oracle::mul(term.factor[i / repeat], term.rows[k][i], q));
+                        products.fold(start, |sum, product| oracle::add(sum, product, q))
+                    };
+                    let expected: Vec<u64> = (0..n).map(entry).collect();
+                    let what = || format!("row {k} of {count} terms, {repeat} times, add = {add}, mod {q}");
+                    assert_limb(seen, &expected, what);
+                }
+            }
+        }
+    }
+}
+
+/// Whether all residues are the largest, and whether results are added.
+const CASES: [(bool, bool); 5] = [(true, true), (false, true), (true, false), (false, false), (true, true)];
 
 /// Equality with the portable back end, bit for bit, at `N = 2^13` and `2^16`, narrow and wide, with seeded rows that
 /// reject every second candidate.

@@ -11,7 +11,9 @@ mod transform;
 
 pub use conversion::{conversion_equals_portable, conversion_is_exact};
 pub use expander::expansion_equals_portable;
-pub use inner_product::{inner_product_equals_portable, inner_product_is_the_sum};
+pub use inner_product::{
+    inner_product_equals_portable, inner_product_is_the_sum, inner_products_are_the_sums,
+};
 pub use permutation::permutation_is_the_automorphism;
 pub use planes::{planes_are_added, sums_are_folded};
 pub use pointwise::pointwise_is_modular_arithmetic;
@@ -60,6 +62,7 @@ macro_rules! conformance_suite {
             conversion_is_exact,
             conversion_equals_portable,
             inner_product_is_the_sum,
+            inner_products_are_the_sums,
             inner_product_equals_portable,
             expansion_equals_portable,
             key_stream_equals_portable,

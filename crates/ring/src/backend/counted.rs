@@ -7,7 +7,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Backend, BackendKind, NttPlan, Quotient, UniformRow};
+use super::{Backend, BackendKind, NttPlan, Quotient, Term, UniformRow};
 use crate::conversion::{Column, Decomposer, ScaledLayout, ScaledPart};
 use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId};
 
@@ -173,6 +173,19 @@ impl Backend for Counted {
         };
         count(counter, !m.is_narrow(), digits.len() * out_b.len());
         self.0.inner_product(m, digits, b, a, out_b, out_a);
+    }
+
+    fn inner_products(
+        &self,
+        m: &Modulus,
+        terms: &[Term<'_>],
+        repeat: usize,
+        add: bool,
+        out: [&mut [u64]; 4],
+    ) {
+        // A product is a factor with two rows.
+        count(Counter::StoredProducts, !m.is_narrow(), 2 * terms.len() * out[0].len());
+        self.0.inner_products(m, terms, repeat, add, out);
     }
 
     fn expand_part(&self, seed: &Seed, id: StreamId, m: &Modulus, start: usize, out: &mut [u64]) {

@@ -104,6 +104,17 @@ fn require_planes_mut(count: usize, low: &[u8], high: &[&mut [u8]]) {
     );
 }
 
+/// The products of one factor with the same words of four rows.
+#[derive(Debug, Clone, Copy)]
+pub struct Term<'a> {
+    /// The factor, each word for as many words of the rows.
+    pub factor: &'a [u64],
+    /// As many words that are read next, and are prefetched where the CPU has such an instruction.
+    pub upcoming: &'a [u64],
+    /// The rows.
+    pub rows: [&'a [u64]; 4],
+}
+
 /// One row of the uniform half of a key, for one digit and one prime.
 #[derive(Debug, Clone, Copy)]
 pub enum UniformRow<'a> {
@@ -169,6 +180,38 @@ pub trait Backend: Send + Sync + Debug {
         out_b: &mut [u64],
         out_a: &mut [u64],
     );
+    /// `out[k] = sum_j factor_j * rows_j[k]` for terms `j`, added to what `out` holds if `add`. Every factor is read
+    /// once for four rows. `repeat` words of the rows, 1, 2, 4 or 8, have the same word of a factor.
+    fn inner_products(
+        &self,
+        m: &Modulus,
+        terms: &[Term<'_>],
+        repeat: usize,
+        add: bool,
+        [out_0, out_1, out_2, out_3]: [&mut [u64]; 4],
+    ) {
+        let repeated = |term: &Term<'_>| -> Vec<u64> {
+            term.factor.iter().flat_map(|&word| core::iter::repeat_n(word, repeat)).collect()
+        };
+        let expanded: Vec<Vec<u64>> =
+            if repeat > 1 { terms.iter().map(repeated).collect() } else { Vec::new() };
+        let factors: Vec<&[u64]> = match repeat {
+            1 => terms.iter().map(|term| term.factor).collect(),
+            _ => expanded.iter().map(Vec::as_slice).collect(),
+        };
+        for (first, outs) in [(0, [out_0, out_1]), (2, [out_2, out_3])] {
+            let [out_b, out_a] = outs;
+            let before = add.then(|| (out_b.to_vec(), out_a.to_vec()));
+            let b: Vec<&[u64]> = terms.iter().map(|term| term.rows[first]).collect();
+            let a: Vec<UniformRow<'_>> =
+                terms.iter().map(|term| UniformRow::Stored(term.rows[first + 1])).collect();
+            self.inner_product(m, &factors, &b, &a, out_b, out_a);
+            if let Some((before_b, before_a)) = before {
+                self.add_assign(m, out_b, &before_b);
+                self.add_assign(m, out_a, &before_a);
+            }
+        }
+    }
     /// A uniform limb from a seed, see [`crate::expander`].
     fn expand_uniform(&self, seed: &Seed, id: StreamId, m: &Modulus, out: &mut [u64]) {
         self.expand_part(seed, id, m, 0, out);

@@ -1,4 +1,5 @@
 //! Inner products of digits with a switching key: both components in one pass over the digits, one reduction per sum.
+//! Inner products of diagonals with four rows each.
 
 use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
@@ -6,7 +7,7 @@ use core::mem::MaybeUninit;
 use super::chacha::{self, Chunk};
 use super::lanes::{LAZY_TERMS, Lanes, Sum};
 use crate::Modulus;
-use crate::backend::UniformRow;
+use crate::backend::{Term, UniformRow};
 use crate::expander::{self, CHUNK_WORDS};
 
 /// Rows of one group of digits at one chunk: digits, `b` rows and `a` rows.
@@ -93,6 +94,95 @@ unsafe fn chunk<L: Lanes>(l: L, rows: &[[*const u64; 3]], resume: bool, out_b: *
             }
             to_b.write_unaligned(l.canonical(l.value(sum_b)));
             to_a.write_unaligned(l.canonical(l.value(sum_a)));
+        }
+    }
+}
+
+/// `out[k] = sum_j factor_j * rows_j[k]`, added to what `out` holds if `add`. Factors come from main memory, in more
+/// streams than the hardware prefetcher follows, and rows from the second-level cache: a factor is loaded once, for
+/// eight multiplications.
+///
+/// # Safety
+/// All slices of rows have the length of `out[0]`, a multiple of 8; those of factors have that length over `repeat`,
+/// which is 1, 2, 4 or 8. The CPU has the enabled features.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+pub(super) unsafe fn inner_products<L: Lanes>(
+    m: &Modulus,
+    terms: &[Term<'_>],
+    repeat: usize,
+    add: bool,
+    out: [&mut [u64]; 4],
+) {
+    // SAFETY: by contract; so below.
+    unsafe {
+        match repeat {
+            1 => repeated::<L, 1>(m, terms, add, out),
+            2 => repeated::<L, 2>(m, terms, add, out),
+            4 => repeated::<L, 4>(m, terms, add, out),
+            _ => repeated::<L, 8>(m, terms, add, out),
+        }
+    }
+}
+
+/// [`inner_products`] with words of factors that repeat `R` times.
+///
+/// # Safety
+/// As there.
+#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+unsafe fn repeated<L: Lanes, const R: usize>(
+    m: &Modulus,
+    terms: &[Term<'_>],
+    add: bool,
+    out: [&mut [u64]; 4],
+) {
+    let n = out[0].len();
+    let out = out.map(|out| out.as_mut_ptr());
+    // SAFETY: by contract; `i + 8 <= n`, because `n` is a multiple of 8.
+    unsafe {
+        let l = L::new(m);
+        let zero = _mm512_setzero_si512();
+        for i in (0..n).step_by(8) {
+            let start =
+                |out: *mut u64| if add { out.add(i).cast::<__m512i>().read_unaligned() } else { zero };
+            let mut values = out.map(start);
+            for terms in terms.chunks(LAZY_TERMS) {
+                let mut sums = values.map(|low| Sum { high: zero, low });
+                for term in terms {
+                    _mm_prefetch::<_MM_HINT_T0>(term.upcoming.as_ptr().add(i / R).cast());
+                    let factor = load_repeated::<R>(term.factor.as_ptr().add(i / R));
+                    for (sum, row) in sums.iter_mut().zip(term.rows) {
+                        let row = row.as_ptr().add(i).cast::<__m512i>().read_unaligned();
+                        *sum = l.accumulate(*sum, factor, row);
+                    }
+                }
+                values = sums.map(|sum| l.canonical(l.value(sum)));
+            }
+            for (out, value) in out.into_iter().zip(values) {
+                out.add(i).cast::<__m512i>().write_unaligned(value);
+            }
+        }
+    }
+}
+
+/// `8 / R` words, each in `R` lanes.
+///
+/// # Safety
+/// `p` addresses so many words; the CPU has AVX-512 F.
+#[inline(always)]
+unsafe fn load_repeated<const R: usize>(p: *const u64) -> __m512i {
+    // SAFETY: by contract.
+    unsafe {
+        match R {
+            1 => p.cast::<__m512i>().read_unaligned(),
+            2 => {
+                let words = _mm512_castsi256_si512(p.cast::<__m256i>().read_unaligned());
+                _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 0, 1, 1, 2, 2, 3, 3), words)
+            }
+            4 => {
+                let words = _mm512_castsi128_si512(p.cast::<__m128i>().read_unaligned());
+                _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 0, 0, 0, 1, 1, 1, 1), words)
+            }
+            _ => _mm512_set1_epi64(p.read_unaligned() as i64),
         }
     }
 }

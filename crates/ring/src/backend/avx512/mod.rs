@@ -21,7 +21,7 @@ use alloc::boxed::Box;
 use self::narrow::Narrow;
 use self::wide::Wide;
 use super::{
-    Backend, BackendKind, NttPlan, Quotient, UniformRow, avx2, require_length, require_planes,
+    Backend, BackendKind, NttPlan, Quotient, Term, UniformRow, avx2, require_length, require_planes,
     require_planes_mut,
 };
 use crate::conversion::{Decomposer, ScaledLayout};
@@ -173,6 +173,29 @@ impl Backend for Avx512 {
         let stored = |row: &UniformRow<'_>| !matches!(row, UniformRow::Stored(words) if words.len() != n);
         assert!(a.iter().all(stored), "rows as long as the result");
         by_width!(m, 0, []; inner_product::inner_product(m, digits, b, a, out_b, out_a));
+    }
+
+    fn inner_products(
+        &self,
+        m: &Modulus,
+        terms: &[Term<'_>],
+        repeat: usize,
+        add: bool,
+        out: [&mut [u64]; 4],
+    ) {
+        let n = out[0].len();
+        assert!(
+            n.is_multiple_of(8) && out.iter().all(|out| out.len() == n),
+            "results of one length, a multiple of 8"
+        );
+        let rows = terms.iter().flat_map(|term| &term.rows).all(|row| row.len() == n);
+        let factors = terms.iter().flat_map(|term| [term.factor, term.upcoming]);
+        assert!(
+            rows && factors.into_iter().all(|factor| factor.len() * repeat == n),
+            "rows as long as the result"
+        );
+        assert!(matches!(repeat, 1 | 2 | 4 | 8), "words repeat 1, 2, 4 or 8 times, not {repeat} times");
+        by_width!(m, 0, []; inner_product::inner_products(m, terms, repeat, add, out));
     }
 
     fn expand_part(&self, seed: &Seed, id: StreamId, m: &Modulus, start: usize, out: &mut [u64]) {
