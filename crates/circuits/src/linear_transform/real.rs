@@ -18,8 +18,6 @@
 use keywright_ckks::CkksParameters;
 use keywright_ring::{MIN_LOG_N, ShoupFactor};
 
-use super::products::BLOCK;
-
 /// Coefficients that are transformed are below this in magnitude.
 pub(super) const COEFFICIENT_LIMIT: f64 = (1u64 << 62) as f64;
 
@@ -55,39 +53,13 @@ impl<'p> PairTransform<'p> {
         out: &mut [u64],
     ) {
         let whole = &mut whole[..2 * first.len()];
-        join(first, second, whole);
+        let backend = self.parameters.rlwe().ring().backend();
+        backend.join_halves(first, second, whole);
         transform(self.parameters, self.prime, whole, largest, out);
         if second.is_some() {
-            self.separate(out);
+            let m = self.parameters.rlwe().ring().modulus(self.prime);
+            backend.separate_halves(m, self.factors, out);
         }
-    }
-
-    fn separate(&self, out: &mut [u64]) {
-        let ring = self.parameters.rlwe().ring();
-        let (backend, m) = (ring.backend(), ring.modulus(self.prime));
-        let (low, high) = out.split_at_mut(out.len() / 2);
-        high.reverse();
-        let mut kept = [0; BLOCK];
-        for (low, high) in low.chunks_mut(BLOCK).zip(high.chunks_mut(BLOCK)) {
-            let kept = &mut kept[..low.len()];
-            kept.copy_from_slice(low);
-            backend.add_assign(m, low, high);
-            backend.mul_scalar_assign(m, low, self.factors[0]);
-            backend.sub_assign(m, high, kept);
-            backend.mul_scalar_assign(m, high, self.factors[1]);
-        }
-    }
-}
-
-/// The coefficients of `f + X^(M/2) g`, from the first halves of those of `f` and `g`.
-fn join(f: &[i64], g: Option<&[i64]>, out: &mut [i64]) {
-    let (low, high) = out.split_at_mut(f.len());
-    low.copy_from_slice(f);
-    high[0] = 0;
-    high[1..].iter_mut().zip(f[1..].iter().rev()).for_each(|(high, f)| *high = -f);
-    if let Some(g) = g {
-        low[1..].iter_mut().zip(g[1..].iter().rev()).for_each(|(low, g)| *low += g);
-        high.iter_mut().zip(g).for_each(|(high, g)| *high += g);
     }
 }
 

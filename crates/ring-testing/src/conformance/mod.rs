@@ -2,6 +2,7 @@
 
 mod conversion;
 mod expander;
+mod halves;
 mod inner_product;
 mod permutation;
 mod planes;
@@ -11,6 +12,7 @@ mod transform;
 
 pub use conversion::{conversion_equals_portable, conversion_is_exact};
 pub use expander::expansion_equals_portable;
+pub use halves::{halves_are_joined, halves_are_separated};
 pub use inner_product::{
     inner_product_equals_portable, inner_product_is_the_sum, inner_products_are_the_sums,
 };
@@ -64,6 +66,8 @@ macro_rules! conformance_suite {
             inner_product_is_the_sum,
             inner_products_are_the_sums,
             inner_product_equals_portable,
+            halves_are_joined,
+            halves_are_separated,
             expansion_equals_portable,
             key_stream_equals_portable,
             samples_equal_portable,

@@ -188,6 +188,16 @@ impl Backend for Counted {
         self.0.inner_products(m, terms, repeat, add, out);
     }
 
+    fn join_halves(&self, f: &[i64], g: Option<&[i64]>, out: &mut [i64]) {
+        self.0.join_halves(f, g, out);
+    }
+
+    fn separate_halves(&self, m: &Modulus, factors: [ShoupFactor; 2], values: &mut [u64]) {
+        // A sum and a product for every value.
+        count(Counter::Visits, !m.is_narrow(), 2 * values.len());
+        self.0.separate_halves(m, factors, values);
+    }
+
     fn expand_part(&self, seed: &Seed, id: StreamId, m: &Modulus, start: usize, out: &mut [u64]) {
         count(Counter::Expansions, !m.is_narrow(), out.len());
         self.0.expand_part(seed, id, m, start, out);

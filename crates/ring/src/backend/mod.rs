@@ -10,6 +10,7 @@ mod avx2;
 mod avx512;
 #[cfg(feature = "std")]
 mod counted;
+mod halves;
 #[cfg(all(target_arch = "aarch64", target_endian = "little", target_feature = "neon"))]
 mod neon;
 mod portable;
@@ -211,6 +212,17 @@ pub trait Backend: Send + Sync + Debug {
                 self.add_assign(m, out_a, &before_a);
             }
         }
+    }
+    /// The coefficients of `f + X^(M/2) g`, from the first `M/2` of those of `f` and `g`, whose coefficient `M/2` is 0
+    /// and whose coefficient `M - i` is minus coefficient `i`. `M` is a power of two.
+    fn join_halves(&self, f: &[i64], g: Option<&[i64]>, out: &mut [i64]) {
+        let (low, high) = out.split_at_mut(f.len());
+        halves::join(f, g, 0..f.len(), low, high);
+    }
+    /// In place of values `s_i`, `i < M`, in the first half `(s_i + s_(M-1-i)) factors[0]`, in the second half
+    /// `(s_(M-1-i) - s_i) factors[1]`, for `i < M/2`. `M` is a multiple of 32.
+    fn separate_halves(&self, m: &Modulus, factors: [ShoupFactor; 2], values: &mut [u64]) {
+        halves::separate(self, m, factors, values);
     }
     /// A uniform limb from a seed, see [`crate::expander`].
     fn expand_uniform(&self, seed: &Seed, id: StreamId, m: &Modulus, out: &mut [u64]) {

@@ -6,6 +6,7 @@
 mod chacha;
 mod conversion;
 mod fetch;
+mod halves;
 mod inner_product;
 mod lanes;
 mod narrow;
@@ -196,6 +197,21 @@ impl Backend for Avx512 {
         );
         assert!(matches!(repeat, 1 | 2 | 4 | 8), "words repeat 1, 2, 4 or 8 times, not {repeat} times");
         by_width!(m, 0, []; inner_product::inner_products(m, terms, repeat, add, out));
+    }
+
+    fn join_halves(&self, f: &[i64], g: Option<&[i64]>, out: &mut [i64]) {
+        let half = f.len();
+        assert!(
+            half.is_power_of_two() && g.is_none_or(|g| g.len() == half) && out.len() == 2 * half,
+            "halves of one length, a power of two, and twice as many coefficients"
+        );
+        // SAFETY: the lengths agree; `self` proves the CPU features.
+        unsafe { halves::join(f, g, out) }
+    }
+
+    fn separate_halves(&self, m: &Modulus, factors: [ShoupFactor; 2], values: &mut [u64]) {
+        assert!(values.len().is_multiple_of(32), "values in multiples of 32, not {}", values.len());
+        by_width!(m, 0, []; halves::separate(m, factors, values));
     }
 
     fn expand_part(&self, seed: &Seed, id: StreamId, m: &Modulus, start: usize, out: &mut [u64]) {
