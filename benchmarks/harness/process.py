@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,19 @@ from harness.console import Console
 from harness.folders import HERE
 from harness.schedule import child_environment
 from harness.targets import prepared
+
+
+class PeerEnded(SystemExit):
+    """A peer's process ended before it answered.
+
+    Attributes:
+        status: its exit status; minus the signal that ended it.
+        peak_rss_bytes: its largest resident memory.
+    """
+
+    def __init__(self, module: str, status: int, peak_rss_bytes: int) -> None:
+        super().__init__(f"the process of {module} ended with status {status}")
+        self.status, self.peak_rss_bytes = status, peak_rss_bytes
 
 
 class PeerProcess:
@@ -42,13 +56,15 @@ class PeerProcess:
         """The answer to one request.
 
         Raises:
-            SystemExit: the process ended.
+            PeerEnded: the process ended.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         print(json.dumps(request), file=self._process.stdin, flush=True)
         line = self._process.stdout.readline()
         if not line:
-            raise SystemExit(f"the process of {self.module} ended")
+            _, status, usage = os.wait4(self._process.pid, 0)
+            self._process.returncode = os.waitstatus_to_exitcode(status)
+            raise PeerEnded(self.module, self._process.returncode, usage.ru_maxrss * 1024)
         answer: dict[str, Any] = json.loads(line)
         return answer

@@ -143,6 +143,8 @@ def transform_scratch(
     babies: int,
     giants: int,
     inputs: int = 1,
+    made: int = 0,
+    decomposed: int | None = None,
     above: int = 0,
     periods: Sequence[int] | None = None,
     threads: int | None = None,
@@ -156,6 +158,8 @@ def transform_scratch(
         babies: baby steps other than 0, of all transforms of a block row.
         giants: giant steps of all of them, including 0.
         inputs: transforms of a block row.
+        made: ciphertexts that are made from the inputs before baby steps.
+        decomposed: decompositions of these and of the inputs; one for each by default.
         above: inputs above the level, which are copied.
         periods: of the diagonals kept as coefficients.
         threads: number of computing threads; those of the process by default.

@@ -2,9 +2,10 @@
 studies.networks.beside_orion`.
 
 Both run the same weights in separate processes, which stay for all images; both results are compared with the
-model's in the clear. Orion's own LeNet (--widths 32 64 512 of examples/train_mnist.py) takes it up to 24 GB
+model's in the clear. Orion's own LeNet (--widths 32 64 512 of examples/train_mnist.py) takes it 10 to 24 GB
 of memory. For ResNet-20, whose weights are made here, Orion keeps diagonals and keys of linear layers in
-files. Writes NETWORK.jsonl and NETWORK.md.
+files. If Orion's process is killed, the record says so and has Keywright alone. Writes NETWORK.jsonl and
+NETWORK.md.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import json
 import os
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ import numpy as np
 import onnx
 from harness.console import Console
 from harness.folders import BUILD, record_folder
-from harness.process import PeerProcess
+from harness.process import PeerEnded, PeerProcess
 from harness.schedule import pin
 from harness.table import heading, markdown, quotients, spread
 from harness.targets import Unavailable
@@ -60,17 +62,44 @@ def weights(model: onnx.ModelProto) -> dict[str, NDArray[np.float32]]:
     return found
 
 
+def setup_s(own: dict[str, Any]) -> float:
+    """Seconds of Keywright's compiler, planner, keys and diagonals."""
+    return float(sum(own[name] for name in ("compile_s", "plan_s", "keys_s", "prepare_s")))
+
+
+def alone(ours: list[dict[str, Any]], facts: dict[str, dict[str, Any]]) -> list[str]:
+    """How Orion's process ended, and Keywright."""
+    theirs = facts["orion"]
+    rows = [
+        ("seconds an image", "", spread([line["seconds"] for line in ours])),
+        (
+            "compile, with keys, s",
+            f"ended after {theirs['after_s']:.0f}",
+            f"{setup_s(facts['keywright']):.1f}",
+        ),
+        (
+            "peak, MB",
+            f"{theirs['peak_rss_bytes'] / 1e6:.0f}, without swap space",
+            f"{max(line['peak_bytes'] for line in ours) / 1e6:.0f}",
+        ),
+        ("largest error of a score", "", f"{max(line['model_error'] for line in ours):.2g}"),
+    ]
+    text = f"Orion's process ended with status {theirs['ended']} while it compiled."
+    return [text, "", *markdown(["", "Orion", "Keywright"], rows)]
+
+
 def table(
     orion: list[dict[str, Any]], ours: list[dict[str, Any]], facts: dict[str, dict[str, Any]]
 ) -> list[str]:
     """Both, and their ratio image by image."""
+    if "ended" in facts["orion"]:
+        return alone(ours, facts)
     seconds = [[line["seconds"] for line in lines] for lines in (orion, ours)]
     peaks = [
         max(line["peak_rss_bytes"] for line in orion) / 1e6,
         max(line["peak_bytes"] for line in ours) / 1e6,
     ]
-    theirs, own = facts["orion"], facts["keywright"]
-    setup = own["compile_s"] + own["plan_s"] + own["keys_s"] + own["prepare_s"]
+    theirs, setup = facts["orion"], setup_s(facts["keywright"])
     errors = [max(line["model_error"] for line in lines) for lines in (orion, ours)]
     rows = [
         ("seconds an image", *map(spread, seconds), spread(quotients(*seconds))),
@@ -84,6 +113,38 @@ def table(
         ("largest error of a score", *(f"{error:.2g}" for error in errors), ""),
     ]
     return markdown(["", f"Orion {theirs['version']}", "Keywright", "ratio"], rows)
+
+
+def compile_peer(peer: PeerProcess, request: dict[str, Any]) -> dict[str, Any]:
+    """What Orion says about compiling, or how its process ended."""
+    start = time.perf_counter()
+    try:
+        return peer.ask(request)
+    except PeerEnded as ended:
+        return {
+            "ended": ended.status,
+            "after_s": time.perf_counter() - start,
+            "peak_rss_bytes": ended.peak_rss_bytes,
+        }
+
+
+def checked(line: dict[str, Any], wanted: NDArray[np.float64], network: str) -> dict[str, Any]:
+    """A result with its error against the model in the clear.
+
+    Raises:
+        SystemExit: it is wrong.
+    """
+    line["model_error"] = float(np.abs(np.subtract(line["scores"], wanted)).max())
+    if line["model_error"] > LARGEST_ERROR[network]:
+        raise SystemExit(f"a score is off by {line['model_error']}")
+    return line
+
+
+def memory_of_machine() -> str:
+    """Memory and swap space."""
+    lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+    sizes = [int(lines[name].split()[0]) / 1e6 * 1.024 for name in ("MemTotal", "SwapTotal")]
+    return f"memory {sizes[0]:.1f} GB, swap space {sizes[1]:.1f} GB"
 
 
 def parse_options() -> argparse.Namespace:
@@ -148,47 +209,48 @@ def main() -> None:
             peer = PeerProcess("orion", "peers.orion", options.build.resolve(), console, options.threads)
         except Unavailable as unavailable:
             raise SystemExit(f"orion: {unavailable}") from unavailable
-        with Measured(
-            scratch,
-            path,
-            images.samples,
-            calibration,
-            preset=None,
-            memory=options.memory,
-            threads=options.threads,
-        ) as measured:
-            ours_facts = measured.facts()
-            console.status("Orion compiles")
-            log_n = options.log_n if options.network == "lenet" else 16
-            request = {
-                "network": options.network,
-                "folder": None if options.network == "lenet" else str(scratch),
-                "weights": str(scratch / "weights.npz"),
-                "samples": str(scratch / "samples.npy"),
-                "log_n": log_n,
-                "threads": options.threads,
-            }
-            facts = {"keywright": ours_facts, "orion": peer.ask(request)}
+        log_n = options.log_n if options.network == "lenet" else 16
+        request = {
+            "network": options.network,
+            "folder": None if options.network == "lenet" else str(scratch),
+            "weights": str(scratch / "weights.npz"),
+            "samples": str(scratch / "samples.npy"),
+            "log_n": log_n,
+            "threads": options.threads,
+        }
+        np.save(scratch / "samples.npy", images.samples)
+        console.status("Orion compiles")
+        theirs_facts = compile_peer(peer, request)
+        with (
+            Measured(
+                scratch,
+                path,
+                images.samples,
+                calibration,
+                preset=None,
+                memory=options.memory,
+                threads=options.threads,
+            ) as measured,
+            (folder / f"{options.network}.jsonl").open("w") as raw,
+        ):
+            facts = {"keywright": measured.facts(), "orion": theirs_facts}
+            print(json.dumps(facts), file=raw, flush=True)
             orion, ours = [], []
-            with (folder / f"{options.network}.jsonl").open("w") as raw:
-                print(json.dumps(facts), file=raw, flush=True)
-                for place in range(options.images):
-                    theirs = peer.ask({"place": place})
-                    (own,) = measured.classify([place])
-                    for line in (theirs, own):
-                        line["model_error"] = float(np.abs(np.subtract(line["scores"], wanted[place])).max())
-                        if line["model_error"] > LARGEST_ERROR[options.network]:
-                            raise SystemExit(f"a score of image {place} is off by {line['model_error']}")
-                    orion.append(theirs)
-                    ours.append(own)
-                    print(
-                        json.dumps({"image": place, "orion": theirs, "keywright": own}), file=raw, flush=True
-                    )
-                    console.status(f"image {place + 1} of {options.images}")
+            for place in range(options.images):
+                line: dict[str, Any] = {"image": place}
+                if "ended" not in theirs_facts:
+                    line["orion"] = checked(peer.ask({"place": place}), wanted[place], options.network)
+                    orion.append(line["orion"])
+                (own,) = measured.classify([place])
+                line["keywright"] = checked(own, wanted[place], options.network)
+                ours.append(own)
+                print(json.dumps(line), file=raw, flush=True)
+                console.status(f"image {place + 1} of {options.images}")
     text = heading(
         f"{TITLES[options.network]} beside Orion",
         f"{options.images} images, {options.threads} threads, in turns; {path.name}",
-        f"Orion: N = 2^{log_n}; Keywright: {ours_facts['parameters']}",
+        f"Orion: N = 2^{log_n}; Keywright: {facts['keywright']['parameters']}",
+        memory_of_machine(),
         f"load of the machine {os.getloadavg()[0]:.1f}",
     )
     text += [*table(orion, ours, facts), ""]

@@ -54,6 +54,8 @@ pub(crate) fn recycled_bytes(peak: usize) -> usize {
 ///     babies: baby steps other than 0, of all transforms of a block row.
 ///     giants: giant steps of all of them, including 0.
 ///     inputs: transforms of a block row.
+///     made: ciphertexts that are made from the inputs before baby steps.
+///     decomposed: decompositions of these and of the inputs; one for each by default.
 ///     above: inputs above the level, which are copied.
 ///     periods: of the diagonals kept as coefficients.
 ///     threads: number of computing threads; those of the process by default.
@@ -62,7 +64,7 @@ pub(crate) fn recycled_bytes(peak: usize) -> usize {
 ///     LevelError: the level does not exist.
 ///     ParameterError: a special prime does not exist, or a period is not a power of two.
 #[pyfunction]
-#[pyo3(signature = (parameters, level, special, *, babies, giants, inputs=1, above=0, periods=None, threads=None))]
+#[pyo3(signature = (parameters, level, special, *, babies, giants, inputs=1, made=0, decomposed=None, above=0, periods=None, threads=None))]
 pub(crate) fn transform_scratch(
     py: Python<'_>,
     parameters: &PyParameters,
@@ -71,6 +73,8 @@ pub(crate) fn transform_scratch(
     babies: usize,
     giants: usize,
     inputs: usize,
+    made: usize,
+    decomposed: Option<usize>,
     above: usize,
     periods: Option<Vec<usize>>,
     threads: Option<usize>,
@@ -82,7 +86,8 @@ pub(crate) fn transform_scratch(
     let layout = SwitchLayout { level, digits, special, merged: Vec::new(), raises: false };
     let shape = ScratchShape {
         above,
-        tiers: inputs,
+        tiers: inputs + made,
+        decomposed: decomposed.unwrap_or(inputs + made),
         switched: babies,
         lifted: inputs,
         giants,

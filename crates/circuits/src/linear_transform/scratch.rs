@@ -10,8 +10,10 @@ use super::{BsgsPlan, GiantSteps};
 pub struct ScratchShape {
     /// Inputs above the level of the transforms, which are copied.
     pub above: usize,
-    /// Inputs, and the ciphertexts made from them before baby steps: each is decomposed.
+    /// Inputs, and the ciphertexts made from them before baby steps.
     pub tiers: usize,
+    /// Decompositions of these: one for each shape of key.
+    pub decomposed: usize,
     /// Baby steps of all inputs with a key.
     pub switched: usize,
     /// Baby steps of all inputs without a key.
@@ -37,6 +39,7 @@ impl ScratchShape {
         for plan in plans {
             let lifted = plan.babies.iter().filter(|&&baby| baby % plan.tier == 0).count();
             out.tiers += 1 + plan.hops();
+            out.decomposed += 1 + plan.hops();
             out.lifted += lifted;
             out.switched += plan.babies.len() - lifted;
             out.chained |= plan.giant_steps != GiantSteps::Separate;
@@ -56,7 +59,7 @@ impl ScratchShape {
         let tasks = threads.min(primes.div_ceil(GROUP));
 
         let most = (self.switched + self.lifted).clamp(1, (BABY_WORDS / (2 * n * GROUP)).max(1));
-        let hoisted = if self.switched == 0 { 0 } else { self.tiers * layout.decomposition_limbs() };
+        let hoisted = if self.switched == 0 { 0 } else { self.decomposed * layout.decomposition_limbs() };
         let babies = inputs + hoisted + sums + tasks * (GROUP * (digits + 1) + 2);
         let blocks = 2 * GROUP * most * row_words(n)
             + (self.switched + self.lifted) * BLOCK

@@ -89,6 +89,6 @@ class Transforms:
             transform.slots,
             level,
             transform.n1,
-            execution.special(level),
+            execution.special(level, transform),
             storage=kept,
         )

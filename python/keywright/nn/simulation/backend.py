@@ -65,7 +65,7 @@ class SimulatedBackend:
         level, scale, ring = inputs[0].level, inputs[0].scale, inputs[0].ring
         noise, model = self._noise[ring], self._noise[ring].model
         indices = [sorted(transform.diagonals[k]) for k in operands]
-        special = self._plan.in_ring(ring).special(level)
+        special = self._plan.in_ring(ring).special(level, transform)
         babies, end = model.linear_transform(indices, transform.slots, transform.n1, level, special)
         total = np.zeros_like(inputs[0].values)
         product = np.empty_like(total)

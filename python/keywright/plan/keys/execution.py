@@ -1,5 +1,6 @@
 """Translates a plan for the engine: keys to make, routes to follow, the order in which keys are used."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -29,9 +30,9 @@ from keywright.plan.workload.network import (
     essence,
     switch_bundles,
 )
-from keywright.plan.workload.network_protocol import NetworkLike
+from keywright.plan.workload.network_protocol import NetworkLike, TransformLike
 from keywright.plan.workload.ring_switches import ring_keys
-from keywright.plan.workload.workload import Workload
+from keywright.plan.workload.workload import Group, Workload
 
 from .key_plan import Hop, KeyPlan, Masters, PlannedKey
 
@@ -74,6 +75,8 @@ class PlanExecution:
         self.plan, self.parameters, self.network, self.log_n = plan, ring, network, log_n
         self.bootstraps = tuple(bootstraps)
         self._specs = {key: self._spec(key) for key in plan.keys}
+        self._model = CostModel()
+        self._primes: dict[tuple[TransformLike | None, int], tuple[int, ...]] = {}
         if plan.masters is not None:
             self._check_master_bytes(plan.masters)
         if network is not None and log_n == 0:
@@ -299,22 +302,81 @@ class PlanExecution:
             )
         return list(routes.values())
 
-    def special(self, level: int, model: CostModel | None = None) -> list[int]:
-        """Return the primes that most key switches of linear transforms at a level divide by: diagonals are
-        encoded for them. Other switches divide before they meet the diagonals."""
-        model = model or CostModel()
-        count: dict[tuple[int, ...], int] = {}
-        for group, tree in zip(self.plan.workload.groups, self.plan.hops, strict=True):
-            if group.level == level:
-                for hop in tree:
-                    use = model.switch(hop.key.shape, level)
-                    if use is not None:
-                        count[use.removed] = count.get(use.removed, 0) + group.count
-        if not count:
-            first = self.parameters.max_level + 1
-            return list(range(first, first + len(self.parameters.p)))
-        most = max(count, key=lambda removed: (count[removed], removed))
-        return list(most)
+    def special(self, level: int, transform: TransformLike | None = None) -> list[int]:
+        """Return the primes that most key switches of a linear transform divide by: its diagonals are encoded
+        for them. Other switches divide before they meet the diagonals.
+
+        Args:
+            level: of its input.
+            transform: one of the network; those of bootstraps by default.
+        """
+        if (found := self._primes.get((transform, level))) is None:
+            found = self._primes[transform, level] = self._most_removed(level, transform)
+        return list(found)
+
+    def _most_removed(self, level: int, transform: TransformLike | None) -> tuple[int, ...]:
+        own = self._transform_groups.get((transform, level), [])
+        for groups in (own, [group for group in self.plan.workload.groups if group.level == level]):
+            count: Counter[tuple[int, ...]] = Counter()
+            for group in groups:
+                for hop in self._trees[group.level, group.targets]:
+                    if (removed := self._removed(hop, level)) is not None:
+                        count[removed] += group.count
+            if count:
+                return max(count, key=lambda removed: (count[removed], removed))
+        first = self.parameters.max_level + 1
+        return tuple(range(first, first + len(self.parameters.p)))
+
+    def hoisting(self, level: int, transform: TransformLike) -> tuple[int, int]:
+        """Return how many ciphertexts a transform of the network makes from its inputs before its baby steps,
+        and how many decompositions of these and of the inputs are in memory at a time.
+
+        Args:
+            level: of its inputs.
+            transform: the transform.
+        """
+        special, made, decomposed = tuple(self.special(level, transform)), 0, 0
+        for group in self._transform_groups.get((transform, level), []):
+            if group.form != "baby":
+                continue
+            tree = self._trees[group.level, group.targets]
+            parents = {hop.parent for hop in tree}
+            whole = {
+                hop.child for hop in tree if hop.child in parents or self._removed(hop, level) != special
+            }
+            made += len(whole)
+            decomposed += len({(hop.parent, hop.key.shape) for hop in tree if hop.child not in whole})
+        return made, decomposed
+
+    def _removed(self, hop: Hop, level: int) -> tuple[int, ...] | None:
+        """Return the primes that a hop's key switch at a level divides by."""
+        use = self._model.switch(hop.key.shape, level)
+        return None if use is None else use.removed
+
+    @cached_property
+    def _transform_groups(self) -> dict[tuple[TransformLike | None, int], list[Group]]:
+        """Return the groups of each of the network's transforms, by its level; under None those of
+        bootstraps."""
+        found: dict[tuple[TransformLike | None, int], list[Group]] = {}
+        network = self.network
+        if network is None:
+            return found
+        for bundle in self._bundles:
+            step = network.instructions[bundle.instruction]
+            if step.opcode not in ("linear_transform", "bootstrap"):
+                continue
+            transform = None if step.opcode == "bootstrap" else network.transforms[step.argument]
+            groups: dict[int, list[Group]] = {}
+            for group in bundle.groups:
+                if group.form != "whole":
+                    groups.setdefault(group.level, []).append(group)
+            for level, own in groups.items():
+                # Every use of a transform at a level has the same groups.
+                if transform is None:
+                    found.setdefault((None, level), []).extend(own)
+                else:
+                    found[transform, level] = own
+        return found
 
     @property
     def bootstrapper_plans(self) -> list[BootstrapperPlan]:

@@ -72,7 +72,7 @@ def network_diagonals(network: NetworkLike, plan: PlanExecution, model: CostMode
         transform = network.transforms[index]
         periods = list(_periods(transform))
         execution = plan.in_ring(ring)
-        chain, special = execution.plan.workload.chain, execution.special(level)
+        chain, special = execution.plan.workload.chain, execution.special(level, transform)
         primes = [*range(level + 1), *special]
         out.append(Kept((index, level, ring), count, ways(periods, primes, chain, model)))
     return out

@@ -1,0 +1,45 @@
+"""Tables of executed key sets: a page's line `[[key sets: RECORD]]` stands for the table of a record."""
+
+from __future__ import annotations
+
+import re
+
+PLACE = re.compile(r"^\[\[key sets: (\w+)\]\]$", re.MULTILINE)
+SETS = {
+    "pot-p1": "Pot-P1",
+    "pot-pdyn": "Pot-Pdyn",
+    "all-p1": "All-P1",
+    "all-pdyn": "All-Pdyn, the proposal",
+    "optimal-1.0": "planned, in the time of the proposal",
+    "optimal-1.05": "planned, in 1.05 times that",
+    "optimal-2gb": "planned, within 2 GB seeded",
+}
+"""Of `studies.executed_keys`, by their names in its records."""
+COLUMNS = {
+    "keys": '{median(ROWS["keys"]):d}',
+    "switches": '{median(ROWS["switches"]):d}',
+    "GB, their formula": '{median(ROWS["formula_bytes"]) / 1e9:.2f}',
+    "GB in memory, seeded": '{median(ROWS["seeded_bytes"]) / 1e9:.2f}',
+    "GB in a file": '{median(ROWS["file_bytes"]) / 1e9:.2f}',
+    "parts": '{median(ROWS["segments"]):d}',
+    "peak, GB": '{median(ROWS["peak_bytes"]) / 1e9:.2f}',
+    "linear, s": '{median(ROWS["processor.linear"]):.2f}',
+    "bootstraps, s": '{median(ROWS["processor.bootstrap"]):.2f}',
+    "rest, s": '{median(ROWS["processor.rest"]):.2f}',
+    "all, wall s": '{min(ROWS["seconds"]):.2f} to {max(ROWS["seconds"]):.2f}',
+    "all, processor s": '{min(ROWS["processor_seconds"]):.2f} to {max(ROWS["processor_seconds"]):.2f}',
+}
+"""Headings, and the expressions of their figures, in which ROWS are the runs of a key set."""
+
+
+def with_tables(text: str) -> str:
+    """A page's text, each table in place of its line, as expressions."""
+    return PLACE.sub(lambda found: "\n".join(_table(found[1])), text)
+
+
+def _table(record: str) -> list[str]:
+    rows = [["key set", *COLUMNS], ["---", *["---:"] * len(COLUMNS)]]
+    for name, label in SETS.items():
+        runs = f'{record}("set: {name}")'
+        rows.append([label, *(cell.replace("ROWS", runs) for cell in COLUMNS.values())])
+    return [f"| {' | '.join(row)} |" for row in rows]
