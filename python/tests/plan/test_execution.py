@@ -6,24 +6,28 @@ import signal
 import sys
 import threading
 import zlib
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import keywright as kw
 import numpy as np
 import pytest
 from keywright import nn
 from keywright import plan as planning
+from keywright._core import memory_use, reset_memory_peak
 from keywright.nn.run.checking import run_clear
 from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample
 from keywright.plan.exact import optimal
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution, keys_digest
 from keywright.plan.keys.time_prediction import predict_plan
+from keywright.plan.memory.scratch import Scratch
 from keywright.plan.ring.chain_sources import chain_of
 from keywright.plan.workload.network import (
     convert,
@@ -31,6 +35,7 @@ from keywright.plan.workload.network import (
     essence,
     on_parameters,
     open_bootstraps,
+    switch_bundles,
 )
 from numpy.typing import NDArray
 from onnx import helper
@@ -126,6 +131,59 @@ def test_digits_under_every_strategy(name: str) -> None:
     specs = execution.key_specs()
     assert sum(spec.bytes for spec in specs) == execution.plan.stored_bytes
     side.run(execution, side.generator.evaluation_keys(relinearization=False, specs=specs))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_transforms_hold_what_is_predicted(name: str) -> None:
+    """Results of hops, and of keys that do not fit the diagonals, are held until the sums of baby steps."""
+    side, threads = digits(), kw.threads()
+    execution = side.execution(name)
+    keys = side.generator.evaluation_keys(relinearization=False, specs=execution.key_specs())
+    backend = EncryptedBackend(
+        kw.Evaluator(side.parameters, execution.follow(keys)),
+        plan=execution,
+    )
+    backend.prepare(side.program)
+    scratch, held = Scratch(execution), {}
+    running: list[tuple[int, int]] = []
+
+    def end() -> None:
+        for result, before in running:
+            held[result] = memory_use()["peak"] - before
+
+    def begin(step: Any, operands: object) -> None:
+        del operands
+        end()
+        reset_memory_peak()
+        running[:] = [(step.result, memory_use()["live"])]
+
+    try:
+        kw.set_threads(1)
+        backend.run(side.program, side.inputs, begin)
+    finally:
+        kw.set_threads(threads)
+    end()
+    transforms = [step for step in side.program.instructions if step.opcode == "linear_transform"]
+    assert transforms
+    for step in transforms:
+        predicted = scratch.instruction(side.program, step, "encoded")
+        assert 0.95 < predicted / held[step.result] < 1.1, (name, step)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_diagonals_have_the_primes_that_most_keys_of_their_transform_remove(name: str) -> None:
+    side = digits()
+    execution = side.execution(name)
+    groups = zip(execution.plan.workload.groups, execution.plan.hops, strict=True)
+    trees = {(group.level, group.targets): tree for group, tree in groups}
+    for bundle in switch_bundles(side.program, execution.plan.workload, (), 0):
+        step = side.program.instructions[bundle.instruction]
+        if step.opcode == "linear_transform":
+            level, transform = step.level + 1, side.program.transforms[step.argument]
+            hops = [hop for group in bundle.groups for hop in trees[group.level, group.targets]]
+            uses = [MODEL.switch(hop.key.shape, level) for hop in hops]
+            removed = Counter(use.removed for use in uses if use is not None)
+            assert removed[tuple(execution.special(level, transform))] == max(removed.values())
 
 
 @pytest.mark.parametrize("slower", [1.2, 1.5])
