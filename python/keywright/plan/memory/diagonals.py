@@ -100,9 +100,9 @@ def ways(periods: Sequence[int], primes: Sequence[int], chain: Chain, model: Cos
     )
 
 
-PAIRED = 0.8
-"""Time of a real diagonal in the transform of two, relative to a transform by itself: 0.67 was measured at
-N = 2^14, and 0.94 at 2^15."""
+PAIRED = 0.6
+"""Time of a real diagonal in the transform of two, relative to a transform by itself: 0.64 was measured at
+N = 2^14, and 0.56 at 2^15."""
 
 NARROW_BITS = 50.01
 """Wider primes have slower arithmetic."""
