@@ -85,7 +85,8 @@ pub(crate) fn retry(seed: &Seed, id: StreamId, modulus: &Modulus, index: usize) 
     modulus.reduce(candidate)
 }
 
-/// Turns words `start..` of attempt 0 into residues.
+/// Turns words `start..` of attempt 0 into residues. Not inlined: `make ct-test` knows it by its name.
+#[inline(never)]
 pub(crate) fn accept(seed: &Seed, id: StreamId, modulus: &Modulus, start: usize, words: &mut [u64]) {
     let mask = u64::MAX >> (64 - modulus.bits());
     for (offset, word) in words.iter_mut().enumerate() {
@@ -97,6 +98,7 @@ pub(crate) fn accept(seed: &Seed, id: StreamId, modulus: &Modulus, start: usize,
 }
 
 /// [`fill_uniform`] modulo a prime of at most 32 bits, which needs only every other block.
+#[inline(never)]
 pub fn fill_uniform_narrow(seed: &Seed, id: StreamId, modulus: &Modulus, start: usize, out: &mut [u32]) {
     debug_assert!(start.is_multiple_of(CHUNK_WORDS) && modulus.bits() <= u32::BITS);
     let state = initial_state(seed, id, 0);
