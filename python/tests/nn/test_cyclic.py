@@ -115,9 +115,9 @@ def test_without_a_stride_nothing_is_repacked() -> None:
 
 
 def test_a_network_is_repacked_where_that_takes_less_time_and_levels_suffice(build: Build) -> None:
-    """Sixteen channels of 16 x 16 pixels, halved, and three convolutions behind."""
+    """Sixteen channels of 16 x 16 pixels, halved, and five convolutions behind."""
     rng, nodes, constants = np.random.default_rng(4), [], {}
-    name, shapes = "x", [(32, 16, 2), (32, 32, 1), (32, 32, 1), (32, 32, 1)]
+    name, shapes = "x", [(32, 16, 2), *[(32, 32, 1)] * 5]
     for k, (outputs, inputs, stride) in enumerate(shapes):
         constants[f"w{k}"] = rng.normal(size=(outputs, inputs, 3, 3)).astype(np.float32) / 12
         conv, result = f"c{k}", "y" if k == len(shapes) - 1 else f"s{k}"
@@ -126,13 +126,13 @@ def test_a_network_is_repacked_where_that_takes_less_time_and_levels_suffice(bui
         name = result
     model = build(nodes, (16, 16, 16), constants)
     programs = [
-        nn.compile(model, nn.Target(slots=4096, levels=levels, fixed_slots=True)) for levels in (8, 9)
+        nn.compile(model, nn.Target(slots=4096, levels=levels, fixed_slots=True)) for levels in (12, 13)
     ]
     counts = [sum(len(d) for t in program.transforms for d in t.diagonals) for program in programs]
     labels = [sum(REPACKED in layer.name for layer in program.layers) for program in programs]
     assert labels == [0, 1]
-    assert [program.depth for program in programs] == [8, 9]
-    assert counts == [4 * 32 + 3 * 392, REPACKING_DIAGONALS[16] + 4 * 32 + 3 * 288]
+    assert [program.depth for program in programs] == [12, 13]
+    assert counts == [4 * 32 + 5 * 392, REPACKING_DIAGONALS[16] + 4 * 32 + 5 * 288]
     samples = rng.normal(size=(2, 16, 16, 16))
     plain, repacked = (np.asarray([run_clear(p, sample) for sample in samples]) for p in programs)
     assert np.abs(repacked - plain).max() <= 2.0**-40 * np.abs(plain).max()

@@ -167,7 +167,7 @@ def test_transforms_hold_what_is_predicted(name: str) -> None:
     assert transforms
     for step in transforms:
         predicted = scratch.instruction(side.program, step, "encoded")
-        assert 0.95 < predicted / held[step.result] < 1.1, (name, step)
+        assert 0.95 < predicted / held[step.result] < 1.05, (name, step)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -340,12 +340,16 @@ class PlanExecution:
             if group.form != "baby":
                 continue
             tree = self._trees[group.level, group.targets]
-            parents = {hop.parent for hop in tree}
-            whole = {
-                hop.child for hop in tree if hop.child in parents or self._removed(hop, level) != special
-            }
-            made += len(whole)
-            decomposed += len({(hop.parent, hop.key.shape) for hop in tree if hop.child not in whole})
+            uses = {hop.child: self._model.switch(hop.key.shape, level) for hop in tree}
+            parents, shared = {hop.parent for hop in tree}, set()
+            for hop in tree:
+                use = uses[hop.child]
+                if hop.child in parents or use is None or use.removed != special:
+                    made += 1
+                else:
+                    # Keys whose digits cost the same at this level have the same digits.
+                    shared.add((hop.parent, use.shared))
+            decomposed += len(shared)
         return made, decomposed
 
     def _removed(self, hop: Hop, level: int) -> tuple[int, ...] | None:

@@ -32,7 +32,7 @@ Value = Callable[[Kept, Way], float]
 STREAMED = (0.0, 0.25, 0.5, 0.75)
 """Shares of the keys in memory, between the least with which streaming works and all."""
 
-ALLOWANCE = 24 << 20
+ALLOWANCE = 16 << 20
 """Allowance for libraries loaded later, and for allocators."""
 
 TABLE_LIMBS = 4
