@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -60,11 +61,17 @@ class PeerProcess:
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        print(json.dumps(request), file=self._process.stdin, flush=True)
-        line = self._process.stdout.readline()
+        try:
+            print(json.dumps(request), file=self._process.stdin, flush=True)
+            line = self._process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
         if not line:
             _, status, usage = os.wait4(self._process.pid, 0)
             self._process.returncode = os.waitstatus_to_exitcode(status)
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.close()
+            self._process.stdout.close()
             raise PeerEnded(self.module, self._process.returncode, usage.ru_maxrss * 1024)
         answer: dict[str, Any] = json.loads(line)
         return answer
