@@ -2603,7 +2603,8 @@ class BootstrapperPlan:
             ParameterError: the storage is unknown.
         """
     def scratch_bytes(self, storage: str = "encoded", *, threads: int | None = None) -> dict[str, int]:
-        """For each stage, in order, its peak bytes, including its results but not its input, keys and kept matrices.
+        """For each stage, in order, the peak bytes of its buffers, including its results but not its input, keys and kept
+        matrices.
 
         Args:
             storage: of the matrices in a `Bootstrapper`.
@@ -2611,6 +2612,10 @@ class BootstrapperPlan:
 
         Raises:
             ParameterError: the storage is unknown.
+        """
+    def making_bytes(self) -> int:
+        """Peak bytes of the numbers from which the matrices of a stage are made, for each use if they are "streamed".
+        These are no buffers: idle buffers make no room for them.
         """
     @property
     def required_keys(self) -> list[KeySpec]:

@@ -2,10 +2,11 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use keywright_ring::sampling::SecretRng;
+use keywright_ring::start_thread;
 use rayon::ThreadPoolBuilder;
 
 use crate::shared::Shared;
@@ -22,7 +23,7 @@ pub(crate) fn start<K: ZeroKey>(
     rng: SecretRng,
     number: usize,
 ) -> io::Result<JoinHandle<()>> {
-    thread::Builder::new().name(format!("keywright-pool-{number}")).spawn(move || {
+    start_thread(Builder::new().name(format!("keywright-pool-{number}")), move || {
         let mut leaving = Leaving { shared: &shared, failure: None };
         // Loops over limbs must not use threads of other computations, so this thread is a pool of its own.
         let alone = ThreadPoolBuilder::new().num_threads(1).use_current_thread().build();

@@ -165,7 +165,8 @@ impl PyKeySpec {
 
 #[pymethods]
 impl PyBootstrapperPlan {
-    /// For each stage, in order, its peak bytes, including its results but not its input, keys and kept matrices.
+    /// For each stage, in order, the peak bytes of its buffers, including its results but not its input, keys and kept
+    /// matrices.
     ///
     /// Args:
     ///     storage: of the matrices in a `Bootstrapper`.
@@ -186,5 +187,11 @@ impl PyBootstrapperPlan {
             out.set_item(stage.name(), bytes)?;
         }
         Ok(out)
+    }
+
+    /// Peak bytes of the numbers from which the matrices of a stage are made, for each use if they are "streamed".
+    /// These are no buffers: idle buffers make no room for them.
+    fn making_bytes(&self) -> usize {
+        self.plan.making_bytes()
     }
 }

@@ -3,9 +3,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::thread::Builder;
 use std::time::Duration;
 
-use keywright_ring::{OutOfMemory, PerProcess, Reserve};
+use keywright_ring::{OutOfMemory, PerProcess, Reserve, start_thread};
 use keywright_rlwe::MAX_THREADS;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -22,7 +23,10 @@ fn refuse(count: usize, reason: String) -> Refusal {
 
 /// `count` threads; for 0, as many as `RAYON_NUM_THREADS` or the machine has.
 fn start(count: usize) -> Result<Arc<ThreadPool>, Failure> {
-    let builder = ThreadPoolBuilder::new().num_threads(count).thread_name(|i| format!("keywright-{i}"));
+    let builder = ThreadPoolBuilder::new().num_threads(count).spawn_handler(|thread| {
+        let name = format!("keywright-{}", thread.index());
+        start_thread(Builder::new().name(name), || thread.run()).map(drop)
+    });
     let pool = Arc::new(builder.build().map_err(|error| refuse(count, error.to_string()))?);
     *THREADS.get().write().unwrap_or_else(PoisonError::into_inner) = Some(pool.clone());
     Ok(pool)

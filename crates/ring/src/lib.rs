@@ -29,6 +29,8 @@ pub mod sampling;
 #[cfg(feature = "std")]
 #[cfg_attr(not(target_os = "linux"), path = "unshared.rs")]
 mod shared;
+#[cfg(feature = "std")]
+mod thread;
 /// What `shared` is on other systems: its tests run everywhere.
 #[cfg(all(test, feature = "std", target_os = "linux"))]
 #[expect(dead_code, unreachable_pub, reason = "what other systems export")]
@@ -53,3 +55,5 @@ pub use reserve::Reserve;
 pub use ring::{MAX_LOG_N, MIN_LOG_N, Ring};
 #[cfg(feature = "std")]
 pub use shared::{SharedFile, SharedWords, SharedWriter};
+#[cfg(feature = "std")]
+pub use thread::start_thread;

@@ -28,7 +28,9 @@ impl DerivedKeys {
         #[cfg(feature = "parallel")]
         let pool = {
             use alloc::string::ToString;
-            let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);
+            let builder = rayon::ThreadPoolBuilder::new().num_threads(threads).spawn_handler(|thread| {
+                keywright_ring::start_thread(std::thread::Builder::new(), || thread.run()).map(drop)
+            });
             builder.build().map_err(|error| RlweError::Thread(error.to_string()))?
         };
         Ok(Self {

@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
-use keywright_ring::Process;
+use keywright_ring::{Process, start_thread};
 
 use super::KeyLoader;
 use super::schedule::{NoRoom, Residency, share};
@@ -162,12 +162,11 @@ impl KeyStore {
             changed: Condvar::new(),
         });
         let maker = shared.clone();
-        let maker = thread::Builder::new()
-            .name("keys".into())
-            .spawn(move || {
-                let _ended = Ended(&maker);
-                maker.make_keys(&mut loader);
-            })
+        let work = move || {
+            let _ended = Ended(&maker);
+            maker.make_keys(&mut loader);
+        };
+        let maker = start_thread(thread::Builder::new().name("keys".into()), work)
             .map_err(|error| RlweError::Thread(error.to_string()))?;
         Ok(Self { shared, maker: Some(maker) })
     }

@@ -128,7 +128,18 @@ class _Candidate:
                 found.append((live, self._scratch(index, "encoded")))
             else:
                 found.append((live, way.used_bytes + self._scratch(index, way.storage)))
-        return max(found, key=sum, default=(0, 0))
+        live, scratch = max(found, key=sum, default=(0, 0))
+        return live, scratch + self._making(chosen)
+
+    def _making(self, chosen: Mapping[Place, Way]) -> int:
+        """Return the bytes from which bootstraps make diagonals at use. Idle buffers make no room for them:
+        they add to the largest scratch."""
+        made = [
+            plan.making_bytes()
+            for index, plan in enumerate(self.plans)
+            if (way := chosen.get((index, BOOTSTRAP, 0))) is None or way.storage == "streamed"
+        ]
+        return max(made, default=0)
 
     @cached_property
     def tables(self) -> int:
@@ -249,7 +260,7 @@ def bootstrap_bytes(plan: BootstrapperPlan, resident_bytes: int) -> int:
     chain = chain_of(plan.parameters)
     tables = TABLE_LIMBS * (8 << chain.log_n) * (len(chain.q) + len(chain.p))
     key = max(spec.bytes for spec in plan.required_keys)
-    scratch = max(plan.scratch_bytes("streamed").values())
+    scratch = max(plan.scratch_bytes("streamed").values()) + plan.making_bytes()
     buffers = tables + key + scratch
     return resident_bytes + ALLOWANCE + buffers + recycled_bytes(buffers)
 

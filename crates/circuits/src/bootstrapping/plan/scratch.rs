@@ -1,6 +1,6 @@
 //! The memory that each stage of a bootstrapping takes while it runs.
 
-use keywright_ckks::CkksParameters;
+use keywright_ckks::{CkksParameters, Complex64};
 use keywright_rlwe::{KeySpec, Parameters};
 
 use super::bootstrapper_plan::BootstrapperPlan;
@@ -17,8 +17,8 @@ struct Run {
 }
 
 impl BootstrapperPlan {
-    /// Peak bytes of each stage with that many threads, in the order of the stages. They include the result, but not
-    /// keys, kept diagonals and the input.
+    /// Peak bytes of the buffers of each stage with that many threads, in the order of the stages. They include the
+    /// result, but not keys, kept diagonals and the input.
     ///
     /// # Errors
     /// The errors for a plan that was made for other parameters.
@@ -68,6 +68,22 @@ impl BootstrapperPlan {
             Ok((stage, bytes))
         };
         self.stage_levels().into_iter().map(bytes).collect()
+    }
+
+    /// Peak bytes of the numbers from which the diagonals of a transform are made. They are no buffers: idle buffers
+    /// make no room for them.
+    pub fn making_bytes(&self) -> usize {
+        let made = |factors: &[FactorPlan], dft: &Dft, direction| {
+            let factors = factors.iter().zip(dft.order(direction));
+            // Of numbers for more slots, the result takes more than what it is made from.
+            let numbers = |(factor, index): (&FactorPlan, usize)| {
+                dft.working_numbers(index).max(factor.bsgs.diagonals << factor.log_slots)
+            };
+            factors.map(numbers).max().unwrap_or(0)
+        };
+        let (first, last) = (&self.coeffs_to_slots, &self.slots_to_coeffs);
+        let first = made(&first.factors, &first.dft, Direction::Inverse);
+        first.max(made(&last.factors, &last.dft, Direction::Forward)) * size_of::<Complex64>()
     }
 
     fn raising_limbs(&self, rlwe: &Parameters, threads: usize) -> Result<usize, CircuitError> {
@@ -123,9 +139,6 @@ fn transform(rlwe: &Parameters, factor: &FactorPlan, period: usize, run: Run) ->
     let key = factor.keys.first().ok_or(CircuitError::Empty("the list of a factor's keys"))?;
     let layout = key.best_layout(rlwe, level, false)?;
     let scratch = shape.bytes(rlwe.log_n(), &layout, run.threads);
-    // Diagonals made for one use are coefficients, numbers of 16 bytes. They are no buffers, so idle buffers make no
-    // room for them.
-    let numbers = (diagonals << factor.log_slots) * 16;
     let made = Storage::Coefficients.bytes(false, periods(), 1);
-    Ok(if run.kept.is_none() { made + scratch + numbers } else { scratch })
+    Ok(if run.kept.is_none() { made + scratch } else { scratch })
 }

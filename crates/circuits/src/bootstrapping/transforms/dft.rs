@@ -218,6 +218,16 @@ impl Dft {
         }
         out
     }
+
+    /// The most numbers that [`Self::diagonals`] holds at a time for a factor.
+    pub(crate) fn working_numbers(&self, factor: usize) -> usize {
+        let product = |layers: usize| (2 << layers) - 1;
+        let layers = self.range(factor).len();
+        // A layer has three diagonals. The last product is held beside what it is made from.
+        let last = layers.checked_sub(1).map_or(0, |before| product(before) + 3);
+        let made = self.indices(factor).len() << self.log_slots;
+        made.max((product(layers) + last) * self.period(factor))
+    }
 }
 
 /// Diagonals with signed offsets, of entries with a common period.
@@ -288,6 +298,30 @@ mod tests {
         let norm = b.iter().map(|x| x.norm_sqr()).sum::<f64>().sqrt();
         let error = a.iter().zip(b).map(|(x, y)| (x - y).norm()).fold(0.0, f64::max);
         assert!(error <= FLOAT * norm, "{what}: {error:e} for norm {norm}");
+    }
+
+    fn numbers<K>(diagonals: &BTreeMap<K, Vec<Complex64>>) -> usize {
+        diagonals.values().map(Vec::len).sum()
+    }
+
+    #[test]
+    fn the_numbers_held_while_a_factor_is_made_are_counted() {
+        for (log_slots, factors) in [(1, 1), (6, 1), (7, 2), (10, 3), (10, 4)] {
+            let dft = Dft::balanced(log_slots, factors).unwrap();
+            for factor in 0..dft.depth() {
+                let (range, period) = (dft.range(factor), dft.period(factor));
+                let mut product = Periodic::from([(0, vec![Complex64::ONE; period])]);
+                let mut most = 0;
+                for log_distance in range {
+                    let layer = layer(Direction::Forward, log_distance, period);
+                    let next = multiply(&layer, &product);
+                    most = numbers(&next) + numbers(&product) + numbers(&layer);
+                    product = next;
+                }
+                let made = numbers(&dft.diagonals(Direction::Forward, factor, 1.0));
+                assert_eq!(dft.working_numbers(factor), most.max(made), "{log_slots}, {factors}, {factor}");
+            }
+        }
     }
 
     #[test]
