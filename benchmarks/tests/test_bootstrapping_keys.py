@@ -9,7 +9,7 @@ import pytest
 from harness.record import BadRecord
 from studies.bootstrapping_keys import page, paper, plot, rotations
 from studies.bootstrapping_keys.cases import SETS, Case, schedule, static
-from studies.bootstrapping_keys.record import Result, line, read, result
+from studies.bootstrapping_keys.record import Result, line, read, result, together
 from studies.bootstrapping_keys.report import ABSENT, Tables
 
 Make = Callable[..., Result]
@@ -101,13 +101,31 @@ def test_speeds_are_those_of_the_times(make: Make) -> None:
     dropped, most = Case(16, 16, "most", "dynamic_dropped"), static(16, 16, "most", "maximum")
     times = {static(16, 16, 1, 1): 12.0, most: 6.0, dropped: 4.0, Case(16, 16, 1, 1): 8.0}
     tables = Tables({case: make(case, seconds) for case, seconds in times.items()}, 16)
-    assert tables.latency()[2] == "| 16 | 12.00 | 3 | 6.00 | - | 4.00 | 3.00x | 1.50x |"
+    assert tables.latency()[2] == "| 16 | 12.00 | 3 | 6.00 | - | 4.00 | 3.00x | 3.00x | 1.50x | 1.50x |"
     rows = {cells[1]: cells[3] for cells in (row.split(" | ") for row in tables.findings()) if len(cells) > 3}
     assert rows == {}
     assert "| dynamic over alpha = 1, mean over depths | 1.41x | 3.00x |" in tables.findings()
     assert "| dynamic over the maximum, mean | 1.12x | 1.50x |" in tables.findings()
     assert tables.stages()[-1] == "| all | 12.00 | 8.00 | 4.00 |"
     assert tables.sweep()[2:] == ["| 3 | 16 | 6.00 | 8.00 | 2.00 | 21.0 |"]
+
+
+def test_runs_of_a_round_are_compared_with_each_other(make: Make) -> None:
+    dropped, one = Case(16, 16, "most", "dynamic_dropped"), static(16, 16, 1, 1)
+    first, second, third = (
+        {
+            case: replace(made, raw={**made.raw, "processor_seconds": [processor], "seconds": [wall]})
+            for case, processor, wall in ((one, *slow), (dropped, *fast))
+            if (made := make(case))
+        }
+        for slow, fast in (((12.0, 13.0), (4.0, 4.0)), ((20.0, 44.0), (5.0, 11.0)), ((6.0, 8.0), (3.0, 1.0)))
+    )
+    rounds = {case: together(together(first[case], second[case]), third[case]) for case in first}
+    assert rounds[one].rounds == 3
+    cells = Tables(rounds, 16).latency()[2].split(" | ")
+    assert cells[1] == "12.00 (6.00 to 20.00)"
+    assert cells[6] == "3.00x (2.00 to 4.00)"
+    assert cells[7] == "4.00x (3.25 to 8.00)"
 
 
 def test_tables_without_rows_say_so(make: Make) -> None:

@@ -74,10 +74,10 @@ def result(case: Case, raw: Any) -> Result:
 
 
 def together(first: Result, second: Result) -> Result:
-    """The runs of two rounds of a case."""
+    """The runs of two rounds of a case, in turn: the same places of two cases are of the same round."""
     raw = {**second.raw, "rounds": first.rounds + second.rounds}
     for name in ("processor_seconds", "seconds"):
-        raw[name] = sorted([*first.raw[name], *second.raw[name]])
+        raw[name] = [*first.raw[name], *second.raw[name]]
     share = first.rounds / raw["rounds"]
     raw["stage_processor_seconds"] = {
         name: share * first.stage(name) + (1 - share) * second.stage(name)
