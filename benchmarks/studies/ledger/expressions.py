@@ -98,7 +98,9 @@ class Expressions:
                 raise NoFigure(f"not an expression of figures: {ast.unparse(node)}")
 
     def _column(self, name: str, where: str, column: str) -> Any:
-        found = [value_of(line, column) for line in self._record(name).select(where)]
+        found: list[float] = []
+        for value in (value_of(line, column) for line in self._record(name).select(where)):
+            found += value if isinstance(value, list) else [value]
         return found[0] if len(found) == 1 else found
 
     def _record(self, name: str) -> Record:

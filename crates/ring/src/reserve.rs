@@ -18,10 +18,16 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use crate::OutOfMemory;
 
 const BYTES: usize = 64 << 20;
-const LAYOUT: Layout = match Layout::from_size_align(BYTES, 4096) {
-    Ok(layout) => layout,
-    Err(_) => panic!("a power of two"),
-};
+const LAYOUT: Layout = pages(BYTES);
+/// A stack of the default size, and what an allocator takes at a time, with room to spare.
+const ROOM: Layout = pages(8 << 20);
+
+const fn pages(bytes: usize) -> Layout {
+    match Layout::from_size_align(bytes, 4096) {
+        Ok(layout) => layout,
+        Err(_) => panic!("a power of two"),
+    }
+}
 
 /// The region, of [`LAYOUT`], or null. It is never freed.
 static REGION: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
@@ -115,7 +121,7 @@ impl Reserve {
     /// Allocates the reserve if there is none. Call it before work that allocates.
     ///
     /// # Errors
-    /// [`OutOfMemory`] if there is no memory for a reserve, or half of it is in use.
+    /// [`OutOfMemory`] if there is no memory for a reserve and some megabytes more, or half of it is in use.
     pub fn keep() -> Result<(), OutOfMemory> {
         if is_low() {
             return Err(OutOfMemory { bytes: BYTES });
@@ -127,6 +133,11 @@ impl Reserve {
         let made = unsafe { System.alloc(LAYOUT) };
         if made.is_null() {
             return Err(OutOfMemory { bytes: BYTES });
+        }
+        if let Err(error) = require_room() {
+            // SAFETY: no other thread has seen it.
+            unsafe { System.dealloc(made, LAYOUT) };
+            return Err(error);
         }
         let first = REGION.compare_exchange(ptr::null_mut(), made, Ordering::AcqRel, Ordering::Acquire);
         if first.is_err() {
@@ -163,6 +174,19 @@ impl Reserve {
         }
         true
     }
+}
+
+/// Refuses to go on where the system is about to have no memory. A thread, and the destructors of its variables, take
+/// some bytes from the C library, which ends the process without them: it has no error to report.
+pub(crate) fn require_room() -> Result<(), OutOfMemory> {
+    // SAFETY: the layout has a size.
+    let room = unsafe { System.alloc(ROOM) };
+    if room.is_null() {
+        return Err(OutOfMemory { bytes: ROOM.size() });
+    }
+    // SAFETY: it was allocated with this layout.
+    unsafe { System.dealloc(room, ROOM) };
+    Ok(())
 }
 
 fn in_region(place: *mut u8) -> bool {

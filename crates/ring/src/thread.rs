@@ -1,21 +1,13 @@
 //! Threads that start only where there is memory for it.
-//!
-//! A new thread takes a stack, and a few bytes from the C library for the destructors of its variables. Without these
-//! bytes glibc ends the process: it has no error to report. So a thread starts only while there is room for more than
-//! that, and the caller waits until it has begun: then it has them, and the next thread is asked about what is left.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::io;
 use std::sync::mpsc::sync_channel;
 use std::thread::{Builder, JoinHandle};
-use std::{format, io};
 
-/// A stack of the default size, and what an allocator takes at a time, with room to spare.
-const ROOM: Layout = match Layout::from_size_align(8 << 20, 4096) {
-    Ok(layout) => layout,
-    Err(_) => panic!("a power of two"),
-};
+use crate::reserve::require_room;
 
-/// Starts a thread, and returns once it runs.
+/// Starts a thread, and returns once it runs: then it has what the C library takes for it, and the next thread is asked
+/// about what is left.
 ///
 /// # Errors
 /// [`io::ErrorKind::OutOfMemory`] if there is no memory for it; those of [`Builder::spawn`].
@@ -23,15 +15,7 @@ pub fn start_thread<T: Send + 'static>(
     builder: Builder,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
-    // SAFETY: the layout has a size, and the memory is freed as it was allocated.
-    unsafe {
-        let room = System.alloc(ROOM);
-        if room.is_null() {
-            let kind = io::ErrorKind::OutOfMemory;
-            return Err(io::Error::new(kind, format!("there are no {} bytes for a thread", ROOM.size())));
-        }
-        System.dealloc(room, ROOM);
-    }
+    require_room().map_err(|error| io::Error::new(io::ErrorKind::OutOfMemory, error))?;
     let (begins, begun) = sync_channel(1);
     let thread = builder.spawn(move || {
         // The channel has room, and the caller waits.
