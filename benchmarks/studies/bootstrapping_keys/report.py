@@ -156,8 +156,9 @@ class Tables:
         ):
             pairs = [(four[slow], four[fast]) for four in fours.values()]
             for clock, of_clock in zip(CLOCKS, ("", ", by wall time"), strict=True):
-                each = [speed(a, b, clock) for a, b in pairs if a and b]
-                rows.append(claim(what + of_clock, printed, mean(each)))
+                each = [speeds(a, b, clock) for a, b in pairs if a and b]
+                means = [statistics.mean(of_round) for of_round in zip(*each, strict=False)]
+                rows.append([what + of_clock, printed, cell(means)])
         one = self.timed(16, 1, 1)
         for name, found in (
             ("largest key with one special prime", self.timed(16, 1, "dynamic_dropped")),
@@ -217,23 +218,17 @@ def speeds(slow: Result, fast: Result, clock: str) -> list[float]:
     return [a / b for a, b in zip(slow.raw[clock], fast.raw[clock], strict=False)]
 
 
-def speed(slow: Result, fast: Result, clock: str) -> float:
-    """Their median."""
-    return statistics.median(speeds(slow, fast, clock))
-
-
 def ratio(slow: Result | None, fast: Result | None, clock: str = CLOCKS[0]) -> str:
-    """The same as a cell, with the least and the most."""
-    if slow is None or fast is None:
+    """The same as a cell."""
+    return MISSING if slow is None or fast is None else cell(speeds(slow, fast, clock))
+
+
+def cell(ratios: Sequence[float]) -> str:
+    """The median of ratios, with the least and the most."""
+    if not ratios:
         return MISSING
-    found = speeds(slow, fast, clock)
-    spread = f" ({min(found):.2f} to {max(found):.2f})" if len(found) > 1 else ""
-    return f"{statistics.median(found):.2f}x{spread}"
-
-
-def mean(values: Sequence[float]) -> list[float]:
-    """The mean, if there is anything."""
-    return [statistics.mean(values)] if values else []
+    spread = f" ({min(ratios):.2f} to {max(ratios):.2f})" if len(ratios) > 1 else ""
+    return f"{statistics.median(ratios):.2f}x{spread}"
 
 
 def claim(what: str, printed: str, found: Iterable[float]) -> list[str]:
