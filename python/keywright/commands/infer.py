@@ -216,10 +216,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         terminal.record(_summary(compiled, inference, compile_seconds) | _predicted(predicted))
     else:
         batch = "sample" if compiled.program.batch == 1 else f"{compiled.program.batch} samples"
-        times, of_threads = predicted_speedup()
-        kinds = [{**kind, "predicted": float(kind["predicted"]) / times} for kind in inference.kinds]
-        title = f"Time of {batch} by kind of layer; predicted times are of {of_threads}"
-        terminal.table(LAYERS, kinds, title=title)
+        title = f"Time of {batch} by kind of layer; predicted times are of {predicted_speedup()[1]}"
+        terminal.table(LAYERS, _kinds(inference), title=title)
     gigabytes = [size / 1e9 for size in (inference.key_bytes, inference.plaintext_bytes, peak_bytes())]
     terminal.note(
         f"keys {inference.key_seconds:.2f} s, {error_text(inference)}; "
@@ -261,8 +259,14 @@ def _summary(compiled: CompiledModel, inference: Inference, compile_seconds: flo
         "fit": fit_record(compiled.program),
         "key_switches": key_switches(compiled),
         "predicted_seconds": inference.planned.seconds / predicted_speedup()[0],
-        "kinds": inference.kinds,
+        "kinds": _kinds(inference),
     }
+
+
+def _kinds(inference: Inference) -> list[dict[str, Value]]:
+    """Return the kinds of layers, with times predicted for the threads of this process."""
+    times, _ = predicted_speedup()
+    return [{**kind, "predicted": float(kind["predicted"]) / times} for kind in inference.kinds]
 
 
 def key_switches(compiled: CompiledModel) -> int:
