@@ -18,16 +18,15 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use crate::OutOfMemory;
 
 const BYTES: usize = 64 << 20;
-const LAYOUT: Layout = pages(BYTES);
+const LAYOUT: Layout = match Layout::from_size_align(BYTES, 4096) {
+    Ok(layout) => layout,
+    Err(_) => panic!("a power of two"),
+};
 /// A stack of the default size, and what an allocator takes at a time, with room to spare.
-const ROOM: Layout = pages(8 << 20);
-
-const fn pages(bytes: usize) -> Layout {
-    match Layout::from_size_align(bytes, 4096) {
-        Ok(layout) => layout,
-        Err(_) => panic!("a power of two"),
-    }
-}
+const ROOM: Layout = match Layout::from_size_align(8 << 20, 4096) {
+    Ok(layout) => layout,
+    Err(_) => panic!("a power of two"),
+};
 
 /// The region, of [`LAYOUT`], or null. It is never freed.
 static REGION: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
