@@ -7,10 +7,11 @@ from typing import Any
 import keywright as kw
 import pytest
 from harness.record import BadRecord
-from studies.bootstrapping_keys import page, paper, plot, rotations
+from studies.bootstrapping_keys import page, paper, plot, relinearization, rotations
 from studies.bootstrapping_keys.cases import SETS, Case, schedule, static
 from studies.bootstrapping_keys.record import Result, line, read, result, together
 from studies.bootstrapping_keys.report import ABSENT, Tables
+from studies.ledger.records import ROOT, records
 
 Make = Callable[..., Result]
 
@@ -146,11 +147,22 @@ def test_the_tables_of_the_paper_are_whole_numbers_of_keys() -> None:
 
 def test_a_page_gets_the_tables_that_it_names() -> None:
     text = "a\n<!-- kds: memory -->\nold\nlines\n<!-- /kds -->\nb\n"
-    filled = page.fill(text, {"memory": ["| new |"]})
+    filled = page.fill(text, {"memory": ["| new |"]}, ["memory"])
     assert filled == "a\n<!-- kds: memory -->\n| new |\n<!-- /kds -->\nb\n"
-    assert page.fill(filled, {"memory": ["| new |"]}) == filled
+    assert page.fill(filled, {"memory": ["| new |"]}, ["memory"]) == filled
+    assert page.fill(text, {"stages": []}, ["stages", "memory"]) == text
     with pytest.raises(page.MissingTable, match="memory"):
-        page.fill(text, {"stages": []})
+        page.fill(text, {"stages": []}, ["stages"])
+
+
+def test_the_tables_of_the_page_are_those_of_its_records() -> None:
+    """Those of bootstraps are of one record, that of multiplications is of another."""
+    listed = records()
+    text = (ROOT / listed["page_kds"].path).read_text()
+    made = Tables(read(ROOT / listed["bootstrapping"].path), 16).everything()
+    points = relinearization.read(ROOT / listed["relinearization"].path)
+    made["relinearization"] = [*relinearization.table(points), "", relinearization.summary(points)]
+    assert page.fill(text, made, made) == text
 
 
 def test_lines_are_json(make: Make) -> None:

@@ -49,7 +49,9 @@ def parse_options() -> argparse.Namespace:
         help="GiB of keys held at once; a case above it streams (default: 6)",
     )
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE)")
-    parser.add_argument("--page", type=Path, help="Markdown page whose tables are replaced by the record's")
+    parser.add_argument(
+        "--page", type=Path, help="Markdown page whose tables are replaced by those that the record has"
+    )
     options = parser.parse_args()
     options.only = PARTS if options.only is None else options.only.split(",")
     if unknown := [name for name in options.only if name not in PARTS]:
@@ -125,7 +127,8 @@ def write(folder: Path, tables: Tables, points: Points, options: argparse.Namesp
         plan = kw.BootstrapperPlan.preset(rotations.PRESET)
         rotations.draw(plan, f"rotation keys of {rotations.PRESET}", folder / "rotations.png")
     if options.page is not None:
-        options.page.write_text(page.fill(options.page.read_text(), made))
+        found = {name: lines for name, lines in made.items() if lines != [ABSENT]}
+        options.page.write_text(page.fill(options.page.read_text(), found, made))
 
 
 def main() -> int:

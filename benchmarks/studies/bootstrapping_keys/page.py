@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 MARK = re.compile(r"(<!-- kds: (?P<name>\w+) -->\n).*?(<!-- /kds -->)", re.DOTALL)
 
@@ -12,8 +12,13 @@ class MissingTable(Exception):
     """The page needs a table for which the record is not sufficient."""
 
 
-def fill(text: str, tables: Mapping[str, Sequence[str]]) -> str:
-    """The page with the lines between every two marks replaced.
+def fill(text: str, tables: Mapping[str, Sequence[str]], names: Collection[str]) -> str:
+    """The page with the lines between every two marks replaced; those of other records stay.
+
+    Args:
+        text: the page.
+        tables: of a record, by name.
+        names: of all tables.
 
     Raises:
         MissingTable: there is no such table.
@@ -21,8 +26,10 @@ def fill(text: str, tables: Mapping[str, Sequence[str]]) -> str:
 
     def replaced(found: re.Match[str]) -> str:
         name = found["name"]
+        if name not in names:
+            raise MissingTable(f"the page wants the table {name!r}; there are {', '.join(names)}")
         if name not in tables:
-            raise MissingTable(f"the page wants the table {name!r}; the record has {', '.join(tables)}")
+            return found[0]
         return f"{found[1]}" + "".join(f"{line}\n" for line in tables[name]) + found[3]
 
     return MARK.sub(replaced, text)
