@@ -2613,6 +2613,7 @@ class BootstrapperPlan:
         Raises:
             ParameterError: the storage is unknown.
         """
+    @property
     def making_bytes(self) -> int:
         """Peak bytes of the numbers from which the matrices of a stage are made, for each use if they are "streamed".
         These are no buffers: idle buffers make no room for them.

@@ -191,6 +191,7 @@ impl PyBootstrapperPlan {
 
     /// Peak bytes of the numbers from which the matrices of a stage are made, for each use if they are "streamed".
     /// These are no buffers: idle buffers make no room for them.
+    #[getter]
     fn making_bytes(&self) -> usize {
         self.plan.making_bytes()
     }

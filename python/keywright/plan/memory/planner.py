@@ -135,7 +135,7 @@ class _Candidate:
         """Return the bytes from which bootstraps make diagonals at use. Idle buffers make no room for them:
         they add to the largest scratch."""
         made = [
-            plan.making_bytes()
+            plan.making_bytes
             for index, plan in enumerate(self.plans)
             if (way := chosen.get((index, BOOTSTRAP, 0))) is None or way.storage == "streamed"
         ]
@@ -260,7 +260,7 @@ def bootstrap_bytes(plan: BootstrapperPlan, resident_bytes: int) -> int:
     chain = chain_of(plan.parameters)
     tables = TABLE_LIMBS * (8 << chain.log_n) * (len(chain.q) + len(chain.p))
     key = max(spec.bytes for spec in plan.required_keys)
-    scratch = max(plan.scratch_bytes("streamed").values()) + plan.making_bytes()
+    scratch = max(plan.scratch_bytes("streamed").values()) + plan.making_bytes
     buffers = tables + key + scratch
     return resident_bytes + ALLOWANCE + buffers + recycled_bytes(buffers)
 
