@@ -10,6 +10,7 @@ from studies.bootstrapping_keys import grid
 from studies.ledger.__main__ import made
 from studies.ledger.claims import BadClaim, paper
 from studies.ledger.expressions import Expressions
+from studies.ledger.key_sets import without_repeats
 from studies.ledger.records import NoFigure, Record, records, tables, value_of
 from studies.planning_figures import weights
 
@@ -214,3 +215,8 @@ def test_the_grid_of_primes_is_that_of_the_record_and_of_the_paper() -> None:
         assert 0 <= column.unused < grid.SCALE
     stated = {1: 16, 4: 12, 5: 9, 6: 8, 7: 5, 8: 8, 9: 2, 10: 4}
     assert {alpha: grid.paper_column(alpha).depth for alpha in stated} == stated
+
+
+def test_a_range_of_one_run_is_one_figure() -> None:
+    text = "| All | 2.50 to 2.50 | 3.1 to 3.1 | 2.5 to 2.50 | 1 to 1 |\nfrom 7 to 7"
+    assert without_repeats(text) == "| All | 2.50 | 3.1 | 2.5 to 2.50 | 1 |\nfrom 7 to 7"

@@ -17,7 +17,7 @@ from harness.prose import wrapped
 from studies.ledger.claims import FOLDER as CLAIMS
 from studies.ledger.claims import PAPERS, paper
 from studies.ledger.expressions import Expressions
-from studies.ledger.key_sets import with_tables
+from studies.ledger.key_sets import with_tables, without_repeats
 from studies.ledger.pages import FOLDER, ledger, write_or_compare
 from studies.ledger.records import records
 
@@ -32,7 +32,7 @@ def made() -> Mapping[Path, str]:
     papers = [paper(CLAIMS / f"{name}.toml", expressions) for name in PAPERS]
     out = {}
     for text in sorted(TEXTS.glob("*.md")):
-        filled = expressions.fill(with_tables(text.read_text(encoding="utf-8")))
+        filled = without_repeats(expressions.fill(with_tables(text.read_text(encoding="utf-8"))))
         out[FOLDER / text.name] = ledger(filled, papers, listed) if text.name == INDEX else wrapped(filled)
     return out
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 PLACE = re.compile(r"^\[\[key sets: (\w+)\]\]$", re.MULTILINE)
+RANGE = re.compile(r"\| (\S+) to \1 \|")
 SETS = {
     "pot-p1": "Pot-P1",
     "pot-pdyn": "Pot-Pdyn",
@@ -35,6 +36,11 @@ COLUMNS = {
 def with_tables(text: str) -> str:
     """A page's text, each table in place of its line, as expressions."""
     return PLACE.sub(lambda found: "\n".join(_table(found[1])), text)
+
+
+def without_repeats(text: str) -> str:
+    """A page's filled text: one figure in a cell of a table for a range from it to itself."""
+    return RANGE.sub(r"| \1 |", RANGE.sub(r"| \1 |", text))
 
 
 def _table(record: str) -> list[str]:
