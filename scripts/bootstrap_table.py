@@ -1,10 +1,10 @@
 """Writes the table of bootstrapping presets of `docs/reference/bootstrapping.md` from measured records.
 
     keywright bench bootstrap --preset NAME --vectors 100 --threads 1 --json >> RECORD
-    python scripts/bootstrap_table.py RECORD
+    python scripts/bootstrap_table.py RECORD ...
 
-With `--check` nothing is written, and a page that differs from its record is an error. Of several records
-of one preset the last one counts.
+With `--check` nothing is written, and a page that differs from its records is an error. Of several lines of
+one preset the last one counts.
 """
 
 from __future__ import annotations
@@ -77,10 +77,11 @@ def table(records: list[dict[str, Any]]) -> str:
 def main() -> None:
     """Replace the table of the page, or compare it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("record", type=Path, help="lines that `keywright bench bootstrap --json` printed")
+    said = "files of lines that `keywright bench bootstrap --json` printed"
+    parser.add_argument("records", nargs="+", type=Path, metavar="RECORD", help=said)
     parser.add_argument("--check", action="store_true", help="compare, do not write")
     options = parser.parse_args()
-    records = [json.loads(line) for line in options.record.read_text().splitlines()]
+    records = [json.loads(line) for path in options.records for line in path.read_text().splitlines()]
     page = PAGE.read_text()
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
