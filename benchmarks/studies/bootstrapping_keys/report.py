@@ -15,8 +15,9 @@ from studies.bootstrapping_keys.record import Result
 Results = dict[Case, Result]
 ABSENT = "Not in this record."
 DYNAMIC = ("dynamic", "dynamic_dropped")
-CLOCKS = ("processor_seconds", "seconds")
-"""The clock of the processor, and the clock on the wall."""
+PROCESSOR = "processor_seconds"
+CLOCKS = {PROCESSOR: "", "seconds": ", by wall time"}
+"""The clock of the processor, and the clock on the wall, with what a row says about each."""
 
 
 class Tables:
@@ -55,8 +56,8 @@ class Tables:
                 continue
             cells = [seconds(found) for found in (one, most, dynamic, dropped)]
             alpha = MISSING if most is None else str(most.alpha)
-            speeds = [ratio(slow, dropped, clock) for slow in (one, most) for clock in CLOCKS]
-            rows.append([str(depth), cells[0], alpha, *cells[1:], *speeds])
+            ratios = [ratio(slow, dropped, clock) for slow in (one, most) for clock in CLOCKS]
+            rows.append([str(depth), cells[0], alpha, *cells[1:], *ratios])
         head = ["depth", "alpha = 1", "maximum", "its time", "dynamic", "with dropped primes"]
         return markdown([*head, "over alpha = 1", "by wall time", "over the maximum", "by wall time"], rows)
 
@@ -155,7 +156,7 @@ class Tables:
             ("dynamic over the maximum, mean", f"{paper.DYNAMIC_OVER_MAXIMUM:.2f}x", 1, 3),
         ):
             pairs = [(four[slow], four[fast]) for four in fours.values()]
-            for clock, of_clock in zip(CLOCKS, ("", ", by wall time"), strict=True):
+            for clock, of_clock in CLOCKS.items():
                 each = [speeds(a, b, clock) for a, b in pairs if a and b]
                 means = [statistics.mean(of_round) for of_round in zip(*each, strict=False)]
                 rows.append([what + of_clock, printed, cell(means)])
@@ -173,7 +174,7 @@ class Tables:
                 if what == "all":
                     rows += [
                         [said + of_clock, theirs, ratio(one, found, clock)]
-                        for clock, of_clock in zip(CLOCKS, ("", ", by wall time"), strict=True)
+                        for clock, of_clock in CLOCKS.items()
                     ]
                 else:
                     # The system's clock of a thread does not see a stage of a small ring.
@@ -218,7 +219,7 @@ def speeds(slow: Result, fast: Result, clock: str) -> list[float]:
     return [a / b for a, b in zip(slow.raw[clock], fast.raw[clock], strict=False)]
 
 
-def ratio(slow: Result | None, fast: Result | None, clock: str = CLOCKS[0]) -> str:
+def ratio(slow: Result | None, fast: Result | None, clock: str = PROCESSOR) -> str:
     """The same as a cell."""
     return MISSING if slow is None or fast is None else cell(speeds(slow, fast, clock))
 
@@ -240,7 +241,7 @@ def seconds(found: Result | None) -> str:
     """Processor seconds as a cell, with the least and the most."""
     if found is None:
         return MISSING
-    times = found.raw[CLOCKS[0]]
+    times = found.raw[PROCESSOR]
     spread = f" ({min(times):.2f} to {max(times):.2f})" if len(times) > 1 else ""
     return f"{found.seconds:.2f}{spread}"
 

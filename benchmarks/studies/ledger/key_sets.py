@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 PLACE = re.compile(r"^\[\[key sets: (\w+)\]\]$", re.MULTILINE)
-RANGE = re.compile(r"\| (\S+) to \1 \|")
+RANGE = re.compile(r"(?<=\| )(\S+) to \1(?= \|)")
 SETS = {
     "pot-p1": "Pot-P1",
     "pot-pdyn": "Pot-Pdyn",
@@ -40,7 +40,7 @@ def with_tables(text: str) -> str:
 
 def without_repeats(text: str) -> str:
     """A page's filled text: one figure in a cell of a table for a range from it to itself."""
-    return RANGE.sub(r"| \1 |", RANGE.sub(r"| \1 |", text))
+    return RANGE.sub(r"\1", text)
 
 
 def _table(record: str) -> list[str]:

@@ -135,9 +135,9 @@ class _Candidate:
         """Return the bytes from which bootstraps make diagonals at use. Idle buffers make no room for them:
         they add to the largest scratch."""
         made = [
-            plan.making_bytes
-            for index, plan in enumerate(self.plans)
-            if (way := chosen.get((index, BOOTSTRAP, 0))) is None or way.storage == "streamed"
+            self.plans[index].making_bytes
+            for (index, level, _), way in chosen.items()
+            if level == BOOTSTRAP and way.storage == "streamed"
         ]
         return max(made, default=0)
 
