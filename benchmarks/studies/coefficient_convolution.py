@@ -16,8 +16,10 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ import numpy as np
 from harness import machine
 from harness.console import Console
 from harness.folders import record_folder
+from harness.peer import peak_rss_bytes
 from harness.programs import build, output
 from keywright.plan import (
     STRATEGIES,
@@ -39,6 +42,7 @@ from keywright.plan import (
     Workload,
     make_group,
 )
+from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.keys.key_plan import IDENTITY
 from keywright.plan.ring.chain_sources import chain_of
@@ -66,7 +70,7 @@ LAYERS = (
     Layer("5-8-3", 5, 32, 48),
 )
 """Of the first block of each setting."""
-CHANGES = (("3-20-1", 0),)
+CHANGES = (("3-20-1", 0), ("5-8-3", 0))
 """Changes of width: a setting, and behind which block from 0."""
 STRATEGY_NAMES = ("all-required", "ark-memory", "ark-time", "lowmem")
 
@@ -199,13 +203,45 @@ def change_of_width(setting: str, index: int, log_n: int) -> tuple[int, list[lis
     return int(site["level"]), [list(dict.fromkeys(found)) for found in steps if found]
 
 
-def width_rows(setting: str, index: int, of: Chain, runs: int) -> Iterator[Row]:
-    """CRot1: rotations of one ciphertext, masked and summed, in two steps, under each key set."""
-    model, group = CostModel(), AutomorphismGroup(of.log_n)
+def width_workload(setting: str, index: int, of: Chain) -> Workload:
+    """A change of width: the rotations of each step are of one ciphertext."""
+    group = AutomorphismGroup(of.log_n)
     level, stages = change_of_width(setting, index, of.log_n)
-    groups = tuple(make_group(group, f"repack {k}", level, list(steps)) for k, steps in enumerate(stages))
-    parameters = kw.Parameters.from_bits(of.log_n, *bits(of), 30, insecure=of.log_n < 16)
-    workload = Workload(f"{setting} change of width", chain_of(parameters), groups)
+    groups = (make_group(group, f"repack {k}", level, list(steps)) for k, steps in enumerate(stages))
+    return Workload(f"{setting} change of width", of, tuple(groups))
+
+
+def width_rows(setting: str, index: int, log_n: int, runs: int) -> Iterator[Row]:
+    """CRot1: rotations of one ciphertext, masked and summed, in two steps; a process for each key set."""
+    workload = width_workload(setting, index, chain_of(width_parameters(log_n)))
+    for name, plan, planning in key_sets(workload, CostModel()):
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+            found = process.submit(measured_width, setting, index, plan_file.to_json(plan), runs).result()
+        yield {
+            "case": "CRot1",
+            "setting": setting,
+            "index": index,
+            "keys_of": name,
+            "seeded": True,
+            "planning_s": planning,
+            "longest_way": plan.max_hops,
+            "predicted_s": plan.seconds(CostModel()),
+            **found,
+        }
+
+
+def width_parameters(log_n: int) -> kw.Parameters:
+    """ConvFHE's primes, for the engine."""
+    return kw.Parameters.from_bits(log_n, *bits(chain(log_n)), 30, insecure=log_n < 16)
+
+
+def measured_width(setting: str, index: int, planned: str, runs: int) -> Row:
+    """A change of width under one key set, in this process. The engine makes its keys seeded; the source's are
+    the same with both halves."""
+    kw.set_threads(1)
+    plan = with_seeds(plan_file.from_json(planned))
+    parameters = width_parameters(plan.workload.chain.log_n)
+    level, stages = change_of_width(setting, index, parameters.log_n)
     secret = kw.SecretKey.generate(parameters)
     generator, decryptor = kw.KeyGenerator(secret), kw.Decryptor(secret)
     rng = np.random.default_rng(1)
@@ -220,53 +256,40 @@ def width_rows(setting: str, index: int, of: Chain, runs: int) -> Iterator[Row]:
         clear = np.sum(
             [np.roll(clear, -step) * mask for step, mask in zip(steps, chosen, strict=True)], axis=0
         )
+    execution = PlanExecution(plan, parameters)
+    begin = time.perf_counter()
+    made = generator.evaluation_keys(specs=execution.key_specs(), relinearization=False)
+    keygen = time.perf_counter() - begin
+    evaluator = kw.Evaluator(parameters, execution.follow(made))
 
-    def measured(name: str, plan: KeyPlan, planning: float) -> Row:
-        # The engine makes seeded keys of planned ones; the source's are the same with both halves.
-        execution = PlanExecution(with_seeds(plan), parameters)
-        begin = time.perf_counter()
-        made = generator.evaluation_keys(specs=execution.key_specs(), relinearization=False)
-        keygen = time.perf_counter() - begin
-        evaluator = kw.Evaluator(parameters, execution.follow(made))
+    def repack() -> kw.Ciphertext:
+        value = sent
+        for steps, chosen in zip(stages, masks, strict=True):
+            rotated = evaluator.rotate_hoisted(value, steps)
+            value = evaluator.multiply_lazy(rotated[0], chosen[0])
+            for one, mask in zip(rotated[1:], chosen[1:], strict=True):
+                value = evaluator.add(value, evaluator.multiply_lazy(one, mask))
+        return evaluator.rescale(value)
 
-        def repack() -> kw.Ciphertext:
-            value = sent
-            for steps, chosen in zip(stages, masks, strict=True):
-                rotated = evaluator.rotate_hoisted(value, steps)
-                value = evaluator.multiply_lazy(rotated[0], chosen[0])
-                for one, mask in zip(rotated[1:], chosen[1:], strict=True):
-                    value = evaluator.add(value, evaluator.multiply_lazy(one, mask))
-            return evaluator.rescale(value)
-
-        error = float(np.abs(np.asarray(decryptor.decrypt(repack())) - clear).max())
-        seconds, processor = [], []
-        for _ in range(runs):
-            start, before = time.perf_counter(), time.process_time()
-            repack()
-            seconds.append(time.perf_counter() - start)
-            processor.append(time.process_time() - before)
-        return {
-            "case": "CRot1",
-            "setting": setting,
-            "index": index,
-            "keys_of": name,
-            "seeded": True,
-            "planning_s": planning,
-            "longest_way": plan.max_hops,
-            "predicted_s": plan.seconds(model),
-            "keys": len(plan.keys),
-            "key_bytes": made.bytes,
-            "automorphisms": sum(len(one.targets) for one in groups),
-            "switches": plan.switches,
-            "keygen_s": keygen,
-            "seconds": seconds,
-            "processor_seconds": processor,
-            "error": error,
-            "largest": float(np.abs(clear).max()),
-        }
-
-    for name, plan, planning in key_sets(workload, model):
-        yield measured(name, plan, planning)
+    error = float(np.abs(np.asarray(decryptor.decrypt(repack())) - clear).max())
+    seconds, processor = [], []
+    for _ in range(runs):
+        start, before = time.perf_counter(), time.process_time()
+        repack()
+        seconds.append(time.perf_counter() - start)
+        processor.append(time.process_time() - before)
+    return {
+        "keys": len(plan.keys),
+        "key_bytes": made.bytes,
+        "automorphisms": sum(map(len, stages)),
+        "switches": plan.switches,
+        "keygen_s": keygen,
+        "seconds": seconds,
+        "processor_seconds": processor,
+        "error": error,
+        "largest": float(np.abs(clear).max()),
+        "peak_rss_bytes": peak_rss_bytes(),
+    }
 
 
 def with_seeds(plan: KeyPlan) -> KeyPlan:
@@ -293,13 +316,12 @@ def arguments() -> argparse.Namespace:
 
 def rows(programs: Path, options: argparse.Namespace) -> Iterator[Mapping[str, Any]]:
     """Every case."""
-    kw.set_threads(1)
     of = chain(13 if options.quick else 16)
     for layer in LAYERS[:1] if options.quick else LAYERS:
         shown = replace(layer, channels=4) if options.quick else layer
         yield from pack_rows(programs, shown, of, options.runs)
     for setting, index in CHANGES:
-        yield from width_rows(setting, index, of, options.runs)
+        yield from width_rows(setting, index, of.log_n, options.runs)
 
 
 def main() -> int:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from math import prod
 
 import pytest
-from keywright.plan import CostModel
+from keywright.plan import STRATEGIES, CostModel
+from keywright.plan.keys import plan_file
+from keywright.plan.ring.chain_sources import chain_of
 from studies.coefficient_convolution import (
     LAYERS,
     Layer,
@@ -13,8 +15,11 @@ from studies.coefficient_convolution import (
     change_of_width,
     key_sets,
     lines,
+    measured_width,
     pack_workload,
     packings,
+    width_parameters,
+    width_workload,
 )
 
 
@@ -47,3 +52,15 @@ def test_the_change_of_width_has_the_rotations_of_the_list() -> None:
     assert level == 4
     assert first == [8 * k for k in range(1, 16)]
     assert second == [384 * k for k in range(1, 32)]
+    _, wide = change_of_width("5-8-3", 0, 16)
+    assert [len(steps) for steps in wide] == [15, 63]
+
+
+def test_a_change_of_width_runs_under_the_keys_of_a_plan() -> None:
+    workload = width_workload("3-20-1", 0, chain_of(width_parameters(13)))
+    plan = STRATEGIES["ark-memory"].plan(workload, CostModel())
+    row = measured_width("3-20-1", 0, plan_file.to_json(plan), 1)
+    assert row["automorphisms"] == sum(len(group.targets) for group in workload.groups)
+    assert row["keys"] == len(plan.keys) < row["automorphisms"]
+    assert row["error"] < 2**-10
+    assert row["peak_rss_bytes"] > row["key_bytes"]

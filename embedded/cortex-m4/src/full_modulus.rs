@@ -78,9 +78,9 @@ fn product([a, b]: [f64; 2], [c, d]: [f64; 2]) -> [f64; 2] {
     [a * c - b * d, a * d + b * c]
 }
 
-/// Slots to coefficients: the inverse of the special transform of CKKS (Cheon, Kim, Kim, Song), `N/2` values in place.
-/// Slot `j` belongs to the root's power `5^j`.
-fn encode(log_n: u32, slots: &mut [[f64; 2]], message: &mut [i64]) {
+/// The inverse of the special transform of CKKS (Cheon, Kim, Kim, Song), `N/2` values in place, in bit-reversed order
+/// and without the factor `2/N`. Slot `j` belongs to the root's power `5^j`.
+fn fourier(log_n: u32, slots: &mut [[f64; 2]]) {
     let (n, order) = (slots.len(), 4 * slots.len());
     let mut length = n;
     while length >= 2 {
@@ -97,6 +97,12 @@ fn encode(log_n: u32, slots: &mut [[f64; 2]], message: &mut [i64]) {
         }
         length = half;
     }
+}
+
+/// Slots to coefficients: the transform, and rounding at the scale.
+fn encode(log_n: u32, slots: &mut [[f64; 2]], message: &mut [i64]) {
+    fourier(log_n, slots);
+    let n = slots.len();
     let bits = n.ilog2();
     let factor = (1u64 << LOG_SCALE) as f64 / n as f64;
     let round = |x: f64| if x < 0.0 { (x * factor - 0.5) as i64 } else { (x * factor + 0.5) as i64 };
@@ -233,6 +239,32 @@ fn full(log_n: u32, count: usize, memory: &mut FullMemory) -> Result<u64, Client
         }
     }
     Ok(instructions)
+}
+
+/// Instructions of the Fourier transform of `N/2` complex numbers in doubles, and of the number-theoretic transform of
+/// `N` residues of 30 bits: as many numbers. [`both`] checks what the first makes.
+///
+/// # Errors
+///
+/// The errors of the client.
+pub fn transforms(log_n: u32, memory: &mut FullMemory) -> Result<(u64, u64), ClientError> {
+    let n = 1 << log_n;
+    let numbers = Pattern { count: n, max: 1 << FRACTION_BITS };
+    let slots = &mut memory.slots[..n / 2];
+    for (j, slot) in slots.iter_mut().enumerate() {
+        *slot = [value(&numbers, j), value(&numbers, j + n / 2)];
+    }
+    let start = meter::instructions();
+    fourier(log_n, slots);
+    let in_doubles = meter::instructions() - start;
+    let engine = SmallEngine::<Montgomery<u32>>::new(log_n, ShiftAdd30::MODULUS)?;
+    let limb = &mut memory.thin.limb[..n];
+    for (index, word) in limb.iter_mut().enumerate() {
+        *word = numbers.at(index).unsigned_abs() as u32;
+    }
+    let start = meter::instructions();
+    engine.forward(limb);
+    Ok((in_doubles, meter::instructions() - start))
 }
 
 /// Instructions of the thin client with as many numbers; the other program checks its output.

@@ -1,4 +1,5 @@
-//! The client of full modulus of [`full_modulus`] beside the thin one, on an emulated Cortex-M4.
+//! The client of full modulus of [`full_modulus`] beside the thin one, and their transforms alone, on an emulated
+//! Cortex-M4.
 //!
 //! `cargo run --release --bin full_modulus` in this folder runs it in QEMU, in a minute or two.
 #![no_std]
@@ -7,7 +8,7 @@
 use cortex_m::peripheral::SCB;
 use cortex_m_rt::entry;
 use cortex_m_semihosting::{debug, hprintln};
-use keywright_cortex_m4::full_modulus::{CHAINS, FullMemory, both};
+use keywright_cortex_m4::full_modulus::{CHAINS, FullMemory, both, transforms};
 use keywright_cortex_m4::meter;
 
 /// Lets code hold doubles in the registers of the single-precision unit, as compilers do for this CPU. Software still
@@ -37,6 +38,24 @@ fn main() -> ! {
                     thin,
                     full / thin,
                     10 * full / thin % 10
+                );
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    hprintln!();
+    hprintln!("| N | Fourier transform in doubles, instructions | number-theoretic transform | quotient |");
+    hprintln!("|---|---|---|---|");
+    for log_n in [12, 14, 16] {
+        match transforms(log_n, &mut memory) {
+            Ok((fourier, ntt)) => {
+                hprintln!(
+                    "| 2^{} | {} | {} | {}.{} |",
+                    log_n,
+                    fourier,
+                    ntt,
+                    fourier / ntt,
+                    10 * fourier / ntt % 10
                 );
             }
             Err(error) => panic!("{error}"),

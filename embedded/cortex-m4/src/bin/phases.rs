@@ -91,7 +91,8 @@ fn phases(log_n: u32, memory: &mut Memory) -> Result<(), ClientError> {
         bytes += part.len();
         Ok(())
     };
-    let write = counted(|| write_public_key(&parameters, KeyIdentity::of_packed(packed), &seed, b, &mut sink))?;
+    let write =
+        counted(|| write_public_key(&parameters, KeyIdentity::of_packed(packed), &seed, b, &mut sink))?;
     let all = [
         row("key stream: ChaCha20", 3, stream),
         row("Gaussian samples of random words", 2, errors - stream),
@@ -107,7 +108,8 @@ fn phases(log_n: u32, memory: &mut Memory) -> Result<(), ClientError> {
     .iter()
     .sum::<u64>();
 
-    let key = PublicKey { b: Half::Residues(&*b), a: Half::Seeded(seed), key: KeyIdentity::of_packed(packed) };
+    let key =
+        PublicKey { b: Half::Residues(&*b), a: Half::Seeded(seed), key: KeyIdentity::of_packed(packed) };
     let whole = counted(|| {
         encrypt(&engine, &parameters, &key, &numbers, Form::Evaluations, &mut rng, mask, limb, &mut sink)
     })?;
