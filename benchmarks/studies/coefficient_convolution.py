@@ -236,8 +236,8 @@ def width_parameters(log_n: int) -> kw.Parameters:
 
 
 def measured_width(setting: str, index: int, planned: str, runs: int) -> Row:
-    """A change of width under one key set, in this process. The engine makes its keys seeded; the source's are
-    the same with both halves."""
+    """A change of width under one key set, in this process. The engine makes its keys seeded; the source's
+    are the same with both halves."""
     kw.set_threads(1)
     plan = with_seeds(plan_file.from_json(planned))
     parameters = width_parameters(plan.workload.chain.log_n)

@@ -1,0 +1,123 @@
+"""Figures 10 and 11 of KDS with the runs of this study: `python -m studies.executed_keys.picture`.
+
+A bar is a key set: above, processor seconds of linear layers, bootstraps and the rest; below, bytes of its keys
+by the paper's formula. Runs are those of the records that the ledger names.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.plot import new_figure
+
+from studies.ledger.records import ROOT, Record, records, value_of
+
+PAGE = ROOT / "docs" / "reproduction" / "kds-figures-10-11.svg"
+PANELS = {
+    "executed_gru": "GRU + MLP",
+    "executed_relu": "ResNet-20, ReLU",
+    "executed_aespa": "ResNet-20, AESPA",
+    "executed_squeeze_relu": "SqueezeNet, ReLU",
+    "executed_squeeze_square": "SqueezeNet, squares",
+}
+"""Records by the ledger's names."""
+SETS = {
+    "pot-p1": "Pot-P1",
+    "pot-pdyn": "Pot-Pdyn",
+    "all-p1": "All-P1",
+    "all-pdyn": "All-Pdyn",
+    "optimal-1.0": "planned, 1.0 x",
+    "optimal-1.05": "planned, 1.05 x",
+    "optimal-2gb": "planned, 2 GB",
+}
+PARTS = {"linear": "#1f4e9c", "bootstrap": "#5b9bd5", "rest": "#c9ced6"}
+LABELS = {"linear": "linear layers", "bootstrap": "bootstraps", "rest": "the rest"}
+BYTES = "#b99a6b"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Medians over the runs of a key set: processor seconds of the parts, and of all; GB by the formula."""
+
+    parts: tuple[float, ...]
+    seconds: float
+    gigabytes: float
+
+
+def bars(record: Record) -> list[Bar]:
+    """The bars of a network, in the order of `SETS`."""
+
+    def median(name: str, column: str) -> float:
+        found = [value_of(row, column) for row in record.select(f"set: {name}")]
+        return statistics.median(value for value in found if isinstance(value, float))
+
+    return [
+        Bar(
+            tuple(median(name, f"processor.{part}") for part in PARTS),
+            median(name, "processor_seconds"),
+            median(name, "formula_bytes") / 1e9,
+        )
+        for name in SETS
+    ]
+
+
+def draw(panels: Mapping[str, Sequence[Bar]], path: Path) -> None:
+    """Write a column for each network, times above bytes.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
+    import matplotlib as mpl
+
+    figure = new_figure(2.7 * len(panels), 6)
+    figure.suptitle("KDS (Joo et al. 2025), figures 10 and 11, executed here on one thread")
+    places = range(len(SETS))
+    for (above, below), (title, found) in zip(
+        figure.subplots(2, len(panels), squeeze=False).T, panels.items(), strict=True
+    ):
+        bottom = [0.0] * len(found)
+        for part, (name, colour) in enumerate(PARTS.items()):
+            heights = [bar.parts[part] for bar in found]
+            above.bar(places, heights, 0.8, bottom=bottom, color=colour, label=LABELS[name])
+            bottom = [low + height for low, height in zip(bottom, heights, strict=True)]
+        below.bar(places, [bar.gigabytes for bar in found], 0.8, color=BYTES, label="bytes of keys")
+        for place, bar in enumerate(found):
+            for axes, height, text in (
+                (above, bottom[place], f"{bar.seconds:.1f}"),
+                (below, bar.gigabytes, f"{bar.gigabytes:.1f}"),
+            ):
+                axes.annotate(text, (place, height), ha="center", va="bottom", fontsize=6.5)
+        above.set_title(title, fontsize="medium")
+        above.set_xticks([])
+        below.set_xticks(places, list(SETS.values()), rotation=60, ha="right", fontsize="small")
+        for axes in (above, below):
+            axes.margins(y=0.12)
+    times, sizes = figure.axes[0], figure.axes[len(panels)]
+    times.set_ylabel("processor seconds")
+    sizes.set_ylabel("GB, the paper's formula")
+    legends = [axes.get_legend_handles_labels() for axes in (times, sizes)]
+    handles, names = ([one for legend in legends for one in legend[k]] for k in (0, 1))
+    figure.legend(handles, names, loc="outside lower center", ncols=4, frameon=False)
+    with mpl.rc_context({"svg.hashsalt": "keywright", "svg.fonttype": "none"}):
+        figure.savefig(path, format="svg", metadata={"Date": None})
+
+
+def panels() -> dict[str, list[Bar]]:
+    """Every network of the ledger's records, by its title."""
+    listed = records()
+    return {title: bars(listed[name]) for name, title in PANELS.items()}
+
+
+def main() -> int:
+    """Write the picture."""
+    draw(panels(), PAGE)
+    print(PAGE)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
