@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 import keywright as kw
@@ -12,6 +14,7 @@ from keywright.plan import STRATEGIES, CostModel
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.workload.network import convert, convert_bootstrap
 from studies.executed_keys import __main__ as study
+from studies.executed_keys import picture
 from studies.executed_keys.key_sets import NAMES, formula_bytes, of_bootstrap, planned, published
 from studies.executed_keys.resident import segments
 from studies.executed_keys.subjects import SUBJECTS, Compiled, compile_subject
@@ -104,3 +107,18 @@ def test_a_wrong_result_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(study.Study, "run", lambda self, name, _: real(self, name, 1e-300))
     with pytest.raises(SystemExit, match="status 1"):
         study.main()
+
+
+def test_the_picture_has_the_figures_of_the_records() -> None:
+    written = Counter(re.findall(r">([\d.]+)</text>", picture.PAGE.read_text()))
+    for title, found in picture.panels().items():
+        assert f">{title}<" in picture.PAGE.read_text()
+        for bar in found:
+            assert sum(bar.parts) == pytest.approx(bar.seconds, rel=0.05)
+    expected = Counter(
+        f"{value:.1f}"
+        for found in picture.panels().values()
+        for bar in found
+        for value in (bar.seconds, bar.gigabytes)
+    )
+    assert not expected - written, "run `python -m studies.executed_keys.picture` in benchmarks"

@@ -1,7 +1,7 @@
 """Figures 10 and 11 of KDS with the runs of this study: `python -m studies.executed_keys.picture`.
 
-A bar is a key set: above, processor seconds of linear layers, bootstraps and the rest; below, bytes of its keys
-by the paper's formula. Runs are those of the records that the ledger names.
+A bar is a key set: above, processor seconds of linear layers, bootstraps and the rest; below, bytes of its
+keys by the paper's formula. Runs are those of the records that the ledger names.
 """
 
 from __future__ import annotations
