@@ -99,9 +99,8 @@ def draw(panels: Mapping[str, Sequence[Bar]], path: Path) -> None:
     times, sizes = figure.axes[0], figure.axes[len(panels)]
     times.set_ylabel("processor seconds")
     sizes.set_ylabel("GB, the paper's formula")
-    legends = [axes.get_legend_handles_labels() for axes in (times, sizes)]
-    handles, names = ([one for legend in legends for one in legend[k]] for k in (0, 1))
-    figure.legend(handles, names, loc="outside lower center", ncols=4, frameon=False)
+    handles = [bars for axes in (times, sizes) for bars in axes.get_legend_handles_labels()[0]]
+    figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
     with mpl.rc_context({"svg.hashsalt": "keywright", "svg.fonttype": "none"}):
         figure.savefig(path, format="svg", metadata={"Date": None})
 
