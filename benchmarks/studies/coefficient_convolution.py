@@ -3,8 +3,8 @@
 Two layers are decomposed apart, as in the paper's experiments. One is a convolution of values in coefficients
 with its packing (CRot2: automorphisms of ciphertexts of their own). The other is the change of width behind a
 block (CRot1: rotations of one ciphertext, masked and summed). Each runs with the keys of ConvFHE, of ARK's
-two configurations, of LowMem, with level-aware keys, and with `optimal`. Results are decrypted and compared
-with the layer in the clear. One thread; ConvFHE's primes with a uniform ternary secret, at its levels.
+two configurations, of LowMem, with level-aware keys, and with `optimal`, in turns. Results are decrypted and
+compared with the layer in the clear. One thread; ConvFHE's primes, a uniform ternary secret, its levels.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,6 @@ from keywright.plan import (
     Budget,
     Chain,
     CostModel,
-    InfeasibleBudgetError,
     KeyPlan,
     Planner,
     Workload,
@@ -53,6 +52,8 @@ from studies.network_keys.rotation_lists import read
 PROGRAM = "coefficient_convolution"
 PACK_LEVEL = 1
 Row = dict[str, Any]
+Case = tuple[Row, Callable[[], Row]]
+"""What is known of a case before it runs, and its run."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,10 @@ STRATEGY_NAMES = ("all-required", "ark-memory", "ark-time", "lowmem")
 
 
 def chain(log_n: int) -> Chain:
-    """ConvFHE's primes, the bound of a uniform ternary secret."""
+    """ConvFHE's primes. In its ring, the bound is that of a uniform ternary secret; smaller rings have none."""
     theirs = convfhe.convert(read("convfhe_resnet"), "3-20-1").chain
-    return Chain(log_n, theirs.q, theirs.p)
+    bound = None if log_n >= theirs.log_n else int(sum(theirs.q) + sum(theirs.p)) + 1
+    return Chain(log_n, theirs.q, theirs.p, bound)
 
 
 def bits(of: Chain) -> tuple[list[int], list[int]]:
@@ -111,7 +113,7 @@ def pack_workload(layer: Layer, of: Chain) -> Workload:
 def key_sets(workload: Workload, model: CostModel) -> Iterator[tuple[str, KeyPlan, float]]:
     """Plans by name, with processor seconds of planning: ConvFHE's keys, those of ARK and LowMem in the same
     shapes, a key for every rotation that ends at the level of its use, and `optimal` in the time of
-    ConvFHE's, if there is a plan."""
+    ConvFHE's, or of the plan before, which is longer where seeds of many keys are expanded."""
     own: KeyPlan | None = None
     for name in STRATEGY_NAMES:
         begin = time.process_time()
@@ -123,12 +125,9 @@ def key_sets(workload: Workload, model: CostModel) -> Iterator[tuple[str, KeyPla
     aware = STRATEGIES["kds"].plan(workload, model)
     yield "level-aware", aware, time.process_time() - begin
     begin = time.process_time()
-    with suppress(InfeasibleBudgetError):
-        yield (
-            "optimal",
-            Planner(workload, model).best(Budget(seconds=own.seconds(model))),
-            time.process_time() - begin,
-        )
+    seconds = max(own.seconds(model), aware.seconds(model))
+    optimal = Planner(workload, model).best(Budget(seconds=seconds))
+    yield "optimal", optimal, time.process_time() - begin
 
 
 def lines(layer: Layer, plan: KeyPlan, runs: int) -> list[str]:
@@ -164,16 +163,11 @@ def lines(layer: Layer, plan: KeyPlan, runs: int) -> list[str]:
     return out
 
 
-def pack_rows(programs: Path, layer: Layer, of: Chain, runs: int) -> Iterator[Row]:
-    """CRot2: the convolution under each key set, a process each."""
+def pack_cases(programs: Path, layer: Layer, of: Chain, runs: int) -> Iterator[Case]:
+    """CRot2: the convolution under each key set."""
     model = CostModel()
-    workload = pack_workload(layer, of)
-    for name, plan, planning in key_sets(workload, model):
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "layer.txt"
-            path.write_text("\n".join(lines(layer, plan, runs)))
-            found = json.loads(output([str(programs / PROGRAM), str(path)]))
-        yield {
+    for name, plan, planning in key_sets(pack_workload(layer, of), model):
+        fields = {
             "case": "CRot2",
             **describe(layer),
             "keys_of": name,
@@ -181,8 +175,17 @@ def pack_rows(programs: Path, layer: Layer, of: Chain, runs: int) -> Iterator[Ro
             "planning_s": planning,
             "longest_way": plan.max_hops,
             "predicted_s": plan.seconds(model),
-            **found,
         }
+        yield fields, partial(measured_pack, programs, layer, plan, runs)
+
+
+def measured_pack(programs: Path, layer: Layer, plan: KeyPlan, runs: int) -> Row:
+    """A convolution under one key set, in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "layer.txt"
+        path.write_text("\n".join(lines(layer, plan, runs)))
+        found: Row = json.loads(output([str(programs / PROGRAM), str(path)]))
+    return found
 
 
 def describe(layer: Layer) -> Row:
@@ -211,13 +214,12 @@ def width_workload(setting: str, index: int, of: Chain) -> Workload:
     return Workload(f"{setting} change of width", of, tuple(groups))
 
 
-def width_rows(setting: str, index: int, log_n: int, runs: int) -> Iterator[Row]:
-    """CRot1: rotations of one ciphertext, masked and summed, in two steps; a process for each key set."""
+def width_cases(setting: str, index: int, log_n: int, runs: int) -> Iterator[Case]:
+    """CRot1: rotations of one ciphertext, masked and summed, in two steps, under each key set."""
+    model = CostModel()
     workload = width_workload(setting, index, chain_of(width_parameters(log_n)))
-    for name, plan, planning in key_sets(workload, CostModel()):
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
-            found = process.submit(measured_width, setting, index, plan_file.to_json(plan), runs).result()
-        yield {
+    for name, plan, planning in key_sets(workload, model):
+        fields = {
             "case": "CRot1",
             "setting": setting,
             "index": index,
@@ -225,9 +227,15 @@ def width_rows(setting: str, index: int, log_n: int, runs: int) -> Iterator[Row]
             "seeded": True,
             "planning_s": planning,
             "longest_way": plan.max_hops,
-            "predicted_s": plan.seconds(CostModel()),
-            **found,
+            "predicted_s": plan.seconds(model),
         }
+        yield fields, partial(in_a_process, setting, index, plan_file.to_json(plan), runs)
+
+
+def in_a_process(setting: str, index: int, planned: str, runs: int) -> Row:
+    """`measured_width` in a process of its own, whose memory is that of these keys."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        return process.submit(measured_width, setting, index, planned, runs).result()
 
 
 def width_parameters(log_n: int) -> kw.Parameters:
@@ -309,19 +317,20 @@ def arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m studies.coefficient_convolution", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a ring without security, the first layer alone")
-    parser.add_argument("--runs", type=int, default=5, help="timed runs of a layer (default: 5)")
+    parser.add_argument("--rounds", type=int, default=3, help="turns of all key sets (default: 3)")
+    parser.add_argument("--runs", type=int, default=3, help="timed runs of a layer in a turn (default: 3)")
     parser.add_argument("--out", type=Path, help="folder of the record (default: record/DATE-convolution)")
     return parser.parse_args()
 
 
-def rows(programs: Path, options: argparse.Namespace) -> Iterator[Mapping[str, Any]]:
-    """Every case."""
+def cases(programs: Path, options: argparse.Namespace) -> Iterator[Case]:
+    """Every case, planned."""
     of = chain(13 if options.quick else 16)
     for layer in LAYERS[:1] if options.quick else LAYERS:
         shown = replace(layer, channels=4) if options.quick else layer
-        yield from pack_rows(programs, shown, of, options.runs)
+        yield from pack_cases(programs, shown, of, options.runs)
     for setting, index in CHANGES:
-        yield from width_rows(setting, index, of.log_n, options.runs)
+        yield from width_cases(setting, index, of.log_n, options.runs)
 
 
 def main() -> int:
@@ -331,9 +340,13 @@ def main() -> int:
     programs = build(console, [PROGRAM])
     path = record_folder(options.out, "convolution") / "convolution.jsonl"
     with path.open("w") as out:
-        for row in rows(programs, options):
-            print(json.dumps({**row, "machine": machine.describe()}), file=out, flush=True)
-            console.line(f"{row['case']} {row['setting']} {row['keys_of']}: {row['keys']} keys")
+        planned = list(cases(programs, options))
+        for turn in range(options.rounds):
+            for fields, measure in planned:
+                row = {**fields, **measure()}
+                line = {"round": turn, **row, "machine": machine.describe()}
+                print(json.dumps(line), file=out, flush=True)
+                console.line(f"{row['case']} {row['setting']} {row['keys_of']}: {row['keys']} keys")
     print(path)
     return 0
 
