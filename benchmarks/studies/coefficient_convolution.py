@@ -77,7 +77,7 @@ STRATEGY_NAMES = ("all-required", "ark-memory", "ark-time", "lowmem")
 
 
 def chain(log_n: int) -> Chain:
-    """ConvFHE's primes. In its ring, the bound is that of a uniform ternary secret; smaller rings have none."""
+    """ConvFHE's primes. Its ring has the bound of a uniform ternary secret; smaller rings have none."""
     theirs = convfhe.convert(read("convfhe_resnet"), "3-20-1").chain
     bound = None if log_n >= theirs.log_n else int(sum(theirs.q) + sum(theirs.p)) + 1
     return Chain(log_n, theirs.q, theirs.p, bound)
