@@ -112,8 +112,8 @@ def pack_workload(layer: Layer, of: Chain) -> Workload:
 
 def key_sets(workload: Workload, model: CostModel) -> Iterator[tuple[str, KeyPlan, float]]:
     """Plans by name, with processor seconds of planning: ConvFHE's keys, those of ARK and LowMem in the same
-    shapes, a key for every rotation that ends at the level of its use, and `optimal` in the time of
-    ConvFHE's, or of the plan before, which is longer where seeds of many keys are expanded."""
+    shapes, a key for every rotation that ends at the level of its use, and `optimal` in the longer time of
+    the first of these and the last, which expands seeds."""
     own: KeyPlan | None = None
     for name in STRATEGY_NAMES:
         begin = time.process_time()
