@@ -1,0 +1,88 @@
+"""Statements of KDS and ARK that their own tables contradict, and counts that they state."""
+
+from __future__ import annotations
+
+from studies.bootstrapping_keys.paper import TABLE_5
+from studies.network_keys.ark import TABLE_1, TABLES_2_3
+
+
+def test_dynamic_alpha_takes_more_memory_at_six_of_eleven_depths_of_table_5() -> None:
+    stated = {depth: row for depth, row in TABLE_5.items() if row.dynamic is not None}
+    more = [depth for depth, row in stated.items() if (row.dynamic or 0) > row.alpha_1]
+    assert len(stated) == 11
+    assert more == [16, 14, 12, 8, 4, 2]
+    below_the_maximum = [d for d, row in stated.items() if (row.dynamic or 0) < (row.maximum or 0)]
+    assert below_the_maximum == [11, 10, 9]
+
+
+def test_keys_of_fhe_mp_cnn_are_not_nine_times_those_for_powers_of_two() -> None:
+    # Tables 6 and 7: all required over powers of two, alpha = 1 and dynamic, all levels.
+    quotients = (275.952 / 55.835, 534.656 / 108.179, 307.09 / 55.835)
+    assert max(quotients) < 5.51  # 307 GB is of GRU + MLP
+
+
+def test_other_operations_differ_between_the_columns_of_table_4() -> None:
+    powers_of_two, all_required = (47_507, 4_210, 27_824, 79_541), (24_637, 6_210, 27_824, 58_671)
+    for *parts, total in (powers_of_two, all_required):
+        assert sum(parts) == total
+    assert powers_of_two[1] != all_required[1]
+
+
+def test_there_are_29_signed_powers_of_two_of_32768_slots() -> None:
+    slots = 2**15
+    assert len({sign * 2**k % slots for k in range(15) for sign in (1, -1)}) == 29
+
+
+def _shares(mode: str, case: int) -> tuple[list[float], list[float], list[float]]:
+    """Percent of memory saved, of time added, of key generation saved; a setting each."""
+    rows = [row for (_, name), row in TABLES_2_3.items() if name == mode]
+    return (
+        [100 * (1 - row.gigabytes[case] / row.gigabytes[0]) for row in rows],
+        [100 * (row.seconds[case] / row.seconds[0] - 1) for row in rows],
+        [100 * (1 - row.generation[case] / row.generation[0]) for row in rows],
+    )
+
+
+def test_savings_of_ark_in_its_text_are_not_those_of_its_tables() -> None:
+    memory = [_shares("ark-memory", case) for case in (1, 2)]
+    speed = [_shares("ark-time", case) for case in (1, 2)]
+    saved = [share for found, _, _ in memory for share in found]
+    assert round(min(saved), 2) == 25.33  # section IV.C: 25.70
+    assert round(max(saved), 2) == 41.17
+    generation = [share for _, _, found in (*memory, *speed) for share in found]
+    assert round(max(generation), 2) == 59.44  # 57.25
+    assert round(min(generation), 2) == 43.62  # 41.06
+    assert min(row.generation[case] for row in TABLES_2_3.values() for case in (1, 2)) == 202  # 205
+    mean_memory = sum(saved) / len(saved)
+    mean_speed = sum(share for found, _, _ in speed for share in found) / 12
+    assert round(mean_memory - mean_speed, 1) == 2.4  # 7.40
+    assert round(100 * (mean_memory / mean_speed - 1), 1) == 8.2
+
+
+def test_the_conclusion_of_ark_joins_the_memory_of_one_setting_and_the_time_of_another() -> None:
+    cases = {
+        setting: (
+            100 * (1 - row.gigabytes[1] / row.gigabytes[0]),
+            100 * (row.seconds[1] / row.seconds[0] - 1),
+        )
+        for (setting, mode), row in TABLES_2_3.items()
+        if mode == "ark-time"
+    }
+    (setting,) = [name for name, (saved, _) in cases.items() if round(saved, 2) == 22.75]
+    assert cases[setting][1] > 1  # the text: 0.21
+    assert min(added for _, added in cases.values()) > 0.2
+
+
+def test_memory_of_the_same_program_differs_within_table_2() -> None:
+    own = {
+        setting: {row.gigabytes[0] for (name, _), row in TABLES_2_3.items() if name == setting}
+        for setting in TABLE_1
+    }
+    assert [setting for setting, found in own.items() if len(found) > 1] == ["5-20-1", "3-14-3", "3-20-3"]
+
+
+def test_one_share_of_table_1_is_not_its_quotient() -> None:
+    wrong = [
+        s for s, (keys, everything, share) in TABLE_1.items() if abs(100 * keys / everything - share) > 0.01
+    ]
+    assert wrong == ["5-20-1"]
