@@ -153,6 +153,14 @@ def test_a_claim_with_nothing_behind_it_is_refused(
         paper(write(**changes), Expressions(listed))
 
 
+def test_a_record_names_its_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studies.ledger.records.ROOT", tmp_path)
+    (tmp_path / "log.txt").write_text(
+        "Keywright commit 0123456789ab-dirty\ncommit 0123456789ab\ncommit 0123456789ab\n"
+    )
+    assert Record("log", "log.txt", "make log").commits == ["01234567-dirty", "01234567"]
+
+
 def test_tables_of_a_page_are_rows_under_their_headings() -> None:
     first, second, third = tables(PAGE)
     assert first == {

@@ -39,9 +39,11 @@ def ledger(head: str, papers: Sequence[Paper], records: Mapping[str, Record]) ->
         lines += [*markdown(columns, rows, aligned=False), ""]
     lines += ["## Records", "", "Commands are run in `benchmarks/`, `make` in the root.", ""]
     shown = [
-        [link(records[name].path, name), f"`{records[name].command}`", records[name].note] for name in used
+        [link(one.path, name), f"`{one.command}`", ", ".join(one.commits), one.note]
+        for name, one in ((name, records[name]) for name in used)
     ]
-    return wrapped("\n".join([*lines, *markdown(["record", "made by", "mind"], shown, aligned=False)]))
+    columns = ["record", "made by", "commit", "mind"]
+    return wrapped("\n".join([*lines, *markdown(columns, shown, aligned=False)]))
 
 
 def summary(papers: Sequence[Paper]) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any
 ROOT = Path(__file__).parents[3]
 LIST = Path(__file__).parent / "records.toml"
 NUMBER = re.compile(r"-?\d[\d,]*(\.\d+)?([eE][+-]?\d+)?")
+COMMIT = re.compile(r"commit ([0-9a-f]{8})[0-9a-f]*(-dirty)?")
 HEADING = "#"
 """The column of a Markdown row that says under which heading its table stands."""
 
@@ -72,6 +73,11 @@ class Record:
         if not found:
             raise NoFigure(f"{self.path} has no row with {where}")
         return found
+
+    @cached_property
+    def commits(self) -> list[str]:
+        """Commits that its text names, each once; `-dirty` where files of the commit had been changed."""
+        return list(dict.fromkeys(name + dirty for name, dirty in COMMIT.findall(self.text)))
 
     def match(self, pattern: str) -> float:
         """The number that the one group of a pattern finds.
