@@ -19,7 +19,7 @@ use keywright_rlwe::{KeyIdentity, PUBLIC_KEY_STREAM};
 use crate::{FRACTION_BITS, MAX_N, Memory, Pattern, Polynomial, entropy, meter, parameters, singleton};
 
 /// Chains that are counted: `log2(N)` and primes of 30 bits. 3 primes at `2^12` and 13 at `2^14` are SEAL-Embedded's.
-/// At `2^16`, as many primes as the paper has, and as many of 30 bits as its modulus of 1,620 bits takes.
+/// At `2^16`, 27 primes, and twice as many, 1,620 bits. The paper of boosted deflation has 57 of 30 bits there.
 pub const CHAINS: [(u32, usize); 4] = [(12, 3), (14, 13), (16, 27), (16, 54)];
 
 /// Bits of the default scale.
