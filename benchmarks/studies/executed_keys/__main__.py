@@ -28,10 +28,8 @@ from keywright.plan import CostModel, KeyPlan, Workload
 from keywright.plan.keys import plan_file
 from keywright.plan.workload.network import convert
 
-from studies.executed_keys.key_sets import NAMES, PLANNED, WITHIN, facts, planned, published
+from studies.executed_keys.key_sets import DEFAULT, NAMES, PLANNED, WITHIN, facts, planned, published
 from studies.executed_keys.subjects import SUBJECTS, Compiled, compile_subject, load
-
-DEFAULT = tuple(name for name in NAMES if not name.endswith("-top"))
 
 
 def parse_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:

@@ -1,4 +1,4 @@
-"""The key sets of KDS (sections 6.2 to 6.4), and planned ones, for one program."""
+"""The key sets of KDS (sections 6.2 to 6.4), those of ARK and LowMem, and planned ones, for one program."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ from keywright.plan.keys.time_prediction import predict_plan
 from keywright.plan.search.quick import QuickPlanner
 
 INDICES = {"pot": "signed-power-of-two", "all": "all-required"}
+"""Of KDS."""
+OTHERS = {"arkmemory": "ark-memory", "arktime": "ark-time", "lowmem": "lowmem"}
+"""Of ARK, with the fastest digits at the levels needed."""
 ALPHAS: dict[str, KeyPolicy] = {
     "p1": KeyPolicy(1, "needed"),
     "p1-top": KeyPolicy(1, "all"),
@@ -32,7 +35,13 @@ BEST = "all-pdyn"
 """The key set whose time the planned ones are given: the fastest of the published ones."""
 PLANNED = {"optimal-1.0": 1.0, "optimal-1.05": 1.05}
 WITHIN = {"optimal-2gb": 2e9}
-NAMES = (*(f"{index}-{alpha}" for index in INDICES for alpha in ALPHAS), *PLANNED, *WITHIN)
+NAMES = (
+    *(f"{index}-{alpha}" for index in INDICES for alpha in ALPHAS),
+    *PLANNED,
+    *WITHIN,
+    *(f"{index}-pdyn" for index in OTHERS),
+)
+DEFAULT = tuple(name for name in NAMES if not name.endswith("-top") and name.partition("-")[0] not in OTHERS)
 HOPS = 2
 
 
@@ -42,19 +51,19 @@ def of_bootstrap(group: Group) -> bool:
 
 
 def published(workload: Workload, model: CostModel, name: str) -> KeyPlan:
-    """A key set of the paper. Rotations of bootstraps have keys of their own with every index selection, as
+    """A published key set. Rotations of bootstraps have keys of their own with every index selection, as
     bootstrapping keys are made with the bootstrapping."""
     index, _, alpha = name.partition("-")
     policy = ALPHAS[alpha]
     every = STRATEGIES["all-required"].plan(workload, model, policy)
     if index == "all":
         return every
-    powers = STRATEGIES[INDICES[index]].plan(workload, model, policy)
+    fewer = STRATEGIES[{**INDICES, **OTHERS}[index]].plan(workload, model, policy)
     hops = tuple(
         own if of_bootstrap(group) else hop
-        for group, own, hop in zip(workload.groups, every.hops, powers.hops, strict=True)
+        for group, own, hop in zip(workload.groups, every.hops, fewer.hops, strict=True)
     )
-    return replace(powers, hops=hops)
+    return replace(fewer, hops=hops)
 
 
 def planned(workload: Workload, model: CostModel, names: list[str]) -> Iterator[tuple[str, KeyPlan]]:
