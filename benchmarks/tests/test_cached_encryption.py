@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from studies.cached_encryption.nonzero import counted
 from studies.cached_encryption.radix import additions, digit_sum, powers, worst_case
 from studies.cached_encryption.tensors import cars, mnist, speech
 
@@ -50,3 +51,12 @@ def test_damaged_images_are_refused(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(header + bytes(11)))
     with pytest.raises(SystemExit, match="its header does not say"):
         mnist(tmp_path, 1)
+
+
+def test_values_that_are_not_zero_are_counted(tmp_path: Path) -> None:
+    header = np.array([0x0803, 2, 2, 2], ">u4").tobytes()
+    path = tmp_path / "t10k-images-idx3-ubyte.gz"
+    path.write_bytes(gzip.compress(header + bytes([0, 0, 0, 255, 0, 1, 3, 0])))
+    # 255 has eight digits in radix 2 and is 100110 in radix 3; 3 is 11 and 10; 1 takes no addition.
+    assert counted(tmp_path, 1) == ["1", "25.00 %", "1.750", "0.500"]
+    assert counted(tmp_path, 2) == ["2", "37.50 %", "1.000", "0.250"]
