@@ -143,6 +143,7 @@ def test_a_claim_knows_its_records(listed: dict[str, Record], write: Write) -> N
         ({"ours": '{log("(94) keys"):d} of 100', "verdict": "differs"}, "100 is typed"),
         ({"ours": "faster", "verdict": "confirmed"}, "by no record and no test"),
         ({"ours": "faster", "verdict": "probably"}, "is no verdict"),
+        ({"theirs": "-", "verdict": "surpassed"}, "the paper has no figure"),
         ({"ours": "so", "verdict": "confirmed", "test": "tests/none.py"}, "there is no tests/none.py"),
     ],
 )

@@ -78,6 +78,8 @@ def paper(path: Path, expressions: Expressions) -> Paper:
         claim = Claim(**{**fields, "ours": ours}, records=tuple(expressions.used))
         if claim.verdict not in VERDICTS:
             raise BadClaim(f"{where}: {claim.verdict!r} is no verdict; there are {', '.join(VERDICTS)}")
+        if claim.theirs == "-" and claim.verdict != "cannot be compared":
+            raise BadClaim(f"{where}: {claim.verdict}, and the paper has no figure")
         if claim.verdict not in UNSUPPORTED and not (claim.records or claim.test):
             raise BadClaim(f"{where}: {claim.verdict} by no record and no test")
         if claim.test and not (ROOT / claim.test.partition("::")[0]).is_file():
