@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import keywright as kw
@@ -51,6 +52,14 @@ def test_rotations_of_a_bootstrap_keep_keys_of_their_own() -> None:
     assert STRATEGIES["signed-power-of-two"].plan(workload, CostModel()).max_hops > 1
 
 
+def test_a_group_like_one_of_a_bootstrap_has_its_keys() -> None:
+    workload = convert_bootstrap(kw.BootstrapperPlan.preset("N15_QP858_L5_S32_real"), "c7")
+    group = max(workload.groups, key=lambda group: len(group.targets))
+    both = replace(workload, groups=(*workload.groups, replace(group, name="c9")))
+    plan = published(both, CostModel(), "pot-pdyn")
+    assert plan.hops[-1] == plan.hops[workload.groups.index(group)]
+
+
 def test_segments_have_the_keys_of_their_instructions(compiled: Compiled) -> None:
     workload = convert(compiled.program, compiled.parameters, "digits")
     execution = PlanExecution(
@@ -81,14 +90,14 @@ def test_a_network_runs_with_keys_that_are_made_when_they_are_needed(
         "--rounds",
         "1",
         "--sets",
-        "pot-p1,all-pdyn",
+        "pot-p1,all-pdyn,arkmemory-pdyn",
     ]
     command += ["--key-memory", "4MB", "--out", str(tmp_path), "--work", str(tmp_path / "work")]
     monkeypatch.setattr(sys, "argv", command)
     assert study.main() == 0
     path = tmp_path / "digits.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [line["set"] for line in lines] == ["pot-p1", "all-pdyn"]
+    assert [line["set"] for line in lines] == ["pot-p1", "all-pdyn", "arkmemory-pdyn"]
     for line in lines:
         assert line["segments"] > 1
         assert 0 < line["error"] <= 4 * line["predicted_error"]
@@ -96,7 +105,7 @@ def test_a_network_runs_with_keys_that_are_made_when_they_are_needed(
         assert line["label"] == line["clear_label"]
         assert line["peak_bytes"] > line["largest_segment_bytes"]
     assert study.main() == 0
-    assert len(path.read_text().splitlines()) == 2, "what is recorded is not run again"
+    assert len(path.read_text().splitlines()) == 3, "what is recorded is not run again"
 
 
 def test_a_wrong_result_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,15 +52,17 @@ def of_bootstrap(group: Group) -> bool:
 
 def published(workload: Workload, model: CostModel, name: str) -> KeyPlan:
     """A published key set. Rotations of bootstraps have keys of their own with every index selection, as
-    bootstrapping keys are made with the bootstrapping."""
+    bootstrapping keys are made with the bootstrapping. So has a group of the network with the same targets and
+    level, which the engine does not tell from them."""
     index, _, alpha = name.partition("-")
     policy = ALPHAS[alpha]
     every = STRATEGIES["all-required"].plan(workload, model, policy)
     if index == "all":
         return every
     fewer = STRATEGIES[{**INDICES, **OTHERS}[index]].plan(workload, model, policy)
+    kept = {(group.level, group.targets) for group in workload.groups if of_bootstrap(group)}
     hops = tuple(
-        own if of_bootstrap(group) else hop
+        own if (group.level, group.targets) in kept else hop
         for group, own, hop in zip(workload.groups, every.hops, fewer.hops, strict=True)
     )
     return replace(fewer, hops=hops)
