@@ -52,8 +52,8 @@ def of_bootstrap(group: Group) -> bool:
 
 def published(workload: Workload, model: CostModel, name: str) -> KeyPlan:
     """A published key set. Rotations of bootstraps have keys of their own with every index selection, as
-    bootstrapping keys are made with the bootstrapping. So has a group of the network with the same targets and
-    level, which the engine does not tell from them."""
+    bootstrapping keys are made with the bootstrapping. So has a group of the network with the same
+    targets and level, which the engine does not tell from them."""
     index, _, alpha = name.partition("-")
     policy = ALPHAS[alpha]
     every = STRATEGIES["all-required"].plan(workload, model, policy)
