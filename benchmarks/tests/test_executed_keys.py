@@ -11,6 +11,7 @@ from pathlib import Path
 
 import keywright as kw
 import pytest
+from harness.folders import HERE
 from keywright.plan import STRATEGIES, CostModel
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.workload.network import convert, convert_bootstrap
@@ -19,6 +20,7 @@ from studies.executed_keys import picture
 from studies.executed_keys.key_sets import NAMES, formula_bytes, of_bootstrap, planned, published
 from studies.executed_keys.resident import segments
 from studies.executed_keys.subjects import SUBJECTS, Compiled, compile_subject
+from studies.ledger.records import records
 
 
 @pytest.fixture(scope="module")
@@ -131,3 +133,20 @@ def test_the_picture_has_the_figures_of_the_records() -> None:
         for value in (bar.seconds, bar.gigabytes)
     )
     assert not expected - written, "run `python -m studies.executed_keys.picture` in benchmarks"
+
+
+def test_no_key_set_can_change_a_label() -> None:
+    folders = ("2026-11-23-networks", "2026-11-26-labels")
+    lines = [
+        json.loads(line)
+        for folder in folders
+        for line in (HERE / "record" / folder / "resnet20-aespa-batch8.jsonl").read_text().splitlines()
+    ]
+    scores = [sorted(line["scores"]) for line in lines if "scores" in line]
+    assert len(scores) == 500
+    closest = min(first - second for *_, second, first in scores)
+    errors = [
+        max(value for row in records()[name].lines if isinstance(value := row["error"], float))
+        for name in ("executed_aespa", "executed_ark")
+    ]
+    assert closest > 1000 * max(errors)
