@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,6 +24,14 @@ def new_figure(width: float, height: float) -> Figure:
     made = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(made)
     return made
+
+
+def save_svg(figure: Figure, path: Path) -> None:
+    """Write a figure: the same bytes for the same figure, without a date, its words as text."""
+    import matplotlib as mpl
+
+    with mpl.rc_context({"svg.hashsalt": "keywright", "svg.fonttype": "none"}):
+        figure.savefig(path, format="svg", metadata={"Date": None})
 
 
 @contextmanager

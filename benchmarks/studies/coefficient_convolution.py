@@ -244,10 +244,10 @@ def width_parameters(log_n: int) -> kw.Parameters:
 
 
 def measured_width(setting: str, index: int, planned: str, runs: int) -> Row:
-    """A change of width under one key set, in this process. The engine makes its keys seeded; the source's
+    """A change of width under one key set, in this process. Keys of a plan's file are seeded; the source's
     are the same with both halves."""
     kw.set_threads(1)
-    plan = with_seeds(plan_file.from_json(planned))
+    plan = plan_file.from_json(planned)
     parameters = width_parameters(plan.workload.chain.log_n)
     level, stages = change_of_width(setting, index, parameters.log_n)
     secret = kw.SecretKey.generate(parameters)
@@ -298,19 +298,6 @@ def measured_width(setting: str, index: int, planned: str, runs: int) -> Row:
         "largest": float(np.abs(clear).max()),
         "peak_rss_bytes": peak_rss_bytes(),
     }
-
-
-def with_seeds(plan: KeyPlan) -> KeyPlan:
-    """The same keys, with seeds for their uniform halves."""
-    return replace(
-        plan,
-        hops=tuple(
-            tuple(
-                replace(hop, key=replace(hop.key, shape=replace(hop.key.shape, seeded=True))) for hop in tree
-            )
-            for tree in plan.hops
-        ),
-    )
 
 
 def arguments() -> argparse.Namespace:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.plot import new_figure
+from harness.plot import new_figure, save_svg
 
 from studies.bootstrapping_keys.paper import ALPHAS_STATED, CONSUMED, LARGEST_DEPTH, PRIMES
 
@@ -68,8 +68,6 @@ def draw(columns: Mapping[str, Sequence[Column]], path: Path) -> None:
     Raises:
         ImportError: matplotlib is not installed.
     """
-    import matplotlib as mpl
-
     figure = new_figure(11, 4.5)
     figure.suptitle("KDS (Joo et al. 2025), figure 6, redrawn: N = 2^16, 128 bits of security")
     for axes, (title, made) in zip(
@@ -89,8 +87,7 @@ def draw(columns: Mapping[str, Sequence[Column]], path: Path) -> None:
     figure.axes[0].set_ylabel("bits of the modulus of the largest key")
     handles, names = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=5, frameon=False)
-    with mpl.rc_context({"svg.hashsalt": "keywright", "svg.fonttype": "none"}):
-        figure.savefig(path, format="svg", metadata={"Date": None})
+    save_svg(figure, path)
 
 
 def main() -> int:

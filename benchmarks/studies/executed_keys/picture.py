@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.plot import new_figure
+from harness.plot import new_figure, save_svg
 
+from studies.ledger.key_sets import SETS
 from studies.ledger.records import ROOT, Record, records, value_of
 
 PAGE = ROOT / "docs" / "reproduction" / "kds-figures-10-11.svg"
@@ -25,15 +26,6 @@ PANELS = {
     "executed_squeeze_square": "SqueezeNet, squares",
 }
 """Records by the ledger's names."""
-SETS = {
-    "pot-p1": "Pot-P1",
-    "pot-pdyn": "Pot-Pdyn",
-    "all-p1": "All-P1",
-    "all-pdyn": "All-Pdyn",
-    "optimal-1.0": "planned, 1.0 x",
-    "optimal-1.05": "planned, 1.05 x",
-    "optimal-2gb": "planned, 2 GB",
-}
 PARTS = {"linear": "#1f4e9c", "bootstrap": "#5b9bd5", "rest": "#c9ced6"}
 LABELS = {"linear": "linear layers", "bootstrap": "bootstraps", "rest": "the rest"}
 BYTES = "#b99a6b"
@@ -71,9 +63,7 @@ def draw(panels: Mapping[str, Sequence[Bar]], path: Path) -> None:
     Raises:
         ImportError: matplotlib is not installed.
     """
-    import matplotlib as mpl
-
-    figure = new_figure(2.7 * len(panels), 6)
+    figure = new_figure(2.7 * len(panels), 7)
     figure.suptitle("KDS (Joo et al. 2025), figures 10 and 11, executed here on one thread")
     places = range(len(SETS))
     for (above, below), (title, found) in zip(
@@ -101,8 +91,7 @@ def draw(panels: Mapping[str, Sequence[Bar]], path: Path) -> None:
     sizes.set_ylabel("GB, the paper's formula")
     handles = [bars for axes in (times, sizes) for bars in axes.get_legend_handles_labels()[0]]
     figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
-    with mpl.rc_context({"svg.hashsalt": "keywright", "svg.fonttype": "none"}):
-        figure.savefig(path, format="svg", metadata={"Date": None})
+    save_svg(figure, path)
 
 
 def panels() -> dict[str, list[Bar]]:

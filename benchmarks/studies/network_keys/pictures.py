@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.plot import new_figure
+from harness.plot import new_figure, save_svg
 
 from studies.network_keys.ark import FIGURE_7, Planned
 
@@ -49,7 +49,7 @@ def draw_figure_7(planned: Mapping[tuple[str, str], Planned], path: Path) -> Non
         for at, word in ((0, "slots"), (first, "coefficients")):
             axes.text(at - 0.42, 0.97, word, transform=axes.get_xaxis_transform(), va="top", fontsize="small")
     _legend(figure, (("paper", PAPER[1]), ("here", OURS[0]), ("optimal", OURS[2])))
-    _save(figure, path)
+    save_svg(figure, path)
 
 
 def _value(
@@ -103,7 +103,7 @@ def draw_figure_8(
     named = [(label, colour) for label, colour, _, _ in bars]
     here = zip(("here, ark-memory", "here, ark-time", "here, optimal in 1x"), OURS, strict=True)
     _legend(figure, [*named, *here])
-    _save(figure, path)
+    save_svg(figure, path)
 
 
 def _bar(
@@ -128,11 +128,3 @@ def _legend(figure: Figure, entries: Sequence[tuple[str, str]]) -> None:
 
     handles = [Patch(color=colour, label=label) for label, colour in entries]
     figure.legend(handles=handles, loc="outside lower center", ncols=min(4, len(handles)), frameon=False)
-
-
-def _save(figure: Figure, path: Path) -> None:
-    """The same bytes for the same bars: no date, and identifiers that do not vary."""
-    import matplotlib as mpl
-
-    with mpl.rc_context({"svg.hashsalt": "keywright", "svg.fonttype": "none"}):
-        figure.savefig(path, format="svg", metadata={"Date": None})
