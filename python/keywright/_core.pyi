@@ -437,6 +437,11 @@ class Parameters:
     def scale(self) -> float:
         """Factor by which fresh messages are scaled."""
     @property
+    def default_magnitude(self) -> float:
+        """The largest absolute value that a message may have where `magnitude=` declares no other: the largest power of two
+        of which the product of two still fits level 0, and at least 1.
+        """
+    @property
     def log_scale(self) -> float:
         """log2 of the scale."""
     @property
@@ -824,8 +829,10 @@ class SecretKey:
     def parameters(self) -> _KeyParameters:
         """The parameters of the secret."""
     @property
-    def key_identity(self) -> str:
-        """Identifies keys and ciphertexts of this secret: 32 hexadecimal digits, which do not reveal it."""
+    def key_identity(self) -> str | None:
+        """Identifies keys and ciphertexts of this secret: 32 hexadecimal digits, which do not reveal it. None for a secret
+        of less than 128 bits, which a digest would let others guess.
+        """
     def to_bytes(self) -> _Bytes:
         """The secret as bytes, unencrypted: protect them like a password. Python does not wipe them."""
     @staticmethod
@@ -1854,25 +1861,36 @@ class Encryptor:
     @property
     def parameters(self) -> Parameters:
         """The parameters of the key."""
-    def encrypt(self, values: ArrayLike, slots: int | None = None, level: int | None = None) -> Ciphertext:
+    def encrypt(
+        self,
+        values: ArrayLike,
+        slots: int | None = None,
+        level: int | None = None,
+        magnitude: float | None = None,
+    ) -> Ciphertext:
         """Encrypts a vector of real or complex numbers in slots.
 
         Args:
             values: at most `slots` numbers; zeros fill the rest.
             slots: a power of two up to N/2, which is the default. Rotations act modulo this number.
             level: level of the ciphertext, the highest by default. A lower one makes it smaller and faster.
+            magnitude: the largest absolute value that the message may have. The ciphertext states it, and its error bound
+                follows from it, so it must not depend on the values. `Parameters.default_magnitude` by default.
 
         Raises:
-            EncodeError: the values are not a vector of finite numbers, too many, or too large for the modulus.
-            ParameterError: slots is not a power of two up to N/2.
+            EncodeError: the values are not a vector of finite numbers, too many, above the declared magnitude, or too
+                large for the modulus.
+            ParameterError: slots is not a power of two up to N/2, or magnitude is not a positive number.
             LevelError: there is no such level.
         """
-    def encrypt_coefficients(self, values: ArrayLike, level: int | None = None) -> Ciphertext:
+    def encrypt_coefficients(
+        self, values: ArrayLike, level: int | None = None, magnitude: float | None = None
+    ) -> Ciphertext:
         """Encrypts up to N real numbers in the coefficients of the plaintext. A thin client needs no transform for this.
         The values support no rotations or slot-wise products until they are moved to slots.
 
         Raises:
-            EncodeError, LevelError: as for `encrypt`.
+            EncodeError, ParameterError, LevelError: as for `encrypt`.
         """
 
 class _PoolMetrics(TypedDict):
@@ -1972,18 +1990,24 @@ class EncryptionPool(Generic[_Encrypted]):
         Returns:
             the number of entries in memory.
         """
-    def encrypt(self, values: ArrayLike, slots: int | None = None) -> _Encrypted:
+    def encrypt(
+        self, values: ArrayLike, slots: int | None = None, magnitude: float | None = None
+    ) -> _Encrypted:
         """Encrypts a vector of real or complex numbers in slots; arguments and errors as for `Encryptor.encrypt`.
 
         Raises:
             PoolEmptyError: there is no entry and `when_empty` is "error", or the pool blocks and was closed.
             ForkedError: the pool belongs to another process.
         """
-    def encrypt_coefficients(self, values: ArrayLike) -> _Encrypted:
+    def encrypt_coefficients(self, values: ArrayLike, magnitude: float | None = None) -> _Encrypted:
         """Encrypts up to N real numbers in coefficients; errors as for `encrypt`."""
-    def encrypt_scalar(self, value: float, slots: int | None = None) -> _Encrypted:
+    def encrypt_scalar(
+        self, value: float, slots: int | None = None, magnitude: float | None = None
+    ) -> _Encrypted:
         """Encrypts one real number, the same in every slot, without FFT or NTT. Errors as for `encrypt`."""
-    def encrypt_scalars(self, values: ArrayLike, slots: int | None = None) -> list[_Encrypted]:
+    def encrypt_scalars(
+        self, values: ArrayLike, slots: int | None = None, magnitude: float | None = None
+    ) -> list[_Encrypted]:
         """Encrypts every number of a vector separately, as `encrypt_scalar` does. Checks all before taking an entry."""
     def encrypt_integers(
         self, values: ArrayLike, packing: str | None = None
@@ -2107,7 +2131,7 @@ class Decryptor:
         Raises:
             MixedParametersError: the ciphertext belongs to other parameters.
             KeyMismatchError: it was made with another key.
-            MessageOverflowError: its values are larger than its estimate allows.
+            MessageOverflowError: its values are larger than its declared magnitude and its operations allow.
             FloodingError: the noise would destroy the values, or no query is left.
         """
     def decrypt_complex(
@@ -2118,7 +2142,7 @@ class Decryptor:
         Raises:
             MixedParametersError: the ciphertext belongs to other parameters.
             KeyMismatchError: it was made with another key.
-            MessageOverflowError: its values are larger than its estimate allows.
+            MessageOverflowError: its values are larger than its declared magnitude and its operations allow.
             PackingError: its values are in coefficients.
             FloodingError: as for `decrypt`.
         """
@@ -2128,11 +2152,14 @@ class Decryptor:
         slots: int | None = None,
         level: int | None = None,
         log_n: int | None = None,
+        magnitude: float | None = None,
     ) -> SeededCiphertext:
         """Encrypts a vector of real numbers in slots; arguments and errors as for `Encryptor.encrypt`. `log_n` is log2 of
         the degree of the encryption's ring, that of the parameters by default.
         """
-    def encrypt_coefficients(self, values: ArrayLike, level: int | None = None) -> SeededCiphertext:
+    def encrypt_coefficients(
+        self, values: ArrayLike, level: int | None = None, magnitude: float | None = None
+    ) -> SeededCiphertext:
         """Encrypts up to N real numbers in coefficients; arguments and errors as for `Encryptor.encrypt_coefficients`."""
 
 @final
@@ -2194,21 +2221,29 @@ class Evaluator:
     def keys(self) -> EvaluationKeys:
         """Its keys. Keys added to them are used from then on."""
     def __call__(self, ciphertext: Ciphertext) -> Encrypted: ...
-    def add(self, a: Ciphertext, b: Ciphertext | ArrayLike) -> Ciphertext:
+    def add(self, a: Ciphertext, b: Ciphertext | ArrayLike, *, magnitude: float | None = None) -> Ciphertext:
         """a + b, with b a ciphertext or numbers.
 
+        Args:
+            magnitude: the largest absolute value that the numbers may have. The result states it instead of the largest
+                of them, so that they may depend on data; by default, whoever sees the result learns their size.
+
         Raises:
+            EncodeError: the numbers are above the declared magnitude, or b is a ciphertext, which states its own.
             ScaleError: the scales differ by more than one part in 2^30.
             PackingError: the packings differ.
         """
-    def sub(self, a: Ciphertext, b: Ciphertext | ArrayLike) -> Ciphertext:
-        """a - b, with b a ciphertext or numbers; errors as for `add`."""
+    def sub(self, a: Ciphertext, b: Ciphertext | ArrayLike, *, magnitude: float | None = None) -> Ciphertext:
+        """a - b, with b a ciphertext or numbers; arguments and errors as for `add`."""
     def neg(self, a: Ciphertext) -> Ciphertext:
         """-a."""
-    def multiply(self, a: Ciphertext, b: Ciphertext | ArrayLike) -> Ciphertext:
+    def multiply(
+        self, a: Ciphertext, b: Ciphertext | ArrayLike, *, magnitude: float | None = None
+    ) -> Ciphertext:
         """a b, with b a ciphertext or numbers: relinearized, rescaled, one level less.
 
-        A product with numbers keeps the scale of a exactly; one with a Python integer consumes no level.
+        A product with numbers keeps the scale of a exactly; one with a Python integer consumes no level, unless a
+        magnitude is declared: see `add`.
 
         Raises:
             LevelError: there is no level left.
@@ -2217,9 +2252,11 @@ class Evaluator:
         """
     def square(self, a: Ciphertext) -> Ciphertext:
         """a^2, relinearized and rescaled: two products of polynomials instead of four; errors as for `multiply`."""
-    def multiply_lazy(self, a: Ciphertext, b: Ciphertext | ArrayLike) -> Ciphertext:
+    def multiply_lazy(
+        self, a: Ciphertext, b: Ciphertext | ArrayLike, *, magnitude: float | None = None
+    ) -> Ciphertext:
         """a b of two ciphertexts at degree 2, or of a ciphertext and numbers at degree 1; not rescaled. A sum of such
-        products needs one `relinearize_rescale`.
+        products needs one `relinearize_rescale`. `magnitude` as for `add`.
 
         Raises:
             ScaleError: the product's scale does not fit the modulus.
@@ -2308,6 +2345,14 @@ class Evaluator:
         Raises:
             ParameterError: slots is not such a number.
             PackingError: the values are in coefficients.
+        """
+    def declare(self, a: Ciphertext, magnitude: float) -> Ciphertext:
+        """a with this bound on the absolute values of its message, as `magnitude_bound`. Nothing is computed: its caller
+        vouches for the bound, for instance after a function whose results are smaller than its operands suggest. Error
+        bounds and flooding rest on it, and decryption refuses values above it.
+
+        Raises:
+            ParameterError: magnitude is not a positive number.
         """
     def set_scale(self, a: Ciphertext, scale: float) -> Ciphertext:
         """a at another scale, exactly, one level lower, so that it can be added to a ciphertext at that scale.

@@ -77,7 +77,12 @@ class Evaluation:
         else:
             encryptor = kw.Encryptor(kw.KeyGenerator(secret).public_key())
             self._messages = [
-                encryptor.encrypt(row, slots=model.program.slots, level=manifest.input_level).to_bytes()
+                encryptor.encrypt(
+                    row,
+                    slots=model.program.slots,
+                    level=manifest.input_level,
+                    magnitude=manifest.input_magnitude,
+                ).to_bytes()
                 for row in packed
             ]
         self._descriptor = -1

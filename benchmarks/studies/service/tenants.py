@@ -116,7 +116,12 @@ class Tenant:
         entry, manifest = self.manifest.input, self.manifest
         sample = self._random.uniform(-1, 1, entry.shape)
         rows = entry.pack(sample[np.newaxis]) / manifest.divisor
-        objects = [self._decryptor.encrypt(row, entry.size, manifest.input_level).to_bytes() for row in rows]
+        objects = [
+            self._decryptor.encrypt(
+                row, entry.size, manifest.input_level, magnitude=manifest.input_magnitude
+            ).to_bytes()
+            for row in rows
+        ]
         return Question(framing.join(objects), sample.ravel() @ layer)
 
     def error(self, question: Question, answer: bytes) -> float:

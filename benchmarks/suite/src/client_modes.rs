@@ -24,7 +24,7 @@ use keywright_circuits::bootstrapping::{
     SlotsToCoeffs, SlotsToCoeffsPlan, Values,
 };
 use keywright_ckks::{
-    Ciphertext, CkksParameters, Complex64, Decryptor, Encryptor, ErrorEstimate, Evaluator, Packing,
+    Ciphertext, CkksParameters, Complex64, Decryptor, Encryptor, ErrorEstimate, Evaluator, Magnitude, Packing,
 };
 use keywright_client::{Client, ClientParameters};
 use keywright_ring::sampling::SecretRng;
@@ -371,7 +371,8 @@ pub fn run_client_modes(request: &ModesRequest, emit: &mut dyn FnMut(ModeRecord)
         thin,
         sender: keywright_client::Encryptor::new(&thin, &thin_key, &mut entropy)?,
         thin_client,
-        encryptor: Encryptor::new(&parameters, &public, rng(4))?,
+        encryptor: Encryptor::new(&parameters, &public, rng(4))?
+            .declaring(Magnitude::new(std::f64::consts::SQRT_2)?),
         decryptor: Decryptor::new(&parameters, &secret)?,
         parameters: parameters.clone(),
     };

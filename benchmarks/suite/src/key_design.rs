@@ -13,7 +13,7 @@ use keywright_circuits::bootstrapping::{
     Bootstrapper, BootstrapperLiteral, BootstrapperPlan, DigitRule, KeyBudget, KeyDesign, Order, Stage,
     StageKeys, Values,
 };
-use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Decryptor, Encryptor, Evaluator};
+use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Decryptor, Encryptor, Evaluator, Magnitude};
 use keywright_rlwe::{
     EvaluationKeys, KeyElement, KeyGenerator, KeySpec, SecretDistribution, SecretKey, Security,
     maximum_log_qp, threads,
@@ -309,7 +309,8 @@ fn measure(
     let secret = SecretKey::sample(rlwe, &mut rng(1))?;
     let mut generator = KeyGenerator::new(&secret, rng(2));
     let public = generator.public_key();
-    let mut encryptor = Encryptor::new(parameters, &public, rng(4))?;
+    let mut encryptor =
+        Encryptor::new(parameters, &public, rng(4))?.declaring(Magnitude::new(std::f64::consts::SQRT_2)?);
     let decryptor = Decryptor::new(parameters, &secret)?;
     let bootstrapper = Bootstrapper::new(parameters, plan)?;
     let mut supply = Supply {

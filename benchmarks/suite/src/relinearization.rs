@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use keywright_bench::measuring::rng;
-use keywright_ckks::{CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator};
+use keywright_ckks::{CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator, Magnitude};
 use keywright_rlwe::{
     EvaluationKeys, KeyElement, KeyGenerator, KeySpec, SecretDistribution, SecretKey, Security,
     maximum_log_qp, threads,
@@ -98,7 +98,8 @@ pub fn run_relinearization(
     let keys = if request.coalescing { keys } else { keys.without_coalescing() };
     let evaluator = Evaluator::new(&parameters, &keys)?;
     let decryptor = Decryptor::new(&parameters, &secret)?;
-    let mut encryptor = Encryptor::new(&parameters, &public, rng(4))?;
+    let mut encryptor =
+        Encryptor::new(&parameters, &public, rng(4))?.declaring(Magnitude::new(std::f64::consts::SQRT_2)?);
     let mut source = rng(3);
     let mut unit = || source.next_word() as f64 / 2f64.powi(63) - 1.0;
     let log_slots = parameters.max_log_slots();

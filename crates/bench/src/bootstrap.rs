@@ -8,7 +8,7 @@ use keywright_circuits::bootstrapping::{
     BOOTSTRAP_PRESETS, Bootstrapper, BootstrapperLiteral, BootstrapperPlan, ErrorPrediction, KeyBudget,
     Order, Stage, Values, bootstrap_preset,
 };
-use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Decryptor, Encryptor, Evaluator};
+use keywright_ckks::{Ciphertext, CkksLiteral, CkksParameters, Decryptor, Encryptor, Evaluator, Magnitude};
 use keywright_rlwe::{EvaluationKeys, KeyGenerator, SecretKey, Security, threads};
 
 use crate::measuring::{PartErrors, peak_rss, random_values, rng};
@@ -163,7 +163,8 @@ pub fn run_bootstrap(
     let (bootstrapper, precompute_s) = seconds(|| Bootstrapper::new(&parameters, &plan))?;
 
     let evaluator = Evaluator::new(&parameters, &keys)?;
-    let mut encryptor = Encryptor::new(&parameters, &public, rng(4))?;
+    let mut encryptor =
+        Encryptor::new(&parameters, &public, rng(4))?.declaring(Magnitude::new(std::f64::consts::SQRT_2)?);
     let decryptor = Decryptor::new(&parameters, &secret)?;
     let mut source = rng(3);
     let (mut added, mut result) = (PartErrors::default(), PartErrors::default());

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use keywright_circuits::CircuitError;
 use keywright_ckks::{
-    Ciphertext, CkksError, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator, Packing,
+    Ciphertext, CkksError, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator, Magnitude, Packing,
 };
 use keywright_ring::{Poly, RingError, Seed, StreamId, rotation_element};
 use keywright_rlwe::{
@@ -268,7 +268,8 @@ impl Party {
     }
 
     fn encrypt(&self, which: usize, level: usize) -> Result<Ciphertext, CkksError> {
-        let mut encryptor = Encryptor::new(&self.parameters, &self.public, rng(4))?;
+        let mut encryptor = Encryptor::new(&self.parameters, &self.public, rng(4))?
+            .declaring(Magnitude::new(std::f64::consts::SQRT_2)?);
         encryptor.encrypt(&self.values[which], self.parameters.max_log_slots(), level)
     }
 
@@ -360,7 +361,8 @@ fn scheme(
             run.measure(subject("encode", None, counts, limb_bytes as usize * limbs, 1), encode, check);
         }
         if wants("encrypt") {
-            let mut encryptor = Encryptor::new(parameters, &party.public, rng(6))?;
+            let mut encryptor = Encryptor::new(parameters, &party.public, rng(6))?
+                .declaring(Magnitude::new(std::f64::consts::SQRT_2)?);
             let check =
                 |c: &Result<Ciphertext, CkksError>| c.as_ref().is_ok_and(|c| party.right(c, |i| x[i]));
             let mut counts = transforms(3 * limbs).plus(moved(4 * limbs));

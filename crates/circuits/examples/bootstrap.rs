@@ -16,7 +16,7 @@ use std::time::Instant;
 use keywright_circuits::bootstrapping::eval_mod::eval_mod;
 use keywright_circuits::bootstrapping::{Bootstrapper, BootstrapperPlan, Values, bootstrap_preset};
 use keywright_circuits::linear_transform::Storage;
-use keywright_ckks::{Ciphertext, Complex64, Decryptor, Encryptor, Evaluator};
+use keywright_ckks::{Ciphertext, Complex64, Decryptor, Encryptor, Evaluator, Magnitude};
 use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::{EvaluationKeys, KeyGenerator, SecretKey};
 
@@ -167,7 +167,8 @@ fn main() -> Outcome<()> {
     );
 
     let evaluator = Evaluator::new(&parameters, &keys)?;
-    let mut encryptor = Encryptor::new(&parameters, &public, SecretRng::system()?)?;
+    let mut encryptor = Encryptor::new(&parameters, &public, SecretRng::system()?)?
+        .declaring(Magnitude::new(std::f64::consts::SQRT_2)?);
     let decryptor = Decryptor::new(&parameters, &secret)?;
     let (mut state, mut added, mut total) = (1, Errors::default(), Errors::default());
     for vector in 0..vectors {

@@ -13,7 +13,7 @@ use std::time::Instant;
 use keywright_circuits::bootstrapping::{
     Bootstrapper, BootstrapperLiteral, BootstrapperPlan, FactorPlan, KeyBudget, bootstrap_preset,
 };
-use keywright_ckks::{CkksParameters, Complex64, Decryptor, Encryptor, Evaluator};
+use keywright_ckks::{CkksParameters, Complex64, Decryptor, Encryptor, Evaluator, Magnitude};
 use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::{EvaluationKeys, KeyGenerator, KeySpec, Parameters, SecretKey};
 
@@ -120,11 +120,9 @@ fn measure(parameters: &CkksParameters, literal: &BootstrapperLiteral, runs: usi
     let evaluator = Evaluator::new(parameters, &keys)?;
     let values: Vec<Complex64> =
         (0..1u64 << literal.log_slots).map(|k| Complex64::cis(k as f64 * 0.7)).collect();
-    let input = Encryptor::new(parameters, &public, SecretRng::system()?)?.encrypt(
-        &values,
-        literal.log_slots,
-        plan.input_level(),
-    )?;
+    let input = Encryptor::new(parameters, &public, SecretRng::system()?)?
+        .declaring(Magnitude::new(std::f64::consts::SQRT_2)?)
+        .encrypt(&values, literal.log_slots, plan.input_level())?;
     let (mut first, mut second, mut whole) = (Vec::new(), Vec::new(), Vec::new());
     for run in 0..=runs {
         let (low, stage) = timed(|| Ok(bootstrapper.slots_to_coeffs().evaluate(&evaluator, &input)?))?;

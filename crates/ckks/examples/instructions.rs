@@ -9,7 +9,7 @@ use std::io::Write;
 #[cfg(unix)]
 use std::os::unix::process::parent_id;
 
-use keywright_ckks::{CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator};
+use keywright_ckks::{CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator, Magnitude};
 use keywright_ring::backend::{Quotient, UniformRow};
 use keywright_ring::sampling::SecretRng;
 use keywright_ring::{Conversion, Modulus, Ring, Seed, StreamId, backend, ntt_primes, rotation_element};
@@ -137,8 +137,9 @@ fn count_rotation(rotation: &Rotation) -> Result<()> {
     let mut source = rng(3);
     let mut unit = || source.next_word() as f64 / 2f64.powi(63) - 1.0;
     let values: Vec<Complex64> = (0..1 << log_slots).map(|_| Complex64::new(unit(), unit())).collect();
-    let ciphertext =
-        Encryptor::new(&parameters, &public, rng(4))?.encrypt(&values, log_slots, rlwe.max_level())?;
+    let ciphertext = Encryptor::new(&parameters, &public, rng(4))?
+        .declaring(Magnitude::new(std::f64::consts::SQRT_2)?)
+        .encrypt(&values, log_slots, rlwe.max_level())?;
     // What is made once is made by the first one.
     evaluator.rotate(&ciphertext, 1)?;
     let label = format!("rotation 2^{log_n} {},{}x{},{special}x{alpha}", widths.0, widths.1, primes - 1);

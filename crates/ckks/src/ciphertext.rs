@@ -3,7 +3,7 @@ use core::fmt;
 use keywright_rlwe::noise::PRODUCT_TAIL;
 use keywright_rlwe::{KeyIdentity, RlweCiphertext};
 
-use crate::CkksParameters;
+use crate::{CkksParameters, Magnitude};
 
 /// The places of a message's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -56,7 +56,7 @@ impl fmt::Display for Packing {
 pub struct ErrorEstimate {
     /// Standard deviation of the error of one value.
     pub deviation: f64,
-    /// Bound on the absolute value of every value.
+    /// Bound on the absolute value of every value. It follows from declarations and operations, never from a message.
     pub magnitude: f64,
     /// Whether all values are real, so that imaginary parts are errors. Values in coefficients always are.
     pub real: bool,
@@ -146,6 +146,13 @@ impl Ciphertext {
     pub fn error_bound(&self) -> f64 {
         let fits = self.log2_largest() < self.parameters.rlwe().log2_q(self.level()) - 1.0;
         if fits { self.estimate.bound() } else { f64::INFINITY }
+    }
+
+    /// The same ciphertext with this bound on its values. The caller vouches for it: error bounds rest on it.
+    #[must_use]
+    pub fn declared(mut self, magnitude: Magnitude) -> Self {
+        self.estimate.magnitude = magnitude.get();
+        self
     }
 
     /// Bytes of its residues.

@@ -10,13 +10,14 @@ use zeroize::Zeroize;
 
 use crate::encoder::{WORD_LIMIT, centred};
 use crate::plaintext::Message;
-use crate::{Ciphertext, CkksError, CkksParameters, ErrorEstimate, Flooding, Packing};
+use crate::{Ciphertext, CkksError, CkksParameters, ErrorEstimate, Flooding, Magnitude, Packing};
 
 /// Encrypts under a public key.
 pub struct Encryptor<'k> {
     parameters: CkksParameters,
     key: &'k PublicKey,
     rng: SecretRng,
+    magnitude: Magnitude,
 }
 
 impl Message {
@@ -29,8 +30,16 @@ impl Message {
         residues.zeroize();
     }
 
-    fn ciphertext(&self, parameters: &CkksParameters, rlwe: RlweCiphertext, variance: f64) -> Ciphertext {
-        let estimate = ErrorEstimate { deviation: 0.0, magnitude: self.magnitude, real: self.real };
+    /// The ciphertext of the message with these polynomials. Nothing else depends on the message: its magnitude
+    /// is the declared one, and its error is bounded by that.
+    fn ciphertext(
+        &self,
+        parameters: &CkksParameters,
+        rlwe: RlweCiphertext,
+        variance: f64,
+        magnitude: Magnitude,
+    ) -> Ciphertext {
+        let estimate = ErrorEstimate { deviation: 0.0, magnitude: magnitude.get(), real: self.real };
         let mut out = Ciphertext {
             parameters: parameters.clone(),
             rlwe,
@@ -40,7 +49,7 @@ impl Message {
         };
         // Encoding rounds every coefficient to an integer, and before that in f64.
         out.estimate.deviation = out.deviation_of(variance + 1.0 / 12.0);
-        out.estimate = out.estimate.with_noise(self.packing.arithmetic() * self.magnitude);
+        out.estimate = out.estimate.with_noise(self.packing.arithmetic() * magnitude.get());
         out
     }
 }
@@ -52,13 +61,21 @@ impl<'k> Encryptor<'k> {
     /// [`CkksError::Rlwe`] if the key belongs to other parameters.
     pub fn new(parameters: &CkksParameters, key: &'k PublicKey, rng: SecretRng) -> Result<Self, CkksError> {
         parameters.rlwe().require_same(key.parameters(), "the encryptor", "the public key")?;
-        Ok(Self { parameters: parameters.clone(), key, rng })
+        Ok(Self { parameters: parameters.clone(), key, rng, magnitude: parameters.default_magnitude() })
+    }
+
+    /// The same encryptor with another declared magnitude: every ciphertext states it, and messages above it are
+    /// refused. Without a declaration it is [`CkksParameters::default_magnitude`].
+    #[must_use]
+    pub fn declaring(self, magnitude: Magnitude) -> Self {
+        Self { magnitude, ..self }
     }
 
     /// Encrypts complex values in `2^log_slots` slots at a level, at the parameters' scale.
     ///
     /// # Errors
-    /// [`CkksError::Encode`] for values that cannot be encoded, [`CkksError::Rlwe`] for a level that does not exist.
+    /// [`CkksError::Encode`] for values that cannot be encoded, [`CkksError::AboveMagnitude`] for values above the
+    /// declaration, [`CkksError::Rlwe`] for a level that does not exist.
     pub fn encrypt(
         &mut self,
         values: &[Complex64],
@@ -84,6 +101,7 @@ impl<'k> Encryptor<'k> {
     }
 
     fn encrypt_message(&mut self, message: &Message) -> Result<Ciphertext, CkksError> {
+        self.magnitude.require(message.largest)?;
         let parameters = &self.parameters;
         let rlwe = encrypt_zero(
             self.key,
@@ -91,7 +109,7 @@ impl<'k> Encryptor<'k> {
             &mut self.rng,
             Some(&|i, limb| message.add_to(parameters, i, limb)),
         )?;
-        Ok(message.ciphertext(parameters, rlwe, noise::fresh_public(parameters.rlwe())))
+        Ok(message.ciphertext(parameters, rlwe, noise::fresh_public(parameters.rlwe()), self.magnitude))
     }
 }
 
@@ -138,6 +156,7 @@ impl SeededCiphertext {
 pub struct Decryptor<'k> {
     parameters: CkksParameters,
     secret: &'k SecretKey,
+    magnitude: Magnitude,
 }
 
 /// Bits that values may have above the scale before [`Decryptor::coefficients`] uses more primes.
@@ -153,7 +172,14 @@ impl<'k> Decryptor<'k> {
     /// [`CkksError::Rlwe`] if the secret belongs to other parameters.
     pub fn new(parameters: &CkksParameters, secret: &'k SecretKey) -> Result<Self, CkksError> {
         parameters.rlwe().require_same(secret.parameters(), "the decryptor", "the secret key")?;
-        Ok(Self { parameters: parameters.clone(), secret })
+        Ok(Self { parameters: parameters.clone(), secret, magnitude: parameters.default_magnitude() })
+    }
+
+    /// The same decryptor with another declared magnitude of the messages that it encrypts, as
+    /// [`Encryptor::declaring`].
+    #[must_use]
+    pub fn declaring(self, magnitude: Magnitude) -> Self {
+        Self { magnitude, ..self }
     }
 
     /// The decryptor for encryptions in the ring of that degree of its parameters.
@@ -162,7 +188,7 @@ impl<'k> Decryptor<'k> {
     /// [`CkksError::Rlwe`] for a ring that the parameters lack.
     pub fn in_ring(&self, log_n: u32) -> Result<Self, CkksError> {
         let parameters = self.parameters.ring_of_degree(log_n)?.clone();
-        Ok(Self { secret: self.secret.ring_like(parameters.rlwe())?, parameters })
+        Ok(Self { secret: self.secret.ring_like(parameters.rlwe())?, parameters, magnitude: self.magnitude })
     }
 
     /// Encrypts real values symmetrically in the given packing at a level, at the parameters' scale.
@@ -177,6 +203,7 @@ impl<'k> Decryptor<'k> {
         rng: &mut SecretRng,
     ) -> Result<SeededCiphertext, CkksError> {
         let message = Message::real(&self.parameters, values, packing, level, self.parameters.scale())?;
+        self.magnitude.require(message.largest)?;
         let parameters = &self.parameters;
         let seeded = encrypt_zero_symmetric(
             self.secret,
@@ -185,7 +212,7 @@ impl<'k> Decryptor<'k> {
             Some(&|i, limb| message.add_to(parameters, i, limb)),
         )?;
         let empty = RlweCiphertext { polys: Vec::new(), key: seeded.key };
-        let header = message.ciphertext(parameters, empty, noise::fresh_symmetric());
+        let header = message.ciphertext(parameters, empty, noise::fresh_symmetric(), self.magnitude);
         Ok(SeededCiphertext {
             parameters: parameters.clone(),
             seeded,
@@ -332,7 +359,7 @@ fn require_allowed(
     let added = noise.iter().fold(0, |most: u64, n| most.max(n.unsigned_abs())) as f64;
     let allowed = (ciphertext.log2_largest() + 1.0).exp2() + added;
     // Logarithms look their argument up in a table, so only refused values have theirs computed.
-    if largest < (half + LOG_SHARE).exp2() && largest < allowed {
+    if largest < (half + LOG_SHARE).exp2() && largest <= allowed {
         return Ok(coefficients);
     }
     coefficients.zeroize();

@@ -76,6 +76,20 @@ pub enum CkksError {
         /// `log2` of the allowed bound.
         log_limit: f64,
     },
+    /// A message above the magnitude that was declared for it.
+    #[error(
+        "a value of absolute value {value:.6} is above the declared magnitude {magnitude}; a ciphertext states its \
+         declaration, so it cannot follow the values: declare a larger magnitude, or scale the values down"
+    )]
+    AboveMagnitude {
+        /// The largest absolute value.
+        value: f64,
+        /// The declaration.
+        magnitude: f64,
+    },
+    /// A declaration that no message can keep.
+    #[error("the declared magnitude {0} is not a positive finite number")]
+    Magnitude(f64),
     /// A factor that is not a finite number.
     #[error("the constant {0} is not a finite number")]
     NotFinite(f64),
@@ -116,6 +130,17 @@ pub enum CkksError {
     FloodingSpent {
         /// The number of planned decryptions.
         queries: u64,
+    },
+    /// A flooding in a forked child, which would have all queries of its parent once more.
+    #[error(
+        "this flooding counts the decryptions of process {owner}, and its forked child {process} would count them again; \
+         decrypt in the process that made the flooding"
+    )]
+    FloodingForked {
+        /// The process that made it.
+        owner: u32,
+        /// The process that uses it.
+        process: u32,
     },
     /// A number of summands that is not a power of two.
     #[error("{0} slots cannot be summed by doubling; use a power of two, with zeros in the remaining slots")]

@@ -11,6 +11,7 @@ mod encryption;
 mod error;
 mod evaluator;
 mod flooding;
+mod magnitude;
 mod parameters;
 mod plaintext;
 
@@ -21,6 +22,7 @@ pub use error::CkksError;
 pub use evaluator::{Evaluator, SCALE_TOLERANCE};
 pub use flooding::{Flooding, MAX_FLOODING_BITS, MAX_FLOODING_QUERIES};
 pub use keywright_rlwe::noise::PRODUCT_TAIL;
+pub use magnitude::Magnitude;
 pub use num_complex::Complex64;
 pub use parameters::{CkksLiteral, CkksParameters, PRESETS, Preset, preset};
 pub use plaintext::Plaintext;

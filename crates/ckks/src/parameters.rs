@@ -4,8 +4,8 @@ use std::sync::Arc;
 use keywright_ring::{Backend, backend};
 use keywright_rlwe::{Parameters, ParametersLiteral, RlweError, SecretDistribution, Security};
 
-use crate::CkksError;
 use crate::encoder::Embedding;
+use crate::{CkksError, Magnitude};
 
 /// Plain description of CKKS parameters.
 #[derive(Debug, Clone, PartialEq)]
@@ -146,6 +146,15 @@ impl CkksParameters {
     /// Scale of fresh messages.
     pub fn scale(&self) -> f64 {
         self.0.log_scale.exp2()
+    }
+
+    /// The largest absolute value that a message may have where its owner declares no other: the largest power of two
+    /// of which the product of two still fits `q_0`, and at least 1.
+    ///
+    /// A ciphertext states the magnitude that was *declared* for its message, never one computed from the message.
+    pub fn default_magnitude(&self) -> Magnitude {
+        let spare = self.rlwe().log2_q(0) - self.0.log_scale - 1.0;
+        Magnitude::of((spare / 2.0).floor().max(0.0).exp2())
     }
 
     /// `log2(N/2)`: slots of a full packing.

@@ -3,9 +3,10 @@ use std::fmt;
 use keywright_ring::{Evaluation, Poly};
 use keywright_rlwe::for_each_item;
 use num_complex::Complex64;
+use zeroize::Zeroize;
 
 use crate::encoder::Integers;
-use crate::{CkksError, CkksParameters, ErrorEstimate, Packing};
+use crate::{CkksError, CkksParameters, ErrorEstimate, Magnitude, Packing};
 
 /// An encoded message.
 #[derive(Clone)]
@@ -18,7 +19,7 @@ pub struct Plaintext {
     pub scale: f64,
     /// The places of its values.
     pub packing: Packing,
-    /// Bound on the absolute value of every value.
+    /// Bound on the absolute value of every value: the largest of them, or a declaration ([`Plaintext::declared`]).
     pub magnitude: f64,
     /// Whether all values are real.
     pub real: bool,
@@ -38,6 +39,18 @@ impl Plaintext {
     }
 }
 
+impl Plaintext {
+    /// The same message with a declared magnitude, which results state instead of the largest value.
+    ///
+    /// # Errors
+    /// [`CkksError::AboveMagnitude`].
+    pub fn declared(mut self, magnitude: Magnitude) -> Result<Self, CkksError> {
+        magnitude.require(self.magnitude)?;
+        self.magnitude = magnitude.get();
+        Ok(self)
+    }
+}
+
 impl fmt::Debug for Plaintext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Plaintext(level {}, scale 2^{:.3}, {})", self.level(), self.scale.log2(), self.packing)
@@ -50,12 +63,21 @@ pub(crate) struct Message {
     pub(crate) packing: Packing,
     pub(crate) level: usize,
     pub(crate) scale: f64,
-    pub(crate) magnitude: f64,
+    /// The largest absolute value of its values.
+    pub(crate) largest: f64,
     pub(crate) real: bool,
 }
 
+impl Drop for Message {
+    /// The largest value is plaintext, as the coefficients are.
+    fn drop(&mut self) {
+        self.largest.zeroize();
+    }
+}
+
 impl Message {
-    /// Complex values in slots.
+    /// Complex values in slots. They count as complex even if all imaginary parts are 0: whether they are is a fact
+    /// about the message.
     pub(crate) fn complex(
         parameters: &CkksParameters,
         values: &[Complex64],
@@ -63,10 +85,9 @@ impl Message {
         level: usize,
         scale: f64,
     ) -> Result<Self, CkksError> {
-        let magnitude = values.iter().map(|v| v.norm()).fold(0.0, f64::max);
+        let largest = values.iter().map(|v| v.norm()).fold(0.0, f64::max);
         let integers = Integers::slots(parameters.embedding(), values, log_slots, scale)?;
-        let real = values.iter().all(|v| v.im == 0.0);
-        Self { integers, packing: Packing::Slots { log_slots }, level, scale, magnitude, real }
+        Self { integers, packing: Packing::Slots { log_slots }, level, scale, largest, real: false }
             .checked(parameters)
     }
 
@@ -78,14 +99,14 @@ impl Message {
         level: usize,
         scale: f64,
     ) -> Result<Self, CkksError> {
-        let magnitude = values.iter().map(|v| v.abs()).fold(0.0, f64::max);
+        let largest = values.iter().map(|v| v.abs()).fold(0.0, f64::max);
         let integers = match packing {
             Packing::Slots { log_slots } => {
                 Integers::slots(parameters.embedding(), values, log_slots, scale)?
             }
             Packing::Coefficients => Integers::coefficients(parameters.embedding(), values, scale)?,
         };
-        Self { integers, packing, level, scale, magnitude, real: true }.checked(parameters)
+        Self { integers, packing, level, scale, largest, real: true }.checked(parameters)
     }
 
     fn checked(self, parameters: &CkksParameters) -> Result<Self, CkksError> {
@@ -106,7 +127,7 @@ impl Message {
             poly,
             scale: self.scale,
             packing: self.packing,
-            magnitude: self.magnitude,
+            magnitude: self.largest,
             real: self.real,
         }
     }

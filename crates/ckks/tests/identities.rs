@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use keywright_ckks::{
-    Ciphertext, CkksError, CkksLiteral, CkksParameters, Decryptor, Encryptor, Evaluator, Packing,
+    Ciphertext, CkksError, CkksLiteral, CkksParameters, Decryptor, Encryptor, Evaluator, Magnitude, Packing,
 };
 use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::{
@@ -31,6 +31,11 @@ struct Owner {
     encryptions: u8,
 }
 
+/// The declaration of a message that is known: its largest absolute value.
+fn largest(values: impl IntoIterator<Item = f64>) -> Magnitude {
+    Magnitude::new(values.into_iter().map(f64::abs).fold(f64::MIN_POSITIVE, f64::max)).unwrap()
+}
+
 impl Owner {
     fn new(byte: u8) -> Self {
         let parameters = parameters();
@@ -55,7 +60,8 @@ impl Owner {
     fn encrypt(&mut self, value: f64, level: usize) -> Ciphertext {
         self.encryptions += 1;
         let public = KeyGenerator::new(&self.secret, rng(200)).public_key();
-        let mut encryptor = Encryptor::new(&self.parameters, &public, rng(self.encryptions)).unwrap();
+        let encryptor = Encryptor::new(&self.parameters, &public, rng(self.encryptions)).unwrap();
+        let mut encryptor = encryptor.declaring(largest([value]));
         encryptor.encrypt_real(&[value; 512], SLOTS, level).unwrap()
     }
 }

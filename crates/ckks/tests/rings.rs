@@ -4,7 +4,7 @@
 
 use keywright_ckks::{
     Ciphertext, CkksError, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator,
-    PRODUCT_TAIL, Packing,
+    Magnitude, PRODUCT_TAIL, Packing,
 };
 use keywright_ring::{rotation_element, sampling::SecretRng};
 use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, RlweError, SecretKey, Security};
@@ -27,6 +27,11 @@ struct Party {
     parameters: CkksParameters,
     secret: SecretKey,
     keys: EvaluationKeys,
+}
+
+/// The declaration of a message that is known: its largest absolute value.
+fn largest(values: impl IntoIterator<Item = f64>) -> Magnitude {
+    Magnitude::new(values.into_iter().map(f64::abs).fold(f64::MIN_POSITIVE, f64::max)).unwrap()
 }
 
 impl Party {
@@ -61,7 +66,8 @@ impl Party {
     fn encrypt(&self, values: &[f64], log_slots: u32, log_n: u32, level: usize, byte: u8) -> Ciphertext {
         let ring = self.parameters.ring_of_degree(log_n).unwrap();
         let public = KeyGenerator::new(self.secret.ring_of_degree(log_n).unwrap(), rng(3)).public_key();
-        let mut encryptor = Encryptor::new(ring, &public, rng(byte)).unwrap();
+        let encryptor = Encryptor::new(ring, &public, rng(byte)).unwrap();
+        let mut encryptor = encryptor.declaring(largest(values.iter().copied()));
         encryptor.encrypt_real(values, Packing::Slots { log_slots }, level).unwrap()
     }
 
@@ -127,7 +133,8 @@ fn a_computation_passes_through_the_rings() {
         );
     }
     // Both decrypting and encrypting in a ring.
-    let symmetric = Decryptor::new(&party.parameters, &party.secret).unwrap().in_ring(10).unwrap();
+    let symmetric = Decryptor::new(&party.parameters, &party.secret).unwrap();
+    let symmetric = symmetric.declaring(largest(x.iter().copied())).in_ring(10).unwrap();
     let fresh = symmetric.encrypt_real(&x, Packing::Slots { log_slots: 9 }, 2, &mut rng(30)).unwrap();
     party.check("symmetric", &fresh.expand(), &x);
 }

@@ -5,8 +5,8 @@ use std::cell::Cell;
 
 use keywright_ckks::encoder::EncoderError;
 use keywright_ckks::{
-    Ciphertext, CkksError, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator, PRESETS,
-    PRODUCT_TAIL, Packing,
+    Ciphertext, CkksError, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator,
+    Magnitude, PRESETS, PRODUCT_TAIL, Packing,
 };
 use keywright_ring::{rotation_element, sampling::SecretRng};
 use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, RlweError, SecretKey, Security};
@@ -20,6 +20,11 @@ fn small() -> CkksParameters {
     let mut literal = CkksLiteral::from_bits(11, &[55, 40, 40, 40, 40], &[50, 50], 40.0).unwrap();
     literal.rlwe.security = Security::InsecureForExperiments;
     CkksParameters::new(literal).unwrap()
+}
+
+/// The declaration of a message that is known: its largest absolute value.
+fn largest(values: impl IntoIterator<Item = f64>) -> Magnitude {
+    Magnitude::new(values.into_iter().map(f64::abs).fold(f64::MIN_POSITIVE, f64::max)).unwrap()
 }
 
 struct Party {
@@ -51,7 +56,8 @@ impl Party {
         let public = KeyGenerator::new(&self.secret, rng(3)).public_key();
         // Two messages have independent errors.
         let randomness = rng(self.encryptions.replace(self.encryptions.get().wrapping_add(1)));
-        let mut encryptor = Encryptor::new(&self.parameters, &public, randomness).unwrap();
+        let encryptor = Encryptor::new(&self.parameters, &public, randomness).unwrap();
+        let mut encryptor = encryptor.declaring(largest(values.iter().map(|v| v.norm())));
         encryptor.encrypt(values, log_slots, self.parameters.max_level()).unwrap()
     }
 
@@ -198,8 +204,9 @@ fn sums_over_slots_and_hoisting() {
 fn coefficients_and_symmetric_encryption() {
     let party = Party::new(small(), &[]);
     let evaluator = Evaluator::new(&party.parameters, &party.keys).unwrap();
-    let decryptor = Decryptor::new(&party.parameters, &party.secret).unwrap();
     let x: Vec<f64> = values(2048, 11).iter().map(|v| v.re).collect();
+    let decryptor = Decryptor::new(&party.parameters, &party.secret).unwrap();
+    let decryptor = decryptor.declaring(largest(x.iter().copied()));
     for level in [0, 2, 4] {
         let fresh = decryptor.encrypt_real(&x, Packing::Coefficients, level, &mut rng(12)).unwrap();
         assert_eq!(fresh.bytes(), fresh.expand().bytes() / 2 + 32);
@@ -228,6 +235,8 @@ fn coefficients_multiply_as_polynomials() {
         }
     }
     let encrypt = |v: &[f64], byte| {
+        let decryptor = Decryptor::new(&party.parameters, &party.secret).unwrap();
+        let decryptor = decryptor.declaring(largest(v.iter().copied()));
         decryptor.encrypt_real(v, Packing::Coefficients, 4, &mut rng(byte)).unwrap().expand()
     };
     let (a, b) = (encrypt(&x, 19), encrypt(&y, 20));
@@ -249,7 +258,7 @@ fn products_of_zeros_stay_within_the_estimate() {
     for log_slots in [0, 3, 10] {
         let zeros = vec![Complex64::ZERO; 1 << log_slots];
         let (a, b) = (party.encrypt(&zeros, log_slots), party.encrypt(&zeros, log_slots));
-        assert_eq!(a.estimate.magnitude, 0.0);
+        assert_eq!(a.estimate.magnitude, f64::MIN_POSITIVE);
         let decryptor = Decryptor::new(&party.parameters, &party.secret).unwrap();
         for factor in [&a, &b] {
             let product = evaluator.multiply_lazy(&a, factor).unwrap();

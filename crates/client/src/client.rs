@@ -71,7 +71,13 @@ impl Client {
             keys.secret = Zeroizing::new(vec![Default::default(); parameters.n()]);
             expand_secret(&working.engine, &secret, &mut keys.secret)?;
         });
-        Ok(Self { parameters: *parameters, key: KeyIdentity::of_packed(&secret), secret, chosen, rng })
+        Ok(Self {
+            parameters: *parameters,
+            key: KeyIdentity::of_packed(&secret, parameters.literal().secret),
+            secret,
+            chosen,
+            rng,
+        })
     }
 
     /// The parameters of the client.

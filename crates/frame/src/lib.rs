@@ -12,7 +12,7 @@
 //! // A header whose descriptor is an identity, its checksum, and the checksum that the body continues.
 //! let header = FixedHeader::new(Kind::SecretKey, [0; 20], 0, 1024);
 //! let mut head: FieldWriter = FieldWriter::default();
-//! let key = KeyIdentity::of_packed(&[0; 1024]);
+//! let key = KeyIdentity([7; 16]);
 //! let checksum: Checksum = header.write(&mut head, &key, &[]);
 //! assert_eq!(head.as_slice().len(), 44 + 16 + 4);
 //! assert_eq!(object_len(16, 1024), Some(64 + 1024 + 4));

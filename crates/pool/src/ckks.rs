@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use keywright_ckks::{
-    Ciphertext, CkksError, CkksParameters, Complex64, ErrorEstimate, PRODUCT_TAIL, Packing, Plaintext,
-    SeededCiphertext,
+    Ciphertext, CkksError, CkksParameters, Complex64, ErrorEstimate, Magnitude, PRODUCT_TAIL, Packing,
+    Plaintext, SeededCiphertext,
 };
 use keywright_ring::{Backend, Modulus};
 use keywright_rlwe::{RlweCiphertext, SeededRlweCiphertext};
@@ -89,6 +89,7 @@ impl Drop for Encoded {
 pub struct CkksPool<'p, K: ZeroKey> {
     pool: &'p EncryptionPool<K>,
     parameters: &'p CkksParameters,
+    magnitude: Magnitude,
 }
 
 impl<'p, K: ZeroKey<Zero: CkksZero>> CkksPool<'p, K> {
@@ -98,7 +99,13 @@ impl<'p, K: ZeroKey<Zero: CkksZero>> CkksPool<'p, K> {
     /// [`PoolError::Rlwe`] if the pool belongs to other parameters.
     pub fn new(parameters: &'p CkksParameters, pool: &'p EncryptionPool<K>) -> Result<Self, PoolError> {
         parameters.rlwe().require_same(pool.key().parameters(), "the message", "the pool")?;
-        Ok(Self { pool, parameters })
+        Ok(Self { pool, parameters, magnitude: parameters.default_magnitude() })
+    }
+
+    /// The same view with another declared magnitude of its messages, as `Encryptor::declaring`.
+    #[must_use]
+    pub fn declaring(self, magnitude: Magnitude) -> Self {
+        Self { magnitude, ..self }
     }
 
     /// Encodes the same real number for every slot, without FFT or NTT.
@@ -115,8 +122,10 @@ impl<'p, K: ZeroKey<Zero: CkksZero>> CkksPool<'p, K> {
         }
         let residues = parameters.encode_constant(value, self.pool.level(), parameters.scale())?;
         // The product with the scale is rounded to an f64, and then to an integer.
-        let error = 0.5 / parameters.scale() + value.abs() * f64::EPSILON / 2.0;
-        let estimate = ErrorEstimate { deviation: error / PRODUCT_TAIL, magnitude: value.abs(), real: true };
+        self.magnitude.require(value.abs())?;
+        let error = 0.5 / parameters.scale() + self.magnitude.get() * f64::EPSILON / 2.0;
+        let estimate =
+            ErrorEstimate { deviation: error / PRODUCT_TAIL, magnitude: self.magnitude.get(), real: true };
         Ok(Encoded { residues: Residues::Constant(residues), packing, estimate })
     }
 
@@ -126,7 +135,7 @@ impl<'p, K: ZeroKey<Zero: CkksZero>> CkksPool<'p, K> {
     /// [`PoolError::Ckks`], as in [`CkksParameters::encode_real`].
     pub fn encode_real(&self, values: &[f64], packing: Packing) -> Result<Encoded, PoolError> {
         let parameters = self.parameters;
-        Ok(Self::vector(parameters.encode_real(values, packing, self.pool.level(), parameters.scale())?))
+        self.vector(parameters.encode_real(values, packing, self.pool.level(), parameters.scale())?)
     }
 
     /// Encodes complex values in slots.
@@ -135,12 +144,13 @@ impl<'p, K: ZeroKey<Zero: CkksZero>> CkksPool<'p, K> {
     /// [`PoolError::Ckks`], as in [`CkksParameters::encode`].
     pub fn encode(&self, values: &[Complex64], log_slots: u32) -> Result<Encoded, PoolError> {
         let parameters = self.parameters;
-        Ok(Self::vector(parameters.encode(values, log_slots, self.pool.level(), parameters.scale())?))
+        self.vector(parameters.encode(values, log_slots, self.pool.level(), parameters.scale())?)
     }
 
-    fn vector(plaintext: Plaintext) -> Encoded {
+    fn vector(&self, plaintext: Plaintext) -> Result<Encoded, PoolError> {
+        let plaintext = plaintext.declared(self.magnitude)?;
         let (packing, estimate) = (plaintext.packing, plaintext.estimate());
-        Encoded { residues: Residues::Vector(plaintext), packing, estimate }
+        Ok(Encoded { residues: Residues::Vector(plaintext), packing, estimate })
     }
 
     /// Encrypts an encoded message: takes an entry and adds.

@@ -5,8 +5,8 @@ use core::fmt;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use crate::RlweError;
 use crate::ternary::pack_ternary;
+use crate::{RlweError, SecretDistribution};
 
 /// Domain separator of identities.
 const DOMAIN: &[u8] = b"keywright key identity";
@@ -17,7 +17,8 @@ const BLOCK: usize = 256;
 ///
 /// Keys and ciphertexts carry it with their parameters, so that those of different owners can be distinguished. It
 /// reveals whether two objects belong to one secret, and whether a guess of a whole secret is right. So does a public
-/// key.
+/// key. A secret of few nonzero coefficients could be guessed, so one of less than 128 bits has no identity
+/// ([`SecretDistribution::resists_guessing`]).
 ///
 /// One identity covers a secret and everything made with it: the secrets of its subrings, the same coefficients modulo
 /// other primes (master keys), and keys to and from ephemeral secrets. Zero means no identity: joint keys, and objects
@@ -31,14 +32,20 @@ impl KeyIdentity {
     /// The identity of a joint key, or an unknown one.
     pub const UNKNOWN: Self = Self([0; Self::BYTES]);
 
-    /// The identity of a secret packed in two bits per coefficient ([`pack_ternary`]). Every byte is hashed in the same
-    /// time, and the hash function's copy of the secret is wiped.
-    pub fn of_packed(packed: &[u8]) -> Self {
+    /// The identity of a secret of this distribution, packed in two bits per coefficient ([`pack_ternary`]). Every byte
+    /// is hashed in the same time, and the hash function's copy of the secret is wiped.
+    pub fn of_packed(packed: &[u8], distribution: SecretDistribution) -> Self {
+        if !distribution.resists_guessing(4 * packed.len()) {
+            return Self::UNKNOWN;
+        }
         Self::finish(Sha256::new().chain_update(DOMAIN).chain_update(packed))
     }
 
-    /// The identity of ternary coefficients.
-    pub(crate) fn of_coefficients(coefficients: &[i64]) -> Self {
+    /// The identity of ternary coefficients of this distribution.
+    pub(crate) fn of_coefficients(coefficients: &[i64], distribution: SecretDistribution) -> Self {
+        if !distribution.resists_guessing(coefficients.len()) {
+            return Self::UNKNOWN;
+        }
         let mut hash = Sha256::new().chain_update(DOMAIN);
         let mut packed = Zeroizing::new([0; BLOCK / 4]);
         for part in coefficients.chunks(BLOCK) {
@@ -107,9 +114,27 @@ mod tests {
         let mut packed = vec![0; packed_ternary_len(1024)];
         pack_ternary(&coefficients, &mut packed);
         assert_eq!(packed, [0x7c; 256]);
-        let identity = KeyIdentity::of_packed(&packed);
+        let identity = KeyIdentity::of_packed(&packed, SecretDistribution::Ternary);
         assert_eq!(identity.to_string(), "c4a49bb247dc342a9b1da38365f66973");
-        assert_eq!(KeyIdentity::of_coefficients(&coefficients), identity);
+        assert_eq!(KeyIdentity::of_coefficients(&coefficients, SecretDistribution::Ternary), identity);
+    }
+
+    /// A server that knows the identity of a secret of weight 1 could try all `2 N` secrets.
+    #[test]
+    fn a_secret_that_can_be_guessed_has_no_identity() {
+        let mut coefficients = vec![0; 2048];
+        coefficients[77] = -1;
+        let mut packed = vec![0; packed_ternary_len(2048)];
+        pack_ternary(&coefficients, &mut packed);
+        for weight in [1, 2, 8, 15] {
+            let sparse = SecretDistribution::Sparse { weight };
+            assert!(!sparse.resists_guessing(2048), "{weight}");
+            assert_eq!(KeyIdentity::of_packed(&packed, sparse), KeyIdentity::UNKNOWN);
+            assert_eq!(KeyIdentity::of_coefficients(&coefficients, sparse), KeyIdentity::UNKNOWN);
+        }
+        for (weight, n) in [(16, 2048), (32, 1 << 15), (192, 1 << 15), (1024, 1024)] {
+            assert!(SecretDistribution::Sparse { weight }.resists_guessing(n), "{weight} of {n}");
+        }
     }
 
     #[test]

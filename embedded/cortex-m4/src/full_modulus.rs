@@ -280,7 +280,7 @@ fn thin(log_n: u32, memory: &mut Memory) -> Result<u64, ClientError> {
     expand_secret(&engine, packed, mask)?;
     let seed = make_public_key(&engine, mask, &mut rng, b)?;
     let key =
-        PublicKey { b: Half::Residues(&*b), a: Half::Seeded(seed), key: KeyIdentity::of_packed(packed) };
+        PublicKey { b: Half::Residues(&*b), a: Half::Seeded(seed), key: KeyIdentity::of_packed(packed, parameters.literal().secret) };
     let mut bytes = 0;
     let mut sink = |part: &[u8]| -> Result<(), SinkError> {
         bytes += part.len();

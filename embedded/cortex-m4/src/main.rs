@@ -115,9 +115,9 @@ fn line<R: Reduction<Word = u32>>(name: &str, line: &Line, memory: &mut Memory) 
     report("public key", &mut || {
         expand_secret(&engine, packed, mask)?;
         let made = *seed.insert(make_public_key(&engine, mask, &mut rng, public)?);
-        write_public_key(&parameters, KeyIdentity::of_packed(packed), &made, public, &mut sink)
+        write_public_key(&parameters, KeyIdentity::of_packed(packed, parameters.literal().secret), &made, public, &mut sink)
     })?;
-    let identity = KeyIdentity::of_packed(packed);
+    let identity = KeyIdentity::of_packed(packed, parameters.literal().secret);
     for (what, form) in
         [("encrypt, secret", Form::Evaluations), ("encrypt, secret, compact", Form::Compact([2, 0]))]
     {

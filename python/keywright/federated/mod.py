@@ -1,6 +1,6 @@
 """The client's side: decrypts the incoming model and encrypts the outgoing one."""
 
-import time
+import logging
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from flwr.clientapp.typing import ClientAppCallable
 from numpy.typing import NDArray
 
 from keywright._core import SumKey
-from keywright.errors import AggregationError, ParameterError
+from keywright.errors import AggregationError, EncodeError, ParameterError
 from keywright.federated.array_layout import ArrayLayout
 from keywright.federated.encoding import Encoding
 from keywright.federated.records import (
@@ -22,13 +22,15 @@ from keywright.federated.records import (
     session,
 )
 
+LOG = logging.getLogger(__name__)
+
 
 class EncryptionMod:
     """A mod for a ClientApp whose server runs `EncryptedFedAvg`.
 
     It must be the last mod that touches arrays: later mods see ciphertexts. The app itself is unchanged; it
-    gets and returns plain arrays. Each reply's metrics gain ``keywright-encrypt-seconds``,
-    ``keywright-decrypt-seconds`` and ``keywright-clipped``, the number of values cut to the bound.
+    gets and returns plain arrays. No metric is added to a reply: counts and times of an update are facts
+    about its values, and the server reads metrics.
 
     Args:
         key: the secret key that all clients share.
@@ -53,16 +55,14 @@ class EncryptionMod:
             return call_next(message, context)
         name, record = only_arrays(message.content)
         number = server_round(dict(message.content.config_records))
-        start = time.perf_counter()
         if is_encrypted(record):
             layout, arrays = self._open(record, message.metadata.run_id, number)
             message.content[name] = ArrayRecord({key: Array(array) for key, array in arrays.items()})
         else:
             layout = ArrayLayout.of(to_numpy(record))
-        decrypt_seconds = time.perf_counter() - start
         reply = call_next(message, context)
         if kind == MessageType.TRAIN and not reply.has_error():
-            self._encrypt(reply, layout, context.node_id, number, message.metadata.run_id, decrypt_seconds)
+            self._encrypt(reply, layout, context.node_id, number, message.metadata.run_id)
         return reply
 
     def _open(
@@ -94,7 +94,6 @@ class EncryptionMod:
         client: int,
         number: int,
         run_id: int,
-        decrypt_seconds: float,
     ) -> None:
         name, record = only_arrays(reply.content)
         metrics = next(iter(reply.content.metric_records.values()), None)
@@ -104,9 +103,7 @@ class EncryptionMod:
                 what=self.weighted_by_key,
             )
         weight = self.encoding.require_weight(metrics[self.weighted_by_key])
-        start = time.perf_counter()
-        values = layout.flatten(to_numpy(record), client)
-        integers, clipped = self.encoding.encode(values, weight)
+        integers = encode_update(self.encoding, layout.flatten(to_numpy(record), client), weight)
         update = self.key.encrypt(
             integers,
             session=session(self.encoding, layout, run_id),
@@ -115,9 +112,26 @@ class EncryptionMod:
             weight=weight,
         )
         reply.content[name] = ArrayRecord({UPDATE: blob(UPDATE, update.to_bytes())})
-        metrics["keywright-clipped"] = clipped
-        metrics["keywright-encrypt-seconds"] = time.perf_counter() - start
-        metrics["keywright-decrypt-seconds"] = decrypt_seconds
+
+
+def encode_update(encoding: Encoding, values: NDArray[np.float64], weight: int) -> NDArray[np.int64]:
+    """Encode an update. What its values say stays in this client's log: the framework sends metrics and the
+    texts of exceptions to the server.
+
+    Raises:
+        EncodeError: a value is not finite, or exceeds the bound and the encoding refuses; without the value.
+    """
+    try:
+        integers, clipped = encoding.encode(values, weight)
+    except EncodeError as error:
+        LOG.error("the update is not sent: %s", error)
+        raise EncodeError(
+            "the update is not sent, because a value is not finite or above the declared bound; the "
+            "client's log names it"
+        ) from None
+    if clipped:
+        LOG.warning("%d values of the update were clipped to the bound %g", clipped, encoding.bound)
+    return integers
 
 
 def decrypt_arrays(record: ArrayRecord, key: SumKey, encoding: Encoding) -> dict[str, NDArray[Any]]:

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from keywright._core import ThresholdKey, ThresholdParameters, ThresholdParty, T
 from keywright.errors import AggregationError, ParameterError
 from keywright.federated.array_layout import ArrayLayout
 from keywright.federated.encoding import Encoding
-from keywright.federated.mod import to_numpy
+from keywright.federated.mod import encode_update, to_numpy
 from keywright.federated.records import UPDATE, blob, only_arrays, server_round
 from keywright.federated.threshold_protocol import (
     DEAL,
@@ -101,14 +100,11 @@ class ThresholdMod:
             )
         _, parameters = self._group(state)
         weight = self.encoding.require_weight(metrics[self.weighted_by_key])
-        start = time.perf_counter()
-        integers, clipped = self.encoding.encode(layout.flatten(to_numpy(record), context.node_id), weight)
+        integers = encode_update(self.encoding, layout.flatten(to_numpy(record), context.node_id), weight)
         key = ThresholdKey.from_bytes(_bytes(state, "joint"), parameters)
         claims = Claims(_bytes(state, "session"), number, context.node_id, weight, layout.count)
         data = claims.to_bytes() + key.encrypt(integers)
         reply.content[name] = ArrayRecord({UPDATE: blob(UPDATE, data)})
-        metrics["keywright-clipped"] = clipped
-        metrics["keywright-encrypt-seconds"] = time.perf_counter() - start
         return reply
 
     def _take_part(self, context: Context, number: int, count: int) -> dict[str, Any]:

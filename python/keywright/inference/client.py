@@ -23,6 +23,7 @@ from keywright._core import (
 from keywright._progress import Progress, silent
 from keywright.nn import Program
 from keywright.nn.run.encrypted import decrypt_result, encrypt_sample, encrypt_sample_seeded
+from keywright.nn.run.guard import require_magnitude
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 
@@ -106,6 +107,8 @@ class InferenceClient:
             OutOfRangeError: names the layer, the value and the range.
         """
         q, program = self.parameters.q, self.program
+        declared = program.input_magnitude or self.parameters.default_magnitude
+        require_magnitude(samples, declared * program.input_scale)
         bits = sum(map(math.log2, q[: program.output_level + 1])) - self.parameters.log_scale - 1
         program.guard(samples, 2.0 ** min(bits, MOST_BITS))
 
@@ -120,6 +123,7 @@ class InferenceClient:
         Raises:
             InvalidSamplesError: another shape, no samples, or values that are not finite.
             OutOfRangeError: names the layer, the value and the range.
+            EncodeError: a forced sample is above the magnitude that the program declares for its inputs.
             KeysMissingError: the client has neither a secret nor a public key.
         """
         values = np.asarray(samples, np.float64)

@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from .activations.choosing import report
 from .activations.fit import LARGEST_INPUT, Fit
 from .activations.ranges import MARGIN
@@ -25,6 +27,10 @@ from .placement.bounding import largest_values
 from .placement.costs import CostTable
 from .placement.target import Target
 from .program import Program
+
+LINEAR_HEADROOM = 16.0
+"""Inputs of a model without polynomials may be so many times as large as the largest calibrated one: nothing
+depends on their range but the magnitude that ciphertexts declare."""
 
 
 def compile(  # noqa: A001 (read as keywright.nn.compile)
@@ -150,7 +156,9 @@ def _least_bytes(graph: Graph) -> int:
 
 
 def _input_range(model: ApproximatedModel, target: Target) -> tuple[float, float] | None:
-    """Return the range of the program's inputs: the declared one, or the measured one if it matters."""
+    """Return the range of the program's inputs: the declared one; the measured one where a polynomial depends
+    on it, or `LINEAR_HEADROOM` times the largest measured input; None if nothing was declared or
+    measured."""
     fit, run = model.fit, model.run
     if fit.input_range is not None:
         low, high = fit.input_range
@@ -168,7 +176,13 @@ def _input_range(model: ApproximatedModel, target: Target) -> tuple[float, float
                 f"{LARGEST_INPUT:.6g}"
             )
         return low, high
-    return (-1.0, 1.0) if target.unit_inputs else None
+    if target.unit_inputs:
+        return -1.0, 1.0
+    if not len(run.samples):
+        return None
+    # No polynomial limits the inputs, but their ciphertexts declare a magnitude.
+    largest = LINEAR_HEADROOM * float(np.abs(run.samples).max()) or 1.0
+    return -largest, largest
 
 
 def _input_scale(ends: tuple[float, float]) -> float:

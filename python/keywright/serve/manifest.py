@@ -21,6 +21,7 @@ from keywright._core import ClientParameters, Parameters
 from keywright.errors import KeywrightError
 from keywright.nn import ProgramFormatError
 from keywright.nn.compiled.client_part import ClientPart
+from keywright.nn.compiled.network import declared_magnitude
 
 from .errors import ManifestError
 
@@ -151,6 +152,12 @@ class Manifest:
     program: str
     labels: tuple[str, ...] = ()
     client_part: ClientPart | None = field(default=None, repr=False)
+
+    @property
+    def input_magnitude(self) -> float:
+        """The magnitude that ciphertexts of inputs declare, after division by the divisor."""
+        declared = declared_magnitude(self.input_range, self.divisor)
+        return declared or Parameters.from_bytes(self.parameters).default_magnitude
 
     def answers(self, outputs: ArrayLike) -> dict[str, NDArray[Any]]:
         """Compute the model's own outputs by name, such as labels and probabilities, from decrypted ones.

@@ -42,7 +42,7 @@ from keywright.errors import (
 from keywright.nn import OutOfRangeError, Program
 from keywright.nn.compiled.storage import digest
 from keywright.nn.run.checking import run_clear
-from keywright.nn.run.guard import guard
+from keywright.nn.run.guard import guard, require_magnitude
 
 from . import framing, parts
 from .errors import (
@@ -178,8 +178,10 @@ class RemoteModel:
             worst = values.flat[np.maximum(low - values, values - high).argmax()]
             if not low <= worst <= high:
                 raise OutOfRangeError("the model's input", float(worst), low, high)
-        if self.program is not None and not force:
-            guard(self.program, values)
+        if not force:
+            require_magnitude(values, manifest.input_magnitude * manifest.divisor)
+            if self.program is not None:
+                guard(self.program, values)
         return values
 
     def session(self, secret: SecretKey | None = None) -> "Session":
@@ -486,7 +488,8 @@ class Session:
         rows = manifest.input.pack(batch, None if places is None else places.start) / manifest.divisor
         if self._client is None:
             size, level = manifest.input.size, manifest.input_level
-            return [self._decryptor.encrypt(row, size, level).to_bytes() for row in rows]
+            magnitude = manifest.input_magnitude
+            return [self._decryptor.encrypt(row, size, level, magnitude=magnitude).to_bytes() for row in rows]
         one = 2.0**self._client.parameters.fraction_bits
         return [self._client.encrypt(np.rint(row * one).astype(np.int64), dropped=0) for row in rows]
 

@@ -49,7 +49,8 @@ class Bootstrapping:
 
     def encrypt(self, values: NDArray[np.complex128], level: int | None = None) -> kw.Ciphertext:
         level = self.plan.input_level if level is None else level
-        return self.encryptor.encrypt(values, slots=self.plan.slots, level=level)
+        declared = max(float(np.abs(values).max()), 2**0.5)
+        return self.encryptor.encrypt(values, slots=self.plan.slots, level=level, magnitude=declared)
 
     def fresh(self) -> NDArray[np.complex128]:
         """Return values that the plan can bootstrap."""

@@ -30,7 +30,7 @@ def test_encryption_of_every_kind_of_numbers(small: Party) -> None:
         [],
     ]
     for values in given:
-        ciphertext = small.encryptor.encrypt(values, slots=8)
+        ciphertext = small.encryptor.encrypt(values, slots=8, magnitude=1000)
         expected = np.zeros(8, complex)
         expected[: len(values)] = values
         small.assert_decrypts(ciphertext, expected)

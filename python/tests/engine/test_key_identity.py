@@ -122,14 +122,14 @@ def test_a_forged_identity_gives_no_result(small: Party, stranger: Party, tmp_pa
 
 
 def test_an_overflow_has_no_bound(small: Party) -> None:
-    fits = small.encryptor.encrypt([400.0], level=0)
+    fits = small.encryptor.encrypt([400.0], level=0, magnitude=400)
     assert fits.error_bound < 1e-6
     # q_0 is 2^55 at a scale of 2^45: 2^10 in all.
     wrapped = small.evaluator.add(fits, fits)
     assert wrapped.error_bound == np.inf
     assert wrapped.precision_bits == -np.inf
-    near = small.encryptor.encrypt(np.full(small.parameters.max_slots, 505.0), level=0)
+    near = small.encryptor.encrypt(np.full(small.parameters.max_slots, 505.0), level=0, magnitude=505)
     with pytest.raises(kw.MessageOverflowError):
         small.decryptor.decrypt(near)
     with pytest.raises(kw.EncodeError):
-        small.encryptor.encrypt(np.full(small.parameters.max_slots, 600.0), level=0)
+        small.encryptor.encrypt(np.full(small.parameters.max_slots, 600.0), level=0, magnitude=600)

@@ -240,7 +240,7 @@ def test_a_bootstrap_begins_in_a_small_ring() -> None:
     keys = kw.KeyGenerator(secret, ENTROPY).evaluation_keys(relinearization=False, specs=specs)
     evaluator, decryptor = kw.Evaluator(parameters, keys), kw.Decryptor(secret, ENTROPY)
     x = values(6)
-    a = decryptor.encrypt(x, slots=SLOTS, level=5).expand()
+    a = decryptor.encrypt(x, slots=SLOTS, level=5, magnitude=1).expand()
     bootstrapper = kw.Bootstrapper(plan)
     for _ in range(2):
         low = evaluator.switch_ring(a, 11)

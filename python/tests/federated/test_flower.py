@@ -10,6 +10,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp.strategy import FedAvg
 from keywright.federated import ArrayLayout, Encoding, EncryptedFedAvg, EncryptionMod, SumKey, decrypt_arrays
 from keywright.federated.loopback import RUN_ID
+from keywright.federated.mod import encode_update
 from keywright.federated.records import UPDATE, session
 from numpy.typing import NDArray
 from tests.federated.loopback import Tamper, TamperedGrid, app
@@ -106,7 +107,6 @@ def test_rounds_are_those_of_fedavg_within_rounding() -> None:
     assert federation.metrics["keywright-updates"] == 4
     assert federation.metrics["keywright-refused"] == 0
     assert federation.metrics["keywright-missing"] == 0
-    assert federation.metrics["keywright-clipped"] == 0
     # Flower adds one weighted loss a client, in the order of arrival: a rounding each for weight and sum.
     loss = federation.metrics["loss"]
     assert isinstance(loss, float)
@@ -170,7 +170,9 @@ def test_a_model_of_another_shape_is_left_out() -> None:
     assert_average(Federation(train=reshape), nodes=(22, 33, 44))
 
 
-def test_values_above_the_bound_are_clipped_and_counted() -> None:
+def test_values_above_the_bound_are_clipped_and_the_server_is_told_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     def explode(arrays: Arrays, node: int) -> Arrays:
         trained = train(arrays, node)
         if node == 44:
@@ -179,12 +181,56 @@ def test_values_above_the_bound_are_clipped_and_counted() -> None:
 
     federation = Federation(train=explode)
     total = sum(map(samples, NODES))
-    clipped = federation.metrics["keywright-clipped"]
-    assert isinstance(clipped, float)
-    assert clipped == pytest.approx(2 * samples(44) / total)
+    assert "2 values of the update were clipped" in caplog.text
     others = sum(samples(node) * node / 50 for node in NODES[:3])
     for found, sign in zip(federation.model()["b"], (1, -1), strict=True):
         assert found == pytest.approx((others + sign * 4.0 * samples(44)) / total, abs=1e-6)
+
+
+class Views:
+    """The parts of every reply that the server reads, beside the update itself."""
+
+    def __init__(self) -> None:
+        self.seen: dict[int, dict[str, object]] = {}
+
+    def __call__(self, sender: int, reply: Message) -> Message:
+        if not reply.has_error() and "arrays" in reply.content:
+            metrics = {name: dict(record) for name, record in reply.content.metric_records.items()}
+            configurations = {name: dict(record) for name, record in reply.content.config_records.items()}
+            record = reply.content.array_records["arrays"]
+            arrays = {key: (array.dtype, array.shape, len(array.data)) for key, array in record.items()}
+            self.seen[sender] = {"metrics": metrics, "config": configurations, "arrays": arrays}
+        return reply
+
+
+def test_the_server_s_view_of_a_client_does_not_depend_on_its_update() -> None:
+    """Metrics, lengths and names are those of a client with zeros; only the encrypted update differs."""
+    views = []
+    for factor in (0.0, 1.0, 1e6):
+        view = Views()
+
+        def scaled(arrays: Arrays, node: int, factor: float = factor) -> Arrays:
+            return {name: (array * 0 + factor * node).astype(array.dtype) for name, array in arrays.items()}
+
+        Federation(train=scaled, tamper=view)
+        views.append(view.seen)
+    assert views[0]
+    assert all(view == views[0] for view in views)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), 75.25])
+def test_an_error_that_reaches_the_server_names_no_value(
+    bad: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Flower puts the text of a client's exception into its reply."""
+    encoding = Encoding(bound=4.0, max_clients=9, max_weight=500, out_of_range="refuse")
+    values = np.array([0.5, bad])
+    with pytest.raises(kw.EncodeError) as refusal:
+        encode_update(encoding, values, 1)
+    for place in (str(refusal.value), repr(refusal.value.__dict__), repr(refusal.value.args)):
+        assert str(bad) not in place
+    assert refusal.value.__suppress_context__
+    assert str(bad) in caplog.text
 
 
 def only(node: int, change: Callable[[Message], Message]) -> Tamper:

@@ -169,7 +169,12 @@ def test_samples_outside_the_ranges_are_refused(model: inference.CompiledModel, 
         with pytest.raises(nn.OutOfRangeError) as refused:
             guarded(100 * typical[:2])
         assert refused.value.high < abs(refused.value.value)
-    assert client.encrypt(100 * typical[:2], force=True)
+    with pytest.raises(kw.EncodeError, match="declared magnitude"):
+        client.encrypt(100 * typical[:2], force=True)
+    # A forced sample leaves a range inside the program, never the magnitude that its ciphertexts declare.
+    program = model.program
+    largest = np.full((1, *program.input_shape), max(map(abs, program.input_range or (1.0, 1.0))))
+    assert client.encrypt(largest, force=True)
     with pytest.raises(nn.InvalidSamplesError):
         client.encrypt(typical[:, :5])
 

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from keywright import nn
+from keywright.nn.compiler import LINEAR_HEADROOM
 from keywright.nn.run.checking import run_clear
 from onnx import helper
 from tests.nn.conftest import Build
@@ -80,7 +81,11 @@ def test_a_range_is_given_or_measured_or_none(build: Build) -> None:
     given = compiled(linear, nn.Fit(input_range=(-0.2, 0.25)))
     assert (given.input_range, given.input_scale) == ((-0.2, 0.25), 0.25)
     assert compiled(linear, nn.Fit(input_range=(-5.0, 4.0))).input_scale == 8
-    assert compiled(linear, nn.Fit(calibration=SAMPLES), unit=False).input_range is None
+    # No polynomial limits the inputs, but ciphertexts declare a magnitude.
+    largest = LINEAR_HEADROOM * np.abs(SAMPLES).max()
+    unbounded = compiled(linear, nn.Fit(calibration=SAMPLES), unit=False)
+    assert unbounded.input_range == (-largest, largest)
+    assert unbounded.input_magnitude == largest
     low, high = compiled(function, nn.Fit(calibration=SAMPLES), unit=False).input_range or (0, 0)
     assert low < SAMPLES.min() < SAMPLES.max() < high
 

@@ -1,7 +1,8 @@
 //! Parameters, keys and random values for the tests of this crate.
 
 use keywright_ckks::{
-    Ciphertext, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, ErrorEstimate, Packing,
+    Ciphertext, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, ErrorEstimate, Magnitude,
+    Packing,
 };
 use keywright_ring::{rotation_element, sampling::SecretRng};
 use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, PublicKey, SecretKey, Security};
@@ -45,6 +46,11 @@ pub(crate) struct Owner {
     pub(crate) public: PublicKey,
 }
 
+/// The declaration of a message that is known: its largest absolute value.
+pub(crate) fn largest(values: impl IntoIterator<Item = f64>) -> Magnitude {
+    Magnitude::new(values.into_iter().map(f64::abs).fold(f64::MIN_POSITIVE, f64::max)).unwrap()
+}
+
 impl Owner {
     pub(crate) fn new(parameters: CkksParameters) -> Self {
         let secret = SecretKey::sample(parameters.rlwe(), &mut rng(1)).unwrap();
@@ -82,7 +88,8 @@ impl Owner {
     }
 
     pub(crate) fn encrypt(&self, values: &[Complex64], level: usize) -> Ciphertext {
-        let mut encryptor = Encryptor::new(&self.parameters, &self.public, rng(4)).unwrap();
+        let encryptor = Encryptor::new(&self.parameters, &self.public, rng(4)).unwrap();
+        let mut encryptor = encryptor.declaring(largest(values.iter().map(|v| v.norm())));
         encryptor.encrypt(values, values.len().trailing_zeros(), level).unwrap()
     }
 
@@ -91,13 +98,15 @@ impl Owner {
         let mut literal = self.parameters.literal();
         literal.log_scale = scale.log2();
         let client = CkksParameters::new(literal).unwrap();
-        let mut encryptor = Encryptor::new(&client, &self.public, rng(4)).unwrap();
+        let encryptor = Encryptor::new(&client, &self.public, rng(4)).unwrap();
+        let mut encryptor = encryptor.declaring(largest(values.iter().map(|v| v.norm())));
         let input = encryptor.encrypt(values, values.len().trailing_zeros(), level).unwrap();
         Ciphertext { parameters: self.parameters.clone(), ..input }
     }
 
     pub(crate) fn encrypt_real(&self, values: &[f64], level: usize) -> Ciphertext {
-        let mut encryptor = Encryptor::new(&self.parameters, &self.public, rng(4)).unwrap();
+        let encryptor = Encryptor::new(&self.parameters, &self.public, rng(4)).unwrap();
+        let mut encryptor = encryptor.declaring(largest(values.iter().copied()));
         let packing = Packing::Slots { log_slots: values.len().trailing_zeros() };
         encryptor.encrypt_real(values, packing, level).unwrap()
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::bootstrapper::{FLOAT, keys, literal, values};
-use crate::fixture::{Owner, rng};
+use crate::fixture::{Owner, largest, rng};
 use keywright_circuits::CircuitError;
 use keywright_circuits::bootstrapping::{
     Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Iterations, KeyBudget, Order, Values,
@@ -26,7 +26,9 @@ fn owner(secret: SecretDistribution) -> Owner {
 fn encrypt(owner: &Owner, values: &[Complex64], log_n: u32, level: usize) -> Ciphertext {
     let ring = owner.parameters.ring_of_degree(log_n).unwrap();
     let public = KeyGenerator::new(owner.secret.ring_of_degree(log_n).unwrap(), rng(5)).public_key();
-    Encryptor::new(ring, &public, rng(4)).unwrap().encrypt(values, values.len().ilog2(), level).unwrap()
+    let encryptor = Encryptor::new(ring, &public, rng(4)).unwrap();
+    let mut encryptor = encryptor.declaring(largest(values.iter().map(|v| v.norm())));
+    encryptor.encrypt(values, values.len().ilog2(), level).unwrap()
 }
 
 #[test]

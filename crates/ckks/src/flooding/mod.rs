@@ -6,6 +6,7 @@ mod wide_gaussian;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use keywright_ring::Process;
 use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::noise::{PRODUCT_TAIL, TAIL};
 use wide_gaussian::WideGaussian;
@@ -34,6 +35,7 @@ pub struct Flooding {
     bits: u32,
     queries: u64,
     spent: AtomicU64,
+    owner: Process,
 }
 
 impl Flooding {
@@ -53,7 +55,7 @@ impl Flooding {
         };
         checked("bits", bits.into(), MAX_FLOODING_BITS.into())?;
         checked("queries", queries, MAX_FLOODING_QUERIES)?;
-        Ok(Self { bits, queries, spent: AtomicU64::new(0) })
+        Ok(Self { bits, queries, spent: AtomicU64::new(0), owner: Process::current() })
     }
 
     /// Statistical bits.
@@ -128,6 +130,13 @@ impl Flooding {
         ciphertext: &Ciphertext,
         rng: &mut SecretRng,
     ) -> Result<Zeroizing<Vec<i64>>, CkksError> {
+        if !self.owner.is_current() {
+            // Every copy would have all of the queries.
+            return Err(CkksError::FloodingForked {
+                owner: self.owner.id(),
+                process: Process::current().id(),
+            });
+        }
         let (gaussian, _) = self.plan(ciphertext)?;
         rng.begin().map_err(keywright_rlwe::RlweError::from)?;
         self.spent

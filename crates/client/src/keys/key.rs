@@ -80,7 +80,7 @@ pub fn write_secret(
 ) -> Result<(), ClientError> {
     require_len("bytes of a secret", packed.len(), secret_bytes(parameters.log_n()))?;
     let identity = &parameters.literal().identity;
-    let key = KeyIdentity::of_packed(packed);
+    let key = KeyIdentity::of_packed(packed, parameters.literal().secret);
     let mut object = ObjectWriter::start(sink, Kind::SecretKey, identity, &key, &[], packed.len())?;
     object.bytes(packed)?;
     object.finish()
@@ -101,7 +101,7 @@ pub fn read_secret<'b>(parameters: &ClientParameters, bytes: &'b [u8]) -> Result
     let (own, smaller) = object.body.split_at(len);
     check_secret(own, parameters.literal().secret)?;
     check_smaller(smaller)?;
-    let (left_key, right_key) = (object.key, KeyIdentity::of_packed(own));
+    let (left_key, right_key) = (object.key, KeyIdentity::of_packed(own, parameters.literal().secret));
     if object.has_key() && left_key != right_key {
         let (left, right) = ("the header of the secret", "the secret");
         return Err(RlweError::KeyMismatch { left, right, left_key, right_key }.into());

@@ -129,7 +129,7 @@ impl KeyStream {
         let mut stream = Self {
             parameters: parameters.clone(),
             identity,
-            key_identity: KeyIdentity::of_packed(secret),
+            key_identity: KeyIdentity::of_packed(secret, parameters.secret()),
             secret: Zeroizing::new(secret.to_vec()),
             derivation: RandomnessDerivation::new(session, &identity, parameters.literal(), secret),
             specs: specs.to_vec(),

@@ -28,7 +28,7 @@ impl ChemScheme for ChemBfv {
         Ok(())
     }
 
-    fn ciphertext(&self, rlwe: RlweCiphertext, _: u128, variance: f64) -> Result<Ciphertext, BfvError> {
+    fn ciphertext(&self, rlwe: RlweCiphertext, variance: f64) -> Result<Ciphertext, BfvError> {
         let parameters = self.parameters.clone();
         let estimate = NoiseEstimate::fresh(&parameters, self.level, variance).checked("encrypt")?;
         Ok(Ciphertext { parameters, rlwe, packing: Packing::Slots, estimate })

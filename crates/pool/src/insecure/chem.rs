@@ -25,7 +25,7 @@ pub trait ChemScheme {
     /// [`PoolError::Ckks`] if the scheme cannot hold it.
     fn add_power(&self, radix: u64, exponent: u32, c0: &mut Poly<Evaluation>) -> Result<(), PoolError>;
     /// The ciphertext of a message with an error of this variance in each coefficient.
-    fn ciphertext(&self, rlwe: RlweCiphertext, message: u128, variance: f64) -> Self::Ciphertext;
+    fn ciphertext(&self, rlwe: RlweCiphertext, variance: f64) -> Self::Ciphertext;
 }
 
 /// Protocol 1: a cache of encryptions of `r^0, r^1, ...` and of `n` encryptions of zero. Every ciphertext of an `n`-bit
@@ -41,6 +41,8 @@ pub struct ChemEncryptor<S> {
     radix: u64,
     radixes: Vec<RlweCiphertext>,
     zeros: Vec<RlweCiphertext>,
+    /// Variance of the error of the message that adds most, so that no ciphertext states how many entries it is of.
+    variance: f64,
     rng: SecretRng,
 }
 
@@ -71,14 +73,21 @@ impl<S: ChemScheme> ChemEncryptor<S> {
         let mut zero = || encrypt_zero(key, level, &mut rng, None);
         let mut radixes = Vec::new();
         let mut left = u128::MAX >> (MAX_BITS - bits);
+        // An entry that is added d times contributes d times its error.
+        let (mut errors, mut additions) = (f64::from(bits), 0.0);
         while left > 0 {
+            let digit = (left.min(u128::from(radix - 1))) as f64;
+            errors += digit * digit;
+            additions += digit;
             let mut power = zero()?;
             scheme.add_power(radix, radixes.len() as u32, &mut power.polys[0])?;
             radixes.push(power);
             left /= u128::from(radix);
         }
         let zeros = (0..bits).map(|_| zero()).collect::<Result<_, _>>()?;
-        Ok(Self { scheme, parameters: key.parameters().clone(), bits, radix, radixes, zeros, rng })
+        // The encoding of a power may have a rounding error of 1/2, always in the same direction.
+        let variance = errors * noise::fresh_public(key.parameters()) + additions * additions / 4.0;
+        Ok(Self { scheme, parameters: key.parameters().clone(), bits, radix, radixes, zeros, variance, rng })
     }
 
     /// Encrypts a message of `n` bits, lines 7 to 17.
@@ -94,14 +103,11 @@ impl<S: ChemScheme> ChemEncryptor<S> {
         let (n, limbs) = (self.parameters.n(), self.zeros[0].level() + 1);
         let key = self.zeros[0].key;
         let mut sum = RlweCiphertext { polys: vec![Poly::zero(n, limbs), Poly::zero(n, limbs)], key };
-        // An entry that is added d times contributes d times its error.
-        let (mut left, mut errors, mut additions) = (message, 0.0, 0.0);
+        let mut left = message;
         for radix in &self.radixes {
             let digit = left % u128::from(self.radix);
             left /= u128::from(self.radix);
             (0..digit).for_each(|_| sum.add_assign(radix, &self.parameters));
-            errors += (digit as f64) * (digit as f64);
-            additions += digit as f64;
         }
         let mut coins = 0;
         for (j, zero) in self.zeros.iter().enumerate() {
@@ -110,12 +116,9 @@ impl<S: ChemScheme> ChemEncryptor<S> {
             }
             if coins >> (j % 64) & 1 == 1 {
                 sum.add_assign(zero, &self.parameters);
-                errors += 1.0;
             }
         }
-        // The encoding of a power may have a rounding error of 1/2, always in the same direction.
-        let variance = errors * noise::fresh_public(&self.parameters) + additions * additions / 4.0;
-        Ok(self.scheme.ciphertext(sum, message, variance))
+        Ok(self.scheme.ciphertext(sum, self.variance))
     }
 
     /// Cached ciphertexts.

@@ -11,8 +11,8 @@ pub struct ChemCkks {
     parameters: CkksParameters,
     /// `round(unit * scale)` modulo every prime of the level.
     unit: Vec<u64>,
-    /// The effective unit after this rounding.
-    rounded: f64,
+    /// The largest message, at the effective unit after this rounding.
+    magnitude: f64,
 }
 
 impl ChemCkks {
@@ -33,7 +33,8 @@ impl ChemCkks {
         if needed_bits >= available_bits {
             return Err(CkksError::from(EncoderError::TooLarge { needed_bits, available_bits }).into());
         }
-        Ok(Self { parameters: parameters.clone(), unit: residues, rounded: rounded / scale })
+        let magnitude = f64::from(bits).exp2() * rounded / scale;
+        Ok(Self { parameters: parameters.clone(), unit: residues, magnitude })
     }
 }
 
@@ -50,11 +51,11 @@ impl ChemScheme for ChemCkks {
         Ok(())
     }
 
-    fn ciphertext(&self, rlwe: RlweCiphertext, message: u128, variance: f64) -> Ciphertext {
+    fn ciphertext(&self, rlwe: RlweCiphertext, variance: f64) -> Ciphertext {
         let packing = Packing::Slots { log_slots: self.parameters.max_log_slots() };
         let scale = self.parameters.scale();
         let deviation = (variance * packing.spread()).sqrt() / scale;
-        let estimate = ErrorEstimate { deviation, magnitude: message as f64 * self.rounded, real: true };
+        let estimate = ErrorEstimate { deviation, magnitude: self.magnitude, real: true };
         Ciphertext { parameters: self.parameters.clone(), rlwe, scale, packing, estimate }
     }
 }

@@ -1,7 +1,7 @@
 //! Chem's sums are right, and the attack decides every challenge. The same attack on the pool decides none.
 
 use keywright_bfv::{BfvLiteral, BfvParameters};
-use keywright_ckks::{Ciphertext, CkksParameters, Decryptor, PRODUCT_TAIL};
+use keywright_ckks::{Ciphertext, CkksParameters, Decryptor, Magnitude, PRODUCT_TAIL};
 use keywright_pool::ckks::CkksPool;
 use keywright_pool::insecure::attack::Distinguisher;
 use keywright_pool::insecure::{ChemBfv, ChemCkks, ChemEncryptor, InsecureAcknowledged};
@@ -135,7 +135,7 @@ fn the_attack_on_the_pool_is_a_guess() {
     let parameters = parameters();
     let (_, public) = keys(&parameters);
     let pool = pool(&public, options(1, 0, WhenEmpty::Encrypt));
-    let messages = CkksPool::new(&parameters, &pool).unwrap();
+    let messages = CkksPool::new(&parameters, &pool).unwrap().declaring(Magnitude::new(1001.0).unwrap());
     let encrypt = |other| {
         let message = messages.encode_scalar(if other { 1000.0 } else { 1001.0 }, 9).unwrap();
         messages.encrypt(&message).unwrap()

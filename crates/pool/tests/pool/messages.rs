@@ -1,6 +1,8 @@
 use keywright_bfv::{BfvError, BfvLiteral, BfvParameters};
 use keywright_ckks::encoder::EncoderError;
-use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Complex64, Decryptor, PRODUCT_TAIL, Packing};
+use keywright_ckks::{
+    Ciphertext, CkksError, CkksParameters, Complex64, Decryptor, Magnitude, PRODUCT_TAIL, Packing,
+};
 use keywright_pool::bfv::BfvPool;
 use keywright_pool::ckks::CkksPool;
 use keywright_pool::{PoolError, WhenEmpty};
@@ -16,6 +18,11 @@ fn assert_decrypts(ciphertext: &Ciphertext, decryptor: &Decryptor<'_>, expected:
     for (x, y) in found.iter().zip(expected) {
         assert!((x - y).abs() <= bound, "{x} instead of {y}, bound {bound}");
     }
+}
+
+/// The declaration of a message that is known: its largest absolute value.
+fn largest(values: impl IntoIterator<Item = f64>) -> Magnitude {
+    Magnitude::new(values.into_iter().map(f64::abs).fold(f64::MIN_POSITIVE, f64::max)).unwrap()
 }
 
 #[test]
@@ -40,8 +47,9 @@ fn messages_of_both_kinds_decrypt_within_the_bound() {
     let from_secret = pool(&secret, options(20, 0, WhenEmpty::Error));
     from_public.fill(20).unwrap();
     from_secret.fill(20).unwrap();
-    let whole = CkksPool::new(&parameters, &from_public).unwrap();
-    let seeded = CkksPool::new(&parameters, &from_secret).unwrap();
+    let declared = largest([8000.0]);
+    let whole = CkksPool::new(&parameters, &from_public).unwrap().declaring(declared);
+    let seeded = CkksPool::new(&parameters, &from_secret).unwrap().declaring(declared);
     for (value, log_slots) in [(0.0, 9), (1.5, 0), (-1.0, 3), (8000.0, 9), (-1e-6, 5)] {
         let message = whole.encode_scalar(value, log_slots).unwrap();
         let expected = vec![value; 1 << log_slots];

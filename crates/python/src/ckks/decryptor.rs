@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 
 use crate::array::{Numbers, log_slots};
 use crate::ckks::ciphertext::PyCiphertext;
+use crate::ckks::encryptor::declaration;
 use crate::ckks::flooding::PyFlooding;
 use crate::ckks::seeded_ciphertext::PySeededCiphertext;
 use crate::errors::Failure;
@@ -54,7 +55,7 @@ impl PyDecryptor {
     /// Raises:
     ///     MixedParametersError: the ciphertext belongs to other parameters.
     ///     KeyMismatchError: it was made with another key.
-    ///     MessageOverflowError: its values are larger than its estimate allows.
+    ///     MessageOverflowError: its values are larger than its declared magnitude and its operations allow.
     ///     FloodingError: the noise would destroy the values, or no query is left.
     #[pyo3(signature = (ciphertext, flooding=None))]
     fn decrypt<'py>(
@@ -83,7 +84,7 @@ impl PyDecryptor {
     /// Raises:
     ///     MixedParametersError: the ciphertext belongs to other parameters.
     ///     KeyMismatchError: it was made with another key.
-    ///     MessageOverflowError: its values are larger than its estimate allows.
+    ///     MessageOverflowError: its values are larger than its declared magnitude and its operations allow.
     ///     PackingError: its values are in coefficients.
     ///     FloodingError: as for `decrypt`.
     #[pyo3(signature = (ciphertext, flooding=None))]
@@ -110,7 +111,7 @@ impl PyDecryptor {
 
     /// Encrypts a vector of real numbers in slots; arguments and errors as for `Encryptor.encrypt`. `log_n` is log2 of
     /// the degree of the encryption's ring, that of the parameters by default.
-    #[pyo3(signature = (values, slots=None, level=None, log_n=None))]
+    #[pyo3(signature = (values, slots=None, level=None, log_n=None, magnitude=None))]
     fn encrypt(
         &self,
         py: Python<'_>,
@@ -118,21 +119,25 @@ impl PyDecryptor {
         slots: Option<usize>,
         level: Option<usize>,
         log_n: Option<u32>,
+        magnitude: Option<f64>,
     ) -> Result<PySeededCiphertext, Failure> {
         let parameters = self.secret.get().parameters.ckks()?;
         let ring = parameters.ring_of_degree(log_n.unwrap_or(parameters.rlwe().log_n()))?;
-        self.run(py, values, Packing::Slots { log_slots: log_slots(ring, slots)? }, level, ring)
+        let packing = Packing::Slots { log_slots: log_slots(ring, slots)? };
+        self.run(py, values, packing, level, ring, magnitude)
     }
 
     /// Encrypts up to N real numbers in coefficients; arguments and errors as for `Encryptor.encrypt_coefficients`.
-    #[pyo3(signature = (values, level=None))]
+    #[pyo3(signature = (values, level=None, magnitude=None))]
     fn encrypt_coefficients(
         &self,
         py: Python<'_>,
         values: &Bound<'_, PyAny>,
         level: Option<usize>,
+        magnitude: Option<f64>,
     ) -> Result<PySeededCiphertext, Failure> {
-        self.run(py, values, Packing::Coefficients, level, self.secret.get().parameters.ckks()?)
+        let ring = self.secret.get().parameters.ckks()?;
+        self.run(py, values, Packing::Coefficients, level, ring, magnitude)
     }
 }
 
@@ -152,14 +157,17 @@ impl PyDecryptor {
         packing: Packing,
         level: Option<usize>,
         ring: &CkksParameters,
+        magnitude: Option<f64>,
     ) -> Result<PySeededCiphertext, Failure> {
         let values = Numbers::real_vector(values)?;
         let secret = self.secret.get();
         let parameters = secret.parameters.ckks()?;
         let level = level.unwrap_or(ring.max_level());
+        let magnitude = declaration(ring, magnitude)?;
         let mut rng = self.rng.split()?;
         compute(py, || {
-            let decryptor = Decryptor::new(parameters, &secret.key)?.in_ring(ring.rlwe().log_n())?;
+            let decryptor =
+                Decryptor::new(parameters, &secret.key)?.in_ring(ring.rlwe().log_n())?.declaring(magnitude);
             decryptor.encrypt_real(&values, packing, level, &mut rng)
         })
         .map(PySeededCiphertext)

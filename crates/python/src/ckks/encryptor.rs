@@ -1,4 +1,4 @@
-use keywright_ckks::{Encryptor, Packing};
+use keywright_ckks::{CkksParameters, Encryptor, Magnitude, Packing};
 use pyo3::prelude::*;
 
 use crate::array::{Numbers, log_slots};
@@ -43,22 +43,26 @@ impl PyEncryptor {
     ///     values: at most `slots` numbers; zeros fill the rest.
     ///     slots: a power of two up to N/2, which is the default. Rotations act modulo this number.
     ///     level: level of the ciphertext, the highest by default. A lower one makes it smaller and faster.
+    ///     magnitude: the largest absolute value that the message may have. The ciphertext states it, and its error bound
+    ///         follows from it, so it must not depend on the values. `Parameters.default_magnitude` by default.
     ///
     /// Raises:
-    ///     EncodeError: the values are not a vector of finite numbers, too many, or too large for the modulus.
-    ///     ParameterError: slots is not a power of two up to N/2.
+    ///     EncodeError: the values are not a vector of finite numbers, too many, above the declared magnitude, or too
+    ///         large for the modulus.
+    ///     ParameterError: slots is not a power of two up to N/2, or magnitude is not a positive number.
     ///     LevelError: there is no such level.
-    #[pyo3(signature = (values, slots=None, level=None))]
+    #[pyo3(signature = (values, slots=None, level=None, magnitude=None))]
     fn encrypt(
         &self,
         py: Python<'_>,
         values: &Bound<'_, PyAny>,
         slots: Option<usize>,
         level: Option<usize>,
+        magnitude: Option<f64>,
     ) -> Result<PyCiphertext, Failure> {
         let log_slots = log_slots(self.key.get().parameters.ckks()?, slots)?;
         let numbers = Numbers::vector(values)?;
-        self.run(py, level, move |encryptor, level| match &numbers {
+        self.run(py, level, magnitude, move |encryptor, level| match &numbers {
             Numbers::Complex(values) => encryptor.encrypt(values, log_slots, level),
             Numbers::Real(values) => encryptor.encrypt_real(values, Packing::Slots { log_slots }, level),
             _ => encryptor.encrypt_real(&[], Packing::Slots { log_slots }, level),
@@ -69,19 +73,25 @@ impl PyEncryptor {
     /// The values support no rotations or slot-wise products until they are moved to slots.
     ///
     /// Raises:
-    ///     EncodeError, LevelError: as for `encrypt`.
-    #[pyo3(signature = (values, level=None))]
+    ///     EncodeError, ParameterError, LevelError: as for `encrypt`.
+    #[pyo3(signature = (values, level=None, magnitude=None))]
     fn encrypt_coefficients(
         &self,
         py: Python<'_>,
         values: &Bound<'_, PyAny>,
         level: Option<usize>,
+        magnitude: Option<f64>,
     ) -> Result<PyCiphertext, Failure> {
         let values = Numbers::real_vector(values)?;
-        self.run(py, level, move |encryptor, level| {
+        self.run(py, level, magnitude, move |encryptor, level| {
             encryptor.encrypt_real(&values, Packing::Coefficients, level)
         })
     }
+}
+
+/// The magnitude that a caller declares, or the default of the parameters.
+pub(crate) fn declaration(parameters: &CkksParameters, magnitude: Option<f64>) -> Result<Magnitude, Failure> {
+    Ok(magnitude.map(Magnitude::new).transpose()?.unwrap_or_else(|| parameters.default_magnitude()))
 }
 
 impl PyEncryptor {
@@ -89,6 +99,7 @@ impl PyEncryptor {
         &self,
         py: Python<'_>,
         level: Option<usize>,
+        magnitude: Option<f64>,
         encrypt: impl FnOnce(
             &mut Encryptor<'_>,
             usize,
@@ -98,7 +109,12 @@ impl PyEncryptor {
         let key = self.key.get();
         let parameters = key.parameters.ckks()?;
         let level = level.unwrap_or(parameters.max_level());
+        let magnitude = declaration(parameters, magnitude)?;
         let rng = self.rng.split()?;
-        compute(py, || encrypt(&mut Encryptor::new(parameters, &key.key, rng)?, level)).map(PyCiphertext)
+        compute(py, || {
+            let mut encryptor = Encryptor::new(parameters, &key.key, rng)?.declaring(magnitude);
+            encrypt(&mut encryptor, level)
+        })
+        .map(PyCiphertext)
     }
 }

@@ -1,10 +1,10 @@
-use keywright_ckks::{Ciphertext, Evaluator};
+use keywright_ckks::{Ciphertext, Evaluator, Magnitude};
 use pyo3::prelude::*;
 
 use crate::array::{Numbers, log_slots};
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::ckks::plaintext;
-use crate::errors::Failure;
+use crate::errors::{Failure, Refusal};
 use crate::evaluator::evaluator_methods;
 use crate::keys::evaluation_keys::PyEvaluationKeys;
 use crate::operand;
@@ -54,48 +54,79 @@ impl PyEvaluator {
     }
 }
 
+/// A second operand, and the magnitude that is declared for it if it is of numbers.
+fn operand(b: &Bound<'_, PyAny>, magnitude: Option<f64>) -> Result<(Operand, Option<Magnitude>), Failure> {
+    let b = Operand::new(b, Numbers::from_python)?;
+    if magnitude.is_some() && matches!(b, Operand::Ciphertext(_)) {
+        return Err(Refusal::Values("magnitude= declares numbers; a ciphertext states its own".into()).into());
+    }
+    Ok((b, magnitude.map(Magnitude::new).transpose()?))
+}
+
 #[pymethods]
 impl PyEvaluator {
     /// a + b, with b a ciphertext or numbers.
     ///
+    /// Args:
+    ///     magnitude: the largest absolute value that the numbers may have. The result states it instead of the largest
+    ///         of them, so that they may depend on data; by default, whoever sees the result learns their size.
+    ///
     /// Raises:
+    ///     EncodeError: the numbers are above the declared magnitude, or b is a ciphertext, which states its own.
     ///     ScaleError: the scales differ by more than one part in 2^30.
     ///     PackingError: the packings differ.
-    fn add(&self, py: Python<'_>, a: &PyCiphertext, b: &Bound<'_, PyAny>) -> Result<PyCiphertext, Failure> {
-        let b = Operand::new(b, Numbers::from_python)?;
+    #[pyo3(signature = (a, b, *, magnitude=None))]
+    fn add(
+        &self,
+        py: Python<'_>,
+        a: &PyCiphertext,
+        b: &Bound<'_, PyAny>,
+        magnitude: Option<f64>,
+    ) -> Result<PyCiphertext, Failure> {
+        let (b, magnitude) = operand(b, magnitude)?;
         self.run_on(py, a, |evaluator| match &b {
             Operand::Ciphertext(b) => Ok(evaluator.add(&a.0, &b.get().0)?),
-            Operand::Numbers(b) => plaintext::add(evaluator, &a.0, b),
+            Operand::Numbers(b) => plaintext::add(evaluator, &a.0, b, magnitude),
         })
     }
 
-    /// a - b, with b a ciphertext or numbers; errors as for `add`.
-    fn sub(&self, py: Python<'_>, a: &PyCiphertext, b: &Bound<'_, PyAny>) -> Result<PyCiphertext, Failure> {
-        let b = Operand::new(b, Numbers::from_python)?;
+    /// a - b, with b a ciphertext or numbers; arguments and errors as for `add`.
+    #[pyo3(signature = (a, b, *, magnitude=None))]
+    fn sub(
+        &self,
+        py: Python<'_>,
+        a: &PyCiphertext,
+        b: &Bound<'_, PyAny>,
+        magnitude: Option<f64>,
+    ) -> Result<PyCiphertext, Failure> {
+        let (b, magnitude) = operand(b, magnitude)?;
         self.run_on(py, a, |evaluator| match &b {
             Operand::Ciphertext(b) => Ok(evaluator.sub(&a.0, &b.get().0)?),
-            Operand::Numbers(b) => plaintext::sub(evaluator, &a.0, b),
+            Operand::Numbers(b) => plaintext::sub(evaluator, &a.0, b, magnitude),
         })
     }
 
     /// a b, with b a ciphertext or numbers: relinearized, rescaled, one level less.
     ///
-    /// A product with numbers keeps the scale of a exactly; one with a Python integer consumes no level.
+    /// A product with numbers keeps the scale of a exactly; one with a Python integer consumes no level, unless a
+    /// magnitude is declared: see `add`.
     ///
     /// Raises:
     ///     LevelError: there is no level left.
     ///     DegreeError: an operand has degree 2; relinearize it first.
     ///     PackingError: the packings differ.
+    #[pyo3(signature = (a, b, *, magnitude=None))]
     fn multiply(
         &self,
         py: Python<'_>,
         a: &PyCiphertext,
         b: &Bound<'_, PyAny>,
+        magnitude: Option<f64>,
     ) -> Result<PyCiphertext, Failure> {
-        let b = Operand::new(b, Numbers::from_python)?;
+        let (b, magnitude) = operand(b, magnitude)?;
         self.run_on(py, a, |evaluator| match &b {
             Operand::Ciphertext(b) => Ok(evaluator.multiply(&a.0, &b.get().0)?),
-            Operand::Numbers(b) => plaintext::multiply(evaluator, &a.0, b),
+            Operand::Numbers(b) => plaintext::multiply(evaluator, &a.0, b, magnitude),
         })
     }
 
@@ -105,21 +136,23 @@ impl PyEvaluator {
     }
 
     /// a b of two ciphertexts at degree 2, or of a ciphertext and numbers at degree 1; not rescaled. A sum of such
-    /// products needs one `relinearize_rescale`.
+    /// products needs one `relinearize_rescale`. `magnitude` as for `add`.
     ///
     /// Raises:
     ///     ScaleError: the product's scale does not fit the modulus.
     ///     DegreeError, PackingError: as for `multiply`.
+    #[pyo3(signature = (a, b, *, magnitude=None))]
     fn multiply_lazy(
         &self,
         py: Python<'_>,
         a: &PyCiphertext,
         b: &Bound<'_, PyAny>,
+        magnitude: Option<f64>,
     ) -> Result<PyCiphertext, Failure> {
-        let b = Operand::new(b, Numbers::from_python)?;
+        let (b, magnitude) = operand(b, magnitude)?;
         self.run_on(py, a, |evaluator| match &b {
             Operand::Ciphertext(b) => Ok(evaluator.multiply_lazy(&a.0, &b.get().0)?),
-            Operand::Numbers(b) => plaintext::multiply_lazy(evaluator, &a.0, b),
+            Operand::Numbers(b) => plaintext::multiply_lazy(evaluator, &a.0, b, magnitude),
         })
     }
 
@@ -240,6 +273,17 @@ impl PyEvaluator {
     fn view_slots(&self, py: Python<'_>, a: &PyCiphertext, slots: usize) -> Result<PyCiphertext, Failure> {
         let log_slots = log_slots(&a.0.parameters, Some(slots))?;
         self.run(py, |evaluator| evaluator.view_slots(&a.0, log_slots))
+    }
+
+    /// a with this bound on the absolute values of its message, as `magnitude_bound`. Nothing is computed: its caller
+    /// vouches for the bound, for instance after a function whose results are smaller than its operands suggest. Error
+    /// bounds and flooding rest on it, and decryption refuses values above it.
+    ///
+    /// Raises:
+    ///     ParameterError: magnitude is not a positive number.
+    fn declare(&self, py: Python<'_>, a: &PyCiphertext, magnitude: f64) -> Result<PyCiphertext, Failure> {
+        let magnitude = Magnitude::new(magnitude)?;
+        self.run_on(py, a, |_| Ok::<_, Failure>(a.0.clone().declared(magnitude)))
     }
 
     /// a at another scale, exactly, one level lower, so that it can be added to a ciphertext at that scale.

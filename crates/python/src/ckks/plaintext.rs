@@ -1,12 +1,26 @@
-//! Operations with numbers, which are encoded to match the ciphertext.
+//! Operations with numbers, which are encoded to match the ciphertext. The result states their largest absolute value,
+//! or the magnitude that was declared for them.
 
-use keywright_ckks::{Ciphertext, CkksError, Complex64, Evaluator, Packing, Plaintext};
+use keywright_ckks::{Ciphertext, CkksError, Complex64, Evaluator, Magnitude, Packing, Plaintext};
 
 use crate::array::Numbers;
 use crate::errors::{Failure, Refusal};
 
-/// A vector or a complex scalar at the level of `a`, in its packing, at a scale.
-fn encode(a: &Ciphertext, numbers: &Numbers, scale: f64) -> Result<Plaintext, Failure> {
+/// A vector or a scalar at the level of `a`, in its packing, at a scale, with the declared magnitude if there is one.
+fn encode(
+    a: &Ciphertext,
+    numbers: &Numbers,
+    scale: f64,
+    magnitude: Option<Magnitude>,
+) -> Result<Plaintext, Failure> {
+    let plaintext = encode_numbers(a, numbers, scale)?;
+    Ok(match magnitude {
+        Some(magnitude) => plaintext.declared(magnitude)?,
+        None => plaintext,
+    })
+}
+
+fn encode_numbers(a: &Ciphertext, numbers: &Numbers, scale: f64) -> Result<Plaintext, Failure> {
     let complex = |values: &[Complex64]| match a.packing {
         Packing::Slots { log_slots } => Ok(a.parameters.encode(values, log_slots, a.level(), scale)?),
         Packing::Coefficients => Err(Refusal::Values(
@@ -18,12 +32,19 @@ fn encode(a: &Ciphertext, numbers: &Numbers, scale: f64) -> Result<Plaintext, Fa
         Packing::Slots { log_slots } => complex(&vec![value; 1 << log_slots]),
         Packing::Coefficients => complex(&[value]),
     };
+    let everywhere_real = |value: f64| {
+        let count = match a.packing {
+            Packing::Slots { log_slots } => 1 << log_slots,
+            Packing::Coefficients => 1,
+        };
+        Ok(a.parameters.encode_real(&vec![value; count], a.packing, a.level(), scale)?)
+    };
     match numbers {
         Numbers::Real(values) => Ok(a.parameters.encode_real(values, a.packing, a.level(), scale)?),
         Numbers::Complex(values) => complex(values),
         Numbers::ComplexScalar(value) => everywhere(*value),
-        Numbers::Scalar(value) => everywhere(Complex64::new(*value, 0.0)),
-        Numbers::Integer(value) => everywhere(Complex64::new(*value as f64, 0.0)),
+        Numbers::Scalar(value) => everywhere_real(*value),
+        Numbers::Integer(value) => everywhere_real(*value as f64),
     }
 }
 
@@ -32,11 +53,14 @@ pub(crate) fn add(
     evaluator: &Evaluator<'_>,
     a: &Ciphertext,
     numbers: &Numbers,
+    magnitude: Option<Magnitude>,
 ) -> Result<Ciphertext, Failure> {
     match numbers {
+        // A constant states its size in the result, so one with a declaration is encoded as a vector.
+        vector if magnitude.is_some() => Ok(evaluator.add_plain(a, &encode(a, vector, a.scale, magnitude)?)?),
         Numbers::Integer(value) => Ok(evaluator.add_constant(a, *value as f64)?),
         Numbers::Scalar(value) => Ok(evaluator.add_constant(a, *value)?),
-        vector => Ok(evaluator.add_plain(a, &encode(a, vector, a.scale)?)?),
+        vector => Ok(evaluator.add_plain(a, &encode(a, vector, a.scale, None)?)?),
     }
 }
 
@@ -45,31 +69,35 @@ pub(crate) fn sub(
     evaluator: &Evaluator<'_>,
     a: &Ciphertext,
     numbers: &Numbers,
+    magnitude: Option<Magnitude>,
 ) -> Result<Ciphertext, Failure> {
     match numbers {
+        // A constant states its size in the result, so one with a declaration is encoded as a vector.
+        vector if magnitude.is_some() => Ok(evaluator.add_plain(a, &encode(a, vector, a.scale, magnitude)?)?),
         Numbers::Integer(value) => Ok(evaluator.add_constant(a, -(*value as f64))?),
         Numbers::Scalar(value) => Ok(evaluator.add_constant(a, -value)?),
-        vector => Ok(evaluator.sub_plain(a, &encode(a, vector, a.scale)?)?),
+        vector => Ok(evaluator.sub_plain(a, &encode(a, vector, a.scale, None)?)?),
     }
 }
 
-/// `a numbers` at the scale of `a`: an integer consumes no level, anything else one.
+/// `a numbers` at the scale of `a`: an integer without a declaration consumes no level, anything else one.
 pub(crate) fn multiply(
     evaluator: &Evaluator<'_>,
     a: &Ciphertext,
     numbers: &Numbers,
+    magnitude: Option<Magnitude>,
 ) -> Result<Ciphertext, Failure> {
     match numbers {
-        Numbers::Integer(value) => Ok(evaluator.mul_integer(a, *value)?),
-        Numbers::Scalar(value) => Ok(evaluator.mul_constant(a, *value)?),
-        Numbers::Real(values) => Ok(evaluator.multiply_values(a, values)?),
-        complex => {
+        Numbers::Integer(value) if magnitude.is_none() => Ok(evaluator.mul_integer(a, *value)?),
+        Numbers::Scalar(value) if magnitude.is_none() => Ok(evaluator.mul_constant(a, *value)?),
+        Numbers::Real(values) if magnitude.is_none() => Ok(evaluator.multiply_values(a, values)?),
+        vector => {
             if a.level() == 0 {
                 return Err(
                     CkksError::LevelsExhausted { operation: "multiply", needed: 1, available: 0 }.into()
                 );
             }
-            let product = multiply_lazy(evaluator, a, complex)?;
+            let product = multiply_lazy(evaluator, a, vector, magnitude)?;
             Ok(Ciphertext { scale: a.scale, ..evaluator.rescale(&product)? })
         }
     }
@@ -80,7 +108,8 @@ pub(crate) fn multiply_lazy(
     evaluator: &Evaluator<'_>,
     a: &Ciphertext,
     numbers: &Numbers,
+    magnitude: Option<Magnitude>,
 ) -> Result<Ciphertext, Failure> {
     let q = a.parameters.rlwe().modulus(a.level()).value() as f64;
-    Ok(evaluator.multiply_plain_lazy(a, &encode(a, numbers, q)?)?)
+    Ok(evaluator.multiply_plain_lazy(a, &encode(a, numbers, q, magnitude)?)?)
 }

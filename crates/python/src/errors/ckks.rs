@@ -133,6 +133,10 @@ pub(super) fn ckks<'py>(py: Python<'py>, error: &CkksError) -> PyResult<Describe
         CkksError::Overflow { log_value, log_limit } => {
             described!(py, "MessageOverflowError", log_value = log_value, log_limit = log_limit)
         }
+        CkksError::AboveMagnitude { value, magnitude } => {
+            described!(py, "EncodeError", value = value, magnitude = magnitude)
+        }
+        CkksError::Magnitude(value) => described!(py, "ParameterError", what = "magnitude", value = value),
         CkksError::NotFinite(value) => described!(py, "EncodeError", value = value),
         CkksError::FloodingRange { what, value, max } => {
             described!(py, "ParameterError", what = *what, value = value, minimum = 1, maximum = max)
@@ -147,6 +151,9 @@ pub(super) fn ckks<'py>(py: Python<'py>, error: &CkksError) -> PyResult<Describe
             limit = limit
         ),
         CkksError::FloodingSpent { queries } => described!(py, "FloodingError", queries = queries),
+        CkksError::FloodingForked { owner, process } => {
+            described!(py, "ForkedError", owner = owner, process = process)
+        }
         CkksError::NotPowerOfTwo(count) => {
             described!(py, "ParameterError", what = "number of slots", value = count)
         }

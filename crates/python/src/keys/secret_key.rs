@@ -51,10 +51,12 @@ impl PySecretKey {
         self.parameters.clone()
     }
 
-    /// Identifies keys and ciphertexts of this secret: 32 hexadecimal digits, which do not reveal it.
+    /// Identifies keys and ciphertexts of this secret: 32 hexadecimal digits, which do not reveal it. None for a secret
+    /// of less than 128 bits, which a digest would let others guess.
     #[getter]
-    fn key_identity(&self) -> String {
-        self.key.identity().to_string()
+    fn key_identity(&self) -> Option<String> {
+        let identity = self.key.identity();
+        identity.is_known().then(|| identity.to_string())
     }
 
     /// The secret as bytes, unencrypted: protect them like a password. Python does not wipe them.

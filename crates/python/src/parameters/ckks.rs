@@ -161,6 +161,13 @@ impl PyParameters {
         self.0.scale()
     }
 
+    /// The largest absolute value that a message may have where `magnitude=` declares no other: the largest power of
+    /// two of which the product of two still fits level 0, and at least 1.
+    #[getter]
+    fn default_magnitude(&self) -> f64 {
+        self.0.default_magnitude().get()
+    }
+
     /// log2 of the scale.
     #[getter]
     fn log_scale(&self) -> f64 {

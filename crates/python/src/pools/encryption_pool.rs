@@ -12,6 +12,7 @@ use zeroize::Zeroizing;
 
 use crate::array::{Integers, Numbers, log_slots};
 use crate::bfv::plaintext;
+use crate::ckks::encryptor::declaration;
 use crate::errors::{Failure, Refusal};
 use crate::keys::public_key::PyPublicKey;
 use crate::keys::secret_key::PySecretKey;
@@ -206,16 +207,17 @@ impl PyEncryptionPool {
     /// Raises:
     ///     PoolEmptyError: there is no entry and `when_empty` is "error", or the pool blocks and was closed.
     ///     ForkedError: the pool belongs to another process.
-    #[pyo3(signature = (values, slots=None))]
+    #[pyo3(signature = (values, slots=None, magnitude=None))]
     fn encrypt(
         &self,
         py: Python<'_>,
         values: &Bound<'_, PyAny>,
         slots: Option<usize>,
+        magnitude: Option<f64>,
     ) -> Result<Pooled, Failure> {
         let log_slots = log_slots(self.parameters.ckks()?, slots)?;
         let numbers = Numbers::vector(values)?;
-        self.run(py, &|pool| match &numbers {
+        self.run(py, magnitude, &|pool| match &numbers {
             Numbers::Complex(values) => pool.encode(values, log_slots),
             Numbers::Real(values) => pool.encode_real(values, Packing::Slots { log_slots }),
             _ => pool.encode_real(&[], Packing::Slots { log_slots }),
@@ -223,31 +225,46 @@ impl PyEncryptionPool {
     }
 
     /// Encrypts up to N real numbers in coefficients; errors as for `encrypt`.
-    fn encrypt_coefficients(&self, py: Python<'_>, values: &Bound<'_, PyAny>) -> Result<Pooled, Failure> {
+    #[pyo3(signature = (values, magnitude=None))]
+    fn encrypt_coefficients(
+        &self,
+        py: Python<'_>,
+        values: &Bound<'_, PyAny>,
+        magnitude: Option<f64>,
+    ) -> Result<Pooled, Failure> {
         let values = Numbers::real_vector(values)?;
-        self.run(py, &|pool| pool.encode_real(&values, Packing::Coefficients))
+        self.run(py, magnitude, &|pool| pool.encode_real(&values, Packing::Coefficients))
     }
 
     /// Encrypts one real number, the same in every slot, without FFT or NTT. Errors as for `encrypt`.
-    #[pyo3(signature = (value, slots=None))]
-    fn encrypt_scalar(&self, py: Python<'_>, value: f64, slots: Option<usize>) -> Result<Pooled, Failure> {
-        let log_slots = log_slots(self.parameters.ckks()?, slots)?;
-        on!(self, pool => scalars(py, self.parameters.ckks()?, pool, &[value], log_slots))?
+    #[pyo3(signature = (value, slots=None, magnitude=None))]
+    fn encrypt_scalar(
+        &self,
+        py: Python<'_>,
+        value: f64,
+        slots: Option<usize>,
+        magnitude: Option<f64>,
+    ) -> Result<Pooled, Failure> {
+        let parameters = self.parameters.ckks()?;
+        let (log_slots, magnitude) = (log_slots(parameters, slots)?, declaration(parameters, magnitude)?);
+        on!(self, pool => scalars(py, parameters, pool, &[value], log_slots, magnitude))?
             .pop()
             .ok_or_else(|| Refusal::Values("no value".into()).into())
     }
 
     /// Encrypts every number of a vector separately, as `encrypt_scalar` does. Checks all before taking an entry.
-    #[pyo3(signature = (values, slots=None))]
+    #[pyo3(signature = (values, slots=None, magnitude=None))]
     fn encrypt_scalars(
         &self,
         py: Python<'_>,
         values: &Bound<'_, PyAny>,
         slots: Option<usize>,
+        magnitude: Option<f64>,
     ) -> Result<Vec<Pooled>, Failure> {
-        let log_slots = log_slots(self.parameters.ckks()?, slots)?;
+        let parameters = self.parameters.ckks()?;
+        let (log_slots, magnitude) = (log_slots(parameters, slots)?, declaration(parameters, magnitude)?);
         let values = Numbers::real_vector(values)?;
-        on!(self, pool => scalars(py, self.parameters.ckks()?, pool, &values, log_slots))
+        on!(self, pool => scalars(py, parameters, pool, &values, log_slots, magnitude))
     }
 
     /// Encrypts integers, with a key of BFV parameters; arguments and errors as for `BfvEncryptor.encrypt`. A single
@@ -323,9 +340,11 @@ impl<K: ZeroKey<Zero: CkksZero>> Encode for CkksPool<'_, K> {
 type Encoding<'e> = dyn Fn(&dyn Encode) -> Result<Encoded, PoolError> + Sync + 'e;
 
 impl PyEncryptionPool {
-    fn run(&self, py: Python<'_>, encode: &Encoding<'_>) -> Result<Pooled, Failure> {
+    fn run(&self, py: Python<'_>, magnitude: Option<f64>, encode: &Encoding<'_>) -> Result<Pooled, Failure> {
+        let parameters = self.parameters.ckks()?;
+        let magnitude = declaration(parameters, magnitude)?;
         on!(self, pool => {
-            let messages = CkksPool::new(self.parameters.ckks()?, pool)?;
+            let messages = CkksPool::new(parameters, pool)?.declaring(magnitude);
             let message = py.detach(|| compute_detached(|| encode(&messages)))?;
             wait(py, pool, || messages.encrypt_within(&message, PATIENCE))
         })

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use keywright_ckks::CkksParameters;
+use keywright_ckks::{CkksParameters, Magnitude};
 use keywright_pool::ckks::{CkksPool, CkksZero, Encoded};
 use keywright_pool::{EncryptionPool, PoolError, ZeroKey};
 use pyo3::prelude::*;
@@ -68,11 +68,12 @@ pub(super) fn scalars<K: ZeroKey<Zero: CkksZero>>(
     pool: &EncryptionPool<K>,
     values: &[f64],
     log_slots: u32,
+    magnitude: Magnitude,
 ) -> Result<Vec<Pooled>, Failure>
 where
     Pooled: From<<K::Zero as CkksZero>::Ciphertext>,
 {
-    let messages = CkksPool::new(parameters, pool)?;
+    let messages = CkksPool::new(parameters, pool)?.declaring(magnitude);
     let encode = |&value: &f64| messages.encode_scalar(value, log_slots);
     let encoded: Vec<Encoded> = values.iter().map(encode).collect::<Result<_, _>>()?;
     encoded.iter().map(|message| wait(py, pool, || messages.encrypt_within(message, PATIENCE))).collect()

@@ -27,6 +27,19 @@ impl SecretDistribution {
             Self::Sparse { weight } => weight as f64,
         }
     }
+
+    /// Whether a secret of degree `n` has at least 128 bits of entropy, so that a digest of it confirms no guess that
+    /// anybody can make. There are `C(n, h) 2^h >= (2 n / h)^h` secrets of weight `h`, and at `h = n` still `2^n`.
+    pub fn resists_guessing(self, n: usize) -> bool {
+        match self {
+            Self::Ternary => n >= 128,
+            Self::Sparse { weight: 0 } => false,
+            Self::Sparse { weight } => {
+                let bits_each = (n / weight).checked_ilog2().map_or(0, |bits| bits as usize + 1);
+                weight.saturating_mul(bits_each) >= 128
+            }
+        }
+    }
 }
 
 impl SecretDistribution {
@@ -79,7 +92,7 @@ impl SecretKey {
 
     /// The same with an identity, which its subrings' secrets share.
     fn identified(mut self) -> Self {
-        self.identity = KeyIdentity::of_coefficients(&self.coefficients);
+        self.identity = KeyIdentity::of_coefficients(&self.coefficients, self.parameters.secret());
         self.subrings.iter_mut().for_each(|secret| secret.identity = self.identity);
         self
     }

@@ -92,7 +92,7 @@ fn phases(log_n: u32, memory: &mut Memory) -> Result<(), ClientError> {
         Ok(())
     };
     let write =
-        counted(|| write_public_key(&parameters, KeyIdentity::of_packed(packed), &seed, b, &mut sink))?;
+        counted(|| write_public_key(&parameters, KeyIdentity::of_packed(packed, parameters.literal().secret), &seed, b, &mut sink))?;
     let all = [
         row("key stream: ChaCha20", 3, stream),
         row("Gaussian samples of random words", 2, errors - stream),
@@ -109,7 +109,7 @@ fn phases(log_n: u32, memory: &mut Memory) -> Result<(), ClientError> {
     .sum::<u64>();
 
     let key =
-        PublicKey { b: Half::Residues(&*b), a: Half::Seeded(seed), key: KeyIdentity::of_packed(packed) };
+        PublicKey { b: Half::Residues(&*b), a: Half::Seeded(seed), key: KeyIdentity::of_packed(packed, parameters.literal().secret) };
     let whole = counted(|| {
         encrypt(&engine, &parameters, &key, &numbers, Form::Evaluations, &mut rng, mask, limb, &mut sink)
     })?;

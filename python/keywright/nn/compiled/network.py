@@ -33,7 +33,7 @@ class CompiledNetwork:
         input_level, output_level: levels at which ciphertexts enter and leave.
         instructions: in order of execution.
         outputs: numbers of the ciphertexts that hold the result.
-        input_range: (low, high) of the program's inputs; None if unbounded.
+        input_range: (low, high) of the program's inputs; None if they were never stated or measured.
         input_scale: `pack` divides by it; a power of two, and 1 unless clients need numbers of at most 1.
         output_scale: `unpack` multiplies by it; a power of two that brings results on calibration data to at
             most 1, so that they fit under the last prime.
@@ -72,6 +72,11 @@ class CompiledNetwork:
     def batch(self) -> int:
         """Number of samples that the program takes at a time."""
         return self.input_layout.batch
+
+    @property
+    def input_magnitude(self) -> float | None:
+        """The magnitude that ciphertexts of packed inputs declare; None for the parameters' default."""
+        return declared_magnitude(self.input_range, self.input_scale)
 
     @cached_property
     def key_switches(self) -> tuple[KeySwitch, ...]:
@@ -193,6 +198,13 @@ class CompiledNetwork:
         if values.ndim == 0 or len(values) == 0 or values.shape[1:] != self.output_shape:
             raise InvalidSamplesError(f"results have shape (count, {self.output_shape}), got {values.shape}")
         return {} if self.client_part is None else self.client_part.run(values)
+
+
+def declared_magnitude(input_range: tuple[float, float] | None, divisor: float) -> float | None:
+    """Return the magnitude that ciphertexts of a program's inputs declare: the larger end of their range, after
+    division. It depends on the program alone, never on a sample. None if there is no range: then it is
+    `Parameters.default_magnitude`."""
+    return None if input_range is None else max(map(abs, input_range)) / divisor
 
 
 def _require_finite(values: Vector) -> None:

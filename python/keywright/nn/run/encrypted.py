@@ -53,8 +53,10 @@ def encrypt_sample(program: CompiledNetwork, encryptor: Encryptor, sample: Array
 
     Raises:
         InvalidSamplesError: another shape, or values that are not finite.
+        EncodeError: a value is above `CompiledNetwork.input_magnitude`, which every ciphertext states.
     """
-    return [encryptor.encrypt(row, len(row), program.input_level) for row in program.pack(sample)]
+    level, magnitude = program.input_level, program.input_magnitude
+    return [encryptor.encrypt(row, len(row), level, magnitude) for row in program.pack(sample)]
 
 
 def encrypt_sample_seeded(
@@ -62,8 +64,8 @@ def encrypt_sample_seeded(
 ) -> list[SeededCiphertext]:
     """Encrypt a sample with the secret key: half the bytes of `encrypt_sample`, with the same arguments and
     errors."""
-    level, log_n = program.input_level, program.input_log_n or None
-    return [decryptor.encrypt(row, len(row), level, log_n) for row in program.pack(sample)]
+    level, log_n, magnitude = program.input_level, program.input_log_n or None, program.input_magnitude
+    return [decryptor.encrypt(row, len(row), level, log_n, magnitude) for row in program.pack(sample)]
 
 
 def decrypt_result(
@@ -184,7 +186,26 @@ class EncryptedBackend:
                 )
         self._slots = program.slots
         values: list[Value] = list(inputs)
-        return [as_ciphertext(output) for output in execute(program, self, values, look)]
+        declare = self._declaring(program, look)
+        return [as_ciphertext(output) for output in execute(program, self, values, declare)]
+
+    def _declaring(
+        self, program: CompiledNetwork, look: "Callable[[Instruction, list[Value]], object] | None"
+    ) -> "Callable[[Instruction, list[Value]], None]":
+        """Return a function that declares the operands of instructions with a calibrated range, which clients
+        keep to (`guard`). Bounds that follow from operations alone exceed all numbers after a few layers."""
+        ranges = {each.result: max(abs(each.low), abs(each.high)) for each in program.ranges}
+
+        def declare(step: Instruction, operands: "list[Value]") -> None:
+            if look is not None:
+                look(step, operands)
+            largest = ranges.get(step.result)
+            if largest is not None:
+                operand = as_ciphertext(operands[0])
+                if operand.magnitude_bound > largest:
+                    operands[:] = [self.evaluator.declare(operand, largest)] * len(operands)
+
+        return declare
 
     def level(self, ct: Value) -> int:
         """See `Backend.level`."""

@@ -14,6 +14,18 @@ ROUNDING = 1e-6
 """Share of a range's width by which a value may exceed it."""
 
 
+def require_magnitude(samples: ArrayLike, magnitude: float) -> None:
+    """Refuse samples above the magnitude that their ciphertexts declare, in units of the model's input.
+
+    Raises:
+        OutOfRangeError: names the value furthest outside.
+    """
+    values = np.asarray(samples, np.float64)
+    if values.size and not np.abs(values).max() <= magnitude:
+        worst = float(values.flat[np.abs(values).argmax()])
+        raise OutOfRangeError("the model's input", worst, -magnitude, magnitude)
+
+
 def guard(program: CompiledNetwork, samples: ArrayLike, largest_output: float | None = None) -> None:
     """Run samples through a program in the clear and refuse those that leave a range.
 
