@@ -201,8 +201,8 @@ class CompiledNetwork:
 
 
 def declared_magnitude(input_range: tuple[float, float] | None, divisor: float) -> float | None:
-    """Return the magnitude that ciphertexts of a program's inputs declare: the larger end of their range, after
-    division. It depends on the program alone, never on a sample. None if there is no range: then it is
+    """Return the magnitude that ciphertexts of a program's inputs declare: the larger end of their range,
+    after division. It depends on the program alone, never on a sample. None if there is no range: then it is
     `Parameters.default_magnitude`."""
     return None if input_range is None else max(map(abs, input_range)) / divisor
 
