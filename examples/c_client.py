@@ -31,9 +31,10 @@ from typing import Any
 import keywright as kw
 import numpy as np
 from cifar import CLASSES, TEST_EVERY
-from keywright import nn, serve
-from keywright.inference.compiling import compile_thin
-from keywright.nn.run.checking import run_clear
+from keywright import client, compiler, serve
+from keywright.model import Manifest, Model
+from keywright.model.compiling import compile_thin
+from keywright.runtime.checking import run_clear
 from numpy.typing import NDArray
 
 ROOT = Path(__file__).parent.parent
@@ -93,7 +94,7 @@ def write_picture(path: Path, planes: NDArray[np.uint8]) -> None:
     path.write_bytes(header + planes.transpose(1, 2, 0).tobytes())
 
 
-def write_model(folder: Path, manifest: serve.Manifest) -> None:
+def write_model(folder: Path, manifest: Manifest) -> None:
     """Write the parts of a manifest that the C program reads."""
     (folder / "client.kw").write_bytes(manifest.client)
     (folder / "parameters.kw").write_bytes(manifest.parameters)
@@ -121,7 +122,7 @@ def compile_client(library: Path, program: Path) -> None:
         raise SystemExit(f"the C compiler ended with status {done.returncode}")
 
 
-def upload(remote: serve.RemoteModel, keys: Path) -> str:
+def upload(remote: client.RemoteModel, keys: Path) -> str:
     """Send a key set. Returns its identifier."""
     identifier = str(remote.ask("POST", "/v1/keys", {"model": remote.manifest.hash})["keys"])
     with keys.open("rb") as file:
@@ -132,7 +133,7 @@ def upload(remote: serve.RemoteModel, keys: Path) -> str:
     return identifier
 
 
-def ask(remote: serve.RemoteModel, keys: str, message: bytes) -> tuple[bytes, float]:
+def ask(remote: client.RemoteModel, keys: str, message: bytes) -> tuple[bytes, float]:
     """Send ciphertexts. Returns the answer, and the seconds of its evaluation."""
     job = remote.send("POST", f"/v1/keys/{keys}/jobs", message)
     while job["state"] in ("waiting", "running"):
@@ -142,7 +143,7 @@ def ask(remote: serve.RemoteModel, keys: str, message: bytes) -> tuple[bytes, fl
     return result, float(str(job["seconds"]))
 
 
-def toy_model() -> serve.Model:
+def toy_model() -> Model:
     """Return the shipped digits in a ring without security."""
     entry: dict[str, Any] = {
         "slots": 512,
@@ -158,16 +159,16 @@ def toy_model() -> serve.Model:
     bits = [42, 36, 36, *[38] * 5, *[50] * 8, 46, 46]
     parameters = kw.Parameters.from_bits(10, bits, [50, 50, 50], 38, insecure=True)
     plan = kw.BootstrapperPlan(parameters, **entry)
-    program = nn.compile(
+    program = compiler.compile(
         (files("keywright") / "data" / "digits.onnx").read_bytes(),
-        nn.Target(
+        compiler.Target(
             slots=plan.slots, levels=plan.output_level, output_level=plan.input_level, fixed_slots=True
         ),
     )
-    return serve.Model("digits", program, parameters, (), plan, entry, tuple("0123456789"))
+    return Model("digits", program, parameters, (), plan, entry, tuple("0123456789"))
 
 
-def make_model(arguments: argparse.Namespace) -> serve.Model:
+def make_model(arguments: argparse.Namespace) -> Model:
     """Return the served model, for thin clients."""
     if arguments.toy:
         return toy_model()
@@ -180,7 +181,7 @@ def make_model(arguments: argparse.Namespace) -> serve.Model:
             tuple("0123456789"),
         )
     typical = [planes / 255 for _, planes in islice(cifar(arguments.cifar, test=False), CALIBRATION)]
-    return compile_thin(arguments.model, nn.Fit(calibration=np.stack(typical)), None, "cifar", CLASSES)
+    return compile_thin(arguments.model, compiler.Fit(calibration=np.stack(typical)), None, "cifar", CLASSES)
 
 
 def main() -> int:
@@ -203,7 +204,7 @@ def main() -> int:
             thread = threading.Thread(target=server.serve_forever, daemon=True)
             thread.start()
             try:
-                return classify(arguments, model, serve.RemoteModel(server.url), program, scratch)
+                return classify(arguments, model, client.RemoteModel(server.url), program, scratch)
             finally:
                 server.shutdown()
                 thread.join()
@@ -212,8 +213,8 @@ def main() -> int:
 
 def classify(
     arguments: argparse.Namespace,
-    model: serve.Model,
-    remote: serve.RemoteModel,
+    model: Model,
+    remote: client.RemoteModel,
     program: Path,
     scratch: Path,
 ) -> int:

@@ -19,10 +19,10 @@ import keywright as kw
 import numpy as np
 import onnxruntime
 from cifar import CLASSES, image_paths, read_image
-from keywright import nn
-from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded
-from keywright.nn.run.timing import LayerClock
+from keywright import compiler
 from keywright.plan import plan_network
+from keywright.runtime.encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample_seeded
+from keywright.runtime.timing import LayerClock
 
 MODEL = Path(__file__).parent / "models" / "resnet8_cifar.onnx"
 PRESET = "N16_QP1732_L9_S45_real"
@@ -48,10 +48,12 @@ def main() -> int:
 
     plan = kw.BootstrapperPlan.preset(PRESET)
     parameters = plan.parameters
-    program = nn.compile(
+    program = compiler.compile(
         arguments.model,
-        nn.Target(slots=plan.slots, levels=plan.output_level, bootstraps=(nn.Bootstrap.of(plan),)),
-        nn.Fit(calibration=np.stack(typical)),
+        compiler.Target(
+            slots=plan.slots, levels=plan.output_level, bootstraps=(compiler.Bootstrap.of(plan),)
+        ),
+        compiler.Fit(calibration=np.stack(typical)),
     )
     bootstraps = sum(step.opcode == "bootstrap" for step in program.instructions)
     rotations = sum(layer.rotations for layer in program.layers)

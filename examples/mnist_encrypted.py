@@ -15,9 +15,9 @@ from pathlib import Path
 import keywright as kw
 import numpy as np
 import onnxruntime
-from keywright import nn
-from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded
+from keywright import compiler
 from keywright.plan import plan_network
+from keywright.runtime.encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample_seeded
 from train_mnist import read_idx
 
 MODEL = Path(__file__).parent / "models" / "lenet_mnist.onnx"
@@ -39,7 +39,9 @@ def main() -> int:
     clear = np.concatenate([session.run(None, {name: sample[None]})[0] for sample in samples]).argmax(1)
 
     parameters = kw.Parameters.preset(PRESET)
-    program = nn.compile(MODEL, nn.Target(slots=parameters.max_slots, levels=parameters.max_level))
+    program = compiler.compile(
+        MODEL, compiler.Target(slots=parameters.max_slots, levels=parameters.max_level)
+    )
     secret = kw.SecretKey.generate(parameters)
     execution = plan_network(program, parameters)
     made = kw.KeyGenerator(secret).evaluation_keys(specs=execution.key_specs(), relinearization=False)

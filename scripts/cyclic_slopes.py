@@ -1,4 +1,4 @@
-"""Search for the slopes of `keywright.nn.layout.cyclic`, and print them as that module has them.
+"""Search for the slopes of `keywright.compiler.layout.cyclic`, and print them as that module has them.
 
     python scripts/cyclic_slopes.py
 

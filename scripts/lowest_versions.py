@@ -34,7 +34,9 @@ class Group:
 
 
 GROUPS = {
-    "models": Group(("check", "images", "plot", "serve", "sklearn"), ("plan", "nn", "commands", "inference")),
+    "models": Group(
+        ("check", "images", "plot", "serve", "sklearn"), ("plan", "compiler", "commands", "model")
+    ),
     "service": Group(("serve", "sklearn", "storage"), ("serve",)),
     "federated": Group(("federated", "sklearn"), ("federated",)),
 }

@@ -6,7 +6,7 @@ import itertools
 
 import cyclic_slopes
 import numpy as np
-from keywright.nn.layout.cyclic import SLOPES, Slopes
+from keywright.compiler.layout.cyclic import SLOPES, Slopes
 
 
 def test_the_search_finds_the_slopes_of_the_compiler() -> None:

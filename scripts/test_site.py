@@ -15,7 +15,7 @@ DOCS = ROOT / "docs"
 MODULES = (
     "keywright",
     "keywright.federated",
-    "keywright.nn",
+    "keywright.compiler",
     "keywright.plan",
     "keywright.security",
     "keywright.serve",

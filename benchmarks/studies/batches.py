@@ -22,10 +22,10 @@ import numpy as np
 import onnx
 from harness.clock import Seconds, timed
 from harness.folders import record_folder
-from keywright import nn
-from keywright.inference import CompiledModel
-from keywright.nn.run.checking import run_clear, run_onnxruntime
-from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded
+from keywright import compiler
+from keywright.model import CompiledModel
+from keywright.runtime.checking import run_clear, run_onnxruntime
+from keywright.runtime.encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample_seeded
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from sklearn.datasets import load_breast_cancer
@@ -97,10 +97,12 @@ def perceptron() -> tuple[onnx.ModelProto, Vector, Vector]:
 def measure(model: onnx.ModelProto, typical: Vector, tests: Vector, batch: int, runs: int) -> Row:
     """One size of batch."""
     parameters = kw.Parameters.preset(PRESET)
-    target = nn.Target(
+    target = compiler.Target(
         slots=parameters.max_slots, levels=parameters.max_level, output_level=OUTPUT_LEVEL, batch=batch
     )
-    program = nn.compile(model, target, nn.Fit(calibration=typical, activations={"relu": ACTIVATION}))
+    program = compiler.compile(
+        model, target, compiler.Fit(calibration=typical, activations={"relu": ACTIVATION})
+    )
     execution = CompiledModel(program, parameters).execution
     secret = kw.SecretKey.generate(parameters)
     client = kw.Decryptor(secret)

@@ -26,7 +26,7 @@ from harness.process import PeerProcess
 from harness.schedule import pin
 from harness.table import heading, markdown, quotients, spread
 from harness.targets import Unavailable
-from keywright.nn.run.checking import run_clear, run_onnxruntime
+from keywright.runtime.checking import run_clear, run_onnxruntime
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from sklearn.datasets import load_breast_cancer

@@ -25,7 +25,7 @@ from harness import machine
 from harness.console import Console
 from harness.folders import HERE, record_folder
 from harness.table import heading, markdown
-from keywright.nn.run.checking import run_onnxruntime
+from keywright.runtime.checking import run_onnxruntime
 
 from studies.networks.networks import mnist
 

@@ -32,13 +32,13 @@ from typing import Any
 import keywright as kw
 import numpy as np
 from keywright import plan as planning
-from keywright.inference.compiling import compile_model
-from keywright.nn.run.checking import run_clear
-from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample
+from keywright.model.compiling import compile_model
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.workload.network import convert, convert_bootstrap
+from keywright.runtime.checking import run_clear
+from keywright.runtime.encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample
 
 RUNS = 3
 PLANS = ["kds", "half", "quarter", "fewest"]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from keywright import nn
-from keywright.nn.run.checking import run_clear, run_onnxruntime
+from keywright import compiler
+from keywright.runtime.checking import run_clear, run_onnxruntime
 from studies import batches
 
 
@@ -16,8 +16,8 @@ def test_the_network_is_followed() -> None:
     pytest.importorskip("onnxruntime")
     model, typical, tests = batches.perceptron()
     assert tests.shape == (143, 30)
-    fit = nn.Fit(calibration=typical, activations={"relu": batches.ACTIVATION})
-    program = nn.compile(model, nn.Target(slots=16384, levels=14, samples=len(tests)), fit)
+    fit = compiler.Fit(calibration=typical, activations={"relu": batches.ACTIVATION})
+    program = compiler.compile(model, compiler.Target(slots=16384, levels=14, samples=len(tests)), fit)
     assert program.batch == 256
     labels = run_onnxruntime(model, tests).argmax(1)
     assert np.array_equal(run_clear(program, tests).argmax(1), labels)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from keywright.nn.run.checking import run_onnxruntime
+from keywright.runtime.checking import run_onnxruntime
 from studies import beside_tenseal as study
 
 

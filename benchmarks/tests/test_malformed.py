@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from keywright.serve import Model
+from keywright.model import Model
 from studies.service import malformed
 from studies.service.malformed import Honest, Process
 

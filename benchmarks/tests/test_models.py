@@ -3,8 +3,8 @@ import json
 import numpy as np
 import pytest
 from harness.folders import HERE
-from keywright import nn
-from keywright.nn.run.checking import run_clear
+from keywright import compiler
+from keywright.runtime.checking import run_clear
 from studies.models import measure
 from studies.models.__main__ import HEADINGS, IMPORTS, MODELS, row
 
@@ -72,8 +72,8 @@ def test_the_perceptron_keeps_its_labels() -> None:
     from studies.models.training.sklearn import perceptron
 
     trained = perceptron(None)
-    fit = nn.Fit(calibration=trained.data.train, activations=MODELS["sklearn-perceptron"].activations)
-    program = nn.compile(trained.onnx, nn.Target(slots=16384, levels=13, samples=143), fit)
+    fit = compiler.Fit(calibration=trained.data.train, activations=MODELS["sklearn-perceptron"].activations)
+    program = compiler.compile(trained.onnx, compiler.Target(slots=16384, levels=13, samples=143), fit)
     found = measure.labels(run_clear(program, trained.data.tests.astype(np.float64)))
     assert len(found) == 143
     assert np.array_equal(found, measure.labels(np.asarray(trained.outputs)))

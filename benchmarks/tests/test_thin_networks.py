@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from keywright.serve import RemoteModel
+from keywright.client import RemoteModel
 from studies.networks.thin import CountedModel, tables
 
 

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 import onnx
-from keywright import nn
+from keywright import compiler
 from keywright.federated.array_layout import ArrayLayout
-from keywright.inference.messages import Message
+from keywright.model.messages import Message
+from keywright.model.served.model import DESCRIPTION
 from keywright.plan import (
     STRATEGIES,
     AutomorphismGroup,
@@ -32,7 +33,6 @@ from keywright.plan import (
     make_group,
 )
 from keywright.plan.keys import plan_file
-from keywright.serve.model import DESCRIPTION
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
@@ -214,16 +214,16 @@ def models() -> dict[str, onnx.ModelProto]:
     }
 
 
-def programs() -> dict[str, nn.Program]:
+def programs() -> dict[str, compiler.Program]:
     """Return programs with a polynomial, ranges and a report; with samples that share ciphertexts; with a
     client's part."""
     samples = RANDOM.normal(size=(20, 4))
     found = models()
-    fit = nn.Fit(calibration=samples, activations={"sigmoid": "chebyshev:7"})
+    fit = compiler.Fit(calibration=samples, activations={"sigmoid": "chebyshev:7"})
     return {
-        "sigmoid": nn.compile(found["sigmoid"], nn.Target(slots=4, levels=9), fit),
-        "batch": nn.compile(found["dense"], nn.Target(slots=16, levels=3, batch=4)),
-        "client": nn.compile(found["client"], nn.Target(slots=4, levels=2)),
+        "sigmoid": compiler.compile(found["sigmoid"], compiler.Target(slots=4, levels=9), fit),
+        "batch": compiler.compile(found["dense"], compiler.Target(slots=16, levels=3, batch=4)),
+        "client": compiler.compile(found["client"], compiler.Target(slots=4, levels=2)),
     }
 
 

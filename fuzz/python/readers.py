@@ -18,21 +18,21 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from keywright import nn
-from keywright._arrays import read_array
+from keywright import compiler
+from keywright._reading.arrays import read_array
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.inputs import load_image
+from keywright.compiler.front_ends.model_file import sample_shape
 from keywright.errors import KeywrightError
 from keywright.federated.array_layout import ArrayLayout
-from keywright.inference.messages import Message
-from keywright.nn.compiled import storage
-from keywright.nn.front_ends.model_file import sample_shape
+from keywright.model.messages import Message
+from keywright.model.served.manifest import Manifest
+from keywright.model.served.model import DESCRIPTION, Model
 from keywright.plan import Workload
 from keywright.plan.cost.calibration import Calibration
 from keywright.plan.keys import plan_file
-from keywright.serve.accounts import Accounts
-from keywright.serve.manifest import Manifest
-from keywright.serve.model import DESCRIPTION, Model
+from keywright.program.file import storage
+from keywright.serve.tenants.accounts import Accounts
 from mutations import Mutation, mutate_json, mutate_onnx, mutate_plain, mutate_png, mutate_zip
 
 REFUSALS = (KeywrightError, CommandError)
@@ -144,9 +144,9 @@ def file_of(data: bytes, suffix: str) -> Iterator[Path]:
 
 def _program(data: bytes) -> bool:
     with file_of(data, ".kwp") as path:
-        program = nn.Program.load(path)
+        program = compiler.Program.load(path)
         program.save(path)
-        again = nn.Program.load(path)
+        again = compiler.Program.load(path)
     require(storage.digest(again) == storage.digest(program), "a program changed when it was saved")
     require(
         again.key_switches == program.key_switches, "the key switches of a program changed when it was saved"
@@ -205,12 +205,12 @@ def _image(data: bytes) -> bool:
 
 
 def _model(data: bytes) -> bool:
-    target = nn.Target(slots=64, levels=16)
+    target = compiler.Target(slots=64, levels=16)
     try:
-        nn.compile(data, target, max_plaintext_bytes=1 << 24)
+        compiler.compile(data, target, max_plaintext_bytes=1 << 24)
         return True
-    except nn.ModelRefusedError as refused:
-        if not all(isinstance(reason, nn.CalibrationMissingError) for reason in refused.exceptions):
+    except compiler.ModelRefusedError as refused:
+        if not all(isinstance(reason, compiler.CalibrationMissingError) for reason in refused.exceptions):
             raise
     shape = sample_shape(onnx.load_model_from_string(data))
     sizes = [size for size in shape if isinstance(size, int)]
@@ -218,7 +218,7 @@ def _model(data: bytes) -> bool:
     if np.prod(sizes, dtype=float) > 256:
         return True
     samples = np.random.default_rng(1).normal(size=(4, *sizes))
-    nn.compile(data, target, nn.Fit(calibration=samples), max_plaintext_bytes=1 << 24)
+    compiler.compile(data, target, compiler.Fit(calibration=samples), max_plaintext_bytes=1 << 24)
     return True
 
 

@@ -92,8 +92,8 @@ from keywright.errors import (
 from keywright.values import Encrypted, EncryptedIntegers
 
 if TYPE_CHECKING:
-    from keywright import federated, inference, nn, security, serve
-    from keywright.inference import (
+    from keywright import client, compiler, federated, model, runtime, security, serve
+    from keywright.model import (
         CompiledModel,
         compile,  # noqa: A004 (read as keywright.compile)
         load_client,
@@ -165,16 +165,18 @@ __all__ = [
     "__version__",
     "bfv_presets",
     "bootstrap_presets",
+    "client",
     "compile",
+    "compiler",
     "federated",
-    "inference",
     "inspect",
     "key_set_head",
     "load_client",
     "load_server",
-    "nn",
+    "model",
     "presets",
     "read_key_set_head",
+    "runtime",
     "security",
     "serve",
     "set_threads",
@@ -182,14 +184,14 @@ __all__ = [
 ]
 
 
-_ROOMS = ("federated", "inference", "nn", "security", "serve")
-_OF_INFERENCE = ("CompiledModel", "compile", "load_client", "load_server")
+_ROOMS = ("client", "compiler", "federated", "model", "runtime", "security", "serve")
+_OF_MODEL = ("CompiledModel", "compile", "load_client", "load_server")
 
 
 def __getattr__(name: str) -> Any:
     """Import subpackages on first use, because their dependencies take long to load."""
     if name in _ROOMS:
         return import_module(f"keywright.{name}")
-    if name in _OF_INFERENCE:
-        return getattr(import_module("keywright.inference"), name)
+    if name in _OF_MODEL:
+        return getattr(import_module("keywright.model"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -170,8 +170,8 @@ class Encrypted:
         """Return the sign of values in [-1, 1], by a composition of minimax polynomials.
 
         Args:
-            bits: 4 to 14. `keywright.nn.activations.approximation.composite.sign_composite` gives the error,
-                the distance from 0 from which it holds, and the number of levels.
+            bits: 4 to 14. `keywright.compiler.activations.approximation.composite.sign_composite` gives the
+                error, the distance from 0 from which it holds, and the number of levels.
 
         Raises:
             MinimaxError: there is no composition for so many bits.
@@ -214,7 +214,7 @@ class Encrypted:
 def _sign_stages(bits: int) -> "Sequence[NDArray[np.float64]]":
     """Return the Chebyshev coefficients of the stages of `Encrypted.sign`; the import of networks takes
     long."""
-    composite = import_module("keywright.nn.activations.approximation.composite")
+    composite = import_module("keywright.compiler.activations.approximation.composite")
     stages: Sequence[NDArray[np.float64]] = composite.sign_composite(bits).stages
     return stages
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import keywright as kw
 import pytest
 
-ROOMS = ("keywright", "keywright.nn", "keywright.serve", "keywright.inference", "keywright.plan")
+ROOMS = ("keywright", "keywright.compiler", "keywright.serve", "keywright.model", "keywright.plan")
 SERVERS = {"Server", "Service", "Workers"}
 """Classes whose methods are actions of a server, and the requests that it answers."""
 

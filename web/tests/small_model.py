@@ -12,8 +12,8 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import onnx
-from keywright import nn
-from keywright.serve import Model
+from keywright import compiler
+from keywright.model import Model
 from onnx import TensorProto, helper, numpy_helper
 
 Q_BITS = [42, 36, 36, *[38] * 5, *[50] * 8, 46, 46]
@@ -63,9 +63,9 @@ def main() -> None:
     folder, kind = Path(sys.argv[1]), sys.argv[2]
     name = "colours" if kind == "colours" else "digits"
     model = colours() if name == "colours" else (files("keywright") / "data/digits.onnx").read_bytes()
-    program = nn.compile(
+    program = compiler.compile(
         model,
-        nn.Target(
+        compiler.Target(
             slots=plan.slots, levels=plan.output_level, output_level=plan.input_level, fixed_slots=True
         ),
     )

@@ -23,7 +23,7 @@ from harness import machine
 from harness.console import Console
 from harness.folders import HERE, record_folder
 from keywright.commands.helpers.inputs import parse_bytes
-from keywright.nn import Program
+from keywright.compiler import Program
 from keywright.plan import CostModel, KeyPlan, Workload
 from keywright.plan.keys import plan_file
 from keywright.plan.workload.network import convert

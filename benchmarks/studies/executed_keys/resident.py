@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import keywright as kw
-from keywright import nn
-from keywright.nn.compiled.instructions import Instruction
-from keywright.nn.run.encrypted import EncryptedBackend
+from keywright import compiler
 from keywright.plan.keys.execution import PlanExecution
+from keywright.program.instructions import Instruction
+from keywright.runtime.encrypted.backend import EncryptedBackend
 
 PARTS = ("linear", "bootstrap", "rest")
 """Of a run: linear layers (rotations, and the products with diagonals that are done with them), bootstraps,
@@ -69,7 +69,7 @@ class Run:
 
     def __init__(
         self,
-        program: nn.Program,
+        program: compiler.Program,
         execution: PlanExecution,
         bootstrappers: Sequence[kw.Bootstrapper],
         generator: kw.KeyGenerator,

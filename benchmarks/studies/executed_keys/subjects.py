@@ -10,8 +10,8 @@ from pathlib import Path
 import keywright as kw
 import numpy as np
 from harness.folders import HERE
-from keywright import nn
-from keywright.nn.presets import BootstrapPreset, preset_plans
+from keywright import compiler
+from keywright.compiler.presets import BootstrapPreset, preset_plans
 from keywright.plan import CostModel
 from numpy.typing import NDArray
 
@@ -36,7 +36,7 @@ class Subject:
         title: what it is.
         samples: calibration samples and those that are run, from the argument --data.
         model: ONNX file that comes with this repository; None where --model names it.
-        activations: methods of `keywright.nn.Fit.activations`.
+        activations: methods of `keywright.compiler.Fit.activations`.
         preset: its bootstrapping; without one the parameters are `parameters`.
         parameters: made where there is no preset.
     """
@@ -118,12 +118,12 @@ SUBJECTS = {
 class Compiled:
     """A program, what it is for, and the plans of its bootstraps."""
 
-    program: nn.Program
+    program: compiler.Program
     parameters: kw.Parameters
     bootstraps: Sequence[kw.BootstrapperPlan]
 
 
-def load(subject: Subject, program: nn.Program) -> Compiled:
+def load(subject: Subject, program: compiler.Program) -> Compiled:
     """A stored program with its parameters."""
     if subject.preset is None:
         assert subject.parameters is not None
@@ -134,15 +134,17 @@ def load(subject: Subject, program: nn.Program) -> Compiled:
 
 def compile_subject(subject: Subject, model: Path, calibration: Samples) -> Compiled:
     """All in one ring, as in the paper."""
-    fit = nn.Fit(calibration=calibration, activations=dict(subject.activations))
+    fit = compiler.Fit(calibration=calibration, activations=dict(subject.activations))
     if subject.preset is None:
         assert subject.parameters is not None
         parameters = subject.parameters()
         # One prime above the lowest: a result may then be larger than 1.
-        target = nn.Target(slots=parameters.max_slots, levels=parameters.max_level, output_level=1, batch=1)
-        return load(subject, nn.compile(model, target, fit))
+        target = compiler.Target(
+            slots=parameters.max_slots, levels=parameters.max_level, output_level=1, batch=1
+        )
+        return load(subject, compiler.compile(model, target, fit))
     shipped = BootstrapPreset(subject.preset, CostModel())
-    target = nn.Target(
+    target = compiler.Target(
         slots=shipped.plan.slots, levels=shipped.plan.output_level, bootstraps=shipped.options, batch=1
     )
-    return load(subject, nn.compile(model, target, fit))
+    return load(subject, compiler.compile(model, target, fit))

@@ -13,12 +13,13 @@ import keywright as kw
 import numpy as np
 from harness.peer import leave, peak_rss_bytes
 from keywright._core import inspect, key_set_head
-from keywright.nn import Program, simulate
-from keywright.nn.run.checking import run_clear
-from keywright.nn.run.encrypted import decrypt_result, encrypt_sample_seeded
+from keywright.compiler import Program
 from keywright.plan import CostModel
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
+from keywright.runtime import simulate
+from keywright.runtime.checking import run_clear
+from keywright.runtime.encrypted.backend import decrypt_result, encrypt_sample_seeded
 
 from studies.executed_keys.key_sets import facts
 from studies.executed_keys.resident import Run

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import onnx
-from keywright import nn
-from keywright.nn.front_ends.client_end import load_parts
-from keywright.nn.front_ends.onnx_importer import import_model
-from keywright.nn.graph.simplify import simplify
-from keywright.nn.run.checking import run_clear
+from keywright import compiler
+from keywright.compiler.front_ends.client_end import load_parts
+from keywright.compiler.front_ends.onnx_importer import import_model
+from keywright.compiler.graph.simplify import simplify
+from keywright.runtime.checking import run_clear
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
@@ -24,7 +24,7 @@ FOLLOWS = 1 / 8
 """Allowed change of a program's output, with the default polynomials: twice the default target, because the
 polynomials are chosen on only some of the samples."""
 
-TARGET = nn.Target(slots=1024, levels=60)
+TARGET = compiler.Target(slots=1024, levels=60)
 
 
 class WrongError(Exception):
@@ -71,8 +71,8 @@ def watch(path: Path, samples: Array, outputs: Array, calibration: int, *, compi
         if not compiled:
             return Watched(difference)
         typical = samples[:calibration].astype(np.float64)
-        program = nn.compile(model, TARGET, nn.Fit(calibration=typical))
-    except nn.ModelRefusedError as refusal:
+        program = compiler.compile(model, TARGET, compiler.Fit(calibration=typical))
+    except compiler.ModelRefusedError as refusal:
         return Watched(refused="; ".join(str(reason) for reason in refusal.exceptions))
     found = run_clear(program, typical).reshape(calibration, -1)
     change = float(np.abs(found - scores[:calibration]).max()) / max(float(np.abs(scores).max()), 1.0)
@@ -86,7 +86,7 @@ def _read(model: onnx.ModelProto, samples: Array, outputs: Array) -> tuple[float
     server, client = load_parts(model)
     read = import_model(server)
     if read.reasons:
-        raise nn.ModelRefusedError(read.reasons)
+        raise compiler.ModelRefusedError(read.reasons)
     graph = simplify(read.graph)
     scores = graph.evaluate(samples.reshape(len(samples), -1).astype(np.float64))[graph.output]
     found: Array = scores

@@ -14,10 +14,10 @@ import keywright as kw
 import numpy as np
 from harness.clock import timed
 from harness.peer import peak_rss_bytes
-from keywright.inference.session import infer
-from keywright.nn import simulate
-from keywright.nn.run.checking import run_clear
+from keywright.model.session import infer
 from keywright.plan.memory.machine import default_budget
+from keywright.runtime import simulate
+from keywright.runtime.checking import run_clear
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]

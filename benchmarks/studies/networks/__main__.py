@@ -26,7 +26,7 @@ from harness.folders import record_folder
 from harness.record import BadRecord
 from harness.table import heading
 from keywright.commands.helpers.inputs import parse_bytes
-from keywright.nn.run.checking import run_clear, run_onnxruntime
+from keywright.runtime.checking import run_clear, run_onnxruntime
 from numpy.typing import NDArray
 
 from studies.networks.networks import NETWORKS, Network

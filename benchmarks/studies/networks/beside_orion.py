@@ -27,7 +27,7 @@ from harness.schedule import pin
 from harness.table import heading, markdown, quotients, spread
 from harness.targets import Unavailable
 from keywright.commands.helpers.inputs import parse_bytes
-from keywright.nn.run.checking import run_onnxruntime
+from keywright.runtime.checking import run_onnxruntime
 from numpy.typing import NDArray
 from onnx import numpy_helper
 

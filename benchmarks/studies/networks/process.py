@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from harness.folders import HERE
-from keywright.nn import Program
+from keywright.compiler import Program
 from numpy.typing import NDArray
 
 
@@ -24,7 +24,7 @@ class Measured:
         scratch: folder for what the process reads.
         samples: (count, *input_shape).
         calibration: samples that activations are fitted on, if there are any.
-        activations: methods of `keywright.nn.Fit.activations`.
+        activations: methods of `keywright.compiler.Fit.activations`.
         batch: samples in a ciphertext.
         memory: maximum bytes of the process; by default most of the free memory.
         key_memory: maximum bytes of keys in memory at a time; by default as many as fit.

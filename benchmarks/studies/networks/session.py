@@ -12,12 +12,13 @@ import keywright as kw
 import numpy as np
 from harness.peer import peak_rss_bytes
 from keywright.commands.helpers.inputs import load_inputs
-from keywright.inference.compiling import compile_model
-from keywright.nn import Fit, Program, simulate
-from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample_seeded
-from keywright.nn.run.timing import LayerClock
+from keywright.compiler import Fit, Program
+from keywright.model.compiling import compile_model
 from keywright.plan.cost.calibration import stored_speedup
 from keywright.plan.memory.machine import default_budget, resident_bytes
+from keywright.runtime import simulate
+from keywright.runtime.encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample_seeded
+from keywright.runtime.timing import LayerClock
 from numpy.typing import NDArray
 
 

@@ -26,10 +26,11 @@ from harness import machine
 from harness.console import Console
 from harness.folders import HERE, record_folder
 from harness.table import heading, markdown, spread
-from keywright import nn, serve
+from keywright import client, compiler, runtime
 from keywright.commands.helpers.inputs import parse_bytes
-from keywright.inference.compiling import compile_thin
-from keywright.nn.run.checking import run_clear, run_onnxruntime
+from keywright.model import Model
+from keywright.model.compiling import compile_thin
+from keywright.runtime.checking import run_clear, run_onnxruntime
 
 from studies.networks.networks import NETWORKS
 from studies.networks.report import agreement, clear_cut, label, share
@@ -40,7 +41,7 @@ STARTS_S = 600.0
 """Within which a server starts."""
 
 
-class CountedModel(serve.RemoteModel):
+class CountedModel(client.RemoteModel):
     """A remote model that counts what its client sends and receives: bodies of requests and of answers."""
 
     sent = received = 0
@@ -80,7 +81,7 @@ def compiled(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     network = NETWORKS[options.network]
     calibration = network.images(options.data, range(options.images, options.images + 20)).samples
     start = time.perf_counter()
-    fit = nn.Fit(calibration=calibration)
+    fit = compiler.Fit(calibration=calibration)
     model = compile_thin(options.model, fit, None, options.network)
     compile_s = time.perf_counter() - start
     if options.key_memory is not None:
@@ -93,7 +94,7 @@ def compiled(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     return {
         "compile_s": compile_s,
         "plan_s": plan_s,
-        "predicted_error": nn.simulate(model.program, model.execution, samples).worst_error
+        "predicted_error": runtime.simulate(model.program, model.execution, samples).worst_error
         + entry_error(model, samples),
         "predicted_s": sum(layer.seconds for layer in model.program.layers),
         "parameters": repr(model.parameters),
@@ -104,7 +105,7 @@ def compiled(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     }
 
 
-def entry_error(model: serve.Model, samples: np.ndarray[Any, np.dtype[np.float64]]) -> float:
+def entry_error(model: Model, samples: np.ndarray[Any, np.dtype[np.float64]]) -> float:
     """What the predicted error of the bootstrap by which images enter changes scores by, at most."""
     assert model.entry is not None
     bits = model.entry.predicted_bits()
@@ -158,7 +159,7 @@ def measure(options: argparse.Namespace, path: Path, console: Console) -> list[d
         folder = Path(scratch) / "model"
         console.status("compiling")
         run = compiled(options, folder)
-        program = nn.Program.load(folder / "program.kwp")
+        program = compiler.Program.load(folder / "program.kwp")
         console.status("encoding")
         with served(folder, options) as (process, said):
             remote = CountedModel(said["url"])

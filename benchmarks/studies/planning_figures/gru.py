@@ -21,7 +21,7 @@ import numpy as np
 import onnx
 import onnxruntime
 from harness.folders import record_folder
-from keywright import nn
+from keywright import compiler
 from keywright.plan import CostModel, Workload
 from keywright.plan.workload.network import convert
 
@@ -44,16 +44,16 @@ SEED = 1
 Row = dict[str, Any]
 
 
-def compiled(model: onnx.ModelProto, calibration: Array) -> tuple[nn.Program, Workload]:
+def compiled(model: onnx.ModelProto, calibration: Array) -> tuple[compiler.Program, Workload]:
     """The program with activations of degree 7, and its key switches in the paper's parameters."""
-    fit = nn.Fit(calibration=calibration, activations=ACTIVATIONS)
-    program = nn.compile(model, nn.Target(slots=1 << 15, levels=len(CHAIN.q) - 1), fit)
+    fit = compiler.Fit(calibration=calibration, activations=ACTIVATIONS)
+    program = compiler.compile(model, compiler.Target(slots=1 << 15, levels=len(CHAIN.q) - 1), fit)
     parameters = kw.Parameters.from_bits(16, [int(b) for b in CHAIN.q], [int(b) for b in CHAIN.p], 50)
     workload = convert(program, parameters, "GRU + MLP")
     return program, Workload(workload.name, CHAIN, workload.groups)
 
 
-def accuracy(program: nn.Program, model: onnx.ModelProto, folder: Path) -> Iterator[Row]:
+def accuracy(program: compiler.Program, model: onnx.ModelProto, folder: Path) -> Iterator[Row]:
     """Accuracy on the held-out part and on KDDTest+: of the model, and of the program on some of the rows,
     with the share of these rows on which both agree.
     """

@@ -35,7 +35,7 @@ from pathlib import Path
 
 from harness import machine
 from harness.folders import record_folder
-from keywright.serve import Manifest, Model
+from keywright.model import Manifest, Model
 
 from studies.service.models import save, weights
 from studies.service.tenants import Connection, Question, RefusedError, Tenant, Vector

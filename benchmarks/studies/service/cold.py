@@ -42,11 +42,11 @@ import numpy as np
 from harness.folders import record_folder
 from harness.machine import describe
 from keywright._core import EvaluationKeys
-from keywright.serve import Model, ModelRunner
+from keywright.model import Model, ModelRunner
 from keywright.serve.storage import open_storage
 from keywright.serve.storage.objects import Objects
-from keywright.serve.upload_store import order_of_parts
-from keywright.serve.worker import KeyLoading, digest_of
+from keywright.serve.uploads.upload_store import order_of_parts
+from keywright.serve.workers.worker import KeyLoading, digest_of
 
 PART_BYTES = 8 << 20
 

@@ -23,8 +23,10 @@ from typing import Any
 import numpy as np
 from harness.folders import record_folder
 from harness.machine import describe
-from keywright.nn.run.checking import run_clear
-from keywright.serve import Model, RemoteModel, Server, Service
+from keywright.client import RemoteModel
+from keywright.model import Model
+from keywright.runtime.checking import run_clear
+from keywright.serve import Server, Service
 from prometheus_client.parser import text_string_to_metric_families
 
 TOLERANCE = 1e-2

@@ -37,7 +37,9 @@ import keywright as kw
 import numpy as np
 from harness import machine
 from harness.folders import record_folder
-from keywright.serve import Model, ModelRunner, Service, framing
+from keywright.model import Model, ModelRunner
+from keywright.model.served import framing
+from keywright.serve import Service
 
 from studies.service.models import save_within, weights
 from studies.service.simulator import requests

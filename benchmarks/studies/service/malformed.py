@@ -37,12 +37,13 @@ import keywright as kw
 import numpy as np
 from harness.folders import record_folder
 from harness.machine import describe
-from keywright import nn
-from keywright.nn.run.checking import run_clear
-from keywright.serve import Model, RemoteModel
+from keywright import compiler
+from keywright.client import RemoteModel
+from keywright.model import Model
+from keywright.runtime.checking import run_clear
 from prometheus_client.parser import text_string_to_metric_families
 
-OPENAPI = Path(str(files("keywright") / "serve" / "openapi.json"))
+OPENAPI = Path(str(files("keywright") / "serve" / "http" / "openapi.json"))
 TOLERANCE = 1e-3
 HOUR_OF_REQUESTS = 36_000
 """Ten a second for an hour."""
@@ -55,7 +56,7 @@ def make_model(folder: Path) -> Model:
     """Digits for full clients, in a ring in which an evaluation takes a tenth of a second."""
     parameters = kw.Parameters.from_bits(11, [50, 40, 40, 40, 40, 40], [50], 40, insecure=True)
     onnx = Path(str(files("keywright") / "data" / "digits.onnx"))
-    model = Model("digits", nn.compile(onnx, nn.Target(slots=512, levels=5)), parameters)
+    model = Model("digits", compiler.compile(onnx, compiler.Target(slots=512, levels=5)), parameters)
     model.save(folder)
     return model
 

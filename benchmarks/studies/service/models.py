@@ -8,8 +8,8 @@ from pathlib import Path
 import keywright as kw
 import numpy as np
 import onnx
-from keywright import nn
-from keywright.serve import Model
+from keywright import compiler
+from keywright.model import Model
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
@@ -38,7 +38,9 @@ def served_model(name: str, outputs: int, seed: int) -> Model:
     )
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     parameters = kw.Parameters.from_bits(LOG_N, list(Q_BITS), list(SPECIAL_BITS), SCALE_BITS)
-    program = nn.compile(onnx.shape_inference.infer_shapes(proto), nn.Target(slots=2048, levels=1))
+    program = compiler.compile(
+        onnx.shape_inference.infer_shapes(proto), compiler.Target(slots=2048, levels=1)
+    )
     return Model(name, program, parameters)
 
 

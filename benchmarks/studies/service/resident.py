@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from harness.folders import record_folder
-from keywright.serve.key_cache import KeyCache
+from keywright.serve.workers.key_cache import KeyCache
 
 from studies.service.load import EXPONENT, KEY_MEMORY, MODELS, sequence_of
 

@@ -23,8 +23,9 @@ import keywright as kw
 import numpy as np
 from harness import machine
 from harness.folders import record_folder
-from keywright.serve import ModelRunner, framing
-from keywright.serve.worker import digest_of
+from keywright.model import ModelRunner
+from keywright.model.served import framing
+from keywright.serve.workers.worker import digest_of
 
 from studies.service.models import served_model, weights
 from studies.service.simulator import KeyAware, Policy, Random, Simulation, Times, TwoChoices, requests

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 from keywright.serve.cluster.routing import Costs, Router, Task
-from keywright.serve.key_cache import KeyCache
+from keywright.serve.workers.key_cache import KeyCache
 
 REPORT_S = 1.0
 """How often a machine says which keys it has."""

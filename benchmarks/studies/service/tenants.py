@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 
 import keywright as kw
 import numpy as np
-from keywright.serve import Manifest, framing
+from keywright.model import Manifest
+from keywright.model.served import framing
 from numpy.typing import NDArray
 
 PIECE = 1 << 20

@@ -8,26 +8,19 @@ from pathlib import Path
 import shtab
 
 import keywright as kw
-from keywright._terminal import LEVELS, Terminal
-from keywright.commands import (
-    bench,
-    calibrate,
-    compile,  # noqa: A004 (the command is called so)
-    completion,
-    decrypt,
-    demo,
-    encrypt,
-    infer,
-    info,
-    keygen,
-    plan,
-    presets,
-    run,
-    security,
-    serve,
-)
+from keywright.commands import completion
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.wording import failure
+from keywright.commands.models import (
+    compile,  # noqa: A004 (the command is called so)
+    demo,
+    infer,
+    info,
+    serve,
+)
+from keywright.commands.planning import bench, calibrate, plan, presets, security
+from keywright.commands.steps import decrypt, encrypt, keygen, run
+from keywright.commands.terminal import LEVELS, Terminal
 from keywright.errors import KeywrightError
 
 COMMANDS = (

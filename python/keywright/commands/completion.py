@@ -10,7 +10,7 @@ import sys
 
 import shtab
 
-from keywright._terminal import Terminal
+from keywright.commands.terminal import Terminal
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

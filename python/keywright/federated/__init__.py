@@ -24,8 +24,9 @@ from keywright.federated.encoding import Encoding
 if TYPE_CHECKING:
     from keywright.federated.mod import EncryptionMod, decrypt_arrays
     from keywright.federated.strategy import EncryptedFedAvg, Refusal
-    from keywright.federated.threshold_client import ThresholdMod
-    from keywright.federated.threshold_strategy import ThresholdFedAvg
+
+    from .threshold.client import ThresholdMod
+    from .threshold.strategy import ThresholdFedAvg
 
 __all__ = [
     "ArrayLayout",
@@ -50,8 +51,8 @@ _NEEDS_FLOWER = {
     "EncryptedFedAvg": "strategy",
     "EncryptionMod": "mod",
     "Refusal": "strategy",
-    "ThresholdFedAvg": "threshold_strategy",
-    "ThresholdMod": "threshold_client",
+    "ThresholdFedAvg": "threshold.strategy",
+    "ThresholdMod": "threshold.client",
     "decrypt_arrays": "mod",
 }
 

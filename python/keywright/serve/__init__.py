@@ -1,4 +1,4 @@
-"""A model as a service, and its clients: `Service` and `Server` on one side, `RemoteModel` on the other.
+"""Models as a service: `Service` and `Server`; `keywright.client` has what talks to it.
 
 The service holds evaluation keys and never a secret key. It is an ASGI application (`application`), and
 `Server` runs it. Both need ``pip install keywright[serve]``.
@@ -7,36 +7,26 @@ The service holds evaluation keys and never a secret key. It is an ASGI applicat
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .errors import ServeError, ServerMissingError
-from .manifest import Manifest, Places
-from .model import Model, ModelRunner
-from .pages import load_page
-from .remote import RemoteModel, Session
+from keywright.errors.service import ServeError, ServerMissingError
+
+from .http.pages import load_page
 from .service import Service
-from .spot_checks import SpotChecks
-from .workers import Workers
+from .workers.workers import Workers
 
 if TYPE_CHECKING:
-    from .app import application
-    from .server import Server
+    from .http.app import application
+    from .http.server import Server
 
 __all__ = [
-    "Manifest",
-    "Model",
-    "ModelRunner",
-    "Places",
-    "RemoteModel",
     "ServeError",
     "Server",
     "Service",
-    "Session",
-    "SpotChecks",
     "Workers",
     "application",
     "load_page",
 ]
 
-_NEEDS_STARLETTE = {"Server": "server", "application": "app"}
+_NEEDS_STARLETTE = {"Server": "http.server", "application": "http.app"}
 
 
 def __getattr__(name: str) -> Any:

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from keywright._core import Parameters
+from keywright.errors.service import ModelFolderError, OtherModelError, RetiredError
+from keywright.model.served.model import Model
 
-from .errors import ModelFolderError, OtherModelError, RetiredError
-from .model import Model
 from .storage import Records
 
 FORMAT = "keywright-configuration-1"

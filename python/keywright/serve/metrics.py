@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from .errors import ServerMissingError
+from keywright.errors.service import ServerMissingError
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keywright.plan.memory.machine import available_bytes, resident_bytes
-
-from .jobs import Job
-from .workers import Workers
+from keywright.serve.evaluation.jobs import Job
+from keywright.serve.workers.workers import Workers
 
 
 @dataclass(frozen=True)

@@ -7,30 +7,31 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from .accounts import NOBODY, Accounts
-from .audit import NAME as AUDIT_NAME
-from .audit import Audit
-from .configurations import Catalog
-from .direct import DirectUploads
-from .errors import (
+from keywright.errors.service import (
     BadRequestError,
     BusyError,
     ServeError,
     UnauthorizedError,
 )
-from .evaluations import Evaluations
-from .jobs import Job, Jobs
+from keywright.model.served.model import Model
+from keywright.serve.evaluation.evaluations import Evaluations
+from keywright.serve.evaluation.jobs import Job, Jobs
+from keywright.serve.evaluation.sights import SAMPLE_BYTES, Sight, Sights
+from keywright.serve.storage.state_folder import StateFolder
+from keywright.serve.tenants.accounts import NOBODY, Accounts
+from keywright.serve.tenants.audit import NAME as AUDIT_NAME
+from keywright.serve.tenants.audit import Audit
+from keywright.serve.tenants.quotas import Quotas, Usage
+from keywright.serve.uploads.direct import DirectUploads
+from keywright.serve.uploads.piece import Piece
+from keywright.serve.uploads.upload_store import UploadStore
+from keywright.serve.uploads.uploaded import UploadedKeys
+from keywright.serve.workers.workers import Worker, Workers
+
+from .configurations import Catalog
 from .metrics import Metrics
-from .model import Model
 from .overview import MachineLine, ModelLine, Overview, oldest_wait, tenant_lines, this_machine
-from .piece import Piece
-from .quotas import Quotas, Usage
-from .sights import SAMPLE_BYTES, Sight, Sights
-from .state_folder import StateFolder
 from .storage import open_storage
-from .upload_store import UploadStore
-from .uploaded import UploadedKeys
-from .workers import Worker, Workers
 
 
 class Service:

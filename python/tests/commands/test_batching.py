@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from keywright.errors import MemoryBudgetError
-from keywright.inference import CompiledModel
-from keywright.inference.compiling import compile_model
+from keywright.model import CompiledModel
+from keywright.model.compiling import compile_model
 
 
 def test_a_batch_that_does_not_fit_is_made_smaller(folder: Path) -> None:

@@ -19,10 +19,9 @@ import numpy as np
 import onnx
 import pytest
 from keywright.cli import main
-from keywright.commands.infer import predicted_speedup
-from keywright.inference import SecretFileWarning, load_client
-from keywright.inference.compiling import compile_model
-from keywright.serve import Model
+from keywright.commands.models.infer import predicted_speedup
+from keywright.model import Model, SecretFileWarning, load_client
+from keywright.model.compiling import compile_model
 from onnx import TensorProto, helper, numpy_helper
 from tests.commands.conftest import COUNT, DATA
 from tests.commands.printed import fails, lines, process

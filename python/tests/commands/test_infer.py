@@ -12,14 +12,14 @@ import keywright as kw
 import numpy as np
 import onnx
 import pytest
-from keywright import nn
+from keywright import compiler
 from keywright.cli import main
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.inputs import load_inputs, load_samples
-from keywright.commands.infer import error_text
-from keywright.inference import CompiledModel, UnknownPresetError, infer
-from keywright.inference.compiling import compile_model
-from keywright.inference.loading import bootstrap_plans
+from keywright.commands.models.infer import error_text
+from keywright.model import CompiledModel, UnknownPresetError, infer
+from keywright.model.compiling import compile_model
+from keywright.model.folder.loading import bootstrap_plans
 from keywright.plan.memory.machine import default_budget
 from onnx import TensorProto, helper, numpy_helper
 
@@ -65,7 +65,9 @@ def test_a_deep_model_is_explained_with_its_bootstraps(
     predicted = lines[-1]
     assert 0 < predicted["predicted_mean_error"] < predicted["predicted_error"] < 1e-4
     bootstraps = [row for row in rows if row["layer"].startswith("bootstrap after")]
-    compiled = compile_model(folder / "squares.onnx", nn.Fit(calibration=np.load(folder / "inputs.npy")))
+    compiled = compile_model(
+        folder / "squares.onnx", compiler.Fit(calibration=np.load(folder / "inputs.npy"))
+    )
     plan = kw.BootstrapperPlan.preset(compiled.program.bootstraps[0].preset)
     # 32 levels: before the first bootstrap and after each, as many as a bootstrap leaves.
     assert len(bootstraps) == -(-32 // plan.levels_left) - 1
@@ -100,13 +102,13 @@ def test_arguments_that_contradict(
 
 def test_a_program_of_an_unknown_bootstrap_is_refused(squares: Write) -> None:
     folder = squares(3)
-    program = nn.compile(
+    program = compiler.compile(
         folder / "squares.onnx",
-        nn.Target(slots=4, levels=4, bootstraps=(nn.Bootstrap(4, 1, 4, preset="N99"),)),
-        nn.Fit(calibration=np.load(folder / "inputs.npy")),
+        compiler.Target(slots=4, levels=4, bootstraps=(compiler.Bootstrap(4, 1, 4, preset="N99"),)),
+        compiler.Fit(calibration=np.load(folder / "inputs.npy")),
     )
     program.save(folder / "program.kwp")
-    loaded = nn.Program.load(folder / "program.kwp")
+    loaded = compiler.Program.load(folder / "program.kwp")
     assert loaded.bootstraps == program.bootstraps
     assert loaded.layers == program.layers
     with pytest.raises(UnknownPresetError, match="N99"):
@@ -128,12 +130,12 @@ def test_both_sides_in_one_process(squares: Write, batch: int) -> None:
         arcsine_degree=7,
         values="real",
     )
-    program = nn.compile(
+    program = compiler.compile(
         folder / "squares.onnx",
-        nn.Target(
-            slots=plan.slots, levels=plan.output_level, bootstraps=(nn.Bootstrap.of(plan),), batch=batch
+        compiler.Target(
+            slots=plan.slots, levels=plan.output_level, bootstraps=(compiler.Bootstrap.of(plan),), batch=batch
         ),
-        nn.Fit(calibration=inputs),
+        compiler.Fit(calibration=inputs),
     )
     compiled = CompiledModel(program, parameters, [plan])
     count = batch + 1

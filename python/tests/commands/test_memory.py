@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from keywright.cli import main
 from keywright.commands.helpers.memory import memory_budget
-from keywright.inference.model import BOOTSTRAP_PRESETS, CompiledModel
+from keywright.model.model import BOOTSTRAP_PRESETS, CompiledModel
 from keywright.plan.memory.machine import default_budget
 from tests.commands.test_infer import Write, squares  # noqa: F401 (a fixture)
 
@@ -74,7 +74,7 @@ def test_what_cannot_fit_is_refused_before_any_key(
 
 
 def test_a_refusal_names_the_presets_that_take_less(squares: Write, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    monkeypatch.setattr("keywright.inference.model.resident_bytes", lambda: 100 << 20)
+    monkeypatch.setattr("keywright.model.model.resident_bytes", lambda: 100 << 20)
     folder = squares(8)
     inputs = np.load(folder / "inputs.npy")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from keywright import FormatError
-from keywright._arrays import read_array, read_file
+from keywright._reading.arrays import read_array, read_file
 from keywright.cli import main
 from keywright.commands.helpers import inputs
 from keywright.commands.helpers.ciphertext_files import find_ciphertexts

@@ -3,8 +3,8 @@ import json
 import time
 
 import pytest
-from keywright._terminal import Column, Failure, Level, Terminal, Value
 from keywright._units import format_bytes, format_seconds
+from keywright.commands.terminal import Column, Failure, Level, Terminal, Value
 from rich.console import Console
 
 COLUMNS = [Column("name", "Name"), Column("size", "Size", "bytes"), Column("time", "Time", "seconds")]

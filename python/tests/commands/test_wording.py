@@ -12,7 +12,7 @@ from keywright.commands.helpers.wording import in_options
         ("batch=65536: too many", "--batch 65536: too many"),
         ("give either preset= or plan=", "give either --preset or --plan"),
         ("calibration_count=5, plan=", "--calibration-count 5, --plan"),
-        ("levels=5 and nn.Fit(batch=3)", "levels=5 and nn.Fit(--batch 3)"),
+        ("levels=5 and compiler.Fit(batch=3)", "levels=5 and compiler.Fit(--batch 3)"),
         ("force=True, plans=", "force=True, --plan"),
         ("a batch==3, x.batch=3, other_batch=3", "a batch==3, x.batch=3, other_batch=3"),
     ],

@@ -22,7 +22,7 @@ from keywright.federated import (
     ThresholdShare,
 )
 from keywright.federated.records import UPDATE
-from keywright.federated.threshold_protocol import (
+from keywright.federated.threshold.protocol import (
     DEAL,
     DECRYPT,
     JOIN,
@@ -34,7 +34,7 @@ from keywright.federated.threshold_protocol import (
     threshold_parameters,
     unseal,
 )
-from keywright.federated.threshold_state import RECORD
+from keywright.federated.threshold.state import RECORD
 from numpy.typing import NDArray
 from tests.federated.loopback import Tamper, TamperedGrid, app
 

@@ -25,7 +25,7 @@ BROUGHT = {"anyio": "starlette"}
 """Modules that come with what is built on them: a version that fits comes from there."""
 
 IMPORTED_BY_NAME = {"onnxscript", "scikit-learn", "skl2onnx", "torch"}
-"""What `keywright.nn` imports by the name of the library that a model is of."""
+"""What `keywright.compiler` imports by the name of the library that a model is of."""
 
 
 def names(requirements: list[str]) -> set[str]:

@@ -12,8 +12,8 @@ from keywright._core import EncryptedSum, EncryptedUpdate, SumKey, SumParameters
 from keywright.plan.cost.calibration import Calibration
 from keywright.plan.keys import plan_file
 from keywright.plan.workload.workload import Workload
-from keywright.serve.accounts import Accounts
-from keywright.serve.quotas import Quotas
+from keywright.serve.tenants.accounts import Accounts
+from keywright.serve.tenants.quotas import Quotas
 
 FOLDER = Path(__file__).resolve().parents[3] / "vectors" / "releases"
 RELEASES = sorted(path for path in FOLDER.iterdir() if path.is_dir())

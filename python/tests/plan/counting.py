@@ -13,10 +13,10 @@ os.environ["KEYWRIGHT_BACKEND"] = "counted"
 
 import keywright as kw
 from keywright._core import kernel_counts
-from keywright.nn.run.encrypted import EncryptedBackend
 from keywright.plan.cost.gauge import CHAINS
 from keywright.plan.cost.measuring import cases
 from keywright.plan.keys.execution import PlanExecution
+from keywright.runtime.encrypted.backend import EncryptedBackend
 from tests.plan.test_derived import wide_derivation
 from tests.plan.test_execution import bootstrapping, digits, mnist
 from tests.plan.test_prediction import planned_bootstrap, planned_network

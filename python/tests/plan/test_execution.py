@@ -18,11 +18,9 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import pytest
-from keywright import nn
+from keywright import compiler
 from keywright import plan as planning
 from keywright._core import memory_use, reset_memory_peak
-from keywright.nn.run.checking import run_clear
-from keywright.nn.run.encrypted import EncryptedBackend, decrypt_result, encrypt_sample
 from keywright.plan.exact import optimal
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution, keys_digest
@@ -37,10 +35,12 @@ from keywright.plan.workload.network import (
     open_bootstraps,
     switch_bundles,
 )
+from keywright.runtime.checking import run_clear
+from keywright.runtime.encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample
 from numpy.typing import NDArray
 from onnx import helper
+from tests.compiler.conftest import Array, build_model
 from tests.engine.test_bootstrapping import small_parameters, small_plan
-from tests.nn.conftest import Array, build_model
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "models"
 MODEL = planning.CostModel()
@@ -72,7 +72,7 @@ class Side:
     """A network with an owner of keys, in a small ring without security."""
 
     parameters: kw.Parameters
-    program: nn.Program
+    program: compiler.Program
     sample: NDArray[np.float64]
     secret: kw.SecretKey
     generator: kw.KeyGenerator
@@ -84,7 +84,7 @@ class Side:
     def make(cls, model: bytes, sample: NDArray[np.float64], log_n: int, levels: int) -> Side:
         bits = [55, *[45] * levels]
         parameters = kw.Parameters.from_bits(log_n, bits, [50, 50], 45, insecure=True)
-        program = nn.compile(model, nn.Target(slots=parameters.max_slots, levels=levels))
+        program = compiler.compile(model, compiler.Target(slots=parameters.max_slots, levels=levels))
         secret = kw.SecretKey.generate(parameters, bytes(32))
         generator = kw.KeyGenerator(secret, bytes(32))
         encryptor = kw.Encryptor(generator.public_key(), bytes(32))
@@ -648,8 +648,8 @@ def test_plan_and_keys_and_program_have_to_match() -> None:
     elsewhere = kw.Parameters.from_bits(11, [55, *[44] * 5], [50, 50], 44, insecure=True)
     with pytest.raises(kw.PlanMismatchError, match="primes"):
         PlanExecution(execution.plan, elsewhere, side.program)
-    shorter = nn.compile(
-        (files("keywright") / "data" / "digits.onnx").read_bytes(), nn.Target(slots=128, levels=5)
+    shorter = compiler.compile(
+        (files("keywright") / "data" / "digits.onnx").read_bytes(), compiler.Target(slots=128, levels=5)
     )
     with pytest.raises(kw.PlanMismatchError, match="plan it again"):
         PlanExecution(execution.plan, side.parameters, shorter)

@@ -13,7 +13,6 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright import plan as planning
-from keywright.nn.run.executor import execute
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory import machine, planner
 from keywright.plan.memory.ciphertexts import ciphertext_bytes, live_bytes
@@ -21,6 +20,8 @@ from keywright.plan.memory.diagonals import Kept, Way, network_diagonals, ways
 from keywright.plan.memory.key_stream import least_key_memory, stream_seconds
 from keywright.plan.memory.planner import Process, plan_process
 from keywright.plan.search.quick import plan_candidates
+from keywright.runtime.encrypted.backend import EncryptedBackend
+from keywright.runtime.executor import execute
 from tests.plan.test_execution import digits, mnist
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ def test_bytes_of_a_network_are_those_of_its_transforms() -> None:
     side = mnist()
     execution = side.execution("kds")
     kept = network_diagonals(side.program, execution, MODEL)
-    backend = kw.nn.run.encrypted.EncryptedBackend(kw.Evaluator(side.parameters), plan=execution)
+    backend = EncryptedBackend(kw.Evaluator(side.parameters), plan=execution)
     backend.prepare(side.program)
     # A diagonal may repeat sooner than its table says.
     assert 0.5 < backend.plaintext_bytes / sum(entry.ways[2].stored_bytes for entry in kept) <= 1.0

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keywright.nn.run.checking import run_clear
+from keywright.client import RemoteModel
 from keywright.plan.memory import machine, windows
-from keywright.serve import RemoteModel, Service, resident_keys, workers
+from keywright.runtime.checking import run_clear
+from keywright.serve import Service
+from keywright.serve.workers import resident_keys, workers
 from tests.serve.network import INPUTS, listening, make_thin
 
 IMPORTS = """
@@ -50,9 +52,9 @@ for module in pkgutil.walk_packages(keywright.__path__, "keywright."):
     imported += 1
 
 from pathlib import Path
-from keywright.federated.threshold_state import _lock
+from keywright.federated.threshold.state import _lock
 from keywright.serve.overview import _resident
-from keywright.serve.state_folder import StateFolder
+from keywright.serve.storage.state_folder import StateFolder
 
 folder = Path(sys.argv[1])
 StateFolder(folder)

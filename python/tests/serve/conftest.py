@@ -10,7 +10,8 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import pytest
-from keywright.serve import Model, Server, Service
+from keywright.model import Model
+from keywright.serve import Server, Service
 from tests.serve.network import INPUTS, WORKERS, listening, make_full, make_thin
 from tests.serve.storage_servers import ENVIRONMENT, Place, Servers, own_place, servers
 

@@ -10,8 +10,9 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import onnx
-from keywright import nn
-from keywright.serve import Model, Server, Service, Workers
+from keywright import compiler
+from keywright.model import Model
+from keywright.serve import Server, Service, Workers
 from onnx import TensorProto, helper, numpy_helper
 
 Q_BITS = [50, 40, 40, 45, 45, 50, *[50] * 7, 59, 60, 50, 50, 50]
@@ -54,9 +55,9 @@ def network(seed: int = 3) -> onnx.ModelProto:
 def make_thin(name: str = "small", batch: int = 1, seed: int = 3) -> Model:
     parameters = kw.Parameters.from_bits(10, Q_BITS, [50, 50, 50], 45, insecure=True)
     plan = kw.BootstrapperPlan(parameters, **ENTRY)
-    program = nn.compile(
+    program = compiler.compile(
         network(seed),
-        nn.Target(
+        compiler.Target(
             slots=plan.slots,
             levels=plan.output_level,
             output_level=plan.input_level,
@@ -69,7 +70,7 @@ def make_thin(name: str = "small", batch: int = 1, seed: int = 3) -> Model:
 
 def make_full(batch: int = 1) -> Model:
     parameters = kw.Parameters.from_bits(11, [55, 45, 45, 45], [50, 50], 45, insecure=True)
-    program = nn.compile(network(), nn.Target(slots=parameters.max_slots, levels=3, batch=batch))
+    program = compiler.compile(network(), compiler.Target(slots=parameters.max_slots, levels=3, batch=batch))
     return Model("full", program, parameters)
 
 

@@ -12,10 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keywright.nn.run.checking import run_clear
-from keywright.serve import Model, RemoteModel, Server, Service, framing
-from keywright.serve.accounts import Accounts, add
-from keywright.serve.errors import AccountsFileError, UnauthorizedError
+from keywright.client import RemoteModel
+from keywright.errors.service import AccountsFileError, UnauthorizedError
+from keywright.model import Model
+from keywright.model.served import framing
+from keywright.runtime.checking import run_clear
+from keywright.serve import Server, Service
+from keywright.serve.tenants.accounts import Accounts, add
 from tests.serve.network import WORKERS, listening
 from tests.serve.test_http import ask
 from tests.serve.test_openapi import operations
@@ -29,7 +32,7 @@ def bearer(key: str) -> dict[str, str]:
 
 def test_a_key_is_somebodys_and_the_file_has_no_key(tmp_path: Path) -> None:
     path = tmp_path / "accounts.json"
-    command = [sys.executable, "-m", "keywright.serve.new_key", str(path)]
+    command = [sys.executable, "-m", "keywright.serve.tenants.new_key", str(path)]
     run = subprocess.run([*command, "a"], capture_output=True, text=True, check=True)
     first = run.stdout.strip()
     assert run.stderr == ""

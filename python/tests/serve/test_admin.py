@@ -12,11 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keywright.serve import Model, RemoteModel, Server, Service, Workers, framing
-from keywright.serve.accounts import Accounts, add
-from keywright.serve.admin import STYLE, render
-from keywright.serve.jobs import Job
+from keywright.client import RemoteModel
+from keywright.model import Model
+from keywright.model.served import framing
+from keywright.serve import Server, Service, Workers
+from keywright.serve.evaluation.jobs import Job
+from keywright.serve.http.admin import STYLE, render
 from keywright.serve.overview import MachineLine, ModelLine, Overview, TenantLine, oldest_wait, tenant_lines
+from keywright.serve.tenants.accounts import Accounts, add
 from tests.serve.network import WORKERS, listening
 from tests.serve.test_accounts import bearer
 from tests.serve.test_http import ask, raw, wait

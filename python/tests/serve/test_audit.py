@@ -11,11 +11,13 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import pytest
-from keywright.serve import Model, RemoteModel, Service
-from keywright.serve import remote as remote_module
-from keywright.serve.accounts import Accounts, add
-from keywright.serve.audit import NAME, Audit, alias
-from keywright.serve.errors import SecretRefusedError
+from keywright.client import RemoteModel
+from keywright.client import remote as remote_module
+from keywright.errors.service import SecretRefusedError
+from keywright.model import Model
+from keywright.serve import Service
+from keywright.serve.tenants.accounts import Accounts, add
+from keywright.serve.tenants.audit import NAME, Audit, alias
 from tests.serve.network import WORKERS, listening
 from tests.serve.test_http import ask
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keywright.nn.run.checking import run_clear
+from keywright.model import Model
 from keywright.plan import plan_network
-from keywright.serve import Model, Server, Service
+from keywright.runtime.checking import run_clear
+from keywright.serve import Server, Service
 from tests.serve import network
 from tests.serve.network import WORKERS, listening, make_thin
 

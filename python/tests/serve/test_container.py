@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped]
-from keywright.commands import serve
+from keywright.commands.models import serve
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "container"
@@ -110,5 +110,5 @@ def test_what_the_image_is_built_from_is_enough_for_cargo(tmp_path: Path) -> Non
     command = [cargo, "metadata", "--locked", "--offline", "--no-deps", "--format-version", "1"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-    assert (tmp_path / "python/keywright/serve/admin.css").is_file()
+    assert (tmp_path / "python/keywright/serve/http/admin.css").is_file()
     assert not list(tmp_path.rglob("*.so"))

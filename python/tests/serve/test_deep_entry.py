@@ -8,14 +8,14 @@ from pathlib import Path
 import keywright as kw
 import numpy as np
 import pytest
-from keywright import nn
-from keywright.nn.run.checking import run_clear
-from keywright.serve.entry import deep_entry, deep_literal, entry_plan
-from keywright.serve.errors import ModelFolderError
-from keywright.serve.model import Model, ModelRunner
-from tests.nn.conftest import build_model
-from tests.nn.test_bootstrapped_network import residual_network
-from tests.nn.test_rings_encrypted import ring_parameters, rings_of
+from keywright import compiler
+from keywright.errors.service import ModelFolderError
+from keywright.model.served.entry import deep_entry, deep_literal, entry_plan
+from keywright.model.served.model import Model, ModelRunner
+from keywright.runtime.checking import run_clear
+from tests.compiler.conftest import build_model
+from tests.compiler.test_bootstrapped_network import residual_network
+from tests.compiler.test_rings_encrypted import ring_parameters, rings_of
 from tests.serve import network
 
 PRESET = "N16_QP1732_L9_S45_real"
@@ -27,15 +27,15 @@ def model() -> Model:
     parameters = ring_parameters()
     own = kw.BootstrapperPlan(parameters, **network.ENTRY, slots=512, input_log_n=10)
     samples = np.random.default_rng(8).uniform(-1, 1, (6, 2, 8, 8))
-    target = nn.Target(
+    target = compiler.Target(
         slots=own.slots,
         levels=own.output_level,
         output_level=own.input_level,
-        bootstraps=(dataclasses.replace(nn.Bootstrap.of(own), input_log_n=0),),
+        bootstraps=(dataclasses.replace(compiler.Bootstrap.of(own), input_log_n=0),),
         rings=rings_of(own),
         fixed_slots=True,
     )
-    program = nn.compile(residual_network(build_model), target, nn.Fit(calibration=samples))
+    program = compiler.compile(residual_network(build_model), target, compiler.Fit(calibration=samples))
     return Model("deep", program, parameters, [own], kw.BootstrapperPlan(parameters, **ENTRY), ENTRY)
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import keywright as kw
 import numpy as np
 import pytest
-from keywright.nn.run.checking import run_clear
-from keywright.serve import Model, RemoteModel, Service, direct, parts
-from keywright.serve.errors import (
+from keywright.client import RemoteModel, parts
+from keywright.errors.service import (
     InvalidObjectError,
     NoDirectUploadsError,
     QuotaBytesError,
@@ -18,7 +17,11 @@ from keywright.serve.errors import (
     TooLargeError,
     WrongOffsetError,
 )
-from keywright.serve.quotas import Quota, Quotas
+from keywright.model import Model
+from keywright.runtime.checking import run_clear
+from keywright.serve import Service
+from keywright.serve.tenants.quotas import Quota, Quotas
+from keywright.serve.uploads import direct
 from tests.serve.network import INPUTS, WORKERS, listening
 from tests.serve.storage_servers import Place
 from tests.serve.test_http import ask

@@ -15,11 +15,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keywright.nn.run.checking import run_clear
-from keywright.serve import Model, RemoteModel, Server, Service, Workers, framing
-from keywright.serve.errors import BusyError
-from keywright.serve.jobs import Job
-from keywright.serve.workers import Worker, WorkerEndedError
+from keywright.client import RemoteModel
+from keywright.errors.service import BusyError
+from keywright.model import Model
+from keywright.model.served import framing
+from keywright.runtime.checking import run_clear
+from keywright.serve import Server, Service, Workers
+from keywright.serve.evaluation.jobs import Job
+from keywright.serve.workers.workers import Worker, WorkerEndedError
 from tests.serve.network import WORKERS, listening
 from tests.serve.test_http import ask, wait
 

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from keywright.nn.run.checking import run_clear
-from keywright.serve import Model, RemoteModel, Service
-from keywright.serve.remote import Session
+from keywright.client import RemoteModel
+from keywright.client.remote import Session
+from keywright.model import Model
+from keywright.runtime.checking import run_clear
+from keywright.serve import Service
 from tests.oracle import Object
 from tests.processes import in_child
 from tests.serve.network import WORKERS, listening

@@ -11,10 +11,13 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import pytest
-from keywright.nn.run.checking import run_clear
-from keywright.serve import Model, Service, app, framing
-from keywright.serve.errors import DiskError
-from keywright.serve.workers import understand
+from keywright.errors.service import DiskError
+from keywright.model import Model
+from keywright.model.served import framing
+from keywright.runtime.checking import run_clear
+from keywright.serve import Service
+from keywright.serve.http import app
+from keywright.serve.workers.workers import understand
 from tests.serve.network import WORKERS, listening
 
 FULL = OSError(28, "No space left on device")
@@ -122,7 +125,7 @@ def test_jobs_are_refused_or_done(
 
     service.evaluations.dispatcher._work = work
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("keywright.serve.dispatch.DISK_S", 0.05)
+        patched.setattr("keywright.serve.evaluation.dispatch.DISK_S", 0.05)
         job = str(service.evaluations.submit(identifier, message).identifier)
         disk.full = True
         deadline = time.monotonic() + 60.0

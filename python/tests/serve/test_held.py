@@ -14,12 +14,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keywright.nn.run.checking import run_clear
-from keywright.serve import Model, RemoteModel, Server, Service, app, dispatch, framing
-from keywright.serve.audit import NAME
-from keywright.serve.jobs import Job
-from keywright.serve.remote import Session
-from keywright.serve.workers import Worker
+from keywright.client import RemoteModel
+from keywright.client.remote import Session
+from keywright.model import Model
+from keywright.model.served import framing
+from keywright.runtime.checking import run_clear
+from keywright.serve import Server, Service
+from keywright.serve.evaluation import dispatch
+from keywright.serve.evaluation.jobs import Job
+from keywright.serve.http import app
+from keywright.serve.tenants.audit import NAME
+from keywright.serve.workers.workers import Worker
 from tests.serve.network import WORKERS, listening
 from tests.serve.test_http import ask, wait
 

@@ -14,10 +14,12 @@ from typing import Any
 
 import keywright as kw
 import pytest
-from keywright.serve import Model, Server, Service, connections, load_page
-from keywright.serve import app as app_module
-from keywright.serve.app import MAX_PIECE
-from keywright.serve.errors import BadRequestError
+from keywright.errors.service import BadRequestError
+from keywright.model import Model
+from keywright.serve import Server, Service, load_page
+from keywright.serve.http import app as app_module
+from keywright.serve.http import connections
+from keywright.serve.http.app import MAX_PIECE
 from tests.serve.network import WORKERS, listening
 
 

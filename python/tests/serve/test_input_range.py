@@ -11,9 +11,11 @@ import keywright as kw
 import numpy as np
 import onnx
 import pytest
-from keywright import nn
-from keywright.nn.run.checking import run_clear
-from keywright.serve import Model, RemoteModel, Server, Service
+from keywright import compiler
+from keywright.client import RemoteModel
+from keywright.model import Model
+from keywright.runtime.checking import run_clear
+from keywright.serve import Server, Service
 from onnx import TensorProto, helper, numpy_helper
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
@@ -73,7 +75,7 @@ def network() -> Network:
 def model(network: Network) -> Model:
     parameters = kw.Parameters.from_bits(10, Q_BITS, [50, 50, 50], 45, insecure=True)
     plan = kw.BootstrapperPlan(parameters, **ENTRY)
-    target = nn.Target(
+    target = compiler.Target(
         slots=plan.slots,
         levels=plan.output_level,
         output_level=plan.input_level,
@@ -81,8 +83,8 @@ def model(network: Network) -> Model:
         unit_inputs=True,
         batch=BATCH,
     )
-    fit = nn.Fit(calibration=network.train, activations={"relu": "chebyshev:2"})
-    return Model("cancer", nn.compile(network.source, target, fit), parameters, (), plan, ENTRY)
+    fit = compiler.Fit(calibration=network.train, activations={"relu": "chebyshev:2"})
+    return Model("cancer", compiler.compile(network.source, target, fit), parameters, (), plan, ENTRY)
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +119,7 @@ def test_what_is_out_of_range_is_refused_before_there_are_keys(server: Server, n
     sample = network.test[0].copy()
     for value in (low - 0.01, high + 0.01, 100.0, -100.0):
         sample[3] = value
-        with pytest.raises(nn.OutOfRangeError, match="the model's input takes values") as refused:
+        with pytest.raises(compiler.OutOfRangeError, match="the model's input takes values") as refused:
             remote.check(sample)
         assert (refused.value.value, refused.value.low, refused.value.high) == (value, low, high)
     for value in (low, high):

@@ -7,9 +7,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from keywright.serve import Workers
-from keywright.serve.dispatch import ATTEMPTS, Dispatcher
-from keywright.serve.errors import (
+from keywright.errors.service import (
     BusyError,
     NotDoneError,
     ServeError,
@@ -17,10 +15,12 @@ from keywright.serve.errors import (
     UnknownJobError,
     UnknownKeysError,
 )
-from keywright.serve.jobs import EACH, FETCHED_S, Job, Jobs
-from keywright.serve.key_cache import KeyCache
-from keywright.serve.worker import write_whole
-from keywright.serve.workers import Worker, WorkerEndedError
+from keywright.serve import Workers
+from keywright.serve.evaluation.dispatch import ATTEMPTS, Dispatcher
+from keywright.serve.evaluation.jobs import EACH, FETCHED_S, Job, Jobs
+from keywright.serve.workers.key_cache import KeyCache
+from keywright.serve.workers.worker import write_whole
+from keywright.serve.workers.workers import Worker, WorkerEndedError
 from tests.serve.storage_servers import Place
 
 

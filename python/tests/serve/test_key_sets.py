@@ -12,9 +12,7 @@ from pathlib import Path
 import keywright as kw
 import pytest
 from keywright._core import HEAD_BYTES
-from keywright.serve import Model, upload_store
-from keywright.serve.configurations import Catalog, Configuration
-from keywright.serve.errors import (
+from keywright.errors.service import (
     BusyError,
     InvalidObjectError,
     KeysIncompleteError,
@@ -26,11 +24,14 @@ from keywright.serve.errors import (
     UnknownKeysError,
     WrongOffsetError,
 )
-from keywright.serve.secret_scanner import SecretScanner
-from keywright.serve.state_folder import StateFolder
-from keywright.serve.upload_store import UploadStore
-from keywright.serve.uploaded import STALLED_S, UploadedKeys
-from keywright.serve.workers import WorkerEndedError
+from keywright.model import Model
+from keywright.serve.configurations import Catalog, Configuration
+from keywright.serve.storage.state_folder import StateFolder
+from keywright.serve.uploads import upload_store
+from keywright.serve.uploads.secret_scanner import SecretScanner
+from keywright.serve.uploads.upload_store import UploadStore
+from keywright.serve.uploads.uploaded import STALLED_S, UploadedKeys
+from keywright.serve.workers.workers import WorkerEndedError
 from tests.serve.network import WORKERS, make_thin
 from tests.serve.storage_servers import Place
 
@@ -201,7 +202,7 @@ def test_what_is_not_served_any_more_names_its_successor(thin: Model, full: Mode
 
 def test_a_folder_of_state_is_served_by_one_process(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from keywright.serve.state_folder import StateFolder;"
+        "import sys; from pathlib import Path; from keywright.serve.storage.state_folder import StateFolder;"
         "folder = StateFolder(Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
     )
     arguments = [sys.executable, "-c", code, str(tmp_path)]

@@ -12,8 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keywright.serve import Model, RemoteModel, Server, Service, framing, logs
-from keywright.serve.accounts import Accounts, add
+from keywright.client import RemoteModel
+from keywright.model import Model
+from keywright.model.served import framing
+from keywright.serve import Server, Service, logs
+from keywright.serve.tenants.accounts import Accounts, add
 from tests.serve.network import WORKERS, listening
 from tests.serve.test_accounts import bearer
 from tests.serve.test_http import ask, raw, wait

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keywright.serve import Model, RemoteModel, Server, Service
-from keywright.serve.errors import BusyError, UnknownKeysError
+from keywright.client import RemoteModel
+from keywright.errors.service import BusyError, UnknownKeysError
+from keywright.model import Model
+from keywright.serve import Server, Service
 from keywright.serve.metrics import FAMILIES, PREFIX, STAGES_S, Metrics
 from prometheus_client.parser import text_string_to_metric_families
 from tests.serve.network import WORKERS, listening

@@ -18,11 +18,14 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
-from keywright.nn.run.checking import run_clear
-from keywright.serve import Model, RemoteModel, Service, oidc
-from keywright.serve.accounts import Accounts, add
-from keywright.serve.errors import IssuerError, IssuerUnreachableError, UnauthorizedError
-from keywright.serve.oidc import DISCOVERY, MAX_DOCUMENT, Issuer
+from keywright.client import RemoteModel
+from keywright.errors.service import IssuerError, IssuerUnreachableError, UnauthorizedError
+from keywright.model import Model
+from keywright.runtime.checking import run_clear
+from keywright.serve import Service
+from keywright.serve.tenants import oidc
+from keywright.serve.tenants.accounts import Accounts, add
+from keywright.serve.tenants.oidc import DISCOVERY, MAX_DOCUMENT, Issuer
 from tests.serve.network import WORKERS, listening
 from tests.serve.test_accounts import bearer
 from tests.serve.test_http import ask

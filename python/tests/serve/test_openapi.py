@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from keywright.serve import Model, Server, Service
-from keywright.serve.app import ROUTES
-from keywright.serve.errors import REFUSALS, ServeError, UnknownKeysError
-from keywright.serve.jobs import Job
+from keywright.errors.service import REFUSALS, ServeError, UnknownKeysError
+from keywright.model import Model
+from keywright.serve import Server, Service
+from keywright.serve.evaluation.jobs import Job
+from keywright.serve.http.app import ROUTES
 from tests.serve.test_http import ask
 
-DOCUMENT: dict[str, Any] = json.loads((files("keywright") / "serve" / "openapi.json").read_text())
+DOCUMENT: dict[str, Any] = json.loads((files("keywright") / "serve" / "http" / "openapi.json").read_text())
 CODES = ("unknown_keys", "unknown_job", "bad_request", "too_large", "other_model")
 METHODS = ("options", "head", "get", "post", "put", "patch", "delete")
 TYPES: dict[str, type | tuple[type, ...]] = {

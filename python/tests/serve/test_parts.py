@@ -7,9 +7,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from keywright.serve import RemoteModel, Server, Service, parts
-from keywright.serve.errors import InvalidReplyError, NoDirectUploadsError, UnreachableError
-from keywright.serve.parts import IN_FLIGHT, send_file
+from keywright.client import RemoteModel, parts
+from keywright.client.parts import IN_FLIGHT, send_file
+from keywright.errors.service import InvalidReplyError, NoDirectUploadsError, UnreachableError
+from keywright.serve import Server, Service
 
 
 @pytest.fixture

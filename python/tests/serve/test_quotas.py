@@ -12,14 +12,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keywright.nn.run.checking import run_clear
-from keywright.serve import Model, RemoteModel, Server, Service
-from keywright.serve import quotas as quotas_module
-from keywright.serve import remote as remote_module
-from keywright.serve.accounts import Accounts, add
-from keywright.serve.errors import BusyError, QuotaBytesError, QuotaSecondsError, QuotasFileError, ServeError
-from keywright.serve.piece import Piece
-from keywright.serve.quotas import FORMAT, Quota, Quotas, Usage
+from keywright.client import RemoteModel
+from keywright.client import remote as remote_module
+from keywright.errors.service import (
+    BusyError,
+    QuotaBytesError,
+    QuotaSecondsError,
+    QuotasFileError,
+    ServeError,
+)
+from keywright.model import Model
+from keywright.runtime.checking import run_clear
+from keywright.serve import Server, Service
+from keywright.serve.tenants import quotas as quotas_module
+from keywright.serve.tenants.accounts import Accounts, add
+from keywright.serve.tenants.quotas import FORMAT, Quota, Quotas, Usage
+from keywright.serve.uploads.piece import Piece
 from tests.serve.network import WORKERS, listening
 from tests.serve.storage_servers import Place
 from tests.serve.test_http import ask

@@ -21,12 +21,12 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import pytest
-from keywright import nn
-from keywright.nn.run.checking import run_clear
-from keywright.serve import Model, RemoteModel, ServeError, Server, Service, framing, parts
-from keywright.serve import remote as remote_module
-from keywright.serve.app import MAX_PIECE
-from keywright.serve.errors import (
+from keywright import compiler
+from keywright.client import RemoteModel, parts
+from keywright.client import remote as remote_module
+from keywright.client.parts import PART_BYTES
+from keywright.client.remote import PROGRESS
+from keywright.errors.service import (
     BadRequestError,
     InvalidReplyError,
     ManifestError,
@@ -39,10 +39,13 @@ from keywright.serve.errors import (
     WrongOffsetError,
     refusal,
 )
-from keywright.serve.manifest import MAX_BYTES
-from keywright.serve.parts import PART_BYTES
-from keywright.serve.remote import PROGRESS
-from keywright.serve.workers import Worker, WorkerEndedError
+from keywright.model import Model
+from keywright.model.served import framing
+from keywright.model.served.manifest import MAX_BYTES
+from keywright.runtime.checking import run_clear
+from keywright.serve import ServeError, Server, Service
+from keywright.serve.http.app import MAX_PIECE
+from keywright.serve.workers.workers import Worker, WorkerEndedError
 from onnx import helper
 from tests.serve.network import INPUTS, WORKERS, listening, make_full, make_thin, network
 from tests.serve.storage_servers import Place
@@ -361,7 +364,7 @@ def test_samples_of_the_wrong_shape_or_size_are_refused(server: Server) -> None:
     for values in (np.zeros(15), np.zeros((4, 4)), np.full(16, np.nan)):
         with pytest.raises(BadRequestError):
             session.infer(values)
-    with pytest.raises(nn.OutOfRangeError, match=r"from -1 to 1, .*gives 1\.01"):
+    with pytest.raises(compiler.OutOfRangeError, match=r"from -1 to 1, .*gives 1\.01"):
         session.infer(np.full(16, 1.01))
     session.close()
 
@@ -372,8 +375,8 @@ def test_samples_out_of_range_are_refused_before_keys_are_made(tmp_path: Path, s
     source.graph.node[1].CopyFrom(helper.make_node("Tanh", ["h"], ["s"], "squash"))
     typical = np.random.default_rng(5).uniform(-1, 1, (60, INPUTS))
     parameters = kw.Parameters.from_bits(11, [55, *[45] * 5], [50, 50], 45, insecure=True)
-    fit = nn.Fit(calibration=typical, activations={"tanh": "chebyshev:7"})
-    program = nn.compile(source, nn.Target(slots=parameters.max_slots, levels=5), fit)
+    fit = compiler.Fit(calibration=typical, activations={"tanh": "chebyshev:7"})
+    program = compiler.compile(source, compiler.Target(slots=parameters.max_slots, levels=5), fit)
     service = Service(Model("squash", program, parameters), tmp_path / "state", workers=WORKERS)
     with listening(service) as server:
         stranger, owner = RemoteModel(server.url), RemoteModel(server.url, program=program)
@@ -383,14 +386,14 @@ def test_samples_out_of_range_are_refused_before_keys_are_made(tmp_path: Path, s
         assert 1 < high < 2
         for remote in (stranger, owner):
             assert remote.check(typical[0]).shape == (INPUTS,)
-        with pytest.raises(nn.OutOfRangeError, match="the model's input takes values"):
+        with pytest.raises(compiler.OutOfRangeError, match="the model's input takes values"):
             stranger.check(100 * typical)
-        with pytest.raises(nn.OutOfRangeError, match="Tanh at 'squash' takes values"):
+        with pytest.raises(compiler.OutOfRangeError, match="Tanh at 'squash' takes values"):
             owner.check(100 * typical)
         # One large input alone leaves the inputs' range and none of the program's.
         peak = np.zeros(INPUTS)
         peak[0] = 1.5 * high
-        with pytest.raises(nn.OutOfRangeError):
+        with pytest.raises(compiler.OutOfRangeError):
             stranger.check(peak)
         assert owner.check(peak).max() > high
         for remote in (stranger, owner):

@@ -16,10 +16,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from keywright._core import EvaluationKeys
-from keywright.nn.run.checking import run_clear
-from keywright.serve import Model, RemoteModel, Service, Workers, resident_keys, worker
-from keywright.serve.errors import BusyError, CancelledError, ServeError, TooLargeError, UnknownKeysError
-from keywright.serve.resident_keys import Loan, ResidentKeys
+from keywright.client import RemoteModel
+from keywright.errors.service import BusyError, CancelledError, ServeError, TooLargeError, UnknownKeysError
+from keywright.model import Model
+from keywright.runtime.checking import run_clear
+from keywright.serve import Service, Workers
+from keywright.serve.workers import resident_keys, worker
+from keywright.serve.workers.resident_keys import Loan, ResidentKeys
 from numpy.typing import NDArray
 
 from .network import INPUTS, listening
@@ -271,7 +274,7 @@ import sys
 from pathlib import Path
 from keywright import Parameters
 from keywright._core import EvaluationKeys
-from keywright.nn.run.checking import run_clear
+from keywright.runtime.checking import run_clear
 
 keys = EvaluationKeys.open_shared(int(sys.argv[1]), Parameters.load(Path(sys.argv[2])))
 print(keys.bytes, flush=True)

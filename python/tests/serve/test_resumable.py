@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from keywright.model import Model
 from keywright.plan.memory.machine import resident_bytes
-from keywright.serve import Model, Server, Service
+from keywright.serve import Server, Service
 from tests.serve.network import WORKERS, listening
 from tests.serve.storage_servers import Place
 from tests.serve.test_http import ask, wait

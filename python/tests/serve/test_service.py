@@ -11,10 +11,8 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import pytest
-from keywright import nn
-from keywright.nn.run.checking import run_clear
-from keywright.serve import Manifest, Model, ModelRunner, Service, framing
-from keywright.serve.errors import (
+from keywright import compiler
+from keywright.errors.service import (
     BadRequestError,
     InvalidObjectError,
     ManifestError,
@@ -24,7 +22,11 @@ from keywright.serve.errors import (
     UnknownJobError,
     UnknownKeysError,
 )
-from keywright.serve.model import ANSWER_GROWTH, FRACTION_BITS
+from keywright.model import Manifest, Model, ModelRunner
+from keywright.model.served import framing
+from keywright.model.served.model import ANSWER_GROWTH, FRACTION_BITS
+from keywright.runtime.checking import run_clear
+from keywright.serve import Service
 from onnx import helper
 from tests.serve.network import WORKERS, make_full, network
 
@@ -149,7 +151,7 @@ def test_a_manifest_tells_clients_what_the_model_does_behind_its_outputs() -> No
     model.graph.node[-1].output[0] = "scores"
     model.graph.node.append(helper.make_node("Softmax", ["scores"], ["y"], axis=-1))
     parameters = make_full().parameters
-    program = nn.compile(model, nn.Target(slots=parameters.max_slots, levels=3))
+    program = compiler.compile(model, compiler.Target(slots=parameters.max_slots, levels=3))
     data = Model("labelled", program, parameters).manifest.encoded
     read, outputs = Manifest.read(data), np.asarray([[1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 0.0, -1.0]])
     shares = np.exp(outputs) / np.exp(outputs).sum(axis=1, keepdims=True)

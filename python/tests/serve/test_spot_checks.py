@@ -10,12 +10,13 @@ from pathlib import Path
 import keywright as kw
 import numpy as np
 import pytest
-from keywright import nn
-from keywright.nn.run.checking import run_clear
-from keywright.serve import RemoteModel, Service, SpotChecks
-from keywright.serve.errors import WrongAnswerError
-from keywright.serve.remote import Progress
-from keywright.serve.spot_checks import Numbers, Request, answers
+from keywright import compiler
+from keywright.client import RemoteModel, SpotChecks
+from keywright.client.remote import Progress
+from keywright.client.spot_checks import Numbers, Request, answers
+from keywright.errors.service import WrongAnswerError
+from keywright.runtime.checking import run_clear
+from keywright.serve import Service
 from tests.serve.network import INPUTS, listening, make_full
 
 SAMPLES = np.arange(10.0)
@@ -121,7 +122,7 @@ def test_a_server_that_gives_one_answer_to_all(
 ) -> None:
     service = Service(make_full(batch=4), tmp_path)
     samples = np.random.default_rng(5).uniform(-1, 1, (12, INPUTS))
-    program: nn.Program = service.model.program
+    program: compiler.Program = service.model.program
     checks = SpotChecks(3, 1e-5)
     steps: list[tuple[int, int]] = []
     replies: list[bytes] = []

@@ -10,14 +10,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keywright.nn.run.checking import run_clear
-from keywright.serve import Model, RemoteModel, Service
-from keywright.serve.errors import BusyError, StateFolderError, WrongOffsetError
+from keywright.client import RemoteModel
+from keywright.errors.service import BusyError, StateFolderError, WrongOffsetError
+from keywright.model import Model
+from keywright.runtime.checking import run_clear
+from keywright.serve import Service
 from keywright.serve.storage import objects as objects_module
 from keywright.serve.storage import open_storage, records
 from keywright.serve.storage.records import MIGRATIONS
 from keywright.serve.storage.sqlite import NAME
-from keywright.serve.uploaded import MAX_RUNS
+from keywright.serve.uploads.uploaded import MAX_RUNS
 from tests.serve.network import WORKERS, listening
 from tests.serve.storage_servers import Place
 from tests.serve.test_key_sets import Store, receive

@@ -13,15 +13,17 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright._core import EvaluationKeys
-from keywright.nn.run.checking import run_clear
-from keywright.serve import Model, ModelRunner, RemoteModel, Service, parts
-from keywright.serve.remote import Session
+from keywright.client import RemoteModel, parts
+from keywright.client.remote import Session
+from keywright.model import Model, ModelRunner
+from keywright.runtime.checking import run_clear
+from keywright.serve import Service
 from keywright.serve.storage.arriving import Arriving
-from keywright.serve.storage.copies import Copies
-from keywright.serve.upload_store import order_of_parts
-from keywright.serve.uploaded import UploadedKeys
-from keywright.serve.worker import KeyLoading, digest_of
-from keywright.serve.workers import Worker
+from keywright.serve.storage.external.copies import Copies
+from keywright.serve.uploads.upload_store import order_of_parts
+from keywright.serve.uploads.uploaded import UploadedKeys
+from keywright.serve.workers.worker import KeyLoading, digest_of
+from keywright.serve.workers.workers import Worker
 from tests.serve.network import WORKERS, listening
 from tests.serve.storage_servers import Place
 
@@ -52,7 +54,7 @@ def other_process(made: Arriving) -> Arriving:
 
 
 def test_a_copy_is_read_while_it_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("keywright.serve.storage.copies.FETCHES", 1)
+    monkeypatch.setattr("keywright.serve.storage.external.copies.FETCHES", 1)
     slow = Slow()
     copies = Copies(tmp_path / "copies", 1 << 30, slow)
     with copies.hold(list(OBJECTS), lambda: SIZES, [2, 0, 1]) as copy:

@@ -13,10 +13,11 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from keywright.serve import Model, Server, Service
-from keywright.serve.accounts import Accounts, add
-from keywright.serve.errors import BusyError, RetiredError, UnknownJobError, UnknownKeysError
+from keywright.errors.service import BusyError, RetiredError, UnknownJobError, UnknownKeysError
+from keywright.model import Model
+from keywright.serve import Server, Service
 from keywright.serve.storage.objects import drawer
+from keywright.serve.tenants.accounts import Accounts, add
 from tests.serve.network import WORKERS, listening
 from tests.serve.storage_servers import Place
 from tests.serve.test_key_sets import Store, receive

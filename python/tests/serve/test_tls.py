@@ -19,9 +19,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from keywright.nn.run.checking import run_clear
-from keywright.serve import Model, RemoteModel, Server, Service
-from keywright.serve.errors import BadRequestError, CertificateError, UnreachableError
+from keywright.client import RemoteModel
+from keywright.errors.service import BadRequestError, CertificateError, UnreachableError
+from keywright.model import Model
+from keywright.runtime.checking import run_clear
+from keywright.serve import Server, Service
 from starlette.types import Receive, Scope, Send
 from tests.serve.test_http import ask
 

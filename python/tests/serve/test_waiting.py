@@ -7,10 +7,12 @@ import threading
 import time
 
 import pytest
-from keywright.serve import RemoteModel, Server, Service, app
-from keywright.serve.app import MAX_WAIT_S, Ends
-from keywright.serve.errors import BadRequestError
-from keywright.serve.jobs import Job
+from keywright.client import RemoteModel
+from keywright.errors.service import BadRequestError
+from keywright.serve import Server, Service
+from keywright.serve.evaluation.jobs import Job
+from keywright.serve.http import app
+from keywright.serve.http.app import MAX_WAIT_S, Ends
 
 
 def test_an_answer_comes_when_the_evaluation_ends_or_the_time_is_over(

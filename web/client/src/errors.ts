@@ -1,4 +1,4 @@
-/** Codes of refusals, for programs. Codes of the server are passed through: see `keywright/serve/errors.py`. */
+/** Codes of refusals, for programs. Codes of the server are passed through: see `keywright/errors/service.py`. */
 export type Code =
   /** No server answers; what was uploaded so far is kept. */
   | "unreachable"

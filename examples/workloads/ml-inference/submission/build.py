@@ -5,8 +5,8 @@ import stat
 import sys
 from pathlib import Path
 
-from keywright.inference.compiling import compile_model
-from keywright.serve.model import Model
+from keywright.model.compiling import compile_model
+from keywright.model.served.model import Model
 from steps import BUILD, HERE, SIZES, STEPS, model_folder
 
 PROGRAM = """#!{python}

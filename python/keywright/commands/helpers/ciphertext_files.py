@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from keywright._arrays import require_file
+from keywright._reading.arrays import require_file
 
 from .errors import CommandError
 

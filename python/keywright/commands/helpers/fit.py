@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright import nn
-from keywright._terminal import Column, Terminal
-from keywright.inference import InferenceClient
-from keywright.inference.report import fit_text
+from keywright import compiler
+from keywright.commands.terminal import Column, Terminal
+from keywright.model import InferenceClient
+from keywright.model.report import fit_text
 
 from .errors import CommandError
 from .inputs import load_inputs
@@ -59,7 +59,7 @@ def add_fit_arguments(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--error", type=float, help="maximum change of an output on the calibration data")
 
 
-def read_fit(options: argparse.Namespace) -> nn.Fit:
+def read_fit(options: argparse.Namespace) -> compiler.Fit:
     """Return the fit that the arguments ask for.
 
     Raises:
@@ -85,7 +85,7 @@ def read_fit(options: argparse.Namespace) -> nn.Fit:
         )
     typical = None if options.calibration is None else load_inputs(options.calibration, count)
     try:
-        return nn.Fit(
+        return compiler.Fit(
             calibration=typical,
             activations=activations,
             accuracy=accuracy,
@@ -104,13 +104,13 @@ def _share(text: str) -> float:
     return share
 
 
-def fit_record(program: nn.Program) -> dict[str, object] | None:
+def fit_record(program: compiler.Program) -> dict[str, object] | None:
     """Return the fit report as JSON; None if nothing was measured."""
     report = program.fit_report
     return None if report is None else asdict(report) | {"warnings": report.warnings}
 
 
-def print_fit(program: nn.Program, terminal: Terminal, *, table: bool = True) -> None:
+def print_fit(program: compiler.Program, terminal: Terminal, *, table: bool = True) -> None:
     """Print how polynomials change the outputs, if that was measured.
 
     Args:
@@ -147,7 +147,7 @@ def guard_samples(
     with terminal.progress("checking ranges", None):
         try:
             client.guard(samples)
-        except nn.OutOfRangeError as error:
+        except compiler.OutOfRangeError as error:
             if not force:
                 raise
             terminal.warn(f"{error}; continuing because of --force")

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright._arrays import read_array, read_file
+from keywright._reading.arrays import read_array, read_file
+from keywright.compiler import RefusalError
+from keywright.compiler.front_ends.model_file import load_model, sample_shape
 from keywright.errors import FormatError
-from keywright.nn import RefusalError
-from keywright.nn.front_ends.model_file import load_model, sample_shape
 
 from .errors import CommandError
 

@@ -2,8 +2,8 @@
 
 import argparse
 
-from keywright._terminal import Column, Terminal
 from keywright._units import format_bytes
+from keywright.commands.terminal import Column, Terminal
 from keywright.plan.memory.machine import default_budget
 from keywright.plan.memory.process import ProcessPlan
 

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Collection
 
-from keywright._terminal import Failure
+from keywright.commands.terminal import Failure
+from keywright.compiler import ModelRefusedError
 from keywright.errors import KeywrightError
-from keywright.nn import ModelRefusedError
 
 ARGUMENT = re.compile(r"(?<![\w.-])([a-z]+(?:_[a-z]+)*)=(?!=)(?:True\b)?(?=([\w\"'(\[{/.]?))")
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright._core import Parameters, __version__
-from keywright._reading import number, read_object, refusing, shown, whole
+from keywright._reading.records import number, read_object, refusing, shown, whole
 from keywright.errors import KeywrightError
 from keywright.plan.ring.chain import Chain, Shape
 from keywright.plan.ring.chain_sources import read_chain

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from keywright._reading import shown, whole
+from keywright._reading.records import shown, whole
 from keywright.plan.ring.chain import Chain
 
 from .model import Work

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from keywright._core import MAX_DERIVATION_HOPS, MAX_EXTRA_PRIMES
-from keywright._reading import number, read_object, refusing, shown, whole
+from keywright._reading.records import number, read_object, refusing, shown, whole
 from keywright.plan.ring.chain import Chain, Shape
 from keywright.plan.workload.workload import MAX_BYTES, Workload, WorkloadError, describe, read_automorphism
 

@@ -6,7 +6,7 @@ from math import log2
 from typing import Any
 
 from keywright._core import Parameters, maximum_log_qp
-from keywright._reading import number, whole
+from keywright._reading.records import number, whole
 
 from .chain import Chain
 

@@ -1,4 +1,4 @@
-"""The interface of a compiled network for the planner, which `keywright.nn.Program` implements."""
+"""The interface of a compiled network for the planner, which `keywright.compiler.Program` implements."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
@@ -10,7 +10,7 @@ Vector = NDArray[np.float64]
 
 
 class KeySwitchLike(Protocol):
-    """See `keywright.nn.KeySwitch`."""
+    """See `keywright.compiler.KeySwitch`."""
 
     @property
     def instruction(self) -> int:
@@ -42,7 +42,7 @@ class KeySwitchLike(Protocol):
 
 
 class InstructionLike(Protocol):
-    """See `keywright.nn.Instruction`."""
+    """See `keywright.compiler.Instruction`."""
 
     @property
     def opcode(self) -> str:
@@ -66,7 +66,7 @@ class InstructionLike(Protocol):
 
 
 class TransformLike(Protocol):
-    """See `keywright.nn.DiagonalMatrix`."""
+    """See `keywright.compiler.DiagonalMatrix`."""
 
     @property
     def diagonals(self) -> Sequence[Mapping[int, Vector]]:
@@ -82,7 +82,7 @@ class TransformLike(Protocol):
 
 
 class PolynomialLike(Protocol):
-    """See `keywright.nn.PolynomialSpec`."""
+    """See `keywright.compiler.PolynomialSpec`."""
 
     @property
     def coefficients(self) -> Vector:
@@ -98,7 +98,7 @@ class PolynomialLike(Protocol):
 
 
 class NetworkLike(Protocol):
-    """See `keywright.nn.Program`."""
+    """See `keywright.compiler.Program`."""
 
     @property
     def instructions(self) -> Sequence[InstructionLike]:

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from keywright._core import maximum_log_qp
-from keywright._reading import number, read_object, refusing, shown, whole
+from keywright._reading.records import number, read_object, refusing, shown, whole
 from keywright.errors import KeywrightError
 from keywright.plan.cost.ephemeral import EphemeralSwitch, FixedKeys
 from keywright.plan.cost.model import FORMS, CostModel, Form

@@ -4,7 +4,8 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ServerMissingError
+from keywright.errors.service import ServerMissingError
+
 from .routing import Costs, Router, Task
 
 if TYPE_CHECKING:

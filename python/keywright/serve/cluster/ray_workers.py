@@ -21,9 +21,18 @@ from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
 from ray.serve.schema import ApplicationStatus
 
-from ..errors import ServeError
-from ..resident_keys import ResidentKeys
-from ..workers import Meanwhile, NotBegunError, OnStep, Worker, WorkerEndedError, Workers, understand
+from keywright.errors.service import ServeError
+from keywright.serve.workers.resident_keys import ResidentKeys
+from keywright.serve.workers.workers import (
+    Meanwhile,
+    NotBegunError,
+    OnStep,
+    Worker,
+    WorkerEndedError,
+    Workers,
+    understand,
+)
+
 from .deployment import QUEUE, Replicas, deployment, fingerprint
 from .replica import ENDED
 

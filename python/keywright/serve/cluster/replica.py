@@ -6,9 +6,10 @@ import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
-from ..errors import CancelledError, ServeError, UnforeseenError
-from ..resident_keys import ResidentKeys
-from ..workers import Worker, WorkerEndedError
+from keywright.errors.service import CancelledError, ServeError, UnforeseenError
+from keywright.serve.workers.resident_keys import ResidentKeys
+from keywright.serve.workers.workers import Worker, WorkerEndedError
+
 from .routing import Costs
 
 Order = Mapping[str, Any]

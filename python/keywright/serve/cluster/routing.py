@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..key_cache import KeyCache
+from keywright.serve.workers.key_cache import KeyCache
 
 WEIGHT = 0.2
 """Weight of the newest measurement in the running mean."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from ..errors import ServeError
+from keywright.errors.service import ServeError
 
 LOOK_EVERY_S = 0.002
 THERE = b"\1"

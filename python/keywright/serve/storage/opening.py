@@ -4,7 +4,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import ServeError, StateFolderError
+from keywright.errors.service import ServeError, StateFolderError
+
 from .folder import FolderObjects
 from .objects import Objects
 from .records import Records
@@ -68,7 +69,7 @@ def _records(folder: Path, address: str | None) -> Records:
     if address is None:
         return SqliteRecords(folder)
     try:
-        from .postgresql import PostgresqlRecords
+        from keywright.serve.storage.external.postgresql import PostgresqlRecords
     except ModuleNotFoundError as error:
         raise StorageMissingError(str(error.name)) from error
     return PostgresqlRecords(address)
@@ -78,7 +79,7 @@ def _objects(folder: Path, address: str | None) -> Objects:
     if address is None:
         return FolderObjects(folder)
     try:
-        from .s3 import S3Objects
+        from keywright.serve.storage.external.s3 import S3Objects
     except ModuleNotFoundError as error:
         raise StorageMissingError(str(error.name)) from error
     return S3Objects(address, folder / "copies")

@@ -7,7 +7,7 @@ next version. A database of a later release is refused.
 import secrets
 from abc import ABC, abstractmethod
 
-from ..errors import StateFolderError
+from keywright.errors.service import StateFolderError
 
 Row = dict[str, object]
 

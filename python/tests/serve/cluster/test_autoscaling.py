@@ -10,8 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from keywright.nn.run.checking import run_clear
-from keywright.serve import Model, RemoteModel, Service
+from keywright.client import RemoteModel
+from keywright.model import Model
+from keywright.runtime.checking import run_clear
+from keywright.serve import Service
 from tests.serve.network import INPUTS, listening
 
 pytestmark = [

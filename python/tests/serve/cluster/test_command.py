@@ -14,11 +14,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keywright._terminal import Terminal
-from keywright.commands import serve
+from keywright.client import RemoteModel
 from keywright.commands.helpers.errors import CommandError
-from keywright.nn.run.checking import run_clear
-from keywright.serve import Model, RemoteModel, framing
+from keywright.commands.models import serve
+from keywright.commands.terminal import Terminal
+from keywright.model import Model
+from keywright.model.served import framing
+from keywright.runtime.checking import run_clear
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,12 @@
 from importlib.resources import files
 
 import numpy as np
-from keywright import nn
+from keywright import compiler
 
 data = files("keywright") / "data"
 model = (data / "digits.onnx").read_bytes()
 with (data / "digits_test.npz").open("rb") as file:
     images = np.load(file)["images"][:20]
-report = nn.compile(model, nn.Target(slots=4096, levels=5)).check(images, model)
+report = compiler.compile(model, compiler.Target(slots=4096, levels=5)).check(images, model)
 assert report.agreement == 1.0
 print(f"onnxruntime agrees on {len(images)} images")

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
-from keywright.serve import RemoteModel
+from keywright.client import RemoteModel
 
 KEYWRIGHT = (sys.executable, "-m", "keywright")
 data = files("keywright") / "data"

@@ -1,8 +1,8 @@
 """`keywright[sklearn]`: a fitted pipeline is exported and compiled."""
 
 import numpy as np
-from keywright import nn
-from keywright.nn.run.checking import run_clear
+from keywright import compiler
+from keywright.runtime.checking import run_clear
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 points = np.random.default_rng(3).normal(size=(100, 4)).astype(np.float32)
 labels = np.where(points[:, 0] + points[:, 1] > 0.3, "yes", "no")
 estimator = make_pipeline(StandardScaler(), LogisticRegression()).fit(points, labels)
-classifier = nn.compile(nn.to_onnx(estimator, points), nn.Target(slots=16, levels=1))
+classifier = compiler.compile(compiler.to_onnx(estimator, points), compiler.Target(slots=16, levels=1))
 answers = classifier.answers(run_clear(classifier, points[:5]))
 assert list(answers["output_label"]) == list(estimator.predict(points[:5]))
 print("a pipeline of scikit-learn gives the same labels")

@@ -1,0 +1,1 @@
+"""Readers of files: arrays, and numbers of records."""

@@ -1,0 +1,158 @@
+"""Uploads a key set in parts, several at once, to the ranges that the server lacks."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import Protocol
+
+from keywright.errors.service import (
+    BusyError,
+    InvalidReplyError,
+    NoDirectUploadsError,
+    NoSuchMethodError,
+    NoSuchPathError,
+    StorageError,
+    UnreachableError,
+    WrongOffsetError,
+)
+
+PART_BYTES = 4 << 20
+IN_FLIGHT = 3
+"""Parts in flight at a time, each on its own connection: this hides the round trip of one part."""
+
+RETRIES = 5
+"""How often an upload continues after a broken connection without a byte of progress in between."""
+
+PAUSE_S = 0.05
+MOST_HOLES = 1024
+
+Progress = Callable[[int, int], object]
+Stretch = tuple[int, int]
+"""Begin and end of a range of bytes."""
+
+
+class Remote(Protocol):
+    """Sends requests."""
+
+    def ask(self, method: str, path: str) -> Mapping[str, object]:
+        """Send a request without a body."""
+
+    def send(self, method: str, path: str, body: bytes) -> Mapping[str, object]:
+        """Send a request with bytes as its body."""
+
+    def write(self, url: str, body: bytes) -> None:
+        """Write bytes under an address that the server has given."""
+
+
+def send_file(remote: Remote, keys: str, path: Path, progress: Progress | None) -> None:
+    """Send what the server has not; straight to its object storage where there is one that can be reached.
+
+    Args:
+        remote: the server.
+        keys: path of the key set there.
+        path: path of the key set here.
+        progress: called with bytes that have arrived and bytes in all.
+
+    Raises:
+        UnreachableError, BusyError: the server does not come back, or has no room.
+        InvalidReplyError: it accepts no more bytes, or does not report which are missing.
+        ServeError: a refusal of the server.
+    """
+    total, failures = path.stat().st_size, 0
+    way = _Direct(remote, keys)
+    missing = _missing(remote, keys, total)
+    while missing:
+        before, broken = _size(missing), None
+        try:
+            _send_parts(way, path, missing, progress, total)
+        except (UnreachableError, BusyError, WrongOffsetError) as error:
+            broken = error
+            time.sleep(PAUSE_S * 2**failures)
+        with contextlib.suppress(UnreachableError):
+            missing = _missing(remote, keys, total)
+        failures = 0 if _size(missing) < before else failures + 1
+        if failures > RETRIES:
+            if broken is not None and not isinstance(broken, WrongOffsetError):
+                raise broken
+            raise InvalidReplyError(f"the server accepts no more than {total - before} of {total} bytes")
+
+
+class _Direct:
+    """Sends parts: to the object storage, until it says that there is none or cannot be reached; then to the
+    server."""
+
+    def __init__(self, remote: Remote, keys: str) -> None:
+        self._remote, self._keys, self._there = remote, keys, True
+
+    def send(self, begin: int, data: bytes) -> None:
+        """Send a part."""
+        if self._there and self._write(begin, data):
+            return
+        self._remote.send("PUT", f"{self._keys}/parts?offset={begin}", data)
+
+    def _write(self, begin: int, data: bytes) -> bool:
+        """Write a part to the storage. Returns False if it is to be sent to the server."""
+        own = f"{self._keys}/direct?offset={begin}"
+        try:
+            url = self._remote.ask("POST", f"{own}&length={len(data)}").get("url")
+            if not isinstance(url, str):
+                raise InvalidReplyError("the server gives no address to write a part to")
+            self._remote.write(url, data)
+        except (NoDirectUploadsError, NoSuchPathError, NoSuchMethodError, StorageError):
+            # One of an earlier release has no such path.
+            self._there = False
+            return False
+        self._remote.ask("PUT", own)
+        return True
+
+
+def _send_parts(
+    way: _Direct,
+    path: Path,
+    missing: Sequence[Stretch],
+    progress: Progress | None,
+    total: int,
+) -> None:
+    """Send ranges until one of their parts fails."""
+
+    def send(part: Stretch) -> int:
+        begin, end = part
+        with path.open("rb") as file:
+            file.seek(begin)
+            way.send(begin, file.read(end - begin))
+        return end - begin
+
+    done, pool = total - _size(missing), ThreadPoolExecutor(IN_FLIGHT)
+    try:
+        for sent in as_completed([pool.submit(send, part) for part in _parts(missing)]):
+            done += sent.result()
+            if progress is not None:
+                progress(done, total)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _parts(missing: Sequence[Stretch]) -> Iterator[Stretch]:
+    for begin, end in missing:
+        for place in range(begin, end, PART_BYTES):
+            yield place, min(end, place + PART_BYTES)
+
+
+def _size(missing: Sequence[Stretch]) -> int:
+    return sum(end - begin for begin, end in missing)
+
+
+def _missing(remote: Remote, keys: str, total: int) -> list[Stretch]:
+    """Return the missing ranges, in order."""
+    found, last = remote.ask("GET", keys).get("missing"), 0
+    stretches: list[Stretch] = []
+    for stretch in found if isinstance(found, list) and len(found) <= MOST_HOLES else [None]:
+        match stretch:
+            case [int(begin), int(end)] if last <= begin < end <= total:
+                stretches.append((begin, end))
+                last = end
+            case _:
+                raise InvalidReplyError("the server does not report which bytes of the keys are missing")
+    return stretches

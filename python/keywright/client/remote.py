@@ -1,0 +1,560 @@
+"""The client: makes keys, encrypts and decrypts; the model runs on a server.
+
+>>> model = RemoteModel("http://127.0.0.1:8700")       # doctest: +SKIP
+>>> with model.session() as session:                   # doctest: +SKIP
+...     session.upload_keys()
+...     scores = session.infer(images)
+"""
+
+import contextlib
+import http.client
+import json
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keywright._core import (
+    Ciphertext,
+    Client,
+    ClientParameters,
+    Decryptor,
+    KeyGenerator,
+    Parameters,
+    SecretKey,
+    read_key_set_head,
+)
+from keywright.compiler import OutOfRangeError, Program
+from keywright.errors import (
+    FormatError,
+    KeyMismatchError,
+    MessageOverflowError,
+    MixedParametersError,
+    ParameterError,
+)
+from keywright.errors.service import (
+    BadRequestError,
+    BusyError,
+    DiskError,
+    InvalidReplyError,
+    ManifestError,
+    OtherModelError,
+    RetiredError,
+    ServeError,
+    StorageError,
+    UnknownJobError,
+    UnknownKeysError,
+    UnreachableError,
+    refusal,
+)
+from keywright.model.served import framing
+from keywright.model.served.manifest import MAX_BYTES, Manifest
+from keywright.program.file.storage import digest
+from keywright.runtime.checking import run_clear
+from keywright.runtime.guard import guard, require_magnitude
+
+from . import parts
+from .spot_checks import Request, SpotChecks, answers
+
+MAX_JSON = 1 << 20
+TIMEOUT_S = 60.0
+POLL_S = 0.05
+WAIT_S = 1
+"""How long the server waits for the end of an evaluation before it says how far that is."""
+PROGRESS = 1000
+"""Parts of a request in which its progress is told."""
+
+RENEWALS = 2
+"""How often keys are made again for a server that no longer has them."""
+
+RETRIES = 5
+"""How often a request is retried."""
+
+Progress = Callable[[int, int], object]
+Answer = TypeVar("Answer")
+
+
+class RemoteModel:
+    """A model on a server.
+
+    Args:
+        url: URL of the server.
+        pinned: expected hash of the manifest; any by default.
+        program: the program of the model, for clients that have it. It makes the check of samples stricter,
+            see `check`.
+        key: API key, for a server with accounts.
+        direct: whether keys may be written straight to the server's object storage, at addresses that the
+            server gives: over HTTPS where the server itself is asked so.
+
+    Raises:
+        UnreachableError: there is no server.
+        InvalidReplyError, ManifestError: the answer is not that of a keywright server of this version.
+        OtherModelError: the hash or the program differs.
+
+    Attributes:
+        manifest: inputs, outputs, parameters and keys of the model.
+        joins: whether the server evaluates requests together that leave places to others.
+        program: the program of the model, None if the client does not have it.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        pinned: str | None = None,
+        program: Program | None = None,
+        key: str | None = None,
+        direct: bool = True,
+    ) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UnreachableError(
+                f"{url!r} is not a server's address; it must begin with http:// or https://"
+            )
+        self._connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        self._host, self._port, self._base = parts.hostname, parts.port, parts.path.rstrip("/")
+        self._pinned, self.program, self._direct = pinned, program, direct
+        self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Fetch the manifest again, for example after a new version has replaced the model; errors as
+        above."""
+        pinned, program = self._pinned, self.program
+        path = "/v1/model" if pinned is None else f"/v1/models/{pinned}"
+        data = self.request("GET", path, limit=MAX_BYTES)
+        self.manifest = Manifest.read(data)
+        if pinned is not None and self.manifest.hash != pinned:
+            raise OtherModelError(
+                f"the server has the model {self.manifest.hash}, but {pinned} is expected",
+                found=self.manifest.hash,
+                expected=pinned,
+            )
+        self.joins = self.manifest.input.batch > 1 and self._says_joins()
+        if program is not None and digest(program) != self.manifest.program:
+            raise OtherModelError(
+                f"the server has the program {self.manifest.program}, but {digest(program)} was given",
+                found=self.manifest.program,
+                expected=digest(program),
+            )
+
+    def _says_joins(self) -> bool:
+        """Whether the server reports that it joins requests; earlier releases report nothing."""
+        with contextlib.suppress(ServeError):
+            models = self.ask("GET", "/v1/models").get("models")
+            for entry in models if isinstance(models, list) else ():
+                if isinstance(entry, dict) and entry.get("model") == self.manifest.hash:
+                    return entry.get("joins") is True
+        return False
+
+    def check(self, samples: ArrayLike, *, force: bool = False) -> NDArray[np.float64]:
+        """Check and convert samples, before keys are made for them. With the program, samples are run through
+        it in the clear. Without it, inputs must be in the range that the manifest states. The server sees
+        neither.
+
+        Args:
+            samples: one, of shape ``manifest.input``, or several, (count, *shape).
+            force: whether samples may leave the range; results are then wrong.
+
+        Raises:
+            BadRequestError: the shape is wrong, or values are not finite.
+            OutOfRangeError: a sample leaves the range of the inputs, or one inside the program.
+        """
+        manifest, values = self.manifest, np.asarray(samples, np.float64)
+        shape = manifest.input.shape
+        if values.shape != shape and (values.shape[1:] != shape or values.size == 0):
+            raise BadRequestError(f"the model takes samples of shape {shape}, got {values.shape}")
+        if not np.isfinite(values).all():
+            raise BadRequestError("the samples hold values that are not finite; remove them")
+        known = self.program is not None and manifest.packing == "slots"
+        if manifest.input_range is not None and not (force or known):
+            low, high = manifest.input_range
+            worst = values.flat[np.maximum(low - values, values - high).argmax()]
+            if not low <= worst <= high:
+                raise OutOfRangeError("the model's input", float(worst), low, high)
+        if not force:
+            require_magnitude(values, manifest.input_magnitude * manifest.divisor)
+            if self.program is not None:
+                guard(self.program, values)
+        return values
+
+    def session(self, secret: SecretKey | None = None) -> "Session":
+        """Return a client of the model, with a new secret key by default."""
+        return Session(self, secret)
+
+    def request(self, method: str, path: str, body: bytes | None = None, *, limit: int = MAX_JSON) -> bytes:
+        """Send a request; at most ``limit`` bytes of the answer are read.
+
+        Raises:
+            UnreachableError: there is no answer.
+            InvalidReplyError: the answer is longer than the limit, or shorter than announced.
+            ServeError: a refusal of the server, as its class.
+        """
+        return self.exchange(method, path, body, limit=limit)[1]
+
+    def exchange(
+        self, method: str, path: str, body: bytes | None = None, *, limit: int = MAX_JSON
+    ) -> tuple[int, bytes]:
+        """The status and the body of an answer; errors as of `request`."""
+        connection = self._connect(self._host, self._port, timeout=TIMEOUT_S)
+        length: int | None = None
+        try:
+            connection.request(method, self._base + path, body, self._headers)
+            response = connection.getresponse()
+            length = response.length
+            if length is None or length > limit:
+                raise InvalidReplyError(f"the server announces {length} bytes; at most {limit} are expected")
+            data = response.read()
+        except http.client.IncompleteRead as error:
+            raise InvalidReplyError(
+                f"the answer ends after {len(error.partial)} bytes of {length}; ask again"
+            ) from error
+        except http.client.HTTPException as error:
+            raise InvalidReplyError(
+                f"the answer is not HTTP ({error!r:.200}); is it keywright serve?"
+            ) from error
+        except OSError as error:
+            raise UnreachableError(f"{self._host}:{self._port} does not answer ({error})") from error
+        finally:
+            connection.close()
+        if response.status >= 400:
+            raise refusal(response.status, _json(data))
+        return response.status, data
+
+    def ask(self, method: str, path: str, entry: Mapping[str, object] | None = None) -> Mapping[str, object]:
+        """Send a request whose body and answer are JSON objects; errors as for `request`."""
+        body = None if entry is None else json.dumps(entry).encode()
+        return _object(self.request(method, path, body))
+
+    def send(self, method: str, path: str, body: bytes) -> Mapping[str, object]:
+        """Send a request whose body is bytes and whose answer is a JSON object; errors as for `request`."""
+        return _object(self.request(method, path, body))
+
+    def write(self, url: str, body: bytes) -> None:
+        """Write bytes under an address of the server's object storage, which gets no key of this client.
+
+        Raises:
+            StorageError: it is no address that may be written to, or it does not take them.
+        """
+        parts = urlsplit(url)
+        secure = self._connect is http.client.HTTPSConnection
+        if not self._direct or parts.scheme not in (("https",) if secure else ("http", "https")):
+            raise StorageError("keys are sent to the server alone")
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        try:
+            connection = kind(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
+            try:
+                connection.request("PUT", f"{parts.path}?{parts.query}", body)
+                response = connection.getresponse()
+                response.read(MAX_JSON)
+            finally:
+                connection.close()
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            raise StorageError(f"the object storage does not answer ({error})") from error
+        if not 200 <= response.status < 300:
+            raise StorageError(f"the object storage answers with status {response.status}")
+
+
+class Session:
+    """A client of a remote model: the secret key stays in this process, the server gets evaluation keys.
+
+    Args:
+        remote: the model.
+        secret: a secret key of the manifest's parameters; a new one by default.
+
+    Raises:
+        MixedParametersError: the secret key has other parameters.
+    """
+
+    def __init__(self, remote: RemoteModel, secret: SecretKey | None = None) -> None:
+        self.remote = remote
+        self._identifier: str | None = None
+        self._placing, self._next_place = threading.Lock(), 0
+        self._take(secret)
+        self._folder = tempfile.TemporaryDirectory(prefix="keywright.")
+
+    def _take(self, secret: SecretKey | None) -> None:
+        """Adopt the manifest of the remote model."""
+        self.manifest = self.remote.manifest
+        self.parameters = Parameters.from_bytes(self.manifest.parameters)
+        self._specs = read_key_set_head(self.manifest.key_set, self.parameters)
+        self._secret = SecretKey.generate(self.parameters) if secret is None else secret
+        self._generator = KeyGenerator(self._secret)
+        self._decryptor = Decryptor(self._secret)
+        self._client: Client | None = None
+        if self.manifest.packing == "coefficients":
+            parameters = ClientParameters.from_bytes(self.manifest.client)
+            self._client = Client.from_secret_bytes(self._secret.to_bytes(), parameters)
+
+    def _follow(self) -> None:
+        """Switch to the model that has replaced this one. Uploaded keys are kept if it accepts them."""
+        before = self.manifest
+        self.remote.refresh()
+        same = self.remote.manifest.parameters == before.parameters
+        self._take(self._secret if same else None)
+        if not same or self.manifest.key_set != before.key_set:
+            self._drop_keys()
+
+    def _drop_keys(self) -> None:
+        """Forget the uploaded keys: `upload_keys` makes a new set."""
+        self._identifier = None
+        (Path(self._folder.name) / "keys.kw").unlink(missing_ok=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def upload_keys(self, progress: Progress | None = None) -> None:
+        """Make the keys that the model needs and upload them. The upload resumes after a broken connection.
+        It starts again if the server has lost it, or serves another version of the model.
+
+        Args:
+            progress: called with bytes sent and bytes in all.
+
+        Raises:
+            UnreachableError: the server does not come back. Call this again to resume the upload.
+            OtherModelError: the server now has another model.
+            ServeError: a refusal of the server.
+        """
+        for _ in range(RENEWALS):
+            try:
+                return self._upload_keys(progress)
+            except UnknownKeysError:
+                self._drop_keys()
+            except RetiredError:
+                self._follow()
+        return self._upload_keys(progress)
+
+    def _upload_keys(self, progress: Progress | None) -> None:
+        path = Path(self._folder.name) / "keys.kw"
+        if not path.exists():
+            self._generator.save_evaluation_keys(path, self._specs)
+        total = path.stat().st_size
+        if total != self.manifest.key_bytes:
+            raise ManifestError(
+                f"the manifest announces {self.manifest.key_bytes} bytes of keys, but they have {total}"
+            )
+        if self._identifier is None:
+            entry = self.remote.ask("POST", "/v1/keys", {"model": self.manifest.hash})
+            self._identifier = _text(entry, "keys")
+        keys = f"/v1/keys/{self._identifier}"
+        parts.send_file(self.remote, keys, path, progress)
+        # The server's check of a large key set takes longer than a request.
+        while _persist(lambda: self.remote.ask("GET", keys)).get("ready") is not True:
+            time.sleep(POLL_S)
+        path.unlink()
+
+    def infer(
+        self,
+        samples: ArrayLike,
+        progress: Progress | None = None,
+        *,
+        force: bool = False,
+        checks: SpotChecks | None = None,
+    ) -> NDArray[np.float64]:
+        """Compute the model's result for samples on ciphertexts. A request holds as many samples as share
+        ciphertexts.
+
+        A request is retried after a broken connection, while the server is busy, and after the server's
+        restart; at worst its samples are evaluated several times. If the server has lost the keys, they are
+        made again. If another version has replaced the model and no hash is pinned, that version is used.
+        After the upload of keys, several threads may call this at once; the server evaluates their requests
+        together if the model packs several samples.
+
+        Args:
+            samples: one, of the shape of ``manifest.input``, or any number of them, (count, *shape).
+            progress: called with what is done and with all, in thousandths of a request.
+            force: whether samples may leave the ranges of the model; see `RemoteModel.check`.
+            checks: spot checks, for a server that may answer garbage: some answers are compared with the
+                program's results in the clear, or, without the program, with answers to the same samples sent
+                again.
+
+        Returns:
+            An array of shape ``manifest.output``, or (count, *shape).
+
+        Raises:
+            BadRequestError, OutOfRangeError: as for `RemoteModel.check`.
+            InvalidReplyError: the server's ciphertexts cannot be read.
+            WrongAnswerError: a checked answer is wrong.
+            ParameterError: there are more checks than requests.
+            ServeError: a refusal of the server.
+        """
+        shape, size = self.manifest.input.shape, self.manifest.input.batch
+        values = self.remote.check(samples, force=force)
+        many = values.reshape(-1, *shape)
+        requests = [np.arange(first, min(first + size, len(many))) for first in range(0, len(many), size)]
+        program = self.remote.program
+        sent = len(requests) + (checks.count if checks is not None and program is None else 0)
+
+        def send(place: int, request: Request) -> NDArray[np.float64]:
+            def advance(done: int, total: int) -> None:
+                if progress is not None:
+                    whole = PROGRESS * done // max(1, total)
+                    progress(place * PROGRESS + whole, sent * PROGRESS)
+
+            return self._infer_batch(many[request], advance)
+
+        clear = None if program is None else lambda request: run_clear(program, many[request])
+        results = answers(requests, send, checks, clear)
+        result: NDArray[np.float64] = np.concatenate(results)
+        return result[0] if values.shape == shape else result
+
+    def _infer_batch(self, batch: NDArray[np.float64], progress: Progress) -> NDArray[np.float64]:
+        """Evaluate samples that share ciphertexts."""
+        places = self._places(len(batch))
+        message = framing.join(self._encrypt(batch, places))
+        for _ in range(RETRIES):
+            try:
+                return self._decrypt(self._evaluated(message, progress, places), len(batch), places)
+            except UnknownJobError:
+                # A server that restarted without its state has lost the request.
+                continue
+            except UnknownKeysError:
+                self._drop_keys()
+            except RetiredError:
+                self._follow()
+                self.remote.check(batch)
+            if self._identifier is None:
+                self.upload_keys()
+            places = self._places(len(batch))
+            message = framing.join(self._encrypt(batch, places))
+        return self._decrypt(self._evaluated(message, progress, places), len(batch), places)
+
+    def _places(self, count: int) -> range | None:
+        """Return the places for ``count`` samples: after those of the previous request, so that the two can
+        be evaluated together. Returns None, for all places, if the server does not join requests or no place
+        would be left."""
+        size = self.manifest.input.batch
+        if not self.remote.joins or count >= size:
+            return None
+        with self._placing:
+            first = self._next_place if self._next_place + count <= size else 0
+            self._next_place = first + count
+        return range(first, first + count)
+
+    def _evaluated(self, message: bytes, progress: Progress, own: range | None = None) -> bytes:
+        """Submit a message and return the server's answer.
+
+        Raises:
+            UnknownJobError: the server has lost the request.
+        """
+        keys = f"/v1/keys/{self._identifier}"
+        path = f"{keys}/jobs?model={self.manifest.hash}&wait={WAIT_S}"
+        if own is not None:
+            path += f"&first={own.start}&samples={len(own)}"
+        places = self.manifest.output
+        limit = places.ciphertexts * (2 * self.parameters.n * 8 * (self.manifest.output_level + 1) + 8192)
+        status, data = _persist(lambda: self.remote.exchange("POST", path, message, limit=limit))
+        if status == HTTPStatus.OK:
+            # It ended before the server had to say that it goes on.
+            progress(1, 1)
+            return data
+        job = _object(data)
+        identifier = _text(job, "job")
+        while job.get("state") in ("waiting", "running"):
+            begun = time.monotonic()
+            job = _persist(lambda: self.remote.ask("GET", f"/v1/jobs/{identifier}?wait={WAIT_S}"))
+            progress(_count(job, "done", 1 << 40), _count(job, "total", 1 << 40))
+            if job.get("state") in ("waiting", "running") and time.monotonic() - begun < POLL_S:
+                # Too many requests wait there.
+                time.sleep(POLL_S)
+        result = f"/v1/jobs/{identifier}/result"
+        return _persist(lambda: self.remote.request("GET", result, limit=limit))
+
+    def seen(self) -> Mapping[str, object]:
+        """Return what the server reports that it saw of this client."""
+        return self.remote.ask("GET", f"/v1/keys/{self._identifier}/seen")
+
+    def close(self) -> None:
+        """Delete the keys here, and on the server if it can be reached."""
+        if self._identifier is not None:
+            with contextlib.suppress(ServeError):
+                self.remote.ask("DELETE", f"/v1/keys/{self._identifier}")
+            self._identifier = None
+        self._folder.cleanup()
+
+    def _encrypt(self, batch: NDArray[np.float64], places: range | None = None) -> list[bytes]:
+        manifest = self.manifest
+        rows = manifest.input.pack(batch, None if places is None else places.start) / manifest.divisor
+        if self._client is None:
+            size, level = manifest.input.size, manifest.input_level
+            magnitude = manifest.input_magnitude
+            return [self._decryptor.encrypt(row, size, level, magnitude=magnitude).to_bytes() for row in rows]
+        one = 2.0**self._client.parameters.fraction_bits
+        return [self._client.encrypt(np.rint(row * one).astype(np.int64), dropped=0) for row in rows]
+
+    def _decrypt(self, message: bytes, count: int, own: range | None = None) -> NDArray[np.float64]:
+        places = self.manifest.output
+        try:
+            rows = np.asarray([self._numbers(data) for data in framing.split(message, places.ciphertexts)])
+        except (
+            BadRequestError,
+            FormatError,
+            KeyMismatchError,
+            MessageOverflowError,
+            MixedParametersError,
+            ParameterError,
+        ) as error:
+            raise InvalidReplyError(f"the answer of the server cannot be read: {error}") from error
+        if rows.shape != (places.ciphertexts, places.size):
+            raise InvalidReplyError(
+                f"the answer has shape {rows.shape}, but the manifest announces "
+                f"{(places.ciphertexts, places.size)}"
+            )
+        if not np.isfinite(rows).all():
+            raise InvalidReplyError("the answer of the server decrypts to numbers that are not finite")
+        return places.unpack(rows, count, 0 if own is None else own.start) * self.manifest.factor
+
+    def _numbers(self, data: bytes) -> NDArray[np.float64]:
+        if self._client is None:
+            return self._decryptor.decrypt(Ciphertext.from_bytes(data, self.parameters))
+        return self._client.decrypt(data) / 2.0**self._client.parameters.fraction_bits
+
+
+def _persist(request: Callable[[], Answer]) -> Answer:
+    """Retry a request that failed in transit, or for which the server had no room."""
+    for failures in range(RETRIES):
+        with contextlib.suppress(UnreachableError, BusyError, DiskError):
+            return request()
+        time.sleep(POLL_S * 2**failures)
+    return request()
+
+
+def _json(data: bytes) -> object:
+    """Parse bytes as JSON; returns None if that fails."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _object(data: bytes) -> Mapping[str, object]:
+    entry = _json(data)
+    if not isinstance(entry, dict):
+        raise InvalidReplyError("the answer of the server is not a JSON object; is it keywright serve?")
+    return entry
+
+
+def _text(entry: Mapping[str, object], name: str) -> str:
+    value = entry.get(name)
+    if not isinstance(value, str) or not value.isalnum() or len(value) > 64:
+        raise InvalidReplyError(f"the answer of the server has no valid {name!r}")
+    return value
+
+
+def _count(entry: Mapping[str, object], name: str, maximum: int) -> int:
+    value = entry.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= maximum:
+        raise InvalidReplyError(f"the answer of the server has no {name!r} from 0 to {maximum}")
+    return value

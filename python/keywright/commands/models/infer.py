@@ -1,0 +1,290 @@
+"""Classify samples under encryption: keys, encryption, evaluation and decryption in one process."""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright import compiler, runtime
+from keywright._core import threads
+from keywright.commands.helpers.arguments import (
+    add_batch_argument,
+    add_force_argument,
+    add_model_arguments,
+    add_preset_argument,
+)
+from keywright.commands.helpers.errors import CommandError
+from keywright.commands.helpers.fit import fit_record, guard_samples, print_fit, read_fit
+from keywright.commands.helpers.inputs import count_samples, load_samples
+from keywright.commands.helpers.memory import (
+    add_key_memory_argument,
+    add_memory_argument,
+    key_memory,
+    memory_budget,
+    print_memory,
+)
+from keywright.commands.output.report import print_report
+from keywright.commands.steps.decrypt import prediction_columns, predictions
+from keywright.commands.terminal import Column, Terminal, Value
+from keywright.compiler.placement.target import SPREAD_DOUBLINGS
+from keywright.model import CompiledModel, Inference, InferenceClient
+from keywright.model.compiling import approximate_model, compile_model
+from keywright.model.folder.files import new_file
+from keywright.model.report import returned_bytes, sent_bytes
+from keywright.model.session import infer
+from keywright.plan.cost.calibration import stored_speedup
+from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.memory.machine import peak_bytes
+
+LAYERS = [
+    Column("kind", "kind"),
+    Column("layers", "layers", "number"),
+    Column("rotations", "rotations", "number"),
+    Column("key_switches", "key switches", "number"),
+    Column("seconds", "measured", "seconds"),
+    Column("predicted", "predicted", "seconds"),
+]
+
+PREDICTED_BATCHES, PREDICTED_REPETITIONS = 2, 2
+"""Batches, and runs with simulated errors for each, from which the error is predicted: six times the work of
+one run."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_model_arguments(parser)
+    parser.add_argument(
+        "--input", type=Path, help="one sample or many (.npy), an image, or a folder of images in [0, 1]"
+    )
+    parser.add_argument("--count", type=int, help="maximum number of samples to classify")
+    add_force_argument(parser)
+    add_batch_argument(parser, automatic=True)
+    parser.add_argument("--out", type=Path, help="file of the results (.npy), (count, *output_shape)")
+    parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="instead of running, print ring, keys, traffic, fit, layers, levels, bootstraps, predicted "
+        "times, memory, and costs of batches",
+    )
+    add_preset_argument(parser)
+    add_memory_argument(parser)
+    add_key_memory_argument(parser)
+
+
+def predict_error(
+    program: compiler.Program, plan: PlanExecution, samples: NDArray[np.float64], terminal: Terminal
+) -> runtime.Simulation:
+    """Predict and print the error of the first samples' results.
+
+    Raises:
+        OutOfRangeError: a sample drives a value above 1 into a bootstrap.
+    """
+    with terminal.progress("predicting the error", None):
+        found = runtime.simulate(
+            program, plan, samples[: PREDICTED_BATCHES * program.batch], repetitions=PREDICTED_REPETITIONS
+        )
+    terminal.note(str(found))
+    return found
+
+
+def _predicted(found: runtime.Simulation) -> dict[str, float]:
+    """Return the prediction for an output as JSON."""
+    return {"predicted_mean_error": found.mean_error, "predicted_error": found.worst_error}
+
+
+def predicted_speedup() -> tuple[float, str]:
+    """Return the divisor of predicted times, which are of one thread, and the threads that the quotients are
+    for. The divisor is 1 unless the speed of several threads was measured (`keywright calibrate`)."""
+    count = threads()
+    times = stored_speedup(count)
+    return (1.0, "one thread") if times is None or count == 1 else (times, f"{count} threads")
+
+
+def explain(program: compiler.Program, terminal: Terminal) -> None:
+    """Print what a program does at each level, and why."""
+    times, of_threads = predicted_speedup()
+    whole = sum(layer.seconds for layer in program.layers) / times
+    terminal.table(
+        [
+            Column("layer", "layer"),
+            Column("levels", "levels"),
+            Column("rotations", "rotations", "number"),
+            Column("seconds", "predicted", "seconds"),
+        ],
+        [
+            {
+                "layer": f"bootstrap {layer.name}" if layer.kind == "bootstrap" else layer.name,
+                "levels": f"{layer.input_level} to {layer.output_level}",
+                "rotations": layer.rotations,
+                "seconds": layer.seconds / times,
+            }
+            for layer in program.layers
+        ],
+        title=f"{program.depth} levels, {whole:.1f} s predicted, {of_threads}",
+    )
+
+
+BATCHES = [
+    Column("batch", "samples at a time", "number"),
+    Column("seconds", "predicted a sample", "seconds"),
+    Column("sent_bytes", "sent a sample", "bytes"),
+    Column("returned_bytes", "returned a sample", "bytes"),
+]
+
+
+def explain_batches(
+    approximated: compiler.ApproximatedModel, preset: str | None, compiled: CompiledModel, terminal: Terminal
+) -> None:
+    """Print the cost of a sample if 1, 2, 4, ... share ciphertexts, as long as that makes it faster."""
+    slots = min((plan.slots for plan in compiled.plans), default=compiled.parameters.max_slots)
+    most = (slots << SPREAD_DOUBLINGS) // len(compiled.program.input_layout.positions)
+    rows: list[dict[str, int | float]] = []
+    with terminal.progress("weighing batches", None):
+        while not rows or 1 << len(rows) <= most:
+            batch = 1 << len(rows)
+            same = compiled.program.batch == batch
+            try:
+                other = compiled if same else compile_model(approximated, None, preset, batch=batch)
+            except compiler.ModelRefusedError:
+                break  # its diagonals are too large
+            rows.append(batch_row(other))
+            if len(rows) > 1 and rows[-1]["seconds"] >= rows[-2]["seconds"]:
+                break
+    terminal.table(BATCHES, rows, title="Samples that share ciphertexts")
+
+
+def batch_row(compiled: CompiledModel) -> dict[str, int | float]:
+    """Return the cost of a sample in a full batch: predicted seconds, and bytes of its ciphertexts."""
+    program, parameters = compiled.program, compiled.parameters
+    return {
+        "batch": program.batch,
+        "seconds": sum(layer.seconds for layer in program.layers) / predicted_speedup()[0] / program.batch,
+        "sent_bytes": sent_bytes(program, parameters) / program.batch,
+        "returned_bytes": returned_bytes(program, parameters) / program.batch,
+    }
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> None:
+    """Print the largest output of every sample, and write all outputs if a file is named."""
+    if options.input is None and not options.explain:
+        raise CommandError("--input is missing; name the samples to classify, or add --explain")
+    if options.count is not None and options.count < 1:
+        raise CommandError(f"--count {options.count} is too small; use at least 1 sample")
+    budget, start = memory_budget(options), time.perf_counter()
+    count = 1 if options.input is None else count_samples(options.input, options.model, options.count)
+    with terminal.progress("compiling", None):
+        approximated = approximate_model(options.model, read_fit(options), options.preset)
+        compiled = compile_model(approximated, None, options.preset, samples=count, batch=options.batch)
+    print_fit(compiled.program, terminal, table=options.explain)
+    if options.explain:
+        print_report(compiled, terminal, title=str(options.model))
+        explain(compiled.program, terminal)
+        explain_batches(approximated, options.preset, compiled, terminal)
+        with terminal.progress("planning keys and memory", None):
+            compiled, planned = compiled.plan_batches(count, budget, key_memory(options))
+        print_memory(planned, terminal)
+        source = options.input or options.calibration
+        if source is None:
+            terminal.note("give --input or --calibration to predict the error of the outputs")
+            return
+        count = options.calibration_count if options.input is None else options.count
+        samples = load_samples(source, compiled.program.input_shape, count)
+        found = predict_error(compiled.program, planned.execution, samples, terminal)
+        if terminal.json:
+            terminal.record(_predicted(found))
+        return
+    samples = load_samples(options.input, compiled.program.input_shape, options.count)
+    client = InferenceClient(compiled.program, compiled.parameters)
+    guard_samples(client, samples, force=options.force, terminal=terminal)
+    with terminal.progress("planning keys and memory", None):
+        compiled, planned = compiled.plan_batches(len(samples), budget, key_memory(options))
+    program, parameters = compiled.program, compiled.parameters
+    compile_seconds = time.perf_counter() - start
+    batch = f", {compiled.program.batch} samples at a time" if compiled.program.batch > 1 else ""
+    terminal.note(f"{compiled.program.depth} levels deep{batch}; {compiled.parameters!r}")
+    predicted = predict_error(compiled.program, planned.execution, samples, terminal)
+    inference = infer(program, parameters, samples, planned, terminal.progress)
+    if options.out is not None:
+        with new_file(options.out) as path, path.open("wb") as file:
+            np.save(file, inference.outputs)
+    columns = [*prediction_columns(program), Column("seconds", "evaluation", "seconds")]
+    terminal.table(columns, _predictions(program, inference))
+    if terminal.json:
+        terminal.record(_summary(compiled, inference, compile_seconds) | _predicted(predicted))
+    else:
+        batch = "sample" if compiled.program.batch == 1 else f"{compiled.program.batch} samples"
+        title = f"Time of {batch} by kind of layer; predicted times are of {predicted_speedup()[1]}"
+        terminal.table(LAYERS, _kinds(inference), title=title)
+    gigabytes = [size / 1e9 for size in (inference.key_bytes, inference.plaintext_bytes, peak_bytes())]
+    terminal.note(
+        f"keys {inference.key_seconds:.2f} s, {error_text(inference)}; "
+        f"GB: keys {gigabytes[0]:.2f}, encoded model {gigabytes[1]:.2f}, peak memory {gigabytes[2]:.2f}, "
+        f"predicted {inference.planned.memory.total / 1e9:.2f}"
+    )
+
+
+def _predictions(program: compiler.Program, inference: Inference) -> list[dict[str, Value]]:
+    """Return a row for each sample; its time is its share of its batch's time."""
+    batches = zip(inference.batches, inference.evaluate_seconds, strict=True)
+    shares = [seconds / count for count, seconds in batches for _ in range(count)]
+    rows = predictions(program, inference.outputs)
+    return [row | {"seconds": seconds} for row, seconds in zip(rows, shares, strict=True)]
+
+
+def _summary(compiled: CompiledModel, inference: Inference, compile_seconds: float) -> dict[str, object]:
+    """Return the costs of all steps as JSON."""
+    samples, batches = len(inference.outputs), len(inference.batches)
+    return {
+        "samples": samples,
+        "batch": compiled.program.batch,
+        "compile_seconds": compile_seconds,
+        "key_seconds": inference.key_seconds,
+        "prepare_seconds": inference.prepare_seconds,
+        "encrypt_seconds": sum(inference.encrypt_seconds),
+        "evaluate_seconds": sum(inference.evaluate_seconds),
+        "decrypt_seconds": sum(inference.decrypt_seconds),
+        "seconds_per_sample": sum(inference.evaluate_seconds) / samples,
+        "sent_bytes": inference.sent_bytes * batches,
+        "returned_bytes": inference.returned_bytes * batches,
+        "key_bytes": inference.key_bytes,
+        "model_bytes": inference.plaintext_bytes,
+        "peak_bytes": peak_bytes(),
+        "predicted_peak_bytes": inference.planned.memory.total,
+        "memory": inference.planned.memory.parts(),
+        "memory_budget": inference.planned.budget,
+        "error_bound": inference.error_bound if np.isfinite(inference.error_bound) else None,
+        "fit": fit_record(compiled.program),
+        "key_switches": key_switches(compiled),
+        "predicted_seconds": inference.planned.seconds / predicted_speedup()[0],
+        "kinds": _kinds(inference),
+    }
+
+
+def _kinds(inference: Inference) -> list[dict[str, Value]]:
+    """Return the kinds of layers, with times predicted for the threads of this process."""
+    times, _ = predicted_speedup()
+    return [{**kind, "predicted": float(kind["predicted"]) / times} for kind in inference.kinds]
+
+
+def key_switches(compiled: CompiledModel) -> int:
+    """Return the key switches of one run, including those of bootstraps."""
+    program = compiled.program
+    own = sum(switch.count for switch in program.key_switches)
+    return own + sum(
+        len(compiled.plans[step.argument].fixed_keys) * compiled.plans[step.argument].iterations
+        + sum(
+            count * max(len(elements), 1) for *_, elements, count in compiled.plans[step.argument].key_groups
+        )
+        for step in program.instructions
+        if step.opcode == "bootstrap"
+    )
+
+
+def error_text(inference: Inference) -> str:
+    """Describe the bound on the difference between encrypted outputs and those of the program in the clear.
+    It holds for all inputs, so for deep networks it is too large to be useful."""
+    if inference.error_bound < np.abs(inference.outputs).max(initial=0.0):
+        return f"error of the outputs at most {inference.error_bound:.2g} for all inputs"
+    return "the worst-case bound over all inputs is larger than the outputs"

@@ -1,0 +1,23 @@
+"""Prints the costs of a compiled model as a table."""
+
+from dataclasses import asdict
+
+from keywright.commands.terminal import Column, Terminal
+from keywright.model import CompiledModel
+
+COLUMNS = [Column("what", "what"), Column("value", "value")]
+
+
+def print_report(compiled: CompiledModel, terminal: Terminal, *, title: str) -> None:
+    """Print ring, levels, keys, bytes and time; `print_fit` prints how closely it follows the model."""
+    with terminal.progress("planning keys", None):
+        report = compiled.report
+    if terminal.json:
+        terminal.record({"report": {name: value for name, value in asdict(report).items() if name != "fit"}})
+        return
+    rows = [
+        {"what": name, "value": text}
+        for name, text in report.lines.items()
+        if name != "fit" and not name.startswith("warning")
+    ]
+    terminal.table(COLUMNS, rows, title=title)

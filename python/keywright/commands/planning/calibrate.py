@@ -1,0 +1,211 @@
+"""Measure key switches and other operations on this machine, so that `keywright plan` predicts their times.
+
+Times are of one thread. The speed of several (--threads) is measured with a linear transform. The file
+records the processor, the instruction set and the release. `keywright plan` refuses a file from another
+machine.
+"""
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+import keywright as kw
+from keywright.commands.helpers.errors import CommandError
+from keywright.commands.terminal import Column, Terminal, Value
+from keywright.model.folder.files import new_file
+from keywright.plan.cost.calibration import (
+    Calibration,
+    Measured,
+    default_path,
+    describe_machine,
+    fit,
+    predict,
+)
+from keywright.plan.cost.gauge import CHAINS
+from keywright.plan.cost.measuring import cases, measure, rounds, settled, speedup
+
+from .calibrate_check import BOOTSTRAPS, Checked, check_bootstrap, check_network
+
+WORDS = {
+    "switch": "a key switch alone",
+    "hoisted": "one of four hoisted ones",
+    "transform": "a linear transform",
+    "product": "a product of ciphertexts",
+    "operation": "a rescaling, sum or encoding",
+    "ring": "a switch from the ring of twice the degree",
+    "key": "making a key",
+    "load": "reading a key",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--out", type=Path, help="file to write (default: in the user's cache)")
+    parser.add_argument(
+        "--rings",
+        type=int,
+        nargs="+",
+        choices=sorted(CHAINS),
+        help="base-2 logarithms of the ring degrees to measure (default: all; with --check those of the "
+        "calibration)",
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="write nothing; test the existing calibration on other levels and digits than it was fitted "
+        "to, a bootstrap and a network",
+    )
+    parser.add_argument("--network", type=Path, help="model for --check (.onnx; default: the digits network)")
+    parser.add_argument(
+        "--bootstrap",
+        choices=kw.bootstrap_presets(),
+        metavar="PRESET",
+        help="bootstrapping for --check (default: one for the largest measured ring, if it has one)",
+    )
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> None:
+    """Measure, fit, write; or measure and compare."""
+    if not options.check and (options.network or options.bootstrap):
+        raise CommandError("--network and --bootstrap choose what --check runs; add --check")
+    path = options.out or default_path()
+    calibration = Calibration.load(path) if options.check else None
+    known = sorted(CHAINS if calibration is None else calibration.gauges)
+    rings = options.rings or known
+    unknown = sorted(set(rings) - set(known))
+    if unknown:
+        raise CommandError(
+            f"the calibration has no ring of degree 2^{unknown[0]} to check; calibrate that ring first"
+        )
+    threads, start = kw.threads(), time.perf_counter()
+    try:
+        measured = _measure(rings, options.check, terminal)
+        times = speedup(max(rings), threads) if threads > 1 else 1.0
+    finally:
+        kw.set_threads(threads)
+    if calibration is None:
+        calibration = fit(describe_machine(), measured, {threads: times} if threads > 1 else {})
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with new_file(path) as file:
+            file.write_text(calibration.to_json(), encoding="utf-8")
+    _table(calibration, measured, terminal)
+    _print_speedup(calibration, threads, times, terminal)
+    if options.check:
+        try:
+            _check_programs(options, max(rings), calibration, terminal)
+        finally:
+            kw.set_threads(threads)
+    terminal.note(f"{calibration.machine}: {time.perf_counter() - start:.0f} s")
+    if not options.check:
+        terminal.note(f"written to {path}")
+
+
+def _print_speedup(calibration: Calibration, threads: int, times: float, terminal: Terminal) -> None:
+    expected = calibration.speedup(threads)
+    if threads == 1 or expected is None:
+        return
+    columns = [
+        Column("threads", "threads", "number"),
+        Column("predicted_speedup", "times faster than one, predicted", "number"),
+        Column("speedup", "measured", "number"),
+    ]
+    row: dict[str, Value] = {
+        "threads": threads,
+        "predicted_speedup": round(expected, 2),
+        "speedup": round(times, 2),
+    }
+    terminal.table(columns, [row], title="Threads")
+
+
+def _measure(rings: Sequence[int], held_out: bool, terminal: Terminal) -> list[Measured]:
+    out: list[Measured] = []
+    turns = rounds(rings)
+    keys = sum(len({(case.shape, case.count) for case in cases(log_n, held_out=held_out)}) for log_n in turns)
+    with terminal.progress("keys", keys) as advance:
+        for log_n in turns:
+            for runs in measure(log_n, held_out=held_out):
+                if runs[0].what == "key":
+                    advance(1)
+                out += runs
+    return settled(out)
+
+
+def _table(calibration: Calibration, measured: list[Measured], terminal: Terminal) -> None:
+    model = calibration.model
+    rows: list[dict[str, Value]] = []
+    for log_n in sorted({entry.shape.chain.log_n for entry in measured}):
+        for what, words in WORDS.items():
+            found = [e for e in measured if e.what == what and e.shape.chain.log_n == log_n]
+            if not found:
+                continue
+            slowdowns = [entry.gauge / calibration.gauges[log_n] for entry in found]
+            ratios = [predict(model, entry) / entry.seconds for entry in found]
+            errors = [abs(ratio - 1) for ratio in ratios]
+            steady = [abs(ratio * slow - 1) for ratio, slow in zip(ratios, slowdowns, strict=True)]
+            rows.append(
+                {
+                    "ring": f"2^{log_n}",
+                    "what": words,
+                    "count": len(found),
+                    "fastest": min(entry.seconds for entry in found),
+                    "slowest": max(entry.seconds for entry in found),
+                    "median_error": median(errors),
+                    "worst_error": max(errors),
+                    "slowdown": median(slowdowns),
+                    "median_steady_error": median(steady),
+                    "worst_steady_error": max(steady),
+                }
+            )
+    columns = [
+        Column("ring", "ring degree"),
+        Column("what", "what"),
+        Column("count", "measured", "number"),
+        Column("fastest", "fastest", "seconds"),
+        Column("slowest", "slowest", "seconds"),
+        Column("median_error", "median prediction error", "ratio"),
+        Column("worst_error", "worst", "ratio"),
+        Column("slowdown", "slowdown since calibration", "ratio"),
+        Column("median_steady_error", "error without drift", "ratio"),
+        Column("worst_steady_error", "worst", "ratio"),
+    ]
+    terminal.table(columns, rows, title="Predicted beside measured")
+
+
+def _check_programs(
+    options: argparse.Namespace, largest: int, calibration: Calibration, terminal: Terminal
+) -> None:
+    """Predict and measure a network and a bootstrap, of the largest ring unless the options name another."""
+    preset = options.bootstrap or BOOTSTRAPS.get(largest)
+    checks: list[Checked] = []
+    with terminal.progress("programs", 2 if preset else 1) as advance:
+        if preset:
+            checks.append(check_bootstrap(preset, calibration))
+            advance(1)
+        checks.append(check_network(options.network, calibration))
+        advance(1)
+    columns = [
+        Column("what", "what"),
+        Column("switches_s", "key switches, predicted", "seconds"),
+        Column("rest_s", "the rest, predicted", "seconds"),
+        Column("predicted_s", "both", "seconds"),
+        Column("measured_s", "measured", "seconds"),
+        Column("error", "off by", "ratio"),
+        Column("slowdown", "slowdown since calibration", "ratio"),
+        Column("steady_error", "error without drift", "ratio"),
+    ]
+    rows: list[dict[str, Value]] = [
+        {
+            "what": check.what,
+            "switches_s": check.predicted.switches,
+            "rest_s": check.predicted.rest,
+            "predicted_s": check.predicted.seconds,
+            "measured_s": check.seconds,
+            "error": check.error,
+            "slowdown": check.seconds / check.steady,
+            "steady_error": check.steady_error,
+        }
+        for check in checks
+    ]
+    terminal.table(columns, rows, title="Whole programs")

@@ -1,0 +1,164 @@
+"""Compares whole programs with the planner's predictions: a bootstrap and a network.
+
+The keys are those of the plan with a key for every rotation at its level (`kds`), and the engine follows the
+plan. Results are decrypted and checked. Like the calibration, this uses one thread.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+from statistics import median
+from time import process_time
+
+import numpy as np
+
+import keywright as kw
+from keywright import plan as planning
+from keywright.errors import KeywrightError
+from keywright.model.compiling import compile_model
+from keywright.plan.cost.calibration import Calibration
+from keywright.plan.cost.gauge import Gauge
+from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.keys.time_prediction import TimePrediction, predict_plan
+from keywright.plan.workload.network import convert, convert_bootstrap
+from keywright.runtime.checking import run_clear
+from keywright.runtime.encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample
+
+BOOTSTRAPS = {15: "N15_QP861_L3_S37", 16: "N16_QP1732_L9_S45"}
+"""The measured bootstrapping by base-2 logarithm of the ring degree."""
+
+RUNS = 5
+ENOUGH = 10.0
+"""Seconds of timed runs after which no further run starts."""
+GAUGED = 5
+"""How often the speed gauge is read before and after a run."""
+
+
+class WrongResultError(KeywrightError, AssertionError):
+    """A measured program with a wrong result."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A measured program.
+
+    Attributes:
+        what: a description.
+        predicted: predicted seconds.
+        seconds: processor seconds: the median of at most five runs after a warm-up run.
+        steady: the same, scaled to the speed of the calibration.
+    """
+
+    what: str
+    predicted: TimePrediction
+    seconds: float
+    steady: float
+
+    @property
+    def error(self) -> float:
+        """Relative error of the prediction."""
+        return abs(self.predicted.seconds / self.seconds - 1)
+
+    @property
+    def steady_error(self) -> float:
+        """Relative error of the prediction against the time scaled to the speed of the calibration."""
+        return abs(self.predicted.seconds / self.steady - 1)
+
+
+def check_bootstrap(preset: str, calibration: Calibration) -> Checked:
+    """Run a bootstrapping on random values.
+
+    Args:
+        preset: one of `keywright.bootstrap_presets()`.
+        calibration: predicts its time.
+
+    Raises:
+        WrongResultError: the error of the result exceeds its bound.
+    """
+    kw.set_threads(1)
+    model = calibration.model
+    bootstrap = kw.BootstrapperPlan.preset(preset)
+    parameters = bootstrap.parameters
+    planned = planning.STRATEGIES["kds"].plan(convert_bootstrap(bootstrap, preset), model)
+    execution = PlanExecution(planned, parameters, bootstraps=[bootstrap])
+    secret = kw.SecretKey.generate(parameters)
+    generator = kw.KeyGenerator(secret)
+    keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs())
+    evaluator = kw.Evaluator(parameters, execution.follow(keys))
+    bootstrapper = kw.Bootstrapper(execution.bootstrapper_plans[0])
+    values = np.random.default_rng(1).uniform(-1, 1, bootstrap.slots)
+    encryptor = kw.Encryptor(generator.public_key())
+    ciphertext = encryptor.encrypt(values, slots=bootstrap.slots, level=bootstrap.input_level)
+    results: list[kw.Ciphertext] = []
+    work = partial(bootstrapper.bootstrap, evaluator, ciphertext)
+    seconds, steady = _time(lambda: results.append(work()), calibration, parameters.log_n)
+    error = float(np.abs(kw.Decryptor(secret).decrypt(results[-1]) - values).max())
+    if not error <= results[-1].error_bound:
+        raise WrongResultError(
+            f"{preset}: the result is off by {error}, above its bound {results[-1].error_bound}"
+        )
+    return Checked(f"bootstrap {preset}", predict_plan(planned, model), seconds, steady)
+
+
+def check_network(model_file: Path | None, calibration: Calibration) -> Checked:
+    """Run a network on a synthetic sample.
+
+    Args:
+        model_file: an ONNX model; None for the digits network of the package.
+        calibration: predicts its time.
+
+    Raises:
+        ModelRefusedError: the model cannot be compiled.
+        WrongResultError: the error of the result exceeds its bound.
+    """
+    kw.set_threads(1)
+    model = calibration.model
+    name = "digits" if model_file is None else model_file.stem
+    source = (files("keywright") / "data" / "digits.onnx").read_bytes() if model_file is None else model_file
+    compiled = compile_model(source, batch=1)
+    network, parameters = compiled.program, compiled.parameters
+    workload = convert(network, parameters, name, compiled.plans)
+    planned = planning.STRATEGIES["kds"].plan(workload, model)
+    execution = PlanExecution(planned, parameters, network, compiled.plans)
+    secret = kw.SecretKey.generate(parameters)
+    generator = kw.KeyGenerator(secret)
+    keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs())
+    evaluator = kw.Evaluator(parameters, execution.follow(keys))
+    bootstrappers = [kw.Bootstrapper(plan) for plan in execution.bootstrapper_plans]
+    backend = EncryptedBackend(evaluator, bootstrappers, plan=execution)
+    sample = np.random.default_rng(1).uniform(0, 1, network.input_shape)
+    inputs = encrypt_sample(network, kw.Encryptor(generator.public_key()), sample)
+    backend.prepare(network)
+    results: list[list[kw.Ciphertext]] = []
+    seconds, steady = _time(
+        lambda: results.append(backend.run(network, inputs)), calibration, parameters.log_n
+    )
+    found = decrypt_result(network, kw.Decryptor(secret), results[-1])
+    error = float(np.abs(found - run_clear(network, sample)).max())
+    bound = max(output.error_bound for output in results[-1]) * network.output_scale
+    if not error <= bound:
+        raise WrongResultError(f"{name}: the result is off by {error}, above its bound {bound}")
+    what = f"network {name}, ring degree 2^{parameters.log_n}"
+    return Checked(what, predict_plan(planned, model), seconds, steady)
+
+
+def _time(work: Callable[[], object], calibration: Calibration, log_n: int) -> tuple[float, float]:
+    """Return the median time of runs after a warm-up run, as measured and scaled to the speed of the
+    calibration."""
+    ring = calibration.ring_for(log_n)
+    gauge = Gauge(ring)
+    work()
+    times: list[float] = []
+    slowness: list[float] = []
+    before = [gauge.seconds() for _ in range(GAUGED)]
+    while len(times) < RUNS and sum(times) < ENOUGH:
+        start = process_time()
+        work()
+        times.append(process_time() - start)
+        after = [gauge.seconds() for _ in range(GAUGED)]
+        slowness.append(median(before + after) / calibration.gauges[ring])
+        before = after
+    steady = median(seconds / slow for seconds, slow in zip(times, slowness, strict=True))
+    return median(times), steady

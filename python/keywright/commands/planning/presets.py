@@ -1,0 +1,51 @@
+"""List the named parameter sets.
+
+For a set with bootstraps, the levels are those left after a bootstrap. Every key has at least 128 bits of
+classical security, as `keywright security` estimates it.
+"""
+
+import argparse
+
+import keywright as kw
+from keywright.commands.terminal import Column, Terminal, Value
+
+COLUMNS = [
+    Column("preset", "preset"),
+    Column("bootstraps", "bootstraps"),
+    Column("log_n", "log2 N", "number"),
+    Column("levels", "levels", "number"),
+    Column("slots", "slots", "number"),
+    Column("log_scale", "bits of the scale", "number"),
+    Column("modulus_bits", "log2 QP", "number"),
+    Column("values", "values"),
+]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments: this command has none of its own."""
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> None:
+    """Print the table."""
+    rows: list[dict[str, Value]] = []
+    for name in kw.presets():
+        parameters = kw.Parameters.preset(name)
+        rows.append(_row(name, parameters) | {"levels": parameters.max_level, "values": "complex"})
+    for name in kw.bootstrap_presets():
+        plan = kw.BootstrapperPlan.preset(name)
+        rows.append(
+            _row(name, plan.parameters)
+            | {"bootstraps": True, "levels": plan.levels_left, "slots": plan.slots, "values": plan.values}
+        )
+    terminal.table(COLUMNS, rows)
+
+
+def _row(name: str, parameters: kw.Parameters) -> dict[str, Value]:
+    return {
+        "preset": name,
+        "bootstraps": False,
+        "log_n": parameters.log_n,
+        "slots": parameters.max_slots,
+        "log_scale": parameters.log_scale,
+        "modulus_bits": round(parameters.log_qp),
+    }

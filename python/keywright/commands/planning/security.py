@@ -1,0 +1,167 @@
+"""Estimate the security of parameters: bits per attack, by the cost models of the literature.
+
+For a preset or a file of parameters, it estimates every kind of key: under the secret key, at the top level
+with all special primes, in every smaller ring, and under the ephemeral secret of a bootstrapping. To estimate
+a single modulus, give --log-n, --log-qp, --secret, --sigma.
+"""
+
+import argparse
+import math
+import re
+from pathlib import Path
+
+import keywright as kw
+from keywright import security
+from keywright._core import maximum_log_qp
+from keywright.commands.helpers.errors import CommandError
+from keywright.commands.terminal import Column, Terminal, Value
+
+EPHEMERAL_WEIGHT = 32
+"""Hamming weight of the ephemeral secret of every bootstrapping preset
+(crates/circuits/src/bootstrapping/presets.rs)."""
+
+NUMBERS = ("beta", "d", "zeta", "weight")
+COLUMNS = [
+    Column("attack", "attack"),
+    Column("bits", "bits", "number"),
+    Column("beta", "block", "number"),
+    Column("d", "dimension", "number"),
+    Column("zeta", "guessed", "number"),
+    Column("weight", "not 0", "number"),
+]
+
+SUMMARY = [
+    Column("what", "what"),
+    Column("n", "N", "number"),
+    Column("log_qp", "log2 QP", "number"),
+    Column("secret", "secret"),
+    Column("model", "model"),
+    Column("bits", "bits", "number"),
+    Column("cheapest", "cheapest attack"),
+]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "parameters",
+        nargs="?",
+        metavar="PARAMETERS",
+        help="one of keywright presets, or a file of Parameters.save",
+    )
+    parser.add_argument("--log-n", type=int, help="log2 of the ring degree")
+    parser.add_argument("--log-qp", type=float, help="log2 of the product of ciphertext and special primes")
+    parser.add_argument(
+        "--secret", default="ternary", help="ternary (the default), or sparse:H for H coefficients of 1 or -1"
+    )
+    parser.add_argument(
+        "--sigma", type=float, default=3.19, help="standard deviation of the error (default: 3.19)"
+    )
+    parser.add_argument(
+        "--model",
+        choices=sorted(security.MODELS),
+        default="matzov",
+        help="cost model of lattice reduction (default: matzov, that of ePrint 2024/463)",
+    )
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> None:
+    """Print a table for each key and one of all, or one object for each with --json."""
+    summary: list[dict[str, Value]] = []
+    for what, problem in _problems(options).items():
+        with terminal.progress(f"estimating {what}", None):
+            found = security.estimate(problem, options.model)
+        rows = [_row(name, cost) for name, cost in found.costs.items()]
+        about: dict[str, Value] = {
+            "what": what,
+            "n": problem.n,
+            "log_qp": round(problem.log_q, 3),
+            "secret": problem.secret.name,
+            "sigma": problem.sigma,
+            "model": found.model,
+            "bits": _finite(found.bits),
+            "cheapest": found.cheapest,
+        }
+        if terminal.json:
+            terminal.record(about | {"attacks": rows})
+        else:
+            terminal.table(COLUMNS, rows, title=what)
+        summary.append(about)
+    if not terminal.json:
+        terminal.table(SUMMARY, summary)
+
+
+def _row(name: str, cost: security.Cost) -> dict[str, Value]:
+    numbers = {key: round(cost.numbers[key]) if key in cost.numbers else None for key in NUMBERS}
+    return {"attack": name, "bits": _finite(cost.bits)} | numbers
+
+
+def _finite(bits: float) -> float | None:
+    return round(bits, 1) if math.isfinite(bits) else None
+
+
+def _problems(options: argparse.Namespace) -> dict[str, security.Problem]:
+    single = options.log_n is not None or options.log_qp is not None
+    if single == (options.parameters is not None):
+        raise CommandError("nothing to estimate is named; name PARAMETERS, or give --log-n and --log-qp")
+    if single:
+        if options.log_n is None or options.log_qp is None:
+            raise CommandError("--log-n and --log-qp go together; give both")
+        if not security.LOG_N[0] <= options.log_n <= security.LOG_N[1]:
+            low, high = security.LOG_N
+            raise CommandError(f"log-n={options.log_n} is outside {low} .. {high}; give one in the range")
+        n = 1 << options.log_n
+        return {"the key": security.Problem(n, options.log_qp, _secret(options.secret, n), options.sigma)}
+    return _of_parameters(options.parameters, options.sigma)
+
+
+def _secret(text: str, n: int) -> security.Secret:
+    if text == "ternary":
+        return security.ternary()
+    match = re.fullmatch(r"sparse:(\d{1,7})", text)
+    if match is None:
+        raise CommandError(f"secret={text!r} is not a known distribution; write ternary or sparse:H")
+    return security.sparse(int(match[1]), n)
+
+
+def _of_parameters(name: str, sigma: float) -> dict[str, security.Problem]:
+    """Return the estimation problem of each secret of the parameters, with its largest modulus."""
+    found: dict[str, security.Problem] = {}
+    if name in kw.bootstrap_presets():
+        plan = kw.BootstrapperPlan.preset(name)
+        parameters: kw.Parameters | kw.BfvParameters = plan.parameters
+        primes = [*parameters.q, *parameters.p]
+        for key in plan.fixed_keys:
+            if key.kind == "dense_to_sparse":
+                used = [*range(key.level + 1), *key.special]
+                bits = sum(math.log2(primes[index]) for index in used)
+                n = 1 << key.log_n
+                found["the ephemeral key"] = security.Problem(
+                    n, bits, security.sparse(EPHEMERAL_WEIGHT, n), sigma
+                )
+    elif name in kw.bfv_presets():
+        parameters = kw.BfvParameters.preset(name)
+    elif name in kw.presets():
+        parameters = kw.Parameters.preset(name)
+    elif Path(name).exists():
+        parameters = kw.Parameters.load(name)
+    else:
+        raise CommandError(
+            f"parameters={name!r} is neither a preset nor a file; keywright presets lists them"
+        )
+    if isinstance(parameters, kw.Parameters):
+        for ring in parameters.subrings:
+            found[f"the subring of degree 2^{ring.log_n}"] = _dense(ring, sigma)
+    return {"the key": _dense(parameters, sigma)} | found
+
+
+def _dense(parameters: kw.Parameters | kw.BfvParameters, sigma: float) -> security.Problem:
+    """Return a key at the top level, with as many special primes as the security bound allows."""
+    secret = getattr(parameters, "secret_distribution", "ternary")
+    weight = re.fullmatch(r"ternary of weight (\d+)", secret)
+    n = 1 << parameters.log_n
+    distribution = security.sparse(int(weight[1]), n) if weight else security.ternary()
+    bits = parameters.log_qp
+    if not parameters.insecure:
+        bits = min(bits, maximum_log_qp(parameters.log_n, int(weight[1]) if weight else None))
+    return security.Problem(n, bits, distribution, sigma)

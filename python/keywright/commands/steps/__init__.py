@@ -1,0 +1,1 @@
+"""The commands that take the steps of `keywright infer` one by one."""

@@ -1,0 +1,108 @@
+"""Decrypt the results of a program: the last step of the client."""
+
+import argparse
+import math
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import keywright as kw
+from keywright.commands.helpers.ciphertext_files import find_ciphertexts
+from keywright.commands.terminal import Column, Terminal, Value
+from keywright.compiler import Program
+from keywright.model import load_client
+from keywright.model.folder.files import PARAMETERS, PROGRAM, SECRET_KEY, new_file, require_files
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("keys", type=Path, metavar="FOLDER", help="client folder of keywright keygen")
+    parser.add_argument("--input", type=Path, required=True, help="folder of keywright run")
+    parser.add_argument("--out", type=Path, help="file of the results (.npy), (count, *output_shape)")
+    parser.add_argument(
+        "--flooding",
+        type=int,
+        nargs=2,
+        metavar=("BITS", "QUERIES"),
+        help="flood the results with noise before they are handed out: BITS of statistical security over "
+        "QUERIES ciphertexts that will ever be decrypted for others with these keys",
+    )
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> None:
+    """Print the largest output of every sample, and write all outputs if a file is named."""
+    require_files(options.keys, (PARAMETERS, PROGRAM, SECRET_KEY), "client folder of keywright keygen")
+    client = load_client(options.keys)
+    program = client.program
+    flooding = None if options.flooding is None else kw.Flooding(*options.flooding)
+    rows: list[dict[str, Value]] = []
+    results = []
+    batches = find_ciphertexts(options.input, program.output_layout.ciphertexts, program.batch)
+    with terminal.progress("decrypted samples", sum(batch.count for batch in batches)) as advance:
+        for batch in batches:
+            ciphertexts = [kw.Ciphertext.load(path, client.parameters) for path in batch.paths]
+            if flooding is None:
+                bound = max(ciphertext.error_bound for ciphertext in ciphertexts)
+            else:
+                bound = max(map(flooding.error_bound, ciphertexts))
+            bound *= program.output_scale
+            outputs = client.decrypt_batch(ciphertexts, batch.count, flooding)
+            shown_bound = bound if np.isfinite(bound) else None
+            rows += [row | {"error_bound": shown_bound} for row in predictions(program, outputs, batch.first)]
+            results += list(outputs)
+            advance(batch.count)
+    if options.out is not None:
+        with new_file(options.out) as path, path.open("wb") as file:
+            np.save(file, np.asarray(results))
+    columns = prediction_columns(program)
+    terminal.table([*columns, Column("error_bound", "error at most", "number")], rows)
+    terminal.note(
+        "errors are relative to the program in the clear, in the worst case over all inputs; there is no "
+        "bound if the largest possible values exceed the modulus; keywright infer --explain predicts "
+        "typical errors"
+    )
+    if flooding is not None:
+        terminal.note(
+            f"{flooding.queries - flooding.remaining} of {flooding.queries} queries are now used; results "
+            "of all programs run with these keys count, and none may be handed out without flooding"
+        )
+
+
+def prediction_columns(program: Program) -> list[Column]:
+    """Columns of `predictions`."""
+    named = () if program.client_part is None else program.client_part.names
+    several = math.prod(program.output_shape) > 1
+    return [
+        Column("sample", "sample", "number"),
+        *([Column("prediction", "prediction", "number")] if several else []),
+        Column("value", "its output", "number"),
+        *(Column(name, name) for name in named),
+    ]
+
+
+def predictions(program: Program, outputs: NDArray[np.float64], first: int = 0) -> list[dict[str, Value]]:
+    """Return a row for each sample: the index of its largest output if there are several, that output, and
+    the model's own answers.
+
+    Args:
+        outputs: (count, *output_shape).
+        first: number of the first sample.
+    """
+    answers, rows = program.answers(outputs), []
+    for number, output in enumerate(outputs):
+        best = int(output.argmax())
+        row: dict[str, Value] = {"sample": first + number}
+        if output.size > 1:
+            row["prediction"] = best
+        row["value"] = float(output.ravel()[best])
+        for name, values in answers.items():
+            value = values[number].tolist()
+            row[name] = value if isinstance(value, str | int | float) else " ".join(map(shown, value))
+        rows.append(row)
+    return rows
+
+
+def shown(value: object) -> str:
+    """Format a number of an answer with few digits, or a label."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,152 @@
+"""Compile a model and make its keys: one folder for the client, one for the server.
+
+OUT/client holds the secret key and stays with the owner of the data. OUT/server holds the parameters, the
+evaluation keys and the program, which contains the model's weights; it holds no secret of the client. Without
+a model the command makes the keys of --plan, for a bootstrap or for the key switches of an application.
+"""
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import keywright as kw
+from keywright.commands.helpers.arguments import add_batch_argument, add_model_arguments, add_preset_argument
+from keywright.commands.helpers.errors import CommandError
+from keywright.commands.helpers.fit import print_fit, read_fit
+from keywright.commands.helpers.inputs import parse_bytes
+from keywright.commands.helpers.parameters import named_parameters
+from keywright.commands.terminal import Column, Terminal, Value
+from keywright.model import CompiledModel, InferenceClient
+from keywright.model.client import save_keys
+from keywright.model.compiling import compile_model
+from keywright.model.folder.files import PARAMETERS, PLAN, PROGRAM, PUBLIC_KEY, SECRET_KEY, new_folder
+from keywright.plan import KeyPlan
+from keywright.plan.keys import plan_file
+from keywright.plan.keys.execution import PlanExecution
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_model_arguments(parser, required=False)
+    parser.add_argument("--out", type=Path, required=True, help="folder to make")
+    parser.add_argument(
+        "--plan",
+        type=Path,
+        help="plan for this model, from keywright plan --out; the command makes exactly its keys, or its "
+        "master keys (default: the fewest bytes of keys with nearly the best speed). Without a "
+        "model: the plan of a bootstrapping preset, or of key switches in JSON",
+    )
+    add_preset_argument(parser)
+    parser.add_argument(
+        "--memory",
+        metavar="SIZE",
+        help="memory of the process that will run the model, as 8GiB; chooses the fastest keys within it "
+        "(default: the fewest bytes of keys with nearly the best speed)",
+    )
+    add_batch_argument(parser)
+    parser.add_argument(
+        "--parameters",
+        type=Path,
+        help="file of Parameters.save for a plan of key switches in JSON, instead of --preset",
+    )
+
+
+def _compiled(options: argparse.Namespace, plan: KeyPlan | None) -> CompiledModel:
+    if options.parameters is not None:
+        raise CommandError("--parameters is for plans without a model; use --preset with a model")
+    compiled = compile_model(options.model, read_fit(options), options.preset, batch=options.batch or 1)
+    if plan is not None:
+        return compiled.with_plan(plan)
+    if options.memory is not None:
+        return compiled.with_plan(compiled.plan_server(parse_bytes(options.memory)).plan)
+    return compiled
+
+
+def _of_plan(options: argparse.Namespace, plan: KeyPlan | None) -> PlanExecution:
+    """Make keys for a bootstrap alone, or for key switches of an application."""
+    if plan is None:
+        raise CommandError(
+            "neither a model nor a plan is named; name a model, or give --plan with a "
+            "plan that needs no model"
+        )
+    if options.calibration is not None or options.activation:
+        raise CommandError("--calibration and --activation need a model; leave them out, or name one")
+    if options.batch is not None:
+        raise CommandError("--batch needs a model; leave it out, or name one")
+    parameters, bootstraps = _parameters(options, plan)
+    return PlanExecution(plan, parameters, bootstraps=bootstraps)
+
+
+def _parameters(
+    options: argparse.Namespace, plan: KeyPlan
+) -> tuple[kw.Parameters, Sequence[kw.BootstrapperPlan]]:
+    """Return the parameters for a plan: the named ones, or those of the bootstrapping preset that the plan
+    names."""
+    name = plan.workload.name
+    preset = options.preset
+    if preset is None and options.parameters is None and name in kw.bootstrap_presets():
+        preset = name
+    if not plan.workload.bootstraps:
+        parameters = named_parameters(preset, options.parameters)
+        if parameters is not None:
+            return parameters, ()
+    elif preset in kw.bootstrap_presets() and options.parameters is None:
+        bootstrap = kw.BootstrapperPlan.preset(preset)
+        return bootstrap.parameters, [bootstrap]
+    raise CommandError(
+        f"the plan is for a program called {name!r}: if that is a model, name its file; otherwise say "
+        + (
+            "name its bootstrapping with --preset NAME"
+            if plan.workload.bootstraps
+            else "name its parameters with --preset NAME or --parameters FILE"
+        )
+    )
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> None:
+    """Make both folders."""
+    if options.memory is not None and (options.plan is not None or options.model is None):
+        raise CommandError("--memory plans the keys of a model and excludes --plan; leave one of them out")
+    plan = None if options.plan is None else plan_file.load(options.plan)
+    with terminal.progress("reading the program", None):
+        compiled = None if options.model is None else _compiled(options, plan)
+        execution = _of_plan(options, plan) if compiled is None else compiled.execution
+    parameters, plan = execution.parameters, execution.plan
+    start = time.perf_counter()
+    with new_folder(options.out) as folder:
+        depth = "" if compiled is None else f"{compiled.program.depth} levels deep; "
+        terminal.note(f"{depth}{parameters!r}")
+        client, server = folder / "client", folder / "server"
+        client.mkdir(mode=0o700)
+        server.mkdir()
+        secret = kw.SecretKey.generate(parameters)
+        parameters.save(server / PARAMETERS)
+        (server / PLAN).write_text(plan_file.to_json(plan), encoding="utf-8")
+        save_keys(server, secret, execution, terminal.progress)
+        # Write the secret key last: a process that is killed before leaves no secret behind.
+        if compiled is None:
+            _write_owner(client, secret, parameters)
+        else:
+            compiled.program.save(server / PROGRAM)
+            owner = InferenceClient(compiled.program, parameters, lambda: execution, secret=secret)
+            owner.write(client)
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        rows: list[dict[str, Value]] = [
+            {"file": str(options.out / path.relative_to(folder)), "bytes": path.stat().st_size}
+            for path in files
+        ]
+    terminal.table([Column("file", "file"), Column("bytes", "bytes", "bytes")], rows)
+    if compiled is not None:
+        print_fit(compiled.program, terminal)
+    beside = "" if plan.masters is None else f"{len(plan.masters.automorphisms)} master keys and "
+    count = len(execution.key_specs())
+    terminal.note(f"{beside}{count} evaluation keys in {time.perf_counter() - start:.1f} s")
+    terminal.note(f"keep {options.out / 'client'}; give {options.out / 'server'} to the server")
+
+
+def _write_owner(folder: Path, secret: kw.SecretKey, parameters: kw.Parameters) -> None:
+    """Write the owner's key files for a plan without a model."""
+    kw.KeyGenerator(secret).public_key().save(folder / PUBLIC_KEY)
+    parameters.save(folder / PARAMETERS)
+    secret.save(folder / SECRET_KEY)

@@ -1,0 +1,85 @@
+"""Evaluate a program on encrypted samples: the server's work, without any secret key."""
+
+import argparse
+import time
+from pathlib import Path
+
+import keywright as kw
+from keywright.commands.helpers.ciphertext_files import ciphertext_name, find_ciphertexts
+from keywright.commands.helpers.memory import (
+    add_key_memory_argument,
+    add_memory_argument,
+    key_memory,
+    memory_budget,
+)
+from keywright.commands.terminal import Column, Terminal, Value
+from keywright.model import load_server
+from keywright.model.folder.files import EVALUATION_KEYS, PARAMETERS, PLAN, PROGRAM, new_folder, require_files
+from keywright.plan.memory.machine import peak_bytes
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("keys", type=Path, metavar="FOLDER", help="server folder of keywright keygen")
+    parser.add_argument("--input", type=Path, required=True, help="folder of keywright encrypt")
+    parser.add_argument("--out", type=Path, required=True, help="folder of encrypted results to make")
+    add_key_memory_argument(parser)
+    add_memory_argument(parser)
+
+
+def run(options: argparse.Namespace, terminal: Terminal) -> None:
+    """Write the encrypted results of every sample."""
+    require_files(
+        options.keys, (PARAMETERS, PROGRAM, PLAN, EVALUATION_KEYS), "server folder of keywright keygen"
+    )
+    server = load_server(
+        options.keys,
+        memory=memory_budget(options),
+        key_memory=key_memory(options),
+    )
+    program = server.program
+    batches = find_ciphertexts(options.input, program.input_layout.ciphertexts, program.batch)
+    planned = server.open_keys(options.keys, len(batches), terminal.progress)
+    evaluation = server.evaluation
+    samples = sum(batch.count for batch in batches)
+    predicted = sum(layer.seconds for layer in program.layers)
+    with (
+        new_folder(options.out) as folder,
+        terminal.progress(f"{samples} samples", predicted * len(batches)) as advance,
+    ):
+        start = time.perf_counter()
+        for batch in batches:
+            inputs = [server.read_ciphertext(path) for path in batch.paths]
+            for index, ciphertext in enumerate(evaluation.run(inputs, advance)):
+                ciphertext.save(folder / ciphertext_name(batch.first, batch.count, index))
+        seconds = time.perf_counter() - start
+    row: dict[str, Value] = {
+        "samples": samples,
+        "batch": program.batch,
+        "seconds": seconds,
+        "seconds_per_sample": seconds / samples,
+        "peak_bytes": peak_bytes(),
+        "predicted_peak_bytes": planned.memory.total,
+    }
+    columns = [
+        Column("samples", "samples", "number"),
+        Column("batch", "at a time", "number"),
+        Column("seconds", "time", "seconds"),
+        Column("seconds_per_sample", "per sample", "seconds"),
+        Column("peak_bytes", "peak memory", "bytes"),
+        Column("predicted_peak_bytes", "predicted", "bytes"),
+    ]
+    terminal.table(columns, [row])
+    if evaluation.keys.streaming is not None:
+        _report_streaming(evaluation.keys, terminal)
+
+
+def _report_streaming(keys: kw.EvaluationKeys, terminal: Terminal) -> None:
+    columns = [
+        Column("loads", "keys made", "number"),
+        Column("ahead", "ahead of use", "number"),
+        Column("bytes", "their bytes", "bytes"),
+        Column("peak_bytes", "most in memory", "bytes"),
+        Column("waited_s", "waited", "seconds"),
+    ]
+    terminal.table(columns, [dict(keys.streaming or {})], title="streamed keys")

@@ -1,0 +1,230 @@
+"""Chooses the cheapest polynomials with which a program follows its model."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright.compiler.activations.approximation.method import Method
+from keywright.compiler.graph.graph import Activation, Graph
+from keywright.compiler.graph.piecewise import PiecewiseLinear
+from keywright.compiler.graph.simplify import simplify
+from keywright.errors.network import AccuracyError
+from keywright.program.arrays import Vector
+from keywright.program.fit_report import FitReport, FittedActivation
+
+from .fit import Fit
+from .fitting import Approximation, approximate, replace_activations
+from .ranges import ExactRun, MeasuredRange
+
+DEFAULT_CHANGE = 1 / 16
+"""Default bound on the change of an output, as a share of the largest output."""
+
+UNDECIDED = 1 / 256
+"""By default, predictions whose two best outputs differ by less than this share of the largest output may
+change. The model itself hardly separates them, and to preserve one of them could cost a deep network as much
+as all the others."""
+
+UNDECIDED_SIGN = 1 / 64
+"""The same for a single output whose sign is the prediction: it is closer to 0 than this share. The share is
+larger, because every sample near the class boundary is near 0."""
+
+LARGEST = np.finfo(np.float64).max
+"""The change of an output that is not a number."""
+
+COARSEST, FINEST = 2, 15
+"""Error targets are 2^-2 to 2^-15 of half a range, in steps of a quarter of a bit: less than the error of a
+kink decreases from degree 23 to 31."""
+
+SMOOTH = [Method("chebyshev", degree) for degree in (2, 3, 5, 7, 11, 15, 23, 31, 63, 127)]
+POSITIVE = [*SMOOTH, *(Method("chebyshev", degree) for degree in (255, 511, 1023))]
+"""Methods for functions of positive values, which are steep at the low end of a range that is widened by
+factors."""
+KINKED = [Method("chebyshev", degree) for degree in (2, 3, 5, 7, 11, 15, 23, 31, 63, 127, 255, 511, 1023)]
+KINKED += [Method("minimax", bits) for bits in range(7, 15)]
+
+Price = Callable[[Method], float]
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """A graph without activations.
+
+    Attributes:
+        graph: simplified.
+        fitted: the approximation of each activation.
+    """
+
+    graph: Graph
+    fitted: tuple[FittedActivation, ...]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How closely a program must follow its model on calibration data.
+
+    Attributes:
+        accuracy: minimum share of equal predictions.
+        error: maximum change of an output.
+        undecided: predictions whose two best outputs are closer, or whose single output is closer to 0, may
+            change.
+    """
+
+    accuracy: float
+    error: float
+    undecided: float = 0.0
+
+    @staticmethod
+    def of(fit: Fit, outputs: Vector) -> "Wanted":
+        """Return the requirements of a fit, or the default ones."""
+        if fit.accuracy is None and fit.error is None:
+            largest = float(np.abs(outputs).max(initial=0.0))
+            share = UNDECIDED_SIGN if outputs.shape[1] == 1 else UNDECIDED
+            return Wanted(1.0, DEFAULT_CHANGE * largest, share * largest)
+        return Wanted(fit.accuracy or 0.0, float("inf") if fit.error is None else fit.error)
+
+
+def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price, depth: int | None) -> Chosen:
+    """Replace all activations of a graph by polynomials.
+
+    For each activation without a requested method, the cheapest method is chosen whose error is below a share
+    of half its range. The share is the same for all: the largest with which the program follows the model.
+
+    Args:
+        run: the graph's run on calibration data.
+        price: returns the price of a method.
+        depth: levels that the graph may consume if the fit requires no accuracy and no choice consumes fewer;
+            None for any number.
+
+    Raises:
+        AccuracyError: no choice reaches the required accuracy or error.
+        MethodError: a method cannot approximate a function.
+    """
+    required = bool(run.lows) and (fit.accuracy is not None or fit.error is not None)
+    search, wanted = _Search(graph, run.ranges(fit.margin), fit, price), Wanted.of(fit, run.outputs)
+    best: Chosen | None = None
+    best_fits = False
+    for methods in search.candidates():
+        tried = search.replaced(methods)
+        fits = depth is None or tried.graph.depth() <= depth
+        if best is not None and not required and not fits and best_fits:
+            break
+        best_fits = fits
+        best = tried
+        if not (search.free or required) or _follows(tried.graph, run, wanted):
+            return tried
+    assert best is not None
+    if required:
+        changes, equal = _compare(_outputs(best.graph, run.samples), run.outputs, run)
+        share = None if equal is None else float(equal.mean())
+        raise AccuracyError(fit.accuracy, fit.error, share, float(changes.max()), best.graph.depth())
+    return best
+
+
+class _Search:
+    """The methods to try, and the approximations made so far."""
+
+    def __init__(self, graph: Graph, ranges: Mapping[int, MeasuredRange], fit: Fit, price: Price) -> None:
+        self.graph, self.ranges = graph, ranges
+        self.active = {n: node for n, node in graph.nodes.items() if isinstance(node, Activation)}
+        self.fixed = {n: m for n, node in self.active.items() if (m := fit.method(node.operator, node.name))}
+        self.free = [number for number in self.active if number not in self.fixed]
+        self.smooth, self.kinked = sorted(SMOOTH, key=price), sorted(KINKED, key=price)
+        self.positive = sorted(POSITIVE, key=price)
+        self.made: dict[tuple[int, Method], Approximation] = {}
+
+    def candidates(self) -> Iterator[dict[int, Method]]:
+        """Yield methods of all activations, from coarse to fine, each choice once."""
+        before: dict[int, Method] | None = None
+        for quarters in range(4 * COARSEST, 4 * FINEST + 1):
+            share = 2.0 ** (-quarters / 4)
+            found = self.fixed | {number: self._cheapest(number, share) for number in self.free}
+            if found != before:
+                yield found
+            before = found
+
+    def replaced(self, methods: Mapping[int, Method]) -> Chosen:
+        """Return the graph with polynomials."""
+        chosen = {number: self._approximation(number, method) for number, method in methods.items()}
+        graph, fitted = replace_activations(self.graph, self.ranges, chosen)
+        return Chosen(simplify(graph), tuple(fitted))
+
+    def _cheapest(self, number: int, share: float) -> Method:
+        """Return the cheapest method whose error is at most a share of half the range, or else the finest."""
+        measured, node = self.ranges[number], self.active[number]
+        options = self.positive if node.positive else self.smooth
+        if isinstance(node.function, PiecewiseLinear):
+            options = self.kinked
+        most = share * (measured.high - measured.low) / 2
+        for method in options:
+            if self._approximation(number, method).max_error <= most:
+                return method
+        return min(options, key=lambda method: self._approximation(number, method).max_error)
+
+    def _approximation(self, number: int, method: Method) -> Approximation:
+        if (number, method) not in self.made:
+            self.made[number, method] = approximate(self.active[number], self.ranges[number], method)
+        return self.made[number, method]
+
+
+def _outputs(graph: Graph, samples: Vector) -> Vector:
+    return np.concatenate([values[graph.output] for _, values in graph.runs(samples)])
+
+
+def _compare(outputs: Vector, exact: Vector, run: ExactRun) -> tuple[Vector, NDArray[np.bool_] | None]:
+    """Return the changes of outputs, (samples, outputs), and which predictions are equal; None if there are
+    no predictions."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        changes = np.nan_to_num(np.abs(outputs - exact), nan=LARGEST, posinf=LARGEST)
+    found, wanted = run.predictions(outputs), run.predictions(exact)
+    return changes, None if found is None or wanted is None else found == wanted
+
+
+def _margins(outputs: Vector) -> Vector:
+    """Return the difference of the two best outputs, or the distance of a single one from 0."""
+    if outputs.shape[1] == 1:
+        return np.asarray(np.abs(outputs[:, 0]), np.float64)
+    second, best = np.partition(outputs, -2, axis=1)[:, -2:].T
+    return np.asarray(best - second, np.float64)
+
+
+def _follows(graph: Graph, run: ExactRun, wanted: Wanted) -> bool:
+    """Whether a graph follows the model; stops at the first samples that show it does not."""
+    missed, allowed = 0, int((1 - wanted.accuracy) * len(run.samples) + 1e-9)
+    for chunk, values in graph.runs(run.samples):
+        exact = run.outputs[chunk]
+        changes, equal = _compare(values[graph.output], exact, run)
+        if equal is not None:
+            missed += int((~equal & (_margins(exact) > wanted.undecided)).sum())
+        if missed > allowed or changes.max() > wanted.error:
+            return False
+    return True
+
+
+def report(
+    graph: Graph, run: ExactRun, fitted: Sequence[FittedActivation], scale: float, fit: Fit
+) -> FitReport:
+    """Report how replacing the activations changes the outputs.
+
+    Args:
+        scale: factor of the outputs.
+    """
+    compared = run.compared
+    changes = np.zeros((1, 1))
+    same: NDArray[np.bool_] | None = np.ones(1, np.bool_)
+    if fitted:
+        outputs = _outputs(graph, run.samples[compared]) * scale
+        changes, same = _compare(outputs, run.outputs[compared], run)
+    ranges = run.ranges(fit.margin).values()
+    escaped = np.any([measured.escaped for measured in ranges], axis=0) if ranges else np.zeros(1, bool)
+    return FitReport(
+        activations=tuple(fitted),
+        samples=len(run.samples),
+        held_out=int(run.held_out.sum()),
+        escaped=int(escaped.sum()),
+        largest_change=float(changes.max()),
+        mean_change=float(changes.mean()),
+        largest_output=float(np.abs(run.outputs[compared]).max(initial=0.0)),
+        agreement=None if same is None else float(same.mean()),
+    )

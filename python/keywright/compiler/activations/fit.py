@@ -1,0 +1,89 @@
+"""How closely a program must follow its model: calibration data for ranges, and polynomials for
+activations."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from numpy.typing import ArrayLike
+
+from keywright.compiler.activations.approximation.method import Method
+
+from .functions import ACTIVATIONS, INSIDE
+
+LARGEST_INPUT = 2.0**64
+"""Inputs of a program are smaller than this."""
+
+OPERATORS = {name.lower() for name in [*ACTIVATIONS, *INSIDE]}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Fit:
+    """Ranges of values, and polynomials for activations.
+
+    Methods that `activations` does not fix are chosen: the cheapest polynomials with which the program
+    follows the model on all calibration data as closely as `accuracy` and `error` require. Without these
+    requirements, no prediction may change that the model decides by more than 1/256 of its largest output,
+    and no output may change by more than a sixteenth of it, as far as the levels of the target allow.
+
+    Attributes:
+        calibration: typical inputs, (count, *input_shape). The ranges of activations and of the output are
+            measured on four fifths of them; the others are held out for the report. Without calibration data
+            the output is not scaled and must fit under the last prime.
+        activations: methods by operator type in lower case ("relu") or by ONNX node: "chebyshev:DEGREE", a
+            polynomial for any function; "minimax:BITS", a composition for piecewise linear functions; see
+            `Method`.
+        accuracy: minimum share of calibration samples whose prediction, the index of the largest output, must
+            not change; a model for which no choice reaches it is refused.
+        error: maximum change of any output on calibration data.
+        margin: share of its width by which each measured range is widened on both sides. None uses a tenth,
+            or more if the largest values of samples scatter, and widens a range further if a held-out sample
+            leaves it.
+        input_range: (low, high) of the program's inputs, if known; by default the range of the calibration
+            data, widened.
+        headroom: factor by which a bootstrapped value may exceed the values of the calibration data; each
+            doubling costs a bit.
+
+    Raises:
+        ValueError: a method does not exist, or a number is out of range.
+    """
+
+    calibration: ArrayLike | None = None
+    activations: Mapping[str, str] = field(default_factory=dict)
+    accuracy: float | None = None
+    error: float | None = None
+    margin: float | None = None
+    input_range: tuple[float, float] | None = None
+    headroom: float = 2.0
+
+    def __post_init__(self) -> None:
+        if self.margin is not None and not 0 <= self.margin < 10:
+            raise ValueError(
+                f"margin must be a share of the measured width between 0 and 10, got {self.margin}"
+            )
+        if self.accuracy is not None and not 0 < self.accuracy <= 1:
+            raise ValueError(
+                f"accuracy must be a share of samples above 0 and at most 1, got {self.accuracy}"
+            )
+        if self.error is not None and not 0 < self.error < float("inf"):
+            raise ValueError(f"error must be a bound on the change of outputs above 0, got {self.error}")
+        if (
+            self.input_range is not None
+            and not -LARGEST_INPUT <= self.input_range[0] < self.input_range[1] <= LARGEST_INPUT
+        ):
+            raise ValueError(
+                f"input_range must be (low, high) with low < high, both at most {LARGEST_INPUT:.6g} in "
+                f"size, got {self.input_range}"
+            )
+        if not 1 <= self.headroom < 2**20:
+            raise ValueError(f"headroom must be a factor between 1 and 2^20, got {self.headroom}")
+        _ = self.methods
+
+    @cached_property
+    def methods(self) -> dict[str, Method]:
+        """`activations`, parsed."""
+        return {name: Method.parse(text) for name, text in self.activations.items()}
+
+    def method(self, operator: str, name: str) -> Method | None:
+        """Return the method requested for an ONNX node, by its name or else by its operator type."""
+        return self.methods.get(name) or self.methods.get(operator.lower())

@@ -1,0 +1,172 @@
+"""Input ranges of activations, measured on calibration data."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright.compiler.graph.graph import Activation, Graph
+from keywright.errors.network import InvalidSamplesError
+from keywright.program.arrays import Vector
+
+HOLD_OUT_EVERY = 5
+LEAST_TO_HOLD_OUT = 50
+MARGIN = 0.1
+"""Default share of its width by which a range is widened on both sides, at least."""
+
+DEVIATIONS = 8.0
+"""By default, allowed standard deviations of samples' largest values above their mean. Extremes of many
+values follow Gumbel's distribution, for which 2e-5 lie beyond."""
+
+MAX_VALUES = 1 << 13
+"""Values of an activation used in a fit; if there are more, evenly spread ones are selected."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredRange:
+    """Input values of one activation.
+
+    Attributes:
+        low, high: the range, widened by the margin.
+        values: some or all of the values in it.
+        escaped: samples that left the range before it was widened for them.
+    """
+
+    low: float
+    high: float
+    values: Vector
+    escaped: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class ExactRun:
+    """The model's run in the clear on calibration data.
+
+    Attributes:
+        samples: (count, features).
+        held_out: which samples are held out, (count,).
+        outputs: of the model, (count, outputs); (count, 0) if it has no activations, so that there is nothing
+            to compare.
+        lows, highs: input range of each activation, for each sample.
+        values: inputs of each activation for samples that are not held out, or some of them.
+        positive: activations defined for positive values only, whose ranges are widened by factors.
+        signed: whether a single output's sign is the model's prediction.
+    """
+
+    samples: Vector
+    held_out: NDArray[np.bool_]
+    outputs: Vector
+    lows: dict[int, Vector]
+    highs: dict[int, Vector]
+    values: dict[int, Vector]
+    positive: frozenset[int] = frozenset()
+    signed: bool = False
+
+    def predictions(self, outputs: Vector) -> NDArray[np.int64] | None:
+        """Return the predictions of outputs, (count, n): indices of the largest, or signs; None if a single
+        output is a value."""
+        return predictions(outputs, signed=self.signed)
+
+    @property
+    def compared(self) -> NDArray[np.bool_]:
+        """Return the samples that the report uses: those held out, or all."""
+        return self.held_out if self.held_out.any() else np.ones_like(self.held_out)
+
+    def ranges(self, margin: float | None) -> dict[int, MeasuredRange]:
+        """Return the range of each activation, on the samples that are not held out, widened by a share of
+        its width on both sides. With None, the share is at least `MARGIN`, more if `DEVIATIONS` requires it,
+        and a range is widened further if a held-out sample leaves it."""
+        return {number: self._range(number, margin) for number in self.lows}
+
+    def input_range(self, margin: float | None) -> tuple[float, float]:
+        """Return the range of all inputs, widened in the same way."""
+        low, high, _ = self._widened(self.samples.min(axis=1), self.samples.max(axis=1), margin)
+        return low, high
+
+    def _range(self, number: int, margin: float | None) -> MeasuredRange:
+        lows, highs = self.lows[number], self.highs[number]
+        if number in self.positive:
+            low, high, escaped = self._widened(np.log(lows), np.log(highs), margin)
+            return MeasuredRange(math.exp(low), math.exp(high), self.values[number], escaped)
+        low, high, escaped = self._widened(lows, highs, margin)
+        return MeasuredRange(low, high, self.values[number], escaped)
+
+    def _widened(
+        self, lows: Vector, highs: Vector, margin: float | None
+    ) -> tuple[float, float, NDArray[np.bool_]]:
+        """Return the range of values whose ends are known for every sample, and which samples left it before
+        it was widened for them."""
+        fitted = ~self.held_out
+        low, high = float(lows[fitted].min()), float(highs[fitted].max())
+        share = MARGIN if margin is None else margin
+        # A constant input still needs a range.
+        widening = share * (high - low) or max(abs(low), 1.0) * 1e-3
+        low, high = low - widening, high + widening
+        if margin is None:
+            low = min(low, float(lows[fitted].mean() - DEVIATIONS * lows[fitted].std()))
+            high = max(high, float(highs[fitted].mean() + DEVIATIONS * highs[fitted].std()))
+        escaped = (lows < low) | (highs > high)
+        if margin is None and escaped.any():
+            low = min(low, float(lows.min()) - widening)
+            high = max(high, float(highs.max()) + widening)
+        return low, high, escaped
+
+
+def predictions(outputs: Vector, *, signed: bool) -> NDArray[np.int64] | None:
+    """Return what `ExactRun.predictions` describes."""
+    if outputs.shape[1] == 1:
+        return np.asarray(outputs[:, 0] > 0, np.int64) if signed else None
+    return np.asarray(outputs.argmax(1), np.int64)
+
+
+def hold_out(count: int) -> NDArray[np.bool_]:
+    """Select the held-out samples: every fifth, if there are at least fifty."""
+    if count < LEAST_TO_HOLD_OUT:
+        return np.zeros(count, np.bool_)
+    return np.asarray(np.arange(count) % HOLD_OUT_EVERY == HOLD_OUT_EVERY - 1, np.bool_)
+
+
+def run_exact(graph: Graph, samples: Vector) -> ExactRun:
+    """Run a graph with its own activations.
+
+    Args:
+        samples: (count, features), flattened inputs.
+
+    Raises:
+        InvalidSamplesError: samples drive the input of an activation to infinity.
+    """
+    active = {number: node for number, node in graph.nodes.items() if isinstance(node, Activation)}
+    held_out = hold_out(len(samples))
+    each = max(MAX_VALUES // max(int((~held_out).sum()), 1), 1)
+    seen: dict[int, list[Vector]] = {number: [] for number in active}
+    lows: dict[int, list[Vector]] = {number: [] for number in active}
+    highs: dict[int, list[Vector]] = {number: [] for number in active}
+    if not active:
+        return ExactRun(samples, held_out, np.zeros((len(samples), 0)), {}, {}, {})
+    outputs = []
+    for chunk, values in graph.runs(samples):
+        outputs.append(values[graph.output])
+        for number, node in active.items():
+            entering = values[node.operands[0]]
+            if not np.isfinite(entering).all():
+                raise InvalidSamplesError(
+                    f"calibration data drive the input of {node.label} to infinity; scale the samples"
+                )
+            if node.positive and entering.min() <= 0:
+                raise InvalidSamplesError(
+                    f"calibration data drive {entering.min():.6g} into {node.label}, which needs values "
+                    "above 0"
+                )
+            lows[number].append(entering.min(axis=1))
+            highs[number].append(entering.max(axis=1))
+            seen[number].append(entering[~held_out[chunk], :: -(-entering.shape[1] // each)].ravel())
+    return ExactRun(
+        samples,
+        held_out,
+        np.concatenate(outputs),
+        {number: np.concatenate(found) for number, found in lows.items()},
+        {number: np.concatenate(found) for number, found in highs.items()},
+        {number: np.concatenate(found) for number, found in seen.items()},
+        frozenset(number for number, node in active.items() if node.positive),
+    )

@@ -1,0 +1,173 @@
+"""`approximate`: turns an ONNX model into linear maps, products and polynomials, for any kind of
+ciphertext."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from pathlib import Path
+
+import numpy as np
+import onnx
+from numpy.typing import ArrayLike
+
+from keywright._core import BootstrapperPlan
+from keywright.compiler.activations.approximation.method import Method
+from keywright.compiler.activations.choosing import choose
+from keywright.compiler.activations.fit import OPERATORS, Fit
+from keywright.compiler.activations.ranges import ExactRun, run_exact
+from keywright.compiler.front_ends.client_end import load_parts
+from keywright.compiler.front_ends.onnx_importer import ImportedModel, import_model
+from keywright.compiler.graph.graph import Activation, Graph, Input
+from keywright.compiler.graph.simplify import simplify
+from keywright.compiler.layout.layer_work import LayerWork
+from keywright.compiler.placement.bounding import largest_values
+from keywright.compiler.placement.costs import CostTable
+from keywright.errors.network import (
+    CalibrationMissingError,
+    InvalidSamplesError,
+    ModelRefusedError,
+    NoLabelsError,
+    RefusalError,
+    UnknownActivationError,
+)
+from keywright.program.arrays import Shape, Vector
+from keywright.program.client_part import ClientPart
+from keywright.program.fit_report import FittedActivation
+from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
+
+Source = onnx.ModelProto | str | Path | bytes
+"""A model, its bytes, or its path."""
+
+
+@dataclass(frozen=True, eq=False)
+class ApproximatedModel:
+    """A model with polynomials for activations; `keywright.compiler.compile` accepts it for any target.
+
+    Attributes:
+        graph: simplified.
+        fitted: the approximation of each activation.
+        run: the model's run on calibration data.
+        fit: the requested fit.
+        output_shape: of a sample's result.
+        client_part: the part of the model that the client computes, if any.
+    """
+
+    graph: Graph
+    fitted: tuple[FittedActivation, ...]
+    run: ExactRun
+    fit: Fit
+    output_shape: Shape
+    client_part: ClientPart | None
+
+    @cached_property
+    def largest(self) -> Mapping[int, float]:
+        """The largest absolute value of every node on the calibration data. It is the same for every target,
+        and all data run through the graph for it."""
+        return largest_values(self.graph, self.run.samples)
+
+
+@dataclass(frozen=True, eq=False)
+class ReadModel(ImportedModel):
+    """A parsed model, and the part that the client computes."""
+
+    client_part: ClientPart | None
+
+
+def approximate(model: Source, fit: Fit | None = None, *, depth: int | None = None) -> ApproximatedModel:
+    """Replace a model's activations by polynomials, as the fit requires.
+
+    Args:
+        model: the model, its bytes, or its path.
+        fit: calibration data, methods, or how closely to follow the model; `Fit()` by default.
+        depth: levels that the network may consume if the fit requires no accuracy and no choice consumes
+            fewer; None for any number.
+
+    Raises:
+        ModelRefusedError: with all reasons; see `keywright.compiler.compile`.
+        InvalidSamplesError: calibration data of the wrong shape or not finite.
+    """
+    fit = Fit() if fit is None else fit
+    read = read_model(model, fit)
+    if read.reasons:
+        raise ModelRefusedError(read.reasons)
+    return put_polynomials(read, fit, depth)
+
+
+def read_model(model: Source, fit: Fit) -> ReadModel:
+    """Return the model's simplified graph, with the minimum levels of its activations, and every reason why
+    it cannot be compiled for any target."""
+    try:
+        server, client = load_parts(model)
+    except RefusalError as reason:
+        raise ModelRefusedError([reason]) from reason
+    read = import_model(server)
+    graph, reasons = read.graph, read.reasons
+    if graph.output >= 0:
+        graph = simplify(graph)
+        active = {n: node for n, node in graph.nodes.items() if isinstance(node, Activation)}
+        if active and fit.calibration is None:
+            reasons.append(CalibrationMissingError([node.label for node in active.values()]))
+        for number, node in active.items():
+            method = fit.method(node.operator, node.name)
+            if method is not None:
+                graph.nodes[number] = replace(node, levels=method.levels)
+        nodes = [node.name for node in active.values()]
+        unknown = [name for name in fit.methods if name not in OPERATORS and name not in nodes]
+        if unknown:
+            reasons.append(UnknownActivationError(unknown, [*sorted(OPERATORS), *nodes]))
+    if client is not None:
+        client = replace(client, shape=read.result_shape)
+    return ReadModel(graph, read.result_shape, reasons, client)
+
+
+def put_polynomials(read: ReadModel, fit: Fit, depth: int | None) -> ApproximatedModel:
+    """Return the model with polynomials for activations.
+
+    Args:
+        depth: levels that it may consume if no accuracy is required and no choice consumes fewer; None for
+            any number.
+
+    Raises:
+        ModelRefusedError: the required accuracy cannot be reached.
+        InvalidSamplesError: calibration data of the wrong shape or not finite.
+    """
+    graph = read.graph
+    signed = read.client_part is not None and read.client_part.takes_signs
+    run = replace(run_exact(graph, _samples(graph, fit.calibration)), signed=signed)
+    if fit.accuracy is not None and run.outputs.shape[1] == 1 and not signed:
+        raise ModelRefusedError([NoLabelsError()])
+    try:
+        chosen = choose(graph, run, fit, price, depth)
+    except RefusalError as reason:
+        raise ModelRefusedError([reason]) from reason
+    return ApproximatedModel(chosen.graph, chosen.fitted, run, fit, read.output_shape, read.client_part)
+
+
+def price(method: Method) -> float:
+    """Return the price of a method in a bootstrapped network, in products of ciphertexts."""
+    return method.products + _level_price() * method.levels
+
+
+@cache
+def _level_price() -> float:
+    """Return the time of a bootstrap per level that it gives, in products of ciphertexts at the middle
+    level."""
+    plan, costs = BootstrapperPlan.preset(DEFAULT_BOOTSTRAP_PRESET), CostTable.default()
+    product = costs.seconds(LayerWork(multiplications=(1,)), plan.output_level - plan.levels_left // 2)
+    return costs.bootstrap_seconds(plan.output_level) / plan.levels_left / product
+
+
+def _samples(graph: Graph, calibration: ArrayLike | None) -> Vector:
+    shape = next(node.shape for node in graph.nodes.values() if isinstance(node, Input))
+    size = int(np.prod(shape, dtype=np.int64))
+    if calibration is None:
+        return np.zeros((0, size))
+    samples = np.asarray(calibration, np.float64)
+    if samples.ndim == 0 or samples.shape[1:] != shape or len(samples) == 0:
+        raise InvalidSamplesError(f"calibration data have shape (count, {shape}), got {samples.shape}")
+    if not np.isfinite(samples).all():
+        raise InvalidSamplesError(
+            f"calibration data hold {int((~np.isfinite(samples)).sum())} values that are not finite; "
+            "remove them"
+        )
+    return samples.reshape(len(samples), size)

@@ -1,0 +1,229 @@
+"""Chooses layouts, operations and levels together, for the least time."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from keywright._core import polynomial_relinearizations
+from keywright.compiler.graph.graph import Graph, Input, Linear, Multiply, Polynomial
+from keywright.compiler.layout.batches import interleave_layout
+from keywright.compiler.layout.cyclic import repack_before_strides
+from keywright.compiler.layout.layer_work import LayerWork, Prices
+from keywright.compiler.layout.lowering import LoweredLinear, lower
+from keywright.compiler.layout.packing import choose_layouts, largest_tensor, useful_slots
+from keywright.compiler.placement.bounding import bound_values
+from keywright.compiler.placement.costs import CostTable
+from keywright.compiler.placement.placement import Placement, Problem, assign_levels, place
+from keywright.compiler.placement.rings import RingProblem, holding_slots
+from keywright.compiler.placement.target import Target
+from keywright.errors.network import RefusalError
+from keywright.program.operands.bootstraps import Bootstrap
+from keywright.program.operands.layout import Layout
+
+
+@dataclass(frozen=True, eq=False)
+class Arrangement:
+    """Layouts, operations and levels of one sample, and the number of samples per ciphertext.
+
+    Attributes:
+        graph: the arranged graph: bounded if it is bootstrapped, repacked if that is faster.
+        options: the candidate bootstraps; none if levels suffice.
+        layouts, lowered, work: of every value.
+        placement: levels and bootstraps.
+        batch: samples per ciphertext.
+        ring_of: the ring of every value, as an index of the target's rings; empty if the target has none.
+        switches: to smaller rings: the level at which a value is switched to each ring.
+        ring_seconds: predicted time with them; None if the target has no rings.
+        bootstrap_ring: the ring in which all bootstraps begin.
+    """
+
+    graph: Graph
+    options: tuple[Bootstrap, ...]
+    layouts: Mapping[int, Layout]
+    lowered: Mapping[int, LoweredLinear]
+    work: Mapping[int, LayerWork]
+    placement: Placement
+    batch: int
+    ring_of: Mapping[int, int] = field(default_factory=dict)
+    switches: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    ring_seconds: float | None = None
+    bootstrap_ring: int = 0
+
+    def seconds(self, samples: int) -> float:
+        """Return the predicted time of ``samples`` samples."""
+        each = self.placement.seconds if self.ring_seconds is None else self.ring_seconds
+        return each * -(-samples // self.batch)
+
+    @property
+    def plaintext_bytes(self) -> int:
+        """Bytes of the diagonals in double precision."""
+        rows = [transform for linear in self.lowered.values() for _, transform in linear.rows]
+        return self.batch * sum(transform.bytes for transform in rows)
+
+    def entry_level(self, target: Target) -> int:
+        """Return the level of the input."""
+        return self.placement.needs[_source(self.graph)] if target.input_level is None else target.entry_level
+
+
+def arrange(
+    graph: Graph,
+    seen: Mapping[int, float],
+    target: Target,
+    headroom: float,
+    costs: CostTable,
+    max_plaintext_bytes: int,
+) -> Arrangement:
+    """Return the arrangement with the least predicted time for the target's samples.
+
+    Args:
+        graph: without activations; it is not changed.
+        seen: result of `largest_values`.
+        headroom: see `bound_values`.
+        max_plaintext_bytes: maximum bytes of the diagonals, if the batch is chosen automatically.
+
+    Raises:
+        RefusalError: no placement of bootstraps reaches a layer, or a layer is too large.
+    """
+    options = _needed_bootstraps(graph, target, costs)
+    best = min(
+        _of_batches(graph, seen, target, headroom, costs, options, max_plaintext_bytes, cyclic=False),
+        key=lambda found: found.seconds(target.samples),
+    )
+    repacked = repack_before_strides(graph)
+    if repacked is None or _needed_bootstraps(repacked[0], target, costs) != options:
+        return best
+    graph, origin = repacked
+    seen = {number: seen[old] for number, old in origin.items()}
+    try:
+        tried = _of_batches(graph, seen, target, headroom, costs, options, max_plaintext_bytes, cyclic=True)
+        for found in tried:
+            if found.seconds(target.samples) < best.seconds(target.samples):
+                best = found
+    except RefusalError:
+        pass  # this takes one more level, which not every placement has
+    return best
+
+
+def _of_batches(
+    graph: Graph,
+    seen: Mapping[int, float],
+    target: Target,
+    headroom: float,
+    costs: CostTable,
+    options: tuple[Bootstrap, ...],
+    max_plaintext_bytes: int,
+    *,
+    cyclic: bool,
+) -> Iterator[Arrangement]:
+    """Yield one arrangement for each batch that is tried: the first of `Target.batch_range`; larger ones as
+    long as all samples take less time; smaller ones if none did."""
+    graph = Graph(dict(graph.nodes), graph.output)
+    largest = bound_values(graph, seen, headroom) if options else {}
+    slots, fixed = (options[0].slots, True) if options else (target.slots, target.fixed_slots)
+    prices = costs.prices((target.levels + target.exit_level) // 2)
+    kept: dict[int, tuple[Arrangement, Problem]] = {}
+
+    def arranged(batch: int) -> Arrangement:
+        room = slots // batch if fixed else useful_slots(graph, slots // batch)
+        if room not in kept:
+            layouts = choose_layouts(graph, room, prices, fixed=fixed, cyclic=cyclic)
+            lowered = _lower(graph, layouts, prices)
+            work = _work(graph, layouts, lowered)
+            ciphertexts = {number: layout.ciphertexts for number, layout in layouts.items()}
+            levels, entry, lowest = target.levels, target.entry_level, target.exit_level
+            held = {number: holding_slots(number, graph, layouts, target.rings) for number in graph.nodes}
+            problem = Problem(graph, work, ciphertexts, options, largest, levels, entry, lowest, costs, held)
+            placement, problem = _place(problem)
+            alike = tuple(problem.options)
+            kept.clear()
+            kept[room] = Arrangement(graph, alike, layouts, lowered, work, placement, 1), problem
+        found, problem = kept[room]
+        return _in_rings(replace(found, batch=batch), problem, target)
+
+    least, first, most = target.batch_range(largest_tensor(graph))
+    best = arranged(first)
+    yield best
+    for larger in (True, False):
+        while (best.batch < most) if larger else (least < best.batch <= first):
+            tried = arranged(best.batch * 2 if larger else best.batch // 2)
+            shorter = tried.seconds(target.samples) < best.seconds(target.samples)
+            if not shorter or (larger and tried.plaintext_bytes > max_plaintext_bytes):
+                break
+            best = tried
+            yield best
+
+
+def _place(problem: Problem) -> tuple[Placement, Problem]:
+    """Return the fastest placement in which all bootstraps have one output level, and the problem with these
+    bootstraps alone.
+
+    Raises:
+        RefusalError: no output level reaches a layer; this is the error for the highest.
+    """
+    placed, refusals = [], []
+    for reached in sorted({option.output_level for option in problem.options}) or [problem.levels]:
+        alike = [option for option in problem.options if option.output_level == reached]
+        limited = replace(problem, options=alike)
+        try:
+            placed.append((place(limited), limited))
+        except RefusalError as reason:
+            refusals.append(reason)
+    if not placed:
+        raise refusals[-1]
+    return min(placed, key=lambda entry: entry[0].seconds)
+
+
+def _in_rings(arranged: Arrangement, problem: Problem, target: Target) -> Arrangement:
+    """Return an arrangement with the rings of its values, chosen among the target's."""
+    if not target.rings:
+        return arranged
+    layouts = {n: interleave_layout(layout, arranged.batch) for n, layout in arranged.layouts.items()}
+    rings = RingProblem(problem, arranged.placement, layouts, target.rings, target.fixed_slots)
+    ring_of = rings.assign()
+    return replace(
+        arranged,
+        ring_of=ring_of,
+        switches=rings.switches(ring_of),
+        ring_seconds=rings.seconds(ring_of),
+        bootstrap_ring=rings.bootstrap_ring,
+    )
+
+
+def _source(graph: Graph) -> int:
+    """Return the number of the input."""
+    return next(number for number, node in graph.nodes.items() if isinstance(node, Input))
+
+
+def _needed_bootstraps(graph: Graph, target: Target, costs: CostTable) -> tuple[Bootstrap, ...]:
+    """Return the target's bootstraps; none if the levels suffice without them."""
+    levels, entry, lowest = target.levels, target.entry_level, target.exit_level
+    _, needs = assign_levels(Problem(graph, {}, {}, (), {}, levels, entry, lowest, costs), {})
+    return target.bootstraps if needs[_source(graph)] > entry else ()
+
+
+def _lower(graph: Graph, layouts: Mapping[int, Layout], prices: Prices) -> dict[int, LoweredLinear]:
+    """Return the diagonals of every linear map between the layouts of its operands and its own."""
+    return {
+        number: lower(node, [layouts[o] for o in node.operands], layouts[number], prices)
+        for number, node in graph.nodes.items()
+        if isinstance(node, Linear)
+    }
+
+
+def _work(
+    graph: Graph, layouts: Mapping[int, Layout], lowered: Mapping[int, LoweredLinear]
+) -> dict[int, LayerWork]:
+    """Return the operations on all ciphertexts of every value."""
+    work = {}
+    for number, node in graph.nodes.items():
+        match node:
+            case Linear():
+                work[number] = lowered[number].work
+            case Multiply():
+                work[number] = LayerWork(multiplications=(1,)).times(layouts[number].ciphertexts)
+            case Polynomial(coefficients=coefficients):
+                offsets = polynomial_relinearizations(coefficients, "chebyshev")
+                counts = tuple(offsets.count(offset) for offset in range(max(offsets, default=-1) + 1))
+                work[number] = LayerWork(multiplications=counts).times(layouts[number].ciphertexts)
+            case _:
+                work[number] = LayerWork()
+    return work

@@ -1,0 +1,205 @@
+"""`compile`: compiles an ONNX model into a program, or refuses it with every reason."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from keywright.compiler.activations.choosing import report
+from keywright.compiler.activations.fit import LARGEST_INPUT, Fit
+from keywright.compiler.activations.ranges import MARGIN
+from keywright.compiler.graph.graph import Activation, Graph, Linear, Multiply, Polynomial
+from keywright.compiler.graph.simplify import divide_input, scale_value
+from keywright.compiler.layout.batches import interleave_layout, interleave_linear
+from keywright.compiler.placement.bounding import largest_values
+from keywright.compiler.placement.costs import CostTable
+from keywright.compiler.placement.target import Target
+from keywright.errors.network import (
+    InvalidSamplesError,
+    ModelRefusedError,
+    RangesMissingError,
+    RefusalError,
+    TooDeepError,
+    TooWideError,
+)
+
+from .approximating import ApproximatedModel, Source, put_polynomials, read_model
+from .arrangement import arrange
+from .assembly import Assembly
+from .program import Program
+
+LINEAR_HEADROOM = 16.0
+"""Inputs of a model without polynomials may be so many times as large as the largest calibrated one: nothing
+depends on their range but the magnitude that ciphertexts declare."""
+
+
+def compile(  # noqa: A001 (read as keywright.compiler.compile)
+    model: Source | ApproximatedModel,
+    target: Target,
+    fit: Fit | None = None,
+    *,
+    costs: CostTable | None = None,
+    max_plaintext_bytes: int = 4 << 30,
+) -> Program:
+    """Compile an ONNX model into a program on ciphertexts.
+
+    Consecutive linear layers are merged. Batch normalization and the mapping of activation ranges are
+    absorbed by the layers around them. Activations of degree 2 become one product. Every value is at the
+    lowest possible level. If levels do not suffice, values are bootstrapped: see
+    `keywright.compiler.placement.placement`.
+
+    Args:
+        model: the model, its bytes, or its path; or the result of `approximate`, without a fit.
+        target: slots, levels and bootstraps of the ciphertexts to compute on.
+        fit: calibration data, and methods of activations or how closely to follow the model; `Fit()` by
+            default.
+        costs: costs of operations; by default those of the target's first ring, or the shipped table.
+        max_plaintext_bytes: bound on the memory of the diagonals, in double precision.
+
+    Raises:
+        ModelRefusedError: with all reasons: `UnsupportedOperatorError`, `UnsupportedAttributeError`,
+            `DynamicShapeError`, `InvalidModelError`, `TooLargeError`, `TooDeepError`, `TooWideError`,
+            `CalibrationMissingError`, `CannotPlaceError`, `RangesMissingError`, `MethodError`,
+            `UnknownActivationError`, `AccuracyError`, `NoLabelsError`.
+        InvalidSamplesError: calibration data of the wrong shape or not finite.
+    """
+    if costs is None:
+        costs = target.rings[0].costs if target.rings else CostTable.default()
+    approximated = _approximated(model, target, fit)
+    run, fit = approximated.run, approximated.fit
+    input_range = _input_range(approximated, target)
+    input_scale = _input_scale(input_range) if target.unit_inputs and input_range is not None else 1.0
+    graph = Graph(dict(approximated.graph.nodes), approximated.graph.output)
+    if input_scale != 1:
+        graph = divide_input(graph, input_scale)
+        run = replace(run, samples=run.samples / input_scale)
+    samples = run.samples
+    _refuse(_too_deep(graph, target, measured=len(samples) > 0))
+    _require_memory(_least_bytes(graph), max_plaintext_bytes)
+    # Of the model itself where its input is not divided, which changes all values.
+    seen = dict(approximated.largest) if input_scale == 1 else largest_values(graph, samples)
+    output_scale = _bound_output(graph, seen, MARGIN if fit.margin is None else fit.margin)
+
+    try:
+        chosen = arrange(graph, seen, target, fit.headroom, costs, max_plaintext_bytes)
+    except RefusalError as reason:
+        raise ModelRefusedError([reason]) from reason
+    program = Assembly(
+        chosen.graph,
+        {number: interleave_layout(layout, chosen.batch) for number, layout in chosen.layouts.items()},
+        {number: interleave_linear(linear, chosen.batch) for number, linear in chosen.lowered.items()},
+        chosen.work,
+        chosen.placement,
+        chosen.options,
+        costs,
+        chosen.entry_level(target),
+        report(graph, run, approximated.fitted, output_scale, fit) if len(samples) else None,
+        output_scale,
+        input_range,
+        input_scale,
+        target.rings,
+        chosen.ring_of,
+        chosen.switches,
+        chosen.bootstrap_ring,
+        0 if target.fixed_slots and target.rings else None,
+        approximated.output_shape,
+        approximated.client_part,
+    ).program()
+    _require_memory(sum(transform.bytes for transform in program.transforms), max_plaintext_bytes)
+    return program
+
+
+def _approximated(model: Source | ApproximatedModel, target: Target, fit: Fit | None) -> ApproximatedModel:
+    """Return the model with polynomials, of a depth that the target allows if no accuracy is required."""
+    if isinstance(model, ApproximatedModel):
+        if fit is not None:
+            raise TypeError("an approximated model already has its fit; leave fit out")
+        return model
+    fit = Fit() if fit is None else fit
+    read = read_model(model, fit)
+    reasons = list(read.reasons)
+    if read.graph.output >= 0:
+        reasons += _too_deep(read.graph, target, measured=fit.calibration is not None)
+    _refuse(reasons)
+    return put_polynomials(read, fit, None if target.bootstraps else target.depth)
+
+
+def _refuse(reasons: Sequence[RefusalError]) -> None:
+    if reasons:
+        raise ModelRefusedError(reasons)
+
+
+def _too_deep(graph: Graph, target: Target, *, measured: bool) -> list[RefusalError]:
+    """Return why the levels do not suffice, if they do not: bootstraps need measured ranges."""
+    depth, available = graph.depth(), target.depth
+    if depth <= available or (target.bootstraps and measured):
+        return []
+    if target.bootstraps:
+        return [RangesMissingError(depth, available)]
+    labels = [
+        node.label for node in graph.nodes.values() if isinstance(node, Activation | Polynomial | Multiply)
+    ]
+    maxima = [label for label in dict.fromkeys(labels) if label.startswith("MaxPool at ")]
+    return [TooDeepError(depth, available, maxima)]
+
+
+def _require_memory(size: int, most: int) -> None:
+    """Refuse diagonals of more bytes than are allowed."""
+    _refuse([TooWideError(size, most)] if size > most else [])
+
+
+def _least_bytes(graph: Graph) -> int:
+    """Return a lower bound on the bytes of the diagonals in any layout: every matrix entry has its own place
+    on one."""
+    linears = [node for node in graph.nodes.values() if isinstance(node, Linear)]
+    return 8 * sum(matrix.entries for node in linears for matrix in node.matrices)
+
+
+def _input_range(model: ApproximatedModel, target: Target) -> tuple[float, float] | None:
+    """Return the range of the program's inputs: the declared one; the measured one where a polynomial depends
+    on it, or `LINEAR_HEADROOM` times the largest measured input; None if nothing was declared or
+    measured."""
+    fit, run = model.fit, model.run
+    if fit.input_range is not None:
+        low, high = fit.input_range
+        if len(run.samples) and not low <= run.samples.min() <= run.samples.max() <= high:
+            raise InvalidSamplesError(
+                f"calibration data go from {run.samples.min():.6g} to {run.samples.max():.6g}, outside "
+                f"the given input range {low:.6g} to {high:.6g}; give one that holds them"
+            )
+        return low, high
+    if len(run.samples) and (target.unit_inputs or model.fitted):
+        low, high = run.input_range(fit.margin)
+        if not -LARGEST_INPUT <= low < high <= LARGEST_INPUT:
+            raise InvalidSamplesError(
+                f"calibration data reach from {low:.6g} to {high:.6g}; scale them to at most "
+                f"{LARGEST_INPUT:.6g}"
+            )
+        return low, high
+    if target.unit_inputs:
+        return -1.0, 1.0
+    if not len(run.samples):
+        return None
+    # No polynomial limits the inputs, but their ciphertexts declare a magnitude.
+    largest = LINEAR_HEADROOM * float(np.abs(run.samples).max()) or 1.0
+    return -largest, largest
+
+
+def _input_scale(ends: tuple[float, float]) -> float:
+    """Return the least power of two that brings a range to at most 1 when it is divided by it."""
+    mantissa, exponent = math.frexp(max(map(abs, ends)))
+    return math.ldexp(1.0, exponent - 1 if mantissa == 0.5 else exponent)
+
+
+def _bound_output(graph: Graph, largest: dict[int, float], margin: float) -> float:
+    """Divide the output by a power of two so that samples give at most 1, and return that power. ``largest``
+    holds the largest absolute values of all values and is updated."""
+    peak = largest[graph.output]
+    if not math.isfinite(peak):
+        raise InvalidSamplesError("calibration data drive the output to infinity; scale the samples")
+    scale = 2.0 ** max(math.ceil(math.log2(peak * (1 + margin))), 0) if peak > 0 else 1.0
+    factors = scale_value(graph, graph.output, 1 / scale, reader=None) if scale > 1 else {}
+    for number, factor in factors.items():
+        largest[number] *= factor
+    return scale if factors else 1.0

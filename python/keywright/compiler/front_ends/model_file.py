@@ -1,0 +1,68 @@
+"""Loads model files: reads them, checks them with onnx, and refuses files that are too large."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import onnx
+
+from keywright.compiler.limits import MAX_MODEL_BYTES, require_at_most
+from keywright.errors.network import InvalidModelError
+from keywright.program.stored_tensors import external_file, require_inside, stored_tensors
+
+from .written_out import with_erf
+
+Result = TypeVar("Result")
+
+
+def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
+    """Return the model as a protobuf object, from a path, bytes, or the object itself; checked by onnx.
+
+    Raises:
+        InvalidModelError: not an ONNX model, one that contradicts the standard, or bytes that refer to
+            weights in files.
+        TooLargeError: the model, or its files of weights, are too large; nothing was read.
+        FileNotFoundError: there is no such file.
+    """
+    if isinstance(model, onnx.ModelProto):
+        loaded = model
+    elif isinstance(model, bytes):
+        require_at_most("the model", "bytes", len(model), MAX_MODEL_BYTES)
+        loaded = _parsed(lambda: onnx.load_model_from_string(model))
+    else:
+        path = Path(model)
+        size = path.stat().st_size
+        require_at_most(f"the model {path.name!r}", "bytes", size, MAX_MODEL_BYTES)
+        loaded = _parsed(lambda: onnx.load(path, load_external_data=False))
+        beside = {name for tensor in stored_tensors(loaded) if (name := external_file(tensor))}
+        size += sum(_size_beside(path, name) for name in beside)
+        require_at_most(f"the model {path.name!r} with its weights", "bytes", size, MAX_MODEL_BYTES)
+        _parsed(lambda: onnx.external_data_helper.load_external_data_for_model(loaded, str(path.parent)))
+    require_inside(loaded)
+    standard = _parsed(lambda: with_erf(loaded))
+    _parsed(lambda: onnx.checker.check_model(standard))
+    return standard
+
+
+def _parsed(read: Callable[[], Result]) -> Result:
+    """Return the result of onnx's parser, which raises errors of many classes for damaged models."""
+    try:
+        return read()
+    except Exception as error:
+        raise InvalidModelError(f"not a valid ONNX model: {error}") from error
+
+
+def _size_beside(path: Path, name: str) -> int:
+    """Return the bytes of a file beside a model; 0 if it is missing, which onnx reports when it reads it."""
+    beside = path.parent / name
+    return beside.stat().st_size if beside.is_file() else 0
+
+
+def sample_shape(model: onnx.ModelProto) -> Sequence[object]:
+    """Return the declared extents of a sample of a model's first input, without the batch dimension: sizes,
+    names, or 0 if they are unknown."""
+    constants = {tensor.name for tensor in model.graph.initializer}
+    for value in model.graph.input:
+        if value.name not in constants:
+            return [d.dim_value or d.dim_param for d in value.type.tensor_type.shape.dim][1:]
+    return []

@@ -1,0 +1,235 @@
+"""Imports an ONNX model as a `Graph`, and refuses what has no encrypted form."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+from keywright.compiler.graph.graph import Graph, Input, Linear
+from keywright.compiler.graph.sparse import SparseMatrix
+from keywright.compiler.limits import MAX_ELEMENTS, require_elements
+from keywright.errors.network import (
+    DynamicShapeError,
+    InvalidModelError,
+    RefusalError,
+    TooLargeError,
+    UnsupportedOperatorError,
+)
+from keywright.program.arrays import Shape
+from keywright.program.client_part import ONLY_HERE
+from keywright.program.stored_tensors import array_of
+
+from .operator_context import FLOATS, of_sample
+from .operators import OPERATORS, Constant, EncryptedValue, Operand, OperatorContext
+from .reference import Reference
+
+DOMAINS = ("", "ai.onnx", "ai.onnx.ml")
+AT_THE_END = "it is supported only at the end of a model, where the client computes it after decryption"
+TREES = (
+    "comparisons in trees have no encrypted form; fit an MLPClassifier, a LogisticRegression or an SVM "
+    "of polynomial kernel"
+)
+LOOPS = (
+    "loops and branches have no encrypted form; write the steps out, in Keras by unroll=True of the "
+    "layer, or export RNN, GRU and LSTM as these operators"
+)
+ADVICE = {
+    "ArgMax": AT_THE_END,
+    "ArgMin": AT_THE_END,
+    "If": LOOPS,
+    "Loop": LOOPS,
+    "Scan": (
+        "loops, as those over the neighbours of a sample, have no encrypted form; fit an "
+        "MLPClassifier, a LogisticRegression or an SVM of polynomial kernel, or write the steps out"
+    ),
+    "Attention": "products of two encrypted matrices have no encrypted form; use convolutions",
+    "LogSoftmax": AT_THE_END,
+    "Softmax": AT_THE_END,
+    "TopK": AT_THE_END,
+    "TreeEnsemble": TREES,
+    "TreeEnsembleClassifier": TREES,
+    "TreeEnsembleRegressor": TREES,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ImportedModel:
+    """An imported model.
+
+    Attributes:
+        graph: for one sample.
+        result_shape: of a sample's result, as the model has it, with the batch.
+        reasons: why the model cannot be compiled. If there are any, the graph only serves to count levels.
+    """
+
+    graph: Graph
+    result_shape: Shape
+    reasons: list[RefusalError]
+
+    @property
+    def output_shape(self) -> Shape:
+        """The result's shape without the batch."""
+        return of_sample(self.result_shape)
+
+
+def import_model(model: onnx.ModelProto) -> ImportedModel:
+    """Return the model's graph and every reason why it cannot be compiled.
+
+    A refused node is replaced by a layer without weights of the shape that ONNX infers, so that the rest is
+    still examined.
+    """
+    importer = _Importer(model)
+    return importer.run()
+
+
+class _Importer:
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self.model = model
+        self.graph = Graph()
+        self.reasons: list[RefusalError] = []
+        self.values: dict[str, Operand] = {}
+        self.reference = Reference(list(model.opset_import))
+        self.batch = 1
+        self.result_shape: Shape = ()
+
+    def run(self) -> ImportedModel:
+        """See `import_model`."""
+        self._read()
+        return ImportedModel(self.graph, self.result_shape, self.reasons)
+
+    def _read(self) -> None:
+        body = self.model.graph
+        for tensor in body.initializer:
+            try:
+                self._constant(tensor.name, array_of(tensor))
+            except InvalidModelError as reason:
+                self.reasons.append(reason)
+        inputs = [value for value in body.input if value.name not in self.values]
+        if len(inputs) != 1:
+            self.reasons.append(InvalidModelError(f"the model has {len(inputs)} inputs; it must have one"))
+        for value in inputs:
+            try:
+                declared = self._declared_shape(value)
+            except TooLargeError as refusal:
+                self.reasons.append(refusal)
+                return
+            if declared is None:  # shapes that follow from it would be wrong: operators alone are examined
+                continue
+            number = self.graph.add(Input(declared))
+            self.values[value.name] = EncryptedValue(number, (1, *declared))
+        self.inferred = self._inferred_shapes()
+        for index, node in enumerate(body.node):
+            self._node(node, node.name or f"{node.op_type}_{index}")
+        if len(body.output) != 1 and not self.reasons:
+            named = ", ".join(repr(value.name) for value in body.output[:5])
+            self.reasons.append(
+                InvalidModelError(
+                    f"the model has {len(body.output)} outputs ({named}) that are not all computed from "
+                    "one; keep one of them"
+                )
+            )
+        for value in body.output[:1]:
+            result = self.values.get(value.name)
+            if isinstance(result, EncryptedValue):
+                self.graph.output, self.result_shape = result.number, result.shape
+            elif not self.reasons:
+                self.reasons.append(InvalidModelError(f"output {value.name!r} does not depend on the input"))
+
+    def _constant(self, name: str, array: NDArray[np.generic]) -> None:
+        """Note a constant, and what is wrong with it; the rest of the model is then examined with zeros."""
+        wrong = ""
+        if array.dtype.kind == "c":
+            wrong = "are complex numbers"
+        elif array.dtype.kind not in "biuOSUT" and not np.isfinite(np.asarray(array, np.float64)).all():
+            wrong = "hold values that are not finite"
+        if wrong:
+            self.reasons.append(InvalidModelError(f"weights {name!r} {wrong}"))
+            array = np.zeros(array.shape)
+        self.values[name] = Constant(array)
+
+    def _inferred_shapes(self) -> dict[str, Shape]:
+        try:
+            inferred = onnx.shape_inference.infer_shapes(self.model).graph
+        except (onnx.shape_inference.InferenceError, ValueError) as error:
+            self.reasons.append(InvalidModelError(f"shapes do not fit: {error}"))
+            return {}
+        found: dict[str, Shape] = {}
+        for value in [*inferred.value_info, *inferred.output]:
+            sizes = [dimension.dim_value for dimension in value.type.tensor_type.shape.dim]
+            if sizes and sizes[0] in (0, self.batch):
+                sizes[0] = 1
+            floats = value.type.tensor_type.elem_type in FLOATS
+            if floats and all(size > 0 for size in sizes) and math.prod(sizes) <= MAX_ELEMENTS:
+                found[value.name] = tuple(sizes)
+        return found
+
+    def _declared_shape(self, value: onnx.ValueInfoProto) -> Shape | None:
+        """Return the shape of one sample, or None with a reason if it is not fixed. A fixed batch size is
+        noted, and the batch is processed sample by sample."""
+        dimensions = list(value.type.tensor_type.shape.dim)
+        sizes = [d.dim_value if d.HasField("dim_value") else d.dim_param or "?" for d in dimensions]
+        fixed = tuple(size for size in sizes[1:] if isinstance(size, int) and size > 0)
+        if not sizes or len(fixed) < len(sizes) - 1:
+            self.reasons.append(DynamicShapeError(value.name, sizes))
+            return None
+        if isinstance(sizes[0], int) and sizes[0] > 0:
+            self.batch = sizes[0]
+        require_elements(f"input {value.name!r}", fixed)
+        return fixed
+
+    def _node(self, node: onnx.NodeProto, name: str) -> None:
+        if any(source and source not in self.values for source in node.input):
+            self._check_operator(node, name)  # an operand was refused and its shape is unknown
+            return
+        sources = [self.values[source] if source else None for source in node.input]
+        try:
+            if any(entry.HasField("g") for entry in node.attribute):  # it may read encrypted values
+                raise _unsupported(node, name)
+            if all(isinstance(source, Constant) or source is None for source in sources):
+                self._fold(node, name, sources)
+                return
+            context = OperatorContext(self.graph, node, name, sources, self.reference, self.batch)
+            handler = OPERATORS.get(node.op_type) if node.domain in DOMAINS else None
+            if handler is None:
+                raise _unsupported(node, name)
+            results = handler(context)
+            context.check_all_attributes_read()
+            self.values.update(
+                zip(node.output, results if isinstance(results, tuple) else (results,), strict=False)
+            )
+        except RefusalError as reason:
+            self.reasons.append(reason)
+            self._stand_in(node, sources)
+
+    def _check_operator(self, node: onnx.NodeProto, name: str) -> None:
+        known = node.op_type in OPERATORS or node.op_type in ONLY_HERE or node.op_type == "Constant"
+        if not known:  # a client's operator may be valid, except for a refused node before it
+            self.reasons.append(_unsupported(node, name))
+
+    def _stand_in(self, node: onnx.NodeProto, sources: list[Operand | None]) -> None:
+        source = next((s for s in sources if isinstance(s, EncryptedValue)), None)
+        shape = self.inferred.get(node.output[0])
+        if source is None or shape is None:
+            return
+        size = math.prod(shape)
+        nothing = np.zeros(0, np.int64)
+        matrix = SparseMatrix((size, source.size), nothing, nothing, np.zeros(0))
+        number = self.graph.add(Linear(of_sample(shape), (source.number,), (matrix,), np.zeros(size)))
+        self.values[node.output[0]] = EncryptedValue(number, shape)
+
+    def _fold(self, node: onnx.NodeProto, name: str, sources: list[Operand | None]) -> None:
+        """Evaluate a node of constants."""
+        feeds = {
+            source: constant.array
+            for source, constant in zip(node.input, sources, strict=True)
+            if isinstance(constant, Constant)
+        }
+        results = self.reference.run(node, name, feeds)
+        for output, result in zip([output for output in node.output if output], results, strict=True):
+            self._constant(output, result)
+
+
+def _unsupported(node: onnx.NodeProto, name: str) -> UnsupportedOperatorError:
+    return UnsupportedOperatorError(name, node.op_type, ADVICE.get(node.op_type, ""), sorted(OPERATORS))

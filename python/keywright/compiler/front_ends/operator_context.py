@@ -1,0 +1,278 @@
+"""The context of an operator: its operands, its attributes, and the graph that it extends."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+from keywright.compiler.graph.convolution import Convolution, Matrix, total
+from keywright.compiler.graph.graph import Activation, Graph, Linear, Multiply
+from keywright.compiler.graph.piecewise import Function
+from keywright.compiler.graph.sparse import Indices, SparseMatrix
+from keywright.compiler.limits import require_elements
+from keywright.errors.network import InvalidModelError, UnsupportedAttributeError
+from keywright.program.arrays import Shape, Vector
+
+from .reference import Reference
+
+FLOATS = frozenset(
+    {
+        onnx.TensorProto.FLOAT,
+        onnx.TensorProto.FLOAT16,
+        onnx.TensorProto.BFLOAT16,
+        onnx.TensorProto.DOUBLE,
+    }
+)
+"""Types of values that can be encrypted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """A value known at compile time."""
+
+    array: NDArray[np.generic]
+
+
+@dataclass(frozen=True)
+class EncryptedValue:
+    """A value of the graph: its number and its ONNX shape, with a batch of 1."""
+
+    number: int
+    shape: Shape
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def indices(self) -> Indices:
+        """Return the number of each element, in the value's shape."""
+        return np.arange(self.size).reshape(self.shape)
+
+
+Operand = Constant | EncryptedValue
+Attribute = int | float | str | list[int] | list[float] | NDArray[np.generic]
+
+
+T = TypeVar("T", int, float, str, list[int], list[float], list[str])
+
+
+def of_sample(shape: Shape) -> Shape:
+    """Return a shape without the batch axis, if that is the first."""
+    return shape[1:] if len(shape) > 1 and shape[0] == 1 else shape or (1,)
+
+
+class OperatorContext:
+    """One ONNX node while it is added to a graph.
+
+    Attributes:
+        graph: receives the nodes.
+        node, name, operator: the ONNX node, and its name in messages.
+        batch: samples that the model takes at a time; 1 if it takes any number. The graph is for one sample.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        node: onnx.NodeProto,
+        name: str,
+        operands: list[Operand | None],
+        reference: Reference,
+        batch: int = 1,
+    ) -> None:
+        self.graph, self.node, self.name, self.operator = graph, node, name, node.op_type
+        self.batch = batch
+        self._operands, self._reference = operands, reference
+        self._attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+        self._read: set[str] = set()
+
+    @property
+    def operands(self) -> tuple[Operand | None, ...]:
+        """Return all operands, None for those that are absent."""
+        return tuple(self._operands)
+
+    def attribute(self, name: str, default: T) -> T:
+        """Return an attribute's value, or ``default`` if the node does not set it."""
+        self._read.add(name)
+        value = self._attributes.get(name, default)
+        if isinstance(value, list):
+            decoded: Any = [entry.decode() if isinstance(entry, bytes) else entry for entry in value]
+            return decoded  # type: ignore[no-any-return]
+        return value.decode() if isinstance(value, bytes) else value  # type: ignore[return-value]
+
+    def check_all_attributes_read(self) -> None:
+        """Refuse attributes that the operator did not read. Raises `UnsupportedAttributeError`."""
+        for name, value in self._attributes.items():
+            if name not in self._read:
+                raise self.refuse(name, value, "it to be absent")
+
+    def refuse(self, attribute: str, value: object, allowed: str) -> UnsupportedAttributeError:
+        """Return the error for an attribute or operand that has no encrypted form."""
+        return UnsupportedAttributeError(self.name, self.operator, attribute, value, allowed)
+
+    def operand(self, index: int) -> Operand | None:
+        """Return an operand, or None if it is absent."""
+        return self._operands[index] if index < len(self._operands) else None
+
+    def encrypted(self, index: int) -> EncryptedValue:
+        """Return an operand that must depend on the input. Raises `UnsupportedAttributeError` for a constant
+        one."""
+        value = self.operand(index)
+        if not isinstance(value, EncryptedValue):
+            raise self.refuse(f"operand {index}", "a constant", "an encrypted value")
+        return value
+
+    def constant(self, index: int) -> Vector | None:
+        """Return a constant operand in double precision, or None if it is absent.
+
+        Raises `UnsupportedAttributeError` for an encrypted one.
+        """
+        value = self.operand(index)
+        if value is None:
+            return None
+        if isinstance(value, EncryptedValue):
+            raise self.refuse(f"operand {index}", "an encrypted value", "a constant")
+        return np.asarray(value.array, np.float64)
+
+    def required_constant(self, index: int) -> Vector:
+        """Return a required constant operand. Raises `UnsupportedAttributeError`."""
+        value = self.constant(index)
+        if value is None:
+            raise self.refuse(f"operand {index}", "absent", "a constant")
+        return value
+
+    def axes(self, source: EncryptedValue, default: list[int]) -> list[int]:
+        """Return the axes of a node, from an attribute or, in newer opsets, its second operand."""
+        given = self.constant(1)
+        axes = self.attribute("axes", default) if given is None else [int(axis) for axis in given.ravel()]
+        if any(not -len(source.shape) <= axis < len(source.shape) for axis in axes):
+            raise self.refuse("axes", axes, f"axes of the shape {source.shape}")
+        return sorted(axis % len(source.shape) for axis in axes)
+
+    def image(self, index: int) -> tuple[EncryptedValue, tuple[int, int, int]]:
+        """Return an encrypted operand of shape (1, channels, height, width), or (1, channels, length), which
+        is an image of height 1. Raises `UnsupportedAttributeError` for another rank."""
+        value = self.encrypted(index)
+        if len(value.shape) not in (3, 4) or value.shape[0] != 1:
+            raise self.refuse(
+                f"shape of operand {index}",
+                value.shape,
+                "(1, channels, height, width) or (1, channels, length)",
+            )
+        height = value.shape[2] if len(value.shape) == 4 else 1
+        return value, (value.shape[1], height, value.shape[-1])
+
+    def evaluate(self, feeds: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
+        """Return the node's results for other operands, by ONNX's reference implementation."""
+        self._read.update(self._attributes)
+        return self._reference.run(self.node, self.name, feeds)
+
+    def linear(
+        self,
+        source: EncryptedValue,
+        shape: Shape,
+        matrix: Matrix,
+        bias: Vector | None = None,
+        stride: int = 1,
+        laid_out: Shape | None = None,
+    ) -> EncryptedValue:
+        """Add matrix @ source + bias; see `total`."""
+        return self.total([(source, matrix)], shape, bias, stride, laid_out)
+
+    def total(
+        self,
+        terms: Sequence[tuple[EncryptedValue, Matrix]],
+        shape: Shape,
+        bias: Vector | None = None,
+        stride: int = 1,
+        laid_out: Shape | None = None,
+    ) -> EncryptedValue:
+        """Add bias + the sum of matrix @ value over the terms.
+
+        Args:
+            shape: of the result, with the batch.
+            stride: pixels of the values for each pixel of the result.
+            laid_out: the result's shape for layouts; by default without the batch.
+
+        Raises:
+            InvalidModelError: sizes do not match, or weights are not finite.
+            TooLargeError: the result has too many elements.
+        """
+        require_elements(f"the result of node {self.name!r}", shape)
+        size = int(np.prod(shape, dtype=np.int64))
+        offset = np.zeros(size) if bias is None else np.asarray(bias, np.float64).ravel()
+        sums: dict[int, Matrix] = {}
+        for source, matrix in terms:
+            if matrix.shape != (size, source.size):
+                raise InvalidModelError(
+                    f"node {self.name!r}: a {matrix.shape} matrix cannot map {source.shape} to {shape}"
+                )
+            number = source.number
+            sums[number] = total(sums[number], matrix) if number in sums else matrix
+        weights = [m.kernel if isinstance(m, Convolution) else m.values for m in sums.values()]
+        if not all(np.isfinite(found).all() for found in [*weights, offset]):
+            raise InvalidModelError(
+                f"node {self.name!r}: weights are not finite, or become so when they are combined"
+            )
+        shown = of_sample(shape) if laid_out is None else laid_out
+        node = Linear(shown, tuple(sums), tuple(sums.values()), offset, stride, self.name)
+        return EncryptedValue(self.graph.add(node), shape)
+
+    def select(
+        self, source: EncryptedValue, chosen: Indices, factors: Vector | float = 1.0
+    ) -> EncryptedValue:
+        """Return the elements with these numbers, in the shape of ``chosen``, times factors."""
+        if np.array_equal(chosen.ravel(), np.arange(source.size)) and np.all(factors == 1.0):
+            return EncryptedValue(source.number, chosen.shape)
+        return self.linear(source, chosen.shape, picking(source, chosen, factors))
+
+    def expand(self, source: EncryptedValue, shape: Shape) -> EncryptedValue:
+        """Broadcast a value to a shape. Raises `UnsupportedAttributeError` if that is impossible."""
+        require_elements(f"the result of node {self.name!r}", shape)
+        try:
+            return self.select(source, np.broadcast_to(source.indices(), shape))
+        except ValueError as error:
+            raise self.refuse("operand of shape", source.shape, f"one that broadcasts to {shape}") from error
+
+    def scaled(self, source: EncryptedValue, factors: Vector | float) -> EncryptedValue:
+        """Return a value with each element times a constant."""
+        matrix = SparseMatrix.diagonal(np.broadcast_to(factors, source.size))
+        return self.linear(source, source.shape, matrix, laid_out=self.laid_out(source))
+
+    def product(self, left: EncryptedValue, right: EncryptedValue) -> EncryptedValue:
+        """Return the product of two values of equal shape."""
+        node = Multiply(self.laid_out(left), (left.number, right.number), self.name)
+        return EncryptedValue(self.graph.add(node), left.shape)
+
+    def function(
+        self,
+        source: EncryptedValue,
+        function: Function,
+        operator: str | None = None,
+        *,
+        positive: bool = False,
+    ) -> EncryptedValue:
+        """Return an elementwise function of a value, which a polynomial will approximate.
+
+        Args:
+            operator: name of the function; by default the node's.
+            positive: whether it is defined for positive values only.
+        """
+        shape, called = self.laid_out(source), operator or self.operator
+        node = Activation(shape, (source.number,), function, called, self.name, positive=positive)
+        return EncryptedValue(self.graph.add(node), source.shape)
+
+    def laid_out(self, source: EncryptedValue) -> Shape:
+        """Return the shape of a value for layouts."""
+        return self.graph.nodes[source.number].shape
+
+
+def picking(source: EncryptedValue, chosen: Indices, factors: Vector | float = 1.0) -> SparseMatrix:
+    """Return the matrix that selects elements by number, times factors; -1 selects none."""
+    flat = chosen.ravel()
+    rows = np.flatnonzero(flat >= 0)
+    values = np.broadcast_to(np.asarray(factors, np.float64), flat.shape)
+    return SparseMatrix.from_distinct((len(flat), source.size), rows, flat[rows], values[rows])

@@ -1,0 +1,73 @@
+"""One file per operator family; `OPERATORS` maps ONNX operator types to the functions that add them to a
+graph."""
+
+from collections.abc import Callable
+
+from keywright.compiler.activations.functions import ACTIVATIONS
+from keywright.compiler.front_ends.operator_context import Constant, EncryptedValue, Operand, OperatorContext
+
+from .activations import COMPARISONS, activation, comparison, equal_to_itself, finite, parametric_relu
+from .arithmetic import add, choose, divide, multiply, negate, power, subtract, sum_of
+from .dense import gemm, matmul
+from .images.convolution import convolution, transposed_convolution
+from .images.pooling import average_pool
+from .maximum import extreme, max_pool, reduce_extreme
+from .moves import MOVES, cast, move, reshape, shape_of
+from .normalization import (
+    batch_normalization,
+    group_normalization,
+    instance_normalization,
+    layer_normalization,
+    lp_normalization,
+    normalizer,
+)
+from .recurrent import recurrent
+from .reductions import global_average_pool, reduce_mean, reduce_product, reduce_squares, reduce_sum
+
+OPERATORS: dict[str, Callable[[OperatorContext], Operand | tuple[Operand, ...]]] = {
+    "Add": add,
+    "AveragePool": average_pool,
+    "BatchNormalization": batch_normalization,
+    "Cast": cast,
+    "Conv": convolution,
+    "ConvTranspose": transposed_convolution,
+    "Div": divide,
+    "Equal": equal_to_itself,
+    "Gemm": gemm,
+    "GRU": recurrent,
+    "GlobalAveragePool": global_average_pool,
+    "GroupNormalization": group_normalization,
+    "InstanceNormalization": instance_normalization,
+    "IsInf": finite,
+    "IsNaN": finite,
+    "LSTM": recurrent,
+    "LayerNormalization": layer_normalization,
+    "LpNormalization": lp_normalization,
+    "MatMul": matmul,
+    "Max": extreme,
+    "MaxPool": max_pool,
+    "Mean": sum_of,
+    "Min": extreme,
+    "Mul": multiply,
+    "Normalizer": normalizer,
+    "Neg": negate,
+    "PRelu": parametric_relu,
+    "Pow": power,
+    "RNN": recurrent,
+    "ReduceMax": reduce_extreme,
+    "ReduceMean": reduce_mean,
+    "ReduceMin": reduce_extreme,
+    "ReduceProd": reduce_product,
+    "ReduceSum": reduce_sum,
+    "ReduceSumSquare": reduce_squares,
+    "Reshape": reshape,
+    "Shape": shape_of,
+    "Sub": subtract,
+    "Sum": sum_of,
+    **dict.fromkeys(MOVES, move),
+    "Where": choose,
+    **dict.fromkeys(ACTIVATIONS, activation),
+    **dict.fromkeys(COMPARISONS, comparison),
+}
+
+__all__ = ["OPERATORS", "Constant", "EncryptedValue", "Operand", "OperatorContext"]

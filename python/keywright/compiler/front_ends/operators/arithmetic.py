@@ -1,0 +1,133 @@
+"""Add, Sub, Mul, Div, Sum, Mean, Neg and Pow between encrypted values and constants."""
+
+import numpy as np
+
+from keywright.compiler.activations.functions import reciprocal
+from keywright.compiler.front_ends.operator_context import Constant, EncryptedValue, Operand, OperatorContext
+from keywright.compiler.graph.graph import Add, Shift
+from keywright.program.arrays import Shape, Vector
+
+from .moves import move
+
+
+def add(context: OperatorContext) -> EncryptedValue:
+    """Add the sum of two values that broadcast to each other; one may be constant."""
+    return _sum(context, context.operand(0), context.operand(1))
+
+
+def subtract(context: OperatorContext) -> EncryptedValue:
+    """Add the difference of two values; one may be constant."""
+    left, right = context.operand(0), context.operand(1)
+    if isinstance(right, Constant):
+        return _sum(context, left, Constant(-np.asarray(right.array, np.float64)))
+    return _sum(context, left, context.scaled(context.encrypted(1), -1.0))
+
+
+def multiply(context: OperatorContext) -> EncryptedValue:
+    """Add the product of two values; one may be constant."""
+    return _product(context, context.operand(0), context.operand(1))
+
+
+def divide(context: OperatorContext) -> EncryptedValue:
+    """Add a value over a constant, or over an encrypted positive value: a product with its inverse, which a
+    polynomial approximates."""
+    right = context.operand(1)
+    if isinstance(right, EncryptedValue):
+        inverse = context.function(right, reciprocal, "Reciprocal", positive=True)
+        return _product(context, context.operand(0), inverse)
+    divisor = context.required_constant(1)
+    if (divisor == 0).any():
+        raise context.refuse("operand 1", "0", "a divisor other than 0")
+    return _product(context, context.operand(0), Constant(1.0 / divisor))
+
+
+def sum_of(context: OperatorContext) -> EncryptedValue:
+    """Add Sum and Mean of any number of values that broadcast to each other."""
+    operands = context.operands
+    result: Operand | None = operands[0]
+    for operand in operands[1:]:
+        result = _sum(context, result, operand)
+    if not isinstance(result, EncryptedValue):
+        raise context.refuse("operand 0", "a constant", "an encrypted value")
+    return context.scaled(result, 1 / len(operands)) if context.operator == "Mean" else result
+
+
+def choose(context: OperatorContext) -> Operand | tuple[Operand, ...]:
+    """Add Where: a selection if the condition is constant, else no + condition (yes - no)."""
+    condition, yes, no = context.operands
+    if not isinstance(condition, EncryptedValue):
+        return move(context)
+    if isinstance(no, EncryptedValue):
+        difference = _sum(context, yes, context.scaled(no, -1.0))
+    elif isinstance(yes, EncryptedValue) and no is not None:
+        difference = _sum(context, yes, Constant(-np.asarray(no.array, np.float64)))
+    else:
+        both = [np.asarray(value.array, np.float64) for value in (yes, no) if isinstance(value, Constant)]
+        return _sum(context, _product(context, condition, Constant(both[0] - both[1])), no)
+    return _sum(context, no, _product(context, condition, difference))
+
+
+def negate(context: OperatorContext) -> EncryptedValue:
+    """Add the additive inverse."""
+    return context.scaled(context.encrypted(0), -1.0)
+
+
+def power(context: OperatorContext) -> EncryptedValue:
+    """Add a positive integer power, by repeated squaring."""
+    source = context.encrypted(0)
+    exponent = context.required_constant(1)
+    if exponent.size != 1 or exponent.item() != int(exponent.item()) or exponent.item() < 1:
+        raise context.refuse("exponent", exponent.tolist(), "one positive integer")
+    return raised(context, source, int(exponent.item()))
+
+
+def raised(context: OperatorContext, source: EncryptedValue, exponent: int) -> EncryptedValue:
+    """Return a value to a positive power."""
+    if exponent == 1:
+        return source
+    low = raised(context, source, exponent // 2)
+    high = low if exponent % 2 == 0 else raised(context, source, exponent - exponent // 2)
+    return context.product(low, high)
+
+
+def _sum(context: OperatorContext, left: Operand | None, right: Operand | None) -> EncryptedValue:
+    shape = _joint_shape(context, left, right)
+    if isinstance(left, EncryptedValue) and isinstance(right, EncryptedValue):
+        left, right = context.expand(left, shape), context.expand(right, shape)
+        node = Add(context.laid_out(left), (left.number, right.number))
+        return EncryptedValue(context.graph.add(node), shape)
+    value, constant = _apart(context, left, right)
+    value = context.expand(value, shape)
+    vector = np.broadcast_to(constant, shape).ravel()
+    if not np.isfinite(vector).all():
+        raise context.refuse("a constant operand", "not finite", "finite numbers")
+    return EncryptedValue(context.graph.add(Shift(context.laid_out(value), (value.number,), vector)), shape)
+
+
+def _product(context: OperatorContext, left: Operand | None, right: Operand | None) -> EncryptedValue:
+    shape = _joint_shape(context, left, right)
+    if isinstance(left, EncryptedValue) and isinstance(right, EncryptedValue):
+        return context.product(context.expand(left, shape), context.expand(right, shape))
+    value, constant = _apart(context, left, right)
+    return context.scaled(context.expand(value, shape), np.broadcast_to(constant, shape).ravel())
+
+
+def _apart(
+    context: OperatorContext, left: Operand | None, right: Operand | None
+) -> tuple[EncryptedValue, Vector]:
+    """Return the encrypted one of a pair, and the constant one in double precision."""
+    value, constant = (left, right) if isinstance(left, EncryptedValue) else (right, left)
+    if not isinstance(value, EncryptedValue) or not isinstance(constant, Constant):
+        raise context.refuse("operands", "absent", "two, of which one may be a constant")
+    return value, np.asarray(constant.array, np.float64)
+
+
+def _joint_shape(context: OperatorContext, left: Operand | None, right: Operand | None) -> Shape:
+    shapes = [
+        value.array.shape if isinstance(value, Constant) else value.shape for value in (left, right) if value
+    ]
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError as error:
+        text = " and ".join(map(str, shapes))
+        raise context.refuse("shapes of operands", text, "shapes that broadcast to each other") from error

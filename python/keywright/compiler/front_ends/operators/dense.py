@@ -1,0 +1,94 @@
+"""Gemm and MatMul: products with constant matrices on either side."""
+
+import numpy as np
+
+from keywright.compiler.front_ends.operator_context import EncryptedValue, OperatorContext
+from keywright.compiler.graph.sparse import SparseMatrix
+from keywright.compiler.limits import MAX_ENTRIES, require_at_most
+from keywright.program.arrays import Shape, Vector
+
+
+def gemm(context: OperatorContext) -> EncryptedValue:
+    """Add alpha * A @ B + beta * C with an encrypted matrix A, usually of one row, and constant B and C."""
+    source = context.encrypted(0)
+    weight = context.required_constant(1)
+    bias = context.constant(2)
+    if len(source.shape) != 2 or weight.ndim != 2:
+        raise context.refuse("shape of operand 0", source.shape, "two axes, as (1, features)")
+    if context.attribute("transA", 0):
+        source = context.select(source, source.indices().T)
+    if context.attribute("transB", 0):
+        weight = weight.T
+    weight = weight * context.attribute("alpha", 1.0)
+    beta = context.attribute("beta", 1.0)
+    return _from_right(context, source, weight, None if bias is None else beta * bias)
+
+
+def matmul(context: OperatorContext) -> EncryptedValue:
+    """Add A @ B with one constant factor."""
+    if isinstance(context.operand(0), EncryptedValue) and isinstance(context.operand(1), EncryptedValue):
+        raise context.refuse(
+            "operand 1",
+            "an encrypted value",
+            "a constant: products of two encrypted matrices, as in attention, have no encrypted form",
+        )
+    if isinstance(context.operand(0), EncryptedValue):
+        return _from_right(context, context.encrypted(0), context.required_constant(1), None)
+    return _from_left(context, context.required_constant(0), context.encrypted(1))
+
+
+def _from_right(
+    context: OperatorContext, source: EncryptedValue, weight: Vector, bias: Vector | None
+) -> EncryptedValue:
+    """Add source @ weight + bias, both of any rank."""
+    require_at_most(f"node {context.name!r}", "entries", weight.size, MAX_ENTRIES)
+    rows, columns = source.indices(), weight
+    rows = rows[None] if rows.ndim == 1 else rows
+    columns = columns[:, None] if columns.ndim == 1 else columns
+    if rows.shape[-1] != columns.shape[-2]:
+        raise context.refuse("shapes of operands", f"{source.shape} and {weight.shape}", "shapes that fit")
+    stacks = np.broadcast_shapes(rows.shape[:-2], columns.shape[:-2])
+    shape = (*stacks, rows.shape[-2], columns.shape[-1])
+    shown = _without(
+        _without(shape, -2 if len(source.shape) == 1 else None), -1 if weight.ndim == 1 else None
+    )
+    offset = None if bias is None else _bias(context, bias, shape)
+    if rows.size == rows.shape[-1] and columns.ndim == 2:
+        return context.linear(source, shown, SparseMatrix.from_dense(columns.T), offset)
+    pairs = int(np.prod(shape, dtype=np.int64)) * rows.shape[-1]
+    require_at_most(f"node {context.name!r}", "entries", pairs, MAX_ENTRIES)
+    out = np.arange(int(np.prod(shape, dtype=np.int64))).reshape(shape)
+    into, origin, weights = np.broadcast_arrays(
+        out[..., :, None, :], rows[..., :, :, None], columns[..., None, :, :]
+    )
+    matrix = SparseMatrix.from_distinct(
+        (out.size, source.size), into.ravel(), origin.ravel(), weights.ravel()
+    )
+    return context.linear(source, shown, matrix, offset)
+
+
+def _from_left(context: OperatorContext, weight: Vector, source: EncryptedValue) -> EncryptedValue:
+    """Add weight @ source as the transpose of source^T @ weight^T."""
+    if len(source.shape) == 1:
+        return _from_right(context, source, np.swapaxes(weight, -1, -2) if weight.ndim > 1 else weight, None)
+    swapped = context.select(source, np.swapaxes(source.indices(), -1, -2))
+    if weight.ndim == 1:
+        return _from_right(context, swapped, weight, None)
+    result = _from_right(context, swapped, np.swapaxes(weight, -1, -2), None)
+    return context.select(result, np.swapaxes(result.indices(), -1, -2))
+
+
+def _without(shape: Shape, axis: int | None) -> Shape:
+    """Return a shape without one axis."""
+    if axis is None:
+        return shape
+    kept = list(shape)
+    del kept[axis]
+    return tuple(kept)
+
+
+def _bias(context: OperatorContext, bias: Vector, shape: Shape) -> Vector:
+    try:
+        return np.broadcast_to(bias, shape).ravel()
+    except ValueError as error:
+        raise context.refuse("bias of shape", bias.shape, f"one that broadcasts to {shape}") from error

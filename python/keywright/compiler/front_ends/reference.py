@@ -1,0 +1,87 @@
+"""ONNX's reference implementation, for nodes whose results are known at compile time."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx.reference import ReferenceEvaluator
+
+from keywright.compiler.limits import MAX_CONSTANTS, require_at_most
+from keywright.errors.network import InvalidModelError, UnsupportedAttributeError
+
+Array = NDArray[Any]
+
+MAX_RANK = 1 << 10
+"""Maximum elements of a constant that may hold sizes."""
+
+
+class Reference:
+    """Evaluates nodes of one model, within a budget of elements for all of them together.
+
+    Args:
+        opsets: of the model.
+    """
+
+    def __init__(self, opsets: list[onnx.OperatorSetIdProto]) -> None:
+        self._opsets, self._computed = opsets, 0
+
+    def run(self, node: onnx.NodeProto, name: str, feeds: Mapping[str, Array]) -> list[Array]:
+        """Return a node's results.
+
+        Args:
+            name: for messages.
+            feeds: its operands, by name.
+
+        Raises:
+            InvalidModelError: shapes do not match.
+            UnsupportedAttributeError: the shape of a result is unknown before it is computed, or the
+                reference implementation refuses the node.
+            TooLargeError: the results of this node and of all before are too large together.
+        """
+        values = [onnx.ValueInfoProto(name=name) for name in feeds]
+        results = [onnx.ValueInfoProto(name=name) for name in node.output if name]
+        body = onnx.helper.make_graph([node], "node", values, results)
+        self._require_small(node, name, body, feeds)
+        try:
+            model = onnx.helper.make_model(body, opset_imports=self._opsets)
+            with np.errstate(all="ignore"):
+                found = ReferenceEvaluator(model).run(None, dict(feeds))
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"
+            raise UnsupportedAttributeError(
+                name, node.op_type, "these operands", text, "ones that ONNX's reference implementation takes"
+            ) from error
+        return [np.asarray(array) for array in cast(list[Array], found)]
+
+    def _require_small(
+        self, node: onnx.NodeProto, name: str, body: onnx.GraphProto, feeds: Mapping[str, Array]
+    ) -> None:
+        known = onnx.GraphProto()
+        known.CopyFrom(body)
+        for source, array in feeds.items():
+            known.initializer.append(_shape_only(source, array))
+        try:
+            model = onnx.helper.make_model(known, opset_imports=self._opsets)
+            inferred = onnx.shape_inference.infer_shapes(model, data_prop=True, strict_mode=True).graph
+        except Exception as error:
+            raise InvalidModelError(f"node {name!r}: shapes do not match: {error}") from error
+        for value_info in inferred.output:
+            tensor = value_info.type.tensor_type
+            sizes = [dimension.dim_value for dimension in tensor.shape.dim]
+            if not tensor.HasField("shape") or not all(d.HasField("dim_value") for d in tensor.shape.dim):
+                raise UnsupportedAttributeError(
+                    name, node.op_type, "operands", "a result of unknown shape", "a known shape"
+                )
+            self._computed += math.prod(sizes)
+            require_at_most(f"the result up to node {name!r}", "elements", self._computed, MAX_CONSTANTS)
+
+
+def _shape_only(name: str, array: Array) -> onnx.TensorProto:
+    """Return a tensor for shape inference: with its values if they can be sizes."""
+    if (array.dtype.kind in "iuf" and array.size <= MAX_RANK) or array.size == 1:
+        return onnx.numpy_helper.from_array(array, name)
+    kind = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+    return onnx.TensorProto(name=name, data_type=kind, dims=array.shape)

@@ -1,0 +1,123 @@
+"""Exports models of other libraries to ONNX, through the exporters of these libraries."""
+
+import importlib
+import io
+import sys
+import warnings
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import ArrayLike
+
+from keywright.errors.network import (
+    ExporterMissingError,
+    InvalidSamplesError,
+    ModelRefusedError,
+    NotExportedError,
+)
+
+from .model_file import load_model
+
+OPSET = 18
+"""Opset of exported models: the newest that every exporter here writes without conversion."""
+
+
+def to_onnx(model: object, example: ArrayLike | None = None) -> onnx.ModelProto:
+    """Export a model to ONNX.
+
+    Args:
+        model: an ONNX model, its bytes or its path; a ``torch.nn.Module``, exported by ``torch.onnx.export``;
+            or a fitted estimator or pipeline of scikit-learn, exported by skl2onnx. Modules are exported in
+            evaluation mode; their parameters are not changed.
+        example: inputs, (count, *input_shape), whose shape the exporters use; for example calibration data.
+            Not needed for ONNX.
+
+    Raises:
+        TypeError: another kind of model, or a missing example.
+        InvalidSamplesError: the example has no samples.
+        ExporterMissingError: the exporter is not installed.
+        ModelRefusedError: the exporter cannot export the model (`NotExportedError`), or it is not a valid
+            ONNX model (`InvalidModelError`, `TooLargeError`).
+        FileNotFoundError: there is no such file.
+    """
+    if isinstance(model, onnx.ModelProto | str | Path | bytes):
+        return load_model(model)
+    if _is_of(model, "torch", "torch.nn", "Module"):
+        return _from_torch(model, _one_sample(example, "a torch.nn.Module"))
+    if _is_of(model, "sklearn", "sklearn.base", "BaseEstimator"):
+        return _from_scikit_learn(model, _one_sample(example, "a scikit-learn estimator"))
+    raise TypeError(
+        "a model is an ONNX model, its bytes or its path, a torch.nn.Module or a fitted scikit-learn "
+        f"estimator; got {type(model).__module__}.{type(model).__qualname__}"
+    )
+
+
+def _is_of(model: object, library: str, module: str, name: str) -> bool:
+    """Whether a model is of a class of a library, without importing the library."""
+    return library in sys.modules and isinstance(model, getattr(importlib.import_module(module), name))
+
+
+def _one_sample(example: ArrayLike | None, what: str) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """Return the first sample, (1, *input_shape)."""
+    if example is None:
+        raise TypeError(f"exporting {what} needs an example; give inputs, (count, *input_shape)")
+    samples = np.asarray(example, np.float32)
+    if samples.ndim < 2 or samples.size == 0:
+        raise InvalidSamplesError(f"an example has shape (count, *input_shape), got {samples.shape}")
+    return samples[:1]
+
+
+def _exporter(module: str, package: str, extra: str) -> ModuleType:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ExporterMissingError(package, extra) from error
+
+
+def _from_torch(model: Any, sample: np.ndarray[Any, np.dtype[np.float32]]) -> onnx.ModelProto:
+    torch = _exporter("torch", "torch", "torch")
+    _exporter("onnxscript", "onnxscript", "torch")
+    dtype = next((parameter.dtype for parameter in model.parameters()), torch.float32)
+    example, training = torch.as_tensor(sample).to(dtype), model.training
+    device = next((parameter.device for parameter in model.parameters()), None)
+    file = io.BytesIO()
+    try:
+        model.eval()
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            program = torch.onnx.export(
+                model, (example.to(device),), dynamo=True, opset_version=OPSET, verbose=False
+            )
+            program.save(file)
+    except Exception as error:
+        raise _not_exported(model, "torch.onnx.export", error) from error
+    finally:
+        model.train(training)
+    return load_model(file.getvalue())
+
+
+def _from_scikit_learn(model: Any, sample: np.ndarray[Any, np.dtype[np.float32]]) -> onnx.ModelProto:
+    skl2onnx = _exporter("skl2onnx", "skl2onnx", "sklearn")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            exported = skl2onnx.to_onnx(
+                model, sample, target_opset={"": OPSET, "ai.onnx.ml": 3}, options=_options(model)
+            )
+    except Exception as error:
+        raise _not_exported(model, "skl2onnx", error) from error
+    return load_model(exported.SerializeToString())
+
+
+def _options(model: Any) -> dict[int, dict[str, object]]:
+    """Return no options for the steps of a pipeline: skl2onnx's default option for classifiers is not
+    supported by LinearSVC."""
+    steps = [step for _, step in getattr(model, "steps", [])]
+    return {key: {} for step in steps for key in (id(step), *_options(step))}
+
+
+def _not_exported(model: object, exporter: str, error: Exception) -> ModelRefusedError:
+    return ModelRefusedError([NotExportedError(type(model).__qualname__, exporter, error)])

@@ -1,0 +1,269 @@
+"""The network during compilation: linear maps, sums, products and scalar functions of flattened tensors.
+
+Nodes are values in static single assignment: a node's index is its name, and operands come before it. Shapes
+exclude the batch dimension. Elements are numbered in row-major order, so a reshape needs no node.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from keywright._core import polynomial_depth
+from keywright.program.arrays import Shape, Vector
+
+from .convolution import Matrix
+from .piecewise import Function
+
+CHUNK_BYTES = 64 << 20
+"""Values of at most this many bytes are computed at once."""
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The calibrated range of an approximation.
+
+    Attributes:
+        low, high: as computed.
+        model_low, model_high: the same in the model's own numbers.
+    """
+
+    low: float
+    high: float
+    model_low: float
+    model_high: float
+
+    def scaled(self, factor: float) -> "Domain":
+        """Return the range after the values are multiplied by a positive constant."""
+        return replace(self, low=self.low * factor, high=self.high * factor)
+
+
+@dataclass(frozen=True, eq=False)
+class Input:
+    """The tensor that the client encrypts."""
+
+    shape: Shape
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """bias + sum of matrices[k] @ operands[k]; consumes one level.
+
+    Attributes:
+        stride: pixels of the operands per pixel of the result, a hint for its layout.
+        label: the ONNX node with most of its weights.
+    """
+
+    shape: Shape
+    operands: tuple[int, ...]
+    matrices: tuple[Matrix, ...]
+    bias: Vector
+    stride: int = 1
+    label: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Shift:
+    """The operand plus a constant vector; consumes no level."""
+
+    shape: Shape
+    operands: tuple[int]
+    vector: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Add:
+    """The sum of two values."""
+
+    shape: Shape
+    operands: tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Multiply:
+    """The elementwise product of two values; consumes one level.
+
+    Attributes:
+        domain: of its operand, if it is a square that approximates a function.
+    """
+
+    shape: Shape
+    operands: tuple[int, int]
+    label: str = ""
+    domain: Domain | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Activation:
+    """An elementwise function that is not a polynomial.
+
+    Attributes:
+        function: numpy function, array to array; a `PiecewiseLinear` if possible.
+        operator: ONNX operator type.
+        name: ONNX node.
+        levels: that its approximation consumes; a lower bound until that is chosen.
+        positive: whether it is defined for positive values only.
+    """
+
+    shape: Shape
+    operands: tuple[int]
+    function: Function
+    operator: str
+    name: str
+    levels: int = 1
+    positive: bool = False
+
+    @property
+    def label(self) -> str:
+        """Name in messages."""
+        return f"{self.operator} at {self.name!r}"
+
+
+@dataclass(frozen=True, eq=False)
+class Polynomial:
+    """An elementwise polynomial in the Chebyshev basis on [-1, 1]; coefficients by ascending degree.
+
+    Attributes:
+        domain: of its operand: [-1, 1] in the model's numbers. None inside a composition.
+    """
+
+    shape: Shape
+    operands: tuple[int]
+    coefficients: Vector
+    label: str = ""
+    domain: Domain | None = None
+
+
+Node = Input | Linear | Shift | Add | Multiply | Activation | Polynomial
+
+
+def operands(node: Node) -> tuple[int, ...]:
+    """Return the values that a node reads."""
+    return () if isinstance(node, Input) else node.operands
+
+
+def with_operands(node: Node, new: Sequence[int]) -> Node:
+    """Return the same node reading other values."""
+    return node if isinstance(node, Input) else replace(node, operands=tuple(new))  # type: ignore[arg-type]
+
+
+def describe(number: int, node: Node) -> str:
+    """Return a node's name in messages."""
+    label = "" if isinstance(node, Input | Shift | Add) else node.label
+    return f"{type(node).__name__} {label!r}" if label else f"{type(node).__name__} {number}"
+
+
+def levels_consumed(node: Node) -> int:
+    """Return the levels between a node's operands and its result."""
+    match node:
+        case Linear() | Multiply():
+            return 1
+        case Activation(levels=levels):
+            return levels
+        case Polynomial(coefficients=coefficients):
+            return polynomial_depth(len(coefficients) - 1)
+        case _:
+            return 0
+
+
+@dataclass
+class Graph:
+    """A network with one input and one output.
+
+    Attributes:
+        nodes: by value number; operands of a node are numbered below it.
+        output: number of the value that the client decrypts.
+    """
+
+    nodes: dict[int, Node] = field(default_factory=dict)
+    output: int = -1
+
+    def add(self, node: Node) -> int:
+        """Append a node and return its number."""
+        number = max(self.nodes, default=-1) + 1
+        self.nodes[number] = node
+        return number
+
+    def consumers(self) -> dict[int, list[int]]:
+        """Return the numbers of the nodes that read each value, once per use."""
+        found: dict[int, list[int]] = {number: [] for number in self.nodes}
+        for number, node in self.nodes.items():
+            for operand in operands(node):
+                found[operand].append(number)
+        return found
+
+    def topological_order(self) -> list[int]:
+        """Return the numbers of the nodes that the output needs, operands first."""
+        order: list[int] = []
+        state: set[int] = set()
+        stack = [self.output]
+        while stack:
+            number = stack[-1]
+            waiting = [o for o in operands(self.nodes[number]) if o not in state]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            stack.pop()
+            if number not in state:
+                state.add(number)
+                order.append(number)
+        return order
+
+    def renumbered(self) -> "Graph":
+        """Return the graph in topological order with consecutive numbers, without unused nodes."""
+        order = self.topological_order()
+        place = {number: index for index, number in enumerate(order)}
+        nodes = {
+            place[number]: with_operands(self.nodes[number], [place[o] for o in operands(self.nodes[number])])
+            for number in order
+        }
+        return Graph(nodes, place[self.output])
+
+    def depths(self) -> dict[int, int]:
+        """Return the levels consumed on the longest path to each value."""
+        depth: dict[int, int] = {}
+        for number, node in self.nodes.items():
+            depth[number] = max((depth[o] for o in operands(node)), default=0) + levels_consumed(node)
+        return depth
+
+    def depth(self) -> int:
+        """Return the levels consumed on the longest path to the output."""
+        return self.depths()[self.output]
+
+    def evaluate(self, sample: Vector) -> dict[int, Vector]:
+        """Compute every value for one flattened input or for several, (..., features), in the clear."""
+        values: dict[int, Vector] = {}
+        for number, node in self.nodes.items():
+            values[number] = _evaluate(node, sample, values)
+        return values
+
+    def runs(self, samples: Vector) -> Iterator[tuple[slice, dict[int, Vector]]]:
+        """Yield every value for many flattened inputs, (count, features), in chunks of `CHUNK_BYTES`: which
+        inputs, and their values, infinite or not a number if they leave the floating-point range."""
+        features = sum(int(np.prod(node.shape, dtype=np.int64)) for node in self.nodes.values())
+        count = max(CHUNK_BYTES // (8 * features), 1)
+        for first in range(0, len(samples), count):
+            chunk = slice(first, min(first + count, len(samples)))
+            with np.errstate(over="ignore", invalid="ignore"):
+                yield chunk, self.evaluate(samples[chunk])
+
+
+def _evaluate(node: Node, sample: Vector, values: dict[int, Vector]) -> Vector:
+    match node:
+        case Input():
+            return sample
+        case Linear():
+            terms = zip(node.operands, node.matrices, strict=True)
+            return node.bias + sum(matrix.apply(values[operand]) for operand, matrix in terms)
+        case Shift():
+            return values[node.operands[0]] + node.vector
+        case Add():
+            return values[node.operands[0]] + values[node.operands[1]]
+        case Multiply():
+            return values[node.operands[0]] * values[node.operands[1]]
+        case Activation():
+            return node.function(values[node.operands[0]])
+        case Polynomial():
+            return np.asarray(
+                np.polynomial.chebyshev.chebval(values[node.operands[0]], node.coefficients), np.float64
+            )

@@ -1,0 +1,335 @@
+"""Exact rewriting that saves levels: functions fused, linear maps merged, constants folded.
+
+Each rule returns whether it changed the graph; `simplify` applies them until none does.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from keywright.compiler.limits import MAX_ENTRIES
+from keywright.program.arrays import Vector
+
+from .convolution import Matrix, product, product_entries, total
+from .graph import (
+    Activation,
+    Add,
+    Graph,
+    Input,
+    Linear,
+    Multiply,
+    Node,
+    Polynomial,
+    Shift,
+    operands,
+    with_operands,
+)
+from .piecewise import Function, PiecewiseLinear, composed, summed
+from .quadratics import complete_squares
+from .sparse import SparseMatrix
+
+MERGE_GROWTH = 16
+"""A merged map may have this many times the entries of its parts. Beyond that, the saved level costs too many
+diagonals."""
+
+
+def simplify(graph: Graph) -> Graph:
+    """Return an equal graph that consumes as few levels as these rules reach, in topological order without
+    dead nodes."""
+    graph = _fuse_functions(graph.renumbered())
+    graph = complete_squares(graph)
+    rules = (_fold_shift, _merge_linear, _sum_linear, _absorb_addition)
+    while any(rule(graph) for rule in rules):
+        graph = graph.renumbered()
+    return graph
+
+
+def _fuse_functions(graph: Graph) -> Graph:
+    """Fuse sums, products and compositions of elementwise functions of one value, such as x * sigmoid(x) or x
+    (1 + tanh(x + x^3)), into one activation. Values with other readers are not fused if that would add
+    activations."""
+    options = [_fused(graph, across_shared).renumbered() for across_shared in (True, False)]
+    return min(options, key=lambda g: sum(isinstance(node, Activation) for node in g.nodes.values()))
+
+
+def _fused(graph: Graph, across_shared: bool) -> Graph:
+    nodes = dict(graph.nodes)
+    chains: dict[int, tuple[int, Function, Activation | None]] = {}
+    consumers = graph.consumers()
+    for number, node in graph.nodes.items():
+        shared = any(chains[o][2] is not None and set(consumers[o]) != {number} for o in operands(node))
+        chain = None if shared and not across_shared else _chain(node, chains)
+        chains[number] = chain or (number, PiecewiseLinear(), None)
+        if chain is not None and chain[2] is not None:
+            nodes[number] = replace(chain[2], operands=(chain[0],), function=chain[1])
+    return Graph(nodes, graph.output)
+
+
+def _chain(
+    node: Node, chains: dict[int, tuple[int, Function, Activation | None]]
+) -> tuple[int, Function, Activation | None] | None:
+    """If a node is an elementwise function of one value, return that value, the function, and the first
+    activation inside (None for a polynomial)."""
+    match node:
+        case Activation(operands=(source,), function=outer):
+            base, inner, first = chains[source]
+            if node.positive and _rises(inner):
+                return base, composed(outer, inner), node
+            if first is None and (node.positive or _kinked(outer, inner)):
+                return source, outer, node
+            return base, composed(outer, inner), first or node
+        case Linear(operands=(source,), matrices=(matrix,), bias=bias):
+            factor = matrix.scalar()
+            if factor is None or (bias != bias[0]).any():
+                return None
+            base, inner, first = chains[source]
+            return base, composed(PiecewiseLinear(factor, float(bias[0])), inner), first
+        case Shift(operands=(source,), vector=vector):
+            if (vector != vector[0]).any():
+                return None
+            base, inner, first = chains[source]
+            return base, composed(PiecewiseLinear(1.0, float(vector[0])), inner), first
+        case Multiply(operands=(left, right)) | Add(operands=(left, right)):
+            base, f, first = chains[left]
+            other, g, second = chains[right]
+            if base != other:
+                return None
+            if isinstance(node, Multiply):
+                both = composed(np.square, f) if left == right else lambda x: f(x) * g(x)
+                return base, both, first or second
+            return base, summed(f, g), first or second
+        case _:
+            return None
+
+
+def _rises(inner: Function) -> bool:
+    """Whether a function of positive values is affine and rising: a factor, or max(x, 0) + c."""
+    if not isinstance(inner, PiecewiseLinear):
+        return False
+    if not inner.kinks:
+        return inner.slope > 0 and inner.offset == 0
+    bends = sum(bend for _, bend in inner.kinks)
+    flat = len(inner.kinks) == 1 and inner.kinks[0][0] == 0 and inner.slope == bends
+    return flat and bends > 0 and inner.offset >= 0
+
+
+def _kinked(outer: Function, inner: Function) -> bool:
+    """Whether fusing would lose a piecewise linear function: ``outer`` after a polynomial."""
+    return isinstance(outer, PiecewiseLinear) and not isinstance(inner, PiecewiseLinear)
+
+
+def _fold_shift(graph: Graph) -> bool:
+    """Absorb a constant before or after a linear map into its bias, and merge two constants."""
+    consumers = graph.consumers()
+    for number, node in graph.nodes.items():
+        if isinstance(node, Linear):
+            for index, operand in enumerate(node.operands):
+                source = graph.nodes[operand]
+                if isinstance(source, Shift):
+                    bias = node.bias + node.matrices[index].apply(source.vector)
+                    new = [*node.operands[:index], source.operands[0], *node.operands[index + 1 :]]
+                    graph.nodes[number] = replace(node, bias=bias, operands=tuple(new))
+                    return True
+        elif isinstance(node, Shift):
+            source = graph.nodes[node.operands[0]]
+            if isinstance(source, Linear) and len(consumers[node.operands[0]]) == 1:
+                graph.nodes[number] = replace(source, bias=source.bias + node.vector, shape=source.shape)
+                return True
+            if isinstance(source, Shift):
+                graph.nodes[number] = replace(source, vector=source.vector + node.vector)
+                return True
+    return False
+
+
+def _merge_linear(graph: Graph) -> bool:
+    """Multiply a linear map that only linear maps read into them."""
+    consumers = graph.consumers()
+    for number, inner in graph.nodes.items():
+        readers = consumers[number]
+        if not isinstance(inner, Linear) or number == graph.output or not readers:
+            continue
+        if all(_can_merge(graph.nodes[reader], number, inner) for reader in readers):
+            for reader in set(readers):
+                outer = graph.nodes[reader]
+                if isinstance(outer, Linear):
+                    graph.nodes[reader] = _merged(outer, number, inner)
+            return True
+    return False
+
+
+def _can_merge(outer: Node, number: int, inner: Linear) -> bool:
+    if not isinstance(outer, Linear):
+        return False
+    for operand, matrix in zip(outer.operands, outer.matrices, strict=True):
+        if operand == number:
+            parts = matrix.entries + sum(m.entries for m in inner.matrices)
+            terms = sum(product_entries(matrix, m) for m in inner.matrices)
+            if terms > min(MERGE_GROWTH * parts, MAX_ENTRIES):
+                return False
+    return True
+
+
+def _merged(outer: Linear, number: int, inner: Linear) -> Linear:
+    bias = outer.bias.copy()
+    terms: list[tuple[int, Matrix]] = []
+    for operand, matrix in zip(outer.operands, outer.matrices, strict=True):
+        if operand == number:
+            bias += matrix.apply(inner.bias)
+            terms += [(o, product(matrix, m)) for o, m in zip(inner.operands, inner.matrices, strict=True)]
+        else:
+            terms.append((operand, matrix))
+    return _linear((outer, inner), bias, terms, outer.stride * inner.stride)
+
+
+def _linear(
+    parts: tuple[Linear, Linear], bias: Vector, terms: list[tuple[int, Matrix]], stride: int
+) -> Linear:
+    """Return the sum of matrix times operand over the terms, with one matrix per operand. It has the first
+    part's shape, and the label of the part with more weights."""
+    sums: dict[int, Matrix] = {}
+    for operand, matrix in terms:
+        sums[operand] = total(sums[operand], matrix) if operand in sums else matrix
+    label = max(parts, key=lambda part: sum(matrix.entries for matrix in part.matrices)).label
+    return Linear(parts[0].shape, tuple(sums), tuple(sums.values()), bias, stride, label)
+
+
+def _sum_linear(graph: Graph) -> bool:
+    """Merge the sum of two linear maps that nothing else reads into one linear map of both operands."""
+    consumers = graph.consumers()
+    for number, node in graph.nodes.items():
+        if not isinstance(node, Add):
+            continue
+        left, right = (graph.nodes[operand] for operand in node.operands)
+        single = all(len(set(consumers[operand])) == 1 for operand in node.operands)
+        if single and isinstance(left, Linear) and isinstance(right, Linear):
+            terms = [
+                *zip(left.operands, left.matrices, strict=True),
+                *zip(right.operands, right.matrices, strict=True),
+            ]
+            stride = max(left.stride, right.stride)
+            graph.nodes[number] = _linear((left, right), left.bias + right.bias, terms, stride)
+            return True
+    return False
+
+
+def _absorb_addition(graph: Graph) -> bool:
+    """Merge the sum of a linear map that nothing else reads and a value that is ready a level before it into
+    one linear map of both. A shortcut then takes one diagonal, and its scaling merges into its readers."""
+    consumers, depths = graph.consumers(), graph.depths()
+    for number, node in graph.nodes.items():
+        if not isinstance(node, Add):
+            continue
+        for linear, other in (node.operands, node.operands[::-1]):
+            branch = graph.nodes[linear]
+            single = consumers[linear] == [number]
+            if single and isinstance(branch, Linear) and depths[other] < depths[linear]:
+                identity = SparseMatrix.diagonal(np.ones(len(branch.bias)))
+                shortcut = Linear(node.shape, (other,), (identity,), np.zeros(len(branch.bias)))
+                terms = [*zip(branch.operands, branch.matrices, strict=True), (other, identity)]
+                joined = _linear((branch, shortcut), branch.bias, terms, branch.stride)
+                graph.nodes[number] = replace(joined, shape=node.shape)
+                return True
+    return False
+
+
+def scale_value(graph: Graph, number: int, factor: float, reader: int | None) -> dict[int, float]:
+    """Multiply a value by a constant without spending a level, if its producer and all its readers but one
+    allow it.
+
+    The producer takes the factor into its weights. Other readers must be linear maps, which take the inverse.
+
+    Args:
+        reader: the node that asks for the factor; None if it is the reader of the output.
+
+    Returns:
+        The factor of every changed value; empty, with an unchanged graph, if it is not allowed.
+    """
+    scaling = _Scaling(graph)
+    if not scaling.scale(number, factor, set() if reader is None else {reader}):
+        return {}
+    graph.nodes.update(scaling.changes)
+    return scaling.factors
+
+
+def divide_input(graph: Graph, divisor: float) -> Graph:
+    """Return the graph of the same function for an input that is divided by a constant.
+
+    Linear maps that read the input take the divisor into their weights. Other readers get a linear map that
+    multiplies; it merges into linear maps behind it or takes a level.
+    """
+    result = Graph(dict(graph.nodes), graph.output)
+    source = next(number for number, node in graph.nodes.items() if isinstance(node, Input))
+    others = []
+    for number, node in graph.nodes.items():
+        if isinstance(node, Linear) and source in node.operands:
+            matrices = tuple(
+                matrix.scaled(divisor) if operand == source else matrix
+                for operand, matrix in zip(node.operands, node.matrices, strict=True)
+            )
+            result.nodes[number] = replace(node, matrices=matrices)
+        elif source in operands(node):
+            others.append(number)
+    if not others and graph.output != source:
+        return result
+    shape = graph.nodes[source].shape
+    size = int(np.prod(shape, dtype=np.int64))
+    matrix = SparseMatrix.diagonal(np.full(size, divisor))
+    whole = result.add(Linear(shape, (source,), (matrix,), np.zeros(size)))
+    for number in others:
+        node = result.nodes[number]
+        read = [whole if operand == source else operand for operand in operands(node)]
+        result.nodes[number] = with_operands(node, read)
+    if graph.output == source:
+        result.output = whole
+    return simplify(result.renumbered())
+
+
+class _Scaling:
+    """Nodes that take a factor, until it is known whether all can."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.consumers = graph, graph.consumers()
+        self.changes: dict[int, Node] = {}
+        self.factors: dict[int, float] = {}
+
+    def scale(self, number: int, factor: float, readers: set[int]) -> bool:
+        """Whether a value can be scaled; ``readers`` ask for it and are not changed."""
+        if number == self.graph.output and readers:
+            return False
+        for other in set(self.consumers[number]) - readers:
+            node = self.changes.get(other, self.graph.nodes[other])
+            if not isinstance(node, Linear):
+                return False
+            matrices = tuple(
+                m.scaled(1.0 / factor) if o == number else m
+                for o, m in zip(node.operands, node.matrices, strict=True)
+            )
+            self.changes[other] = replace(node, matrices=matrices)
+        self.factors[number] = self.factors.get(number, 1.0) * factor
+        return self._produce(number, factor)
+
+    def _produce(self, number: int, factor: float) -> bool:
+        """Whether a node, or what it reads, can take the factor."""
+        node = self.changes.get(number, self.graph.nodes[number])
+        match node:
+            case Linear():
+                scaled = tuple(matrix.scaled(factor) for matrix in node.matrices)
+                self.changes[number] = replace(node, matrices=scaled, bias=node.bias * factor)
+                return True
+            case Polynomial():
+                self.changes[number] = replace(node, coefficients=node.coefficients * factor)
+                return True
+            case Shift():
+                self.changes[number] = replace(node, vector=node.vector * factor)
+                return self.scale(node.operands[0], factor, {number})
+            case Multiply(operands=(left, right), domain=domain):
+                if factor <= 0:
+                    return False
+                root = factor**0.5 if left == right else factor
+                if domain is not None:
+                    self.changes[number] = replace(node, domain=domain.scaled(root))
+                return self.scale(left, root, {number})
+            case Add(operands=(left, right)):
+                return left != right and all(self.scale(o, factor, {number}) for o in (left, right))
+            case _:
+                return False

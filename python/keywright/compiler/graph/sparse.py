@@ -1,0 +1,135 @@
+"""Sparse matrices in coordinate form: every linear layer between flattened tensors is one of these."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright.program.arrays import Vector
+
+Indices = NDArray[np.int64]
+
+DENSE_SHARE = 8
+"""A matrix is multiplied as a dense one if at least one entry in so many is non-zero."""
+
+
+@dataclass(frozen=True, eq=False)
+class SparseMatrix:
+    """A matrix given by its nonzero entries, each position at most once.
+
+    Attributes:
+        shape: rows (outputs) and columns (inputs).
+        rows, columns, values: the entries.
+    """
+
+    shape: tuple[int, int]
+    rows: Indices
+    columns: Indices
+    values: Vector
+
+    @classmethod
+    def from_entries(cls, shape: tuple[int, int], rows: Indices, columns: Indices, values: Vector) -> Self:
+        """Return the matrix with these entries; repeated positions are summed, zeros dropped."""
+        keys, place = np.unique(rows * shape[1] + columns, return_inverse=True)
+        sums = np.bincount(place.ravel(), weights=values, minlength=len(keys)).astype(np.float64)
+        kept = sums != 0
+        keys = keys[kept]
+        return cls(shape, keys // shape[1], keys % shape[1], sums[kept])
+
+    @classmethod
+    def from_distinct(cls, shape: tuple[int, int], rows: Indices, columns: Indices, values: Vector) -> Self:
+        """Return the matrix with these entries at distinct positions; zeros are dropped."""
+        kept = values != 0
+        return cls(shape, rows[kept], columns[kept], np.asarray(values, np.float64)[kept])
+
+    @classmethod
+    def from_dense(cls, matrix: NDArray[np.floating]) -> Self:
+        """Return the non-zero entries of a dense matrix."""
+        rows, columns = np.nonzero(matrix)
+        shape = (int(matrix.shape[0]), int(matrix.shape[1]))
+        return cls(
+            shape, rows.astype(np.int64), columns.astype(np.int64), matrix[rows, columns].astype(np.float64)
+        )
+
+    @classmethod
+    def diagonal(cls, values: Vector) -> Self:
+        """Return the square matrix with these values on its diagonal. Zeros are kept, so that its pattern is
+        the identity's."""
+        index = np.arange(len(values), dtype=np.int64)
+        return cls((len(values), len(values)), index, index, np.asarray(values, np.float64))
+
+    def apply(self, x: Vector) -> Vector:
+        """Multiply each row of ``x``: (..., columns) to (..., rows)."""
+        flat = np.asarray(x, np.float64).reshape(-1, self.shape[1])
+        if self.is_diagonal():
+            return np.asarray(flat * self.values, np.float64).reshape(np.shape(x))
+        if DENSE_SHARE * len(self.values) >= self.shape[0] * self.shape[1]:
+            dense = np.zeros(self.shape)
+            dense[self.rows, self.columns] = self.values
+            return np.asarray(flat @ dense.T, np.float64).reshape(*np.shape(x)[:-1], self.shape[0])
+        out = [np.bincount(self.rows, self.values * row[self.columns], self.shape[0]) for row in flat]
+        return np.asarray(out, np.float64).reshape(*np.shape(x)[:-1], self.shape[0])
+
+    def scaled(self, rows: Vector | float = 1.0, columns: Vector | float = 1.0) -> Self:
+        """Return diag(rows) @ self @ diag(columns)."""
+        left = np.broadcast_to(np.asarray(rows, np.float64), self.shape[0])[self.rows]
+        right = np.broadcast_to(np.asarray(columns, np.float64), self.shape[1])[self.columns]
+        return type(self)(self.shape, self.rows, self.columns, self.values * left * right)
+
+    @property
+    def entries(self) -> int:
+        """Number of entries."""
+        return len(self.values)
+
+    def explicit(self) -> Self:
+        """Return the matrix itself."""
+        return self
+
+    def row_counts(self) -> Indices:
+        """Return the number of entries of every row."""
+        return np.bincount(self.rows, minlength=self.shape[0])
+
+    def column_counts(self) -> Indices:
+        """Return the number of entries of every column."""
+        return np.bincount(self.columns, minlength=self.shape[1])
+
+    def __matmul__(self, other: "SparseMatrix") -> "SparseMatrix":
+        order = np.argsort(other.rows, kind="stable")
+        counts = np.bincount(other.rows, minlength=other.shape[0])
+        starts = np.concatenate(([0], np.cumsum(counts)))
+        repeats = counts[self.columns]
+        entry = np.repeat(np.arange(len(self.values)), repeats)
+        within = np.arange(len(entry)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+        partner = order[starts[self.columns[entry]] + within]
+        return SparseMatrix.from_entries(
+            (self.shape[0], other.shape[1]),
+            self.rows[entry],
+            other.columns[partner],
+            self.values[entry] * other.values[partner],
+        )
+
+    def __add__(self, other: "SparseMatrix") -> "SparseMatrix":
+        return SparseMatrix.from_entries(
+            self.shape,
+            np.concatenate((self.rows, other.rows)),
+            np.concatenate((self.columns, other.columns)),
+            np.concatenate((self.values, other.values)),
+        )
+
+    def is_diagonal(self) -> bool:
+        """Whether the matrix is square with entries exactly at all places of its diagonal, in order."""
+        size = self.shape[0]
+        every = np.arange(size)
+        return (
+            self.shape[1] == size
+            and len(self.values) == size > 0
+            and np.array_equal(self.rows, every)
+            and np.array_equal(self.columns, every)
+        )
+
+    def scalar(self) -> float | None:
+        """Return the factor c if the matrix is c times the identity, otherwise None."""
+        if not self.is_diagonal() or (self.values != self.values[0]).any():
+            return None
+        return float(self.values[0])

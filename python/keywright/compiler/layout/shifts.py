@@ -1,0 +1,205 @@
+"""Positions of the entries of a matrix between two layouts: on which diagonal, at which slot.
+
+Let the source have period p and the target t. An entry from slot s to slot o is on a diagonal congruent to s
+- o modulo min(p, t). If p > t, partial sums land at slots congruent to o modulo t and are added up afterwards
+by rotations t, 2t, ... (rotate-and-sum; Juvekar et al., USENIX Security 2018, section 4.3): at most t
+diagonals for any number of inputs. Diagonals repeat after max(p, t) slots.
+
+Positions in images are the sum of a channel offset and a pixel offset. So the diagonals of a convolution are
+sums of two short lists, and counting them needs no pass over the entries.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright.compiler.graph.convolution import Convolution, Matrix
+from keywright.compiler.graph.sparse import SparseMatrix
+from keywright.compiler.limits import MAX_STEPS, require_at_most
+from keywright.program.arrays import Vector
+from keywright.program.operands.layout import Layout
+
+Steps = NDArray[np.signedinteger[Any]]
+Used = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Between:
+    """A source and a target layout.
+
+    Attributes:
+        source, target: of the same slots.
+    """
+
+    source: Layout
+    target: Layout
+
+    @property
+    def modulus(self) -> int:
+        """Diagonals are congruent to their entries' shifts modulo this."""
+        return min(self.source.period, self.target.period)
+
+    @property
+    def period(self) -> int:
+        """Slots after which the diagonals repeat."""
+        return max(self.source.period, self.target.period)
+
+    def diagonal(self, shift: Steps) -> Steps:
+        """Return the index in [0, slots) of the diagonal of a shift s - o: a short step of either sign, which
+        many layers then have in common."""
+        half = self.modulus // 2
+        signed: Steps = ((shift + half) & (self.modulus - 1)) - half
+        return signed & (self.source.slots - 1)
+
+    def slot(self, origin: Steps, into: Steps, diagonal: Steps) -> Steps:
+        """Return where on its diagonal an entry between two positions is."""
+        moved = origin - diagonal if self.source.period > self.target.period else into
+        return moved & (self.period - 1)
+
+
+def used_diagonals(matrix: Matrix, between: Between) -> Used:
+    """Return which diagonals are non-zero: (ciphertexts of the target, of the source, slots).
+
+    Raises:
+        TooLargeError: there are too many ciphertexts or entries.
+    """
+    source, target = between.source, between.target
+    steps = target.ciphertexts * source.ciphertexts * source.slots
+    require_at_most(
+        f"a layer between {source.ciphertexts} and {target.ciphertexts} ciphertexts",
+        "steps",
+        steps,
+        MAX_STEPS,
+    )
+    used = np.zeros((target.ciphertexts, source.ciphertexts, source.slots), bool)
+    parts = _Separated.of(matrix, between)
+    if parts is not None:
+        parts.mark(used)
+        return used
+    explicit = matrix.explicit()
+    into, origin = target.positions[explicit.rows], source.positions[explicit.columns]
+    diagonal = between.diagonal(origin - into)
+    if target.ciphertexts == source.ciphertexts == 1:
+        used[0, 0, diagonal] = True
+    else:
+        used[into // source.slots, origin // source.slots, diagonal] = True
+    return used
+
+
+def fill_table(matrix: Matrix, between: Between, block: tuple[int, int], used: Used) -> Vector:
+    """Return the diagonals between two ciphertexts: (used diagonals, period).
+
+    Args:
+        block: ciphertext of the target and of the source.
+        used: result of `used_diagonals` for these two.
+    """
+    table = np.zeros((int(np.count_nonzero(used)), between.period))
+    row = np.cumsum(used, dtype=np.int32) - 1
+    parts = _Separated.of(matrix, between)
+    if parts is not None:
+        parts.fill(table, row, block)
+    else:
+        _fill(matrix.explicit(), between, block, row, table)
+    return table
+
+
+def _fill(matrix: SparseMatrix, between: Between, block: tuple[int, int], row: Steps, table: Vector) -> None:
+    """Fill the table. No two entries share a place: diagonal and slot determine row and column."""
+    source, target = between.source, between.target
+    into, origin, values = target.positions[matrix.rows], source.positions[matrix.columns], matrix.values
+    if target.ciphertexts > 1 or source.ciphertexts > 1:
+        chosen = (into // source.slots == block[0]) & (origin // source.slots == block[1])
+        into, origin, values = into[chosen], origin[chosen], values[chosen]
+    diagonal = between.diagonal(origin - into)
+    table[row[diagonal], between.slot(origin, into, diagonal)] = values
+
+
+@dataclass(frozen=True, eq=False)
+class _Separated:
+    """A convolution between layouts whose positions are sums over channel and pixel.
+
+    Attributes:
+        kernel: (pairs of channels, taps).
+        into, origin: position of the first pixel of both channels of every pair.
+        pixel_into, pixel_origin, tap: offsets of the pixels of every pair that meets, and the tap.
+    """
+
+    between: Between
+    kernel: NDArray[np.float64]
+    into: Steps
+    origin: Steps
+    pixel_into: Steps
+    pixel_origin: Steps
+    tap: Steps
+
+    @classmethod
+    def of(cls, matrix: Matrix, between: Between) -> "_Separated | None":
+        """Return None for another matrix, or for layouts that are not such sums."""
+        if not isinstance(matrix, Convolution):
+            return None
+        window, (into, origin) = matrix.window, matrix.channels()
+        target, source = between.target.separated(window.outputs), between.source.separated(window.inputs)
+        if target is None or source is None:
+            return None
+        return cls(
+            between,
+            matrix.kernel.reshape(-1, window.taps),
+            target[0][into],
+            source[0][origin],
+            target[1][window.into],
+            source[1][window.origin],
+            window.tap,
+        )
+
+    def mark(self, used: Used) -> None:
+        """Mark the non-zero diagonals."""
+        slots, sources = self.between.source.slots, used.shape[1]
+        blocks = self.into // slots * sources + self.origin // slots
+        shifts, pixels = self.origin - self.into, self.pixel_origin - self.pixel_into
+        present = self.kernel != 0
+        uniform = bool(present.all())
+        for block in np.flatnonzero(np.bincount(blocks)):
+            inside, marked = blocks == block, used[divmod(int(block), sources)]
+            if uniform:
+                self._mark(marked, shifts[inside], pixels)
+                continue
+            for tap in range(present.shape[1]):
+                self._mark(marked, shifts[inside & present[:, tap]], pixels[self.tap == tap])
+
+    def _mark(self, used: Used, channels: Steps, pixels: Steps) -> None:
+        """Mark the diagonals of all sums of two lists of shifts."""
+        modulus = self.between.modulus
+        few, many = sorted((_distinct(channels, modulus), _distinct(pixels, modulus)), key=np.count_nonzero)
+        twice, sums = np.concatenate((many, many)), np.zeros(modulus, bool)
+        for shift in np.flatnonzero(few):
+            sums |= twice[modulus - shift : 2 * modulus - shift]
+        used[self.between.diagonal(np.flatnonzero(sums))] = True
+
+    def fill(self, table: Vector, row: Steps, block: tuple[int, int]) -> None:
+        """Set the entries between two ciphertexts: for each pixel shift, every pair of channels has one
+        diagonal."""
+        slots = self.between.source.slots
+        pairs = np.flatnonzero((self.into // slots == block[0]) & (self.origin // slots == block[1]))
+        into, origin, kernel = self.into[pairs, None], self.origin[pairs, None], self.kernel[pairs]
+        shifts, place = np.unique(self.pixel_origin - self.pixel_into, return_inverse=True)
+        order = np.argsort(place, kind="stable")
+        flat, period = table.reshape(-1), np.int64(self.between.period)
+        for shift, pixels in zip(shifts, np.split(order, np.cumsum(np.bincount(place))[:-1]), strict=True):
+            diagonal = self.between.diagonal(origin - into + shift)
+            slot = self.between.slot(
+                origin + self.pixel_origin[pixels], into + self.pixel_into[pixels], diagonal
+            )
+            values, index = kernel[:, self.tap[pixels]], row[diagonal] * period + slot
+            present = values != 0
+            if present.all():
+                flat[index] = values
+            else:
+                flat[index[present]] = values[present]
+
+
+def _distinct(shifts: Steps, modulus: int) -> Used:
+    found = np.zeros(modulus, bool)
+    found[shifts & (modulus - 1)] = True
+    return found

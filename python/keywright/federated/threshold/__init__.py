@@ -1,0 +1,1 @@
+"""Sums that any t of n clients decrypt together."""

@@ -1,0 +1,303 @@
+"""The client of a threshold run: its key share never leaves it."""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MessageType, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.clientapp.typing import ClientAppCallable
+
+from keywright._core import ThresholdKey, ThresholdParameters, ThresholdParty, ThresholdShare
+from keywright.errors import AggregationError, ParameterError
+from keywright.federated.array_layout import ArrayLayout
+from keywright.federated.encoding import Encoding
+from keywright.federated.mod import encode_update, to_numpy
+from keywright.federated.records import UPDATE, blob, only_arrays, server_round
+
+from .protocol import (
+    DEAL,
+    DECRYPT,
+    JOIN,
+    KEY_BYTES,
+    OPEN,
+    Claims,
+    Roster,
+    mask_key,
+    seal,
+    threshold_parameters,
+    unseal,
+)
+from .state import ClientState
+
+# Phases of a client's set-up.
+JOINED, DEALT, OPENED = "joined", "dealt", "opened"
+
+
+class ThresholdMod:
+    """A mod for a ClientApp whose server runs `ThresholdFedAvg`: nobody distributes a key, the clients
+    generate one together.
+
+    Use ``app = ClientApp(mods=[mod])`` and then ``mod.register(app)``, which adds the handlers of the set-up
+    and of the joint decryption. The client's state (its exchange key, then its share and the keys of its
+    masks) is in Flower's state of the client, or in a folder, on its own machine.
+
+    Args:
+        encoding: the declaration that clients and server share.
+        threshold: number of clients that decrypt together. The client refuses a server that asks for another
+            number.
+        weighted_by_key: metric that holds the number of samples.
+        folder: folder of this client alone, in which its share outlives the run. The default is Flower's
+            state of the run, which suits simulations only: Flower sends a reply before it stores the state,
+            so a client that dies in between forgets its answer. Do not copy the folder, and do not restore it
+            from a backup.
+
+    Raises:
+        ParameterError: no modulus is large enough for so many updates and bits, whatever the clients and
+            values.
+    """
+
+    def __init__(
+        self,
+        encoding: Encoding,
+        threshold: int,
+        weighted_by_key: str = "num-examples",
+        folder: str | os.PathLike[str] | None = None,
+    ) -> None:
+        threshold_parameters(encoding, threshold, threshold, 1)
+        self.encoding = encoding
+        self.threshold = threshold
+        self.weighted_by_key = weighted_by_key
+        self._state = ClientState(None if folder is None else Path(folder))
+
+    def register(self, app: ClientApp) -> None:
+        """Add the handlers of the protocol to an app."""
+        for action, handler in (
+            (JOIN, self._join),
+            (DEAL, self._deal),
+            (OPEN, self._open),
+            (DECRYPT, self._decrypt),
+        ):
+            app.query(action)(handler)
+
+    def __call__(self, message: Message, context: Context, call_next: ClientAppCallable) -> Message:
+        """Encrypt the outgoing update. The incoming model is plain: the server learns the average, and
+        nothing else."""
+        if message.metadata.message_type.partition(".")[0] != MessageType.TRAIN:
+            return call_next(message, context)
+        layout = ArrayLayout.of(to_numpy(only_arrays(message.content)[1]))
+        number = server_round(dict(message.content.config_records))
+        state = self._take_part(context, number, layout.count)
+        reply = call_next(message, context)
+        if reply.has_error():
+            return reply
+        name, record = only_arrays(reply.content)
+        metrics = next(iter(reply.content.metric_records.values()), None)
+        if metrics is None or self.weighted_by_key not in metrics:
+            raise ParameterError(
+                f"the reply lacks the metric {self.weighted_by_key!r}", what=self.weighted_by_key
+            )
+        _, parameters = self._group(state)
+        weight = self.encoding.require_weight(metrics[self.weighted_by_key])
+        integers = encode_update(self.encoding, layout.flatten(to_numpy(record), context.node_id), weight)
+        key = ThresholdKey.from_bytes(_bytes(state, "joint"), parameters)
+        claims = Claims(_bytes(state, "session"), number, context.node_id, weight, layout.count)
+        data = claims.to_bytes() + key.encrypt(integers)
+        reply.content[name] = ArrayRecord({UPDATE: blob(UPDATE, data)})
+        return reply
+
+    def _take_part(self, context: Context, number: int, count: int) -> dict[str, Any]:
+        """Note the round in which the client is asked to train: it will decrypt the sum of this round."""
+        with self._state.exclusive(context) as state:
+            _require_phase(state, OPENED, context)
+            if count != state["count"]:
+                raise AggregationError(
+                    f"the model has {count} values, but the keys were made for {state['count']}",
+                    reason="number of values",
+                    found=count,
+                    expected=state["count"],
+                )
+            asked = _number(state, "asked")
+            if number < asked:
+                raise AggregationError(
+                    f"round {number} is over, because round {asked} has begun",
+                    reason="round",
+                    found=number,
+                    expected=asked,
+                )
+            if number > asked:
+                state |= {"asked": number, "answered": b"", "sets": []}
+            return dict(state)
+
+    def _join(self, message: Message, context: Context) -> Message:
+        """Start a set-up: an exchange key, and a contribution to the seed. Earlier state is discarded."""
+        own = X25519PrivateKey.generate()
+        nonce = os.urandom(KEY_BYTES)
+        with self._state.exclusive(context, anew=True) as state:
+            state |= {"phase": JOINED, "exchange": own.private_bytes_raw(), "nonce": nonce}
+        return _reply(message, {"key": own.public_key().public_bytes_raw(), "nonce": nonce})
+
+    def _deal(self, message: Message, context: Context) -> Message:
+        """Sample the secret, publish its half of the joint key, deal it out in shares, and discard it. This
+        happens once: a second secret would be dealt under the same exchange."""
+        config = _config(message)
+        with self._state.exclusive(context) as state:
+            _require_phase(state, JOINED, context)
+            roster = Roster.of(_list(config, "nodes"), _list(config, "keys"), _list(config, "nonces"))
+            own = X25519PrivateKey.from_private_bytes(_bytes(state, "exchange"))
+            number = roster.number(context.node_id)
+            mine = (own.public_key().public_bytes_raw(), _bytes(state, "nonce"))
+            if (roster.keys[number - 1], roster.nonces[number - 1]) != mine:
+                raise AggregationError(
+                    "the roster has another key of this client", reason="client", client=context.node_id
+                )
+            asked = _number(config, "threshold")
+            if asked != self.threshold:
+                raise AggregationError(
+                    f"the server's threshold is {asked}, but this client's is {self.threshold}",
+                    reason="set-up",
+                    found=asked,
+                    expected=self.threshold,
+                )
+            state |= {name: config[name] for name in ("nodes", "keys", "nonces", "count")}
+            _, parameters = self._group(state)
+            party = ThresholdParty.generate(parameters, roster.seed)
+            half = party.public_half()
+            shares = [seal(own, roster, number, j, s, half) for j, s in enumerate(party.deal(), start=1)]
+            state["phase"] = DEALT
+        return _reply(message, {"half": half, "shares": shares})
+
+    def _open(self, message: Message, context: Context) -> Message:
+        """Add the shares dealt to this client, compute the joint key from all published halves and the keys
+        of the masks from the exchange, and discard the exchange key."""
+        config = _config(message)
+        with self._state.exclusive(context) as state:
+            _require_phase(state, DEALT, context)
+            roster, parameters = self._group(state)
+            own = X25519PrivateKey.from_private_bytes(_bytes(state, "exchange"))
+            number = roster.number(context.node_id)
+            parties = range(1, len(roster.nodes) + 1)
+            halves, sealed = _list(config, "halves"), _list(config, "shares")
+            pairs = zip(parties, sealed, halves, strict=True)
+            dealt = [unseal(own, roster, i, number, share, half) for i, share, half in pairs]
+            masks = [os.urandom(32) if i == number else mask_key(own, roster, number, i) for i in parties]
+            share = ThresholdShare.combine(parameters, number, dealt, masks)
+            joint = ThresholdKey.combine(parameters, roster.seed, halves).to_bytes()
+            session = roster.session(joint)
+            state |= {"share": share.to_bytes(), "masks": masks, "joint": joint, "session": session}
+            state |= {"phase": OPENED, "asked": 0, "answered": b"", "sets": []}
+            del state["exchange"], state["nonce"]
+        return _reply(message, {"session": session})
+
+    def _decrypt(self, message: Message, context: Context) -> Message:
+        """Return this client's part of a decryption. It decrypts one sum per round, in the round in which it
+        was last asked to train, and with a limited number of sets of clients. The answer is a function of the
+        request, so a repeated request gets the same answer."""
+        config = _config(message)
+        total, number = _bytes(config, "sum"), _number(config, "round")
+        with self._state.exclusive(context) as state:
+            _require_phase(state, OPENED, context)
+            roster, parameters = self._group(state)
+            self._require_contributors(set(_list(config, "contributors")), roster)
+            if number != _number(state, "asked"):
+                raise AggregationError(
+                    f"the sum is from round {number}, but this client last trained in round {state['asked']}",
+                    reason="round",
+                    found=number,
+                    expected=state["asked"],
+                )
+            digest = hashlib.sha256(total).digest()
+            if state["answered"] not in (b"", digest):
+                raise AggregationError(
+                    f"another sum of round {number} was requested; the difference of two sums would "
+                    "reveal a client's update",
+                    reason="round",
+                    found=number,
+                    expected=number + 1,
+                )
+            active = sorted(roster.number(node) for node in _list(config, "active"))
+            sets = _list(state, "sets")
+            asked = hashlib.sha256(repr(active).encode()).digest()
+            if asked not in sets and len(sets) >= ThresholdParameters.MAX_SETS:
+                raise AggregationError(
+                    f"the sum of round {number} was answered with {len(sets)} sets of clients, the maximum",
+                    reason="sets",
+                    found=len(sets) + 1,
+                    expected=ThresholdParameters.MAX_SETS,
+                )
+            masks = _list(state, "masks")
+            share = ThresholdShare.from_bytes(
+                _bytes(state, "share"), parameters, roster.number(context.node_id), masks
+            )
+            partial = share.partial(total, active, session=_bytes(state, "session"), round=number)
+            state |= {"answered": digest, "sets": sets if asked in sets else [*sets, asked]}
+        return _reply(message, {"partial": partial})
+
+    def _require_contributors(self, contributors: set[int], roster: Roster) -> None:
+        if len(contributors) < self.encoding.min_clients or not contributors <= set(roster.nodes):
+            raise AggregationError(
+                f"the sum has {len(contributors)} known contributors, but {self.encoding.min_clients} are "
+                "needed",
+                reason="too few",
+                found=len(contributors),
+                expected=self.encoding.min_clients,
+            )
+
+    def _group(self, state: dict[str, Any]) -> tuple[Roster, Any]:
+        roster = Roster.of(_list(state, "nodes"), _list(state, "keys"), _list(state, "nonces"))
+        parameters = threshold_parameters(
+            self.encoding, len(roster.nodes), self.threshold, _number(state, "count")
+        )
+        return roster, parameters
+
+
+def _require_phase(state: dict[str, Any], phase: str, context: Context) -> None:
+    """Refuse a message out of order: the steps of a set-up come in order, each once."""
+    found = state.get("phase")
+    if found == phase:
+        return
+    if found is None:
+        raise AggregationError(
+            "this client was not part of the set-up", reason="no share", client=context.node_id
+        )
+    raise AggregationError(
+        f"this client has {found}; it answers this once it has {phase}, and once a set-up",
+        reason="set-up",
+        client=context.node_id,
+        found=found,
+        expected=phase,
+    )
+
+
+def _config(message: Message) -> ConfigRecord:
+    record = message.content.config_records.get("keywright")
+    if record is None:
+        raise ParameterError("the message has no record `keywright`", what="message")
+    return record
+
+
+def _bytes(record: Any, name: str) -> bytes:
+    value = record.get(name)
+    if not isinstance(value, bytes):
+        raise ParameterError(f"{name} is missing or not bytes", what=name)
+    return value
+
+
+def _number(record: Any, name: str) -> int:
+    value = record.get(name)
+    if not isinstance(value, int):
+        raise ParameterError(f"{name} is missing or not a number", what=name)
+    return value
+
+
+def _list(record: Any, name: str) -> list[Any]:
+    value = record.get(name)
+    if not isinstance(value, list):
+        raise ParameterError(f"{name} is missing or not a list", what=name)
+    return value
+
+
+def _reply(message: Message, values: dict[str, Any]) -> Message:
+    return Message(RecordDict({"keywright": ConfigRecord(values)}), reply_to=message)

@@ -1,0 +1,55 @@
+"""Private inference with one object: `compile` a model, try it, save it, load it as a client and as a server.
+
+>>> import keywright as kw                                  # doctest: +SKIP
+>>> model = kw.compile("model.onnx", calibration=samples)   # doctest: +SKIP
+>>> print(model.report)                                     # doctest: +SKIP
+>>> scores = model.predict_encrypted(samples[:8])           # doctest: +SKIP
+"""
+
+from keywright.errors.model import (
+    BatchError,
+    ChoiceError,
+    FolderError,
+    InferenceError,
+    KeysMissingError,
+    MessageError,
+    SecretFileWarning,
+    UnknownPresetError,
+)
+from keywright.runtime.evaluation import Evaluation
+
+from .client import InferenceClient, load_client
+from .compiling import compile  # noqa: A004 (read as keywright.compile)
+from .messages import Message
+from .model import CompiledModel
+from .report import ModelReport
+from .served.manifest import Manifest, Places
+from .served.model import Model, ModelRunner
+from .server import InferenceServer, load_server
+from .session import Inference, infer
+
+__all__ = [
+    "BatchError",
+    "ChoiceError",
+    "CompiledModel",
+    "Evaluation",
+    "FolderError",
+    "Inference",
+    "InferenceClient",
+    "InferenceError",
+    "InferenceServer",
+    "KeysMissingError",
+    "Manifest",
+    "Message",
+    "MessageError",
+    "Model",
+    "ModelReport",
+    "ModelRunner",
+    "Places",
+    "SecretFileWarning",
+    "UnknownPresetError",
+    "compile",
+    "infer",
+    "load_client",
+    "load_server",
+]

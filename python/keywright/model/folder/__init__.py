@@ -1,0 +1,1 @@
+"""The folder of a model: names of its files, and reading them."""

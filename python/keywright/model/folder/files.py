@@ -1,0 +1,110 @@
+"""Files of a model and of its keys: names in a folder, and atomic creation of folders and files."""
+
+import atexit
+import os
+import shutil
+import stat
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from keywright.errors.model import FolderError, SecretFileWarning
+
+PARAMETERS = "parameters.kw"
+SECRET_KEY = "secret.kw"
+PUBLIC_KEY = "public.kw"
+EVALUATION_KEYS = "keys.kw"
+MASTER_KEYS = "masters.kw"
+PROGRAM = "program.kwp"
+PLAN = "plan.json"
+
+
+def require_files(folder: Path, names: Sequence[str], origin: str) -> None:
+    """Check that a folder has all files.
+
+    Args:
+        origin: name of such a folder in messages, and how to make it.
+
+    Raises:
+        FolderError: names the missing files.
+    """
+    missing = [name for name in names if not (folder / name).is_file()]
+    if missing == [PROGRAM]:
+        raise FolderError(
+            f"{folder} holds keys without a model, which are used from Python "
+            f'(docs/tutorials/planning.md, "Without a model"); for a model name the {origin}'
+        )
+    if missing:
+        raise FolderError(f"{folder} lacks {', '.join(missing)}; name the {origin}")
+
+
+def warn_of_readers(path: Path) -> None:
+    """Warn if other users can read or write a secret key."""
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if os.name == "posix" and mode & 0o077:
+        warnings.warn(
+            f"{path} has mode {mode:03o}, so other users may read the secret key or replace it; chmod 600 "
+            "it, and make new keys if others have access to this machine",
+            SecretFileWarning,
+            stacklevel=3,
+        )
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Yield a folder that becomes ``path`` when the block ends, and is removed if it fails.
+
+    Raises:
+        FolderError: ``path`` exists.
+    """
+    if path.exists():
+        raise FolderError(f"{path} exists; remove it or name another folder")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    remove = partial(shutil.rmtree, temporary, ignore_errors=True)
+    atexit.register(remove)
+    try:
+        yield temporary
+        try:
+            temporary.rename(path)
+        except OSError as error:
+            # Another process created it meanwhile.
+            if path.exists():
+                raise FolderError(f"{path} exists by now; remove it or name another folder") from error
+            raise
+    except BaseException:
+        remove()
+        raise
+    finally:
+        atexit.unregister(remove)
+
+
+def require_place(path: Path) -> None:
+    """Check early that a file can be written.
+
+    Raises:
+        FolderError: the path is a folder, or its parent is missing or not writable.
+    """
+    if path.is_dir():
+        raise FolderError(f"{path} is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise FolderError(f"{path}: there is no folder {path.parent}; make it first")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise FolderError(f"{path}: the folder {path.parent} is not writable; name another one")
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """Yield a file that replaces ``path`` when the block ends, and is removed if it fails.
+
+    Raises:
+        FolderError: as for `require_place`.
+    """
+    require_place(path)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+        temporary = Path(folder) / path.name
+        yield temporary
+        temporary.replace(path)

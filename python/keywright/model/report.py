@@ -1,0 +1,102 @@
+"""The costs of a compiled model: levels, keys, bytes, predicted time, and how closely it follows the
+model."""
+
+from dataclasses import dataclass
+
+from keywright._core import Parameters
+from keywright._units import format_bytes, format_seconds
+from keywright.compiler import FitReport, Program
+
+SEEDED_HEADER_BYTES, HEADER_BYTES = 160, 128
+"""Approximate bytes of a ciphertext besides its residues."""
+
+
+@dataclass(frozen=True)
+class ModelReport:
+    """Figures of a compiled model, before any key is made.
+
+    Attributes:
+        parameters: a description.
+        log_n: log2 of the ring degree.
+        rings: log2 of the degrees of smaller rings of values.
+        batch: samples that share ciphertexts.
+        depth: levels from the input to the result.
+        bootstraps: number in one run.
+        keys: number of evaluation keys of the plan.
+        key_bytes: their bytes as they are sent, once.
+        sent_bytes, returned_bytes: of the ciphertexts of a batch.
+        seconds: predicted for a batch, on one thread.
+        fit: how the program in the clear differs from the model; None without calibration data.
+    """
+
+    parameters: str
+    log_n: int
+    rings: tuple[int, ...]
+    batch: int
+    depth: int
+    bootstraps: int
+    keys: int
+    key_bytes: int
+    sent_bytes: int
+    returned_bytes: int
+    seconds: float
+    fit: FitReport | None
+
+    @property
+    def lines(self) -> dict[str, str]:
+        """Return the lines of the report, by name."""
+        sample = "a sample" if self.batch == 1 else f"{self.batch} samples"
+        smaller = f", values also in {', '.join(f'2^{ring}' for ring in self.rings)}" if self.rings else ""
+        found = {
+            "parameters": self.parameters,
+            "ring degree": f"2^{self.log_n}{smaller}",
+            "levels": f"{self.depth} deep, {self.bootstraps or 'no'} bootstraps",
+            "keys": f"{self.keys}, {format_bytes(self.key_bytes)}, sent once",
+            "traffic": f"{format_bytes(self.sent_bytes)} sent and {format_bytes(self.returned_bytes)} "
+            f"returned for {sample}",
+            "time": f"about {format_seconds(self.seconds)} for {sample} on one thread, predicted",
+        }
+        if self.fit is None:
+            found["fit"] = "no activation is replaced and no calibration data were given"
+        else:
+            found["fit"] = fit_text(self.fit)
+            for number, warning in enumerate(self.fit.warnings, 1):
+                found[f"warning {number}"] = warning
+        return found
+
+    def __str__(self) -> str:
+        width = max(map(len, self.lines))
+        return "\n".join(f"{name:<{width}}  {text}" for name, text in self.lines.items())
+
+
+def fit_text(fit: FitReport) -> str:
+    """Describe how a program differs from its model, in a sentence."""
+    if not fit.activations:
+        return "no activation is replaced: the program computes the model's own function"
+    kind = "held-out calibration samples" if fit.held_out else "calibration samples, none held out"
+    share = "" if fit.agreement is None else f"{fit.agreement:.2%} equal predictions, "
+    return (
+        f"program in the clear against the model, {fit.compared} {kind}: {share}outputs off by "
+        f"{fit.mean_change:.2g} in the mean and {fit.largest_change:.2g} at most "
+        f"(largest output {fit.largest_output:.3g}); errors of encryption come on top"
+    )
+
+
+def sent_bytes(program: Program, parameters: Parameters) -> int:
+    """Return the bytes of a batch's ciphertexts if the owner of the secret key encrypts them: one half is a
+    seed."""
+    size = _polynomial_bytes(parameters, program.input_log_n, program.input_level)
+    return program.input_layout.ciphertexts * (size + SEEDED_HEADER_BYTES)
+
+
+def returned_bytes(program: Program, parameters: Parameters) -> int:
+    """Return the bytes of the ciphertexts of a batch's results."""
+    size = _polynomial_bytes(parameters, program.rings[program.outputs[0]], program.output_level)
+    return program.output_layout.ciphertexts * (2 * size + HEADER_BYTES)
+
+
+def _polynomial_bytes(parameters: Parameters, log_n: int, level: int) -> int:
+    """Return the packed bytes of residues modulo the primes up to a level, in the ring of degree 2^log_n; 0
+    means the largest."""
+    bits = sum(prime.bit_length() for prime in parameters.q[: level + 1])
+    return (bits << (log_n or parameters.log_n)) // 8

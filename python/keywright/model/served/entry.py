@@ -1,0 +1,84 @@
+"""How ciphertexts of thin clients enter and leave a program, as a model folder describes it.
+
+A folder has one of three forms: `{"preset": NAME}`, a shipped preset; `{"preset": NAME, "slots": COUNT,
+"output_level": LEVEL}`, a preset as a deep program uses it, with the program's smaller rings; or the numbers
+of a `BootstrapperPlan`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from keywright import compiler
+from keywright._core import BootstrapperPlan, Parameters
+from keywright.compiler.presets import preset_plan
+from keywright.errors import KeywrightError
+from keywright.errors.service import ModelFolderError
+
+Literal = Mapping[str, Any]
+
+
+def deep_entry(program: compiler.Program) -> compiler.Bootstrap:
+    """Return how ciphertexts enter a program that bootstraps: as in its own bootstrap in the largest ring,
+    with as many slots as its inputs and outputs need."""
+    own = program.bootstraps[0]
+    slots = max(own.slots, program.input_layout.period, program.output_layout.period)
+    return compiler.Bootstrap(slots, own.input_level, own.output_level, preset=own.preset)
+
+
+def deep_literal(entry: compiler.Bootstrap) -> dict[str, Any]:
+    """Return the description that a folder stores."""
+    return {"preset": entry.preset, "slots": entry.slots, "output_level": entry.output_level}
+
+
+def entry_plan(
+    program: compiler.Program, plans: Sequence[BootstrapperPlan], parameters: Parameters, literal: Literal
+) -> BootstrapperPlan | None:
+    """Return the plan of a stored description; the program's own plan if it bootstraps in the same way; None
+    for None.
+
+    Args:
+        program: the program.
+        plans: plans of the program's bootstraps, in order.
+        parameters: of its ciphertexts.
+        literal: the stored description.
+
+    Raises:
+        ModelFolderError: the numbers do not describe a plan, or the preset is for other parameters.
+    """
+    if not literal:
+        return None
+    try:
+        if "preset" not in literal:
+            return BootstrapperPlan(parameters, **literal)
+        if set(literal) == {"preset"}:
+            plan = _shipped(program, plans, str(literal["preset"]))
+        else:
+            plan = _deep(program, plans, **literal)
+    except (TypeError, OverflowError, compiler.InvalidBootstrapError, KeywrightError) as error:
+        raise ModelFolderError(f"these numbers do not describe a bootstrapping: {error}") from error
+    if plan.parameters != parameters:
+        raise ModelFolderError(f"the parameters are not those of preset {literal['preset']}")
+    return plan
+
+
+def _shipped(program: compiler.Program, plans: Sequence[BootstrapperPlan], name: str) -> BootstrapperPlan:
+    for bootstrap, plan in zip(program.bootstraps, plans, strict=True):
+        if bootstrap.preset == name:
+            return plan
+    return BootstrapperPlan.preset(name)
+
+
+def _deep(
+    program: compiler.Program,
+    plans: Sequence[BootstrapperPlan],
+    *,
+    preset: str,
+    slots: int,
+    output_level: int,
+) -> BootstrapperPlan:
+    input_level = BootstrapperPlan.preset(preset).input_level
+    wanted = compiler.Bootstrap(slots, input_level, output_level, preset=preset)
+    for bootstrap, plan in zip(program.bootstraps, plans, strict=True):
+        if deep_literal(bootstrap) == deep_literal(wanted) and not bootstrap.input_log_n:
+            return plan
+    return preset_plan(wanted, program)

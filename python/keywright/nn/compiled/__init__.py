@@ -1,1 +1,0 @@
-"""Compiled networks: instructions, their key switches, and the file format."""

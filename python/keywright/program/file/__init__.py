@@ -1,0 +1,1 @@
+"""The file of a program: writing, reading and validation."""

@@ -1,0 +1,128 @@
+"""Reads the fit report and the ranges of values from program files, and checks every entry."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from keywright._reading.records import number, whole
+from keywright.errors.network import ProgramFormatError
+from keywright.program.fit_report import FitReport, FittedActivation
+from keywright.program.instructions import ValueRange
+
+MAX_ACTIVATIONS = 1 << 14
+MAX_TEXT = 1 << 12
+
+
+def read_range(
+    result: object, name: object, low: object, high: object, model_low: object, model_high: object
+) -> ValueRange:
+    """Read a range of values.
+
+    Raises:
+        ProgramFormatError: an entry has another type, or an end is above the other.
+    """
+    ends = [number(value, "an end of a range") for value in (low, high, model_low, model_high)]
+    if not (ends[0] < ends[1] and ends[2] < ends[3]):
+        raise ProgramFormatError(
+            f"a range goes from {ends[0]} to {ends[1]}, from {ends[2]} to {ends[3]}; "
+            "its ends must be in order"
+        )
+    return ValueRange(whole(result, "a result"), _text(name, "the name of a range"), *ends)
+
+
+def read_input_range(value: object) -> tuple[float, float] | None:
+    """Read the input range of a program; None if unbounded.
+
+    Raises:
+        ProgramFormatError: it is not a pair of numbers in order.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) != 2:
+        raise ProgramFormatError(f"input_range must be two numbers, got {value!r:.60}")
+    low, high = (number(end, "an end of input_range") for end in value)
+    if not low < high:
+        raise ProgramFormatError(f"inputs from {low} to {high} are not a range; the ends must be in order")
+    return low, high
+
+
+def read_input_scale(value: object) -> float:
+    """Read the divisor of inputs, a power of two.
+
+    Raises:
+        ProgramFormatError: it is not a power of two.
+    """
+    scale = number(value, "input_scale")
+    if not (0 < scale < math.inf and math.frexp(scale)[0] == 0.5):
+        raise ProgramFormatError(f"inputs are divided by {scale}, which is not a power of two")
+    return scale
+
+
+def read_report(entry: Mapping[str, Any]) -> FitReport:
+    """Read a fit report.
+
+    Raises:
+        ProgramFormatError: an entry is missing, has another type, or is out of range.
+    """
+    activations = entry["activations"]
+    if not isinstance(activations, list) or len(activations) > MAX_ACTIVATIONS:
+        raise ProgramFormatError(f"a fit report needs a list of at most {MAX_ACTIVATIONS} activations")
+    agreement = entry["agreement"]
+    samples, held_out, escaped = (_count(entry, name) for name in ("samples", "held_out", "escaped"))
+    if samples < 1 or held_out > samples or escaped > held_out:
+        raise ProgramFormatError(
+            f"{escaped} escaped of {held_out} held out of {samples} samples: these "
+            "counts contradict each other"
+        )
+    return FitReport(
+        activations=tuple(_activation(**fitted) for fitted in activations),
+        samples=samples,
+        held_out=held_out,
+        escaped=escaped,
+        largest_change=_least(entry["largest_change"], "largest_change"),
+        mean_change=_least(entry["mean_change"], "mean_change"),
+        largest_output=_least(entry["largest_output"], "largest_output"),
+        agreement=None if agreement is None else _least(agreement, "agreement"),
+    )
+
+
+def _activation(
+    label: object,
+    method: object,
+    degrees: object,
+    low: object,
+    high: object,
+    max_error: object,
+    rms_error: object,
+) -> FittedActivation:
+    if not isinstance(degrees, list) or len(degrees) > MAX_TEXT:
+        raise ProgramFormatError("the degrees of an activation are not a short list")
+    return FittedActivation(
+        _text(label, "the label of an activation"),
+        _text(method, "the method of an activation"),
+        tuple(whole(degree, "a degree") for degree in degrees),
+        number(low, "low"),
+        number(high, "high"),
+        _least(max_error, "max_error"),
+        _least(rms_error, "rms_error"),
+    )
+
+
+def _text(value: object, what: str) -> str:
+    if not isinstance(value, str) or len(value) > MAX_TEXT:
+        raise ProgramFormatError(f"{what} must be text of at most {MAX_TEXT} characters")
+    return value
+
+
+def _count(entry: Mapping[str, Any], name: str) -> int:
+    value = whole(entry[name], name)
+    if value < 0:
+        raise ProgramFormatError(f"{name} must be at least 0, got {value}")
+    return value
+
+
+def _least(value: object, what: str) -> float:
+    found = number(value, what)
+    if found < 0:
+        raise ProgramFormatError(f"{what} must be at least 0, got {found}")
+    return found

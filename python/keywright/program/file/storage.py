@@ -1,0 +1,397 @@
+"""Program files: a zip of one JSON description and numpy arrays, without pickle.
+
+The current version is 6; older ones can be read. Version 5 repeats equal values in the diagonals of a batch;
+a program that has none is still written as version 5. Version 4 had the range of inputs in its fit report and
+no input divisor, version 3 had one ring, no ranges and no fit report, version 2 one sample per ciphertext,
+version 1 no bootstraps and no layers. ``program.json`` lists everything but the arrays;
+``transforms/T.K.npy`` holds the diagonals of input K of transform T by rows, with one of each ``copies``
+equal values, ``vectors/V.npy`` vector V, ``input.npy`` and ``output.npy`` the positions of the layouts.
+Sizes follow from the description and are checked before an array is read.
+"""
+
+import dataclasses
+import hashlib
+import io
+import json
+import math
+import os
+import struct
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright._reading.arrays import read_array, require_file
+from keywright.errors.network import ProgramFormatError
+from keywright.program.client_part import ClientPart
+from keywright.program.instructions import Instruction, Layer
+from keywright.program.network import CompiledNetwork
+from keywright.program.operands.bootstraps import Bootstrap
+from keywright.program.operands.diagonals import DiagonalMatrix, Diagonals, copies_of, distinct_of, period_of
+from keywright.program.operands.layout import Layout, next_power_of_two
+from keywright.program.operands.polynomials import PolynomialSpec
+
+from .records import read_input_range, read_input_scale, read_range, read_report
+from .validation import validate
+
+FORMAT = "keywright-program"
+VERSION = 6
+MAX_DESCRIPTION_BYTES = 64 << 20
+MAX_BYTES = 8 << 30
+NPY_HEADER_BYTES = 4096
+
+Kind = TypeVar("Kind", bound=CompiledNetwork)
+
+UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    OSError,
+    EOFError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    OverflowError,
+    RuntimeError,
+)
+"""Exceptions of zipfile and json for damaged data: a RuntimeError if it claims to be encrypted, or is nested
+too deeply."""
+
+
+def save(program: CompiledNetwork, path: str | Path) -> None:
+    """Write a program to one file, atomically."""
+    target = Path(path)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+                archive.writestr("program.json", json.dumps(_description(program)))
+                for name, array in _arrays(program):
+                    with archive.open(name, "w", force_zip64=True) as entry:
+                        np.lib.format.write_array(entry, array, allow_pickle=False)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def load(path: str | Path, kind: type[Kind], max_bytes: int = MAX_BYTES) -> Kind:
+    """Read a program and check that it is consistent, so that it cannot fail during a run.
+
+    The file stays compressed in memory. Diagonals are decompressed one table at a time, to check them and
+    whenever they are used.
+
+    Args:
+        path: of the file.
+        kind: class of the result.
+        max_bytes: bound on the bytes of the file, and of the decompressed arrays.
+
+    Raises:
+        ProgramFormatError: not a program file, another version, damaged, inconsistent, or too large.
+        FormatError: a folder, a pipe or a device.
+        FileNotFoundError: there is no such file.
+    """
+    require_file(path)
+    with Path(path).open("rb") as file:
+        if os.fstat(file.fileno()).st_size > max_bytes:
+            raise ProgramFormatError(f"{path}: {_too_large(max_bytes)}")
+        data = file.read()
+        try:
+            program = _read(_Reader(zipfile.ZipFile(io.BytesIO(data)), max_bytes), kind)
+            validate(program)
+        except ProgramFormatError as error:
+            raise ProgramFormatError(f"{path}: {error}") from error
+        except UNREADABLE as error:
+            raise ProgramFormatError(f"{path}: not a readable program file: {error}") from error
+    return program
+
+
+def digest(program: CompiledNetwork) -> str:
+    """Return the SHA-256, in hexadecimal, of all contents that `save` writes, independent of the file's
+    encoding."""
+    sha = hashlib.sha256(json.dumps(_description(program)).encode())
+    for name, array in _arrays(program):
+        sha.update(name.encode() + np.ascontiguousarray(array).tobytes())
+    return sha.hexdigest()
+
+
+def _description(program: CompiledNetwork) -> dict[str, Any]:
+    copied = any(copies_of(each) > 1 for transform in program.transforms for each in transform.diagonals)
+    return {
+        "format": FORMAT,
+        "version": VERSION if copied else 5,
+        "slots": program.slots,
+        "batch": program.batch,
+        "input_shape": program.input_shape,
+        "output_shape": program.output_shape,
+        "input_period": program.input_layout.period,
+        "output_period": program.output_layout.period,
+        "input_range": program.input_range,
+        "input_scale": program.input_scale,
+        "output_scale": program.output_scale,
+        "input_level": program.input_level,
+        "output_level": program.output_level,
+        "outputs": program.outputs,
+        "instructions": [
+            [step.opcode, step.result, step.operands, step.level, step.argument]
+            for step in program.instructions
+        ],
+        "input_log_n": program.input_log_n,
+        "transforms": [
+            {
+                "slots": transform.slots,
+                "n1": transform.n1,
+                "inputs": [
+                    {"steps": sorted(diagonals), "period": period_of(diagonals)}
+                    | ({"copies": copies_of(diagonals)} if copied else {})
+                    for diagonals in transform.diagonals
+                ],
+            }
+            for transform in program.transforms
+        ],
+        "vectors": [len(vector) for vector in program.vectors],
+        "polynomials": [
+            {"basis": polynomial.basis, "coefficients": polynomial.coefficients.tolist()}
+            for polynomial in program.polynomials
+        ],
+        "fit_report": None if program.fit_report is None else dataclasses.asdict(program.fit_report),
+        "ranges": [dataclasses.astuple(range_) for range_ in program.ranges],
+        "bootstraps": [dataclasses.asdict(bootstrap) for bootstrap in program.bootstraps],
+        "layers": [dataclasses.astuple(layer) for layer in program.layers],
+        "client_part": None if program.client_part is None else program.client_part.to_json(),
+    }
+
+
+def _arrays(program: CompiledNetwork) -> Iterator[tuple[str, NDArray[np.generic]]]:
+    """Yield all arrays by name; diagonals are made one table at a time."""
+    yield "input.npy", program.input_layout.positions
+    yield "output.npy", program.output_layout.positions
+    for number, transform in enumerate(program.transforms):
+        for operand, diagonals in enumerate(transform.diagonals):
+            yield f"transforms/{number}.{operand}.npy", distinct_of(diagonals)
+    for number, vector in enumerate(program.vectors):
+        yield f"vectors/{number}.npy", vector
+
+
+def _too_large(budget: int) -> str:
+    return f"the file or its arrays take more than {budget} bytes; raise max_bytes if that is intended"
+
+
+class _Reader:
+    """Reads arrays of known shapes from an archive in memory, within a budget of bytes."""
+
+    def __init__(self, archive: zipfile.ZipFile, budget: int) -> None:
+        self.archive, self.budget, self.left = archive, budget, budget
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
+        """Return an array."""
+        self._spend(shape, dtype)
+        return _array(self.archive, name, shape, dtype)
+
+    def diagonals(self, name: str, steps: list[int], period: int, copies: int) -> Diagonals:
+        """Return diagonals that stay compressed in the archive and are read whenever they are used."""
+        shape, archive = (len(steps), period // copies), self.archive
+        self._spend((len(steps), period), np.float64)
+        if any(low >= high for low, high in pairwise(steps)):
+            raise ProgramFormatError(f"the diagonals of {name} are not in ascending order")
+
+        return Diagonals(steps, period, lambda: _array(archive, name, shape, np.float64), copies)
+
+    def _spend(self, shape: tuple[int, ...], dtype: type[np.generic]) -> None:
+        self.left -= math.prod(shape) * np.dtype(dtype).itemsize
+        if self.left < 0:
+            raise ProgramFormatError(_too_large(self.budget))
+
+
+def _array(
+    archive: zipfile.ZipFile, name: str, shape: tuple[int, ...], dtype: type[np.generic]
+) -> NDArray[Any]:
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if archive.getinfo(name).file_size > size + NPY_HEADER_BYTES:
+        raise ProgramFormatError(f"{name} is larger than the {size} bytes of its shape {shape}")
+    array = read_array(_entry(archive, name), math.prod(shape))
+    if array.shape != shape or array.dtype != dtype:
+        raise ProgramFormatError(
+            f"{name} holds {array.dtype} {array.shape}, expected {np.dtype(dtype)} {shape}"
+        )
+    return array
+
+
+def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Read an entry that is stored or compressed with `save`'s method. Other decoders raise arbitrary
+    exceptions and allocate as much memory as their data demands."""
+    if archive.getinfo(name).compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ProgramFormatError(
+            f"{name} is compressed by method {archive.getinfo(name).compress_type}, which is not supported"
+        )
+    return archive.read(name)
+
+
+def _read(reader: _Reader, kind: type[Kind]) -> Kind:
+    archive = reader.archive
+    if archive.getinfo("program.json").file_size > MAX_DESCRIPTION_BYTES:
+        raise ProgramFormatError(f"program.json is larger than {MAX_DESCRIPTION_BYTES} bytes")
+    data = json.loads(_entry(archive, "program.json"))
+    if data["format"] != FORMAT or data["version"] not in range(1, VERSION + 1):
+        raise ProgramFormatError(
+            f"format {data['format']!r} version {data['version']!r}; this release reads {FORMAT} 1 to "
+            f"{VERSION}"
+        )
+    if data["version"] == 1:
+        data |= {"bootstraps": [], "layers": []}
+    if data["version"] < 3:
+        data["batch"] = 1
+    if data["version"] < 4:
+        data |= {"fit_report": None, "ranges": [], "input_log_n": 0}
+        count, entries = _integer(data["vectors"], "vectors"), len(archive.namelist())
+        if count > entries:
+            raise ProgramFormatError(f"{count} vectors do not fit an archive of {entries} entries")
+        data["vectors"] = [data["slots"]] * count
+        data["transforms"] = [{"slots": data["slots"], **transform} for transform in data["transforms"]]
+    if data["version"] < 5:
+        data |= {"input_range": None, "input_scale": 1.0}
+        if (report := data["fit_report"]) is not None and report["activations"]:
+            data["input_range"] = [report["input_low"], report["input_high"]]
+    slots = _power_of_two(data["slots"], 1 << 17, "slots")
+    batch = _power_of_two(data["batch"], slots, "batch")
+    shapes = [tuple(_integer(size, "size") for size in data[f"{end}_shape"]) for end in ("input", "output")]
+    layouts = [
+        Layout(
+            slots,
+            _power_of_two(data[f"{end}_period"], slots, "period"),
+            reader.array(f"{end}.npy", (math.prod(shape),), np.int32),
+            batch=batch,
+        )
+        for end, shape in zip(("input", "output"), shapes, strict=True)
+    ]
+    transforms = []
+    for number, transform in enumerate(data["transforms"]):
+        held, diagonals = _power_of_two(transform["slots"], slots, "slots of a transform"), []
+        for operand, entry in enumerate(transform["inputs"]):
+            steps = [_integer(step, "step") for step in entry["steps"]]
+            period = _power_of_two(entry["period"], held, "period")
+            copies = 1 if data["version"] < 6 else _power_of_two(entry["copies"], period, "copies")
+            diagonals.append(reader.diagonals(f"transforms/{number}.{operand}.npy", steps, period, copies))
+        transforms.append(DiagonalMatrix(held, tuple(diagonals), _integer(transform["n1"], "n1")))
+    vectors = tuple(
+        reader.array(
+            f"vectors/{number}.npy", (_power_of_two(length, slots, "length of a vector"),), np.float64
+        )
+        for number, length in enumerate(data["vectors"])
+    )
+    return kind(
+        slots=slots,
+        input_shape=shapes[0],
+        output_shape=shapes[1],
+        input_layout=layouts[0],
+        output_layout=layouts[1],
+        input_range=read_input_range(data["input_range"]),
+        input_scale=read_input_scale(data["input_scale"]),
+        output_scale=_scale(data["output_scale"]),
+        input_level=_integer(data["input_level"], "input_level"),
+        output_level=_integer(data["output_level"], "output_level"),
+        instructions=tuple(
+            Instruction(
+                operation,
+                _integer(result, "result"),
+                tuple(_integer(ct, "operand") for ct in cts),
+                _integer(level, "level"),
+                _integer(argument, "argument"),
+            )
+            for operation, result, cts, level, argument in data["instructions"]
+        ),
+        outputs=tuple(_integer(ct, "output") for ct in data["outputs"]),
+        transforms=tuple(transforms),
+        vectors=vectors,
+        polynomials=tuple(
+            PolynomialSpec(np.asarray(entry["coefficients"], np.float64), entry["basis"])
+            for entry in data["polynomials"]
+        ),
+        fit_report=None if data["fit_report"] is None else read_report(data["fit_report"]),
+        ranges=tuple(read_range(*entry) for entry in data["ranges"]),
+        bootstraps=tuple(_bootstrap(**entry) for entry in data["bootstraps"]),
+        layers=tuple(_layer(*entry) for entry in data["layers"]),
+        input_log_n=_integer(data["input_log_n"], "input_log_n"),
+        client_part=None
+        if (part := data.get("client_part")) is None
+        else ClientPart.read(part, math.prod(shapes[1])),
+    )
+
+
+def _bootstrap(
+    slots: object,
+    input_level: object,
+    output_level: object,
+    seconds: object,
+    preset: object,
+    input_log_n: object = 0,
+) -> Bootstrap:
+    if not isinstance(preset, str):
+        raise ProgramFormatError(f"a preset is called {preset!r}")
+    return Bootstrap(
+        _power_of_two(slots, 1 << 17, "slots"),
+        _integer(input_level, "input_level"),
+        _integer(output_level, "output_level"),
+        None if seconds is None else _seconds(seconds),
+        preset,
+        _integer(input_log_n, "input_log_n"),
+    )
+
+
+def _layer(
+    name: object,
+    kind: object,
+    input_level: object,
+    output_level: object,
+    rotations: object,
+    seconds: object,
+    start: object,
+    stop: object,
+) -> Layer:
+    if not isinstance(name, str) or not isinstance(kind, str):
+        raise ProgramFormatError(f"a layer is called {name!r}, of kind {kind!r}")
+    return Layer(
+        name,
+        kind,
+        _integer(input_level, "input_level"),
+        _integer(output_level, "output_level"),
+        _integer(rotations, "rotations"),
+        _seconds(seconds),
+        _integer(start, "start"),
+        _integer(stop, "stop"),
+    )
+
+
+def _seconds(value: object) -> float:
+    if not isinstance(value, float) or not 0.0 <= value < math.inf:
+        raise ProgramFormatError(f"seconds must be a finite number of at least 0, got {value!r}")
+    return value
+
+
+def _integer(value: object, name: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 31:
+        raise ProgramFormatError(f"{name} must be an integer in [0, 2^31), got {value!r}")
+    return value
+
+
+def _scale(value: object) -> float:
+    if not isinstance(value, float) or not 1.0 <= value < math.inf:
+        raise ProgramFormatError(f"output_scale must be a finite number of at least 1, got {value!r}")
+    return value
+
+
+def _power_of_two(value: object, bound: int, name: str) -> int:
+    number = _integer(value, name)
+    if not 1 <= number <= bound or next_power_of_two(number) != number:
+        raise ProgramFormatError(f"{name} must be a power of two up to {bound}, got {number}")
+    return number

@@ -1,0 +1,169 @@
+"""Positions of a tensor's elements: multiplexed packing in the slots of one or several ciphertexts.
+
+An image with gap g keeps g^2 channels interleaved on one grid of pixels: a strided convolution leaves its
+result spread over the grid of its input instead of compacting it (Lee et al., ICML 2022, section 4). Content
+smaller than a ciphertext repeats with a period, so that rotations wrap around inside the period.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keywright.program.arrays import Shape, Vector
+
+Positions = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The pixels of an image: channel c is at row y * gap + (c mod gap^2) // gap, column x * gap + c mod gap,
+    grid c // gap^2; grids are ``height * width`` slots or the next power of two."""
+
+    gap: int
+    height: int
+    width: int
+    aligned: bool
+
+    @property
+    def size(self) -> int:
+        """Slots from one grid to the next."""
+        return next_power_of_two(self.height * self.width) if self.aligned else self.height * self.width
+
+    def positions(self, shape: tuple[int, int, int]) -> tuple[Positions, Positions]:
+        """Return grid number and slot inside the grid of every element of an image, in row-major order."""
+        c, y, x = (axis.ravel() for axis in np.indices(shape))
+        within = c % self.gap**2
+        slot = (y * self.gap + within // self.gap) * self.width + x * self.gap + within % self.gap
+        return (c // self.gap**2).astype(np.int32), slot.astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The place of every element of a flattened tensor, of one sample or of several.
+
+    Attributes:
+        slots: slots per ciphertext, a power of two.
+        period: the content of a single ciphertext repeats after this many slots; equal to ``slots`` if there
+            are several.
+        positions: for each element of the first sample, ciphertext number times slots plus slot; slots below
+            ``period``. The same element of sample b is b slots further.
+        grid: of one sample's image; None for a vector.
+        batch: samples, interleaved: a power of two. See `keywright.compiler.layout.batches`.
+    """
+
+    slots: int
+    period: int
+    positions: Positions
+    grid: Grid | None = None
+    batch: int = 1
+
+    @property
+    def ciphertexts(self) -> int:
+        """Number of ciphertexts of the tensor."""
+        return int(self.positions.max()) // self.slots + 1
+
+    def separated(self, pixels: int) -> tuple[Positions, Positions] | None:
+        """Return the position of every channel's first pixel, and the offset of each of its ``pixels``,
+        modulo the period; None if positions are not such sums, or a channel spans several ciphertexts."""
+        images = self.positions.reshape(-1, pixels)
+        first, added = images[:, 0], images[0] - images[0, 0]
+        sums = (images - first[:, None] - added) & (self.period - 1)
+        if sums.any() or (images // self.slots != first[:, None] // self.slots).any():
+            return None
+        return first, added
+
+    def pack(self, values: Vector) -> Vector:
+        """Pack flattened values into slot vectors of shape (ciphertexts, slots), repeated over the periods,
+        zero elsewhere. The values have shape (elements,), the same for all samples, or (batch, elements)."""
+        flat = np.zeros(self.ciphertexts * self.slots)
+        flat[self._places()] = values
+        if self.period < self.slots:
+            return np.tile(flat[: self.period], self.slots // self.period)[None]
+        return flat.reshape(-1, self.slots)
+
+    def unpack(self, slots: Vector) -> Vector:
+        """Return the flattened values, (batch, elements), in slot vectors of shape (ciphertexts, slots)."""
+        return np.asarray(slots, np.float64).reshape(-1)[self._places()]
+
+    def _places(self) -> Positions:
+        """Return the place of every element of every sample, (batch, elements)."""
+        return self.positions + np.arange(self.batch, dtype=np.int32)[:, None]
+
+
+def next_power_of_two(size: int) -> int:
+    """Return the smallest power of two that is at least ``size``."""
+    return 1 << max(size - 1, 0).bit_length()
+
+
+def candidates(shape: Shape, slots: int, sources: Sequence[Layout], stride: int) -> Iterator[Layout]:
+    """Yield candidate layouts for a tensor.
+
+    Args:
+        slots: slots per ciphertext.
+        sources: layouts of the tensors that it is computed from.
+        stride: pixels of the sources per pixel of the tensor.
+    """
+    if len(shape) == 3:
+        seen: set[Grid] = set()
+        if shape[1] * shape[2] > slots:
+            yield from _vector_layouts(int(np.prod(shape, dtype=np.int64)), slots)
+        for grid in _grids((shape[0], shape[1], shape[2]), sources, stride):
+            if grid not in seen:
+                seen.add(grid)
+                yield from _image_layouts((shape[0], shape[1], shape[2]), slots, grid)
+    else:
+        yield from _vector_layouts(int(np.prod(shape, dtype=np.int64)), slots)
+
+
+def _grids(shape: tuple[int, int, int], sources: Sequence[Layout], stride: int) -> Iterator[Grid]:
+    channels, height, width = shape
+    for source in sources:
+        grid = source.grid
+        if grid is not None:
+            gap = grid.gap * stride
+            if height * gap <= grid.height + gap - 1 and width * gap <= grid.width + gap - 1:
+                rows, columns = -(-grid.height // gap) * gap, -(-grid.width // gap) * gap
+                yield Grid(gap, rows, columns, aligned=True)
+                yield Grid(gap, rows, columns, aligned=False)
+    yield Grid(1, height, next_power_of_two(width), aligned=True)
+    yield Grid(1, height, width, aligned=True)
+    yield Grid(1, height, width, aligned=False)
+    if not sources and channels == 1:
+        yield Grid(1, height + 4, next_power_of_two(width + 4), aligned=True)
+
+
+def _image_layouts(shape: tuple[int, int, int], slots: int, grid: Grid) -> Iterator[Layout]:
+    number, slot = grid.positions(shape)
+    count = int(number.max()) + 1
+    if grid.height * grid.width > slots:
+        return
+    per_ciphertext = max(slots // grid.size, 1)
+    if count <= per_ciphertext:
+        positions = number * grid.size + slot
+        for period in _periods(int(positions.max()) + 1, slots):
+            yield Layout(slots, period, positions, grid)
+    else:
+        yield Layout(
+            slots, slots, number // per_ciphertext * slots + number % per_ciphertext * grid.size + slot, grid
+        )
+
+
+def _vector_layouts(size: int, slots: int) -> Iterator[Layout]:
+    index = np.arange(size, dtype=np.int32)
+    if size > slots:
+        yield Layout(slots, slots, index)
+        return
+    for period in _periods(size, slots):
+        yield Layout(slots, period, index)
+        spread = period // next_power_of_two(size)
+        if spread > 1:
+            yield Layout(slots, period, index * spread)
+
+
+def _periods(size: int, slots: int) -> Iterator[int]:
+    period = next_power_of_two(size)
+    while period <= slots:
+        yield period
+        period *= 2

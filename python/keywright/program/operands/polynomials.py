@@ -1,0 +1,21 @@
+"""Polynomials as programs store them."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from keywright.program.arrays import Vector
+
+Basis = Literal["monomial", "chebyshev"]
+
+
+@dataclass(frozen=True, eq=False)
+class PolynomialSpec:
+    """A polynomial with real coefficients by ascending degree; Chebyshev polynomials are those on [-1, 1]."""
+
+    coefficients: Vector
+    basis: Basis = "chebyshev"
+
+    @property
+    def degree(self) -> int:
+        """Highest index of a coefficient."""
+        return len(self.coefficients) - 1

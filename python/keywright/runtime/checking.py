@@ -1,0 +1,113 @@
+"""Compares a program with onnxruntime, on clear data."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+from numpy.typing import ArrayLike
+
+from keywright.compiler.activations.ranges import predictions
+from keywright.compiler.front_ends.client_end import load_parts
+from keywright.errors.network import OnnxruntimeMissingError
+from keywright.program.arrays import Vector
+from keywright.program.network import CompiledNetwork
+
+from .clear import ClearBackend
+from .executor import execute
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """The difference between a program and the model that it was compiled from.
+
+    Attributes:
+        samples: number of samples.
+        max_abs_error: largest absolute difference of any output value.
+        agreement: share of samples with the same largest output, or with the same sign of a single output
+            that the client turns into a label; 1 for another single output.
+        outputs: the program's outputs, (samples, *output_shape).
+        expected: the model's outputs, without the client's part.
+    """
+
+    samples: int
+    max_abs_error: float
+    agreement: float
+    outputs: Vector
+    expected: Vector
+
+
+def run_clear(program: CompiledNetwork, samples: ArrayLike) -> Vector:
+    """Return the program's output, evaluated without encryption by `ClearBackend`.
+
+    Args:
+        samples: one, of shape ``program.input_shape``, or several, (count, *input_shape).
+
+    Returns:
+        An array of shape ``program.output_shape``, or (count, *output_shape).
+
+    Raises:
+        InvalidSamplesError: another shape, no samples, or values that are not finite.
+        OutOfRangeError: the sample drives a value above 1 into a bootstrap.
+    """
+    values = np.asarray(samples, np.float64)
+    if values.shape == program.input_shape:
+        return _run_batch(program, values[None]).reshape(program.output_shape)
+    return np.concatenate([_run_batch(program, batch) for batch in program.batches(values)])
+
+
+def _run_batch(program: CompiledNetwork, samples: Vector) -> Vector:
+    backend = ClearBackend(program.slots, program.bootstraps)
+    inputs = [backend.encrypt(row, program.input_level, program.input_log_n) for row in program.pack(samples)]
+    outputs = execute(program, backend, inputs)
+    return program.unpack(np.asarray([ct.values for ct in outputs]), len(samples))
+
+
+def run_onnxruntime(model: onnx.ModelProto, samples: Vector) -> Vector:
+    """Return the model's outputs, (count, *output_shape), for samples (count, *input_shape), evaluated one at
+    a time. If the model has a fixed batch size, the sample is repeated.
+
+    Raises:
+        OnnxruntimeMissingError: onnxruntime is not installed.
+    """
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise OnnxruntimeMissingError from error
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    source = session.get_inputs()[0]
+    kind = np.float64 if source.type == "tensor(double)" else np.float32
+    batch = source.shape[0] if source.shape and isinstance(source.shape[0], int) else 1
+    outputs = []
+    for sample in samples:
+        (result, *_) = session.run(None, {source.name: np.repeat(sample[None].astype(kind), batch, axis=0)})
+        outputs.append(result[0] if np.ndim(result) and len(result) == batch else result)
+    return np.asarray(outputs, np.float64)
+
+
+def check(
+    program: CompiledNetwork, samples: ArrayLike, model: onnx.ModelProto | str | Path | bytes
+) -> CheckReport:
+    """Compare a program, evaluated in the clear, with its model, evaluated by onnxruntime.
+
+    Args:
+        samples: (count, *input_shape).
+        model: the source of the program.
+
+    Raises:
+        InvalidSamplesError: no samples, or another shape.
+        OnnxruntimeMissingError: onnxruntime is not installed.
+    """
+    inputs = np.asarray(samples, np.float64)
+    outputs = np.concatenate([_run_batch(program, batch) for batch in program.batches(inputs)])
+    expected = run_onnxruntime(load_parts(model)[0], inputs).reshape(outputs.shape)
+    flat, reference = outputs.reshape(len(inputs), -1), expected.reshape(len(inputs), -1)
+    signed = program.client_part is not None and program.client_part.takes_signs
+    found, wanted = predictions(flat, signed=signed), predictions(reference, signed=signed)
+    agreement = 1.0 if found is None or wanted is None else float((found == wanted).mean())
+    return CheckReport(len(inputs), float(np.abs(flat - reference).max()), agreement, outputs, expected)

@@ -1,0 +1,189 @@
+"""A back end without encryption that checks the rules of the encrypted one: levels, slots, steps, key
+switches."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from keywright._core import polynomial_depth, polynomial_relinearizations
+from keywright.errors.network import BackendMisuseError, OutOfLevelsError, OutOfRangeError
+from keywright.program.arrays import Vector
+from keywright.program.operands.bootstraps import Bootstrap
+from keywright.program.operands.diagonals import DiagonalMatrix
+from keywright.program.operands.polynomials import PolynomialSpec
+
+REPEATED = 1e-9
+"""Allowed difference of repeated values, relative to the largest: they are summed in different orders."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClearCiphertext:
+    """The values of all slots, a level, and log2 of the degree of the smaller ring (0 for the largest)."""
+
+    values: Vector
+    level: int
+    log_n: int = 0
+
+
+@dataclass(frozen=True)
+class PerformedSwitch:
+    """A key switch of an encrypted evaluation: kind, rotation step (0 for a relinearization), level, ring."""
+
+    kind: str
+    step: int
+    level: int
+    log_n: int = 0
+
+
+class ClearBackend:
+    """Evaluates programs on plain vectors, step by step as the encrypted evaluator does.
+
+    Args:
+        bootstraps: those of the program, if it has any.
+
+    Attributes:
+        slots: length of every vector in the largest ring.
+        log: the key switches that an encrypted evaluation would make, in order, except those of bootstraps.
+    """
+
+    def __init__(self, slots: int, bootstraps: Sequence[Bootstrap] = ()) -> None:
+        self.slots, self.bootstraps = slots, tuple(bootstraps)
+        self.log: list[PerformedSwitch] = []
+
+    def encrypt(self, values: Vector, level: int, log_n: int = 0) -> ClearCiphertext:
+        """Return a vector at a level, in a ring. Raises `BackendMisuseError` for another length, or values
+        that are not finite."""
+        slots = self._slots(log_n)
+        if values.shape != (slots,) or not np.isfinite(values).all():
+            raise BackendMisuseError(f"expected {slots} finite values, got shape {values.shape}")
+        return ClearCiphertext(np.asarray(values, np.float64), level, log_n)
+
+    def level(self, ct: ClearCiphertext) -> int:
+        """See `Backend.level`."""
+        return ct.level
+
+    def linear_transform(self, cts: list[ClearCiphertext], transform: DiagonalMatrix) -> ClearCiphertext:
+        """See `Backend.linear_transform`."""
+        level, log_n = self._common_level("linear_transform", cts)
+        slots = self._slots(log_n)
+        if transform.slots != slots or len(transform.diagonals) != len(cts):
+            raise BackendMisuseError(
+                f"a transform of {len(transform.diagonals)} inputs with {transform.slots} slots does not "
+                f"accept {len(cts)} ciphertexts of {slots}"
+            )
+        self._spend("linear_transform", level, 1)
+        babies = [
+            {step: self._rotated(ct.values, step, level, log_n) for step in transform.baby_steps(operand)}
+            for operand, ct in enumerate(cts)
+        ]
+        values = [dict(diagonals) for diagonals in transform.diagonals]  # made once, not for every step
+        total = np.zeros(slots)
+        for giant in transform.giant_steps:
+            partial = np.zeros(slots)
+            for operand, diagonals in enumerate(values):
+                for r in sorted(diagonals):
+                    baby = r % transform.n1
+                    if r - baby == giant:
+                        full = np.tile(diagonals[r], slots // len(diagonals[r]))
+                        partial += np.roll(full, giant) * babies[operand][baby]
+            total += self._rotated(partial, giant, level, log_n)
+        return ClearCiphertext(total, level - 1, log_n)
+
+    def rotate(self, ct: ClearCiphertext, step: int) -> ClearCiphertext:
+        """See `Backend.rotate`."""
+        return replace(ct, values=self._rotated(ct.values, step, ct.level, ct.log_n))
+
+    def add(self, left: ClearCiphertext, right: ClearCiphertext) -> ClearCiphertext:
+        """See `Backend.add`."""
+        level, log_n = self._common_level("add", [left, right])
+        return ClearCiphertext(left.values + right.values, level, log_n)
+
+    def add_plain(self, ct: ClearCiphertext, vector: Vector) -> ClearCiphertext:
+        """See `Backend.add_plain`."""
+        if vector.shape != ct.values.shape:
+            raise BackendMisuseError(f"add_plain needs {len(ct.values)} values, got shape {vector.shape}")
+        return replace(ct, values=ct.values + vector)
+
+    def mul(self, left: ClearCiphertext, right: ClearCiphertext) -> ClearCiphertext:
+        """See `Backend.mul`."""
+        level, log_n = self._common_level("mul", [left, right])
+        self._spend("mul", level, 1)
+        self.log.append(PerformedSwitch("relinearization", 0, level, log_n))
+        return ClearCiphertext(left.values * right.values, level - 1, log_n)
+
+    def polynomial(self, ct: ClearCiphertext, polynomial: PolynomialSpec) -> ClearCiphertext:
+        """See `Backend.polynomial`."""
+        depth = polynomial_depth(polynomial.degree)
+        self._spend("polynomial", ct.level, depth)
+        for offset in polynomial_relinearizations(polynomial.coefficients, polynomial.basis):
+            self.log.append(PerformedSwitch("relinearization", 0, ct.level - offset, ct.log_n))
+        if polynomial.basis == "chebyshev":
+            values = np.polynomial.chebyshev.chebval(ct.values, polynomial.coefficients)
+        else:
+            values = np.polynomial.polynomial.polyval(ct.values, polynomial.coefficients)
+        return ClearCiphertext(np.asarray(values, np.float64), ct.level - depth, ct.log_n)
+
+    def drop_level(self, ct: ClearCiphertext, level: int) -> ClearCiphertext:
+        """See `Backend.drop_level`."""
+        if not 0 <= level <= ct.level:
+            raise BackendMisuseError(f"cannot drop from level {ct.level} to {level}")
+        return replace(ct, level=level)
+
+    def switch_ring(self, ct: ClearCiphertext, log_n: int) -> ClearCiphertext:
+        """See `Backend.switch_ring`. Raises `BackendMisuseError` for values that do not repeat."""
+        if log_n == ct.log_n:
+            raise BackendMisuseError(f"a switch from ring {log_n} to itself")
+        slots = self._slots(log_n)
+        values = self._repeating(ct.values, slots)
+        return replace(ct, values=np.tile(values, slots // len(values)), log_n=log_n)
+
+    def bootstrap(self, ct: ClearCiphertext, index: int) -> ClearCiphertext:
+        """See `Backend.bootstrap`. Raises `OutOfRangeError` for values above 1."""
+        if not 0 <= index < len(self.bootstraps):
+            raise BackendMisuseError(f"bootstrap {index} of {len(self.bootstraps)}")
+        option = self.bootstraps[index]
+        if ct.level < option.input_level:
+            raise OutOfLevelsError("a bootstrap", ct.level, option.input_level)
+        if ct.log_n != option.input_log_n:
+            raise BackendMisuseError(f"a bootstrap from ring {option.input_log_n} of one in ring {ct.log_n}")
+        values = self._repeating(ct.values, option.slots)
+        largest = float(np.abs(values).max())
+        if largest > 1:
+            raise OutOfRangeError("a bootstrap", largest, -1.0, 1.0)
+        return ClearCiphertext(np.tile(values, self.slots // len(values)), option.output_level)
+
+    def _slots(self, log_n: int) -> int:
+        return min(self.slots, 1 << (log_n - 1)) if log_n else self.slots
+
+    @staticmethod
+    def _repeating(values: Vector, period: int) -> Vector:
+        """Return one period of the values."""
+        rows = values.reshape(-1, min(period, len(values)))
+        spread = float(np.abs(rows - rows[0]).max())
+        if spread > REPEATED * float(np.abs(rows).max()):
+            raise BackendMisuseError(
+                f"the values do not repeat after {period} slots: they differ by {spread}"
+            )
+        return np.asarray(rows[0])
+
+    def _rotated(self, values: Vector, step: int, level: int, log_n: int) -> Vector:
+        if not 0 <= step < len(values):
+            raise BackendMisuseError(f"rotation step {step} is not in [0, {len(values)})")
+        if step:
+            self.log.append(PerformedSwitch("rotation", step, level, log_n))
+        return np.roll(values, -step)
+
+    def _common_level(self, operation: str, cts: list[ClearCiphertext]) -> tuple[int, int]:
+        levels, rings = {ct.level for ct in cts}, {ct.log_n for ct in cts}
+        if len(rings) != 1:
+            raise BackendMisuseError(f"{operation} needs operands in one ring, got {sorted(rings)}")
+        if len(levels) != 1:
+            raise BackendMisuseError(
+                f"{operation} needs operands at one level, got {sorted(levels)}; drop the higher ones"
+            )
+        return levels.pop(), rings.pop()
+
+    def _spend(self, operation: str, level: int, needed: int) -> None:
+        if level < needed:
+            raise OutOfLevelsError(operation, level, needed)

@@ -1,0 +1,292 @@
+"""Programs on ciphertexts: keys, encryption, evaluation, decryption."""
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from keywright._core import (
+    Bootstrapper,
+    BootstrapperPlan,
+    Ciphertext,
+    Decryptor,
+    Encryptor,
+    Evaluator,
+    Flooding,
+    SeededCiphertext,
+    polynomial_depth,
+)
+from keywright.errors import FormatError
+from keywright.errors.network import BackendMisuseError
+from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.memory.diagonals import Place, Storage
+from keywright.plan.workload.arithmetic import input_ring
+from keywright.program.arrays import Vector
+from keywright.program.instructions import Instruction
+from keywright.program.network import CompiledNetwork
+from keywright.program.operands.diagonals import DiagonalMatrix
+from keywright.program.operands.polynomials import PolynomialSpec
+from keywright.runtime.executor import execute
+from keywright.runtime.scales import LevelDropped, as_ciphertext, at_one_scale, level_dropped
+
+from .encoded_transforms import Transforms
+
+
+def _match(program: CompiledNetwork, plans: Sequence[BootstrapperPlan]) -> None:
+    offered = [(plan.slots, plan.input_level, plan.output_level, input_ring(plan)) for plan in plans]
+    asked = [(b.slots, b.input_level, b.output_level, b.input_log_n) for b in program.bootstraps]
+    if asked and asked != offered:
+        raise BackendMisuseError(
+            f"the program needs bootstraps with (slots, input level, output level, input's ring) {asked}, "
+            f"got {offered}"
+        )
+
+
+def encrypt_sample(program: CompiledNetwork, encryptor: Encryptor, sample: ArrayLike) -> list[Ciphertext]:
+    """Encrypt a sample with a public key, which must be of the input's ring. Returns the ciphertexts that a
+    program takes.
+
+    Args:
+        sample: of shape ``program.input_shape``, or up to ``program.batch`` samples, (count, *input_shape).
+
+    Raises:
+        InvalidSamplesError: another shape, or values that are not finite.
+        EncodeError: a value is above `CompiledNetwork.input_magnitude`, which every ciphertext states.
+    """
+    level, magnitude = program.input_level, program.input_magnitude
+    return [encryptor.encrypt(row, len(row), level, magnitude) for row in program.pack(sample)]
+
+
+def encrypt_sample_seeded(
+    program: CompiledNetwork, decryptor: Decryptor, sample: ArrayLike
+) -> list[SeededCiphertext]:
+    """Encrypt a sample with the secret key: half the bytes of `encrypt_sample`, with the same arguments and
+    errors."""
+    level, log_n, magnitude = program.input_level, program.input_log_n or None, program.input_magnitude
+    return [decryptor.encrypt(row, len(row), level, log_n, magnitude) for row in program.pack(sample)]
+
+
+def decrypt_result(
+    program: CompiledNetwork,
+    decryptor: Decryptor,
+    outputs: "Sequence[Value]",
+    count: int | None = None,
+    flooding: Flooding | None = None,
+) -> Vector:
+    """Decrypt the ciphertexts that a program returned.
+
+    Args:
+        flooding: adds noise, so that the result may be handed to others; every ciphertext is one of its
+            queries.
+        count: number of encrypted samples: the result has shape (count, *output_shape). None: one, of shape
+            ``output_shape``.
+
+    Raises:
+        InvalidSamplesError: another number of ciphertexts, of slots or of samples than the program returns.
+        FloodingError: the noise would hide the result, or no query is left.
+        FormatError: the ciphertexts state a scale with which numbers are not finite.
+    """
+    rows = np.asarray([decryptor.decrypt(as_ciphertext(output), flooding) for output in outputs])
+    if not np.isfinite(rows).all():
+        raise FormatError(
+            "the answer decrypts to numbers that are not finite: its scale is not one that the program "
+            "produces",
+            reason="field",
+        )
+    return program.unpack(rows, count)
+
+
+Value: TypeAlias = Ciphertext | LevelDropped[Ciphertext]
+
+
+class EncryptedBackend:
+    """Evaluates programs on ciphertexts, with the keys of an evaluator; implements `Backend`.
+
+    Linear transforms preserve the scale of their input, and polynomials give it to their result. A product
+    has a scale of its own. A sum with it brings the operand that was dropped to a lower level to that scale.
+
+    Diagonals are encoded at their first use, or by `prepare`, and stored as `storage` says. By default they
+    are kept encoded: 8 p (level + 1 + special primes) bytes each, where p is their period.
+
+    Args:
+        evaluator: with the keys of the plan; `PlanExecution.follow` describes their use.
+        bootstrappers: of the program's bootstraps, in order, from `PlanExecution.bootstrapper_plans`.
+        plan: of the program's keys; determines the primes for which diagonals are encoded.
+        storage: how the diagonals of each transform are stored, from `ProcessPlan`.
+        on_step: called after each operation.
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        bootstrappers: Sequence[Bootstrapper] = (),
+        *,
+        plan: PlanExecution,
+        storage: Mapping[Place, Storage] | None = None,
+        on_step: Callable[[], object] | None = None,
+    ) -> None:
+        self.evaluator, self.bootstrappers = evaluator, tuple(bootstrappers)
+        self._on_step, self._slots = on_step, 0
+        self._transforms = Transforms(plan, storage or {})
+
+    def with_keys(
+        self, evaluator: Evaluator, on_step: Callable[[], object] | None = None
+    ) -> "EncryptedBackend":
+        """Return the same with another owner's keys; encoded diagonals are shared."""
+        other = copy(self)
+        other.evaluator, other._on_step = evaluator, on_step
+        return other
+
+    def prepare(
+        self,
+        program: CompiledNetwork,
+        advance: Callable[[int], object] = lambda _: None,
+        steps: Sequence[Instruction] | None = None,
+    ) -> None:
+        """Encode all linear transforms of a program that are kept, instead of at their first use.
+
+        Args:
+            advance: called with 1 after each.
+            steps: instructions of the program, if only the transforms of these are wanted.
+        """
+        self._transforms.prepare(program, advance, steps)
+
+    def forget_transforms(self) -> None:
+        """Drop encoded linear transforms; they are encoded again at their next use."""
+        self._transforms.forget()
+
+    def run(
+        self,
+        program: CompiledNetwork,
+        inputs: Sequence[Ciphertext],
+        look: "Callable[[Instruction, list[Value]], object] | None" = None,
+    ) -> list[Ciphertext]:
+        """Evaluate a program and return its encrypted result.
+
+        Args:
+            inputs: the ciphertexts of `encrypt_sample`.
+            look: called with every instruction and its operands before it is executed; it may exchange
+                `evaluator`.
+
+        Raises:
+            BackendMisuseError: another number of ciphertexts or of slots than the program takes, low levels,
+                or other bootstraps.
+            MissingKeyError: a key is missing.
+        """
+        self._transforms.take(program)
+        _match(program, [bootstrapper.plan for bootstrapper in self.bootstrappers])
+        ring = program.input_log_n
+        for ciphertext in inputs:
+            if (ciphertext.slots, self._ring(ciphertext)) != (program.ring_slots(ring), ring):
+                raise BackendMisuseError(
+                    f"the program takes ciphertexts of {program.ring_slots(ring)} slots in a ring of degree "
+                    f"2^{ring or self.evaluator.parameters.log_n}, got {ciphertext!r}"
+                )
+        self._slots = program.slots
+        values: list[Value] = list(inputs)
+        declare = self._declaring(program, look)
+        return [as_ciphertext(output) for output in execute(program, self, values, declare)]
+
+    def _declaring(
+        self, program: CompiledNetwork, look: "Callable[[Instruction, list[Value]], object] | None"
+    ) -> "Callable[[Instruction, list[Value]], None]":
+        """Return a function that declares the operands of instructions with a calibrated range, which clients
+        keep to (`guard`). Bounds that follow from operations alone exceed all numbers after a few layers."""
+        ranges = {each.result: max(abs(each.low), abs(each.high)) for each in program.ranges}
+
+        def declare(step: Instruction, operands: "list[Value]") -> None:
+            if look is not None:
+                look(step, operands)
+            largest = ranges.get(step.result)
+            if largest is not None:
+                operand = as_ciphertext(operands[0])
+                if operand.magnitude_bound > largest:
+                    operands[:] = [self.evaluator.declare(operand, largest)] * len(operands)
+
+        return declare
+
+    def level(self, ct: Value) -> int:
+        """See `Backend.level`."""
+        return as_ciphertext(ct).level
+
+    def linear_transform(self, cts: list[Value], transform: DiagonalMatrix) -> Ciphertext:
+        """See `Backend.linear_transform`.
+
+        Raises:
+            ScaleError: scales differ between operands that were not dropped from a higher level.
+        """
+        first = as_ciphertext(cts[0])
+        operands, encoded = self._transforms.of(transform, first.level, self._ring(first))
+        values = self._at_one_scale([cts[k] for k in operands])
+        return self._done(self.evaluator.linear_transform(values, encoded))
+
+    def rotate(self, ct: Value, step: int) -> Ciphertext:
+        """See `Backend.rotate`."""
+        return self._done(self.evaluator.rotate(as_ciphertext(ct), step))
+
+    def add(self, left: Value, right: Value) -> Ciphertext:
+        """See `Backend.add`.
+
+        Raises:
+            ScaleError: the scales differ and neither operand was dropped from a higher level.
+        """
+        return self._done(self.evaluator.add(*self._at_one_scale([left, right])))
+
+    def add_plain(self, ct: Value, vector: Vector) -> Ciphertext:
+        """See `Backend.add_plain`."""
+        return self._done(self.evaluator.add(as_ciphertext(ct), vector))
+
+    def mul(self, left: Value, right: Value) -> Ciphertext:
+        """See `Backend.mul`."""
+        a, b = as_ciphertext(left), as_ciphertext(right)
+        return self._done(self.evaluator.square(a) if a is b else self.evaluator.multiply(a, b))
+
+    def polynomial(self, ct: Value, polynomial: PolynomialSpec) -> Ciphertext:
+        """See `Backend.polynomial`."""
+        a = as_ciphertext(ct)
+        result = self.evaluator.polynomial(a, polynomial.coefficients, polynomial.basis)
+        # Trailing zero coefficients can make the depth smaller than the degree suggests.
+        return self._done(self.evaluator.drop_to_level(result, a.level - polynomial_depth(polynomial.degree)))
+
+    def drop_level(self, ct: Value, level: int) -> Value:
+        """See `Backend.drop_level`."""
+        lowered = self._done(self.evaluator.drop_to_level(as_ciphertext(ct), level))
+        return level_dropped(ct, lowered)
+
+    def bootstrap(self, ct: Value, index: int) -> Ciphertext:
+        """See `Backend.bootstrap`. Values above 1 cannot be detected; their results are wrong."""
+        bootstrapper, evaluator = self.bootstrappers[index], self.evaluator
+        operand = evaluator.view_slots(as_ciphertext(ct), bootstrapper.plan.slots)
+        return self._done(evaluator.view_slots(bootstrapper.bootstrap(evaluator, operand), self._slots))
+
+    def switch_ring(self, ct: Value, log_n: int) -> Ciphertext:
+        """See `Backend.switch_ring`."""
+        a, evaluator = as_ciphertext(ct), self.evaluator
+        ring = evaluator.parameters.log_n if log_n == 0 else log_n
+        slots = min(self._slots, 1 << (ring - 1))
+        repeating = evaluator.view_slots(a, min(a.slots or slots, slots))
+        switched = evaluator.switch_ring(repeating, ring)
+        return self._done(evaluator.view_slots(switched, slots))
+
+    @property
+    def plaintext_bytes(self) -> int:
+        """Bytes of the stored diagonals."""
+        return self._transforms.bytes
+
+    def _at_one_scale(self, values: list[Value]) -> list[Ciphertext]:
+        return at_one_scale(values, self._set_scale)
+
+    def _set_scale(self, source: Ciphertext, level: int, scale: float) -> Ciphertext:
+        """Return the value at a lower level and at another scale."""
+        return self.evaluator.set_scale(self.evaluator.drop_to_level(source, level + 1), scale)
+
+    def _ring(self, ct: Ciphertext) -> int:
+        """Return the name of a ciphertext's ring in programs."""
+        return 0 if ct.log_n == self.evaluator.parameters.log_n else ct.log_n
+
+    def _done(self, result: Ciphertext) -> Ciphertext:
+        if self._on_step is not None:
+            self._on_step()
+        return result

@@ -1,0 +1,71 @@
+"""Runs a program on a back end."""
+
+from collections.abc import Callable
+
+from keywright.errors.network import BackendMisuseError
+from keywright.program.instructions import Instruction
+from keywright.program.network import CompiledNetwork
+
+from .backend import Backend, Ciphertext
+
+
+def execute(
+    program: CompiledNetwork,
+    backend: Backend[Ciphertext],
+    inputs: list[Ciphertext],
+    look: Callable[[Instruction, list[Ciphertext]], object] | None = None,
+) -> list[Ciphertext]:
+    """Evaluate a program and return its encrypted result.
+
+    Ciphertexts are released after their last use.
+
+    Args:
+        inputs: the encrypted rows of `CompiledNetwork.pack`, at ``program.input_level`` or above.
+        look: called with every instruction and its operands before it is executed.
+
+    Raises:
+        BackendMisuseError: another number of inputs than the program has, or inputs at too low a level.
+    """
+    expected = program.input_layout.ciphertexts
+    if len(inputs) != expected:
+        raise BackendMisuseError(f"the program takes {expected} ciphertexts, got {len(inputs)}")
+    for ct in inputs:
+        if backend.level(ct) < program.input_level:
+            raise BackendMisuseError(
+                f"inputs must be at level {program.input_level} or above, got {backend.level(ct)}"
+            )
+    last_use = {operand: i for i, step in enumerate(program.instructions) for operand in step.operands}
+    live: dict[int, Ciphertext] = {}
+    for index, step in enumerate(program.instructions):
+        cts = [live[operand] for operand in step.operands]
+        if look is not None:
+            look(step, cts)
+        result: Ciphertext
+        match step.opcode:
+            case "input":
+                result = inputs[step.argument]
+                if backend.level(result) > step.level:
+                    result = backend.drop_level(result, step.level)
+            case "linear_transform":
+                result = backend.linear_transform(cts, program.transforms[step.argument])
+            case "rotate":
+                result = backend.rotate(cts[0], step.argument)
+            case "add":
+                result = backend.add(cts[0], cts[1])
+            case "add_plain":
+                result = backend.add_plain(cts[0], program.vectors[step.argument])
+            case "mul":
+                result = backend.mul(cts[0], cts[1])
+            case "polynomial":
+                result = backend.polynomial(cts[0], program.polynomials[step.argument])
+            case "switch_ring":
+                result = backend.switch_ring(cts[0], step.argument)
+            case "bootstrap":
+                result = backend.bootstrap(cts[0], step.argument)
+            case _:
+                result = backend.drop_level(cts[0], step.level)
+        live[step.result] = result
+        for operand in set(step.operands):
+            if last_use[operand] == index and operand not in program.outputs:
+                del live[operand]
+    return [live[number] for number in program.outputs]

@@ -1,0 +1,76 @@
+"""Checks that samples stay inside the calibrated ranges of a program, before they are encrypted."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from keywright.errors.network import OutOfRangeError
+from keywright.program.instructions import Instruction
+from keywright.program.network import CompiledNetwork
+
+from .clear import ClearBackend, ClearCiphertext
+from .executor import execute
+
+ROUNDING = 1e-6
+"""Share of a range's width by which a value may exceed it."""
+
+
+def require_magnitude(samples: ArrayLike, magnitude: float) -> None:
+    """Refuse samples above the magnitude that their ciphertexts declare, in units of the model's input.
+
+    Raises:
+        OutOfRangeError: names the value furthest outside.
+    """
+    values = np.asarray(samples, np.float64)
+    if values.size and not np.abs(values).max() <= magnitude:
+        worst = float(values.flat[np.abs(values).argmax()])
+        raise OutOfRangeError("the model's input", worst, -magnitude, magnitude)
+
+
+def guard(program: CompiledNetwork, samples: ArrayLike, largest_output: float | None = None) -> None:
+    """Run samples through a program in the clear and refuse those that leave a range.
+
+    The server cannot detect this: a value outside the range of a polynomial gives a wrong result that looks
+    like any other. A client that has the program checks its samples before it encrypts them.
+
+    Args:
+        samples: one, of shape ``program.input_shape``, or (count, *input_shape).
+        largest_output: maximum value of a result ciphertext: half the remaining primes over the scale;
+            unbounded by default.
+
+    Raises:
+        OutOfRangeError: names the first layer with such a value, the value furthest outside, and the range.
+        InvalidSamplesError: another shape, no samples, or values that are not finite.
+    """
+    values = np.asarray(samples, np.float64)
+    for batch in program.batches(values[None] if values.shape == program.input_shape else values):
+        watch = _Watch(program)
+        backend = ClearBackend(program.slots, program.bootstraps)
+        ring = program.input_log_n
+        inputs = [backend.encrypt(row, program.input_level, ring) for row in program.pack(batch)]
+        with np.errstate(over="ignore", invalid="ignore"):
+            outputs = execute(program, backend, inputs, watch.look)
+        for output in outputs:
+            peak = float(np.abs(output.values).max())
+            if largest_output is not None and not peak <= largest_output:
+                most = largest_output * program.output_scale
+                raise OutOfRangeError("the output", peak * program.output_scale, -most, most)
+
+
+class _Watch:
+    """Compares the operands of instructions with their ranges."""
+
+    def __init__(self, program: CompiledNetwork) -> None:
+        self.ranges = {range_.result: range_ for range_ in program.ranges}
+
+    def look(self, step: Instruction, operands: list[ClearCiphertext]) -> None:
+        """Called before every instruction."""
+        range_ = self.ranges.get(step.result)
+        if range_ is None:
+            return
+        middle, half = (range_.low + range_.high) / 2, (range_.high - range_.low) / 2
+        distances = np.abs(operands[0].values - middle)
+        worst = int(np.nan_to_num(distances, nan=np.inf).argmax())
+        if not distances[worst] <= half * (1 + 2 * ROUNDING):
+            share = (operands[0].values[worst] - range_.low) / (range_.high - range_.low)
+            value = range_.model_low + share * (range_.model_high - range_.model_low)
+            raise OutOfRangeError(range_.name, float(value), range_.model_low, range_.model_high)

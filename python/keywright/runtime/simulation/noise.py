@@ -1,0 +1,89 @@
+"""Draws random errors, slot by slot, with the variances that the engine predicts."""
+
+import numpy as np
+
+from keywright._core import BootstrapperPlan, ErrorModel
+from keywright.errors.network import NoPredictionError
+from keywright.program.arrays import Vector
+
+Variance = tuple[float, float]
+"""A variance that is the same at every slot, and one that the secret key multiplies there: see
+`keywright.ErrorModel`."""
+
+MESSAGES = np.linspace(-1.0, 1.0, 65)
+"""Messages at which a bootstrap's errors are evaluated, with interpolation between them."""
+
+
+class NoiseSource:
+    """Adds errors to all rows of a ciphertext except those that are computed without.
+
+    Errors of coefficients are independent, so those of the parts of slots are normal and independent as well.
+    The exception is the secret key: its absolute value at a slot multiplies every rounding there, in all
+    ciphertexts of one repetition. Its square over its mean is exponentially distributed, and a mean of
+    ``max_slots / slots`` such variables if only ``slots`` slots are used.
+
+    Args:
+        model: of the parameters and keys.
+        slots: of the ciphertexts.
+        repetitions: each has its own secret key.
+        rng: of all random numbers.
+    """
+
+    def __init__(self, model: ErrorModel, slots: int, repetitions: int, rng: np.random.Generator) -> None:
+        self.model, self.slots = model, slots
+        self._rng = rng
+        copies = model.parameters.max_slots // slots
+        self._secret = rng.gamma(copies, 1.0 / copies, (repetitions, slots))
+
+    def add(self, values: Vector, variance: Variance, scale: float) -> None:
+        """Add an error with a variance of coefficients, at a scale, to values (batches, 1 + repetitions,
+        slots)."""
+        plain, secret = variance
+        unit = self.model.deviation_unit(self.slots, scale)
+        self.add_deviation(values, unit * np.sqrt(plain + secret * self._secret))
+
+    def add_deviation(self, values: Vector, deviation: float | Vector) -> None:
+        """Add an error with a deviation for each slot, in units of the message."""
+        noisy = values[:, 1:]
+        noisy += deviation * self._rng.standard_normal(noisy.shape)
+
+    def add_amplified(self, values: Vector, variance: Variance, gains: Vector) -> None:
+        """Add an error with a variance of coefficients at scale 1, times a gain for each value."""
+        plain, secret = variance
+        unit = self.model.deviation_unit(self.slots, 1.0)
+        self.add_deviation(values, unit * gains * np.sqrt(plain + secret * self._secret))
+
+    def add_bootstrap(self, values: Vector, errors: "BootstrapErrors") -> None:
+        """Add the errors of a bootstrap to values."""
+        noisy = values[:, 1:]
+        messages = np.clip(noisy, -1.0, 1.0)
+        integers = self._rng.choice(len(errors.probabilities), noisy.shape, p=errors.probabilities)
+        steps, bias = np.empty_like(noisy), np.empty_like(noisy)
+        for integer in range(len(errors.probabilities)):
+            chosen = integers == integer
+            steps[chosen] = np.interp(messages[chosen], MESSAGES, errors.steps[integer])
+            bias[chosen] = np.interp(messages[chosen], MESSAGES, errors.bias[integer])
+        rest = errors.rest[0] + errors.rest[1] * self._secret
+        rounding = errors.rounding[0] + errors.rounding[1] * self._secret
+        deviation = np.sqrt(rest + (steps + errors.other) / 2.0 * rounding)
+        noisy += bias
+        self.add_deviation(values, deviation)
+
+
+class BootstrapErrors:
+    """Errors of one bootstrap at `MESSAGES`: see `keywright.BootstrapperPlan.errors_of`.
+
+    Raises:
+        NoPredictionError: the engine cannot predict its order of stages.
+    """
+
+    def __init__(self, plan: BootstrapperPlan) -> None:
+        found = plan.errors_of(MESSAGES)
+        if found is None:
+            raise NoPredictionError(plan.order)
+        self.probabilities: Vector = np.asarray(found["probabilities"])
+        self.steps: Vector = np.asarray(found["steps"])
+        self.bias: Vector = np.asarray(found["bias"])
+        self.other: float = found["other"]
+        self.rest: Variance = found["rest"]
+        self.rounding: Variance = found["rounding"]

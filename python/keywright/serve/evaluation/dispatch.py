@@ -1,0 +1,134 @@
+"""Sends jobs to workers, with one thread for each worker."""
+
+import threading
+import time
+from collections.abc import Callable
+from traceback import format_exception
+
+from keywright.errors.service import DiskError, EvaluationFailedError, ServeError, UnforeseenError
+from keywright.serve.logs import on_behalf
+from keywright.serve.workers.workers import NotBegunError, Worker, WorkerEndedError, Workers
+
+from .jobs import Job, Jobs
+
+ATTEMPTS = 3
+"""How often an evaluation is retried if its worker ends."""
+
+KILL_EVERY_S = 0.1
+
+DISK_S = 1.0
+"""Pause after the disk failed."""
+
+Work = Callable[[Worker, Job], float]
+"""Run a job; returns its seconds."""
+
+
+class Dispatcher:
+    """The threads that run jobs, from `start` on.
+
+    Args:
+        jobs: the queue.
+        workers: the processes that evaluate.
+        work: runs a job on a worker.
+        on_end: called with every job that ended.
+        on_event: called with a line on every worker that ended and every unexpected error.
+    """
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        workers: Workers,
+        work: Work,
+        on_end: Callable[[Job], object],
+        on_event: Callable[[str], object],
+    ) -> None:
+        self._jobs, self._workers, self._work = jobs, workers, work
+        self._end, self._event = on_end, on_event
+        self._running: dict[str, Worker] = {}
+        self._given_up = False
+        self._threads = [
+            threading.Thread(target=self._run, name="keywright-jobs", daemon=True)
+            for _ in range(workers.count)
+        ]
+
+    def start(self) -> None:
+        """Run jobs. Those of an earlier process run at once, so ``work`` must be able to by now."""
+        for thread in self._threads:
+            thread.start()
+
+    def cancel(self, job: Job) -> None:
+        """Cancel a job that runs."""
+        worker = self._running.get(job.identifier)
+        if worker is not None:
+            worker.cancel(job.identifier)
+
+    def close(self, limit: float | None = None) -> None:
+        """Start no more jobs, and return after those that run.
+
+        Args:
+            limit: seconds after which running jobs are left to the next process.
+        """
+        self._jobs.close()
+        deadline = None if limit is None else time.monotonic() + limit
+        for thread in self._threads:
+            thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
+        self._given_up = True
+        # A job may have started its worker's order meanwhile; the next round finds it.
+        while any(thread.is_alive() for thread in self._threads):
+            for worker in list(self._running.values()):
+                worker.kill()
+            for thread in self._threads:
+                thread.join(KILL_EVERY_S)
+
+    def _run(self) -> None:
+        while (job := self._jobs.take()) is not None:
+            try:
+                with on_behalf(job.request):
+                    if not self._do(job):
+                        time.sleep(DISK_S)
+            except Exception as error:  # noqa: BLE001 - a full disk must not end the thread
+                self._event(f"an evaluation could not be noted: {error!r}")
+
+    def _do(self, job: Job) -> bool:
+        """Run a job. Returns False if the disk failed: the job is queued again."""
+        error: ServeError | None = None
+        seconds = 0.0
+        with self._workers.one() as worker:
+            self._running[job.identifier] = worker
+            try:
+                seconds = self._work(worker, job)
+            except WorkerEndedError as ended:
+                if self._given_up:
+                    self._event("an evaluation that ran is left to the next process")
+                    self._jobs.give_up(job)
+                    return True
+                if isinstance(ended, NotBegunError):
+                    self._event(f"{ended}; the evaluation waits again")
+                    self._jobs.again(job, begun=False)
+                    return True
+                self._event(f"{ended}, attempt {job.attempts} of {ATTEMPTS}")
+                if job.attempts < ATTEMPTS:
+                    self._jobs.again(job)
+                    return True
+                error = EvaluationFailedError(f"{ended}, {ATTEMPTS} times")
+            except UnforeseenError as unforeseen:
+                self._event(unforeseen.unforeseen)
+                error = ServeError(str(unforeseen))
+            except (DiskError, OSError) as failed:
+                self._event(f"{failed}; the evaluation waits again")
+                self._jobs.again(job, begun=False)
+                return False
+            except ServeError as refused:
+                error = refused
+            except Exception as other:  # noqa: BLE001 - the client gets an answer for every exception
+                self._event("".join(format_exception(other)).rstrip())
+                error = ServeError("the evaluation failed for an unexpected reason; see the server's log")
+            finally:
+                del self._running[job.identifier]
+        if error is not None and job.others:
+            # Run each alone to find which one is the cause.
+            self._event(f"evaluations that were joined failed, and are run one by one: {error}")
+            self._jobs.alone(job)
+        elif self._jobs.end(job, seconds, error):
+            self._end(job)
+        return True

@@ -1,0 +1,364 @@
+"""Evaluations of a service: which are accepted, how workers do them, and what becomes of the answers.
+
+A request may wait for its answer (`submit` with ``held``): the evaluation is then in memory alone, and goes
+to the worker and comes back through a pipe. One that has not ended soon is put on the disk (`keep`), as are
+all those whose requests do not wait.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from keywright.errors.service import (
+    BadRequestError,
+    EvaluationFailedError,
+    OtherModelError,
+    ServeError,
+    UnknownKeysError,
+)
+from keywright.model.served import framing
+from keywright.model.served.model import Model
+from keywright.serve.configurations import Catalog
+from keywright.serve.metrics import Metrics
+from keywright.serve.tenants.accounts import NOBODY
+from keywright.serve.tenants.audit import Audit, alias
+from keywright.serve.tenants.quotas import Usage
+from keywright.serve.uploads.secret_scanner import SecretScanner
+from keywright.serve.uploads.upload_store import UploadStore
+from keywright.serve.uploads.uploaded import UploadedKeys
+from keywright.serve.workers.workers import Worker, WorkerEndedError, Workers
+
+from .dispatch import Dispatcher, Work
+from .jobs import MAX_PRIORITY, Job, Jobs
+from .sights import Sight
+
+UNKNOWN = ""
+"""An identifier that no job has."""
+
+HELD_BYTES = 4 << 20
+"""A longer message is on the disk from the beginning."""
+
+
+class Evaluations:
+    """The evaluations of a service.
+
+    Args:
+        catalog: what is served.
+        store: of keys.
+        jobs: those that are accepted.
+        workers: who does them.
+        usage: of tenants.
+        audit: of who used which keys.
+        metrics: what is counted.
+        saw: told what passed between a client, by its keys, and the server.
+        on_event: called with a line for the operator.
+        work: has a job done by a worker, as `Evaluations.work` does.
+        state: folder with the models that were given without one.
+        budget: most bytes of a worker for each model.
+
+    Attributes:
+        joins: whether requests of a model are evaluated together, by its hash.
+        dispatcher: brings jobs to workers.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        store: UploadStore,
+        jobs: Jobs,
+        workers: Workers,
+        usage: Usage,
+        audit: Audit,
+        metrics: Metrics,
+        saw: Callable[[str, Sight], object],
+        on_event: Callable[[str], object],
+        work: Work,
+        state: Path,
+        budget: int | None,
+    ) -> None:
+        self._catalog, self._store, self._jobs, self._workers = catalog, store, jobs, workers
+        self._usage, self._audit, self._metrics = usage, audit, metrics
+        self._saw, self._event, self._budget = saw, on_event, budget
+        self.joins = {name: model.joins for name, model in catalog.models.items()}
+        self._folders = {name: _folder(state, model) for name, model in catalog.models.items()}
+        self.dispatcher = Dispatcher(jobs, workers, work, self._ended, on_event)
+
+    def load(self, model: str) -> dict[str, Any]:
+        """Return what a worker needs to know of a model."""
+        return {"model": model, "folder": str(self._folders[model]), "budget": self._budget}
+
+    def holds(self, size: int) -> bool:
+        """Whether a request may wait for its answer whose message has so many bytes."""
+        return self._workers.inline and size <= HELD_BYTES
+
+    def submit(
+        self,
+        identifier: str,
+        message: bytes,
+        model: str | None = None,
+        priority: int = 0,
+        tenant: str = NOBODY,
+        places: range | None = None,
+        *,
+        held: bool = False,
+    ) -> Job:
+        """Accept the evaluation of one batch of samples.
+
+        Args:
+            identifier: of the client's keys.
+            message: its ciphertexts, see `framing`.
+            model: hash of a model of the keys' configuration; by default the one that they were made for.
+            priority: 0 to 9; among one client's evaluations larger ones run first.
+            tenant: tenant of the request.
+            places: the samples' places that the message uses, with zeros at the others (`Places.pack`). It
+                may be evaluated together with waiting messages of the same client at other places. Its answer
+                is at its places. None if it uses all places.
+            held: whether its request waits for the answer (`release`, `keep`). The worker then
+                checks what the message contains.
+
+        Raises:
+            UnknownKeysError, KeysIncompleteError: the keys are unknown or incomplete.
+            RetiredError, OtherModelError: the model is no longer served, or needs other keys.
+            SecretRefusedError: the message contains a secret key.
+            BadRequestError, InvalidObjectError: the message does not hold the ciphertexts that the model
+                takes.
+            BusyError: the queue or memory is full.
+            TooLargeError: memory can never hold the keys.
+            QuotaBytesError, QuotaSecondsError: the tenant has no room for the message, or has used its day.
+        """
+        uploaded = self._store.get(identifier, tenant)
+        name = uploaded.model if model is None else model
+        wanted, configuration = self._catalog.model(name), self._catalog.of(name).identifier
+        if configuration != uploaded.configuration.identifier:
+            raise OtherModelError(
+                f"the keys have configuration {uploaded.configuration.identifier}, but model {name} needs "
+                f"{configuration}",
+                found=uploaded.configuration.identifier,
+                expected=configuration,
+            )
+        self._require_places(name, priority, places)
+        SecretScanner().look(message)
+        self._workers.require_memory(
+            identifier, wanted.resident_key_bytes, wanted.manifest.hash, self._jobs.patience
+        )
+        objects = framing.split(message, wanted.manifest.input.ciphertexts)
+        self._store.require_ready(uploaded)
+        if not held:
+            for data in objects:
+                wanted.read_input(data)
+                self._saw(identifier, Sight.of("received", data))
+        self._usage.require_seconds(tenant)
+        limited = self._usage.limits_bytes(tenant)
+        keys, soon = self._store.room(tenant) if limited else (0, None)
+
+        def admit(job: Job) -> None:
+            """Check the quota while no other job is accepted: all simultaneous requests of a tenant count."""
+            if limited:
+                self._usage.require_bytes(tenant, keys + self._jobs.stored(tenant), len(message), soon)
+            if not held:
+                self._note(job)
+
+        job = self._jobs.add(identifier, name, wanted.steps, message, priority, tenant, places, admit, held)
+        self._event(f"{len(message)} bytes to evaluate")
+        return job
+
+    def _require_places(self, model: str, priority: int, places: range | None) -> None:
+        """Refuse priorities and places that there are not."""
+        if not 0 <= priority <= MAX_PRIORITY:
+            raise BadRequestError(f"?priority= must be 0 to {MAX_PRIORITY}, got {priority}")
+        batch = self._catalog.model(model).manifest.input.batch
+        if places is not None and not (self.joins[model] and 0 <= places.start < places.stop <= batch):
+            raise BadRequestError(
+                f"?first={places.start}&samples={len(places)}: the model has places for {batch} samples"
+                + ("" if self.joins[model] else ", and leaves none of them to others")
+            )
+
+    def keep(self, job: Job) -> None:
+        """Put a held job on the disk that has not ended.
+
+        Raises:
+            OSError: the disk fails; the job is dropped.
+        """
+        try:
+            self._jobs.keep(job, self._note)
+        except OSError:
+            self.dispatcher.cancel(job)
+            raise
+
+    def release(self, job: Job) -> bytes:
+        """The answer of a held job that has ended; errors as of `Jobs.release`."""
+        return self._jobs.release(job)
+
+    def abandon(self, job: Job) -> None:
+        """Drop a held job whose request nobody waits for."""
+        if job.held:
+            self._jobs.delete([job])
+            self.dispatcher.cancel(job)
+
+    def job(self, identifier: str, tenant: str = NOBODY) -> Job:
+        """An evaluation, whose keys are in use.
+
+        Raises:
+            UnknownJobError: there is none.
+        """
+        job = self._job(identifier, tenant)
+        self._store.touch(job.owner)
+        return job
+
+    def result(self, identifier: str, tenant: str = NOBODY) -> bytes:
+        """Return the ciphertexts of an answer, see `framing`; errors as for `Jobs.fetch`."""
+        return self._jobs.fetch(self._job(identifier, tenant).identifier)
+
+    def cancel(self, identifier: str, tenant: str = NOBODY) -> dict[str, object]:
+        """Drop an evaluation and its answer, whether it waits, runs or is done.
+
+        Raises:
+            UnknownJobError: there is none.
+        """
+        job = self._job(identifier, tenant)
+        self._audit.note("cancel", tenant, job.owner, job=alias(identifier))
+        self._jobs.delete([job])
+        self.dispatcher.cancel(job)
+        return {"deleted": True}
+
+    def forget(self, identifier: str) -> None:
+        """Drop the evaluations of a client, by its keys."""
+        for job in self._jobs.of(identifier):
+            self._jobs.delete([job])
+            self.dispatcher.cancel(job)
+
+    def _job(self, identifier: str, tenant: str) -> Job:
+        """Return a job of a tenant; a job of another tenant is reported as unknown."""
+        job = self._jobs.get(identifier)
+        return job if job.tenant == tenant else self._jobs.get(UNKNOWN)
+
+    def _note(self, job: Job) -> None:
+        """Have the audit say once that keys are used."""
+        if not job.noted:
+            self._audit.note(
+                "use",
+                job.tenant,
+                job.owner,
+                model=job.model,
+                job=alias(job.identifier),
+                bytes=job.message_bytes,
+            )
+            job.noted = True
+
+    def _note_all(self, jobs: Sequence[Job]) -> None:
+        for job in jobs:
+            self._note(job)
+
+    def work(self, worker: Worker, job: Job) -> float:
+        """Run a job; errors as for `Worker.order`. If the keys are damaged, another copy is fetched once."""
+        uploaded, begun = self._store.get(job.owner, job.tenant), time.monotonic()
+        try:
+            try:
+                end = self._order(worker, job, uploaded)
+            except (UnknownKeysError, FileNotFoundError):
+                if not self._store.fetch_again(uploaded):
+                    raise
+                end = self._order(worker, job, uploaded)
+        except (UnknownKeysError, FileNotFoundError) as error:
+            if self._store.intact(uploaded):
+                raise EvaluationFailedError(
+                    "a worker cannot read keys that are here; is the folder of state shared with its machine?"
+                ) from error
+            self._store.delete(uploaded, "damaged")
+            raise UnknownKeysError(
+                "the stored keys are damaged or cannot be read; upload them again"
+            ) from error
+        except WorkerEndedError:
+            self._metrics.count("worker_deaths_total")
+            raise
+        for each in (job, *job.others):
+            self._metrics.observe("stage_seconds", begun - each.asked, stage="wait")
+        for stage, seconds in (("keys", end["loading"]), ("evaluate", end["seconds"])):
+            self._metrics.observe("stage_seconds", seconds, stage=stage)
+        if job.others:
+            self._metrics.count("joined_total", len(job.others))
+        self._metrics.count("key_loads_total", place="memory" if end["hit"] else "disk")
+        if end["evicted"]:
+            self._metrics.count("key_evictions_total", len(end["evicted"]))
+        # Record this before the job counts as done, so that a later `seen` includes it.
+        answer = self._jobs.answered(job, end.get("answer"))
+        output = self._catalog.model(job.model).manifest.output.ciphertexts
+        self._saw_all(job, "sent", framing.split(answer, output))
+        return float(end["seconds"])
+
+    def _order(self, worker: Worker, job: Job, uploaded: UploadedKeys) -> dict[str, Any]:
+        """Have a worker evaluate; errors as for `Worker.order`."""
+        together = (job, *job.others)
+        model = self._catalog.model(job.model)
+        with ExitStack() as stack:
+            passed: dict[str, Any] = {}
+            if self._workers.inline:
+                found = stack.enter_context(self._store.arriving(uploaded, model.key_places))
+                path = found if isinstance(found, Path) else found.path
+                if not isinstance(found, Path):
+                    passed["arriving"] = found.to_json()
+            else:
+                path = stack.enter_context(self._store.file(uploaded))
+            if any(each.held for each in together):
+                passed["bodies"] = [self._jobs.content(each) for each in together]
+            else:
+                messages = [stack.enter_context(self._jobs.message(each)) for each in together]
+                passed["messages"] = [str(message) for message in messages]
+                passed["answer"] = str(self._jobs.answer(job))
+            try:
+                end = worker.order(
+                    job.advance,
+                    partial(self._note_all, together),
+                    do="evaluate",
+                    job=job.identifier,
+                    **self.load(model.manifest.hash),
+                    keys=job.owner,
+                    bytes=model.resident_key_bytes,
+                    path=str(path),
+                    digest=uploaded.digest,
+                    **passed,
+                )
+            except ServeError as error:
+                self._use(job, error.processor)
+                raise
+        self._use(job, end["processor"])
+        for content in passed.get("bodies", ()):
+            self._saw_all(job, "received", framing.split(content, model.manifest.input.ciphertexts))
+        return end
+
+    def _use(self, job: Job, seconds: float) -> None:
+        """Record the processor seconds of an evaluation."""
+        try:
+            self._usage.use(job.tenant, seconds)
+        except OSError as error:
+            self._event(f"{seconds:.1f} processor seconds could not be recorded: {error}")
+
+    def _saw_all(self, job: Job, direction: str, objects: list[bytes]) -> None:
+        """Note what passed, of a client that is still there."""
+        if self._jobs.has(job):
+            for data in objects:
+                self._saw(job.owner, Sight.of(direction, data))
+
+    def _ended(self, job: Job) -> None:
+        self._metrics.count("evaluations_total", outcome="done" if job.error is None else job.error.code)
+        if job.error is not None:
+            self._event(f"an evaluation failed: {job.error}")
+            return
+        self._metrics.count("evaluation_seconds_total", job.seconds)
+        self._event(f"evaluated in {job.seconds:.2f} s")
+
+
+def _folder(state: Path, model: Model) -> Path:
+    """Return the folder from which workers load a model."""
+    if model.folder is not None:
+        return model.folder
+    folder = state / "models" / model.manifest.hash
+    if not folder.is_dir():
+        making = state / "models" / f".{model.manifest.hash}"
+        making.mkdir(parents=True, exist_ok=True)
+        model.save(making)
+        making.replace(folder)
+    return folder

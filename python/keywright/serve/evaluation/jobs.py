@@ -1,0 +1,478 @@
+"""The queue of evaluations, fair between clients. Jobs are on the disk until their answers are fetched."""
+
+import contextlib
+import math
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from keywright.errors.service import REFUSALS, BusyError, NotDoneError, ServeError, UnknownJobError
+from keywright.serve.logs import request_identifier
+from keywright.serve.storage import Row, Storage
+from keywright.serve.storage.objects import drawer
+
+State = Literal["waiting", "running", "done", "failed"]
+
+FETCHED_S = 60.0
+"""How long an answer is kept after it was fetched: the connection may have broken."""
+
+EACH = 8
+"""Maximum number of waiting evaluations per client."""
+
+MAX_PRIORITY = 9
+
+
+@dataclass
+class Job:
+    """An evaluation for one client.
+
+    Attributes:
+        identifier: 32 hexadecimal digits.
+        owner: identifier of the keys.
+        model: hash of the model.
+        priority: 0 to `MAX_PRIORITY`: among one client's jobs, larger ones run first.
+        total: number of steps.
+        state: state of the job.
+        attempts: how often it was started.
+        done: steps that are done.
+        seconds: duration of the evaluation.
+        error: why it failed.
+        touched: when it ended or was fetched, in seconds of a clock that nobody sets.
+        fetched: whether its answer was.
+        tenant: whose it is.
+        request: identifier of the request that asked for it, for logs; empty after a restart.
+        message_bytes, answer_bytes: what is kept of it.
+        asked: when this process had it first, by the clock of `touched`.
+        places: of samples, those that it has; None if it leaves none to others.
+        others: evaluated with it, their samples at other places.
+        held: whether its client waits for the answer with the request itself, and nothing is on the disk.
+        message, answer: its ciphertexts and those of its answer while it is held.
+        noted: whether the audit has it.
+    """
+
+    identifier: str
+    owner: str
+    model: str
+    priority: int
+    total: int
+    state: State = "waiting"
+    attempts: int = 0
+    done: int = 0
+    seconds: float = 0.0
+    error: ServeError | None = None
+    touched: float = 0.0
+    fetched: bool = False
+    tenant: str = ""
+    request: str = ""
+    message_bytes: int = 0
+    answer_bytes: int = 0
+    asked: float = field(default_factory=time.monotonic)
+    places: range | None = None
+    others: list["Job"] = field(default_factory=list)
+    held: bool = False
+    message: bytes = field(default=b"", repr=False)
+    answer: bytes = field(default=b"", repr=False)
+    noted: bool = False
+
+    @property
+    def client(self) -> str:
+        """The unit of fair scheduling: the tenant, or without accounts the owner of the keys."""
+        return self.tenant or self.owner
+
+    def joins(self, other: "Job") -> bool:
+        """Whether another job can be evaluated with this one and those already joined."""
+        if other.places is None or (other.owner, other.model) != (self.owner, self.model):
+            return False
+        return all(
+            job.places is not None and _apart(job.places, other.places) for job in (self, *self.others)
+        )
+
+    def advance(self, done: int) -> None:
+        """Note how many steps are done."""
+        for job in (self, *self.others):
+            job.done = done
+
+    def to_json(self) -> dict[str, object]:
+        """Return what a client is told."""
+        entry: dict[str, object] = {
+            "job": self.identifier,
+            "state": self.state,
+            "done": self.done,
+            "total": self.total,
+            "seconds": round(self.seconds, 3),
+        }
+        return entry | ({} if self.error is None else self.error.reason())
+
+
+def _apart(one: range, other: range) -> bool:
+    return one.stop <= other.start or other.stop <= one.start
+
+
+def _message(job: Job) -> str:
+    """Return the name of the object with the ciphertexts of a job."""
+    return f"jobs/{drawer(job.tenant)}/{job.identifier}.message"
+
+
+def _answer(job: Job) -> str:
+    """Return the name of the object with its answer."""
+    return f"jobs/{drawer(job.tenant)}/{job.identifier}.answer"
+
+
+class Jobs:
+    """The jobs of a service. Clients with waiting jobs take turns.
+
+    Args:
+        storage: where messages, answers and records are. Unfinished jobs of an earlier process are queued
+            again.
+        waiting: maximum number of waiting jobs of all clients.
+    """
+
+    def __init__(self, storage: Storage, waiting: int = 256) -> None:
+        self._objects, self._records, self.waiting = storage.objects, storage.records, waiting
+        self._turn = threading.Condition()
+        self._jobs: dict[str, Job] = {}
+        self._queues: OrderedDict[str, list[Job]] = OrderedDict()
+        self._number, self._ended = 0, False
+        self.on_end: Callable[[str], object] = lambda identifier: None
+        # Duration of evaluations: a running mean in which the last one has weight one quarter.
+        self._seconds = 0.0
+        there = self._objects.sizes("jobs/")
+        for row in self._records.jobs():
+            self._recover(row, there)
+        known = {name for job in self._jobs.values() for name in (_message(job), _answer(job))}
+        self._objects.delete(name for name in there if name not in known)
+
+    def _recover(self, row: Row, there: Mapping[str, int]) -> None:
+        identifier, self._number = str(row["job"]), int(str(row["number"])) + 1
+        priority, total, attempts = (int(str(row[name])) for name in ("priority", "total", "attempts"))
+        job = Job(identifier, str(row["owner"]), str(row["model"]), priority, total, attempts=attempts)
+        job.seconds, job.touched = float(str(row["seconds"])), time.monotonic()
+        job.tenant = str(row["tenant"])
+        job.message_bytes, job.answer_bytes = there.get(_message(job), 0), there.get(_answer(job), 0)
+        if row["state"] == "failed":
+            code, _, text = str(row["error"]).partition(" ")
+            job.state, job.error = "failed", REFUSALS.get(code, ServeError)(text)
+        elif _answer(job) in there:
+            job.state, job.done = "done", job.total
+        elif _message(job) in there:
+            self._put(job)
+        else:
+            self._records.delete_job(identifier)
+            return
+        self._jobs[identifier] = job
+
+    def message(self, job: Job) -> AbstractContextManager[Path]:
+        """Return the ciphertexts of a job as a file, which exists within the context."""
+        return self._objects.file([_message(job)])
+
+    def answer(self, job: Job) -> Path:
+        """Return the path where a worker writes its answer; `answered` adopts it."""
+        return self._objects.made(_answer(job))
+
+    def content(self, job: Job) -> bytes:
+        """The ciphertexts of a job."""
+        with self._turn:
+            if job.held:
+                return job.message
+        return self._objects.read(_message(job))
+
+    def answered(self, job: Job, answer: bytes | None = None) -> bytes:
+        """Take over an answer, also for those that were evaluated with the job: the one that is given, or
+        the one that a worker has written, which is read."""
+        data = answer
+        if data is None:
+            self._objects.adopt(_answer(job))
+            data = self._objects.read(_answer(job))
+        for each in (job, *job.others):
+            each.answer_bytes = len(data)
+            with self._turn:
+                if each.held:
+                    each.answer = data
+                    continue
+            if each is not job or answer is not None:
+                self._objects.put(_answer(each), data)
+        return data
+
+    def patience(self) -> int:
+        """Estimate the seconds, at least 1, until the waiting jobs are done, from the duration of recent
+        ones."""
+        with self._turn:
+            return self._patience()
+
+    def _patience(self) -> int:
+        running = sum(job.state == "running" for job in self._jobs.values())
+        return max(1, math.ceil(self._seconds * (1 + len(self) / max(1, running))))
+
+    def counts(self) -> tuple[int, int]:
+        """Return how many jobs wait, and how many run."""
+        with self._turn:
+            return len(self), sum(job.state == "running" for job in self._jobs.values())
+
+    def __len__(self) -> int:
+        return sum(map(len, self._queues.values()))
+
+    def add(
+        self,
+        owner: str,
+        model: str,
+        total: int,
+        message: bytes,
+        priority: int = 0,
+        tenant: str = "",
+        places: range | None = None,
+        admit: Callable[[Job], object] | None = None,
+        held: bool = False,
+    ) -> Job:
+        """Accept a job: it is on the disk when this returns, unless it is ``held``. Its places are not:
+        after a restart it is evaluated alone.
+
+        Args:
+            admit: called with it before it is; what it raises refuses the job.
+            held: whether it is in memory alone, until its answer is taken (`release`) or `keep` is called.
+
+        Raises:
+            BusyError: the maximum number of jobs wait, of all clients or of this one.
+        """
+        with self._turn:
+            for most, count in (
+                (EACH, len(self._queues.get(tenant or owner, ()))),
+                (self.waiting, len(self)),
+            ):
+                if count >= most:
+                    raise BusyError(f"{most} evaluations wait; ask again later", retry_after=self._patience())
+            job = Job(secrets.token_hex(16), owner, model, priority, total, tenant=tenant, places=places)
+            job.message_bytes = len(message)
+            job.held, job.request = held, request_identifier()
+            if admit is not None:
+                admit(job)
+            if held:
+                job.message = message
+            else:
+                self._store(job, message)
+            self._jobs[job.identifier] = job
+            self._put(job)
+            self._turn.notify()
+        return job
+
+    def _store(self, job: Job, message: bytes) -> None:
+        """Have a job on the disk."""
+        self._objects.put(_message(job), message)
+        row: Row = {"job": job.identifier, "owner": job.owner, "model": job.model, "priority": job.priority}
+        row |= {"tenant": job.tenant, "state": job.state, "attempts": job.attempts, "total": job.total}
+        row |= {"seconds": 0.0, "number": self._number}
+        try:
+            self._records.add_job(row)
+        except OSError:
+            self._drop([_message(job)])
+            raise
+        self._number += 1
+
+    def keep(self, job: Job, admit: Callable[[Job], object]) -> None:
+        """Have a held job that has not ended on the disk, as if it had been accepted so.
+
+        Raises:
+            OSError: the disk fails; the job is dropped.
+        """
+        with self._turn:
+            if not job.held or job.answer or job.state not in ("waiting", "running"):
+                return
+            try:
+                admit(job)
+                self._store(job, job.message)
+            except OSError:
+                self.delete([job])
+                raise
+            job.held, job.message = False, b""
+
+    def release(self, job: Job) -> bytes:
+        """The answer of a held job that has ended, which is forgotten.
+
+        Raises:
+            ServeError: why it failed.
+        """
+        self.delete([job])
+        if job.error is not None:
+            raise job.error
+        return job.answer
+
+    def _put(self, job: Job) -> None:
+        """Queue a job behind those of its client with at least its priority."""
+        waiting = self._queues.setdefault(job.client, [])
+        place = next((i for i, other in enumerate(waiting) if other.priority < job.priority), len(waiting))
+        waiting.insert(place, job)
+
+    def take(self) -> Job | None:
+        """Take the next job, with the jobs of its client that can be evaluated with it, and mark them as
+        running. Waits for a job. Returns None after `close`."""
+        with self._turn:
+            while not self._queues and not self._ended:
+                self._turn.wait()
+            if self._ended:
+                return None
+            owner, waiting = next(iter(self._queues.items()))
+            job = waiting.pop(0)
+            for other in list(waiting):
+                if job.joins(other):
+                    waiting.remove(other)
+                    job.others.append(other)
+            # Its client goes to the end of the line.
+            del self._queues[owner]
+            if waiting:
+                self._queues[owner] = waiting
+            for each in (job, *job.others):
+                each.state, each.attempts, each.done = "running", each.attempts + 1, 0
+                # On a full disk, a process that is killed now forgets that the job began.
+                with contextlib.suppress(OSError):
+                    self._note(each, state="running", attempts=each.attempts)
+            return job
+
+    def again(self, job: Job, *, begun: bool = True) -> None:
+        """Queue a job again after its worker ended. It counts as an attempt only if it had ``begun``."""
+        with self._turn:
+            for each in self._parted(job):
+                each.state, each.attempts = "waiting", each.attempts - (not begun)
+                self._queues.setdefault(each.client, []).insert(0, each)
+                self._turn.notify()
+
+    def _parted(self, job: Job) -> list[Job]:
+        """Split a job from those joined with it, the last first; cancelled ones are left out."""
+        group, job.others = [job, *job.others], []
+        return [each for each in reversed(group) if each.identifier in self._jobs]
+
+    def alone(self, job: Job) -> None:
+        """Queue jobs again that cannot be evaluated together: each is then evaluated alone."""
+        with self._turn:
+            for each in (job, *job.others):
+                each.places = None
+        self.again(job, begun=False)
+
+    def give_up(self, job: Job) -> None:
+        """Leave a running job to the next process, as if it had not begun."""
+        with self._turn:
+            for each in self._parted(job):
+                each.state, each.attempts = "waiting", each.attempts - 1
+                self._queues.setdefault(each.client, []).insert(0, each)
+                self._note(each, state="waiting", attempts=each.attempts)
+
+    def _note(self, job: Job, **row: object) -> None:
+        """Change what the disk has of a job."""
+        if not job.held:
+            self._records.set_job(job.identifier, **row)
+
+    def end(self, job: Job, seconds: float = 0.0, error: ServeError | None = None) -> bool:
+        """Record the end of a job and of those evaluated with it, and delete their messages. Returns False if
+        all of them were cancelled."""
+        others, job.others = job.others, []
+        ended = [self._end(each, seconds, error) for each in (job, *others)]
+        for each in (job, *others):
+            self.on_end(each.identifier)
+        return any(ended)
+
+    def _end(self, job: Job, seconds: float, error: ServeError | None) -> bool:
+        with self._turn:
+            if job.identifier not in self._jobs:
+                if not job.held:
+                    self._drop([_message(job), _answer(job)])
+                return False
+            job.seconds, job.error, job.touched = seconds, error, time.monotonic()
+            job.state = "done" if error is None else "failed"
+            if error is None:
+                job.done = job.total
+                self._seconds += (seconds - self._seconds) / (4 if self._seconds else 1)
+            text = None if error is None else f"{error.code} {error}"
+            # On a full disk the record may be missing: the answer says that the job is done, the message that
+            # it is not.
+            with contextlib.suppress(OSError):
+                self._note(job, state=job.state, seconds=seconds, error=text)
+                if not job.held:
+                    self._drop([_message(job)])
+            job.message_bytes, job.message = 0, b""
+            return True
+
+    def has(self, job: Job) -> bool:
+        """Whether somebody waits for a job, or may fetch its answer."""
+        return job.identifier in self._jobs
+
+    def get(self, identifier: str) -> Job:
+        """Return the job of an identifier.
+
+        Raises:
+            UnknownJobError: there is none.
+        """
+        job = self._jobs.get(identifier)
+        if job is None:
+            raise UnknownJobError("there is no evaluation with that identifier here (any more)")
+        return job
+
+    def fetch(self, identifier: str) -> bytes:
+        """Return the answer of a job.
+
+        Raises:
+            UnknownJobError: there is none.
+            NotDoneError: it has not finished.
+            ServeError: why it failed.
+        """
+        job = self.get(identifier)
+        if job.error is not None:
+            raise job.error
+        if job.state != "done":
+            raise NotDoneError(f"{job.done} of {job.total} steps are done; ask again later")
+        answer = self._objects.read(_answer(job))
+        job.fetched, job.touched = True, time.monotonic()
+        return answer
+
+    def delete(self, jobs: Sequence[Job]) -> None:
+        """Delete jobs with their messages and answers. The answer of a running job is deleted when it
+        ends."""
+        with self._turn:
+            for job in jobs:
+                if self._jobs.pop(job.identifier, None) is None:
+                    continue
+                if job in self._queues.get(job.client, ()):
+                    self._queues[job.client].remove(job)
+                    if not self._queues[job.client]:
+                        del self._queues[job.client]
+                if not job.held:
+                    self._drop([_message(job), _answer(job)])
+                    self._records.delete_job(job.identifier)
+
+    def _drop(self, names: Sequence[str]) -> None:
+        for name in names:
+            self._objects.forget([name])
+        self._objects.delete(names)
+
+    def all(self) -> list[Job]:
+        """Return the jobs of all clients."""
+        with self._turn:
+            return list(self._jobs.values())
+
+    def stored(self, tenant: str) -> int:
+        """Return the stored bytes of a tenant's jobs."""
+        with self._turn:
+            own = [job for job in self._jobs.values() if job.tenant == tenant]
+            return sum(job.message_bytes + job.answer_bytes for job in own)
+
+    def of(self, owner: str) -> list[Job]:
+        """Return the jobs of a client."""
+        with self._turn:
+            return [job for job in self._jobs.values() if job.owner == owner]
+
+    def expire(self, after: float) -> None:
+        """Delete jobs that ended long ago, or whose answers were fetched a minute ago."""
+        now = time.monotonic()
+        with self._turn:
+            ended = [job for job in self._jobs.values() if job.state in ("done", "failed")]
+            old = [job for job in ended if now - job.touched > (FETCHED_S if job.fetched else after)]
+        self.delete(old)
+
+    def close(self) -> None:
+        """Have `take` return None; waiting jobs stay on the disk."""
+        with self._turn, contextlib.suppress(RuntimeError):
+            self._ended = True
+            self._turn.notify_all()

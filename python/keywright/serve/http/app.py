@@ -1,0 +1,526 @@
+"""The service as an ASGI application: maps paths to calls; ``openapi.json`` describes them."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
+from http import HTTPStatus
+from string import digits
+
+import anyio
+from anyio.to_thread import run_sync
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Match, Route
+
+from keywright.errors.service import (
+    BadRequestError,
+    MismatchingOffsetError,
+    NoSuchMethodError,
+    NoSuchPathError,
+    ServeError,
+    TooLargeError,
+    UnauthorizedError,
+    WrongOffsetError,
+)
+from keywright.serve.evaluation.jobs import Job
+from keywright.serve.service import Service
+from keywright.serve.tenants.accounts import NOBODY
+from keywright.serve.uploads.piece import Piece
+
+from .admin import CHALLENGE, admin_page, require_operator
+from .edge import LOOPBACK, Edge, OnRequest, Problem, answer, refused
+from .pages import Page
+from .resumable import (
+    COMPLETE,
+    LIMIT,
+    OFFSET,
+    boolean,
+    integer,
+    limit,
+    require_length,
+    require_partial,
+    upload_answer,
+)
+
+MAX_JSON = 4096
+MAX_PIECE = 8 << 20
+"""Maximum size in bytes of one piece that is uploaded by ``PUT``."""
+
+EXPIRE_EVERY_S = 1.0
+
+MAX_WAIT_S, MAX_WAITING = 30, 128
+"""How long a request may wait for an evaluation to end, and how many requests may wait."""
+
+HOLD_S = 0.25
+"""After so long an evaluation whose request waits for its answer is put on the disk."""
+
+QUICK_BYTES = 256 << 10
+"""A message that is looked through at once."""
+
+SETTLE_S = 1.0
+"""How long a request for an upload's offset, or its next piece, waits for the piece that is being written.
+All bytes that arrived before a connection broke must count."""
+
+ROUTES = (
+    ("/health", "GET", "health"),
+    ("/ready", "GET", "ready"),
+    ("/metrics", "GET", "metrics"),
+    ("/admin", "GET", "admin"),
+    ("/v1/model", "GET", "manifest"),
+    ("/v1/models", "GET", "models"),
+    ("/v1/models/{model}", "GET", "manifest_of"),
+    ("/v1/configurations/{configuration}", "GET", "configuration"),
+    ("/v1/keys", "POST", "create_keys"),
+    ("/v1/keys", "GET", "key_sets"),
+    ("/v1/keys", "OPTIONS", "upload_limits"),
+    ("/v1/keys/{keys}", "HEAD", "upload_state"),
+    ("/v1/keys/{keys}", "GET", "keys"),
+    ("/v1/keys/{keys}", "PUT", "receive_keys"),
+    ("/v1/keys/{keys}", "PATCH", "append_keys"),
+    ("/v1/keys/{keys}/parts", "PUT", "receive_part"),
+    ("/v1/keys/{keys}/direct", "POST", "grant_part"),
+    ("/v1/keys/{keys}/direct", "PUT", "take_part"),
+    ("/v1/keys/{keys}", "DELETE", "delete_keys"),
+    ("/v1/keys/{keys}/delete", "POST", "delete_keys"),
+    ("/v1/keys/{keys}/seen", "GET", "seen"),
+    ("/v1/keys/{keys}/jobs", "POST", "submit"),
+    ("/v1/jobs/{job}", "GET", "job"),
+    ("/v1/jobs/{job}", "DELETE", "cancel"),
+    ("/v1/jobs/{job}/result", "GET", "result"),
+)
+"""Path, method, and the method of `Routes` that answers."""
+
+
+def application(
+    service: Service,
+    *,
+    page: Page | None = None,
+    names: frozenset[str] = frozenset(),
+    on_request: OnRequest | None = None,
+) -> Edge:
+    """Return the ASGI application of a service.
+
+    Args:
+        service: the service.
+        page: the result of `load_page`.
+        names: host names that requests may use, in addition to the loopback's.
+        on_request: called with method, path, status, bytes received and sent, and seconds.
+    """
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_expire, service)
+            yield
+            tasks.cancel_scope.cancel()
+
+    def refuse(request: Request, error: Exception) -> Response:
+        known, headers = refused(error), error.headers if isinstance(error, HTTPException) else None
+        if isinstance(known, NoSuchMethodError) and not any(
+            route.matches(request.scope)[0] != Match.NONE for route in routes
+        ):
+            # An unknown path may be a file of the page, which only supports GET.
+            known, headers = NoSuchPathError(str(refused(HTTPException(HTTPStatus.NOT_FOUND)))), None
+        service.metrics.count("refusals_total", code=known.code)
+        return Problem(known, headers)
+
+    calls = Routes(service, page or {})
+    routes = [Route(path, getattr(calls, name), methods=[method]) for path, method, name in ROUTES]
+    app = Starlette(
+        routes=[*routes, Route("/{path:path}", calls.page, methods=["GET"])],
+        lifespan=lifespan,
+        exception_handlers=dict.fromkeys(
+            (ServeError, HTTPException, ClientDisconnect, OSError, Exception), refuse
+        ),
+    )
+    return Edge(app, names, on_request, service.tell, service.metrics)
+
+
+async def _expire(service: Service) -> None:
+    while True:
+        try:
+            await run_sync(service.expire)
+        except OSError as error:
+            service.tell(f"what has expired stays for now: {error}")
+        await anyio.sleep(EXPIRE_EVERY_S)
+
+
+class Ends:
+    """Requests that wait until an evaluation ends, at most `MAX_WAITING`. Further requests return at once."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, list[tuple[asyncio.AbstractEventLoop, asyncio.Event]]] = {}
+        self._count = 0
+
+    @contextmanager
+    def of(self, job: str) -> Iterator[asyncio.Event]:
+        """Return the event that is set when a job ends."""
+        mine = (asyncio.get_running_loop(), asyncio.Event())
+        if self._count >= MAX_WAITING:
+            mine[1].set()
+        self._waiting.setdefault(job, []).append(mine)
+        self._count += 1
+        try:
+            yield mine[1]
+        finally:
+            self._count -= 1
+            self._waiting[job].remove(mine)
+            if not self._waiting[job]:
+                del self._waiting[job]
+
+    def tell(self, job: str) -> None:
+        """Report that a job has ended; any thread may call this."""
+        for loop, event in tuple(self._waiting.get(job, ())):
+            loop.call_soon_threadsafe(event.set)
+
+
+class Routes:
+    """One method for each route."""
+
+    def __init__(self, service: Service, page: Page) -> None:
+        self._service, self._page, self._ends = service, page, Ends()
+        service.jobs.on_end = self._ends.tell
+
+    async def _tenant(self, request: Request) -> str:
+        """Return the tenant of a request."""
+        accounts = self._service.accounts
+        authorization = request.headers.get("authorization")
+        if accounts is None:
+            return NOBODY
+        if (known := accounts.known(authorization)) is not None:
+            return known
+        # This may have to fetch the issuer's keys.
+        return await run_sync(accounts.tenant, authorization)
+
+    async def health(self, request: Request) -> Response:
+        """``GET /health``."""
+        return answer(self._service.health())
+
+    async def ready(self, request: Request) -> Response:
+        """``GET /ready``."""
+        return answer(self._service.readiness())
+
+    async def metrics(self, request: Request) -> Response:
+        """``GET /metrics``: for admins if there are accounts. A tenant that reads all bytes could subtract
+        its own and learn those of the others."""
+        if self._service.accounts is not None:
+            await run_sync(self._service.accounts.admin, request.headers.get("authorization"))
+        return Response(self._service.measure(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def admin(self, request: Request) -> Response:
+        """``GET /admin``: a browser asks its user for a key if the request is refused."""
+        try:
+            await run_sync(require_operator, request, self._service.accounts, LOOPBACK)
+        except UnauthorizedError as error:
+            self._service.metrics.count("refusals_total", code=error.code)
+            return Problem(error, CHALLENGE)
+        return admin_page(await run_sync(self._service.overview))
+
+    async def manifest(self, request: Request) -> Response:
+        """``GET /v1/model``."""
+        return Response(self._service.manifest(), media_type="application/json")
+
+    async def models(self, request: Request) -> Response:
+        """``GET /v1/models``."""
+        return answer(self._service.models())
+
+    async def manifest_of(self, request: Request) -> Response:
+        """``GET /v1/models/HASH``."""
+        return Response(self._service.manifest(_name(request, "model")), media_type="application/json")
+
+    async def configuration(self, request: Request) -> Response:
+        """``GET /v1/configurations/ID``."""
+        return answer(self._service.configuration(_name(request, "configuration")))
+
+    async def create_keys(self, request: Request) -> Response:
+        """``POST /v1/keys``; with ``Upload-Complete`` and ``?model=HASH`` the body starts an upload."""
+        complete = boolean(request.headers, COMPLETE)
+        if complete is not None:
+            return await self._create_upload(request, complete)
+        tenant, entry = await self._tenant(request), _parse(await _body(request, MAX_JSON))
+        return answer(await run_sync(self._service.create_keys, entry, tenant), HTTPStatus.CREATED)
+
+    async def key_sets(self, request: Request) -> Response:
+        """``GET /v1/keys``."""
+        return answer(self._service.key_sets(await self._tenant(request)))
+
+    async def keys(self, request: Request) -> Response:
+        """``GET /v1/keys/ID``."""
+        name, tenant = _name(request, "keys"), await self._tenant(request)
+        await self._settle(name, tenant)
+        return upload_answer(self._service.keys(name, tenant), self._service.key_lifetime())
+
+    async def _settle(self, name: str, tenant: str) -> None:
+        """Wait briefly for the piece that is being written."""
+        deadline = anyio.current_time() + SETTLE_S
+        while not self._service.settled(name, tenant) and anyio.current_time() < deadline:
+            await anyio.sleep(SETTLE_S / 20)
+
+    async def receive_keys(self, request: Request) -> Response:
+        """``PUT /v1/keys/ID?offset=N``."""
+        offset, length = _offset(request), _announced(request, MAX_PIECE)
+        name, tenant = _name(request, "keys"), await self._tenant(request)
+        await self._settle(name, tenant)
+        begin = partial(self._service.begin_piece, name, offset, length, tenant)
+        return answer(await self._receive(request, begin))
+
+    async def receive_part(self, request: Request) -> Response:
+        """``PUT /v1/keys/ID/parts?offset=N``: at any offset, several at once."""
+        offset, length = _offset(request), _announced(request, MAX_PIECE)
+        name, tenant = _name(request, "keys"), await self._tenant(request)
+        begin = partial(self._service.begin_piece, name, offset, length, tenant, anywhere=True)
+        return answer(await self._receive(request, begin))
+
+    async def grant_part(self, request: Request) -> Response:
+        """``POST /v1/keys/ID/direct?offset=N&length=N``: an address of the object storage for a part."""
+        _announced(request, 0)
+        offset, length = _offset(request), _number(request, "length")
+        name, tenant = _name(request, "keys"), await self._tenant(request)
+        made = await run_sync(self._service.grant_part, name, offset, length, tenant)
+        return answer(made, HTTPStatus.CREATED)
+
+    async def take_part(self, request: Request) -> Response:
+        """``PUT /v1/keys/ID/direct?offset=N``: the part is there."""
+        _announced(request, 0)
+        offset = _offset(request)
+        name, tenant = _name(request, "keys"), await self._tenant(request)
+        return answer(await run_sync(self._service.take_part, name, offset, tenant))
+
+    async def _receive(self, request: Request, begin: Callable[[], Piece]) -> dict[str, object]:
+        """Write a piece while it arrives, buffered in chunks of the size that the storage prefers."""
+        piece, buffer, most = await run_sync(begin), bytearray(), self._service.store.objects.buffer_bytes
+        try:
+            try:
+                async for data in request.stream():
+                    buffer += data
+                    if len(buffer) >= most:
+                        await run_sync(piece.append, bytes(buffer))
+                        buffer.clear()
+            finally:
+                with anyio.CancelScope(shield=True):
+                    if buffer:
+                        await run_sync(piece.append, bytes(buffer))
+            return await run_sync(self._service.end_piece, piece)
+        finally:
+            piece.close()
+
+    async def upload_limits(self, request: Request) -> Response:
+        """``OPTIONS /v1/keys``: states that uploads are resumable, and their maximum length."""
+        found = limit(self._service.longest_keys(), self._service.key_lifetime())
+        return Response(status_code=HTTPStatus.NO_CONTENT, headers={LIMIT: found})
+
+    async def upload_state(self, request: Request) -> Response:
+        """``HEAD /v1/keys/ID``: a client that asks for the offset has given up its earlier request."""
+        name, tenant = _name(request, "keys"), await self._tenant(request)
+        await run_sync(self._service.interrupt, name, tenant)
+        return upload_answer(self._service.keys(name, tenant), self._service.key_lifetime())
+
+    async def append_keys(self, request: Request) -> Response:
+        """``PATCH /v1/keys/ID``: the next bytes."""
+        name, tenant = _name(request, "keys"), await self._tenant(request)
+        # Reveal nothing else about an upload that does not exist.
+        self._service.keys(name, tenant)
+        require_partial(request.headers)
+        offset = integer(request.headers, OFFSET)
+        if offset is None:
+            raise BadRequestError("Upload-Offset is missing; it says at which byte the content begins")
+        await run_sync(self._service.interrupt, name, tenant)
+        return await self._append(request, self._service.keys(name, tenant), offset, tenant)
+
+    async def _create_upload(self, request: Request, complete: bool) -> Response:
+        """Start an upload with its first bytes, if there are any."""
+        tenant = await self._tenant(request)
+        model = request.query_params.get("model", self._service.model.manifest.hash)
+        require_length(request.headers, 0, self._service.bytes_of_keys(model), complete=complete)
+        entry = await run_sync(self._service.create_keys, {"model": model}, tenant)
+        return await self._append(request, entry, 0, tenant, HTTPStatus.CREATED)
+
+    async def _append(
+        self,
+        request: Request,
+        entry: Mapping[str, object],
+        offset: int,
+        tenant: str,
+        status: HTTPStatus = HTTPStatus.OK,
+    ) -> Response:
+        """Append the content of a request to an upload, with the answers of the draft."""
+        complete = boolean(request.headers, COMPLETE) or False
+        total = int(str(entry["bytes"]))
+        try:
+            length = require_length(request.headers, offset, total, complete=complete)
+            begin = partial(self._service.begin_piece, str(entry["keys"]), offset, length, tenant)
+            found = await self._receive(request, begin)
+        except WrongOffsetError as error:
+            raise MismatchingOffsetError(str(error), **error.details) from error
+        return upload_answer(found, self._service.key_lifetime(), status)
+
+    async def delete_keys(self, request: Request) -> Response:
+        """``DELETE /v1/keys/ID``, or ``POST /v1/keys/ID/delete``, which a page sends when it closes."""
+        _announced(request, 0)
+        return answer(
+            await run_sync(self._service.delete_keys, _name(request, "keys"), await self._tenant(request))
+        )
+
+    async def seen(self, request: Request) -> Response:
+        """``GET /v1/keys/ID/seen``."""
+        return answer(self._service.seen(_name(request, "keys"), await self._tenant(request)))
+
+    async def submit(self, request: Request) -> Response:
+        """``POST /v1/keys/ID/jobs?model=HASH&priority=N&first=N&samples=N&wait=SECONDS``."""
+        tenant = await self._tenant(request)
+        message = await _body(request, self._service.request_bytes())
+        model, priority = request.query_params.get("model"), request.query_params.get("priority", "0")
+        if len(priority) != 1 or priority not in digits:
+            raise BadRequestError("?priority= must be one digit")
+        places = _places(request)
+        self._service.require_staying()
+        wait = _wait(request)
+        held = wait > 0 and self._service.evaluations.holds(len(message))
+        call = partial(
+            self._service.evaluations.submit,
+            _name(request, "keys"),
+            message,
+            model,
+            int(priority),
+            tenant,
+            places,
+            held=held,
+        )
+        # What only looks at memory takes less time than another thread to be told of it.
+        job = call() if held and len(message) <= QUICK_BYTES else await run_sync(call)
+        return await (self._hold(job, wait) if held else self._wait(job, wait))
+
+    async def _hold(self, job: Job, wait: int) -> Response:
+        """The answer of a held job that ends soon; else it is on the disk, and waited for as others are."""
+        evaluations = self._service.evaluations
+        try:
+            await self._end_of(job, HOLD_S)
+            if job.state not in ("done", "failed"):
+                await run_sync(evaluations.keep, job)
+            if not job.held:
+                return await self._wait(job, wait)
+            await self._end_of(job, MAX_WAIT_S)
+            return _ciphertexts(evaluations.release(job))
+        finally:
+            evaluations.abandon(job)
+
+    async def _wait(self, job: Job, wait: int) -> Response:
+        """The answer of a job that ends within so many seconds; else how far it is. A request that does not
+        wait is always told of its job: its client expects that, also where the job has ended by now."""
+        await self._end_of(job, wait)
+        if not wait or job.state != "done":
+            return answer(job.to_json(), HTTPStatus.ACCEPTED)
+        return _ciphertexts(await run_sync(self._service.evaluations.result, job.identifier, job.tenant))
+
+    async def _end_of(self, job: Job, seconds: float) -> None:
+        """Wait for the end of a job, for so long."""
+        if seconds > 0 and job.state in ("waiting", "running"):
+            with self._ends.of(job.identifier) as ended, anyio.move_on_after(seconds):
+                # The job may have ended before the wait began.
+                if job.state in ("waiting", "running"):
+                    await ended.wait()
+
+    async def job(self, request: Request) -> Response:
+        """``GET /v1/jobs/JOB?wait=SECONDS``."""
+        name, tenant = _name(request, "job"), await self._tenant(request)
+        wait = _wait(request)
+        job = self._service.evaluations.job(name, tenant)
+        if wait:
+            await self._end_of(job, wait)
+            job = self._service.evaluations.job(name, tenant)
+        return answer(job.to_json())
+
+    async def cancel(self, request: Request) -> Response:
+        """``DELETE /v1/jobs/JOB``."""
+        _announced(request, 0)
+        return answer(
+            await run_sync(
+                self._service.evaluations.cancel, _name(request, "job"), await self._tenant(request)
+            )
+        )
+
+    async def result(self, request: Request) -> Response:
+        """``GET /v1/jobs/JOB/result``."""
+        name, tenant = _name(request, "job"), await self._tenant(request)
+        return _ciphertexts(await run_sync(self._service.evaluations.result, name, tenant))
+
+    async def page(self, request: Request) -> Response:
+        """Return a file of the page, from memory."""
+        file = self._page.get("/" + _name(request, "path"))
+        if file is None:
+            raise NoSuchPathError("there is no such page here; the service is under /v1/")
+        return Response(file[1], media_type=file[0])
+
+
+def _name(request: Request, what: str) -> str:
+    return str(request.path_params[what])
+
+
+def _wait(request: Request) -> int:
+    """Seconds, as ``?wait=`` says."""
+    wait = request.query_params.get("wait", "0")
+    if not (wait.isascii() and wait.isdigit() and len(wait) < 3 and int(wait) <= MAX_WAIT_S):
+        raise BadRequestError(f"?wait= must be 0 to {MAX_WAIT_S} seconds, got {wait[:8]!r}")
+    return int(wait)
+
+
+def _ciphertexts(data: bytes) -> Response:
+    return Response(data, media_type="application/octet-stream")
+
+
+def _places(request: Request) -> range | None:
+    """Return the samples' places that ``?first=`` and ``?samples=`` select."""
+    texts = [request.query_params.get(name) for name in ("first", "samples")]
+    if texts == [None, None]:
+        return None
+    if not all(text is not None and text.isascii() and text.isdigit() and len(text) < 7 for text in texts):
+        raise BadRequestError("?first= and ?samples= must be given together, as numbers")
+    first, samples = (int(text or 0) for text in texts)
+    return range(first, first + samples)
+
+
+def _offset(request: Request) -> int:
+    """Where a piece begins."""
+    return _number(request, "offset")
+
+
+def _number(request: Request, name: str) -> int:
+    """A number of bytes."""
+    number = request.query_params.get(name, "")
+    if not (number.isascii() and number.isdigit() and len(number) < 16):
+        raise BadRequestError(f"?{name}= is missing or not a number of bytes: {number[:20]!r}")
+    return int(number)
+
+
+def _announced(request: Request, maximum: int) -> int:
+    """Return the length of the body, if it is within the maximum."""
+    length = int(request.headers.get("content-length", "0"))
+    if length > maximum:
+        raise TooLargeError(
+            f"{length} bytes were announced; at most {maximum} are accepted here",
+            value=length,
+            maximum=maximum,
+        )
+    return length
+
+
+async def _body(request: Request, maximum: int) -> bytes:
+    """Return the whole body."""
+    _announced(request, maximum)
+    return await request.body()
+
+
+def _parse(body: bytes) -> Mapping[str, object]:
+    try:
+        entry = json.loads(body)
+        # Half of a surrogate pair is valid JSON but not valid text: it could be neither sent nor logged.
+        json.dumps(entry, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        entry = None
+    if not isinstance(entry, dict):
+        raise BadRequestError("the body is not a JSON object")
+    return entry

@@ -1,0 +1,250 @@
+"""Checks that every request passes first: lengths, host names, and the form of answers and refusals."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from http import HTTPStatus
+from traceback import format_exception
+from urllib.parse import quote, urlsplit
+
+import anyio
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from keywright.errors.service import (
+    BadRequestError,
+    DiskError,
+    NoSuchMethodError,
+    NoSuchPathError,
+    ServeError,
+    WrongHostError,
+)
+from keywright.serve.logs import identify, on_behalf, request_identifier
+from keywright.serve.metrics import Metrics
+
+from .connections import CONNECTION
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+REQUEST_HEADER = b"x-request-id"
+LINGER_S = 2.0
+LINGER_BYTES = 8 << 20
+
+HEADERS = {
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "content-security-policy": "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; "
+    "style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+}
+ENCODED = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+
+OnRequest = Callable[[str, str, int, int, int, float], object]
+"""Called for every request with method, path, status, bytes received and sent, and seconds."""
+
+
+class Problem(JSONResponse):
+    """A refusal: problem details of RFC 9457; this package's clients read the member ``error``."""
+
+    media_type = "application/problem+json"
+
+    def __init__(self, error: ServeError, headers: Mapping[str, str] | None = None) -> None:
+        instance = f"urn:keywright:request:{request_identifier()}"
+        content = {**error.to_json(), "instance": instance}
+        super().__init__(content, error.status, {**error.headers, **(headers or {})})
+
+
+class Edge:
+    """An application behind checks that every request passes.
+
+    Args:
+        app: the application; its `ServeError` become refusals.
+        names: host names that requests may use.
+        on_request: called for every request, without identifiers and control characters.
+        on_event: called with the traceback of every unexpected error.
+        metrics: counts requests.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        names: Iterable[str] = (),
+        on_request: OnRequest | None = None,
+        on_event: Callable[[str], object] | None = None,
+        metrics: Metrics | None = None,
+    ) -> None:
+        self._app = app
+        self.names = LOOPBACK | frozenset(names)
+        self.on_request = on_request
+        self._event = on_event or (lambda line: None)
+        self._metrics = metrics or Metrics()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        sent = next((value for name, value in scope["headers"] if name == REQUEST_HEADER), b"")
+        with on_behalf(identify(sent.decode("latin-1"))):
+            await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange, start = Exchange(scope, receive, send), time.perf_counter()
+        try:
+            headers = _headers(scope)
+            exchange.announce(_announced(headers))
+            self._require_own_name(headers)
+            await self._app(scope, exchange.receive, exchange.send)
+        except ServeError as error:
+            self._metrics.count("refusals_total", code=error.code)
+            await Problem(error)(scope, exchange.receive, exchange.send)
+        except ClientDisconnect:
+            pass
+        except Exception as error:  # noqa: BLE001 - the client has been answered; here it is reported
+            self._event("".join(format_exception(error)).rstrip())
+        finally:
+            self._count(scope["method"], exchange, time.perf_counter() - start)
+            if self.on_request is not None and exchange.status:
+                shown = "/".join(
+                    quote(part) if len(part) < 32 else "*" for part in str(scope["path"]).split("/")
+                )
+                seconds = time.perf_counter() - start
+                self.on_request(
+                    scope["method"], shown, exchange.status, exchange.received, exchange.sent, seconds
+                )
+
+    def _count(self, method: str, exchange: "Exchange", seconds: float) -> None:
+        # Clients choose the method string freely.
+        method = method if method in METHODS else "other"
+        self._metrics.count("requests_total", method=method, status=str(exchange.status))
+        self._metrics.count("request_seconds_total", seconds, method=method)
+        self._metrics.count("received_bytes_total", exchange.received)
+        self._metrics.count("sent_bytes_total", exchange.sent)
+
+    def _require_own_name(self, headers: Mapping[bytes, str]) -> None:
+        """Refuse requests from pages of other sites, and host names that were made to resolve here."""
+        host = headers.get(b"host", "")
+        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+        if name.lower() not in self.names:
+            raise WrongHostError(
+                f"this server is not called {name[:200]!r}; start it with --name to allow that",
+                found=name[:200],
+            )
+        origin = headers.get(b"origin")
+        if origin is not None and urlsplit(origin).netloc != host:
+            raise WrongHostError("pages of other sites may not use this server", found=origin[:200])
+
+
+class Exchange:
+    """A request and its answer: counts their bytes and sets the deadline of each."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._receive, self._send = receive, send
+        # Other ASGI servers have deadlines of their own.
+        self._connection = scope.get(CONNECTION)
+        self.status = self.received = self.sent = 0
+        self._unread = False
+
+    def announce(self, length: int) -> None:
+        """Give the sender time for a body."""
+        self._unread = length > 0
+        if self._connection is not None:
+            self._connection.expect(min(length, LINGER_BYTES)) if length else self._connection.work()
+
+    async def receive(self) -> Message:
+        """Return the next message."""
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self.received += len(message.get("body", b""))
+            if not message.get("more_body", False):
+                self._unread = False
+                if self._connection is not None and self.status == 0:
+                    self._connection.work()
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Send an answer. If a body was refused, some of it is read first: a client that is still sending
+        would otherwise miss the answer."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            own = list(message.get("headers", ()))
+            # A page with its own policy keeps that stricter one.
+            named = {name.lower() for name, _ in own}
+            message["headers"] = [*own, *(header for header in ENCODED if header[0] not in named)]
+            message["headers"].append((REQUEST_HEADER, request_identifier().encode()))
+            if self._unread:
+                message["headers"].append((b"connection", b"close"))
+            if self._connection is not None:
+                self._connection.expect(_length(message["headers"]))
+        else:
+            self.sent += len(message.get("body", b""))
+            if self._unread and not message.get("more_body", False):
+                await self._send({**message, "more_body": True})
+                await self._linger()
+                message = {"type": "http.response.body", "body": b""}
+        await self._send(message)
+
+    async def _linger(self) -> None:
+        most = self.received + LINGER_BYTES
+        with anyio.move_on_after(LINGER_S):
+            while self._unread and self.received < most:
+                if (await self.receive())["type"] != "http.request":
+                    return
+
+
+def refused(error: Exception) -> ServeError:
+    """Return what a client is told of an exception."""
+    if isinstance(error, ServeError):
+        return error
+    if isinstance(error, HTTPException):
+        if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            return NoSuchMethodError(
+                "this path does not support the method; the header Allow lists those that it does"
+            )
+        if error.status_code == HTTPStatus.NOT_FOUND:
+            return NoSuchPathError("there is nothing here; the service is under /v1/")
+        return BadRequestError("the request is not understood")
+    if isinstance(error, ClientDisconnect):
+        # Nobody reads this answer; it is counted.
+        return BadRequestError("the connection ended before the request did")
+    if isinstance(error, OSError):
+        # Report the disk's error; bytes that have arrived are kept.
+        return DiskError("the disk of the server failed, or is full; try again later")
+    return ServeError("the request failed for an unexpected reason; see the server's log")
+
+
+def answer(entry: Mapping[str, object], status: HTTPStatus = HTTPStatus.OK) -> Response:
+    """An answer in JSON."""
+    return JSONResponse(dict(entry), status)
+
+
+def _headers(scope: Scope) -> dict[bytes, str]:
+    """Return the headers by name.
+
+    Raises:
+        BadRequestError: a header that decides how to read or route the request is repeated.
+    """
+    found: dict[bytes, str] = {}
+    for name, value in scope["headers"]:
+        if name in found and name in (b"host", b"content-length", b"transfer-encoding", b"origin"):
+            raise BadRequestError(f"the header {name.decode('latin-1')} is sent twice; send it once")
+        found[name] = value.decode("latin-1")
+    return found
+
+
+def _announced(headers: Mapping[bytes, str]) -> int:
+    """Return the length of the body from the header."""
+    if b"transfer-encoding" in headers:
+        raise BadRequestError("Content-Length is missing; send it, bodies of unknown length are not read")
+    text = headers.get(b"content-length", "0")
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise BadRequestError(f"Content-Length is {text[:40]!r}, which is not a length")
+    return int(text)
+
+
+def _length(headers: Iterable[tuple[bytes, bytes]]) -> int:
+    return next((int(value) for name, value in headers if name == b"content-length"), 0)

@@ -1,0 +1,161 @@
+"""A service that listens: uvicorn on a socket that is bound before the server runs."""
+
+import asyncio
+import contextlib
+import ipaddress
+import socket
+import ssl
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import uvicorn
+
+from keywright.errors.service import BadRequestError, CertificateError
+from keywright.serve.service import Service
+
+from .app import application
+from .connections import Connection
+from .edge import OnRequest
+from .pages import Page
+
+BACKLOG = 512
+
+DRAIN_S = 30
+"""Seconds that running requests have to finish at shutdown."""
+
+
+class _Uvicorn(uvicorn.Server):
+    """uvicorn without signal handlers: the caller decides when it ends."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class Server:
+    """A service that listens from its construction on, and answers in `serve_forever`.
+
+    Args:
+        service: the service.
+        host: address to listen on; the loopback by default.
+        port: 0 for any free port; see `url`.
+        page: result of `load_page`.
+        names: host names that requests may use, besides the address.
+        on_request: called with method, path, status, bytes received and sent, and seconds.
+        certificate: PEM files of a certificate, with its chain, and of its key. The server then speaks TLS
+            (1.2 or later) only.
+        proxies: addresses or networks whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` are trusted; none
+            by default.
+
+    Attributes:
+        url: URL of the server.
+        server_address: (host, port).
+
+    Raises:
+        CertificateError: the files are not a certificate and its key.
+        BadRequestError: a proxy address is malformed.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        page: Page | None = None,
+        names: frozenset[str] = frozenset(),
+        on_request: OnRequest | None = None,
+        certificate: tuple[Path, Path] | None = None,
+        proxies: Sequence[str] = (),
+    ) -> None:
+        for address in proxies:
+            try:
+                ipaddress.ip_network(address)
+            except ValueError as error:
+                raise BadRequestError(
+                    f"{address!r} is not an address or network of a proxy: {error}"
+                ) from error
+        self._certificate, tls = certificate, None if certificate is None else _tls(*certificate)
+        self._tls = tls
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._socket = socket.create_server((host, port), family=family, backlog=BACKLOG)
+        # Connections inherit this option. asyncio sets it only on sockets that name their protocol. Without
+        # it, every answer waits 40 ms for the client to acknowledge its header.
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.server_address: tuple[str, int] = self._socket.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        scheme = "http" if self._tls is None else "https"
+        self.url = f"{scheme}://{shown}:{self.server_address[1]}"
+        self.app = application(service, page=page, names=names | {shown.lower()}, on_request=on_request)
+        self._service, self._ended = service, threading.Event()
+        config = uvicorn.Config(
+            self.app,
+            http=Connection,
+            ws="none",
+            loop="asyncio",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=bool(proxies),
+            forwarded_allow_ips=list(proxies),
+            ssl_context_factory=None if tls is None else lambda config, default: tls,
+            backlog=BACKLOG,
+            timeout_graceful_shutdown=DRAIN_S,
+        )
+        self._uvicorn = _Uvicorn(config)
+
+    def renew(self) -> None:
+        """Reload the files of the certificate: new connections get the new one.
+
+        Raises:
+            CertificateError: the files are not a certificate and its key; the previous certificate stays in
+                use.
+        """
+        if self._certificate is not None and self._tls is not None:
+            # A certificate that does not match its key would replace half of the valid pair.
+            _tls(*self._certificate)
+            self._tls.load_cert_chain(*self._certificate)
+
+    def serve_forever(self) -> None:
+        """Answer requests until `shutdown`."""
+        self._ended.clear()
+        self._service.draining = False
+        try:
+            asyncio.run(self._uvicorn.serve(sockets=[self._socket]))
+        finally:
+            self._ended.set()
+
+    def shutdown(self) -> None:
+        """Stop `serve_forever` after the running requests, and wait for it. From now on the server reports
+        that it is not ready."""
+        self._service.draining = True
+        self._uvicorn.should_exit = True
+        self._ended.wait()
+
+    def server_close(self) -> None:
+        """Release the address."""
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.server_close()
+
+
+def _tls(certificate: Path, key: Path) -> ssl.SSLContext:
+    """Return the TLS settings of a server with a certificate."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(certificate, key)
+    except OSError as error:  # an error of the TLS library is also an OSError
+        raise CertificateError(
+            f"{certificate} and {key} are not a certificate and its key: {error}"
+        ) from error
+    return context

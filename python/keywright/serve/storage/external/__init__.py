@@ -1,0 +1,1 @@
+"""Storage on other machines: PostgreSQL and S3."""

@@ -1,0 +1,130 @@
+"""Records in PostgreSQL, by pg8000."""
+
+import contextlib
+import os
+import ssl
+import threading
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pg8000.dbapi
+
+from keywright.errors.service import StateFolderError
+from keywright.serve.storage.records import Records, Row
+
+LOCK = 0x6B6579_77726967
+"""Key of the advisory lock that the one server of a database holds: ``keywrig``."""
+
+TIMEOUT_S = 30.0
+TLS = {"disable": None, "require": False, "verify-full": True}
+"""Values of ``sslmode``: whether TLS is used, and whether the server's name is checked."""
+
+BROKEN = ("08", "57P")
+"""Prefixes of the error codes after which a connection is unusable."""
+
+
+class PostgresqlRecords(Records):
+    """A database for one service, locked as long as this connection lives.
+
+    Args:
+        address: ``postgresql://USER@HOST:PORT/NAME``, with ``?sslmode=`` ``verify-full`` (the default),
+            ``require`` or ``disable``. The password is taken from the environment's ``PGPASSWORD``.
+
+    Raises:
+        StateFolderError: the address is malformed, another server uses the database, or a later release wrote
+            it.
+        OSError: the database does not answer, or the password is wrong.
+    """
+
+    def __init__(self, address: str) -> None:
+        parts, query = urlsplit(address), parse_qs(urlsplit(address).query)
+        mode = query.pop("sslmode", ["verify-full"])[-1]
+        name = parts.path.removeprefix("/")
+        if parts.scheme != "postgresql" or not parts.hostname or not name or mode not in TLS or query:
+            raise StateFolderError(
+                "the address of a database must be postgresql://USER@HOST:PORT/NAME, with "
+                "?sslmode=verify-full, require or disable"
+            )
+        if parts.password is not None:
+            raise StateFolderError("the database's address contains a password; set PGPASSWORD instead")
+        checked = TLS[mode]
+        context = None if checked is None else ssl.create_default_context()
+        if context is not None and not checked:
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        self._where = {
+            "user": unquote(parts.username or "keywright"),
+            "host": parts.hostname,
+            "port": parts.port or 5432,
+            "database": unquote(name),
+            "ssl_context": context,
+        }
+        self._lock = threading.RLock()
+        self._connection = self._connect()
+        try:
+            self.migrate()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connection, which releases the lock."""
+        with contextlib.suppress(pg8000.dbapi.Error, OSError):
+            self._connection.close()
+
+    def _connect(self) -> pg8000.dbapi.Connection:
+        try:
+            connection = pg8000.dbapi.connect(
+                **self._where,
+                password=os.environ.get("PGPASSWORD"),
+                timeout=TIMEOUT_S,
+                application_name="keywright",
+            )
+        except pg8000.dbapi.Error as error:
+            raise OSError(f"the database of the service: {_reason(error)}") from error
+        connection.autocommit = True
+        cursor = connection.cursor()
+        cursor.execute(f"select pg_try_advisory_lock({LOCK})")
+        if not cursor.fetchall()[0][0]:
+            connection.close()
+            raise StateFolderError(
+                f"the database {self._where['database']} is served by another process; name another one, or "
+                "end that process"
+            )
+        return connection
+
+    def _do(self, statement: str, *values: object, again: bool = True) -> list[Row]:
+        with self._lock:
+            try:
+                return self._ask(statement, values)
+            except (pg8000.dbapi.Error, OSError) as error:
+                if not _broken(error):
+                    raise OSError(f"the database of the service: {_reason(error)}") from error
+                self.close()
+                try:
+                    self._connection = self._connect()
+                except StateFolderError as taken:
+                    raise OSError(str(taken)) from error
+                if not again:
+                    raise OSError(f"the database of the service: {_reason(error)}") from error
+                return self._do(statement, *values, again=False)
+
+    def _ask(self, statement: str, values: tuple[object, ...]) -> list[Row]:
+        cursor = self._connection.cursor()
+        cursor.execute(statement.replace("?", "%s"), values)
+        if cursor.description is None:
+            return []
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def _broken(error: Exception) -> bool:
+    """Whether the connection is unusable."""
+    found = error.args[0] if error.args else None
+    if isinstance(found, dict):
+        return str(found.get("C", "")).startswith(BROKEN)
+    return isinstance(error, pg8000.dbapi.InterfaceError | OSError)
+
+
+def _reason(error: Exception) -> str:
+    """Return the message of an error without its parameters."""
+    found = error.args[0] if error.args else error
+    return str(found.get("M", found)) if isinstance(found, dict) else str(found)

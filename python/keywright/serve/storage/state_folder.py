@@ -1,0 +1,87 @@
+"""The folder of a service's state, with a format marker and a lock.
+
+``state.json`` identifies the folder and its format. The serving process holds a lock on ``lock``; the
+operating system releases it when the process ends for any reason.
+"""
+
+import json
+import os
+import sys
+import weakref
+from pathlib import Path
+
+from keywright.errors.service import StateFolderError
+
+FORM, LOCK = "state.json", "lock"
+FORMAT = "keywright-state-3"
+MAX_FORM_BYTES = 4096
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(file: int) -> None:
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+
+else:
+    import fcntl
+
+    def _try_lock(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+class StateFolder:
+    """A folder that this process serves from.
+
+    Args:
+        folder: created if it is missing.
+
+    Raises:
+        StateFolderError: another process serves it, or it holds something else.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.folder = folder
+        self._lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        self._unlock = weakref.finalize(self, os.close, self._lock)
+        try:
+            self._take()
+            self._own()
+        except BaseException:
+            self._unlock()
+            raise
+
+    def _take(self) -> None:
+        try:
+            _try_lock(self._lock)
+        except OSError as error:
+            raise StateFolderError(
+                f"{self.folder} is served by another process; name another folder, or end that process"
+            ) from error
+
+    def _own(self) -> None:
+        path = self.folder / FORM
+        if not path.exists():
+            if (self.folder / "owner.json").exists():
+                raise StateFolderError(
+                    f"{self.folder} has an earlier format; name another folder, clients will upload their "
+                    "keys again"
+                )
+            temporary = self.folder / f".{FORM}.{os.getpid()}"
+            temporary.write_text(json.dumps({"format": FORMAT}), encoding="utf-8")
+            temporary.replace(path)
+            return
+        found: object = None
+        if path.is_file() and path.stat().st_size <= MAX_FORM_BYTES:
+            try:
+                found = json.loads(path.read_bytes())
+            except (ValueError, RecursionError):
+                found = None
+        if not isinstance(found, dict) or found.get("format") != FORMAT:
+            raise StateFolderError(
+                f"{path} has a format that this release does not know; name another folder"
+            )
+
+    def close(self) -> None:
+        """Release the folder."""
+        self._unlock()

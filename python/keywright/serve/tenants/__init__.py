@@ -1,0 +1,1 @@
+"""Accounts, their quotas, and the audit."""

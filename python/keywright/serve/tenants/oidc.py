@@ -1,0 +1,209 @@
+"""Bearer tokens of an OpenID Connect issuer: signed claims, which PyJWT verifies with the issuer's keys.
+
+Tokens must be signed with a private key of the issuer (`ALGORITHMS`); unsigned tokens and tokens with a
+shared secret are refused. The issuer publishes the address of its public keys (OpenID Connect Discovery 1.0,
+section 4), a key set of RFC 7517. The set is fetched when a token names an unknown key, or after `FRESH_S`.
+It is used for up to `STALE_S` while the issuer does not answer. The issuer is asked at most once in
+`PAUSE_S`, whatever tokens arrive.
+"""
+
+import hashlib
+import http.client
+import json
+import re
+import threading
+import time
+import urllib.request
+from collections.abc import Callable
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+
+from keywright.errors.service import IssuerError, IssuerUnreachableError, UnauthorizedError
+
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+DISCOVERY = "/.well-known/openid-configuration"
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+MAX_TOKEN = 8192
+MAX_DOCUMENT = 1 << 18
+"""Maximum bytes of an issuer's document."""
+
+MAX_KEYS = 64
+MIN_RSA_BITS = 2048
+
+FRESH_S, STALE_S, PAUSE_S, TIMEOUT_S = 300.0, 3600.0, 10.0, 5.0
+
+LEEWAY_S = 30.0
+"""Allowed clock skew."""
+
+NAME = re.compile(r"[A-Za-z0-9._-]{1,59}")
+
+
+class Issuer:
+    """An issuer whose tokens the server accepts.
+
+    Args:
+        url: the issuer's URL, as its tokens name it in ``iss``: https, or http on the loopback.
+        audience: this server's name, which tokens carry in ``aud``.
+        claim: the claim that names the tenant: ``sub``, or one of an organisation.
+        clock: returns seconds.
+
+    Raises:
+        IssuerError: the address is neither of these, or a name is empty.
+    """
+
+    def __init__(
+        self, url: str, audience: str, claim: str = "sub", clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        _require_safe(url)
+        if not audience or not claim:
+            raise IssuerError("an issuer needs the audience of this server and a claim; neither may be empty")
+        self.url, self._audience, self._claim, self._clock = url, audience, claim, clock
+        self._keys: dict[str | None, jwt.PyJWK] = {}
+        self._fetched = self._asked = -float("inf")
+        self._lock = threading.Lock()
+
+    def tenant(self, token: str) -> str:
+        """Return the tenant of a token: ``oidc.`` and the claim. If the claim is too long for a name or does
+        not match `NAME`, it is ``oidc-`` and 32 digits of its SHA-256.
+
+        Raises:
+            UnauthorizedError: the token is malformed, expired, for another audience, or of another issuer.
+            IssuerUnreachableError: the issuer's keys are not cached, and it does not answer.
+        """
+        if len(token) > MAX_TOKEN:
+            raise UnauthorizedError(f"the token has {len(token)} bytes; at most {MAX_TOKEN} are read")
+        try:
+            header = jwt.get_unverified_header(token)
+        except jwt.InvalidTokenError as error:
+            raise UnauthorizedError(
+                "send a token of this server's issuer: Authorization: Bearer TOKEN"
+            ) from error
+        if header.get("alg") not in ALGORITHMS:
+            raise UnauthorizedError(f"the token must be signed with one of {', '.join(ALGORITHMS)}")
+        try:
+            claims = jwt.decode(
+                token,
+                self._key(header.get("kid")),
+                algorithms=list(ALGORITHMS),
+                audience=self._audience,
+                issuer=self.url,
+                leeway=LEEWAY_S,
+                options={"require": ["exp", "iss", "aud", self._claim]},
+            )
+        except jwt.PyJWTError as error:
+            raise UnauthorizedError(f"the token is not valid: {type(error).__name__}") from error
+        value = claims[self._claim]
+        if not isinstance(value, str) or not value:
+            raise UnauthorizedError(f"the token's claim {self._claim!r} is not text")
+        if NAME.fullmatch(value):
+            return f"oidc.{value}"
+        return f"oidc-{hashlib.sha256(value.encode()).hexdigest()[:32]}"
+
+    def _key(self, name: str | None) -> jwt.PyJWK:
+        """Return the key that signed a token; fetches it if it is not cached.
+
+        Raises:
+            UnauthorizedError: the issuer has no key of that name.
+            IssuerUnreachableError: the issuer does not answer.
+        """
+        known, age = self._find(name), self._clock() - self._fetched
+        if known is not None and age < FRESH_S:
+            return known
+        # With a key that is only slightly stale, do not wait for another thread's request.
+        if self._lock.acquire(blocking=known is None or age >= STALE_S):
+            try:
+                if self._clock() - self._asked >= PAUSE_S:
+                    self._asked = self._clock()
+                    self._keys, self._fetched = _fetch_keys(self.url), self._clock()
+            except IssuerUnreachableError:
+                if known is None and not self._keys:
+                    raise
+            finally:
+                self._lock.release()
+        if self._clock() - self._fetched >= STALE_S:
+            raise IssuerUnreachableError(
+                f"the issuer of tokens does not answer; ask again in {PAUSE_S:.0f} s"
+            )
+        found = self._find(name)
+        if found is None:
+            raise UnauthorizedError("the token is signed with a key that the issuer does not have")
+        return found
+
+    def _find(self, name: str | None) -> jwt.PyJWK | None:
+        """Return a key by name; the only key for a token that names none."""
+        if name is None and len(self._keys) == 1:
+            return next(iter(self._keys.values()))
+        return self._keys.get(name)
+
+
+def _fetch_keys(issuer: str) -> dict[str | None, jwt.PyJWK]:
+    """Fetch the public keys of an issuer, by name; keys that cannot sign tokens are left out."""
+    described = _fetch(issuer.rstrip("/") + DISCOVERY)
+    if described.get("issuer") != issuer or not isinstance(described.get("jwks_uri"), str):
+        raise IssuerUnreachableError("the issuer's description is of another issuer, or names no keys")
+    try:
+        _require_safe(described["jwks_uri"])
+    except IssuerError as error:
+        raise IssuerUnreachableError(str(error)) from error
+    entries = _fetch(described["jwks_uri"]).get("keys")
+    if not isinstance(entries, list) or len(entries) > MAX_KEYS:
+        raise IssuerUnreachableError(f"the issuer lists no keys, or more than {MAX_KEYS}")
+    keys: dict[str | None, jwt.PyJWK] = {}
+    for entry in entries:
+        if not isinstance(entry, dict) or entry.get("use", "sig") != "sig":
+            continue
+        try:
+            key = jwt.PyJWK.from_dict(entry)
+        except (jwt.PyJWTError, ValueError, TypeError):
+            continue
+        weak = isinstance(key.key, RSAPublicKey) and key.key.key_size < MIN_RSA_BITS
+        if key.algorithm_name in ALGORITHMS and not weak and isinstance(key.key_id, str | None):
+            keys[key.key_id] = key
+    return keys
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *arguments: Any) -> None:
+        """Refuse redirects: an issuer's documents are at its own address."""
+
+
+def _fetch(url: str) -> dict[str, Any]:
+    """Fetch a JSON object of an issuer.
+
+    Raises:
+        IssuerUnreachableError: there is none, or it is too long or too slow.
+    """
+    deadline, data = time.monotonic() + TIMEOUT_S, bytearray()
+    try:
+        with urllib.request.build_opener(_NoRedirect).open(url, timeout=TIMEOUT_S) as response:
+            while piece := response.read1(1 << 14):
+                data += piece
+                if len(data) > MAX_DOCUMENT or time.monotonic() > deadline:
+                    raise IssuerUnreachableError(
+                        "a document of the issuer is too long, or arrives too slowly"
+                    )
+        entry = json.loads(data)
+    except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
+        if isinstance(error, IssuerUnreachableError):
+            raise
+        if isinstance(error, HTTPError):
+            error.close()
+        raise IssuerUnreachableError("the issuer of tokens does not answer; ask again later") from error
+    if not isinstance(entry, dict):
+        raise IssuerUnreachableError("a document of the issuer is not a JSON object")
+    return entry
+
+
+def _require_safe(url: str) -> None:
+    parts = urlsplit(url)
+    if not parts.hostname or (
+        parts.scheme != "https" and (parts.scheme, parts.hostname in LOOPBACK) != ("http", True)
+    ):
+        raise IssuerError(
+            f"{url[:200]!r} is not an issuer's address: use https://, or http:// on the loopback"
+        )

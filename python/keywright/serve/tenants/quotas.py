@@ -1,0 +1,181 @@
+"""Quotas of tenants: stored bytes, and processor seconds per day.
+
+They come from a file: ``{"format": "keywright-quotas-1", "default": {"bytes": B, "seconds": S}, "tenants":
+{NAME: {"bytes": B, "seconds": S}}}``. A member that a tenant's entry lacks is taken from the default;
+``null`` means no limit. Without accounts all clients are one tenant. Days are in UTC.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from keywright.errors.service import QuotaBytesError, QuotaSecondsError, QuotasFileError
+from keywright.serve.storage import Records
+
+FORMAT = "keywright-quotas-1"
+MAX_BYTES = 1 << 20
+DAY_S = 86_400
+
+
+@dataclass(frozen=True)
+class Quota:
+    """The quota of one tenant.
+
+    Attributes:
+        bytes: of key sets, evaluations and their answers; None for no limit.
+        seconds: processor seconds per day; None for no limit.
+    """
+
+    bytes: int | None = None
+    seconds: float | None = None
+
+
+class Quotas:
+    """Quotas by tenant.
+
+    Args:
+        default: of tenants without a quota of their own.
+        tenants: of the others.
+    """
+
+    def __init__(self, default: Quota | None = None, tenants: Mapping[str, Quota] | None = None) -> None:
+        self._default, self._tenants = default or Quota(), dict(tenants or {})
+
+    @staticmethod
+    def load(path: Path) -> "Quotas":
+        """Read the quotas of a file.
+
+        Raises:
+            QuotasFileError: the file is malformed.
+        """
+        entry: object = None
+        if path.is_file() and path.stat().st_size <= MAX_BYTES:
+            try:
+                entry = json.loads(path.read_bytes())
+            except (ValueError, RecursionError):
+                entry = None
+        if not isinstance(entry, dict) or entry.get("format") != FORMAT:
+            raise QuotasFileError(
+                f"{path} is not a quotas file: it is not a JSON object of the format {FORMAT}"
+            )
+        if not set(entry) <= {"format", "default", "tenants"}:
+            raise QuotasFileError(f"{path} has unknown members; only format, default and tenants are allowed")
+        default = _quota(entry.get("default", {}), Quota(), "default")
+        tenants = entry.get("tenants", {})
+        if not isinstance(tenants, dict):
+            raise QuotasFileError(f"{path}: tenants is not a JSON object")
+        return Quotas(default, {name: _quota(each, default, name) for name, each in tenants.items()})
+
+    def of(self, tenant: str) -> Quota:
+        """Return the quota of a tenant."""
+        return self._tenants.get(tenant, self._default)
+
+
+def _quota(entry: object, default: Quota, name: str) -> Quota:
+    if not isinstance(entry, dict) or not set(entry) <= {"bytes", "seconds"}:
+        raise QuotasFileError(
+            f"the quota of {name[:64]} must be an object with the members bytes and seconds only"
+        )
+    size, seconds = entry.get("bytes", default.bytes), entry.get("seconds", default.seconds)
+    if size is not None and (type(size) is not int or size < 0):
+        raise QuotasFileError(f"the bytes of {name[:64]} must be a whole number of at least 0, or null")
+    if seconds is not None and (type(seconds) not in (int, float) or not 0 <= seconds < float("inf")):
+        raise QuotasFileError(f"the seconds of {name[:64]} must be a number of at least 0, or null")
+    return replace(default, bytes=size, seconds=None if seconds is None else float(seconds))
+
+
+class Usage:
+    """Today's usage of tenants. `flush` writes it down: a killed process loses the usage since the last call.
+
+    Args:
+        quotas: the quotas.
+        records: where usage is stored.
+    """
+
+    def __init__(self, quotas: Quotas, records: Records) -> None:
+        self.quotas, self._records = quotas, records
+        self._lock = threading.Lock()
+        self._day = ""
+        self._seconds: dict[str, float] = {}
+        self._pending: dict[str, float] = {}
+
+    def limits_bytes(self, tenant: str) -> bool:
+        """Whether the bytes of a tenant are limited."""
+        return self.quotas.of(tenant).bytes is not None
+
+    def seconds(self, tenant: str) -> float:
+        """Return the processor seconds that a tenant has used today."""
+        with self._lock:
+            self._turn()
+            return self._seconds.get(tenant, 0.0)
+
+    def use(self, tenant: str, seconds: float) -> None:
+        """Count processor seconds."""
+        with self._lock:
+            self._turn()
+            self._seconds[tenant] = self._seconds.get(tenant, 0.0) + seconds
+            self._pending[tenant] = self._pending.get(tenant, 0.0) + seconds
+
+    def flush(self) -> None:
+        """Note what was used since the last time.
+
+        Raises:
+            OSError: the database fails; what it has not is noted the next time.
+        """
+        with self._lock:
+            for tenant in list(self._pending):
+                self._records.use(tenant, self._day, self._pending[tenant])
+                del self._pending[tenant]
+
+    def _turn(self) -> None:
+        """Start a new day."""
+        today = datetime.fromtimestamp(time.time(), UTC).strftime("%Y-%m-%d")
+        if today != self._day:
+            for tenant in list(self._pending):
+                self._records.use(tenant, self._day, self._pending.pop(tenant))
+            self._seconds, self._day = self._records.used(today), today
+
+    def require_seconds(self, tenant: str) -> None:
+        """Check that a tenant has processor seconds left today.
+
+        Raises:
+            QuotaSecondsError: it has used its day; the error says when the next one begins.
+        """
+        most, used = self.quotas.of(tenant).seconds, self.seconds(tenant)
+        if most is not None and used >= most:
+            left = DAY_S - int(time.time()) % DAY_S
+            raise QuotaSecondsError(
+                f"{used:.1f} of {most:g} processor seconds are used today; retry in {left} s",
+                used=round(used, 3),
+                maximum=most,
+                retry_after=left,
+            )
+
+    def require_bytes(self, tenant: str, stored: int, more: int, frees: float | None) -> None:
+        """Check that a tenant may store more bytes.
+
+        Args:
+            tenant: the tenant.
+            stored: bytes that it stores now.
+            more: bytes to add.
+            frees: seconds until its unused data expires; None if none will.
+
+        Raises:
+            QuotaBytesError: it may not; the error says when there may be room.
+        """
+        most = self.quotas.of(tenant).bytes
+        if most is None or stored + more <= most:
+            return
+        retry = 0 if frees is None or more > most else max(1, int(frees) + 1)
+        then = f"retry in {retry} s" if retry else "ask for a larger quota"
+        raise QuotaBytesError(
+            f"{stored} of {most} bytes are stored, and {more} more exceed the quota; delete what is not "
+            f"needed, or {then}",
+            value=stored + more,
+            maximum=most,
+            retry_after=retry,
+        )

@@ -1,0 +1,1 @@
+"""Key sets that clients send: their parts, checks and storage."""

@@ -1,0 +1,485 @@
+"""Key sets of clients: uploads that can be interrupted and resumed, and that outlive the process.
+
+Every set has an identifier of 128 random bits; without accounts it also grants access. A table holds its
+model, its configuration, its tenant, its start time and, once it is complete, its digest. The bytes are
+objects named after their offset. The objects' sizes are the progress, so a server that was killed resumes
+where it was. A server that was killed while it checked a complete set asks for the last byte again.
+"""
+
+import re
+import secrets
+import threading
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from keywright.errors.service import (
+    BusyError,
+    KeysIncompleteError,
+    TooLargeError,
+    UnknownKeysError,
+    WrongOffsetError,
+)
+from keywright.serve.configurations import Catalog
+from keywright.serve.storage import Row, Storage
+from keywright.serve.storage.arriving import Arriving
+from keywright.serve.tenants.accounts import NOBODY
+from keywright.serve.workers.worker import digest_of
+from keywright.serve.workers.workers import WorkerEndedError, Workers
+
+from .piece import Piece
+from .upload_check import look_at_joints, look_through
+from .uploaded import DIGITS, MAX_RUNS, Stretch, UploadedKeys
+
+MAX_EMPTY = 256
+"""Maximum number of sets without bytes; the oldest is evicted for the next."""
+
+OBJECT = re.compile(rf"keys/([0-9a-f]{{32}})/([0-9a-f]{{32}})/([0-9a-f]{{{DIGITS}}})")
+
+SMALL = 8
+"""An object smaller than this fraction of full size is always extended."""
+
+
+class UploadStore:
+    """The key sets of a service.
+
+    Args:
+        storage: where they are stored.
+        catalog: the configurations. Sets of configurations that are not served are kept unchanged.
+        workers: check complete sets.
+        capacity: maximum number of sets with bytes per tenant.
+        expiry: seconds after which `expire` deletes an unused set.
+        admit: called with a tenant and the bytes of its new set, before the set is created and before its
+            first byte; an exception refuses the set.
+        on_delete: called with a deleted set and the reason: client, expired, room, refused or damaged.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        catalog: Catalog,
+        workers: Workers,
+        *,
+        capacity: int = 16,
+        expiry: float = 3600.0,
+        admit: Callable[[str, int], object] | None = None,
+        on_delete: Callable[[UploadedKeys, str], object] | None = None,
+    ) -> None:
+        self._admit = admit or (lambda tenant, more: None)
+        self._on_delete = on_delete or (lambda uploaded, why: None)
+        self.objects, self._records = storage.objects, storage.records
+        self.capacity, self.expiry = capacity, expiry
+        self._catalog, self._workers = catalog, workers
+        self._lock = threading.RLock()
+        self._sets: dict[str, UploadedKeys] = {}
+        self._retired: dict[str, tuple[str, str]] = {}
+        held: dict[str, dict[int, int]] = {}
+        for name, size in self.objects.sizes("keys/").items():
+            if (found := OBJECT.fullmatch(name)) is not None:
+                held.setdefault(name.rpartition("/")[0], {})[int(found[3], 16)] = size
+        for row in self._records.key_sets():
+            self._recover(row, held)
+        # Left by a process that ended while it deleted a set.
+        self.objects.delete(f"{of}/{begin:0{DIGITS}x}" for of, parts in held.items() for begin in parts)
+
+    def __len__(self) -> int:
+        return len(self._sets)
+
+    def complete(self) -> list[UploadedKeys]:
+        """Return the complete sets."""
+        with self._lock:
+            return [uploaded for uploaded in self._sets.values() if uploaded.ready]
+
+    def counts(self, *, ready: bool) -> tuple[int, int]:
+        """Return the number of sets that are complete, or incomplete, and their bytes."""
+        with self._lock:
+            sizes = [uploaded.stored for uploaded in self._sets.values() if uploaded.ready == ready]
+            return len(sizes), sum(sizes)
+
+    def retired(self) -> int:
+        """Return the number of sets whose configurations are not served."""
+        return len(self._retired)
+
+    def _recover(self, row: Row, held: dict[str, dict[int, int]]) -> None:
+        """Recover a set of an earlier process, with its time of use set to now. A set of a served
+        configuration that cannot be used is deleted."""
+        identifier, tenant, asked = (str(row[name]) for name in ("key_set", "tenant", "configuration"))
+        made = float(str(row["made"]))
+        configuration = self._catalog.configurations.get(asked)
+        if configuration is None:
+            self._retired[identifier] = (tenant, asked)
+            # Only this set's objects have its name.
+            for of in [each for each in held if each.endswith("/" + identifier)]:
+                del held[of]
+            return
+        uploaded = UploadedKeys(identifier, str(row["model"]), configuration, made, tenant)
+        uploaded.parts = held.pop(uploaded.name(0).rpartition("/")[0], {})
+        uploaded.digest = str(row["digest"])
+        self._mend(uploaded)
+        uploaded.joints = set(uploaded.parts) - {0}
+        # Which of them clients wrote themselves is not noted.
+        uploaded.unseen = self.objects.sign("", 1) is not None
+        ends = [begin + size for begin, size in uploaded.parts.items()]
+        uploaded.ready = uploaded.digest != "" and uploaded.whole
+        self._sets[identifier] = uploaded
+        if max(ends, default=0) > configuration.key_bytes or (uploaded.digest and not uploaded.ready):
+            self._delete(uploaded, "damaged")
+        elif uploaded.whole and not uploaded.ready:
+            self.lose_last_byte(uploaded)
+
+    def _mend(self, uploaded: UploadedKeys) -> None:
+        """Shorten objects that already contain the beginning of the next one: a process ended while it joined
+        the two."""
+        end, last = 0, 0
+        for begin, size in sorted(uploaded.parts.items()):
+            if begin + size <= end:
+                self.objects.delete([uploaded.name(begin)])
+                del uploaded.parts[begin]
+                continue
+            if begin < end:
+                uploaded.parts[last] = begin - last
+                self.objects.append(uploaded.name(last), begin - last, b"")
+            end, last = begin + size, begin
+
+    def create(self, model: str, tenant: str = NOBODY) -> UploadedKeys:
+        """Create an empty set for a model, by its hash. It counts towards the capacity from its first byte on
+        (`begin`), and is evicted for newer ones."""
+        with self._lock:
+            self._expire()
+            # A tenant can neither evict another's sets nor count them.
+            empty = [s for s in self.of(tenant) if s.stored == 0 and not s.busy()]
+            for uploaded in sorted(empty, key=lambda s: s.used)[: max(0, len(empty) - MAX_EMPTY + 1)]:
+                self._delete(uploaded, "room")
+            configuration = self._catalog.of(model)
+            self._admit(tenant, configuration.key_bytes)
+            made = UploadedKeys(secrets.token_hex(16), model, configuration, time.time(), tenant)
+            self._records.add_key_set(
+                {
+                    "key_set": made.identifier,
+                    "tenant": tenant,
+                    "model": model,
+                    "configuration": configuration.identifier,
+                    "made": made.made,
+                    "digest": "",
+                }
+            )
+            self._sets[made.identifier] = made
+            return made
+
+    def _take_place(self, uploaded: UploadedKeys) -> None:
+        """Make room for the bytes of a set.
+
+        Raises:
+            BusyError: the maximum number of sets have bytes, and all were used recently.
+        """
+        with self._lock:
+            self._expire()
+            others = [s for s in self.of(uploaded.tenant) if s.stored > 0 and s is not uploaded]
+            stalled = [s for s in others if s.stalled() and not s.busy()]
+            if len(others) >= self.capacity and stalled:
+                self._delete(min(stalled, key=lambda s: s.moved), "room")
+            elif len(others) >= self.capacity:
+                raise BusyError(f"{self.capacity} key sets are in use; ask again later")
+
+    def room(self, tenant: str) -> tuple[int, float | None]:
+        """Return the bytes of a tenant's sets, each counted in full from its first byte on, and the seconds
+        until one expires."""
+        with self._lock:
+            own = [s for s in self._sets.values() if s.tenant == tenant and (s.stored or s.receiving)]
+            soon = min((s.used + self.expiry - time.monotonic() for s in own), default=None)
+            return sum(s.configuration.key_bytes for s in own), soon
+
+    def all(self) -> list[UploadedKeys]:
+        """Return the sets of all tenants."""
+        with self._lock:
+            return list(self._sets.values())
+
+    def of(self, tenant: str) -> list[UploadedKeys]:
+        """Return the sets of a tenant."""
+        with self._lock:
+            return [uploaded for uploaded in self._sets.values() if uploaded.tenant == tenant]
+
+    def get(self, identifier: str, tenant: str = NOBODY) -> UploadedKeys:
+        """Return the set of an identifier. A set of another tenant is reported as unknown.
+
+        Raises:
+            UnknownKeysError: there is none.
+            RetiredError: its configuration is no longer served.
+        """
+        with self._lock:
+            found = self._sets.get(identifier)
+            owner, configuration = self._retired.get(identifier, (None, ""))
+            if owner == tenant:
+                self._catalog.configuration(configuration)
+            if found is None or found.tenant != tenant:
+                raise UnknownKeysError(
+                    "there are no keys with that identifier here (any more); upload them again"
+                )
+            found.used = time.monotonic()
+            return found
+
+    def touch(self, identifier: str) -> None:
+        """Record the use of a set, if it exists."""
+        with self._lock:
+            if (found := self._sets.get(identifier)) is not None:
+                found.used = time.monotonic()
+
+    def expire(self) -> list[UploadedKeys]:
+        """Delete the sets that were not used for `expiry` seconds. Returns them."""
+        with self._lock:
+            return self._expire()
+
+    def _expire(self) -> list[UploadedKeys]:
+        limit = time.monotonic() - self.expiry
+        # An upload counts as a use.
+        old = [s for s in self._sets.values() if s.used < limit and not s.busy()]
+        for uploaded in old:
+            self._delete(uploaded, "expired")
+        return old
+
+    def delete(self, uploaded: UploadedKeys, why: str) -> None:
+        """Delete a set and its bytes, and report the reason."""
+        with self._lock:
+            self._delete(uploaded, why)
+
+    def _delete(self, uploaded: UploadedKeys, why: str) -> None:
+        uploaded.gone = True
+        if self._sets.pop(uploaded.identifier, None) is not None:
+            self._on_delete(uploaded, why)
+        self._workers.forget(uploaded.identifier)
+        names = uploaded.names
+        try:
+            self._records.delete_key_set(uploaded.identifier)
+        finally:
+            if names:
+                self.objects.forget(names)
+                self.objects.delete(names)
+
+    def begin(self, uploaded: UploadedKeys, offset: int, length: int, *, anywhere: bool = False) -> Piece:
+        """Start a piece of a set.
+
+        Args:
+            offset: offset of the piece.
+            length: bytes of the piece.
+            anywhere: whether it may begin after a gap; otherwise it must follow the bytes that have arrived.
+
+        Raises:
+            WrongOffsetError: the piece does not begin where the last one ended, or some of its bytes have
+                arrived or are being received.
+            TooLargeError: it extends beyond the end of the set.
+            BusyError: it is the first piece, and the maximum number of sets is reached; or the maximum number
+                of gaps is.
+        """
+        total, end = uploaded.configuration.key_bytes, offset + length
+        with self._lock:
+            if uploaded.stored == 0 and not uploaded.receiving:
+                self._take_place(uploaded)
+                if length:
+                    self._admit(uploaded.tenant, total)
+            stretch = self._stretch(uploaded, offset, end, anywhere)
+        return Piece(self, uploaded, stretch)
+
+    def _stretch(self, uploaded: UploadedKeys, offset: int, end: int, anywhere: bool) -> Stretch:
+        """Return the range to receive; errors as for `begin`."""
+        total, length = uploaded.configuration.key_bytes, end - offset
+        with uploaded.lock:
+            received = uploaded.received
+            if any(
+                (held.begin < end and offset < held.end) or held.begin == offset
+                for held in uploaded.receiving
+            ):
+                raise WrongOffsetError(
+                    "another piece of these keys is being received", found=offset, received=received
+                )
+            if offset != received and not anywhere:
+                raise WrongOffsetError(
+                    f"the piece begins at byte {offset}, but {received} bytes have arrived; begin there",
+                    found=offset,
+                    received=received,
+                )
+            if end > total:
+                raise TooLargeError(
+                    f"the piece ends at byte {end}, but the keys end at {total}", value=end, maximum=total
+                )
+            room = next((to - offset for begin, to in uploaded.missing if begin <= offset < to), 0)
+            if length > room:
+                raise WrongOffsetError(
+                    f"bytes {offset} to {end} were announced, but some of them have arrived; ask which "
+                    "are missing",
+                    found=offset,
+                    received=received,
+                )
+            if length and uploaded.before(offset) is None and offset > 0:
+                if len(uploaded.runs) + len(uploaded.receiving) >= MAX_RUNS:
+                    raise BusyError(
+                        f"{MAX_RUNS} parts of these keys have gaps between them; fill some gaps first"
+                    )
+                uploaded.joints.add(offset)
+            uploaded.receiving.append(stretch := Stretch(offset, end, anywhere))
+        return stretch
+
+    def interrupt(self, uploaded: UploadedKeys) -> None:
+        """Abort the piece that is being appended; its written bytes stay, and its slot is free."""
+        for stretch in [held for held in uploaded.receiving if not held.anywhere]:
+            with stretch.writing, uploaded.lock:
+                stretch.stopped = True
+                if stretch in uploaded.receiving:
+                    uploaded.receiving.remove(stretch)
+
+    def extended(self, uploaded: UploadedKeys, at: int) -> int:
+        """Return the offset of the object to which bytes at an offset are appended."""
+        with uploaded.lock:
+            begin = uploaded.before(at)
+            if begin is None or begin == at:
+                return at
+            return begin if uploaded.parts[begin] < self.objects.part_bytes // SMALL else at
+
+    def dropped(self, uploaded: UploadedKeys, begin: int) -> bool:
+        """Whether a set was deleted while bytes of it were written; those are then deleted, too."""
+        if uploaded.gone:
+            self.objects.delete([uploaded.name(begin)])
+        return uploaded.gone
+
+    def recount(self, uploaded: UploadedKeys, begin: int) -> int:
+        """Read the size of an object again after a failed write. Returns its end."""
+        name = uploaded.name(begin)
+        found = self.objects.sizes(name).get(name, 0)
+        with uploaded.lock:
+            size = min(uploaded.parts.get(begin, 0), found)
+            if size:
+                uploaded.parts[begin] = size
+            else:
+                uploaded.parts.pop(begin, None)
+        if not size:
+            self.objects.delete([name])
+        return begin + size
+
+    def tail(self, uploaded: UploadedKeys, at: int, length: int) -> bytes:
+        """Return at most ``length`` bytes before an offset, as many as are there without a gap."""
+        found = b""
+        while len(found) < length and (begin := uploaded.before(at - len(found))) is not None:
+            end = at - len(found) - begin
+            start = max(0, end - (length - len(found)))
+            found = self.objects.read(uploaded.name(begin), start, end - start) + found
+        return found
+
+    def sample(self, uploaded: UploadedKeys, at: int, length: int) -> bytes:
+        """Return bytes of a set from an offset on, fewer if their object ends."""
+        begin = max((begin for begin in list(uploaded.parts) if begin <= at), default=0)
+        return self.objects.read(uploaded.name(begin), at - begin, length)
+
+    def check(self, uploaded: UploadedKeys) -> None:
+        """Have a worker read a complete set, which checks every residue, checksum and security bound.
+
+        Raises:
+            InvalidObjectError: the set cannot be used.
+            SecretRefusedError: a secret key crosses a boundary of parts.
+            BusyError: the process that read it was killed; send its last byte again.
+        """
+        try:
+            kept = self.objects.keep(uploaded.names)
+        except OSError:
+            self._recollect(uploaded)
+            raise
+        if kept != uploaded.names:
+            with uploaded.lock:
+                uploaded.parts = {0: uploaded.configuration.key_bytes}
+        try:
+            with self.objects.file(kept) as path:
+                if uploaded.unseen:
+                    look_through(path, uploaded)
+                else:
+                    look_at_joints(path, uploaded.joints)
+                digest = self._workers.check(path, uploaded.configuration.parameters)
+        except WorkerEndedError as error:
+            raise BusyError(
+                "the process that checked the keys has ended; send the last byte again"
+            ) from error
+        self.note_checked(uploaded, digest)
+
+    def note_checked(self, uploaded: UploadedKeys, digest: str) -> None:
+        """Note that a whole set can be used, and its SHA-256."""
+        self._records.set_digest(uploaded.identifier, digest)
+        uploaded.digest, uploaded.ready = digest, True
+
+    def _recollect(self, uploaded: UploadedKeys) -> None:
+        """Take stock of a set whose objects could not be joined."""
+        found = self.objects.sizes(uploaded.name(0)[:-DIGITS])
+        with uploaded.lock:
+            uploaded.parts = {int(name[-DIGITS:], 16): size for name, size in found.items()}
+            self._mend(uploaded)
+
+    def lose_last_byte(self, uploaded: UploadedKeys) -> None:
+        """Remove the last byte of a complete set: when it arrives again, the set is checked."""
+        if not uploaded.whole:
+            return
+        last = max(uploaded.parts)
+        size = uploaded.parts[last] - 1
+        self.objects.forget(uploaded.names)
+        if size:
+            self.objects.append(uploaded.name(last), size, b"")
+            uploaded.parts[last] = size
+        else:
+            self.objects.delete([uploaded.name(last)])
+            del uploaded.parts[last]
+
+    def file(self, uploaded: UploadedKeys) -> AbstractContextManager[Path]:
+        """Return the bytes of a ready set as a file that exists within the context. The reader must compare
+        them with the set's digest."""
+        return self.objects.file(uploaded.names)
+
+    def arriving(
+        self, uploaded: UploadedKeys, places: Iterable[tuple[int, int]]
+    ) -> AbstractContextManager[Path | Arriving]:
+        """Return the same, or the file while it is fetched.
+
+        Args:
+            uploaded: the set.
+            places: begins and ends of its keys, in the order in which they are used.
+        """
+        begins = sorted(uploaded.parts)
+        order = order_of_parts(begins, places)
+        return self.objects.arriving(uploaded.names, [uploaded.parts[begin] for begin in begins], order)
+
+    def fetch_again(self, uploaded: UploadedKeys) -> bool:
+        """Drop a damaged copy. Returns whether there was one: the stored bytes may be intact."""
+        return self.objects.forget(uploaded.names)
+
+    def intact(self, uploaded: UploadedKeys) -> bool:
+        """Whether the bytes of a ready set still are those that were checked."""
+        try:
+            with self.file(uploaded) as path:
+                return digest_of(path) == uploaded.digest
+        except FileNotFoundError:
+            return False
+
+    def require_ready(self, uploaded: UploadedKeys) -> None:
+        """Check that a set is complete.
+
+        Raises:
+            KeysIncompleteError: bytes are missing.
+        """
+        if not uploaded.ready:
+            total = uploaded.configuration.key_bytes
+            raise KeysIncompleteError(
+                f"{uploaded.received} of {total} bytes of the keys have arrived; send the rest first",
+                received=uploaded.received,
+                expected=total,
+            )
+
+
+def order_of_parts(begins: Sequence[int], places: Iterable[tuple[int, int]]) -> list[int]:
+    """Return the numbers of a file's parts in the order in which they are needed.
+
+    Args:
+        begins: begin of each part.
+        places: begins and ends of what is read, in order. Parts without any come last.
+    """
+    needed = dict.fromkeys(
+        number
+        for begin, end in places
+        for number in range(bisect_right(begins, begin) - 1, bisect_right(begins, end - 1))
+    )
+    return [*needed, *(number for number in range(len(begins)) if number not in needed)]

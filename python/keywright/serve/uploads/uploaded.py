@@ -1,0 +1,147 @@
+"""A complete or partial key set of a client: which of its bytes have arrived, and in which objects."""
+
+import threading
+import time
+from dataclasses import dataclass, field
+
+from keywright.serve.configurations import Configuration
+from keywright.serve.storage.objects import drawer
+
+STALLED_S, MOVED_BYTES = 60.0, 1 << 16
+"""An upload that moves fewer than this many bytes in this many seconds may be evicted if all slots are
+taken."""
+
+MAX_RUNS = 64
+"""Maximum number of contiguous ranges of a set; each parallel part creates one."""
+
+DIGITS = 12
+"""Digits of an object's name: its offset in the set, in hexadecimal."""
+
+
+def object_name(tenant: str, identifier: str, begin: int) -> str:
+    """Return the name of the object with the bytes of a set from an offset on."""
+    return f"keys/{drawer(tenant)}/{identifier}/{begin:0{DIGITS}x}"
+
+
+@dataclass(eq=False)
+class Stretch:
+    """A range of a set that is being received.
+
+    Attributes:
+        begin, end: the range.
+        anywhere: whether it may begin after a gap.
+        stopped: whether no more of its bytes are accepted.
+        writing: held during a write.
+    """
+
+    begin: int
+    end: int
+    anywhere: bool
+    stopped: bool = False
+    writing: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+
+@dataclass
+class UploadedKeys:
+    """A complete or partial key set.
+
+    Attributes:
+        identifier: 32 hexadecimal digits.
+        model: hash of the model that it was made for.
+        configuration: its configuration.
+        made: start of the upload, in seconds since 1970.
+        tenant: its tenant.
+        parts: bytes of each object, by its offset. Objects are adjacent, or have gaps between them.
+        digest: SHA-256 of a ready set.
+        ready: whether all bytes have arrived and were checked.
+        used: time of the last use, in seconds of a monotonic clock.
+        moved: time when another `MOVED_BYTES` had arrived, by that clock.
+        receiving: the pieces that are being received.
+        joints: where bytes begin that were not looked at together with those before them.
+        unseen: whether bytes of it are here that did not pass through this process.
+        checking: whether it is being checked.
+        gone: whether it was deleted.
+        lock: held while any of these change.
+    """
+
+    identifier: str
+    model: str
+    configuration: Configuration
+    made: float
+    tenant: str = ""
+    parts: dict[int, int] = field(default_factory=dict)
+    digest: str = ""
+    ready: bool = False
+    used: float = field(default_factory=time.monotonic)
+    moved: float = field(default_factory=time.monotonic)
+    receiving: list[Stretch] = field(default_factory=list)
+    joints: set[int] = field(default_factory=set)
+    unseen: bool = False
+    checking: bool = False
+    gone: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _mark: int = 0
+
+    @property
+    def runs(self) -> list[tuple[int, int]]:
+        """Return begin and end of each contiguous range."""
+        found: list[tuple[int, int]] = []
+        for begin, size in sorted(self.parts.items()):
+            if found and found[-1][1] == begin:
+                found[-1] = (found[-1][0], begin + size)
+            elif size > 0:
+                found.append((begin, begin + size))
+        return found
+
+    @property
+    def received(self) -> int:
+        """Bytes from the start on that have arrived without a gap."""
+        runs = self.runs
+        return runs[0][1] if runs and runs[0][0] == 0 else 0
+
+    @property
+    def stored(self) -> int:
+        """Bytes that have arrived, anywhere."""
+        return sum(list(self.parts.values()))
+
+    @property
+    def missing(self) -> list[tuple[int, int]]:
+        """Return begin and end of each missing range."""
+        ends = [0, *(end for _, end in self.runs)]
+        begins = [*(begin for begin, _ in self.runs), self.configuration.key_bytes]
+        return [(end, begin) for end, begin in zip(ends, begins, strict=True) if end < begin]
+
+    @property
+    def whole(self) -> bool:
+        """Whether all bytes have arrived."""
+        return self.received == self.configuration.key_bytes
+
+    def name(self, begin: int) -> str:
+        """Return the name of the object at an offset."""
+        return object_name(self.tenant, self.identifier, begin)
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of all objects, in order."""
+        return [self.name(begin) for begin in sorted(self.parts)]
+
+    def before(self, place: int) -> int | None:
+        """Return the offset of the object that ends at ``place``, if there is one."""
+        pairs = list(self.parts.items())
+        return next((begin for begin, size in pairs if size and begin + size == place), None)
+
+    def came(self, begin: int, size: int) -> None:
+        """Record the size of an object."""
+        with self.lock:
+            self.parts[begin] = size
+            stored = self.stored
+            if stored - self._mark >= MOVED_BYTES:
+                self.moved, self._mark = time.monotonic(), stored
+
+    def busy(self) -> bool:
+        """Whether a piece is being received, or the set is being checked."""
+        return bool(self.receiving) or self.checking
+
+    def stalled(self) -> bool:
+        """Whether it is incomplete and hardly progresses, so that it can be evicted."""
+        return not self.ready and time.monotonic() - self.moved > STALLED_S

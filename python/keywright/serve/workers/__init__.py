@@ -1,0 +1,1 @@
+"""Worker processes, and the keys that they keep in memory."""

@@ -1,0 +1,310 @@
+"""A process that evaluates: it runs `main`, with orders on its standard input.
+
+An order and each of its answers is a line of JSON. Ciphertexts are files, or, for an order with
+``sizes``, bytes after its line; the answer's bytes then follow the line of the end, which has their
+``size``. Keys are shared memory, whose descriptors pass through a socket. Either the order comes with a
+descriptor, or the worker reads the keys from their file and hands their memory to the service for later
+orders. A worker keeps no keys between orders. The process ends when its input does, so none outlives the
+service. It may be killed at any time: its files get their names when they are complete.
+
+| order | answers |
+|---|---|
+| ``check`` path, parameters | ``end``: digest of a complete, usable key set |
+| ``load`` model | ``end``: planned bytes of an evaluation besides keys; 0 without a budget |
+| ``evaluate`` model, keys, messages, answer | ``step`` now and then; ``loaded``, ``end``: seconds |
+| ``cancel`` | none: the running evaluation ends with ``refused`` |
+"""
+
+import base64
+import hashlib
+import json
+import os
+import queue
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from traceback import format_exception
+from typing import Any, BinaryIO
+
+from keywright._core import EvaluationKeys, Parameters
+from keywright.errors import KeywrightError
+from keywright.errors.service import (
+    CancelledError,
+    DiskError,
+    InvalidObjectError,
+    ModelFolderError,
+    ServeError,
+    UnknownKeysError,
+)
+from keywright.model.served import framing
+from keywright.model.served.model import Model, ModelRunner
+from keywright.plan.memory.machine import resident_bytes
+from keywright.serve.storage.arriving import Arriving
+
+Order = Mapping[str, Any]
+HandOver = Callable[[int, float], None]
+
+TELL_EVERY_S = 0.05
+"""How often the service is told how far an evaluation is."""
+
+
+class Engine:
+    """A worker's memory and its orders.
+
+    Args:
+        answers: stream for the answers.
+        passing: socket that passes descriptors of keys, None without sealed shared memory.
+    """
+
+    def __init__(self, answers: BinaryIO, passing: socket.socket | None) -> None:
+        self._answers, self._passing, self._saying = answers, passing, threading.Lock()
+        self._runners: dict[str, ModelRunner] = {}
+        self.cancelled: str | None = None
+        self._resident = resident_bytes()
+
+    def say(self, **answer: object) -> None:
+        """Write an answer."""
+        with self._saying:
+            self._answers.write(json.dumps(answer).encode() + b"\n")
+            self._answers.flush()
+
+    def obey(self, order: Order) -> None:
+        """Run an order and report its outcome, whatever it is."""
+        begun = time.process_time()
+        answer = b""
+
+        def refuse(error: ServeError, **more: str) -> None:
+            self.say(refused=error.reason()["error"], processor=time.process_time() - begun, **more)
+
+        try:
+            end: dict[str, Any] = getattr(self, f"do_{order['do']}")(order)
+        except ServeError as error:
+            refuse(error)
+        except OSError as error:
+            refuse(DiskError(f"the disk failed during an evaluation: {error}"))
+        except (KeywrightError, MemoryError) as error:
+            refuse(ServeError(f"the evaluation failed: {error}"))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the process goes on
+            reason = ServeError("the evaluation failed for an unexpected reason; see the server's log")
+            refuse(reason, unforeseen="".join(format_exception(error)).rstrip())
+        else:
+            answer = end.pop("bytes", answer)
+            end |= {"size": len(answer), "processor": time.process_time() - begun}
+            with self._saying:
+                self._answers.write(json.dumps({"end": end}).encode() + b"\n" + answer)
+                self._answers.flush()
+
+    def do_check(self, order: Order) -> dict[str, object]:
+        """Read a complete key set, which checks every residue, checksum and security bound."""
+        path = Path(order["path"])
+        parameters = Parameters.from_bytes(base64.b64decode(order["parameters"]))
+        try:
+            EvaluationKeys.load(path, parameters)
+        except KeywrightError as error:
+            reason = str(error).replace(str(path), "the key set")
+            raise InvalidObjectError(f"the keys cannot be used: {reason}") from error
+        return {"digest": digest_of(path)}
+
+    def do_load(self, order: Order) -> dict[str, object]:
+        """Load a model before requests need it."""
+        return {"working": self._runner(order).working_bytes}
+
+    def do_evaluate(self, order: Order) -> dict[str, object]:
+        """Evaluate a model on the ciphertexts of a file, or on the sums of those of several files."""
+        # Take it before anything can fail: otherwise the next order would take this descriptor for its own.
+        descriptor = self._descriptor() if order["shared"] else None
+        try:
+            return self._evaluate(order, descriptor)
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
+
+    def _evaluate(self, order: Order, descriptor: int | None) -> dict[str, object]:
+        runner = self._runner(order)
+        model = runner.model
+        bodies = order.get("bodies") or [Path(path).read_bytes() for path in order["messages"]]
+        inputs = model.read_inputs(bodies)
+        loading = None
+        if descriptor is not None:
+            keys = EvaluationKeys.open_shared(descriptor, model.parameters)
+        else:
+            loading = KeyLoading(order, model, None if self._passing is None else self._hand_over)
+            keys = loading.keys
+        done, start = 0, time.perf_counter()
+        told = start
+
+        def step() -> None:
+            nonlocal done, told
+            done += 1
+            now = time.perf_counter()
+            if now - told >= TELL_EVERY_S:
+                told = now
+                self.say(step=done)
+            if self.cancelled == order["job"]:
+                raise CancelledError("nobody waits for this evaluation any more")
+
+        try:
+            results = runner.run(keys, inputs, step)
+        finally:
+            if loading is not None:
+                loading.wait()
+        seconds = time.perf_counter() - start
+        answer = framing.join([model.write_output(result) for result in results])
+        if "bodies" in order:
+            return {"seconds": seconds, "bytes": answer}
+        # Another one may write it too, where the service that asked for it was killed and asked again.
+        write_whole(Path(order["answer"]), answer, f".{socket.gethostname()}-{os.getpid()}")
+        return {"seconds": seconds}
+
+    def _descriptor(self) -> int:
+        """Receive the descriptor of the order's keys."""
+        assert self._passing is not None
+        _, descriptors, _, _ = socket.recv_fds(self._passing, 1, 1)
+        return descriptors[0]
+
+    def _hand_over(self, descriptor: int, seconds: float) -> None:
+        """Hand the memory of keys to the service."""
+        assert self._passing is not None
+        socket.send_fds(self._passing, [b"k"], [descriptor])
+        self.say(loaded=seconds)
+
+    def _runner(self, order: Order) -> ModelRunner:
+        name = order["model"]
+        if name not in self._runners:
+            model = Model.load(Path(order["folder"]))
+            if model.manifest.hash != name:
+                raise ModelFolderError(
+                    f"{order['folder']} holds another model than when the server was started; restart the "
+                    "server"
+                )
+            budget = order["budget"]
+            planned = None if budget is None else model.plan_process(budget, self._resident)
+            self._runners[name] = ModelRunner(model, planned)
+        return self._runners[name]
+
+
+class KeyLoading:
+    """A client's keys. Evaluation uses the first keys while a thread reads the others. The memory of a
+    complete set is handed over; results of a damaged set are discarded.
+
+    Args:
+        order: path and digest.
+        model: the model of the keys.
+        hand_over: takes the descriptor and the seconds that loading took; None without sealed shared memory.
+
+    Attributes:
+        keys: the keys; access waits for a key that has not been read.
+    """
+
+    def __init__(self, order: Order, model: Model, hand_over: HandOver | None) -> None:
+        self._path, self._digest, self._hand_over = Path(order["path"]), order["digest"], hand_over
+        self._start = time.perf_counter()
+        self._arriving = Arriving.from_json(order["arriving"]) if "arriving" in order else None
+        try:
+            self.keys = self._open(model)
+        except (KeywrightError, FileNotFoundError) as error:
+            raise UnknownKeysError("the stored keys cannot be read; upload them again") from error
+        self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._share, name="keywright-keys")
+        self._thread.start()
+
+    def _open(self, model: Model) -> EvaluationKeys:
+        """Return the keys. Each is read, and checked, when its bytes are there."""
+        steps, arriving = model.execution.key_steps(), self._arriving
+        if self._hand_over is None:
+            if arriving is not None:
+                arriving.wait(0, arriving.ends[-1])
+            return EvaluationKeys.stream(self._path, model.parameters, model.resident_key_bytes, steps)
+        if arriving is None:
+            return EvaluationKeys.load_shared(self._path, model.parameters, steps)
+        # The head of the set and of its first key.
+        arriving.wait(0, model.key_head_bytes)
+        return EvaluationKeys.load_shared(self._path, model.parameters, steps, arriving.wait)
+
+    def wait(self) -> None:
+        """Wait until the keys are handed over.
+
+        Raises:
+            UnknownKeysError: they are damaged, or cannot be read.
+        """
+        self._thread.join()
+        if self._error is not None:
+            raise UnknownKeysError("the stored keys are damaged or cannot be read; upload them again")
+
+    def _share(self) -> None:
+        descriptor = None
+        try:
+            if self._hand_over is not None:
+                descriptor = self.keys.share()
+            seconds = time.perf_counter() - self._start
+            if self._arriving is not None:
+                self._arriving.wait(0, self._arriving.ends[-1])
+            if digest_of(self._path) != self._digest:
+                raise UnknownKeysError("the stored keys are damaged; upload them again")
+            if self._hand_over is not None and descriptor is not None:
+                self._hand_over(descriptor, seconds)
+        except (KeywrightError, OSError) as error:
+            self._error = error
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_whole(path: Path, data: bytes, mark: str = "") -> None:
+    """Write a file atomically.
+
+    Args:
+        path: the file.
+        data: its contents.
+        mark: part of the temporary name that identifies the writer, if several processes may write the file.
+    """
+    temporary = path.with_suffix(f"{path.suffix}{mark}.part")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        # On a full disk, a partial file must not replace a whole one.
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def main(passing: int | None) -> None:
+    """Run orders until the input ends.
+
+    Args:
+        passing: the socket's descriptor, through which descriptors of keys pass; None without sealed shared
+            memory.
+    """
+    # Output of a library must not be taken for an answer.
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    sharing = None if passing is None else socket.socket(fileno=passing)
+    engine, orders = Engine(answers, sharing), queue.Queue[Order]()
+
+    def read() -> None:
+        for line in sys.stdin.buffer:
+            order = json.loads(line)
+            if "sizes" in order:
+                order["bodies"] = [sys.stdin.buffer.read(size) for size in order["sizes"]]
+            if order["do"] == "cancel":
+                engine.cancelled = order["job"]
+            else:
+                orders.put(order)
+        # Nobody waits for the running computation.
+        os._exit(0)
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        engine.obey(orders.get())

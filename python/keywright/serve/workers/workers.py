@@ -1,0 +1,345 @@
+"""The processes that evaluate, as the service sees them."""
+
+import base64
+import contextlib
+import json
+import queue
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from keywright._core import Parameters
+from keywright._units import format_bytes
+from keywright.errors.service import (
+    BusyError,
+    CancelledError,
+    DiskError,
+    ServeError,
+    UnforeseenError,
+    refusal,
+)
+
+from .resident_keys import Loan, ResidentKeys
+
+SHARES = sys.platform == "linux"
+"""Whether there is memory that processes share and nobody can change. Elsewhere a worker reads keys for every
+evaluation."""
+
+OnStep = Callable[[int], object]
+Meanwhile = Callable[[], object]
+"""Called while a worker evaluates; what it raises is raised in place of the answer."""
+
+
+class WorkerEndedError(ServeError):
+    """A worker ended, or was killed, during an order."""
+
+    code = "worker_ended"
+
+
+class NotBegunError(WorkerEndedError):
+    """A worker ended before it began an order, which therefore counts as no attempt."""
+
+    code = "not_begun"
+
+
+def understand(answer: Mapping[str, Any], on_step: OnStep | None = None) -> dict[str, Any] | None:
+    """Interpret a worker's answer: returns the end of an order, or None if it continues.
+
+    Raises:
+        ServeError: a refusal, as its class.
+    """
+    if "refused" in answer:
+        error = refusal(0, {"error": answer["refused"]})
+        if "unforeseen" in answer:
+            error = UnforeseenError(str(error), answer["unforeseen"])
+        error.processor = float(answer.get("processor", 0.0))
+        raise error
+    if "step" in answer and on_step is not None:
+        on_step(int(answer["step"]))
+    end: dict[str, Any] | None = answer.get("end")
+    return end
+
+
+class Worker:
+    """A process of `worker`, started on first use and again after it has ended.
+
+    Args:
+        keys: the key sets of the machine.
+
+    Attributes:
+        keys: as given.
+        evaluated: hashes of the models that the process has evaluated.
+    """
+
+    def __init__(self, keys: ResidentKeys) -> None:
+        self.keys = keys
+        self._process: subprocess.Popen[bytes] | None = None
+        self._passing: socket.socket | None = None
+        self._writing = threading.Lock()
+        self._cancelled = ""
+        self.evaluated: set[str] = set()
+
+    @property
+    def pid(self) -> int | None:
+        """The process identifier, None if there is no process."""
+        process = self._process
+        return None if process is None or process.poll() is not None else process.pid
+
+    def order(
+        self, on_step: OnStep | None = None, meanwhile: Meanwhile | None = None, **order: object
+    ) -> dict[str, Any]:
+        """Have an order obeyed, one at a time. One to ``evaluate`` waits for its keys (`ResidentKeys.lend`).
+        Where it has ``bodies``, they go to the process as bytes, and ``answer`` of the end is bytes, too.
+
+        Raises:
+            WorkerEndedError: the process ended.
+            TooLargeError: the keys can never fit.
+            ServeError: a refusal, as its class.
+        """
+        if order["do"] != "evaluate":
+            return self._order(on_step, meanwhile, None, order)
+        size = order.pop("bytes")
+        assert isinstance(size, int)
+        with self.keys.lend(str(order["keys"]), size) as loan:
+            if order["job"] == self._cancelled:
+                raise CancelledError("nobody waits for this evaluation any more")
+            end = self._order(on_step, meanwhile, loan, order)
+            self.evaluated.add(str(order["model"]))
+            return end | {"hit": loan.hit, "evicted": loan.evicted, "loading": loan.loaded}
+
+    def _order(
+        self,
+        on_step: OnStep | None,
+        meanwhile: Meanwhile | None,
+        loan: Loan | None,
+        order: dict[str, Any],
+    ) -> dict[str, Any]:
+        process, passing = self.start()
+        bodies: Sequence[bytes] = order.pop("bodies", ())
+        if bodies:
+            order["sizes"] = [len(body) for body in bodies]
+        failed: OSError | None = None
+        try:
+            if loan is not None:
+                order["shared"] = loan.descriptor is not None
+                if loan.descriptor is not None:
+                    socket.send_fds(passing, [b"k"], [loan.descriptor])
+            self._write(order, bodies)
+            if meanwhile is not None:
+                try:
+                    meanwhile()
+                except OSError as error:
+                    failed = error
+            assert process.stdout is not None
+            for line in process.stdout:
+                answer = json.loads(line)
+                if loan is not None and "loaded" in answer:
+                    _, descriptors, _, _ = socket.recv_fds(passing, 1, 1)
+                    loan.keep(descriptors[0], answer["loaded"])
+                end = understand(answer, on_step)
+                if end is None:
+                    continue
+                if bodies:
+                    answer = process.stdout.read(end["size"])
+                    if len(answer) != end["size"]:
+                        break
+                    end["answer"] = answer
+                if failed is not None:
+                    raise DiskError(f"the disk failed in an evaluation: {failed}")
+                return end
+        except (OSError, ValueError, IndexError) as error:
+            if isinstance(error, ServeError):
+                raise
+        self._reap()
+        raise WorkerEndedError("the process that evaluated it has ended")
+
+    def start(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
+        """Return the process, started if necessary, and the socket that passes descriptors."""
+        process, passing = self._process, self._passing
+        if process is not None and passing is not None and process.poll() is None:
+            return process, passing
+        self._reap()
+        own, others = socket.socketpair()
+        with others:
+            # Nothing passes where there is no memory to share, and Windows hands no descriptors on.
+            passed = [others.fileno()] if SHARES else []
+            code = f"from keywright.serve.workers.worker import main; main({passed[0] if passed else None})"
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", code],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                pass_fds=passed,
+                start_new_session=True,
+            )
+        self._passing = own
+        return self._process, own
+
+    def cancel(self, job: str) -> None:
+        """Cancel an evaluation if it runs."""
+        self._cancelled = job
+        with contextlib.suppress(OSError):
+            self._write({"do": "cancel", "job": job})
+
+    def kill(self) -> None:
+        """Kill the process; a caller that waits for it gets an error."""
+        process = self._process
+        if process is not None:
+            process.kill()
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._reap()
+
+    def _write(self, order: object, bodies: Sequence[bytes] = ()) -> None:
+        with self._writing:
+            process = self._process
+            if process is not None and process.stdin is not None:
+                process.stdin.write(json.dumps(order).encode() + b"\n")
+                for body in bodies:
+                    process.stdin.write(body)
+                process.stdin.flush()
+
+    def _reap(self) -> None:
+        process, self._process = self._process, None
+        passing, self._passing = self._passing, None
+        self.evaluated = set()
+        if passing is not None:
+            passing.close()
+        if process is not None:
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    with contextlib.suppress(OSError):
+                        pipe.close()
+
+
+class Workers:
+    """Processes for evaluations, and one that checks key sets meanwhile.
+
+    Args:
+        count: number of evaluating processes; each uses all threads of the engine.
+        key_memory: bytes of key sets in memory, shared by all processes; see `ResidentKeys`.
+
+    Attributes:
+        keys: the key sets in memory.
+        inline: whether messages and answers may be bytes of an order instead of files.
+    """
+
+    inline = True
+
+    def __init__(self, count: int = 1, key_memory: int | None = None) -> None:
+        self.keys = ResidentKeys(key_memory)
+        self.all = [Worker(self.keys) for _ in range(count)]
+        self.count = count
+        self._idle: queue.LifoQueue[Worker] = queue.LifoQueue()
+        for worker in self.all:
+            self._idle.put(worker)
+        self._checker, self._checking = Worker(self.keys), threading.Lock()
+        self._working: dict[str, int] = {}
+
+    @contextmanager
+    def one(self) -> Iterator[Worker]:
+        """Borrow an idle worker; waits for one."""
+        worker = self._idle.get()
+        try:
+            yield worker
+        finally:
+            self._idle.put(worker)
+
+    def prepare(self, models: Sequence[Mapping[str, Any]]) -> None:
+        """Load models into all workers before requests need them.
+
+        Args:
+            models: what a worker needs to know of each model.
+
+        Raises:
+            ServeError: a model cannot be used.
+        """
+        with ExitStack() as stack:
+            for worker in [stack.enter_context(self.one()) for _ in range(self.count)]:
+                for model in models:
+                    self._working[model["model"]] = worker.order(do="load", **model)["working"]
+
+    def require_memory(self, keys: str, size: int, model: str, patience: Callable[[], int]) -> None:
+        """Refuse an evaluation for which the machine has no memory.
+
+        Args:
+            keys: name of the key set.
+            size: its bytes in memory.
+            model: hash of the model.
+            patience: says after how many seconds there may be.
+
+        Raises:
+            TooLargeError: the keys can never fit.
+            BusyError: the planned memory is not free, even if all other keys were evicted.
+        """
+        self.keys.require(size)
+        # A worker keeps the memory that it has used once for evaluations of a model.
+        begun = all(model in worker.evaluated for worker in self.all)
+        needed = size + (0 if begun else self._working.get(model, 0))
+        room = self.keys.reachable
+        if needed > room:
+            seconds = patience()
+            raise BusyError(
+                f"an evaluation needs {format_bytes(needed)} of memory, but {format_bytes(room)} are free; "
+                f"ask again in {seconds} s",
+                retry_after=seconds,
+            )
+
+    def require_any_memory(self) -> None:
+        """Refuse where there is no memory for an evaluation of any model.
+
+        Raises:
+            BusyError: what the smallest one takes, by the plan, is not there, even if all keys went.
+        """
+        least = min(self._working.values(), default=0)
+        room = self.keys.reachable
+        if least > room:
+            raise BusyError(
+                f"an evaluation needs {format_bytes(least)} of memory, but {format_bytes(room)} are free"
+            )
+
+    def forget(self, keys: str) -> None:
+        """Evict keys: now, or after the evaluation that uses them."""
+        self.keys.forget(keys)
+
+    def machines(self) -> list[tuple[str, int]]:
+        """Return name and processors of the machines that evaluate, besides the service's own."""
+        return []
+
+    def rest(self) -> None:
+        """End idle processes; they restart when they are needed."""
+        idle = []
+        with contextlib.suppress(queue.Empty):
+            while True:
+                idle.append(self._idle.get_nowait())
+        for worker in idle:
+            worker.close()
+            self._idle.put(worker)
+        if self._checking.acquire(blocking=False):
+            self._checker.close()
+            self._checking.release()
+
+    def check(self, path: Path, parameters: Parameters) -> str:
+        """Check a key set and return its SHA-256.
+
+        Raises:
+            InvalidObjectError: it cannot be used.
+        """
+        encoded = base64.b64encode(parameters.to_bytes()).decode()
+        with self._checking:
+            return str(self._checker.order(do="check", path=str(path), parameters=encoded)["digest"])
+
+    def close(self) -> None:
+        """End all processes."""
+        for worker in (*self.all, self._checker):
+            worker.close()
+        self.keys.close()

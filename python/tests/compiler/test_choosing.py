@@ -1,0 +1,302 @@
+"""The choice of polynomials, the fit report, and the guard of ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from keywright import compiler
+from keywright.compiler import approximating
+from keywright.compiler.graph.piecewise import PiecewiseLinear, composed, summed
+from keywright.compiler.placement import bounding
+from keywright.runtime.checking import run_clear
+from onnx import helper
+
+Build = Callable[..., onnx.ModelProto]
+node = helper.make_node
+TARGET = compiler.Target(slots=64, levels=40)
+
+
+@pytest.fixture(scope="module")
+def mlp(build: Build) -> onnx.ModelProto:
+    """Ten features, two hidden layers with ReLU, three classes."""
+    rng = np.random.default_rng(5)
+    sizes = [(10, 12), (12, 8), (8, 3)]
+    weights = {f"w{k}": rng.normal(size=size).astype(np.float32) for k, size in enumerate(sizes)}
+    return build(
+        [
+            node("MatMul", ["x", "w0"], ["a"], "first"),
+            node("Relu", ["a"], ["b"], "inner"),
+            node("MatMul", ["b", "w1"], ["c"], "second"),
+            node("Relu", ["c"], ["d"], "outer"),
+            node("MatMul", ["d", "w2"], ["y"], "scores"),
+        ],
+        (10,),
+        weights,
+    )
+
+
+SAMPLES = np.random.default_rng(7).normal(size=(300, 10)).astype(np.float32)
+
+
+def report_of(program: compiler.Program) -> compiler.FitReport:
+    assert program.fit_report is not None
+    return program.fit_report
+
+
+def test_by_default_no_prediction_is_lost(mlp: onnx.ModelProto) -> None:
+    chosen = compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES))
+    checked = chosen.check(SAMPLES, mlp)
+    second, best = np.sort(checked.expected, axis=1)[:, -2:].T
+    decided = best - second > np.abs(checked.expected).max() / 256
+    assert decided.mean() > 0.95
+    equal = checked.outputs.argmax(1) == checked.expected.argmax(1)
+    assert equal[decided].all()
+    # The choice matters: degree 7 changes some predictions.
+    coarse = compiler.compile(
+        mlp, TARGET, compiler.Fit(calibration=SAMPLES, activations={"relu": "chebyshev:7"})
+    )
+    assert coarse.check(SAMPLES, mlp).agreement < 1.0
+    assert report_of(coarse).agreement is not None
+    assert report_of(chosen).largest_change < report_of(coarse).largest_change
+
+
+def test_the_report_is_of_held_out_samples(mlp: onnx.ModelProto) -> None:
+    program = compiler.compile(
+        mlp, TARGET, compiler.Fit(calibration=SAMPLES, activations={"relu": "chebyshev:15"})
+    )
+    report = report_of(program)
+    held = SAMPLES[4::5]
+    assert (report.samples, report.held_out, report.compared) == (300, 60, 60)
+    checked = program.check(held, mlp)
+    assert report.agreement == checked.agreement
+    assert report.largest_change == pytest.approx(checked.max_abs_error, rel=1e-3)
+    assert report.mean_change == pytest.approx(np.abs(checked.outputs - checked.expected).mean(), rel=1e-3)
+    assert report.largest_output == pytest.approx(np.abs(checked.expected).max(), rel=1e-5)
+    assert [fitted.label for fitted in report.activations] == ["Relu at 'inner'", "Relu at 'outer'"]
+    assert program.input_range is not None
+    low, high = program.input_range
+    assert low < SAMPLES.min() < SAMPLES.max() < high
+
+
+@pytest.mark.parametrize("method", ["minimax:7", "minimax:10", "chebyshev:31"])
+def test_errors_are_within_what_is_stated(mlp: onnx.ModelProto, method: str) -> None:
+    program = compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES, activations={"relu": method}))
+    inner, outer = report_of(program).activations
+    weights = {w.name: np.abs(onnx.numpy_helper.to_array(w)) for w in mlp.graph.initializer}
+    entering = inner.max_error * weights["w1"].sum(0).max()
+    # ReLU is 1-Lipschitz: it does not amplify the error of the first layer.
+    bound = (entering + 2 * outer.max_error) * weights["w2"].sum(0).max()
+    assert program.check(SAMPLES, mlp).max_abs_error <= bound
+    levels = {"minimax:7": 7, "minimax:10": 11, "chebyshev:31": 5}[method]
+    assert program.depth == 3 + 2 * levels
+
+
+def test_an_accuracy_is_reached_or_refused(mlp: onnx.ModelProto) -> None:
+    loose = compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES, accuracy=0.9))
+    tight = compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES, error=0.05))
+    assert loose.check(SAMPLES, mlp).agreement >= 0.9
+    assert tight.check(SAMPLES, mlp).max_abs_error <= 0.05
+    assert loose.depth < tight.depth
+    with pytest.raises(compiler.ModelRefusedError, match="outputs within 1e-09; the finest") as caught:
+        compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES, error=1e-9))
+    (reason,) = caught.value.exceptions
+    assert isinstance(reason, compiler.AccuracyError)
+    assert reason.change > 1e-9
+    with pytest.raises(compiler.ModelRefusedError) as caught:
+        compiler.compile(
+            mlp, compiler.Target(slots=64, levels=8), compiler.Fit(calibration=SAMPLES, error=0.05)
+        )
+    (reason,) = caught.value.exceptions
+    assert isinstance(reason, compiler.TooDeepError)
+    assert reason.needed == tight.depth
+
+
+def test_a_default_stays_within_the_levels(mlp: onnx.ModelProto) -> None:
+    few = compiler.compile(mlp, compiler.Target(slots=64, levels=9), compiler.Fit(calibration=SAMPLES))
+    assert few.depth <= 9
+    assert len(report_of(few).activations) == 2
+
+
+def test_one_choice_serves_many_targets(mlp: onnx.ModelProto) -> None:
+    approximated = compiler.approximate(mlp, compiler.Fit(calibration=SAMPLES))
+    programs = [
+        compiler.compile(approximated, compiler.Target(slots=slots, levels=40)) for slots in (16, 256)
+    ]
+    assert programs[0].fit_report == programs[1].fit_report
+    for program in programs:
+        assert program.check(SAMPLES[:5], mlp).agreement == 1.0
+    with pytest.raises(TypeError, match="has its fit"):
+        compiler.compile(approximated, TARGET, compiler.Fit(calibration=SAMPLES))
+
+
+def test_single_nodes_have_their_method(mlp: onnx.ModelProto) -> None:
+    methods = {"relu": "chebyshev:15", "outer": "minimax:8"}
+    program = compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES, activations=methods))
+    found = [(fitted.method, fitted.degrees) for fitted in report_of(program).activations]
+    assert found == [("chebyshev:15", (15,)), ("minimax:8", (7, 15))]
+    with pytest.raises(compiler.ModelRefusedError, match="no activation is called 'hidden'"):
+        compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES, activations={"hidden": "minimax:8"}))
+
+
+def test_compositions_are_for_straight_pieces(build: Build) -> None:
+    model = build([node("Tanh", ["x"], ["y"], "squash")], (10,))
+    with pytest.raises(compiler.ModelRefusedError, match=r"Tanh at 'squash'.*chebyshev:DEGREE") as caught:
+        compiler.compile(model, TARGET, compiler.Fit(calibration=SAMPLES, activations={"tanh": "minimax:8"}))
+    assert isinstance(caught.value.exceptions[0], compiler.MethodError)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "kinks"),
+    [
+        ([node("Abs", ["x"], ["y"])], 1),
+        ([node("LeakyRelu", ["x"], ["y"], alpha=0.1)], 1),
+        ([node("Clip", ["x", "low", "high"], ["y"])], 2),
+        ([node("Relu", ["x"], ["r"]), node("Mul", ["r", "low"], ["s"]), node("Add", ["s", "x"], ["y"])], 1),
+    ],
+)
+@pytest.mark.parametrize("method", ["minimax:9", "chebyshev:63"])
+def test_straight_pieces(build: Build, nodes: list[onnx.NodeProto], kinks: int, method: str) -> None:
+    constants = {"low": np.float32(-1), "high": np.float32(0.5)}
+    model = build(nodes, (10,), constants)
+    operator = nodes[0].op_type.lower()
+    program = compiler.compile(
+        model, TARGET, compiler.Fit(calibration=SAMPLES, activations={operator: method})
+    )
+    (fitted,) = report_of(program).activations
+    error = program.check(SAMPLES, model).max_abs_error
+    assert 0.02 * fitted.max_error < error <= fitted.max_error + 1e-6
+    assert fitted.max_error < 0.1 * np.abs(SAMPLES).max()
+    polynomials = [step.opcode for step in program.instructions].count("polynomial")
+    assert polynomials == (2 * kinks if method == "minimax:9" else 1)
+
+
+def test_straight_pieces_compose() -> None:
+    relu, x = PiecewiseLinear.through((0.0,), (0.0, 1.0), 0.0), np.linspace(-3, 3, 61)
+    inner = composed(relu, PiecewiseLinear(-2.0, 1.0))
+    assert isinstance(inner, PiecewiseLinear)
+    assert np.allclose(inner(x), np.maximum(1 - 2 * x, 0))
+    both = summed(inner, composed(PiecewiseLinear(3.0, -1.0), relu))
+    assert isinstance(both, PiecewiseLinear)
+    assert np.allclose(both(x), np.maximum(1 - 2 * x, 0) + 3 * np.maximum(x, 0) - 1)
+    twice = composed(relu, relu)
+    assert isinstance(twice, PiecewiseLinear)
+    assert len(twice.kinks) == 1
+    assert np.allclose(twice(x), np.maximum(x, 0))
+
+
+def test_any_straight_pieces_compose() -> None:
+    rng, x = np.random.default_rng(6), np.linspace(-9, 9, 1801)
+    for _ in range(200):
+        pieces = []
+        for _ in range(2):
+            places = np.sort(rng.choice(np.arange(-6, 7), rng.integers(0, 4), replace=False)).astype(float)
+            slopes = rng.integers(-2, 3, len(places) + 1).astype(float)
+            whole = PiecewiseLinear(float(slopes[0]), float(rng.integers(-3, 4)))
+            cornered = PiecewiseLinear.through(tuple(places), tuple(slopes), 1.0) if len(places) else whole
+            pieces.append(cornered)
+        outer, inner = pieces
+        both = composed(outer, inner)
+        assert np.allclose(both(x), outer(inner(x)), rtol=0, atol=1e-9)
+        assert isinstance(both, PiecewiseLinear) or not inner.kinks
+
+
+def test_ranges_cover_held_out_samples(build: Build) -> None:
+    """A sample far out is held out: the range is widened for it and the report says so."""
+    model = build([node("Relu", ["x"], ["y"])], (10,))
+    samples = np.clip(SAMPLES, -2, 2)
+    samples[4] *= 10
+    fit = compiler.Fit(calibration=samples, activations={"relu": "chebyshev:7"})
+    report = report_of(compiler.compile(model, TARGET, fit))
+    (fitted,) = report.activations
+    assert report.escaped == 1
+    assert any("1 of 60 held-out samples left" in warning for warning in report.warnings)
+    assert fitted.low < samples.min() < samples.max() < fitted.high
+    fixed = report_of(compiler.compile(model, TARGET, replace(fit, margin=0.1)))
+    assert fixed.activations[0].high == pytest.approx(2.4, rel=1e-6)
+
+
+def test_too_few_samples_are_said(mlp: onnx.ModelProto) -> None:
+    methods = {"relu": "chebyshev:7"}
+    few = report_of(
+        compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES[:20], activations=methods))
+    )
+    assert (few.held_out, few.compared) == (0, 20)
+    assert "too few to hold some out" in few.warnings[0]
+    one = report_of(compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES[:1], activations=methods)))
+    assert one.unseen_risk == 1.0
+    assert any("1 calibration samples are few for 2 activations" in warning for warning in one.warnings)
+    assert (
+        report_of(
+            compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES, activations=methods))
+        ).warnings
+        == ()
+    )
+
+
+def test_a_model_without_activations_is_its_program(build: Build) -> None:
+    model = build([node("Mul", ["x", "x"], ["y"])], (10,))
+    report = report_of(compiler.compile(model, TARGET, compiler.Fit(calibration=SAMPLES)))
+    assert (report.activations, report.largest_change, report.agreement) == ((), 0.0, 1.0)
+    assert compiler.compile(model, TARGET).fit_report is None
+
+
+@pytest.mark.parametrize("method", ["chebyshev:2", "chebyshev:15", "minimax:8"])
+def test_samples_that_leave_a_range_are_refused(mlp: onnx.ModelProto, method: str) -> None:
+    program = compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES, activations={"relu": method}))
+    program.guard(SAMPLES)
+    program.guard(SAMPLES[0])
+    with pytest.raises(compiler.OutOfRangeError, match="Relu at 'inner'") as caught:
+        program.guard(np.concatenate((SAMPLES[:3], 100 * SAMPLES[3:4])))
+    weight = onnx.numpy_helper.to_array(mlp.graph.initializer[0])
+    entering = 100 * SAMPLES[3] @ weight
+    assert np.abs(entering - caught.value.value).min() < 1e-3 * abs(caught.value.value)
+    inner = report_of(program).activations[0]
+    assert caught.value.low <= inner.low
+    assert caught.value.high >= inner.high
+    # Without the guard the result looks like any other.
+    assert run_clear(program, SAMPLES[3]).shape == (3,)
+
+
+def test_an_output_that_its_ciphertext_cannot_hold(build: Build) -> None:
+    model = build([node("Mul", ["x", "x"], ["y"])], (10,))
+    program = compiler.compile(model, TARGET, compiler.Fit(calibration=SAMPLES))
+    program.guard(SAMPLES, largest_output=64.0)
+    with pytest.raises(compiler.OutOfRangeError, match="the output") as caught:
+        program.guard(40 * SAMPLES[:1], largest_output=64.0)
+    assert caught.value.value == pytest.approx((40 * SAMPLES[0]).max() ** 2, rel=0.5)
+
+
+def test_a_report_is_stored(mlp: onnx.ModelProto, tmp_path: Path) -> None:
+    program = compiler.compile(
+        mlp, TARGET, compiler.Fit(calibration=SAMPLES, activations={"relu": "minimax:7"})
+    )
+    program.save(tmp_path / "mlp.kwp")
+    loaded = compiler.Program.load(tmp_path / "mlp.kwp")
+    assert loaded.fit_report == program.fit_report
+    assert loaded.ranges == program.ranges
+    with pytest.raises(compiler.OutOfRangeError):
+        loaded.guard(100 * SAMPLES[:1])
+
+
+def test_calibration_data_run_once_for_all_targets(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[int] = []
+    counted = bounding.largest_values
+
+    def largest_values(graph: Any, samples: Any) -> dict[int, float]:
+        runs.append(len(samples))
+        return counted(graph, samples)
+
+    monkeypatch.setattr(approximating, "largest_values", largest_values)
+    weights = {"w": np.ones((4, 4), np.float32)}
+    nodes = [node("MatMul", ["x", "w"], ["a"]), node("Mul", ["a", "a"], ["y"])]
+    samples = np.random.default_rng(3).normal(size=(7, 4))
+    model = compiler.approximate(build(nodes, (4,), weights), compiler.Fit(calibration=samples))
+    programs = [compiler.compile(model, compiler.Target(slots=slots, levels=3)) for slots in (8, 16)]
+    assert runs == [7]
+    assert {program.output_scale for program in programs} == {programs[0].output_scale}

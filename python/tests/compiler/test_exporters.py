@@ -1,0 +1,82 @@
+"""Models of other libraries, exported by the libraries themselves."""
+
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from keywright import compiler
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.svm import LinearSVC
+
+RNG = np.random.default_rng(11)
+SAMPLES = RNG.normal(size=(80, 5)).astype(np.float32)
+
+
+def run(model: Any, samples: np.ndarray) -> list[np.ndarray]:
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    results: list[np.ndarray] = session.run(None, {session.get_inputs()[0].name: samples})
+    return results
+
+
+def test_a_pipeline_of_scikit_learn() -> None:
+    labels = np.where(SAMPLES[:, 0] > 0, "up", "down")
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(SAMPLES, labels)
+    predicted = run(compiler.to_onnx(pipeline, SAMPLES), SAMPLES)[0]
+    assert predicted.tolist() == pipeline.predict(SAMPLES).tolist()
+
+
+def test_a_perceptron_of_scikit_learn_compiles() -> None:
+    network = MLPRegressor(hidden_layer_sizes=(6,), activation="identity", max_iter=2000)
+    network.fit(SAMPLES, SAMPLES[:, 0])
+    model = compiler.to_onnx(network, SAMPLES)
+    found = run(model, SAMPLES[:1])[0]
+    # Single precision: 6 products of 5 products, and the inputs and weights are below 8.
+    assert abs(found.item() - network.predict(SAMPLES[:1]).item()) < 2**-24 * 48 * 64
+
+
+def test_a_module_of_torch() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed: no module is exported here")
+    pytest.importorskip("onnxscript", reason="onnxscript is not installed: no module is exported here")
+    torch.manual_seed(1)
+    module = torch.nn.Sequential(torch.nn.Linear(5, 4), torch.nn.Dropout(), torch.nn.ReLU())
+    module.append(torch.nn.Linear(4, 3))
+    model = compiler.to_onnx(module, SAMPLES)
+    assert module.training
+    module.eval()
+    expected = module(torch.as_tensor(SAMPLES[:1])).detach().numpy()
+    np.testing.assert_allclose(run(model, SAMPLES[:1])[0], expected, rtol=0, atol=2**-20)
+
+
+def test_a_pipeline_that_ends_in_a_linear_svc() -> None:
+    labels = np.digitize(SAMPLES[:, 0], [-0.4, 0.4])
+    inner = make_pipeline(StandardScaler(), LinearSVC())
+    pipeline = make_pipeline(MinMaxScaler(), inner).fit(SAMPLES, labels)
+    predicted = run(compiler.to_onnx(pipeline, SAMPLES), SAMPLES)[0]
+    assert predicted.tolist() == pipeline.predict(SAMPLES).tolist()
+
+
+def test_what_is_no_model() -> None:
+    with pytest.raises(TypeError, match=r"numpy\.ndarray"):
+        compiler.to_onnx(SAMPLES)
+    with pytest.raises(TypeError, match="needs an example"):
+        compiler.to_onnx(LogisticRegression())
+    with pytest.raises(compiler.InvalidSamplesError):
+        compiler.to_onnx(LogisticRegression(), np.zeros(5))
+
+
+def test_an_estimator_that_is_not_fitted() -> None:
+    with pytest.raises(compiler.ModelRefusedError) as caught:
+        compiler.to_onnx(LogisticRegression(), SAMPLES)
+    (reason,) = caught.value.exceptions
+    assert isinstance(reason, compiler.NotExportedError)
+    assert "skl2onnx cannot export LogisticRegression" in str(reason)
+
+
+def test_an_exporter_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "skl2onnx", None)
+    with pytest.raises(compiler.ExporterMissingError, match=r"pip install 'keywright\[sklearn\]'"):
+        compiler.to_onnx(LogisticRegression(), SAMPLES)

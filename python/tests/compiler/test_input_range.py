@@ -1,0 +1,106 @@
+"""Ranges of inputs: where they come from, and inputs divided so that they are at most 1."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from keywright import compiler
+from keywright.compiler.compiler import LINEAR_HEADROOM
+from keywright.runtime.checking import run_clear
+from onnx import helper
+from tests.compiler.conftest import Build
+
+node = helper.make_node
+RNG = np.random.default_rng(8)
+WEIGHTS = RNG.normal(size=(6, 6)).astype(np.float32)
+SAMPLES = RNG.normal(0.5, 2.0, (60, 6))
+
+MODELS = {
+    "linear": [node("MatMul", ["x", "w"], ["y"])],
+    "twice": [node("MatMul", ["x", "w"], ["a"]), node("Add", ["x", "a"], ["y"])],
+    "square": [node("Mul", ["x", "x"], ["a"]), node("MatMul", ["a", "w"], ["y"])],
+    "shifted": [node("Add", ["x", "b"], ["a"]), node("MatMul", ["a", "w"], ["y"])],
+    "residual": [
+        node("MatMul", ["x", "w"], ["a"]),
+        node("Mul", ["a", "a"], ["c"]),
+        node("Add", ["x", "c"], ["y"]),
+    ],
+    "function": [node("Tanh", ["x"], ["a"], "first"), node("MatMul", ["a", "w"], ["y"])],
+    "nothing": [node("Identity", ["x"], ["y"])],
+}
+
+
+def model(build: Build, name: str) -> onnx.ModelProto:
+    return build(MODELS[name], [6], {"w": WEIGHTS, "b": WEIGHTS[0]})
+
+
+def compiled(
+    source: onnx.ModelProto, fit: compiler.Fit | None = None, *, unit: bool = True
+) -> compiler.Program:
+    return compiler.compile(source, compiler.Target(slots=64, levels=8, unit_inputs=unit), fit)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_program_of_divided_inputs_computes_the_same(build: Build, name: str) -> None:
+    source, fit = model(build, name), compiler.Fit(calibration=SAMPLES)
+    plain, divided = compiled(source, fit, unit=False), compiled(source, fit)
+    assert divided.input_range is not None
+    assert (plain.input_scale, divided.input_scale) == (
+        1.0,
+        2.0 ** math.ceil(np.log2(np.abs(divided.input_range).max())),
+    )
+    low, high = divided.input_range
+    assert low < SAMPLES.min() < SAMPLES.max() < high
+    for sample in SAMPLES[:5]:
+        packed = divided.pack(sample)
+        assert np.abs(packed).max() <= 1
+        assert (packed * divided.input_scale == plain.pack(sample)).all()
+        expected = run_clear(plain, sample)
+        # Sums of six products, and what a polynomial of doubles adds.
+        assert np.abs(run_clear(divided, sample) - expected).max() <= 1e-12 * max(np.abs(expected).max(), 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "more"), [("linear", 0), ("twice", 0), ("shifted", 0), ("square", 1), ("function", 0)]
+)
+def test_dividing_takes_a_level_only_where_no_linear_map_reads_the_input(
+    build: Build, name: str, more: int
+) -> None:
+    source = model(build, name)
+    fit = compiler.Fit(calibration=SAMPLES, activations={"tanh": "chebyshev:7"} if name == "function" else {})
+    assert compiled(source, fit).depth == compiled(source, fit, unit=False).depth + more
+
+
+def test_a_range_is_given_or_measured_or_none(build: Build) -> None:
+    linear, function = model(build, "linear"), model(build, "function")
+    for unit, expected in ((False, None), (True, (-1.0, 1.0))):
+        program = compiled(linear, unit=unit)
+        assert (program.input_range, program.input_scale) == (expected, 1.0)
+    given = compiled(linear, compiler.Fit(input_range=(-0.2, 0.25)))
+    assert (given.input_range, given.input_scale) == ((-0.2, 0.25), 0.25)
+    assert compiled(linear, compiler.Fit(input_range=(-5.0, 4.0))).input_scale == 8
+    # No polynomial limits the inputs, but ciphertexts declare a magnitude.
+    largest = LINEAR_HEADROOM * np.abs(SAMPLES).max()
+    unbounded = compiled(linear, compiler.Fit(calibration=SAMPLES), unit=False)
+    assert unbounded.input_range == (-largest, largest)
+    assert unbounded.input_magnitude == largest
+    low, high = compiled(function, compiler.Fit(calibration=SAMPLES), unit=False).input_range or (0, 0)
+    assert low < SAMPLES.min() < SAMPLES.max() < high
+
+
+@pytest.mark.parametrize("ends", [(1.0, 1.0), (2.0, 1.0), (0.0, math.inf), (math.nan, 1.0), (0.0, 2.0**65)])
+def test_a_range_that_is_none_is_refused(ends: tuple[float, float]) -> None:
+    with pytest.raises(ValueError, match="low < high"):
+        compiler.Fit(input_range=ends)
+
+
+def test_data_outside_of_the_given_range_are_refused(build: Build) -> None:
+    with pytest.raises(compiler.InvalidSamplesError, match="give one that holds them"):
+        compiled(model(build, "linear"), compiler.Fit(calibration=SAMPLES, input_range=(-1.0, 1.0)))
+    huge: Any = SAMPLES * 1e30
+    with pytest.raises(compiler.InvalidSamplesError, match="scale them"):
+        compiled(model(build, "linear"), compiler.Fit(calibration=huge))

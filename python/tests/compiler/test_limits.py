@@ -1,0 +1,253 @@
+"""Models that would take too long or too much are refused early, in a process with little memory."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from keywright import compiler
+from keywright.compiler import limits
+from keywright.compiler.front_ends.model_file import load_model
+from keywright.program.client_part import ClientPart
+from onnx import TensorProto, helper, numpy_helper
+
+node = helper.make_node
+Build = Callable[..., onnx.ModelProto]
+ADDRESS_SPACE = 3 << 30
+"""Imports of numpy and onnx with their threads take some 1.5 GB of it."""
+SECONDS = 10.0
+"""Of processor time, of which the imports take one to three."""
+
+COMPILE = f"""
+import json, resource, sys
+resource.setrlimit(resource.RLIMIT_AS, ({ADDRESS_SPACE}, {ADDRESS_SPACE}))
+from keywright import compiler
+try:
+    compiler.compile(sys.argv[1], compiler.Target(slots=32768, levels=5))
+    found = []
+except compiler.ModelRefusedError as refusal:
+    found = [[type(reason).__name__, str(reason)] for reason in refusal.exceptions]
+usage = resource.getrusage(resource.RUSAGE_SELF)
+print(json.dumps([found, usage.ru_utime + usage.ru_stime]))
+"""
+
+
+def refused(model: onnx.ModelProto | Path, folder: Path) -> list[tuple[str, str]]:
+    """Return the reasons for which a process with little memory and time refuses a model."""
+    path = folder / "model.onnx"
+    if isinstance(model, Path):
+        path = model
+    else:
+        # onnx asks for a shape of the output, which it does not infer where constants are computed.
+        model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.FLOAT, ["b", "n"]))
+        path.write_bytes(model.SerializeToString())
+    done = subprocess.run(
+        [sys.executable, "-c", COMPILE, str(path)], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found, seconds = json.loads(done.stdout)
+    assert seconds <= SECONDS
+    return [(name, text) for name, text in found]
+
+
+def test_an_image_of_four_million_pixels(build: Build, tmp_path: Path) -> None:
+    weights = {"w": np.ones((1, 1, 3, 3), np.float32)}
+    model = build([node("Conv", ["x", "w"], ["y"], pads=[1] * 4)], (1, 2048, 2048), weights)
+    ((name, text),) = refused(model, tmp_path)
+    assert name == "TooLargeError"
+    assert "(2048, 3, 2048, 3) takes 37748736 entries" in text
+
+
+@pytest.mark.parametrize("size", [10**9, 2**40, 2**62])
+def test_declared_shapes(build: Build, tmp_path: Path, size: int) -> None:
+    ((name, text),) = refused(build([node("Identity", ["x"], ["y"])], (size,)), tmp_path)
+    assert name == "TooLargeError"
+    assert str(size) in text
+
+
+@pytest.mark.parametrize("size", [10**9, 2**40, 2**62])
+def test_constants_that_are_computed(build: Build, tmp_path: Path, size: int) -> None:
+    shape = {"shape": np.asarray([size], np.int64)}
+    value = numpy_helper.from_array(np.ones(1, np.float32))
+    fill = node("ConstantOfShape", ["shape"], ["c"], "fill", value=value)
+    model = build([fill, node("Add", ["x", "c"], ["y"])], (4,), shape)
+    found = refused(model, tmp_path)
+    assert [name for name, _ in found] == ["TooLargeError"]
+    assert "'fill'" in found[0][1]
+    assert str(size) in found[0][1]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "word"),
+    [
+        ([node("Expand", ["one", "large"], ["c"], "wide")], "'wide'"),
+        ([node("Tile", ["one", "large"], ["c"], "tiled")], "'tiled'"),
+        ([node("Range", ["zero", "many", "step"], ["c"], "range")], "'range'"),
+        ([node("Mul", ["row", "column"], ["c"], "outer")], "'outer'"),
+    ],
+)
+def test_operators_that_make_much_of_little(
+    build: Build, tmp_path: Path, nodes: list[onnx.NodeProto], word: str
+) -> None:
+    constants = {
+        "one": np.ones(1, np.float32),
+        "large": np.asarray([1 << 40], np.int64),
+        "zero": np.asarray(0, np.int64),
+        "many": np.asarray(1 << 40, np.int64),
+        "step": np.asarray(1, np.int64),
+        "row": np.ones((1, 1 << 16), np.float32),
+        "column": np.ones((1 << 16, 1), np.float32),
+    }
+    used = {name: constants[name] for name in nodes[0].input}
+    found = refused(build([*nodes, node("Add", ["x", "c"], ["y"])], (4,), used), tmp_path)
+    assert [name for name, _ in found] == ["TooLargeError"]
+    assert word in found[0][1]
+
+
+@pytest.mark.parametrize("operator", ["Conv", "AveragePool"])
+def test_paddings_and_windows_without_end(build: Build, tmp_path: Path, operator: str) -> None:
+    if operator == "Conv":
+        weights = {"w": np.ones((1, 1, 1, 1), np.float32)}
+        wide = node("Conv", ["x", "w"], ["y"], "wide", pads=[1 << 40] * 4)
+    else:
+        weights = {}
+        wide = node("AveragePool", ["x"], ["y"], "wide", kernel_shape=[1 << 20] * 2, pads=[(1 << 20) - 1] * 4)
+    ((name, text),) = refused(build([wide], (1, 8, 8), weights), tmp_path)
+    assert name == "TooLargeError"
+    assert "'wide'" in text
+
+
+def test_ten_gigabytes_of_model(tmp_path: Path) -> None:
+    path = tmp_path / "large.onnx"
+    with path.open("wb") as file:
+        file.truncate(10 << 30)  # holes: nothing is written
+    ((name, text),) = refused(path, tmp_path)
+    assert name == "TooLargeError"
+    assert str(10 << 30) in text
+    assert str(limits.MAX_MODEL_BYTES) in text
+
+
+def test_ten_gigabytes_of_weights_beside_a_model(build: Build, tmp_path: Path) -> None:
+    model = build([node("Add", ["x", "w"], ["y"])], (4,), {"w": np.ones(4, np.float32)})
+    weights = model.graph.initializer[0]
+    onnx.external_data_helper.set_external_data(weights, "weights.bin", 0, 16)
+    weights.ClearField("raw_data")
+    with (tmp_path / "weights.bin").open("wb") as file:
+        file.truncate(10 << 30)
+    ((name, text),) = refused(model, tmp_path)
+    assert name == "TooLargeError"
+    assert "with its weights" in text
+    (tmp_path / "weights.bin").write_bytes(np.arange(4, dtype=np.float32).tobytes())
+    (kept,) = load_model(tmp_path / "model.onnx").graph.initializer
+    assert numpy_helper.to_array(kept).tolist() == [0, 1, 2, 3]
+
+
+def test_weights_that_do_not_fill_their_shape(build: Build, tmp_path: Path) -> None:
+    model = build([node("Add", ["x", "w"], ["y"])], (4,), {"w": np.ones(4, np.float32)})
+    model.graph.initializer[0].dims[:] = [1 << 40]
+    found = refused(model, tmp_path)
+    assert {name for name, _ in found} == {"InvalidModelError"}
+    assert "'w'" in found[0][1] or "size" in found[0][1]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_constants_of_every_kind_are_finite(build: Build, value: float) -> None:
+    bad = numpy_helper.from_array(np.asarray([0, value, 0, 0], np.float32))
+    inside = build([node("Constant", [], ["c"], "bad", value=bad), node("Add", ["x", "c"], ["y"])], (4,))
+    half = build([node("Add", ["x", "w"], ["y"])], (4,), {"w": np.ones(4, np.float32)})
+    half.graph.initializer[0].CopyFrom(
+        helper.make_tensor("w", TensorProto.BFLOAT16, [4], [0.0, value, 0.0, 0.0])
+    )
+    for model, name in ((inside, "'c'"), (half, "'w'")):
+        with pytest.raises(compiler.ModelRefusedError) as caught:
+            compiler.compile(model, compiler.Target(slots=4, levels=2))
+        assert "not finite" in str(caught.value)
+        assert name in str(caught.value)
+
+
+def test_weights_that_become_infinite_where_they_meet(build: Build) -> None:
+    """A variance of -1 has no square root."""
+    constants = {
+        name: np.full(2, start, np.float32) for name, start in zip("sbmv", (1, 0, 0, -1), strict=True)
+    }
+    model = build([node("BatchNormalization", ["x", *"sbmv"], ["y"], "norm")], (2, 2, 2), constants)
+    with pytest.raises(compiler.ModelRefusedError, match="'norm': weights are not finite"):
+        compiler.compile(model, compiler.Target(slots=8, levels=2))
+
+
+def test_dense_weights_are_counted_before_they_are_written_out(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = {"w": np.ones((64, 64), np.float32)}
+    model = build([node("MatMul", ["x", "w"], ["y"])], (64,), weights)
+    monkeypatch.setattr("keywright.compiler.front_ends.operators.dense.MAX_ENTRIES", 64 * 64)
+    assert compiler.compile(model, compiler.Target(slots=64, levels=1)).depth == 1
+    monkeypatch.setattr("keywright.compiler.front_ends.operators.dense.MAX_ENTRIES", 64 * 64 - 1)
+    with pytest.raises(compiler.ModelRefusedError) as caught:
+        compiler.compile(model, compiler.Target(slots=64, levels=1))
+    (reason,) = caught.value.exceptions
+    assert isinstance(reason, compiler.TooLargeError)
+    assert (reason.size, reason.allowed) == (64 * 64, 64 * 64 - 1)
+
+
+def _with_weights_in_a_file(build: Build, name: str) -> onnx.ModelProto:
+    model = build([helper.make_node("Add", ["x", "w"], ["y"])], (4,), {"w": np.ones(4, np.float32)})
+    (tensor,) = model.graph.initializer
+    tensor.ClearField("raw_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value=name)
+    return model
+
+
+def test_files_of_a_model_that_is_none_are_not_looked_for(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The current directory may contain a file of that name, and the model may come from somebody else."""
+    monkeypatch.chdir(tmp_path)
+    np.ones(4, np.float32).tofile("weights")
+    model, target = _with_weights_in_a_file(build, "weights"), compiler.Target(slots=4, levels=1)
+    for given in (model, model.SerializeToString()):
+        with pytest.raises(
+            compiler.ModelRefusedError, match="separate file 'weights'; give the model's path"
+        ):
+            compiler.compile(given, target)
+    with pytest.raises(compiler.ProgramFormatError, match="separate file 'weights'"):
+        ClientPart(model.SerializeToString(), (1, 4))
+    Path("model.onnx").write_bytes(model.SerializeToString())
+    assert compiler.compile("model.onnx", target).input_shape == (4,)
+
+
+def test_files_that_attributes_name_are_counted(build: Build, tmp_path: Path) -> None:
+    model = _with_weights_in_a_file(build, "weights")
+    (tensor,) = model.graph.initializer
+    model.graph.node.insert(0, helper.make_node("Constant", [], ["w"], value=tensor))
+    del model.graph.initializer[:]
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    with (tmp_path / "weights").open("wb") as file:
+        file.truncate(limits.MAX_MODEL_BYTES)
+    with pytest.raises(compiler.ModelRefusedError, match="with its weights"):
+        compiler.compile(path, compiler.Target(slots=4, levels=1))
+
+
+def test_a_constant_of_no_known_type(build: Build) -> None:
+    """Also where decomposed operators are searched."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["h"]),
+        helper.make_node("ReduceMax", ["h"], ["r"], axes=[1]),
+        helper.make_node("Max", ["r", "c"], ["m"]),
+        helper.make_node("Sub", ["h", "m"], ["d"]),
+        helper.make_node("Exp", ["d"], ["e"]),
+        helper.make_node("ReduceSum", ["e", "axis"], ["s"]),
+        helper.make_node("Div", ["e", "s"], ["y"]),
+    ]
+    constants = {"c": np.float32(-np.inf), "axis": np.asarray([1])}
+    model = build(nodes, (4,), constants | {"w": np.eye(4, dtype=np.float32)})
+    assert compiler.compile(model, compiler.Target(slots=4, levels=1)).client_part is not None
+    model.graph.initializer[0].data_type = 99
+    with pytest.raises(compiler.ModelRefusedError, match="'c' have type 99"):
+        compiler.compile(model, compiler.Target(slots=4, levels=1))

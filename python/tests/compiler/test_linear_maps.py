@@ -1,0 +1,194 @@
+"""Layouts and diagonals: every way of packing gives the same matrix."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from keywright import runtime
+from keywright.compiler.graph.convolution import Convolution, Matrix, Window, product, product_entries
+from keywright.compiler.graph.graph import Linear
+from keywright.compiler.graph.sparse import SparseMatrix
+from keywright.compiler.layout.layer_work import Prices
+from keywright.compiler.layout.lowering import lower, placement_cost
+from keywright.compiler.layout.shifts import Between, used_diagonals
+from keywright.program.operands.diagonals import table_of
+from keywright.program.operands.layout import Layout, candidates
+
+PRICES = Prices(rotation=1.0, hoisted=0.5, diagonal=0.0625, ciphertext=2.0)
+SHAPES = [(3,), (16,), (40,), (1, 4, 4), (3, 4, 4), (5, 2, 3), (9, 1, 1), (6, 4, 8)]
+
+
+def layouts(shape: tuple[int, ...], slots: int) -> list[Layout]:
+    coarse = [layout for layout in candidates((1, 8, 8), slots, [], 1) if layout.ciphertexts == 1]
+    found = list(candidates(shape, slots, [], 1))
+    for source, stride in itertools.product(coarse[:3], (1, 2, 4)):
+        found += candidates(shape, slots, [source], stride)
+    return found
+
+
+@pytest.mark.parametrize("slots", [16, 64, 512])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_layouts_are_injective_and_invertible(shape: tuple[int, ...], slots: int) -> None:
+    values = np.arange(1.0, np.prod(shape) + 1)
+    found = layouts(shape, slots)
+    assert found
+    for layout in found:
+        packed = layout.pack(values)
+        assert packed.shape == (layout.ciphertexts, slots)
+        assert np.array_equal(layout.unpack(packed)[0], values)
+        assert np.array_equal(packed, np.roll(packed, layout.period, axis=1))
+        assert np.count_nonzero(packed) == len(values) * (
+            slots // layout.period if layout.ciphertexts == 1 else 1
+        )
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_diagonals_are_the_matrix(data: st.DataObject) -> None:
+    slots = data.draw(st.sampled_from([16, 64, 256]))
+    target = data.draw(st.sampled_from(layouts(data.draw(st.sampled_from(SHAPES)), slots)))
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    sources, inputs = [], []
+    matrices: list[Matrix] = []
+    for _ in range(data.draw(st.integers(1, 2))):
+        source = data.draw(st.sampled_from(layouts(data.draw(st.sampled_from(SHAPES)), slots)))
+        dense = rng.integers(-5, 6, (len(target.positions), len(source.positions)))
+        dense *= rng.random(dense.shape) < data.draw(st.sampled_from([0.1, 1.0]))
+        sources.append(source)
+        matrices.append(SparseMatrix.from_dense(dense.astype(np.float64)))
+        inputs.append(rng.integers(-5, 6, len(source.positions)).astype(np.float64))
+    linear = Linear((len(target.positions),), tuple(range(len(sources))), tuple(matrices), np.zeros(1))
+    lowered = lower(linear, sources, target, PRICES)
+    backend = runtime.ClearBackend(slots)
+    cts = [backend.encrypt(r, 1) for s, x in zip(sources, inputs, strict=True) for r in s.pack(x)]
+    rows = []
+    cost = 0.0
+    for read, transform in lowered.rows:
+        ct = backend.linear_transform([cts[k] for k in read], transform)
+        for step in lowered.folds:
+            ct = backend.add(ct, backend.rotate(ct, step))
+        rows.append(ct.values)
+        used = [list(diagonals) for diagonals in transform.diagonals]
+        # The cost of a layout leaves out rows without entries.
+        filled = any(len(diagonals) for diagonals in used)
+        cost += _cost(used, transform.n1) + filled * len(lowered.folds) * PRICES.rotation
+        assert _cost(used, transform.n1) == min(_cost(used, 1 << k) for k in range(slots.bit_length()))
+    expected = sum(m.apply(x) for m, x in zip(matrices, inputs, strict=True))
+    packed = np.asarray(rows)
+    assert np.array_equal(target.unpack(packed)[0], expected)
+    # The result keeps the promise of its layout: it repeats with the period.
+    assert np.array_equal(packed, np.roll(packed, target.period, axis=1))
+    if all(matrix.entries for matrix in matrices):
+        assert placement_cost(matrices, sources, target, PRICES) == pytest.approx(cost)
+
+
+def _cost(diagonals: list[list[int]], n1: int) -> float:
+    """What `best_n1` minimises, counted step by step."""
+    babies = sum(len({r % n1 for r in steps} - {0}) for steps in diagonals)
+    giants = len({r - r % n1 for steps in diagonals for r in steps} - {0})
+    return 0.5 * babies + giants + 0.0625 * sum(map(len, diagonals))
+
+
+@st.composite
+def convolutions(draw: st.DrawFn) -> tuple[Convolution, tuple[int, int, int], tuple[int, int, int], int]:
+    """A convolution, the shapes of its operand and its result, and its stride."""
+    groups, members, outputs = (draw(st.integers(1, 3)) for _ in range(3))
+    size, taps, stride = (
+        draw(st.sampled_from([4, 8])),
+        draw(st.sampled_from([1, 2, 3])),
+        draw(st.integers(1, 2)),
+    )
+    pixels = [
+        (y // stride * (size // stride) + x // stride, i * taps + j, (y + i - 1) * size + x + j - 1)
+        for y, x in itertools.product(range(0, size, stride), repeat=2)
+        for i, j in itertools.product(range(taps), repeat=2)
+        if 0 <= y + i - 1 < size and 0 <= x + j - 1 < size
+    ]
+    into, tap, origin = np.asarray(pixels, np.int64).reshape(-1, 3).T
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    kernel = rng.integers(-4, 5, (groups * outputs, members, taps**2)).astype(np.float64)
+    kernel *= rng.random(kernel.shape) < draw(st.sampled_from([0.3, 1.0]))
+    side = size // stride
+    window = Window(side**2, size**2, taps**2, into, tap, origin)
+    shapes = (groups * members, size, size), (groups * outputs, side, side)
+    return Convolution(kernel, groups, window), *shapes, stride
+
+
+@settings(max_examples=60, deadline=None)
+@given(convolutions(), st.integers(0, 99))
+def test_a_convolution_is_its_explicit_matrix(
+    drawn: tuple[Convolution, tuple[int, int, int], tuple[int, int, int], int], seed: int
+) -> None:
+    convolution, source, target, _ = drawn
+    explicit, rng = convolution.explicit(), np.random.default_rng(seed)
+    columns = np.eye(math.prod(source))
+    assert convolution.shape == explicit.shape == (math.prod(target), math.prod(source))
+    assert np.array_equal(convolution.apply(columns), explicit.apply(columns))
+    assert convolution.entries == explicit.entries == np.count_nonzero(explicit.apply(columns))
+    assert np.array_equal(convolution.row_counts(), explicit.row_counts())
+    assert np.array_equal(convolution.column_counts(), explicit.column_counts())
+    by_row = np.repeat(np.exp2(rng.integers(-3, 4, target[0])), target[1] * target[2])
+    by_pixel = np.exp2(rng.integers(-3, 4, math.prod(source)))
+    for factors in ({"rows": by_row}, {"columns": by_pixel}, {"rows": by_row, "columns": 0.5}):
+        scaled = convolution.scaled(**factors)
+        assert np.array_equal(scaled.apply(columns), explicit.scaled(**factors).apply(columns))
+    assert isinstance(convolution.scaled(rows=by_row), Convolution)
+    for left, right in (
+        (SparseMatrix.diagonal(by_row), convolution),
+        (convolution, SparseMatrix.diagonal(by_pixel)),
+    ):
+        assert np.array_equal(_dense(product(left, right)), _dense(left) @ _dense(right))
+        assert product_entries(left, right) == convolution.entries
+
+
+def _dense(matrix: Matrix) -> np.ndarray:
+    return matrix.explicit().apply(np.eye(matrix.shape[1])).T
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_diagonals_of_a_convolution_are_those_of_its_entries(data: st.DataObject) -> None:
+    convolution, shape, result, stride = data.draw(convolutions())
+    slots = data.draw(st.sampled_from([64, 256, 1024]))
+    source = data.draw(st.sampled_from(list(candidates(shape, slots, [], 1))))
+    target = data.draw(st.sampled_from(list(candidates(result, slots, [source], stride))))
+    fast, naive = (used_diagonals(m, Between(source, target)) for m in (convolution, convolution.explicit()))
+    assert np.array_equal(fast, naive)
+    linears = [Linear(result, (0,), (m,), np.zeros(1)) for m in (convolution, convolution.explicit())]
+    one_by_one = zip(*(lower(n, [source], target, PRICES).rows for n in linears), strict=True)
+    for (read, one), (also, other) in one_by_one:
+        assert (read, one.n1, one.bytes) == (also, other.n1, other.bytes)
+        for diagonals, expected in zip(one.diagonals, other.diagonals, strict=True):
+            assert list(diagonals) == list(expected)
+            assert np.array_equal(table_of(diagonals), table_of(expected))
+        assert one.bytes == sum(table_of(diagonals).nbytes for diagonals in one.diagonals)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(1, 8), st.integers(1, 8), st.integers(1, 8), st.integers(0, 99))
+def test_sparse_products_and_sums(m: int, k: int, n: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    a, b, c = (rng.integers(-2, 3, shape).astype(np.float64) for shape in ((m, k), (k, n), (m, k)))
+    sa, sb, sc = (SparseMatrix.from_dense(x) for x in (a, b, c))
+    assert np.array_equal((sa @ sb).apply(np.eye(n)).T, a @ b)
+    assert np.array_equal((sa + sc).apply(np.eye(k)).T, a + c)
+    assert product_entries(sa, sb) == int((a != 0).astype(int).sum(0) @ (b != 0).astype(int).sum(1))
+
+
+def test_a_replicated_input_makes_a_convolution_cost_its_taps() -> None:
+    """One 8x8 image to four channels by a 3x3 kernel: nine diagonals, although results are in 256 slots."""
+    image = Layout(256, 64, np.arange(64, dtype=np.int32))
+    result = Layout(256, 256, np.arange(256, dtype=np.int32))
+    entries = [
+        (c * 64 + y * 8 + x, (y + dy) * 8 + x + dx)
+        for c, y, x, dy, dx in itertools.product(range(4), range(8), range(8), (-1, 0, 1), (-1, 0, 1))
+        if 0 <= y + dy < 8 and 0 <= x + dx < 8
+    ]
+    rows, columns = np.asarray(entries, np.int64).T
+    matrix = SparseMatrix.from_entries((256, 64), rows, columns, np.ones(len(rows)))
+    linear = Linear((4, 8, 8), (0,), (matrix,), np.zeros(256))
+    ((_, transform),) = lower(linear, [image], result, PRICES).rows
+    assert len(transform.diagonals[0]) == 9

@@ -1,0 +1,240 @@
+"""Models that cannot be compiled are refused by name, with all reasons at once."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from keywright import compiler
+from keywright.runtime.checking import run_clear
+from onnx import helper
+
+node = helper.make_node
+Build = Callable[..., onnx.ModelProto]
+TARGET = compiler.Target(slots=256, levels=5)
+ONES = {"w": np.ones((2, 2, 3, 3), np.float32)}
+
+
+def reasons(
+    model: onnx.ModelProto | bytes, target: compiler.Target = TARGET, **options: int
+) -> list[compiler.RefusalError]:
+    with pytest.raises(compiler.ModelRefusedError) as caught:
+        compiler.compile(model, target, **options)  # type: ignore[arg-type]
+    assert all(str(reason) in str(caught.value) for reason in caught.value.exceptions)
+    return list(caught.value.exceptions)  # type: ignore[arg-type]
+
+
+def test_all_reasons_at_once(build: Build) -> None:
+    model = build(
+        [
+            node("Conv", ["x", "w"], ["a"], "conv"),
+            node("LRN", ["a"], ["b"], "norm", size=3),
+            node("Relu", ["b"], ["c"], "relu"),
+            node("Softmax", ["c"], ["d"], "softmax"),
+            node("Conv", ["d", "w"], ["e"], "ceil", auto_pad="SAME_UPPER", dilations=[1, 1]),
+            node("AveragePool", ["e"], ["y"], "average", kernel_shape=[2, 2], ceil_mode=1),
+        ],
+        (2, 8, 8),
+        ONES,
+    )
+    found = reasons(model, compiler.Target(slots=256, levels=2))
+    assert [type(reason) for reason in found] == [
+        compiler.UnsupportedOperatorError,
+        compiler.UnsupportedOperatorError,
+        compiler.UnsupportedAttributeError,
+        compiler.CalibrationMissingError,
+        compiler.TooDeepError,
+    ]
+    assert "'norm': operator LRN is not supported; replace it" in str(found[0])
+    assert "AveragePool" not in str(found[0])
+    assert "'softmax'" in str(found[1])
+    assert "ceil_mode = 1" in str(found[2])
+
+
+def test_a_maximum_that_takes_too_many_levels(build: Build) -> None:
+    nodes = [node("MaxPool", ["x"], ["m"], "pool", kernel_shape=[2, 2]), node("Relu", ["m"], ["y"])]
+    samples = np.random.default_rng(1).normal(size=(60, 1, 4, 4))
+    model, fit = (
+        build(nodes, (1, 4, 4)),
+        compiler.Fit(calibration=samples, activations={"maxpool": "minimax:8"}),
+    )
+    with pytest.raises(compiler.ModelRefusedError, match="AveragePool instead of MaxPool at 'pool'"):
+        compiler.compile(model, compiler.Target(slots=16, levels=6), fit)
+
+
+def test_except_star_selects_reasons(build: Build) -> None:
+    model = build([node("Softmax", ["x"], ["y"])], (4,))
+    seen = []
+    try:
+        compiler.compile(model, compiler.Target(slots=16, levels=1))
+    except* compiler.UnsupportedOperatorError as group:
+        seen = list(group.exceptions)
+    assert len(seen) == 1
+
+
+def test_too_deep_names_need_and_bound(build: Build) -> None:
+    squares = [node("Mul", [name, name], [after]) for name, after in ("xa", "ab", "bc", "cy")]
+    (reason,) = reasons(build(squares, (4,)), compiler.Target(slots=256, levels=3))
+    assert isinstance(reason, compiler.TooDeepError)
+    assert (reason.needed, reason.available) == (4, 3)
+    assert compiler.compile(build(squares, (4,)), compiler.Target(slots=16, levels=4)).depth == 4
+    (reason,) = reasons(build(squares, (4,)), compiler.Target(slots=256, levels=5, output_level=2))
+    assert isinstance(reason, compiler.TooDeepError)
+    assert (reason.needed, reason.available) == (4, 3)
+
+
+def test_operators_are_listed_once(build: Build) -> None:
+    nodes = [node("LRN", ["x"], ["a"], size=3), node("LRN", ["a"], ["y"], size=5)]
+    with pytest.raises(compiler.ModelRefusedError) as caught:
+        compiler.compile(build(nodes, (2, 8, 8)), TARGET)
+    assert len(caught.value.exceptions) == 2
+    assert str(caught.value).count(": Abs, Add, AveragePool, ") == 1
+
+
+def test_dynamic_shapes(build: Build) -> None:
+    (reason,) = reasons(build([node("Identity", ["x"], ["y"])], (1, "height", 8)))
+    assert isinstance(reason, compiler.DynamicShapeError)
+    weights = {"w": np.ones((4, 4), np.float32)}
+    (reason,) = reasons(build([node("MatMul", ["x", "w"], ["y"])], ("features",), weights))
+    assert isinstance(reason, compiler.DynamicShapeError), "shapes that follow from it are no reasons"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "shape", "word"),
+    [
+        ([node("Gemm", ["x", "x"], ["y"])], (1,), "operand 1"),
+        ([node("Reshape", ["x", "five"], ["y"])], (4,), "4 elements a sample"),
+        ([node("MatMul", ["x", "x"], ["y"])], (1,), "attention"),
+        ([node("Pow", ["x", "half"], ["y"])], (4,), "0.5"),
+        ([node("Div", ["x", "zero"], ["y"])], (4,), "divisor"),
+        ([node("Conv", ["x", "w1"], ["y"])], (2, 8, 8, 8), "(1, channels, height, width)"),
+    ],
+)
+def test_unsupported_attributes(
+    build: Build, nodes: list[onnx.NodeProto], shape: tuple[int, ...], word: str
+) -> None:
+    constants = {
+        "half": np.float32(0.5),
+        "zero": np.float32(0),
+        "five": np.asarray([5]),
+        "w1": np.ones((1, 2, 3, 3, 3), np.float32),
+    }
+    (reason,) = reasons(build(nodes, shape, constants))
+    assert isinstance(reason, compiler.UnsupportedAttributeError)
+    assert word in str(reason)
+
+
+def test_weights_that_are_not_finite(build: Build) -> None:
+    weights = ONES["w"].copy()
+    weights[0, 0, 0, 0] = np.nan
+    (reason,) = reasons(build([node("Conv", ["x", "w"], ["y"])], (2, 8, 8), {"w": weights}))
+    assert isinstance(reason, compiler.InvalidModelError)
+    assert "'w'" in str(reason)
+
+
+def test_foreign_bytes() -> None:
+    (reason,) = reasons(b"not a model")
+    assert isinstance(reason, compiler.InvalidModelError)
+
+
+def test_diagonals_within_memory(build: Build) -> None:
+    model = build([node("MatMul", ["x", "w"], ["y"])], (64,), {"w": np.ones((64, 64), np.float32)})
+    needed = 64 * 64 * 8
+    assert compiler.compile(model, compiler.Target(slots=64, levels=1), max_plaintext_bytes=needed).depth == 1
+    (reason,) = reasons(model, compiler.Target(slots=64, levels=5), max_plaintext_bytes=needed - 1)
+    assert isinstance(reason, compiler.TooWideError)
+    assert (reason.needed, reason.allowed) == (needed, needed - 1)
+
+
+@pytest.mark.parametrize(
+    "samples", [np.zeros((0, 4)), np.zeros((3, 5)), np.zeros(4), np.full((2, 4), np.inf), np.array(1.0)]
+)
+def test_calibration_data(build: Build, samples: np.ndarray) -> None:
+    model = build([node("Tanh", ["x"], ["y"])], (4,))
+    with pytest.raises(compiler.InvalidSamplesError):
+        compiler.compile(model, compiler.Target(slots=16, levels=5), compiler.Fit(calibration=samples))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"slots": 12}, {"slots": 0}, {"output_level": 6}, {"output_level": -1}, {"input_level": 6}],
+)
+def test_targets_out_of_bounds(options: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="got"):
+        compiler.Target(**({"slots": 16, "levels": 5} | options))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"margin": -0.1},
+        {"margin": float("nan")},
+        {"activations": {"tanh": "chebyshev:0"}},
+        {"activations": {"tanh": "chebyshev:1024"}},
+        {"activations": {"relu": "minimax:15"}},
+        {"activations": {"relu": "remez:7"}},
+        {"accuracy": 1.5},
+        {"error": 0.0},
+        {"headroom": 0.5},
+    ],
+)
+def test_fits_out_of_bounds(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"got|not a method"):
+        compiler.Fit(**options)
+
+
+@pytest.mark.parametrize("sample", [np.zeros(5), np.zeros((2, 4)), np.full(4, np.nan)])
+def test_samples_of_a_program(build: Build, sample: np.ndarray) -> None:
+    program = compiler.compile(build([node("Neg", ["x"], ["y"])], (4,)), compiler.Target(slots=16, levels=1))
+    with pytest.raises(compiler.InvalidSamplesError):
+        program.pack(sample)
+    with pytest.raises(compiler.InvalidSamplesError):
+        program.unpack(np.zeros((2, program.slots)))
+
+
+@pytest.mark.parametrize("kind", [255, -(1 << 31)])
+def test_weights_of_a_type_that_does_not_exist_are_refused(build: Build, kind: int) -> None:
+    model = build([node("Conv", ["x", "w"], ["y"], "conv")], (2, 8, 8), ONES)
+    model.graph.initializer[0].data_type = kind
+    found = reasons(model)
+    assert any(isinstance(reason, compiler.InvalidModelError) for reason in found)
+    assert f"have type {kind}, which onnx does not know" in str(found[0])
+
+
+def test_a_loop_that_reads_encrypted_values(build: Build) -> None:
+    """None of its operands is encrypted, but it is not a constant."""
+    body = helper.make_graph(
+        [node("Identity", ["go"], ["on"]), node("Add", ["x", "x"], ["twice"])],
+        "body",
+        [
+            helper.make_tensor_value_info("i", onnx.TensorProto.INT64, []),
+            helper.make_tensor_value_info("go", onnx.TensorProto.BOOL, []),
+        ],
+        [
+            helper.make_tensor_value_info("on", onnx.TensorProto.BOOL, []),
+            helper.make_tensor_value_info("twice", onnx.TensorProto.FLOAT, None),
+        ],
+    )
+    nodes = [node("Loop", ["three", ""], ["each"], "steps", body=body), node("Identity", ["each"], ["y"])]
+    (reason,) = reasons(build(nodes, (4,), {"three": np.asarray(3)}))
+    assert isinstance(reason, compiler.UnsupportedOperatorError)
+    assert "'steps': operator Loop is not supported" in str(reason)
+    assert "unroll=True" in str(reason)
+
+
+def test_erfc_of_tensorflow_is_read(build: Build) -> None:
+    model = build([node("Erf", ["x"], ["e"]), node("Sub", ["one", "e"], ["y"])], (4,), {"one": np.float32(1)})
+    samples = np.random.default_rng(3).normal(size=(60, 4))
+    fit, target = (
+        compiler.Fit(calibration=samples, activations={"erf": "chebyshev:15"}),
+        compiler.Target(slots=16, levels=5),
+    )
+    expected = run_clear(compiler.compile(model, target, fit), samples)
+    del model.graph.node[1]
+    model.graph.node[0].op_type = "Erfc"
+    model.graph.node[0].output[0] = "y"
+    with pytest.raises(onnx.checker.ValidationError):
+        onnx.checker.check_model(model)
+    found = run_clear(compiler.compile(model, target, fit), samples)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2**-40)

@@ -1,0 +1,52 @@
+"""The networks that come with the project."""
+
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+from keywright import compiler
+from keywright.compiler.front_ends.operators.images import convolution
+from keywright.compiler.graph.convolution import Convolution
+from keywright.program.operands.diagonals import table_of
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "models"
+
+
+def test_digits() -> None:
+    data = files("keywright") / "data"
+    model = (data / "digits.onnx").read_bytes()
+    with (data / "digits_test.npz").open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        images, labels = arrays["images"], arrays["labels"]
+    program = compiler.compile(model, compiler.Target(slots=4096, levels=5))
+    assert program.depth == 5
+    report = program.check(images, model)
+    assert report.agreement == 1
+    # Single precision through five layers of squares: 2^-24 per operation, some 400 behind each score.
+    assert report.max_abs_error <= 400 * 2**-24 * np.abs(report.expected).max()
+    assert (report.outputs.argmax(1) == labels).mean() >= 0.95
+    assert sum(s.count for s in program.key_switches if s.kind == "rotation") <= 60
+
+
+def test_convolutions_by_kernels_and_by_entries_compile_to_one_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = (files("keywright") / "data" / "digits.onnx").read_bytes()
+    target = compiler.Target(slots=4096, levels=5)
+    fast = compiler.compile(model, target)
+    monkeypatch.setattr(convolution, "Convolution", lambda *parts: Convolution(*parts).explicit())
+    naive = compiler.compile(model, target)
+    assert (fast.instructions, fast.layers) == (naive.instructions, naive.layers)
+    assert [t.n1 for t in fast.transforms] == [t.n1 for t in naive.transforms]
+    for one, other in zip(fast.transforms, naive.transforms, strict=True):
+        for diagonals, expected in zip(one.diagonals, other.diagonals, strict=True):
+            assert list(diagonals) == list(expected)
+            assert np.allclose(table_of(diagonals), table_of(expected), rtol=2.0**-48, atol=0)
+
+
+@pytest.mark.skipif(not EXAMPLES.is_dir(), reason=f"no {EXAMPLES}: the examples are in the repository only")
+def test_lenet_depth_and_rotations() -> None:
+    program = compiler.compile(EXAMPLES / "lenet_mnist.onnx", compiler.Target(slots=8192, levels=7))
+    assert program.depth == 7
+    assert sum(s.count for s in program.key_switches if s.kind == "rotation") <= 90
+    assert (EXAMPLES / "lenet_mnist.onnx").stat().st_size < 500_000

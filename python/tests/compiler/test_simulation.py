@@ -1,0 +1,206 @@
+"""A simulation predicts the errors of encrypted runs, and a wrong prediction is noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from importlib.resources import files
+
+import keywright as kw
+import numpy as np
+import onnx
+import pytest
+from keywright import compiler, runtime
+from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.search.quick import plan_network
+from keywright.runtime.checking import run_clear
+from keywright.runtime.encrypted.backend import (
+    EncryptedBackend,
+    decrypt_result,
+    encrypt_sample,
+    encrypt_sample_seeded,
+)
+from keywright.runtime.simulation.noise import BootstrapErrors, NoiseSource
+from numpy.typing import NDArray
+from onnx import helper
+
+from .test_bootstrapped_network import residual_network, small_plan
+
+Array = NDArray[np.float64]
+Build = Callable[..., onnx.ModelProto]
+node = helper.make_node
+
+BITS = 2.0
+"""Allowed error of the predicted mean and largest error, in bits."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A compiled network, and the errors of encrypted runs: (runs, samples, outputs)."""
+
+    program: compiler.Program
+    plan: PlanExecution
+    samples: Array
+    public: bool
+    measured: Array
+
+    def simulate(self) -> runtime.Simulation:
+        return runtime.simulate(self.program, self.plan, self.samples, public=self.public)
+
+    def bits_off(self) -> tuple[float, float]:
+        """log2 of the measured mean and largest error over the predicted ones."""
+        found, worst = self.simulate(), np.median(self.measured.max(axis=(1, 2)))
+        mean = float(np.log2(self.measured.mean() / found.mean_error))
+        return mean, float(np.log2(worst / found.worst_error))
+
+
+def run(
+    program: compiler.Program,
+    parameters: kw.Parameters,
+    samples: Array,
+    bootstraps: list[kw.BootstrapperPlan],
+    *,
+    public: bool = False,
+    runs: int = 3,
+) -> Case:
+    plan = plan_network(program, parameters, bootstraps)
+    errors = []
+    for number in range(runs):
+        secret = kw.SecretKey.generate(parameters, bytes([number]) * 32)
+        generator = kw.KeyGenerator(secret)
+        keys = plan.follow(generator.evaluation_keys(relinearization=False, specs=plan.key_specs()))
+        bootstrappers = [kw.Bootstrapper(found) for found in plan.bootstrapper_plans]
+        backend = EncryptedBackend(kw.Evaluator(parameters, keys), bootstrappers, plan=plan)
+        decryptor, encryptor = kw.Decryptor(secret), kw.Encryptor(generator.public_key())
+        found = []
+        for sample in samples:
+            inputs = (
+                encrypt_sample(program, encryptor, sample)
+                if public
+                else [ct.expand() for ct in encrypt_sample_seeded(program, decryptor, sample)]
+            )
+            result = decrypt_result(program, decryptor, backend.run(program, inputs))
+            found.append(np.abs(result - run_clear(program, sample)).ravel())
+        errors.append(found)
+    return Case(program, plan, samples, public, np.asarray(errors))
+
+
+def perceptron(build: Build) -> onnx.ModelProto:
+    """Two dense layers with a sigmoid between them, which becomes a Chebyshev polynomial."""
+    rng = np.random.default_rng(3)
+    weights = {
+        "a": rng.normal(size=(12, 20)).astype(np.float32) / 4,
+        "b": rng.normal(size=(20, 5)).astype(np.float32) / 3,
+    }
+    nodes = [
+        node("MatMul", ["x", "a"], ["h"], "first"),
+        node("Sigmoid", ["h"], ["s"], "activation"),
+        node("MatMul", ["s", "b"], ["y"], "second"),
+    ]
+    return build(nodes, (12,), weights)
+
+
+def digits(_: Build) -> Case:
+    parameters = kw.Parameters.preset("N14_QP430_S40")
+    data = files("keywright") / "data"
+    target = compiler.Target(slots=parameters.max_slots, levels=parameters.max_level)
+    program = compiler.compile((data / "digits.onnx").read_bytes(), target)
+    with (data / "digits_test.npz").open("rb") as file:
+        images = np.asarray(np.load(file)["images"][:3], np.float64)
+    return run(program, parameters, images, [], runs=1)
+
+
+def levelled(build: Build, slots: int, special: int) -> Case:
+    parameters = kw.Parameters.from_bits(11, [50] + 7 * [40], [special], 40, insecure=True)
+    samples = np.random.default_rng(4).uniform(-1, 1, (4, 12))
+    target = compiler.Target(slots=slots, levels=parameters.max_level)
+    program = compiler.compile(perceptron(build), target, compiler.Fit(calibration=samples))
+    return run(program, parameters, samples, [], public=slots < 1024)
+
+
+def bootstrapped(build: Build, runs: int = 3) -> Case:
+    plan = small_plan()
+    samples = np.random.default_rng(8).uniform(-1, 1, (3, 2, 8, 8))
+    target = compiler.Target(
+        slots=plan.slots, levels=plan.output_level, bootstraps=(compiler.Bootstrap.of(plan),)
+    )
+    program = compiler.compile(residual_network(build), target, compiler.Fit(calibration=samples))
+    assert any(step.opcode == "bootstrap" for step in program.instructions)
+    return run(program, plan.parameters, samples, [plan], runs=runs)
+
+
+CASES: dict[str, Callable[[Build], Case]] = {
+    "digits": digits,
+    # Key switches count most where the special prime is hardly larger than a digit.
+    "perceptron": lambda build: levelled(build, 1024, 51),
+    "perceptron, sparse, public key": lambda build: levelled(build, 64, 60),
+    "residual, bootstrapped": bootstrapped,
+}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request: pytest.FixtureRequest, build: Build) -> Case:
+    return CASES[request.param](build)
+
+
+def test_errors_are_those_of_encrypted_runs(case: Case) -> None:
+    for bits in case.bits_off():
+        assert abs(bits) < BITS, case.bits_off()
+
+
+def test_a_wrong_deviation_is_noticed(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    add_deviation, add_bootstrap = NoiseSource.add_deviation, NoiseSource.add_bootstrap
+    for factor in (32.0, 1 / 32):
+
+        def deviation(self: NoiseSource, values: Array, found: Array, by: float = factor) -> None:
+            add_deviation(self, values, by * np.asarray(found))
+
+        def bootstrap(self: NoiseSource, values: Array, errors: BootstrapErrors, by: float = factor) -> None:
+            wrong = copy(errors)
+            wrong.bias = by * errors.bias
+            add_bootstrap(self, values, wrong)
+
+        monkeypatch.setattr(NoiseSource, "add_deviation", deviation)
+        monkeypatch.setattr(NoiseSource, "add_bootstrap", bootstrap)
+        assert all(abs(bits) > BITS for bits in case.bits_off()), case.bits_off()
+
+
+def test_a_simulation_is_the_program_and_the_same_every_time(case: Case) -> None:
+    found, again = case.simulate(), case.simulate()
+    expected = np.asarray([run_clear(case.program, sample) for sample in case.samples])
+    assert np.abs(found.outputs - expected).max() < 1e-12 * max(1.0, np.abs(expected).max())
+    assert np.array_equal(found.noisy, again.noisy)
+    assert not np.array_equal(found.noisy[0], found.noisy[1])
+    assert found.sample_errors.shape == (len(case.samples),)
+    assert found.mean_error < found.sample_errors.min() <= found.worst_error
+    assert found.decided.all()
+    assert "against the program in the clear" in str(found)
+
+
+def test_samples_too_close_are_not_decided() -> None:
+    outputs = np.asarray([[0.5, 0.1, 0.499], [0.5, 0.1, 0.2]])
+    noisy = outputs + np.asarray([[[0.01, 0.0, 0.0]] * 2] * 2)
+    assert runtime.Simulation(outputs, noisy).decided.tolist() == [False, True]
+    assert runtime.Simulation(outputs[:, :1], noisy[..., :1]).decided.tolist() == [False, False]
+
+
+def test_what_cannot_be_simulated_is_refused(build: Build) -> None:
+    parameters = kw.Parameters.from_bits(11, [50] + 7 * [40], [51], 40, insecure=True)
+    samples = np.random.default_rng(4).uniform(-1, 1, (4, 12))
+    target = compiler.Target(slots=1024, levels=parameters.max_level)
+    program = compiler.compile(perceptron(build), target, compiler.Fit(calibration=samples))
+    plan = plan_network(program, parameters)
+    with pytest.raises(compiler.InvalidSamplesError):
+        runtime.simulate(program, plan, samples[:0])
+    with pytest.raises(compiler.InvalidSamplesError):
+        runtime.simulate(program, plan, samples[:, :3])
+    with pytest.raises(compiler.InvalidSamplesError):
+        runtime.simulate(program, plan, samples, repetitions=0)
+
+
+def test_values_beyond_a_bootstrap_are_refused(build: Build) -> None:
+    case = bootstrapped(build, runs=0)
+    with pytest.raises(compiler.OutOfRangeError) as caught:
+        runtime.simulate(case.program, case.plan, 1000 * case.samples)
+    assert abs(caught.value.value) > 1

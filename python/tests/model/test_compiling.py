@@ -1,0 +1,50 @@
+"""Which presets a deep model is compiled for."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from keywright import compiler
+from keywright.compiler.presets import BootstrapPreset
+from keywright.model import compiling
+from keywright.model.model import DEEP_PRESETS
+from keywright.plan import CostModel
+
+
+def compiled_for(seconds: dict[str, float], depth: int) -> tuple[str, list[str]]:
+    """The preset that is chosen where programs take so long, and those that were compiled for."""
+    asked: list[str] = []
+
+    def compiled(name: str) -> Any:
+        asked.append(name)
+        if seconds[name] < 0:
+            raise compiler.ModelRefusedError([compiler.TooDeepError(depth, 0, [name])])
+        program = SimpleNamespace(layers=[SimpleNamespace(seconds=seconds[name])])
+        return SimpleNamespace(program=program, name=name)
+
+    model: Any = SimpleNamespace(graph=SimpleNamespace(depth=lambda: depth))
+    found: Any = compiling._fastest(model, DEEP_PRESETS, compiled)
+    return found.name, asked
+
+
+def test_a_preset_whose_bootstraps_alone_take_longer_is_not_compiled_for() -> None:
+    first, second = DEEP_PRESETS
+    least = BootstrapPreset(second, CostModel()).least_seconds(100)
+    assert compiled_for({first: least * 0.99, second: 0.0}, 100) == (first, [first])
+    assert compiled_for({first: least * 1.01, second: least}, 100) == (second, [first, second])
+    with pytest.raises(compiler.ModelRefusedError, match=first):
+        compiled_for({first: -1.0, second: 0.0}, 100)
+
+
+@pytest.mark.parametrize("name", DEEP_PRESETS)
+def test_bootstraps_are_counted_from_levels(name: str) -> None:
+    preset = BootstrapPreset(name, CostModel())
+    gained = preset.plan.output_level - preset.plan.input_level
+    each = min(option.seconds or 0.0 for option in preset.options)
+    assert each > 0
+    least = [
+        preset.least_seconds(depth) / each for depth in (1, gained, gained + 1, 2 * gained, 2 * gained + 1)
+    ]
+    assert least == [0, 0, 1, 1, 2]

@@ -1,0 +1,383 @@
+"""One object: compile, report, try, save, load as a client and as a server."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import keywright as kw
+import numpy as np
+import onnx
+import pytest
+from keywright import compiler
+from keywright.cli import main
+from keywright.model import (
+    BatchError,
+    ChoiceError,
+    CompiledModel,
+    FolderError,
+    KeysMissingError,
+    Message,
+    MessageError,
+)
+from keywright.plan.keys import plan_file
+from keywright.runtime.checking import run_clear
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+Vector = NDArray[np.float64]
+DATA = files("keywright") / "data"
+SINGLE = 2.0**-18
+"""More than single precision loses in sums of 8 products whose terms are below 8."""
+
+
+def small(insecure: bool = True) -> kw.Parameters:
+    """A ring without security, of seven levels."""
+    return kw.Parameters.from_bits(11, [50, *[40] * 7], [50, 50], 40, insecure=insecure)
+
+
+@pytest.fixture(scope="module")
+def perceptron() -> onnx.ModelProto:
+    """Six inputs, five values through a ReLU, three outputs."""
+    rng = np.random.default_rng(3)
+    tensors = [
+        numpy_helper.from_array(rng.normal(size=shape).astype(np.float32), name)
+        for name, shape in (("w0", (6, 5)), ("w1", (5, 3)))
+    ]
+    nodes = [
+        helper.make_node("MatMul", ["x", "w0"], ["h"], "hidden"),
+        helper.make_node("Relu", ["h"], ["r"], "relu"),
+        helper.make_node("MatMul", ["r", "w1"], ["y"], "outputs"),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "perceptron",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 6])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 3])],
+        tensors,
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.fixture(scope="module")
+def typical() -> Vector:
+    return np.random.default_rng(4).uniform(-1, 1, (200, 6))
+
+
+@pytest.fixture(scope="module")
+def model(perceptron: onnx.ModelProto, typical: Vector) -> CompiledModel:
+    return kw.compile(perceptron, typical, parameters=small(), batch=4, name="perceptron")
+
+
+def reference(model: onnx.ModelProto, samples: Vector) -> Vector:
+    """The model's own outputs, by ONNX's reference implementation."""
+    from onnx.reference import ReferenceEvaluator
+
+    (outputs,) = ReferenceEvaluator(model).run(None, {"x": samples.astype(np.float32)})
+    return np.asarray(outputs, np.float64)
+
+
+def noise(model: CompiledModel, samples: Vector) -> float:
+    """Return more than the error of an encrypted run: four times the largest of twenty draws for each output.
+    Normal errors do not reach that."""
+    return 4 * float(model.simulate(samples, repetitions=20).errors.max())
+
+
+def fit_error(model: CompiledModel, weights: Vector) -> float:
+    """Return the maximum change of an output by the polynomial for the only activation, through the next
+    layer with these weights, (inputs, outputs)."""
+    fit = model.report.fit
+    assert fit is not None
+    (activation,) = fit.activations
+    return activation.max_error * float(np.abs(weights).sum(axis=0).max())
+
+
+def test_predictions_under_encryption_are_those_of_the_model(
+    perceptron: onnx.ModelProto, typical: Vector, model: CompiledModel
+) -> None:
+    samples = typical[:7]
+    scores = model.predict_encrypted(samples)
+    assert scores.shape == (7, 3)
+    clear = run_clear(model.program, samples)
+    worst = noise(model, samples)
+    assert 0 < np.abs(scores - clear).max() <= worst
+    weights = numpy_helper.to_array(perceptron.graph.initializer[1])
+    assert np.abs(clear - reference(perceptron, samples)).max() <= fit_error(model, weights) + SINGLE
+    one = model.predict_encrypted(samples[0])
+    assert one.shape == (3,)
+    assert np.abs(one - clear[0]).max() <= worst
+
+
+def test_a_model_in_a_folder_has_a_client_and_a_server(
+    model: CompiledModel, typical: Vector, tmp_path: Path
+) -> None:
+    model.save(tmp_path / "model")
+    assert not [path for path in (tmp_path / "model").glob("*.kw") if kw.inspect(path)["secret"]]
+    client, server = kw.load_client(tmp_path / "model"), kw.load_server(tmp_path / "model")
+    keys = client.keys()
+    assert len(keys) == model.report.key_bytes
+    server.load_keys(keys)
+    message = client.encrypt(typical[:6])
+    answer = server.run(message)
+    # Two batches send twice the bytes that the report states, except for headers.
+    assert abs(len(message) / (2 * model.report.sent_bytes) - 1) < 0.01
+    assert abs(len(answer) / (2 * model.report.returned_bytes) - 1) < 0.01
+    clear = run_clear(model.program, typical[:6])
+    worst = noise(model, typical[:6])
+    assert np.abs(client.decrypt(answer) - clear).max() <= worst
+    one = client.decrypt(server.run(client.encrypt(typical[0])))
+    assert one.shape == (3,)
+    assert np.abs(one - clear[0]).max() <= worst
+    # Two ciphertexts, two queries; noise of one bit is more than none.
+    flooding = kw.Flooding(bits=1, queries=2)
+    flooded = client.decrypt(answer, flooding)
+    assert flooding.remaining == 0
+    assert worst < np.abs(flooded - clear).max() < 1e6 * worst
+    with pytest.raises(kw.FloodingError, match="are used"):
+        client.decrypt(answer, flooding)
+    with pytest.raises(FolderError, match="exists"):
+        model.save(tmp_path / "model")
+
+
+def test_a_client_is_kept_in_a_folder(model: CompiledModel, typical: Vector, tmp_path: Path) -> None:
+    first, server = model.client(), model.server()
+    server.load_keys(first.keys())
+    first.save(tmp_path / "client")
+    answer = server.run(first.encrypt(typical[:2]))
+    again = kw.load_client(tmp_path / "client")
+    assert np.array_equal(again.decrypt(answer), first.decrypt(answer))
+    # Another owner's secret key gives nothing, nor does the public key alone.
+    model.save(tmp_path / "model")
+    with pytest.raises(kw.KeyMismatchError):
+        kw.load_client(tmp_path / "model").decrypt(answer)
+    (tmp_path / "client" / "secret.kw").unlink()
+    friend = kw.load_client(tmp_path / "client")
+    from_friend = server.run(friend.encrypt(typical[:2]))
+    assert np.abs(first.decrypt(from_friend) - first.decrypt(answer)).max() < 1e-3
+    for refused in (lambda: friend.decrypt(answer), friend.keys):
+        with pytest.raises(KeysMissingError, match="no secret"):
+            refused()
+
+
+def test_keys_of_another_client_are_no_use(model: CompiledModel, typical: Vector) -> None:
+    client, server = model.client(), model.server()
+    with pytest.raises(KeysMissingError, match="load_keys"):
+        server.run(client.encrypt(typical[0]))
+    server.load_keys(model.client().keys())
+    with pytest.raises(kw.KeyMismatchError):
+        server.run(client.encrypt(typical[0]))
+
+
+def test_samples_outside_the_ranges_are_refused(model: CompiledModel, typical: Vector) -> None:
+    client = model.client()
+    for guarded in (client.encrypt, model.predict_encrypted):
+        with pytest.raises(compiler.OutOfRangeError) as refused:
+            guarded(100 * typical[:2])
+        assert refused.value.high < abs(refused.value.value)
+    with pytest.raises(kw.EncodeError, match="declared magnitude"):
+        client.encrypt(100 * typical[:2], force=True)
+    # A forced sample leaves a range inside the program, never the magnitude that its ciphertexts declare.
+    program = model.program
+    largest = np.full((1, *program.input_shape), max(map(abs, program.input_range or (1.0, 1.0))))
+    assert client.encrypt(largest, force=True)
+    with pytest.raises(compiler.InvalidSamplesError):
+        client.encrypt(typical[:, :5])
+
+
+def test_messages_that_are_damaged_are_refused(model: CompiledModel, typical: Vector) -> None:
+    client, server = model.client(), model.server()
+    server.load_keys(client.keys())
+    message = client.encrypt(typical[:5])
+    for end in (0, 7, 15, 20, 100, len(message) - 1):
+        with pytest.raises(MessageError):
+            server.run(message[:end])
+    for other in (message + b"x", b"KWSAMPL2" + message[8:], b"PK" + message):
+        with pytest.raises(MessageError):
+            server.run(other)
+    many = message[:8] + (1 << 30).to_bytes(4, "little") + message[12:]
+    with pytest.raises(MessageError, match="at most"):
+        server.run(many)
+    # Two ciphertexts hold five samples, four at a time: nine would need three.
+    nine = message[:8] + (9).to_bytes(4, "little") + message[12:]
+    with pytest.raises(MessageError, match="2 ciphertexts of 9 samples"):
+        server.run(nine)
+    read = Message.from_bytes(message)
+    assert (read.samples, len(read.objects)) == (5, 2)
+    assert read.to_bytes() == message
+    with pytest.raises(MessageError, match="not a ciphertext"):
+        server.run(Message(1, [small().to_bytes()]).to_bytes())
+    for flipped in range(20, len(message), len(message) // 40):
+        damaged = bytearray(message)
+        damaged[flipped] ^= 64
+        with pytest.raises(kw.KeywrightError):
+            server.run(bytes(damaged))
+
+
+def test_choices_that_contradict_each_other_are_refused(perceptron: onnx.ModelProto, typical: Vector) -> None:
+    cases = (
+        ({"preset": "N14_QP426_S33", "parameters": small()}, "preset= and parameters="),
+        ({"slots": 16}, "parameters="),
+        ({"plan": "plan.json", "memory": 1 << 30}, "one of them"),
+    )
+    for choices, part in cases:
+        with pytest.raises(ChoiceError, match=part):
+            kw.compile(perceptron, typical, **choices)
+    with pytest.raises(BatchError) as refused:
+        kw.compile(perceptron, typical, parameters=small(), batch=4096)
+    assert (refused.value.batch, refused.value.slots) == (4096, 1024)
+
+
+def test_every_choice_can_be_given(perceptron: onnx.ModelProto, typical: Vector, tmp_path: Path) -> None:
+    choices: dict[str, Any] = {
+        "activations": {"relu": "chebyshev:7"},
+        "margin": 0.5,
+        "parameters": small(),
+        "slots": 64,
+        "levels": 6,
+        "batch": 2,
+    }
+    chosen = kw.compile(perceptron, typical, **choices)
+    program, fit = chosen.program, chosen.report.fit
+    assert (program.slots, program.batch) == (64, 2)
+    assert program.input_level <= 6
+    assert fit is not None
+    assert [entry.method for entry in fit.activations] == ["chebyshev:7"]
+    # A plan of its keys, from a file.
+    path = tmp_path / "plan.json"
+    path.write_text(plan_file.to_json(chosen.execution.plan))
+    again = kw.compile(perceptron, typical, **choices, plan=path)
+    assert again.specs == chosen.specs
+    other = kw.compile(perceptron, typical, parameters=small())
+    with pytest.raises(kw.PlanMismatchError):
+        other.with_plan(chosen.execution.plan)
+
+
+def test_as_many_samples_share_ciphertexts_as_is_best(perceptron: onnx.ModelProto, typical: Vector) -> None:
+    one = kw.compile(perceptron, typical, parameters=small())
+    assert one.program.batch == 1
+    assert one.again is not None
+    assert one.again(samples=16).program.batch > 1
+    scores = one.predict_encrypted(typical[:16])
+    worst = noise(one.again(samples=16), typical[:16])
+    assert np.abs(scores - run_clear(one.program, typical[:16])).max() <= worst
+    assert kw.compile(perceptron, typical, parameters=small(), samples=16).program.batch > 1
+
+
+def test_the_report_can_be_read(model: CompiledModel) -> None:
+    text = str(model.report)
+    for part in ("2^11", "4 samples", "sent once", "equal predictions", "against the model"):
+        assert part in text
+    assert model.report.keys == len(model.specs)
+    assert model.report.seconds > 0
+
+
+def test_folders_of_the_command_line_are_read(tmp_path: Path) -> None:
+    """Folders of `keywright keygen` and of `keywright compile`, and the reverse."""
+    onnx_path = tmp_path / "digits.onnx"
+    onnx_path.write_bytes((DATA / "digits.onnx").read_bytes())
+    with (DATA / "digits_test.npz").open("rb") as file:
+        images = np.load(file)["images"][:2].astype(np.float64)
+    keys = tmp_path / "keys"
+    assert main(["keygen", str(onnx_path), "--out", str(keys)]) == 0
+    client, server = kw.load_client(keys / "client"), kw.load_server(keys / "server")
+    server.open_keys(keys / "server")
+    answer = server.run(client.encrypt(images))
+    clear = run_clear(client.program, images)
+    assert client.decrypt(answer).argmax(1).tolist() == clear.argmax(1).tolist()
+    # Newly made keys work, too.
+    server.load_keys(client.keys())
+    assert np.abs(client.decrypt(server.run(client.encrypt(images))) - clear).max() < 1e-2
+    slots, thin = tmp_path / "slots", tmp_path / "thin"
+    assert main(["compile", str(onnx_path), "--slots", "--out", str(slots)]) == 0
+    assert kw.load_server(slots).program.output_shape == kw.load_client(slots).program.output_shape == (10,)
+    assert main(["compile", str(onnx_path), "--out", str(thin)]) == 0
+    for loading in (kw.load_client, kw.load_server):
+        with pytest.raises(FolderError, match="thin clients"):
+            loading(thin)
+        with pytest.raises(FolderError, match="lacks"):
+            loading(tmp_path)
+
+
+def test_derived_keys_go_both_ways(tmp_path: Path) -> None:
+    """A plan with master keys: the client sends fewer bytes, and the server derives the others."""
+    onnx_path, plan = tmp_path / "digits.onnx", tmp_path / "plan.json"
+    onnx_path.write_bytes((DATA / "digits.onnx").read_bytes())
+    arguments = ["--preset", "N15_QP830_S45", "--time", "1.2x", "--hops", "1", "--derived"]
+    assert main(["plan", str(onnx_path), *arguments, "--out", str(plan), "--json"]) == 0
+    model = kw.compile(onnx_path, preset="N15_QP830_S45", plan=plan)
+    assert model.execution.plan.masters is not None
+    client, server = model.client(), model.server()
+    with pytest.raises(kw.PlanMismatchError, match="master keys"):
+        server.load_keys(client.keys())
+    server.load_keys(client.keys(), client.master_keys())
+    image = np.zeros((1, 8, 8))
+    clear = run_clear(model.program, image)
+    worst = noise(model, image)
+    assert np.abs(client.decrypt(server.run(client.encrypt(image))) - clear).max() <= worst
+
+
+def test_models_of_other_libraries_need_an_example(typical: Vector) -> None:
+    from sklearn.linear_model import LinearRegression
+
+    with pytest.raises(TypeError, match="example"):
+        kw.compile(LinearRegression())
+    with pytest.raises(TypeError, match="ndarray"):
+        kw.compile(typical)
+
+
+def test_estimators_of_scikit_learn_are_compiled(typical: Vector) -> None:
+    """A pipeline with a perceptron, trained here; its own predictions are the reference."""
+    from sklearn.neural_network import MLPRegressor
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    targets = typical[:, :2] @ np.array([[1.0, 0.5], [-1.0, 2.0]]) + typical[:, 2:4] ** 2
+    network = MLPRegressor(hidden_layer_sizes=(8,), max_iter=3000, random_state=1)
+    pipeline = make_pipeline(StandardScaler(), network).fit(typical, targets)
+    model = kw.compile(pipeline, typical, parameters=small(), batch=4)
+    scores = model.predict_encrypted(typical[:4])
+    bound = fit_error(model, network.coefs_[1]) + noise(model, typical[:4]) + SINGLE
+    # The exporter writes the outputs of a sample as a column.
+    expected = pipeline.predict(typical[:4]).reshape(scores.shape)
+    assert np.abs(scores - expected).max() <= bound
+
+
+def test_labels_are_what_the_client_makes_of_scores(
+    typical: Vector, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    labels = np.where(typical[:, 0] > 0.2, "up", "down")
+    estimator = LogisticRegression().fit(typical, labels)
+    model = kw.compile(estimator, typical, parameters=small())
+    scores = model.predict_encrypted(typical[:5])
+    assert model.answers(scores)["output_label"].tolist() == estimator.predict(typical[:5]).tolist()
+    assert model.client().answers(scores)["output_label"].tolist() == estimator.predict(typical[:5]).tolist()
+    # The command line prints them too.
+    onnx.save(compiler.to_onnx(estimator, typical), tmp_path / "model.onnx")
+    np.save(tmp_path / "x.npy", typical[:5])
+    assert main(["infer", str(tmp_path / "model.onnx"), "--input", str(tmp_path / "x.npy"), "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["output_label"] for row in rows[:5]] == estimator.predict(typical[:5]).tolist()
+
+
+def test_samples_of_one_client_share_ciphertexts_and_no_prediction_is_lost() -> None:
+    """A perceptron with ReLU on scikit-learn's breast cancer data, 30-32-16-2, with 128-bit security."""
+    from sklearn.datasets import load_breast_cancer
+    from sklearn.model_selection import train_test_split
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X, y = load_breast_cancer(return_X_y=True)
+    training, tests, labels, _ = train_test_split(X, y, test_size=143, random_state=1)
+    network = MLPClassifier(hidden_layer_sizes=(32, 16), max_iter=2000, random_state=1)
+    pipeline = make_pipeline(StandardScaler(), network).fit(training, labels)
+    model = kw.compile(pipeline, training, samples=len(tests))
+    assert not model.parameters.insecure
+    assert model.program.batch >= len(tests)
+    assert model.report.sent_bytes + model.report.returned_bytes < 4 << 20
+    answers = model.answers(model.predict_encrypted(tests))
+    assert answers["output_label"].tolist() == pipeline.predict(tests).tolist()
