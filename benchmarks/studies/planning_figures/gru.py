@@ -21,7 +21,7 @@ import numpy as np
 import onnx
 import onnxruntime
 from harness.folders import record_folder
-from keywright import compiler
+from keywright import compiler, runtime
 from keywright.plan import CostModel, Workload
 from keywright.plan.workload.network import convert
 
@@ -68,7 +68,7 @@ def accuracy(program: compiler.Program, model: onnx.ModelProto, folder: Path) ->
     ):
         scores = session.run(None, {"features": inputs})[0]
         some = np.random.default_rng(SEED).permutation(len(truth))[:CHECKED]
-        found = program.check(inputs[some], model)
+        found = runtime.check(program, inputs[some], model)
         yield {
             "data": name,
             "rows": len(truth),

@@ -32,7 +32,6 @@ from keywright._core import (
     SecretKey,
     read_key_set_head,
 )
-from keywright.compiler import OutOfRangeError, Program
 from keywright.errors import (
     FormatError,
     KeyMismatchError,
@@ -40,6 +39,7 @@ from keywright.errors import (
     MixedParametersError,
     ParameterError,
 )
+from keywright.errors.network import OutOfRangeError
 from keywright.errors.service import (
     BadRequestError,
     BusyError,
@@ -58,8 +58,9 @@ from keywright.errors.service import (
 from keywright.model.served import framing
 from keywright.model.served.manifest import MAX_BYTES, Manifest
 from keywright.program.file.storage import digest
+from keywright.program.program import Program
 from keywright.runtime.checking import run_clear
-from keywright.runtime.guard import guard, require_magnitude
+from keywright.runtime.range_guard import guard, require_magnitude
 
 from . import parts
 from .spot_checks import Request, SpotChecks, answers

@@ -38,6 +38,7 @@ from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.operands.diagonals import DiagonalMatrix
 from keywright.program.operands.layout import Layout
 from keywright.program.operands.polynomials import PolynomialSpec
+from keywright.program.program import Program
 
 from .activations.fit import Fit
 from .approximating import ApproximatedModel, approximate
@@ -45,7 +46,6 @@ from .compiler import compile  # noqa: A004 (read as keywright.compiler.compile)
 from .front_ends.to_onnx import to_onnx
 from .placement.costs import CostTable
 from .placement.target import Target
-from .program import Program
 
 __all__ = [
     "AccuracyError",

@@ -28,8 +28,7 @@ from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.operands.diagonals import DiagonalMatrix
 from keywright.program.operands.layout import Layout
 from keywright.program.operands.polynomials import PolynomialSpec
-
-from .program import Program
+from keywright.program.program import Program
 
 
 @dataclass(frozen=True, eq=False)

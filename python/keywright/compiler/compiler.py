@@ -23,11 +23,11 @@ from keywright.errors.network import (
     TooDeepError,
     TooWideError,
 )
+from keywright.program.program import Program
 
 from .approximating import ApproximatedModel, Source, put_polynomials, read_model
 from .arrangement import arrange
 from .assembly import Assembly
-from .program import Program
 
 LINEAR_HEADROOM = 16.0
 """Inputs of a model without polynomials may be so many times as large as the largest calibrated one: nothing

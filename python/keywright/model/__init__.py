@@ -16,7 +16,6 @@ from keywright.errors.model import (
     SecretFileWarning,
     UnknownPresetError,
 )
-from keywright.runtime.evaluation import Evaluation
 
 from .client import InferenceClient, load_client
 from .compiling import compile  # noqa: A004 (read as keywright.compile)
@@ -32,7 +31,6 @@ __all__ = [
     "BatchError",
     "ChoiceError",
     "CompiledModel",
-    "Evaluation",
     "FolderError",
     "Inference",
     "InferenceClient",

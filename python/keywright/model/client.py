@@ -21,7 +21,6 @@ from keywright._core import (
     SeededCiphertext,
 )
 from keywright._progress import Progress, silent
-from keywright.compiler import Program
 from keywright.errors.model import KeysMissingError, MessageError
 from keywright.model.folder.files import (
     EVALUATION_KEYS,
@@ -37,8 +36,9 @@ from keywright.model.folder.files import (
 from keywright.model.folder.loading import load
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
+from keywright.program.program import Program
 from keywright.runtime.encrypted.backend import decrypt_result, encrypt_sample, encrypt_sample_seeded
-from keywright.runtime.guard import require_magnitude
+from keywright.runtime.range_guard import guard, require_magnitude
 
 from .messages import Message
 
@@ -110,7 +110,7 @@ class InferenceClient:
         declared = program.input_magnitude or self.parameters.default_magnitude
         require_magnitude(samples, declared * program.input_scale)
         bits = sum(map(math.log2, q[: program.output_level + 1])) - self.parameters.log_scale - 1
-        program.guard(samples, 2.0 ** min(bits, MOST_BITS))
+        guard(program, samples, 2.0 ** min(bits, MOST_BITS))
 
     def encrypt(self, samples: ArrayLike, *, force: bool = False) -> bytes:
         """Encrypt samples and return the message for the server. With the secret key, half of every

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from keywright._core import BootstrapperPlan, KeySpec, Parameters, SecretKey, inspect, key_set_head
 from keywright._progress import Progress, silent
 from keywright._units import format_bytes
-from keywright.compiler import Program
 from keywright.errors import MemoryBudgetError
 from keywright.model.folder.files import new_folder
 from keywright.model.served.model import Model
@@ -25,6 +24,7 @@ from keywright.plan.memory.planner import Process, bootstrap_bytes, plan_process
 from keywright.plan.memory.process import ProcessPlan
 from keywright.plan.search.quick import plan_candidates, plan_network
 from keywright.program.operands.bootstraps import DEFAULT_BOOTSTRAP_PRESET
+from keywright.program.program import Program
 from keywright.runtime import Simulation, simulate
 from keywright.runtime.simulation.simulate import REPETITIONS, SEED
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from keywright._core import Parameters
 from keywright._units import format_bytes, format_seconds
-from keywright.compiler import FitReport, Program
+from keywright.program.fit_report import FitReport
+from keywright.program.program import Program
 
 SEEDED_HEADER_BYTES, HEADER_BYTES = 160, 128
 """Approximate bytes of a ciphertext besides its residues."""

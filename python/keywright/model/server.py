@@ -4,7 +4,6 @@ from pathlib import Path
 
 from keywright._core import Ciphertext, EvaluationKeys, MasterKeys, Parameters, SeededCiphertext, inspect
 from keywright._progress import Progress, silent
-from keywright.compiler import Program
 from keywright.errors.model import FolderError, KeysMissingError, MessageError
 from keywright.model.folder.files import EVALUATION_KEYS, MASTER_KEYS, PLAN, require_files
 from keywright.model.folder.loading import load
@@ -14,6 +13,7 @@ from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory.machine import default_budget, resident_bytes
 from keywright.plan.memory.planner import Process, plan_process
 from keywright.plan.memory.process import ProcessPlan
+from keywright.program.program import Program
 from keywright.runtime.evaluation import Evaluation
 
 from .messages import Message

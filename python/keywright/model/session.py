@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from keywright._core import Ciphertext, EvaluationKeys, KeyGenerator, Parameters, SecretKey
 from keywright._progress import Progress, silent
-from keywright.compiler import Program
 from keywright.model.folder.files import EVALUATION_KEYS
 from keywright.plan.memory.process import ProcessPlan
+from keywright.program.program import Program
 from keywright.runtime.evaluation import Evaluation
 
 from .client import InferenceClient

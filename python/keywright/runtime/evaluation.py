@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 from keywright._core import Bootstrapper, Ciphertext, EvaluationKeys, Evaluator, Parameters
 from keywright._progress import Progress, silent
-from keywright.compiler import Program
 from keywright.plan.memory.process import ProcessPlan
+from keywright.program.program import Program
 from keywright.runtime.encrypted.backend import EncryptedBackend
 
 from .timing import LayerClock

@@ -12,7 +12,7 @@ import keywright as kw
 import numpy as np
 import onnx
 import pytest
-from keywright import compiler
+from keywright import compiler, runtime
 from keywright.cli import main
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.inputs import load_inputs, load_samples
@@ -143,7 +143,7 @@ def test_both_sides_in_one_process(squares: Write, batch: int) -> None:
     inference = infer(program, parameters, inputs[:count], planned)
     assert inference.batches == ([1, 1] if batch == 1 else [4, 1])
     assert len(inference.evaluate_seconds) == 2
-    expected = program.check(inputs[:count], folder / "squares.onnx").outputs
+    expected = runtime.check(program, inputs[:count], folder / "squares.onnx").outputs
     assert np.abs(inference.outputs - expected).max() <= inference.error_bound
     assert inference.outputs.argmax(1).tolist() == expected.argmax(1).tolist()
     kinds = {row["kind"]: row for row in inference.kinds}

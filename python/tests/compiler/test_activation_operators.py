@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from keywright import compiler
+from keywright import compiler, runtime
 from numpy.typing import NDArray
 from onnx import helper
 
@@ -45,7 +45,7 @@ def test_activations(build: Build, operator: str, attributes: dict[str, Any], op
     program = compiled(model, SAMPLES, **{operator.lower(): "chebyshev:15"})
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
-    error = program.check(SAMPLES, model).max_abs_error
+    error = runtime.check(program, SAMPLES, model).max_abs_error
     assert error <= fitted.max_error + 8 * SINGLE
     assert error >= 0.1 * fitted.max_error
 
@@ -59,7 +59,7 @@ def test_functions_of_positive_values(build: Build, operator: str) -> None:
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
     assert 0 < fitted.low < positive.min()
-    assert program.check(positive, model).max_abs_error <= fitted.max_error + SINGLE
+    assert runtime.check(program, positive, model).max_abs_error <= fitted.max_error + SINGLE
     with pytest.raises(compiler.InvalidSamplesError, match="above 0"):
         compiled(model, SAMPLES, **{operator.lower(): "chebyshev:31"})
 
@@ -73,7 +73,7 @@ def test_parametric_relu(build: Build, slopes: NDArray[np.float32]) -> None:
     program = compiled(model, samples, prelu="minimax:9")
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
-    assert program.check(samples, model).max_abs_error <= fitted.max_error + SINGLE
+    assert runtime.check(program, samples, model).max_abs_error <= fitted.max_error + SINGLE
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_maxima(build: Build, nodes: list[onnx.NodeProto], shape: tuple[int, ...
     assert len(fitted) == rounds
     # A round adds half of the error of its absolute value to the errors of its operands.
     bound = sum(each.max_error for each in fitted) / 2
-    assert program.check(samples, model).max_abs_error <= bound + SINGLE
+    assert runtime.check(program, samples, model).max_abs_error <= bound + SINGLE
 
 
 @pytest.mark.parametrize("axis", [1, 2])
@@ -115,7 +115,7 @@ def test_layer_normalization(build: Build, axis: int) -> None:
     (fitted,) = program.fit_report.activations
     # The error of the output is that of the inverse root, times its factor.
     bound = fitted.max_error * 2 * np.abs(samples - samples.mean((1, 2), keepdims=True)).max() * 2
-    assert program.check(samples, model).max_abs_error <= bound + SINGLE
+    assert runtime.check(program, samples, model).max_abs_error <= bound + SINGLE
     assert fitted.low > 0
 
 
@@ -127,7 +127,7 @@ def test_instance_normalization(build: Build) -> None:
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
     bound = fitted.max_error * 2 * 2 * np.abs(samples).max()
-    assert program.check(samples, model).max_abs_error <= bound + SINGLE
+    assert runtime.check(program, samples, model).max_abs_error <= bound + SINGLE
 
 
 @pytest.mark.parametrize("compare", ["Greater", "Less"])
@@ -144,7 +144,7 @@ def test_what_a_comparison_chooses_is_one_function(build: Build, compare: str) -
     program = compiled(model, SAMPLES, exp="chebyshev:31")
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
-    assert program.check(SAMPLES, model).max_abs_error <= fitted.max_error + 8 * SINGLE
+    assert runtime.check(program, SAMPLES, model).max_abs_error <= fitted.max_error + 8 * SINGLE
 
 
 def test_division_by_a_positive_value(build: Build) -> None:
@@ -154,7 +154,7 @@ def test_division_by_a_positive_value(build: Build) -> None:
     program = compiled(model, samples, reciprocal="chebyshev:15")
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
-    assert program.check(samples, model).max_abs_error <= fitted.max_error + SINGLE
+    assert runtime.check(program, samples, model).max_abs_error <= fitted.max_error + SINGLE
 
 
 @pytest.mark.parametrize("bound", [{"low": -1.0, "high": 2.0}, {"low": 0.5}, {"high": 1.5}], ids=str)
@@ -170,7 +170,7 @@ def test_maxima_with_numbers_are_clipping(build: Build, bound: dict[str, float])
     program = compiled(model, SAMPLES, **dict.fromkeys(("max", "min"), "minimax:9"))
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
-    assert program.check(SAMPLES, model).max_abs_error <= fitted.max_error + SINGLE
+    assert runtime.check(program, SAMPLES, model).max_abs_error <= fitted.max_error + SINGLE
 
 
 def test_a_polynomial_inside_a_function_is_part_of_it(build: Build) -> None:
@@ -191,7 +191,7 @@ def test_a_polynomial_inside_a_function_is_part_of_it(build: Build) -> None:
     assert program.depth == 5
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
-    assert program.check(SAMPLES, model).max_abs_error <= fitted.max_error + 8 * SINGLE
+    assert runtime.check(program, SAMPLES, model).max_abs_error <= fitted.max_error + 8 * SINGLE
 
 
 def test_straight_pieces_behind_a_polynomial_stay(build: Build) -> None:
@@ -204,7 +204,7 @@ def test_straight_pieces_behind_a_polynomial_stay(build: Build) -> None:
     program = compiled(model, SAMPLES, relu="minimax:9")
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
-    assert program.check(SAMPLES, model).max_abs_error <= fitted.max_error + 8 * SINGLE
+    assert runtime.check(program, SAMPLES, model).max_abs_error <= fitted.max_error + 8 * SINGLE
 
 
 def test_a_root_of_what_is_moved_above_zero(build: Build) -> None:
@@ -216,7 +216,7 @@ def test_a_root_of_what_is_moved_above_zero(build: Build) -> None:
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
     assert 0 < fitted.low < 5 + SAMPLES.min()
-    assert program.check(SAMPLES, model).max_abs_error <= fitted.max_error + SINGLE
+    assert runtime.check(program, SAMPLES, model).max_abs_error <= fitted.max_error + SINGLE
 
 
 def test_group_normalization(build: Build) -> None:
@@ -234,7 +234,7 @@ def test_group_normalization(build: Build) -> None:
     assert program.fit_report is not None
     (fitted,) = program.fit_report.activations
     # Values minus their mean are below 5, and scales at most 2.
-    assert program.check(samples, model(2)).max_abs_error <= 10 * fitted.max_error + SINGLE
+    assert runtime.check(program, samples, model(2)).max_abs_error <= 10 * fitted.max_error + SINGLE
     assert fitted.max_error < 2.0**-6
     with pytest.raises(compiler.ModelRefusedError, match="a divisor of the 4 channels"):
         compiler.compile(model(3), TARGET)
@@ -246,7 +246,7 @@ def test_values_over_their_norm(build: Build, p: int) -> None:
     weights = np.random.default_rng(2).normal(size=(6, 2)).astype(np.float32)
     model = build(nodes, (6,), {"w": weights})
     program = compiler.compile(model, TARGET, compiler.Fit(calibration=SAMPLES, error=0.05))
-    assert program.check(SAMPLES, model).max_abs_error <= 0.05
+    assert runtime.check(program, SAMPLES, model).max_abs_error <= 0.05
     three = [node("LpNormalization", ["x"], ["h"], p=3), node("MatMul", ["h", "w"], ["y"])]
     with pytest.raises(compiler.ModelRefusedError, match="p = 3 is not supported; needs 1 or 2"):
         compiler.compile(build(three, (6,), {"w": weights}), TARGET)
@@ -266,7 +266,7 @@ def test_numbers_that_are_asked_whether_they_are(build: Build) -> None:
     model = build(nodes, (6,), {"w": np.eye(6, 2, dtype=np.float32)})
     program = compiler.compile(model, TARGET)
     assert program.depth == 1
-    assert program.check(SAMPLES, model).max_abs_error < SINGLE
+    assert runtime.check(program, SAMPLES, model).max_abs_error < SINGLE
     other = [
         node("Equal", ["x", "n"], ["e"]),
         node("Where", ["e", "x", "n"], ["h"]),

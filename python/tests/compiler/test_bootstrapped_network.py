@@ -9,7 +9,7 @@ import keywright as kw
 import numpy as np
 import onnx
 import pytest
-from keywright import compiler
+from keywright import compiler, runtime
 from keywright import plan as planning
 from keywright.plan import plan_network
 from keywright.plan.keys import plan_file
@@ -129,7 +129,7 @@ def test_bootstraps_are_where_levels_end(party: Party) -> None:
 
 
 def test_the_clear_program_is_the_model(party: Party) -> None:
-    report = party.program.check(party.samples, party.model)
+    report = runtime.check(party.program, party.samples, party.model)
     # Sums of onnxruntime in single precision; the values are below 8.
     assert report.max_abs_error < 2**-15
     assert report.agreement == 1.0
@@ -199,7 +199,7 @@ def test_a_composition_is_bootstrapped_between_its_polynomials(build: Build) -> 
     opcodes = [step.opcode for step in program.instructions]
     first, second = (place for place, opcode in enumerate(opcodes) if opcode == "polynomial")
     assert "bootstrap" in opcodes[first + 1 : second]
-    program.guard(samples)
+    runtime.guard(program, samples)
     secret = kw.SecretKey.generate(plan.parameters, ENTROPY)
     generator = kw.KeyGenerator(secret, ENTROPY)
     execution = plan_network(program, plan.parameters, [plan])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from keywright import compiler
+from keywright import compiler, runtime
 from keywright.compiler import approximating
 from keywright.compiler.graph.piecewise import PiecewiseLinear, composed, summed
 from keywright.compiler.placement import bounding
@@ -51,7 +51,7 @@ def report_of(program: compiler.Program) -> compiler.FitReport:
 
 def test_by_default_no_prediction_is_lost(mlp: onnx.ModelProto) -> None:
     chosen = compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES))
-    checked = chosen.check(SAMPLES, mlp)
+    checked = runtime.check(chosen, SAMPLES, mlp)
     second, best = np.sort(checked.expected, axis=1)[:, -2:].T
     decided = best - second > np.abs(checked.expected).max() / 256
     assert decided.mean() > 0.95
@@ -61,7 +61,7 @@ def test_by_default_no_prediction_is_lost(mlp: onnx.ModelProto) -> None:
     coarse = compiler.compile(
         mlp, TARGET, compiler.Fit(calibration=SAMPLES, activations={"relu": "chebyshev:7"})
     )
-    assert coarse.check(SAMPLES, mlp).agreement < 1.0
+    assert runtime.check(coarse, SAMPLES, mlp).agreement < 1.0
     assert report_of(coarse).agreement is not None
     assert report_of(chosen).largest_change < report_of(coarse).largest_change
 
@@ -73,7 +73,7 @@ def test_the_report_is_of_held_out_samples(mlp: onnx.ModelProto) -> None:
     report = report_of(program)
     held = SAMPLES[4::5]
     assert (report.samples, report.held_out, report.compared) == (300, 60, 60)
-    checked = program.check(held, mlp)
+    checked = runtime.check(program, held, mlp)
     assert report.agreement == checked.agreement
     assert report.largest_change == pytest.approx(checked.max_abs_error, rel=1e-3)
     assert report.mean_change == pytest.approx(np.abs(checked.outputs - checked.expected).mean(), rel=1e-3)
@@ -92,7 +92,7 @@ def test_errors_are_within_what_is_stated(mlp: onnx.ModelProto, method: str) -> 
     entering = inner.max_error * weights["w1"].sum(0).max()
     # ReLU is 1-Lipschitz: it does not amplify the error of the first layer.
     bound = (entering + 2 * outer.max_error) * weights["w2"].sum(0).max()
-    assert program.check(SAMPLES, mlp).max_abs_error <= bound
+    assert runtime.check(program, SAMPLES, mlp).max_abs_error <= bound
     levels = {"minimax:7": 7, "minimax:10": 11, "chebyshev:31": 5}[method]
     assert program.depth == 3 + 2 * levels
 
@@ -100,8 +100,8 @@ def test_errors_are_within_what_is_stated(mlp: onnx.ModelProto, method: str) -> 
 def test_an_accuracy_is_reached_or_refused(mlp: onnx.ModelProto) -> None:
     loose = compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES, accuracy=0.9))
     tight = compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES, error=0.05))
-    assert loose.check(SAMPLES, mlp).agreement >= 0.9
-    assert tight.check(SAMPLES, mlp).max_abs_error <= 0.05
+    assert runtime.check(loose, SAMPLES, mlp).agreement >= 0.9
+    assert runtime.check(tight, SAMPLES, mlp).max_abs_error <= 0.05
     assert loose.depth < tight.depth
     with pytest.raises(compiler.ModelRefusedError, match="outputs within 1e-09; the finest") as caught:
         compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES, error=1e-9))
@@ -130,7 +130,7 @@ def test_one_choice_serves_many_targets(mlp: onnx.ModelProto) -> None:
     ]
     assert programs[0].fit_report == programs[1].fit_report
     for program in programs:
-        assert program.check(SAMPLES[:5], mlp).agreement == 1.0
+        assert runtime.check(program, SAMPLES[:5], mlp).agreement == 1.0
     with pytest.raises(TypeError, match="has its fit"):
         compiler.compile(approximated, TARGET, compiler.Fit(calibration=SAMPLES))
 
@@ -169,7 +169,7 @@ def test_straight_pieces(build: Build, nodes: list[onnx.NodeProto], kinks: int, 
         model, TARGET, compiler.Fit(calibration=SAMPLES, activations={operator: method})
     )
     (fitted,) = report_of(program).activations
-    error = program.check(SAMPLES, model).max_abs_error
+    error = runtime.check(program, SAMPLES, model).max_abs_error
     assert 0.02 * fitted.max_error < error <= fitted.max_error + 1e-6
     assert fitted.max_error < 0.1 * np.abs(SAMPLES).max()
     polynomials = [step.opcode for step in program.instructions].count("polynomial")
@@ -249,10 +249,10 @@ def test_a_model_without_activations_is_its_program(build: Build) -> None:
 @pytest.mark.parametrize("method", ["chebyshev:2", "chebyshev:15", "minimax:8"])
 def test_samples_that_leave_a_range_are_refused(mlp: onnx.ModelProto, method: str) -> None:
     program = compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES, activations={"relu": method}))
-    program.guard(SAMPLES)
-    program.guard(SAMPLES[0])
+    runtime.guard(program, SAMPLES)
+    runtime.guard(program, SAMPLES[0])
     with pytest.raises(compiler.OutOfRangeError, match="Relu at 'inner'") as caught:
-        program.guard(np.concatenate((SAMPLES[:3], 100 * SAMPLES[3:4])))
+        runtime.guard(program, np.concatenate((SAMPLES[:3], 100 * SAMPLES[3:4])))
     weight = onnx.numpy_helper.to_array(mlp.graph.initializer[0])
     entering = 100 * SAMPLES[3] @ weight
     assert np.abs(entering - caught.value.value).min() < 1e-3 * abs(caught.value.value)
@@ -266,9 +266,9 @@ def test_samples_that_leave_a_range_are_refused(mlp: onnx.ModelProto, method: st
 def test_an_output_that_its_ciphertext_cannot_hold(build: Build) -> None:
     model = build([node("Mul", ["x", "x"], ["y"])], (10,))
     program = compiler.compile(model, TARGET, compiler.Fit(calibration=SAMPLES))
-    program.guard(SAMPLES, largest_output=64.0)
+    runtime.guard(program, SAMPLES, largest_output=64.0)
     with pytest.raises(compiler.OutOfRangeError, match="the output") as caught:
-        program.guard(40 * SAMPLES[:1], largest_output=64.0)
+        runtime.guard(program, 40 * SAMPLES[:1], largest_output=64.0)
     assert caught.value.value == pytest.approx((40 * SAMPLES[0]).max() ** 2, rel=0.5)
 
 
@@ -281,7 +281,7 @@ def test_a_report_is_stored(mlp: onnx.ModelProto, tmp_path: Path) -> None:
     assert loaded.fit_report == program.fit_report
     assert loaded.ranges == program.ranges
     with pytest.raises(compiler.OutOfRangeError):
-        loaded.guard(100 * SAMPLES[:1])
+        runtime.guard(loaded, 100 * SAMPLES[:1])
 
 
 def test_calibration_data_run_once_for_all_targets(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:

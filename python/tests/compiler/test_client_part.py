@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from keywright import compiler
+from keywright import compiler, runtime
 from keywright.program.client_part import ClientPart
 from keywright.runtime.checking import run_clear
 from onnx import TensorProto, helper, numpy_helper
@@ -57,7 +57,7 @@ def test_classifiers_of_scikit_learn(name: str) -> None:
     estimator.fit(SAMPLES, labels)
     model = compiler.to_onnx(estimator, SAMPLES)
     program = compiler.compile(model, TARGET, compiler.Fit(calibration=SAMPLES))
-    checked = program.check(SAMPLES, model)
+    checked = runtime.check(program, SAMPLES, model)
     labels, *others = program.answers(checked.expected).values()
     assert np.array_equal(labels.ravel(), estimator.predict(SAMPLES))
     # Labels follow from the signs of scores and of their differences, and these from polynomials, too.
@@ -85,7 +85,7 @@ def test_exports_in_double_precision(name: str, opset: int) -> None:
     estimator.fit(doubles, labels)
     model = to_onnx(estimator, doubles[:1], target_opset={"": opset, "ai.onnx.ml": 3})
     program = compiler.compile(model, TARGET, compiler.Fit(calibration=doubles))
-    checked = program.check(doubles, model)
+    checked = runtime.check(program, doubles, model)
     labels, *_ = program.answers(checked.expected).values()
     assert np.array_equal(labels.ravel(), estimator.predict(doubles))
 
@@ -214,7 +214,7 @@ def test_two_classes_of_one_score_keep_their_labels() -> None:
     shares = []
     for fit in (coarse, compiler.Fit(calibration=samples, accuracy=1.0)):
         program = compiler.compile(model, TARGET, fit)
-        checked = program.check(samples, model)
+        checked = runtime.check(program, samples, model)
         assert checked.outputs.shape == (300, 1)
         found = program.answers(checked.outputs)["output_label"].ravel()
         shares.append(float((found == estimator.predict(samples)).mean()))

@@ -56,7 +56,7 @@ def program(
 def test_program_agrees_with_the_network_of_polynomials(
     program: compiler.Program, residual: onnx.ModelProto, samples: np.ndarray
 ) -> None:
-    report = program.check(samples, residual)
+    report = runtime.check(program, samples, residual)
     # Errors of both fits, through the weights behind them: the second layer's and the last one's row sums.
     weights = {w.name: onnx.numpy_helper.to_array(w) for w in residual.graph.initializer}
     assert program.fit_report is not None
@@ -77,7 +77,7 @@ def test_levels_are_the_sum_of_the_parts(program: compiler.Program) -> None:
 def test_key_switches_are_those_that_execution_makes(program: compiler.Program, samples: np.ndarray) -> None:
     backend = runtime.ClearBackend(program.slots)
     inputs = [backend.encrypt(row, program.input_level) for row in program.pack(samples[0])]
-    program.run(backend, inputs)
+    runtime.execute(program, backend, inputs)
     listed = Counter[tuple[str, int, int]]()
     for switch in program.key_switches:
         listed[switch.kind, switch.step, switch.level] += switch.count
@@ -116,7 +116,7 @@ def test_given_levels(residual: onnx.ModelProto, samples: np.ndarray) -> None:
     assert (high.input_level, high.output_level) == (12, 2)
     assert np.array_equal(run_clear(low, samples[0]), run_clear(high, samples[0]))
     backend = runtime.ClearBackend(high.slots)
-    outputs = high.run(backend, [backend.encrypt(row, 12) for row in high.pack(samples[0])])
+    outputs = runtime.execute(high, backend, [backend.encrypt(row, 12) for row in high.pack(samples[0])])
     assert [ct.level for ct in outputs] == [2] * len(outputs)
 
 
@@ -164,7 +164,7 @@ def test_negative_quadratics(build: Build) -> None:
     )
     assert program.fit_report is not None
     bound = 4 * program.fit_report.activations[0].max_error
-    assert program.check(x, model).max_abs_error <= bound + 1e-6
+    assert runtime.check(program, x, model).max_abs_error <= bound + 1e-6
 
 
 def test_results_on_calibration_data_are_at_most_one(build: Build) -> None:
@@ -177,11 +177,11 @@ def test_results_on_calibration_data_are_at_most_one(build: Build) -> None:
     program = compiler.compile(model, compiler.Target(slots=4, levels=2), compiler.Fit(calibration=x))
     peak = np.abs(run_onnxruntime(model, x.astype(np.float64))).max()
     assert peak <= program.output_scale < 4 * peak
-    assert program.check(x, model).max_abs_error <= 2**-48 * peak
+    assert runtime.check(program, x, model).max_abs_error <= 2**-48 * peak
     backend = runtime.ClearBackend(program.slots)
     for sample in x:
         rows = [backend.encrypt(row, program.input_level) for row in program.pack(sample)]
-        assert np.abs(program.run(backend, rows)[0].values).max() <= 1
+        assert np.abs(runtime.execute(program, backend, rows)[0].values).max() <= 1
 
 
 def test_a_shared_activation_is_evaluated_once(build: Build) -> None:
@@ -224,6 +224,10 @@ def test_inputs_of_a_run(program: compiler.Program) -> None:
     backend = runtime.ClearBackend(program.slots)
     count = program.input_layout.ciphertexts
     with pytest.raises(compiler.BackendMisuseError, match="at level"):
-        program.run(backend, [backend.encrypt(np.zeros(program.slots), program.input_level - 1)] * count)
+        runtime.execute(
+            program, backend, [backend.encrypt(np.zeros(program.slots), program.input_level - 1)] * count
+        )
     with pytest.raises(compiler.BackendMisuseError, match="ciphertexts"):
-        program.run(backend, [backend.encrypt(np.zeros(program.slots), program.input_level)] * (count + 1))
+        runtime.execute(
+            program, backend, [backend.encrypt(np.zeros(program.slots), program.input_level)] * (count + 1)
+        )

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from keywright import compiler
+from keywright import compiler, runtime
 from keywright.compiler.front_ends.onnx_importer import import_model
 from keywright.compiler.graph.simplify import simplify
 from keywright.runtime.checking import run_onnxruntime
@@ -109,7 +109,7 @@ def test_one_step_as_a_program(build: Build) -> None:
     # (1 - z) n is off by at most what z, n and r are, times what these are multiplied by: for r the bias of
     # the state, which is below 2.
     reach = np.abs(constants["v"]).sum(0).max() * (1 + errors) * 2
-    assert program.check(samples, model).max_abs_error <= reach * errors + 2**-18
+    assert runtime.check(program, samples, model).max_abs_error <= reach * errors + 2**-18
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import re
 from collections.abc import Collection
 
 from keywright.commands.terminal import Failure
-from keywright.compiler import ModelRefusedError
 from keywright.errors import KeywrightError
+from keywright.errors.network import ModelRefusedError
 
 ARGUMENT = re.compile(r"(?<![\w.-])([a-z]+(?:_[a-z]+)*)=(?!=)(?:True\b)?(?=([\w\"'(\[{/.]?))")
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 import keywright as kw
 from keywright.commands.helpers.ciphertext_files import find_ciphertexts
 from keywright.commands.terminal import Column, Terminal, Value
-from keywright.compiler import Program
 from keywright.model import load_client
 from keywright.model.folder.files import PARAMETERS, PROGRAM, SECRET_KEY, new_file, require_files
+from keywright.program.program import Program
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

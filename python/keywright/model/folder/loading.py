@@ -5,12 +5,12 @@ from functools import cached_property
 from pathlib import Path
 
 from keywright._core import BootstrapperPlan, Parameters, bootstrap_presets
-from keywright.compiler import Program
 from keywright.compiler.presets import preset_plans
 from keywright.errors.model import FolderError, UnknownPresetError
 from keywright.model.served.model import DESCRIPTION, Model
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
+from keywright.program.program import Program
 
 from .files import PARAMETERS, PLAN, PROGRAM, require_files
 

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keywright._core import ClientParameters, Parameters
-from keywright.compiler import ProgramFormatError
 from keywright.errors import KeywrightError
+from keywright.errors.network import ProgramFormatError
 from keywright.errors.service import ManifestError
 from keywright.program.client_part import ClientPart
 from keywright.program.network import declared_magnitude

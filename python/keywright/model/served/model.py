@@ -49,7 +49,7 @@ from keywright.plan.workload.network_protocol import NetworkLike
 from keywright.program.file.storage import digest
 from keywright.program.operands.layout import Layout
 from keywright.runtime.encrypted.backend import EncryptedBackend
-from keywright.runtime.guard import guard
+from keywright.runtime.range_guard import guard
 
 from . import framing
 from .entered import EnteredNetwork
