@@ -11,7 +11,15 @@ from collections.abc import Iterator
 import keywright as kw
 import pytest
 
-ROOMS = ("keywright", "keywright.compiler", "keywright.serve", "keywright.model", "keywright.plan")
+ROOMS = (
+    "keywright",
+    "keywright.client",
+    "keywright.compiler",
+    "keywright.model",
+    "keywright.plan",
+    "keywright.runtime",
+    "keywright.serve",
+)
 SERVERS = {"Server", "Service", "Workers"}
 """Classes whose methods are actions of a server, and the requests that it answers."""
 
