@@ -3,7 +3,7 @@
 Messages name arguments as ``name=value``; the command line writes ``--name value`` instead.
 """
 
-from .engine import KeywrightError
+from . import KeywrightError
 
 
 class InferenceError(KeywrightError):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Self
 
-from .engine import KeywrightError
+from . import KeywrightError
 
 
 class NnError(KeywrightError):

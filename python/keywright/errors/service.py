@@ -8,7 +8,7 @@ exception, so a client raises what the server raised.
 from http import HTTPStatus
 from typing import ClassVar
 
-from .engine import KeywrightError
+from . import KeywrightError
 
 MAX_MESSAGE = 1000
 
