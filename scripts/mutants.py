@@ -113,7 +113,7 @@ FAULTS = (
         ("federated/test_flower.py", "second_reply"),
     ),
     Fault(
-        "_arrays.py",
+        "_reading/arrays.py",
         "if number > max_numbers or ",
         "if ",
         ("commands/test_reading.py", "headers_are_refused or arrays_are_bounded"),
