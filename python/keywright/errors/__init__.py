@@ -4,8 +4,8 @@ A message says what is wrong, where and why, and after its last semicolon what t
 ``name=value``; the command line prints message and advice on separate lines and writes ``--name value``.
 File-system errors stay `OSError`, wrong Python types stay `TypeError`.
 
-Modules of their own have the exceptions of networks (`network`), of models (`model`), and of a service and its
-clients (`service`).
+Modules of their own have the exceptions of networks (`network`), of models (`model`), and of a service and
+its clients (`service`).
 """
 
 from collections.abc import Mapping
