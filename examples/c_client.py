@@ -204,7 +204,8 @@ def main() -> int:
             thread = threading.Thread(target=server.serve_forever, daemon=True)
             thread.start()
             try:
-                return classify(arguments, model, client.RemoteModel(server.url), program, scratch)
+                remote = client.RemoteModel(server.url, insecure=arguments.toy)
+                return classify(arguments, model, remote, program, scratch)
             finally:
                 server.shutdown()
                 thread.join()
@@ -222,10 +223,12 @@ def classify(
     write_model(scratch, remote.manifest)
     secret, keys, message, answer = (scratch / name for name in ("secret", "keys", "message", "answer"))
 
+    options = ["--insecure"] if arguments.toy else []
+
     def run(command: str, *paths: Path) -> tuple[str, float]:
         start = time.perf_counter()
-        arguments = [str(program), command, str(scratch), str(secret), *map(str, paths)]
-        done = subprocess.run(arguments, stdout=subprocess.PIPE, text=True, check=True)
+        line = [str(program), *options, command, str(scratch), str(secret), *map(str, paths)]
+        done = subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True)
         return done.stdout.strip(), time.perf_counter() - start
 
     _, making = run("keys", keys)

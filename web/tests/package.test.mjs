@@ -102,7 +102,8 @@ test("what a caller gets wrong has a code", WAIT, async () => {
     await add(() => session.infer(zeros(64)));
     await add(() => session.prepareKeys());
     await add(() => session.connect("", "0".repeat(64)));
-    const { inputRange } = await session.connect();
+    await add(() => session.connect());
+    const { inputRange } = await session.connect("", null, { insecure: true });
     codes.push(JSON.stringify(inputRange));
     // Before there is a key.
     await add(() => session.check(zeros(64, 1.0001)));
@@ -122,7 +123,7 @@ test("what a caller gets wrong has a code", WAIT, async () => {
     return codes;
   });
   assert.deepEqual(found, [
-    "bad_request", "bad_request", "other_model", "[-1,1]", "number_range", "length", null, "keys_incomplete", true,
+    "bad_request", "bad_request", "other_model", "insecure", "[-1,1]", "number_range", "length", null, "keys_incomplete", true,
     "length", "length", "length",
     ...new Array(5).fill("number_range"),
     null, null,

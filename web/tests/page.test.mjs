@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { answer, code, digits, draw, launch, open as openIn, ready as visit, screens, setting, WAIT } from "./harness.mjs";
+import { answer, code, digits, draw, insecurely, launch, open as openIn, ready as visit, screens, setting, WAIT } from "./harness.mjs";
 
 const SECRET = Buffer.from("\x89KWRT\r\n\x1a", "latin1");
 
@@ -229,6 +229,16 @@ test("a model of pictures takes pictures and shows words", WAIT, async () => {
   }
 });
 
+test("parameters without security are refused, and whoever accepts them in the address keeps seeing a warning", WAIT, async () => {
+  const page = await open();
+  await page.goto(url);
+  assert.equal(await code(page), "insecure");
+  assert.equal(await page.locator("#ask").isDisabled(), true);
+  await visit(page, url);
+  assert.equal(await page.locator("#insecure").isVisible(), true);
+  await page.context().close();
+});
+
 const manifest = async () => (await fetch(`${url}/v1/model`)).json();
 const json = (body, status = 200) => ({ status, contentType: "application/json", body: JSON.stringify(body) });
 
@@ -250,7 +260,7 @@ for (const [name, reply, expected] of [
       const made = await reply();
       return made === null ? route.abort() : route.fulfill(made);
     });
-    await page.goto(url);
+    await page.goto(insecurely(url));
     assert.equal(await code(page), expected);
     assert.equal(await page.locator("#ask").isDisabled(), true);
     await page.context().close();

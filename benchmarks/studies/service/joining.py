@@ -66,7 +66,7 @@ def main() -> None:
         with Server(service) as server:
             thread = threading.Thread(target=server.serve_forever)
             thread.start()
-            remote = RemoteModel(server.url)
+            remote = RemoteModel(server.url, insecure=True)
             with remote.session() as session:
                 session.infer(samples[0])
                 # In turns, so that both have the same neighbours.

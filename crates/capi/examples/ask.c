@@ -1,10 +1,13 @@
 /* Sends a sample of its owner to keywright serve, with the thin client, libcurl and cJSON, and prints the scores of a
  * model on numbers that the server never sees.
  *
- *   ask URL FOLDER SAMPLE
+ *   ask [--insecure] [--key-bytes N] [--key-count N] URL FOLDER SAMPLE
  *
  * FOLDER keeps the owner's data: the secret, and which of its keys the server has. SAMPLE has the numbers of a sample,
  * as text. The program prints the scores, one a line, each with its label if the model has labels.
+ *
+ * The server chooses the parameters and the keys. Those below 128 bits of security are refused, unless --insecure says that
+ * the numbers are made up; so are more than N bytes of keys (32 GiB) and more than N keys (4096). Keys go to URL alone.
  *
  * The program recovers from what a server forgets. It makes and sends keys again that expired or were deleted
  * ("unknown_keys"). It follows a model that is no longer served to its successor ("retired"), with new keys unless the
@@ -25,6 +28,12 @@
 #include "common.h"
 
 #define MOST_PLACES (1 << 17)
+/* Most numbers of a sample or of its scores for which there is memory. */
+#define MOST_NUMBERS (1 << 24)
+#define MOST_MANIFEST (16 << 20)
+#define MOST_JSON (1 << 20)
+/* Most bytes of an answer's status line and headers. */
+#define MOST_HEAD (1 << 16)
 #define PIECE (4 << 20)
 #define RETRIES 5
 #define RENEWALS 3
@@ -38,6 +47,9 @@ typedef struct {
     const char *url;
     /* The folder of the secret and of `session`. */
     const char *folder;
+    /* What is accepted of the server. */
+    uint32_t flags;
+    kw_limits limits;
     /* Hashes of the model and of the configuration of its keys; empty if unknown. */
     char model[HASH + 1], configuration[HASH + 1];
     /* Identifier of the keys that the server has; empty if there are none. */
@@ -58,10 +70,10 @@ typedef struct {
     cJSON *json;
 } manifest;
 
-/* An answer of the server: its bytes, and how many are accepted. */
+/* An answer of the server: its bytes, how many are accepted, and the bytes of its head. */
 typedef struct {
     buffer bytes;
-    size_t most;
+    size_t most, head;
 } answer;
 
 static void pause_ms(long milliseconds) {
@@ -74,6 +86,13 @@ static size_t take(char *bytes, size_t size, size_t count, void *context) {
     size_t length = size * count;
     if (a->bytes.length + length > a->most || append(&a->bytes, (uint8_t *)bytes, length) != 0) return 0;
     return length;
+}
+
+static size_t take_head(char *bytes, size_t size, size_t count, void *context) {
+    (void)bytes;
+    answer *a = context;
+    a->head += size * count;
+    return a->head > MOST_HEAD ? 0 : size * count;
 }
 
 /* A text of exactly `length` hexadecimal digits; otherwise an empty one. */
@@ -102,7 +121,7 @@ static void read_refusal(asker *a, const buffer *body) {
 static int request_once(asker *a, const char *method, const char *path, const buffer *body, answer *out) {
     char url[2048];
     snprintf(url, sizeof url, "%s%s", a->url, path);
-    out->bytes.length = 0;
+    out->bytes.length = out->head = 0;
     curl_easy_reset(a->curl);
     curl_easy_setopt(a->curl, CURLOPT_URL, url);
     curl_easy_setopt(a->curl, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -113,6 +132,10 @@ static int request_once(asker *a, const char *method, const char *path, const bu
     curl_easy_setopt(a->curl, CURLOPT_LOW_SPEED_TIME, 60L);
     curl_easy_setopt(a->curl, CURLOPT_WRITEFUNCTION, take);
     curl_easy_setopt(a->curl, CURLOPT_WRITEDATA, out);
+    curl_easy_setopt(a->curl, CURLOPT_HEADERFUNCTION, take_head);
+    curl_easy_setopt(a->curl, CURLOPT_HEADERDATA, out);
+    /* A server that redirects chooses another place for the keys. */
+    curl_easy_setopt(a->curl, CURLOPT_FOLLOWLOCATION, 0L);
     struct curl_slist *headers = curl_slist_append(NULL, "Content-Type: application/octet-stream");
     headers = curl_slist_append(headers, "Expect:");
     if (body != NULL) {
@@ -142,9 +165,9 @@ static int request(asker *a, const char *method, const char *path, const buffer 
     }
 }
 
-/* A request whose answer is a JSON object; null if it was refused. */
-static cJSON *request_json(asker *a, const char *method, const char *path, const buffer *body) {
-    answer out = {.most = MOST_BYTES};
+/* A request whose answer is a JSON object of at most `most` bytes; null if it was refused. */
+static cJSON *request_object(asker *a, const char *method, const char *path, const buffer *body, size_t most) {
+    answer out = {.most = most};
     cJSON *json = NULL;
     if (request(a, method, path, body, &out) == 0) {
         json = cJSON_ParseWithLength((const char *)out.bytes.bytes, out.bytes.length);
@@ -152,6 +175,10 @@ static cJSON *request_json(asker *a, const char *method, const char *path, const
     }
     free(out.bytes.bytes);
     return json;
+}
+
+static cJSON *request_json(asker *a, const char *method, const char *path, const buffer *body) {
+    return request_object(a, method, path, body, MOST_JSON);
 }
 
 static int is_refused(const asker *a, const char *why) { return strcmp(a->refusal, why) == 0; }
@@ -215,7 +242,8 @@ static int field(const cJSON *object, const char *name, int low, int high) {
 static places read_places(const cJSON *object) {
     places p;
     p.ciphertexts = field(object, "ciphertexts", 1, 1024);
-    p.size = field(object, "size", 1, MOST_PLACES);
+    int most = MOST_NUMBERS / p.ciphertexts;
+    p.size = field(object, "size", 1, most < MOST_PLACES ? most : MOST_PLACES);
     p.repeat = field(object, "repeat", 1, p.size);
     p.stride = field(object, "stride", 1, p.size);
     if (field(object, "batch", 1, p.size) != 1) fail("the model", "takes several samples at a time, this program one");
@@ -251,7 +279,7 @@ static manifest read_manifest(asker *a) {
     manifest m = {0};
     char path[128];
     snprintf(path, sizeof path, "/v1/models/%s", a->model);
-    m.json = request_json(a, "GET", path, NULL);
+    m.json = request_object(a, "GET", path, NULL, MOST_MANIFEST);
     if (m.json == NULL) return m;
     const char *packing = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(m.json, "packing"));
     if (field(m.json, "version", 4, 4) != 4 || packing == NULL || strcmp(packing, "coefficients") != 0)
@@ -261,6 +289,8 @@ static manifest read_manifest(asker *a) {
     m.head = base64(m.json, "key_set");
     m.divisor = real(m.json, "divisor");
     m.factor = real(m.json, "factor");
+    int exponent;
+    if (frexp(m.divisor, &exponent) != 0.5) fail("divisor", "is no power of two");
     m.input = read_places(cJSON_GetObjectItemCaseSensitive(m.json, "input"));
     m.output = read_places(cJSON_GetObjectItemCaseSensitive(m.json, "output"));
     return m;
@@ -279,13 +309,13 @@ static kw_client *open_client(const asker *a, const manifest *m) {
     if (there != NULL) {
         fclose(there);
         buffer secret = read_file(path);
-        int code = kw_client_from_secret(m->client.bytes, m->client.length, secret.bytes, secret.length, NULL, NULL, &client);
+        int code = kw_client_from_secret(m->client.bytes, m->client.length, a->flags, secret.bytes, secret.length, NULL, NULL, &client);
         wipe(secret.bytes, secret.length);
         free(secret.bytes);
         if (code != KW_OK && a->keys[0] != 0) fail(path, kw_last_error());
     }
     if (client == NULL) {
-        check(kw_client_generate(m->client.bytes, m->client.length, NULL, NULL, &client));
+        check(kw_client_generate(m->client.bytes, m->client.length, a->flags, NULL, NULL, &client));
         FILE *file = open_file(path, "wb");
         check(kw_client_secret(client, to_file, file));
         close_file(file, path);
@@ -311,7 +341,7 @@ static int send_piece(upload *u) {
         char path[128];
         snprintf(path, sizeof path, "/v1/keys/%s?offset=%" PRIu64, u->asker->keys, from);
         buffer rest = {u->piece.bytes + (from - u->place), end - from};
-        answer out = {.most = MOST_BYTES};
+        answer out = {.most = MOST_JSON};
         int found = request_once(u->asker, "PUT", path, &rest, &out);
         free(out.bytes.bytes);
         if (found == 0) break;
@@ -348,8 +378,8 @@ static int make_keys(asker *a, const manifest *m, const kw_client *client) {
     cJSON_Delete(made);
     if (a->keys[0] == 0) fail("/v1/keys", "gives no identifier");
     upload u = {.asker = a};
-    int code = kw_client_keys(client, m->parameters.bytes, m->parameters.length, m->head.bytes, m->head.length, NULL, NULL,
-                              send_keys, &u);
+    int code = kw_client_keys(client, m->parameters.bytes, m->parameters.length, m->head.bytes, m->head.length, &a->limits,
+                              NULL, NULL, send_keys, &u);
     if (code != KW_ERROR_SINK) check(code);
     int failed = code != KW_OK || (u.piece.length > 0 && send_piece(&u) != 0);
     free(u.piece.bytes);
@@ -484,16 +514,38 @@ static int attempt(asker *a, const char *sample) {
     return failed;
 }
 
+/* A limit of the command line. */
+static uint64_t limit(const char *option, const char *text) {
+    char *end = NULL;
+    uint64_t value = text == NULL ? 0 : strtoull(text, &end, 10);
+    if (value == 0 || *end != 0) fail(option, "takes a number above 0");
+    return value;
+}
+
 int main(int argc, char **argv) {
+    const char *program = argv[0];
+    asker a = {.limits = {KW_DEFAULT_KEY_BYTES, KW_DEFAULT_KEY_COUNT}};
+    for (; argc > 1 && strncmp(argv[1], "--", 2) == 0; argc--, argv++) {
+        if (strcmp(argv[1], "--insecure") == 0) {
+            a.flags = KW_INSECURE;
+            continue;
+        }
+        uint64_t *place = strcmp(argv[1], "--key-bytes") == 0   ? &a.limits.key_bytes
+                          : strcmp(argv[1], "--key-count") == 0 ? &a.limits.key_count
+                                                                : NULL;
+        if (place == NULL || argc < 3) break;
+        *place = limit(argv[1], argv[2]);
+        argc--, argv++;
+    }
     if (argc != 4) {
-        fprintf(stderr, "usage: %s URL FOLDER SAMPLE\n", argv[0]);
+        fprintf(stderr, "usage: %s [--insecure] [--key-bytes N] [--key-count N] URL FOLDER SAMPLE\n", program);
         return 2;
     }
     /* Only the owner may read a secret. */
     umask(077);
     mkdir(argv[2], 0700);
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0) fail("libcurl", "cannot be used");
-    asker a = {.curl = curl_easy_init(), .url = argv[1], .folder = argv[2]};
+    a.curl = curl_easy_init(), a.url = argv[1], a.folder = argv[2];
     if (a.curl == NULL) fail("libcurl", "cannot be used");
     load_session(&a);
     int failed = 1;

@@ -1,9 +1,11 @@
 /* The owner of a picture, with the thin client: makes keys, encrypts the picture, and reads the class from the
  * decrypted answer. The caller sends the data between the steps: examples/c_client.py asks keywright serve.
  *
- *   classify keys MODEL SECRET KEYS                 a new secret, and the keys that the model needs
- *   classify encrypt MODEL SECRET IMAGE MESSAGE     a picture to the message that is sent
- *   classify decrypt MODEL SECRET ANSWER            an answer to the class
+ *   classify [--insecure] keys MODEL SECRET KEYS                 a new secret, and the keys that the model needs
+ *   classify [--insecure] encrypt MODEL SECRET IMAGE MESSAGE     a picture to the message that is sent
+ *   classify [--insecure] decrypt MODEL SECRET ANSWER            an answer to the class
+ *
+ * Parameters below 128 bits of security are refused without --insecure: the server that chose them could read the picture.
  *
  * MODEL is a folder with the content of the server's manifest: its objects client.kw, parameters.kw and keys.kw, and
  * places.txt, in decimal numbers
@@ -35,6 +37,7 @@ typedef struct {
     long log_divisor;
     places input, output;
     char (*labels)[208];
+    uint32_t flags;
 } model;
 
 static long number(FILE *file, const char *what, long low, long high) {
@@ -56,8 +59,8 @@ static places read_places(FILE *file) {
     return p;
 }
 
-static model read_model(const char *folder) {
-    model m = {0};
+static model read_model(const char *folder, uint32_t flags) {
+    model m = {.flags = flags};
     char *client = join(folder, "client.kw"), *parameters = join(folder, "parameters.kw");
     char *head = join(folder, "keys.kw"), *text = join(folder, "places.txt");
     m.client = read_file(client);
@@ -79,7 +82,8 @@ static model read_model(const char *folder) {
 static kw_client *read_client(const model *m, const char *path) {
     buffer secret = read_file(path);
     kw_client *client = NULL;
-    check(kw_client_from_secret(m->client.bytes, m->client.length, secret.bytes, secret.length, NULL, NULL, &client));
+    check(kw_client_from_secret(m->client.bytes, m->client.length, m->flags, secret.bytes, secret.length, NULL, NULL,
+                                &client));
     if ((long)kw_client_capacity(client) < m->input.size || (long)kw_client_capacity(client) < m->output.size)
         fail("places.txt", "names more numbers than a ciphertext has");
     wipe(secret.bytes, secret.length);
@@ -89,12 +93,12 @@ static kw_client *read_client(const model *m, const char *path) {
 
 static void make_keys(const model *m, const char *secret_path, const char *keys_path) {
     kw_client *client = NULL;
-    check(kw_client_generate(m->client.bytes, m->client.length, NULL, NULL, &client));
+    check(kw_client_generate(m->client.bytes, m->client.length, m->flags, NULL, NULL, &client));
     FILE *secret = open_file(secret_path, "wb"), *keys = open_file(keys_path, "wb");
     check(kw_client_secret(client, to_file, secret));
     close_file(secret, secret_path);
     check(kw_client_keys(client, m->parameters.bytes, m->parameters.length, m->head.bytes, m->head.length, NULL, NULL,
-                         to_file, keys));
+                         NULL, to_file, keys));
     close_file(keys, keys_path);
     kw_client_free(client);
 }
@@ -183,18 +187,26 @@ static void decrypt(const model *m, kw_client *client, const char *path) {
 }
 
 int main(int argc, char **argv) {
+    const char *program = argv[0];
+    uint32_t flags = 0;
+    if (argc > 1 && strcmp(argv[1], "--insecure") == 0) {
+        flags = KW_INSECURE;
+        argc--, argv++;
+    }
     const char *command = argc > 1 ? argv[1] : "";
     int keys = strcmp(command, "keys") == 0 && argc == 5;
     int encrypts = strcmp(command, "encrypt") == 0 && argc == 6;
     int decrypts = strcmp(command, "decrypt") == 0 && argc == 5;
     if (!keys && !encrypts && !decrypts) {
-        fprintf(stderr, "usage: %s keys MODEL SECRET KEYS | encrypt MODEL SECRET IMAGE MESSAGE | decrypt MODEL SECRET ANSWER\n",
-                argv[0]);
+        fprintf(stderr,
+                "usage: %s [--insecure] keys MODEL SECRET KEYS | encrypt MODEL SECRET IMAGE MESSAGE | decrypt MODEL SECRET "
+                "ANSWER\n",
+                program);
         return 2;
     }
     /* Only the owner may read a secret. */
     umask(077);
-    model m = read_model(argv[2]);
+    model m = read_model(argv[2], flags);
     if (keys) {
         make_keys(&m, argv[3], argv[4]);
     } else {

@@ -56,15 +56,15 @@ int main(int argc, char **argv) {
     fclose(file);
 
     kw_client *owner = NULL;
-    expect(kw_client_generate(parameters, length, no_entropy, NULL, &owner), KW_ERROR_RANDOMNESS);
-    expect(kw_client_generate(parameters, length - 1, NULL, NULL, &owner), KW_ERROR_FORMAT);
-    expect(kw_client_generate(NULL, length, NULL, NULL, &owner), KW_ERROR_ARGUMENT);
-    check(kw_client_generate(parameters, length, NULL, NULL, &owner));
+    expect(kw_client_generate(parameters, length, 0, no_entropy, NULL, &owner), KW_ERROR_RANDOMNESS);
+    expect(kw_client_generate(parameters, length - 1, 0, NULL, NULL, &owner), KW_ERROR_FORMAT);
+    expect(kw_client_generate(NULL, length, 0, NULL, NULL, &owner), KW_ERROR_ARGUMENT);
+    check(kw_client_generate(parameters, length, 0, NULL, NULL, &owner));
 
     buffer public_key = {0}, ciphertext = {0}, secret = {0};
     check(kw_client_public_key(owner, append, &public_key));
     kw_encryptor *sensor = NULL;
-    check(kw_encryptor_new(parameters, length, public_key.bytes, public_key.length, NULL, NULL, &sensor));
+    check(kw_encryptor_new(parameters, length, 0, public_key.bytes, public_key.length, NULL, NULL, &sensor));
 
     size_t count = kw_client_capacity(owner);
     int64_t one = (int64_t)1 << kw_client_fraction_bits(owner);
@@ -88,7 +88,7 @@ int main(int argc, char **argv) {
     /* The same secret, loaded later. */
     check(kw_client_secret(owner, append, &secret));
     kw_client_free(owner);
-    check(kw_client_from_secret(parameters, length, secret.bytes, secret.length, NULL, NULL, &owner));
+    check(kw_client_from_secret(parameters, length, 0, secret.bytes, secret.length, NULL, NULL, &owner));
     ciphertext.length = 0;
     kw_compact compact = {{4, 1}};
     check(kw_encryptor_encrypt(sensor, numbers, 3, &compact, append, &ciphertext));

@@ -13,7 +13,7 @@ use keywright_client::{
     Client, ClientError, ClientParameters, Encryptor, Form, KeySetStream, SinkError, SystemEntropy,
 };
 use keywright_ring::RingError;
-use keywright_rlwe::{KeySpec, Parameters, RlweError};
+use keywright_rlwe::{KeySpec, Parameters, RlweError, Security};
 use keywright_wire::{KeySetReader, Wire, WireError};
 use zeroize::Zeroizing;
 
@@ -27,6 +27,21 @@ type Entropy = Option<unsafe extern "C" fn(*mut c_void, *mut u8, usize) -> c_int
 pub struct Compact {
     dropped: [u32; 2],
 }
+
+/// `kw_limits`: the most keys, and their most bytes.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Limits {
+    /// Most bytes of keys.
+    pub key_bytes: u64,
+    /// Most keys.
+    pub key_count: u64,
+}
+
+const DEFAULT_LIMITS: Limits = Limits { key_bytes: 32 << 30, key_count: 4096 };
+
+/// `KW_INSECURE`.
+const INSECURE_FLAG: u32 = 1;
 
 const OK: c_int = 0;
 const ARGUMENT: c_int = -1;
@@ -63,6 +78,7 @@ impl<T> Handle<T> {
 enum Failure {
     Null(&'static str),
     InUse,
+    Flags(u32),
     Client(ClientError),
     Wire(WireError),
     /// Errors without a more specific code.
@@ -90,7 +106,7 @@ impl From<RlweError> for Failure {
 impl Failure {
     fn code(&self) -> c_int {
         match self {
-            Self::Null(_) | Self::InUse => ARGUMENT,
+            Self::Null(_) | Self::InUse | Self::Flags(_) => ARGUMENT,
             Self::Client(error) => match error {
                 ClientError::Randomness(_)
                 | ClientError::Ring(RingError::Forked { .. } | RingError::Randomness(_)) => RANDOMNESS,
@@ -116,6 +132,7 @@ impl Failure {
             Self::InUse => {
                 "the client or encryptor is in another call: use a lock, or one for each thread".into()
             }
+            Self::Flags(flags) => format!("flags are {flags}; they must be 0 or KW_INSECURE"),
             Self::Client(error) => error.to_string(),
             Self::Wire(error) => error.to_string(),
             Self::Parameters(text) => text.clone(),
@@ -177,6 +194,41 @@ fn sink_of(sink: Sink, context: *mut c_void) -> Result<impl FnMut(&[u8]) -> Resu
     })
 }
 
+/// The parameters that C passed, with 128 bits of security unless the caller does without.
+///
+/// # Safety
+/// As [`slice`].
+unsafe fn parameters_of(bytes: *const u8, length: usize, flags: u32) -> Result<ClientParameters, Failure> {
+    if flags & !INSECURE_FLAG != 0 {
+        return Err(Failure::Flags(flags));
+    }
+    // SAFETY: the caller's promise.
+    let parameters = ClientParameters::from_bytes(unsafe { slice("parameters", bytes, length) }?)?;
+    if parameters.security() != Security::Classical128 && flags & INSECURE_FLAG == 0 {
+        return Err(Failure::Parameters(format!(
+            "the parameters have less than 128 bits of security: they switch the check of their keys off, and their \
+             ring has degree 2^{}; use another model, or KW_INSECURE for made-up data",
+            parameters.log_n()
+        )));
+    }
+    Ok(parameters)
+}
+
+/// Refuses more keys than a client makes.
+fn require_within(limits: Limits, count: u64, bytes: u64) -> Result<(), Failure> {
+    for (what, value, maximum) in
+        [("keys", count, limits.key_count), ("bytes of keys", bytes, limits.key_bytes)]
+    {
+        if value > maximum {
+            return Err(Failure::Parameters(format!(
+                "{value} {what} are asked for, and at most {maximum} are made; raise kw_limits if you expect this of \
+                 the model"
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// The platform's randomness, or the operating system's.
 fn entropy_of(entropy: Entropy, context: *mut c_void) -> Box<dyn keywright_client::Entropy> {
     let Some(entropy) = entropy else { return Box::new(SystemEntropy) };
@@ -216,13 +268,14 @@ pub extern "C" fn kw_last_error() -> *const c_char {
 pub unsafe extern "C" fn kw_client_generate(
     parameters: *const u8,
     length: usize,
+    flags: u32,
     entropy: Entropy,
     context: *mut c_void,
     client: *mut *mut Handle<Client>,
 ) -> c_int {
     call(|| {
         // SAFETY: the caller's promise.
-        let parameters = ClientParameters::from_bytes(unsafe { slice("parameters", parameters, length) }?)?;
+        let parameters = unsafe { parameters_of(parameters, length, flags) }?;
         let made = Client::generate(&parameters, &mut *entropy_of(entropy, context))?;
         // SAFETY: the caller's promise.
         unsafe { give(client, Handle::new(parameters, made)) }
@@ -237,6 +290,7 @@ pub unsafe extern "C" fn kw_client_generate(
 pub unsafe extern "C" fn kw_client_from_secret(
     parameters: *const u8,
     length: usize,
+    flags: u32,
     secret: *const u8,
     secret_length: usize,
     entropy: Entropy,
@@ -245,7 +299,7 @@ pub unsafe extern "C" fn kw_client_from_secret(
 ) -> c_int {
     call(|| {
         // SAFETY: the caller's promise.
-        let parameters = ClientParameters::from_bytes(unsafe { slice("parameters", parameters, length) }?)?;
+        let parameters = unsafe { parameters_of(parameters, length, flags) }?;
         // SAFETY: the caller's promise.
         let secret = unsafe { slice("secret", secret, secret_length) }?;
         let made = Client::from_secret_bytes(&parameters, secret, &mut *entropy_of(entropy, context))?;
@@ -328,6 +382,7 @@ pub unsafe extern "C" fn kw_client_keys(
     length: usize,
     head: *const u8,
     head_length: usize,
+    limits: *const Limits,
     entropy: Entropy,
     entropy_context: *mut c_void,
     sink: Sink,
@@ -342,12 +397,16 @@ pub unsafe extern "C" fn kw_client_keys(
         let head = unsafe { slice("head of the key set", head, head_length) }?;
         let full = Parameters::new(CkksLiteral::from_bytes(bytes, &())?.rlwe)?;
         let entries = KeySetReader::new(head, &full)?;
+        // SAFETY: the caller's promise.
+        let limits = unsafe { limits.as_ref() }.copied().unwrap_or(DEFAULT_LIMITS);
+        require_within(limits, entries.entries().len() as u64, 0)?;
         let specs: Vec<KeySpec> = entries.entries().iter().map(|entry| entry.spec.clone()).collect();
         let mut session = Zeroizing::new([0; 32]);
         entropy_of(entropy, entropy_context).generator()?.fill_bytes(&mut *session);
         // The client is free for other calls while the keys are made.
         let keys = client.alone()?.keys(&full, &specs, &session)?;
         let mut set = KeySetStream::new(keys, head)?;
+        require_within(limits, set.count() as u64, set.bytes())?;
         let mut sink = sink_of(sink, context)?;
         loop {
             let part = set.next_part()?;
@@ -416,6 +475,7 @@ pub unsafe extern "C" fn kw_client_decrypt(
 pub unsafe extern "C" fn kw_encryptor_new(
     parameters: *const u8,
     length: usize,
+    flags: u32,
     public_key: *const u8,
     key_length: usize,
     entropy: Entropy,
@@ -424,7 +484,7 @@ pub unsafe extern "C" fn kw_encryptor_new(
 ) -> c_int {
     call(|| {
         // SAFETY: the caller's promise.
-        let parameters = ClientParameters::from_bytes(unsafe { slice("parameters", parameters, length) }?)?;
+        let parameters = unsafe { parameters_of(parameters, length, flags) }?;
         // SAFETY: the caller's promise.
         let key = unsafe { slice("public key", public_key, key_length) }?;
         let made = Encryptor::new(&parameters, key, &mut *entropy_of(entropy, context))?;

@@ -57,7 +57,7 @@ fn a_call_within_a_call_is_refused_and_ends_with_it() {
     parameters.write_to(&mut bytes).unwrap();
     let mut client = null_mut();
     // SAFETY: pointers of this function.
-    let made = unsafe { kw_client_generate(bytes.as_ptr(), bytes.len(), None, null_mut(), &mut client) };
+    let made = unsafe { kw_client_generate(bytes.as_ptr(), bytes.len(), 0, None, null_mut(), &mut client) };
     assert_eq!(made, 0);
     let mut within = Within { client, codes: Vec::new(), capacity: 0 };
     let context = (&raw mut within).cast();
@@ -69,4 +69,99 @@ fn a_call_within_a_call_is_refused_and_ends_with_it() {
     assert_eq!(unsafe { kw_client_encrypt(client, null(), 0, null(), Some(ignore), null_mut()) }, 0);
     // SAFETY: it is not used again.
     unsafe { kw_client_free(client) };
+}
+
+/// What a client accepts of a server that chooses parameters and keys.
+mod demands {
+    use keywright_capi::{Limits, kw_client_keys, kw_encryptor_new};
+    use keywright_ckks::{CkksLiteral, CkksParameters};
+    use keywright_ring::rotation_element;
+    use keywright_rlwe::{KeyElement, KeySpec, Security};
+    use keywright_thin_server as server;
+    use keywright_wire::{KeySetWriter, Wire};
+
+    use super::*;
+
+    const PARAMETERS: c_int = -5;
+
+    fn last() -> String {
+        // SAFETY: a text that lives until the next call.
+        unsafe { CStr::from_ptr(kw_last_error()) }.to_string_lossy().into_owned()
+    }
+
+    unsafe extern "C" fn count(context: *mut c_void, _: *const u8, length: usize) -> c_int {
+        // SAFETY: the test passes a counter.
+        unsafe { *context.cast::<usize>() += length };
+        0
+    }
+
+    #[test]
+    fn parameters_and_keys_beyond_what_the_caller_accepts_are_refused() {
+        let mut literal = CkksLiteral::from_bits(10, &[50, 40, 40], &[50], 40.0).unwrap();
+        literal.rlwe.security = Security::InsecureForExperiments;
+        let full = CkksParameters::new(literal.clone()).unwrap();
+        let element = KeyElement::Galois(rotation_element(10, 3));
+        let specs = [KeySpec::new(full.rlwe(), element, 2, 1, true)];
+        let mut head = Vec::new();
+        drop(KeySetWriter::new(&mut head, &specs, full.rlwe()).unwrap());
+        let mut thin = Vec::new();
+        server::parameters_at(&full, 1 << 40, 24, Layout::Coefficients).unwrap().write_to(&mut thin).unwrap();
+        let bytes = literal.to_bytes(&()).unwrap();
+        let make = |flags| {
+            let mut client = null_mut();
+            // SAFETY: pointers of this function.
+            let code = unsafe {
+                kw_client_generate(thin.as_ptr(), thin.len(), flags, None, null_mut(), &mut client)
+            };
+            (code, client)
+        };
+        let (code, client) = make(0);
+        assert!(
+            code == PARAMETERS && client.is_null() && last().contains("less than 128 bits"),
+            "{}",
+            last()
+        );
+        assert_eq!(make(2).0, ARGUMENT);
+        let mut encryptor = null_mut();
+        // SAFETY: pointers of this function; the parameters are refused before the key is read.
+        let code = unsafe {
+            kw_encryptor_new(thin.as_ptr(), thin.len(), 0, null(), 0, None, null_mut(), &mut encryptor)
+        };
+        assert!(code == PARAMETERS && encryptor.is_null());
+
+        let (code, client) = make(1);
+        assert_eq!(code, 0);
+        let keys = |limits: *const Limits| {
+            let mut made = 0usize;
+            // SAFETY: pointers of this function.
+            let code = unsafe {
+                kw_client_keys(
+                    client,
+                    bytes.as_ptr(),
+                    bytes.len(),
+                    head.as_ptr(),
+                    head.len(),
+                    limits,
+                    None,
+                    null_mut(),
+                    Some(count),
+                    (&raw mut made).cast(),
+                )
+            };
+            (code, made)
+        };
+        let (code, size) = keys(null());
+        assert!(code == 0 && size > 0);
+        let exact = Limits { key_bytes: size as u64, key_count: 1 };
+        assert_eq!(keys(&exact), (0, size));
+        for (limits, what) in [
+            (Limits { key_bytes: size as u64 - 1, ..exact }, format!("{size} bytes of keys")),
+            (Limits { key_count: 0, ..exact }, "1 keys".into()),
+        ] {
+            assert_eq!(keys(&limits), (PARAMETERS, 0));
+            assert!(last().contains(&what) && last().contains("kw_limits"), "{}", last());
+        }
+        // SAFETY: it is not used again.
+        unsafe { kw_client_free(client) };
+    }
 }

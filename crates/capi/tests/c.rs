@@ -71,11 +71,20 @@ fn a_picture_goes_out_and_its_class_comes_back() {
 
     let run = |arguments: &[&str]| {
         let mut command = Command::new(&program);
-        command.arg(arguments[0]).arg(&folder).args(arguments[1..].iter().map(|name| file(name)));
+        command
+            .args(["--insecure", arguments[0]])
+            .arg(&folder)
+            .args(arguments[1..].iter().map(|name| file(name)));
         let out = command.output().unwrap();
         let said = String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
         (out.status.success(), said)
     };
+    let strict =
+        |name| Command::new(&program).arg("keys").arg(&folder).args([file(name), file("no_set.kw")]).output();
+    let said = String::from_utf8_lossy(&strict("no_secret.kw").unwrap().stderr).into_owned();
+    assert!(said.contains("less than 128 bits") && said.contains("KW_INSECURE"), "{said}");
+    assert!(!file("no_secret.kw").exists() && !file("no_set.kw").exists());
+
     assert_eq!(run(&["keys", "secret.kw", "set.kw"]), (true, String::new()));
     let set = fs::read(file("set.kw")).unwrap();
     assert!(set.starts_with(&head));

@@ -114,11 +114,11 @@ int main(int argc, char **argv) {
     static buffer key;
     kw_client *owner = NULL, *given = NULL;
     kw_encryptor *sensor = NULL, *given_sensor = NULL;
-    expect("owner", kw_client_generate(parameters, length, NULL, NULL, &owner), KW_OK);
-    expect("given", kw_client_generate(parameters, length, entropy, NULL, &given), KW_OK);
+    expect("owner", kw_client_generate(parameters, length, 0, NULL, NULL, &owner), KW_OK);
+    expect("given", kw_client_generate(parameters, length, 0, entropy, NULL, &given), KW_OK);
     expect("key", kw_client_public_key(owner, append, &key), KW_OK);
-    expect("sensor", kw_encryptor_new(parameters, length, key.bytes, key.length, NULL, NULL, &sensor), KW_OK);
-    expect("given sensor", kw_encryptor_new(parameters, length, key.bytes, key.length, entropy, NULL, &given_sensor), KW_OK);
+    expect("sensor", kw_encryptor_new(parameters, length, 0, key.bytes, key.length, NULL, NULL, &sensor), KW_OK);
+    expect("given sensor", kw_encryptor_new(parameters, length, 0, key.bytes, key.length, entropy, NULL, &given_sensor), KW_OK);
 
     apart("the secret", draw_secret, owner);
     apart("a public key", draw_key, owner);

@@ -12,11 +12,11 @@ import json
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import IO, Self, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -30,7 +30,6 @@ from keywright._core import (
     KeyGenerator,
     Parameters,
     SecretKey,
-    read_key_set_head,
 )
 from keywright.errors import (
     FormatError,
@@ -56,6 +55,7 @@ from keywright.errors.service import (
     refusal,
 )
 from keywright.model.served import framing
+from keywright.model.served.demands import KEY_BYTES, KEY_COUNT, Demands, require_address
 from keywright.model.served.manifest import MAX_BYTES, Manifest
 from keywright.program.file.storage import digest
 from keywright.program.program import Program
@@ -66,6 +66,9 @@ from . import parts
 from .spot_checks import Request, SpotChecks, answers
 
 MAX_JSON = 1 << 20
+MAX_HEAD = 1 << 16
+"""Most bytes of the status line and the headers of an answer, with those of interim answers."""
+
 TIMEOUT_S = 60.0
 POLL_S = 0.05
 WAIT_S = 1
@@ -94,11 +97,21 @@ class RemoteModel:
         key: API key, for a server with accounts.
         direct: whether keys may be written straight to the server's object storage, at addresses that the
             server gives: over HTTPS where the server itself is asked so.
+        insecure: whether parameters below 128 bits of security are accepted, for experiments on made-up
+            data. A server that chooses them can read what is encrypted.
+        key_bytes, key_count: most bytes and most keys that the server may ask for; by default 32 GiB and
+            4096.
+        allowed_hosts: hosts besides the server's own address, as ``name`` or ``name:port``, to which
+            `direct` uploads may go: those of its object storage. Without them keys for another address go
+            to the server itself.
 
     Raises:
         UnreachableError: there is no server.
         InvalidReplyError, ManifestError: the answer is not that of a keywright server of this version.
         OtherModelError: the hash or the program differs.
+        SecurityError: the parameters, or a key, have less than 128 bits of security.
+        DemandError: the server asks for more or larger keys, requests or answers than the limits.
+        ParameterError: a limit is below 1.
 
     Attributes:
         manifest: inputs, outputs, parameters and keys of the model.
@@ -113,15 +126,22 @@ class RemoteModel:
         program: Program | None = None,
         key: str | None = None,
         direct: bool = True,
+        *,
+        insecure: bool = False,
+        key_bytes: int = KEY_BYTES,
+        key_count: int = KEY_COUNT,
+        allowed_hosts: Iterable[str] = (),
     ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UnreachableError(
                 f"{url!r} is not a server's address; it must begin with http:// or https://"
             )
-        self._connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        self._address = parts
         self._host, self._port, self._base = parts.hostname, parts.port, parts.path.rstrip("/")
         self._pinned, self.program, self._direct = pinned, program, direct
+        self._demands = Demands(insecure, key_bytes, key_count)
+        self._allowed_hosts = tuple(allowed_hosts)
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
         self.refresh()
 
@@ -130,21 +150,22 @@ class RemoteModel:
         above."""
         pinned, program = self._pinned, self.program
         path = "/v1/model" if pinned is None else f"/v1/models/{pinned}"
-        data = self.request("GET", path, limit=MAX_BYTES)
-        self.manifest = Manifest.read(data)
-        if pinned is not None and self.manifest.hash != pinned:
+        manifest = Manifest.read(self.request("GET", path, limit=MAX_BYTES))
+        if pinned is not None and manifest.hash != pinned:
             raise OtherModelError(
-                f"the server has the model {self.manifest.hash}, but {pinned} is expected",
-                found=self.manifest.hash,
+                f"the server has the model {manifest.hash}, but {pinned} is expected",
+                found=manifest.hash,
                 expected=pinned,
             )
-        self.joins = self.manifest.input.batch > 1 and self._says_joins()
-        if program is not None and digest(program) != self.manifest.program:
+        if program is not None and digest(program) != manifest.program:
             raise OtherModelError(
-                f"the server has the program {self.manifest.program}, but {digest(program)} was given",
-                found=self.manifest.program,
+                f"the server has the program {manifest.program}, but {digest(program)} was given",
+                found=manifest.program,
                 expected=digest(program),
             )
+        manifest.require(self._demands)
+        self.manifest = manifest
+        self.joins = manifest.input.batch > 1 and self._says_joins()
 
     def _says_joins(self) -> bool:
         """Whether the server reports that it joins requests; earlier releases report nothing."""
@@ -204,7 +225,7 @@ class RemoteModel:
         self, method: str, path: str, body: bytes | None = None, *, limit: int = MAX_JSON
     ) -> tuple[int, bytes]:
         """The status and the body of an answer; errors as of `request`."""
-        connection = self._connect(self._host, self._port, timeout=TIMEOUT_S)
+        connection = _connection(self._address.scheme, self._host, self._port)
         length: int | None = None
         try:
             connection.request(method, self._base + path, body, self._headers)
@@ -227,6 +248,11 @@ class RemoteModel:
             connection.close()
         if response.status >= 400:
             raise refusal(response.status, _json(data))
+        if response.status >= 300:
+            raise InvalidReplyError(
+                f"the server redirects the request (status {response.status}), which this client does not "
+                "follow; name the address that is meant"
+            )
         return response.status, data
 
     def ask(self, method: str, path: str, entry: Mapping[str, object] | None = None) -> Mapping[str, object]:
@@ -242,23 +268,27 @@ class RemoteModel:
         """Write bytes under an address of the server's object storage, which gets no key of this client.
 
         Raises:
-            StorageError: it is no address that may be written to, or it does not take them.
+            ForeignAddressError: the address is neither the server's own nor an allowed host's; nothing is
+                sent.
+            StorageError: direct uploads are off, or the storage does not take the bytes; redirects count as
+                that.
         """
-        parts = urlsplit(url)
-        secure = self._connect is http.client.HTTPSConnection
-        if not self._direct or parts.scheme not in (("https",) if secure else ("http", "https")):
+        if not self._direct:
             raise StorageError("keys are sent to the server alone")
-        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         try:
-            connection = kind(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
-            try:
-                connection.request("PUT", f"{parts.path}?{parts.query}", body)
-                response = connection.getresponse()
-                response.read(MAX_JSON)
-            finally:
-                connection.close()
+            parts = urlsplit(url)
+        except ValueError as error:
+            raise StorageError(f"the server gives no address to write to ({error})") from error
+        require_address(parts, self._address, self._allowed_hosts)
+        connection = _connection(parts.scheme, parts.hostname or "", parts.port)
+        try:
+            connection.request("PUT", f"{parts.path}?{parts.query}", body)
+            response = connection.getresponse()
+            response.read(MAX_JSON)
         except (OSError, ValueError, http.client.HTTPException) as error:
             raise StorageError(f"the object storage does not answer ({error})") from error
+        finally:
+            connection.close()
         if not 200 <= response.status < 300:
             raise StorageError(f"the object storage answers with status {response.status}")
 
@@ -285,7 +315,7 @@ class Session:
         """Adopt the manifest of the remote model."""
         self.manifest = self.remote.manifest
         self.parameters = Parameters.from_bytes(self.manifest.parameters)
-        self._specs = read_key_set_head(self.manifest.key_set, self.parameters)
+        self._specs = self.manifest.specs
         self._secret = SecretKey.generate(self.parameters) if secret is None else secret
         self._generator = KeyGenerator(self._secret)
         self._decryptor = Decryptor(self._secret)
@@ -454,8 +484,7 @@ class Session:
         path = f"{keys}/jobs?model={self.manifest.hash}&wait={WAIT_S}"
         if own is not None:
             path += f"&first={own.start}&samples={len(own)}"
-        places = self.manifest.output
-        limit = places.ciphertexts * (2 * self.parameters.n * 8 * (self.manifest.output_level + 1) + 8192)
+        limit = self.manifest.answer_bytes
         status, data = _persist(lambda: self.remote.exchange("POST", path, message, limit=limit))
         if status == HTTPStatus.OK:
             # It ended before the server had to say that it goes on.
@@ -521,6 +550,49 @@ class Session:
         if self._client is None:
             return self._decryptor.decrypt(Ciphertext.from_bytes(data, self.parameters))
         return self._client.decrypt(data) / 2.0**self._client.parameters.fraction_bits
+
+
+class _Head:
+    """The head of an answer: a stream that ends with an error after `MAX_HEAD` bytes."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.stream, self._left = stream, MAX_HEAD
+
+    def readline(self, limit: int = -1) -> bytes:
+        """Read a line."""
+        line = self.stream.readline(limit)
+        self._left -= len(line)
+        if self._left < 0:
+            raise http.client.HTTPException(f"its head has more than {MAX_HEAD} bytes")
+        return line
+
+    def close(self) -> None:
+        """Close the stream."""
+        self.stream.close()
+
+    def flush(self) -> None:
+        """Do nothing: the stream is only read."""
+
+
+class _Response(http.client.HTTPResponse):
+    """An answer whose head is bounded as a whole, with interim answers, of which a server can send any
+    number."""
+
+    def begin(self) -> None:
+        """Read the head."""
+        stream = self.fp
+        self.fp = _Head(stream)  # type: ignore[assignment]
+        super().begin()
+        # An answer without a body has closed the stream.
+        if self.fp is not None:
+            self.fp = stream
+
+
+def _connection(scheme: str, host: str, port: int | None) -> http.client.HTTPConnection:
+    kind = http.client.HTTPSConnection if scheme == "https" else http.client.HTTPConnection
+    connection = kind(host, port, timeout=TIMEOUT_S)
+    connection.response_class = _Response
+    return connection
 
 
 def _persist(request: Callable[[], Answer]) -> Answer:

@@ -251,6 +251,7 @@ class EncodeError(KeywrightError, ValueError):
     Attributes:
         value: the offending number, if one number is at fault.
         index: its index.
+        magnitude: the declared magnitude that the number is above.
         count: number of values, if there are too many.
         bound: maximum number of values.
         minimum: smallest integer that represents a residue.
@@ -261,6 +262,7 @@ class EncodeError(KeywrightError, ValueError):
 
     value: float | complex | None = None
     index: int | None = None
+    magnitude: float | None = None
     count: int | None = None
     bound: int | None = None
     minimum: int | None = None

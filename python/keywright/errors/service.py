@@ -339,6 +339,33 @@ class StorageError(ServeError):
     code = "storage"
 
 
+class ForeignAddressError(StorageError):
+    """A server asked a client to write to an address that is neither its own nor an allowed host's. Nothing
+    was sent there.
+
+    Attributes:
+        found: host and port of the address.
+    """
+
+    code = "foreign_address"
+    found: str = ""
+
+
+class DemandError(ServeError, ValueError):
+    """A server, or a model's folder, asks a client for more than the client's limits; nothing was made.
+
+    Attributes:
+        what: name of the limit: ``key_bytes``, ``key_count`` or ``message_bytes``.
+        value: what is asked for.
+        maximum: the limit.
+    """
+
+    code = "demand"
+    what: str = ""
+    value: int = 0
+    maximum: int = 0
+
+
 class NotDoneError(ServeError):
     """The evaluation has not finished, so there is no result yet."""
 

@@ -34,6 +34,7 @@ from keywright.model.folder.files import (
     warn_of_readers,
 )
 from keywright.model.folder.loading import load
+from keywright.model.served.demands import KEY_BYTES, KEY_COUNT, Demands
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 from keywright.program.program import Program
@@ -203,6 +204,7 @@ class InferenceClient:
 
         Raises:
             KeysMissingError: there is none.
+            DemandError: the plan exceeds the limits of `load_client`.
         """
         found = self._find_execution()
         if found is None:
@@ -250,21 +252,37 @@ def save_keys(folder: Path, secret: SecretKey, execution: PlanExecution, progres
         )
 
 
-def load_client(folder: str | Path) -> InferenceClient:
+def load_client(
+    folder: str | Path, *, insecure: bool = False, key_bytes: int = KEY_BYTES, key_count: int = KEY_COUNT
+) -> InferenceClient:
     """Load the client of a model, from a folder of `CompiledModel.save`, `InferenceClient.save`, or
     ``keywright keygen``.
 
     A secret key in the folder is read, with a `SecretFileWarning` if other users can read it. Without a
-    secret and a public key, a new secret key is made, which `InferenceClient.save` stores.
+    secret and a public key, a new secret key is made, which `InferenceClient.save` stores. The author of a
+    model's folder chooses the parameters and the keys, so both are checked before a secret is made or read.
+
+    Args:
+        folder: the folder.
+        insecure: whether parameters below 128 bits of security are accepted, for experiments on made-up data.
+        key_bytes, key_count: most bytes and most keys that the folder's plan may ask for, master keys among
+            them; 32 GiB and 4096 by default. They are checked when keys are made.
 
     Raises:
         FolderError: files are missing, or the model is for thin clients.
+        SecurityError: the parameters have less than 128 bits of security.
+        ParameterError: a limit is below 1.
     """
+    demands = Demands(insecure, key_bytes, key_count)
     loaded = load(Path(folder), "client folder of keywright keygen, or the model's folder")
     place, parameters, program = loaded.folder, loaded.parameters, loaded.program
+    demands.require_secure(parameters)
 
     def plan() -> PlanExecution | None:
-        return loaded.execution
+        execution = loaded.execution
+        if execution is not None:
+            require_plan(execution, demands)
+        return execution
 
     if (place / SECRET_KEY).exists():
         warn_of_readers(place / SECRET_KEY)
@@ -275,3 +293,16 @@ def load_client(folder: str | Path) -> InferenceClient:
     else:
         secret = SecretKey.generate(parameters)
     return InferenceClient(program, parameters, plan, secret=secret)
+
+
+def require_plan(execution: PlanExecution, demands: Demands) -> None:
+    """Refuse a plan with more keys than the limits, before one is made.
+
+    Raises:
+        DemandError: they are too many, or too large.
+    """
+    masters = execution.plan.masters
+    extra = 0 if masters is None else len(masters.automorphisms) * masters.shape.stored_bytes
+    specs = execution.key_specs()
+    count = len(specs) + (0 if masters is None else len(masters.automorphisms))
+    demands.require_keys(count, extra + sum(spec.bytes for spec in specs))

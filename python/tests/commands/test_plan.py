@@ -113,7 +113,7 @@ def test_keys_of_a_plan_for_a_bootstrap(
     path, keys = tmp_path / "plan.json", tmp_path / "keys"
     planned = STRATEGIES["power-of-two"].plan(convert_bootstrap(bootstrap, "small"), CostModel())
     path.write_text(plan_file.to_json(planned))
-    assert main(["keygen", "--plan", str(path), "--out", str(keys)]) == 0
+    assert main(["keygen", "--plan", str(path), "--out", str(keys), "--insecure"]) == 0
     client, server = keys / "client", keys / "server"
     assert {file.name for file in client.iterdir()} == {"parameters.kw", "public.kw", "secret.kw"}
     assert {file.name for file in server.iterdir()} == {"keys.kw", "parameters.kw", "plan.json"}
@@ -147,7 +147,7 @@ def test_keys_of_a_plan_for_key_switches_in_json(tmp_path: Path, capsys: pytest.
     assert main([*plan]) == 0
     assert "--parameters" in fails(capsys, "keygen", "--plan", planned, "--parameters", stored, *out)
     assert main([*plan, "--parameters", str(stored)]) == 0
-    made = ["keygen", "--plan", str(planned), "--parameters", str(stored), "--out", str(keys)]
+    made = ["keygen", "--plan", str(planned), "--parameters", str(stored), "--out", str(keys), "--insecure"]
     assert main(made) == 0
     execution = PlanExecution(plan_file.load(keys / "server" / "plan.json"), parameters)
     followed = execution.load_keys(keys / "server" / "keys.kw")

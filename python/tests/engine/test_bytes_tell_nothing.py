@@ -199,7 +199,7 @@ def header(data: bytes) -> bytes:
     return data[: HEADER.size + descriptor + CHECKSUM_BYTES]
 
 
-def stated(thing: object) -> dict[str, object]:
+def stated(thing: object) -> dict[str, str]:
     """Return every public attribute of an object that is no method and no polynomial."""
     names = [name for name in dir(thing) if not name.startswith("_")]
     values = {name: getattr(thing, name) for name in names}

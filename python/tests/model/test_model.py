@@ -115,7 +115,7 @@ def test_a_model_in_a_folder_has_a_client_and_a_server(
 ) -> None:
     model.save(tmp_path / "model")
     assert not [path for path in (tmp_path / "model").glob("*.kw") if kw.inspect(path)["secret"]]
-    client, server = kw.load_client(tmp_path / "model"), kw.load_server(tmp_path / "model")
+    client, server = kw.load_client(tmp_path / "model", insecure=True), kw.load_server(tmp_path / "model")
     keys = client.keys()
     assert len(keys) == model.report.key_bytes
     server.load_keys(keys)
@@ -146,14 +146,14 @@ def test_a_client_is_kept_in_a_folder(model: CompiledModel, typical: Vector, tmp
     server.load_keys(first.keys())
     first.save(tmp_path / "client")
     answer = server.run(first.encrypt(typical[:2]))
-    again = kw.load_client(tmp_path / "client")
+    again = kw.load_client(tmp_path / "client", insecure=True)
     assert np.array_equal(again.decrypt(answer), first.decrypt(answer))
     # Another owner's secret key gives nothing, nor does the public key alone.
     model.save(tmp_path / "model")
     with pytest.raises(kw.KeyMismatchError):
-        kw.load_client(tmp_path / "model").decrypt(answer)
+        kw.load_client(tmp_path / "model", insecure=True).decrypt(answer)
     (tmp_path / "client" / "secret.kw").unlink()
-    friend = kw.load_client(tmp_path / "client")
+    friend = kw.load_client(tmp_path / "client", insecure=True)
     from_friend = server.run(friend.encrypt(typical[:2]))
     assert np.abs(first.decrypt(from_friend) - first.decrypt(answer)).max() < 1e-3
     for refused in (lambda: friend.decrypt(answer), friend.keys):

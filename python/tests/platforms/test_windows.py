@@ -126,7 +126,7 @@ def test_workers_without_shared_memory_read_keys_for_every_evaluation(
     pool = workers.Workers(1, 4 * thin.resident_key_bytes)
     service = Service(thin, tmp_path, workers=pool)
     sample = np.random.default_rng(1).uniform(0, 1, (1, INPUTS))
-    with listening(service) as server, RemoteModel(server.url).session() as session:
+    with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         for _ in range(2):
             assert np.abs(session.infer(sample) - run_clear(thin.program, sample)).max() < 1e-3
     assert (pool.keys.loads, pool.keys.hits, pool.keys.count) == (2, 0, 0)

@@ -52,8 +52,8 @@ def network(seed: int = 3) -> onnx.ModelProto:
     return onnx.shape_inference.infer_shapes(model)
 
 
-def make_thin(name: str = "small", batch: int = 1, seed: int = 3) -> Model:
-    parameters = kw.Parameters.from_bits(10, Q_BITS, [50, 50, 50], 45, insecure=True)
+def make_thin(name: str = "small", batch: int = 1, seed: int = 3, log_n: int = 10) -> Model:
+    parameters = kw.Parameters.from_bits(log_n, Q_BITS, [50, 50, 50], 45, insecure=True)
     plan = kw.BootstrapperPlan(parameters, **ENTRY)
     program = compiler.compile(
         network(seed),

@@ -115,7 +115,7 @@ def test_tenants_have_nothing_of_each_other(thin: Model, tmp_path: Path, sample:
         # A tenant could subtract its own bytes from the total.
         assert ask(server, "GET", "/metrics")[0] == 401
         assert ask(server, "GET", "/metrics", None, bearer(others))[0] == 403
-        session = RemoteModel(server.url, key=own).session()
+        session = RemoteModel(server.url, key=own, insecure=True).session()
         expected = run_clear(thin.program, sample)
         assert np.abs(session.infer(sample) - expected).max() < 1e-3
         keys = str(session._identifier)
@@ -125,14 +125,14 @@ def test_tenants_have_nothing_of_each_other(thin: Model, tmp_path: Path, sample:
         assert ask(server, "GET", "/v1/keys", headers=bearer(others))[1] == {"keys": []}
         listed = ask(server, "GET", "/v1/keys", headers=bearer(own))[1]["keys"]
         assert [(entry["keys"], entry["ready"]) for entry in listed] == [(keys, True)]
-        with RemoteModel(server.url).session() as stranger, pytest.raises(UnauthorizedError):
+        with RemoteModel(server.url, insecure=True).session() as stranger, pytest.raises(UnauthorizedError):
             stranger.infer(sample)
     service.close()
     # Ownership outlives the process.
     after = Service(thin, tmp_path / "state", workers=WORKERS, accounts=Accounts.load(path))
     with listening(after) as server:
         attack(server, keys, job)
-        session.remote = RemoteModel(server.url, key=own)
+        session.remote = RemoteModel(server.url, key=own, insecure=True)
         answer = session._decrypt(session._evaluated(message, lambda done, total: None), 1)
         assert np.abs(answer[0] - expected).max() < 1e-3
         session.close()
@@ -167,7 +167,7 @@ def test_accounts_are_read_again_at_a_signal(thin: Model, tmp_path: Path) -> Non
         assert process.stdout is not None
         assert process.stderr is not None
         url = json.loads(process.stdout.readline())["url"]
-        remote = RemoteModel(url, key=old)
+        remote = RemoteModel(url, key=old, insecure=True)
         assert remote.ask("GET", "/v1/keys") == {"keys": []}
 
         def signalled(what: str) -> None:
@@ -185,7 +185,7 @@ def test_accounts_are_read_again_at_a_signal(thin: Model, tmp_path: Path) -> Non
         signalled("reloaded")
         with pytest.raises(UnauthorizedError):
             remote.ask("GET", "/v1/keys")
-        assert RemoteModel(url, key=new).ask("GET", "/v1/keys") == {"keys": []}
+        assert RemoteModel(url, key=new, insecure=True).ask("GET", "/v1/keys") == {"keys": []}
         process.terminate()
         process.stderr.read()
         assert process.wait(30) == 0

@@ -112,7 +112,10 @@ def test_the_page_shows_what_there_is_and_nothing_that_entitles(
     operator, tenant = add(path, "operator"), add(path, "clinic")
     accounts = Accounts.load(path, admins=["operator"])
     service = Service(thin, tmp_path / "state", workers=WORKERS, accounts=accounts)
-    with listening(service) as server, RemoteModel(server.url, key=tenant).session() as session:
+    with (
+        listening(service) as server,
+        RemoteModel(server.url, key=tenant, insecure=True).session() as session,
+    ):
         empty = Page(ask(server, "GET", "/admin", headers=bearer(operator))[1].decode())
         assert empty.row(thin.name)[-1] == "0"
         assert not any(row[0] == "clinic" for row in empty.rows)
@@ -204,7 +207,7 @@ def test_workers_rest_while_nobody_has_keys(thin: Model, tmp_path: Path, sample:
     assert before is not None
     with listening(service) as server:
         wait(lambda: worker.pid is None)
-        with RemoteModel(server.url).session() as session:
+        with RemoteModel(server.url, insecure=True).session() as session:
             session.upload_keys()
             wait(lambda: worker.pid is not None)
             awake = worker.pid

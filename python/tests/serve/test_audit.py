@@ -40,7 +40,7 @@ def test_every_action_is_a_line_and_no_line_holds_anything(
     service = Service(thin, tmp_path / "state", workers=WORKERS, accounts=Accounts.load(accounts))
     with listening(service) as server:
         bearer = {"Authorization": f"Bearer {key}", "X-Request-Id": "asked-by-a-test"}
-        session = RemoteModel(server.url, key=key).session()
+        session = RemoteModel(server.url, key=key, insecure=True).session()
         session.infer(sample)
         identifier = str(session._identifier)
         (job,) = service.jobs.of(identifier)

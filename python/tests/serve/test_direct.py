@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import urllib.request
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import keywright as kw
 import numpy as np
@@ -19,13 +21,14 @@ from keywright.errors.service import (
 )
 from keywright.model import Model
 from keywright.runtime.checking import run_clear
-from keywright.serve import Service
+from keywright.serve import Server, Service
 from keywright.serve.tenants.quotas import Quota, Quotas
 from keywright.serve.uploads import direct
 from tests.serve.network import INPUTS, WORKERS, listening
 from tests.serve.storage_servers import Place
 from tests.serve.test_http import ask
 
+NOBODY = "127.0.0.1:9"
 SERVERS = pytest.mark.parametrize("place", ["servers"], indirect=True)
 
 
@@ -33,6 +36,12 @@ def serving(thin: Model, place: Place, quotas: Quotas | None = None) -> Service:
     return Service(
         thin, place.folder, workers=WORKERS, objects=place.objects, records=place.records, quotas=quotas
     )
+
+
+def client_of(server: Server, direct: bool = True) -> RemoteModel:
+    """A client that knows the address of the storage."""
+    storage = urlsplit(os.environ["AWS_ENDPOINT_URL"]).netloc
+    return RemoteModel(server.url, direct=direct, insecure=True, allowed_hosts=[storage, NOBODY])
 
 
 def write(url: object, data: bytes) -> None:
@@ -68,7 +77,7 @@ def test_keys_go_to_the_storage_and_not_through_the_server(
 
     service = serving(thin, place)
     sample = np.random.default_rng(1).uniform(-1, 1, INPUTS)
-    with listening(service) as server, RemoteModel(server.url).session() as session:
+    with listening(service) as server, client_of(server).session() as session:
         server.app.on_request = note
         session.upload_keys()
         # Less than a part came to the server, of all requests together.
@@ -86,8 +95,8 @@ def test_storage_that_clients_cannot_reach_is_left_out(
     thin: Model, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = serving(thin, place)
-    monkeypatch.setattr(service.store.objects, "sign", lambda name, seconds: "http://127.0.0.1:9/nobody")
-    with listening(service) as server, RemoteModel(server.url).session() as session:
+    monkeypatch.setattr(service.store.objects, "sign", lambda name, seconds: f"http://{NOBODY}/nobody")
+    with listening(service) as server, client_of(server).session() as session:
         session.upload_keys()
         assert np.isfinite(session.infer(np.zeros(INPUTS))).all()
     service.close()
@@ -97,7 +106,7 @@ def test_storage_that_clients_cannot_reach_is_left_out(
 def test_a_client_may_want_none_of_it(thin: Model, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     service = serving(thin, place)
     with listening(service) as server:
-        remote = RemoteModel(server.url, direct=False)
+        remote = client_of(server, direct=False)
         written = service.store.objects.sizes
         copied: list[str] = []
         monkeypatch.setattr(service.store.objects, "copy", lambda name, to: copied.append(to))

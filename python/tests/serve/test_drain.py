@@ -53,7 +53,7 @@ def test_evaluations_that_run_end_and_others_are_not_taken(
     thin: Model, tmp_path: Path, sample: Sample
 ) -> None:
     service = SlowService(thin, tmp_path, workers=WORKERS)
-    with listening(service) as server, RemoteModel(server.url).session() as session:
+    with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
         keys = f"/v1/keys/{session._identifier}"
         message = framing.join(session._encrypt(sample[None]))
@@ -85,7 +85,7 @@ def test_what_takes_too_long_is_left_to_the_next_process(thin: Model, tmp_path: 
     events: list[str] = []
     service = SlowService(thin, tmp_path, workers=WORKERS, on_event=events.append)
     with listening(service) as server:
-        session = RemoteModel(server.url).session()
+        session = RemoteModel(server.url, insecure=True).session()
         session.upload_keys()
         message = framing.join(session._encrypt(sample[None]))
         job = str(session.remote.send("POST", f"/v1/keys/{session._identifier}/jobs", message)["job"])
@@ -100,7 +100,7 @@ def test_what_takes_too_long_is_left_to_the_next_process(thin: Model, tmp_path: 
     after = Service(thin, tmp_path, workers=WORKERS)
     found = after.jobs.get(job)
     with listening(after) as server:
-        session.remote = RemoteModel(server.url)
+        session.remote = RemoteModel(server.url, insecure=True)
         wait(lambda: found.state == "done")
         assert found.attempts == 1
         answer = session.remote.request("GET", f"/v1/jobs/{job}/result", limit=1 << 20)
@@ -128,7 +128,7 @@ def test_a_process_ends_at_sigterm_and_at_once_at_the_second(
         assert process.stdout is not None
         assert process.stderr is not None
         entry: Mapping[str, Any] = json.loads(process.stdout.readline())
-        RemoteModel(entry["url"])
+        RemoteModel(entry["url"], insecure=True)
         process.send_signal(signal.SIGTERM)
         if again:
             process.send_signal(signal.SIGTERM)

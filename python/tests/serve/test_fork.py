@@ -43,7 +43,7 @@ def test_forked_clients_of_one_session(
     def child(session: Session) -> tuple[list[bytes], NDArray[Any]]:
         return seeds(session, sample), session.infer(sample)
 
-    with listening(service) as server, RemoteModel(server.url).session() as session:
+    with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
         (first, values), (second, others) = (in_child(lambda: child(session)) for _ in range(2))
         sent = [*seeds(session, sample), *first, *second]

@@ -66,7 +66,7 @@ def test_an_answer_comes_with_its_request_and_nothing_stays(
 ) -> None:
     monkeypatch.setattr(app, "HOLD_S", 20.0)
     service = Service(thin, tmp_path, workers=WORKERS)
-    with listening(service) as server, RemoteModel(server.url).session() as session:
+    with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
         status, answer, headers = asked(server, session, message_of(session, sample))
         assert (status, headers["content-type"]) == (200, "application/octet-stream")
@@ -95,7 +95,7 @@ def test_a_request_that_does_not_wait_is_told_of_its_job_even_if_that_has_ended(
         return job
 
     monkeypatch.setattr(service.evaluations, "submit", submit_and_end)
-    with listening(service) as server, RemoteModel(server.url).session() as session:
+    with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         on_end = service.jobs.on_end
 
         def on_end_too(job: str) -> None:
@@ -118,7 +118,7 @@ def test_one_that_takes_long_is_on_the_disk_and_outlives_the_server(
     monkeypatch.setattr(app, "HOLD_S", 0.01)
     service = SlowService(thin, tmp_path, workers=WORKERS)
     with listening(service) as server:
-        session = RemoteModel(server.url).session()
+        session = RemoteModel(server.url, insecure=True).session()
         session.upload_keys()
         status, job, _ = asked(server, session, message_of(session, sample), 1)
         assert (status, job["state"]) == (202, "running")
@@ -152,7 +152,7 @@ def test_one_that_ends_while_its_request_still_waits_is_answered_with_it(
 ) -> None:
     monkeypatch.setattr(app, "HOLD_S", 0.01)
     service = SlowService(thin, tmp_path, workers=WORKERS)
-    with listening(service) as server, RemoteModel(server.url).session() as session:
+    with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
         threading.Timer(0.3, service.go.set).start()
         status, answer, _ = asked(server, session, message_of(session, sample))
@@ -168,7 +168,7 @@ def test_a_disk_that_is_full_drops_it_and_says_so(
 ) -> None:
     monkeypatch.setattr(app, "HOLD_S", 0.01)
     service = SlowService(thin, tmp_path, workers=WORKERS)
-    with listening(service) as server, RemoteModel(server.url).session() as session:
+    with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
 
         def full(name: str, data: bytes) -> None:
@@ -188,7 +188,7 @@ def test_what_is_no_ciphertext_is_refused_by_the_worker_alike(
     thin: Model, tmp_path: Path, sample: Sample
 ) -> None:
     service = Service(thin, tmp_path, workers=WORKERS)
-    with listening(service) as server, RemoteModel(server.url).session() as session:
+    with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
         good = message_of(session, sample)
         for wrong in (framing.join([b"x" * 100]), framing.join([good[4:-40]]), good[:-1], b""):
@@ -215,7 +215,7 @@ def test_a_worker_that_is_killed_is_no_answer_of_another(
         return order(worker, *arguments, **entry)
 
     service = Service(thin, tmp_path, workers=WORKERS)
-    with listening(service) as server, RemoteModel(server.url).session() as session:
+    with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
         monkeypatch.setattr(Worker, "order", deadly)
         status, answer, _ = asked(server, session, message_of(session, sample))

@@ -45,7 +45,7 @@ def inferred(
 ) -> list[np.ndarray[Any, np.dtype[np.float64]]]:
     """Return results of a client that requests parts of the samples at once, while another evaluation
     runs."""
-    with RemoteModel(url).session() as session:
+    with RemoteModel(url, insecure=True).session() as session:
         session.upload_keys()
         results: dict[int, np.ndarray[Any, np.dtype[np.float64]]] = {}
         threads, first = [], 0
@@ -159,7 +159,7 @@ def test_only_what_is_apart_joins() -> None:
 def test_places_that_a_model_does_not_have_are_refused(thin: Model, tmp_path: Path) -> None:
     batched = make_full(batch=BATCH)
     service = Service([batched, thin], tmp_path, workers=WORKERS)
-    with listening(service) as server, RemoteModel(server.url).session() as session:
+    with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         assert session.remote.joins
         assert [entry["joins"] for entry in ask(server, "GET", "/v1/models")[1]["models"]] == [True, False]
         session.upload_keys()
@@ -176,7 +176,7 @@ def test_places_that_a_model_does_not_have_are_refused(thin: Model, tmp_path: Pa
         for query in ("first=0&samples=0", "first=4&samples=1", "first=0&samples=5"):
             with pytest.raises(BadRequestError, match="places for 4"):
                 session.remote.send("POST", f"{path}&{query}", b"")
-        with RemoteModel(server.url, pinned=thin.manifest.hash).session() as alone:
+        with RemoteModel(server.url, pinned=thin.manifest.hash, insecure=True).session() as alone:
             assert not alone.remote.joins
             alone.upload_keys()
             path = f"/v1/keys/{alone._identifier}/jobs?model={thin.manifest.hash}"

@@ -105,7 +105,7 @@ def test_nothing_secret_is_logged(
     )
     with listening(service) as server:
         server.app.on_request = logs.log_request
-        session = RemoteModel(server.url, key=key).session()
+        session = RemoteModel(server.url, key=key, insecure=True).session()
         session.infer(sample)
         keys = str(session._identifier)
         message = framing.join(session._encrypt(sample[None]))

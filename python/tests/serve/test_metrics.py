@@ -68,7 +68,7 @@ def test_what_happens_is_counted(
     thin: Model, tmp_path: Path, sample: np.ndarray[Any, np.dtype[np.float64]]
 ) -> None:
     service = Service(thin, tmp_path, workers=WORKERS)
-    with listening(service) as server, RemoteModel(server.url).session() as session:
+    with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         empty = measured(server)
         assert empty['key_sets{ready="true"}'] == empty["waiting"] == 0
         for _ in range(2):

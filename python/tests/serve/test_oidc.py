@@ -347,7 +347,7 @@ def test_a_server_takes_tokens_and_keys_beside_each_other(
     service = Service(thin, tmp_path / "state", workers=WORKERS, accounts=accounts)
     with listening(service) as server:
         alice, bob = test_issuer.token("ES256"), test_issuer.token(sub="bob")
-        with RemoteModel(server.url, key=alice).session() as session:
+        with RemoteModel(server.url, key=alice, insecure=True).session() as session:
             assert np.abs(session.infer(sample) - run_clear(thin.program, sample)).max() < 1e-3
             own = f"/v1/keys/{session._identifier}"
             assert ask(server, "GET", own, headers=bearer(alice))[0] == 200

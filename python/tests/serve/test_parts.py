@@ -17,7 +17,7 @@ from keywright.serve import Server, Service
 def remote(server: Server, monkeypatch: pytest.MonkeyPatch) -> RemoteModel:
     monkeypatch.setattr(parts, "PART_BYTES", 100_000)
     monkeypatch.setattr(parts, "PAUSE_S", 0.001)
-    return RemoteModel(server.url)
+    return RemoteModel(server.url, insecure=True)
 
 
 def begin(remote: RemoteModel) -> str:

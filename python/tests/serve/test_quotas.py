@@ -148,7 +148,7 @@ def test_bytes_of_a_tenant_are_bounded(thin: Model, key_file: Path, tmp_path: Pa
         assert ask(server, "POST", "/v1/keys", body, other)[0] == 201
         # After it is gone there is room.
         assert ask(server, "DELETE", f"/v1/keys/{made[0]}", None, headers)[0] == 200
-        with RemoteModel(server.url, key=keys["a"]).session() as session:
+        with RemoteModel(server.url, key=keys["a"], insecure=True).session() as session:
             expected = run_clear(thin.program, sample)
             assert np.abs(session.infer(sample) - expected).max() < 1e-3
         assert service.store.room("a")[0] == 0
@@ -161,7 +161,7 @@ def test_bytes_of_evaluations_count(
     monkeypatch.setattr(remote_module, "WAIT_S", 0)
     size = thin.manifest.key_bytes
     with served(thin, tmp_path, Quotas(Quota(bytes=size + 100))) as (server, service, keys):
-        session = RemoteModel(server.url, key=keys["a"]).session()
+        session = RemoteModel(server.url, key=keys["a"], insecure=True).session()
         session.upload_keys()
         with pytest.raises(QuotaBytesError) as refused:
             session.infer(sample)
@@ -215,7 +215,7 @@ def test_a_set_that_never_fits_is_not_to_be_tried_again(thin: Model, tmp_path: P
 def test_processor_seconds_of_a_tenant_are_bounded(thin: Model, tmp_path: Path, sample: Sample) -> None:
     """Seconds of all threads of the worker, including cancelled and failed evaluations."""
     with served(thin, tmp_path, Quotas(Quota(seconds=0.001))) as (server, service, keys):
-        session = RemoteModel(server.url, key=keys["a"]).session()
+        session = RemoteModel(server.url, key=keys["a"], insecure=True).session()
         began = time.monotonic()
         session.infer(sample)
         used = service._usage.seconds("a")
@@ -226,7 +226,7 @@ def test_processor_seconds_of_a_tenant_are_bounded(thin: Model, tmp_path: Path, 
         assert 0 < refused.value.retry_after <= 86_400
         # Other requests are answered, and other tenants have their own day.
         assert session.seen()["objects"]
-        with RemoteModel(server.url, key=keys["b"]).session() as other:
+        with RemoteModel(server.url, key=keys["b"], insecure=True).session() as other:
             other.infer(sample)
         assert service._usage.seconds("a") == used
         service._usage.flush()
@@ -240,7 +240,7 @@ def test_what_an_evaluation_took_counts_also_if_it_failed(
     refused = BusyError("no")
     refused.processor = 2.5
     with served(thin, tmp_path, Quotas()) as (server, service, keys):
-        session = RemoteModel(server.url, key=keys["a"]).session()
+        session = RemoteModel(server.url, key=keys["a"], insecure=True).session()
         session.upload_keys()
 
         def refuse(*arguments: object, **named: object) -> object:

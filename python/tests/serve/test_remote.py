@@ -76,7 +76,7 @@ def test_a_thin_client_gets_the_answer_and_the_server_nothing(
     server: Server, service: Service, sample: Sample
 ) -> None:
     steps: list[tuple[int, int]] = []
-    with RemoteModel(server.url, service.model.manifest.hash).session() as session:
+    with RemoteModel(server.url, service.model.manifest.hash, insecure=True).session() as session:
         session.upload_keys(lambda done, total: steps.append((done, total)))
         assert steps[-1] == (session.manifest.key_bytes, session.manifest.key_bytes)
         values = session.infer(sample)
@@ -97,7 +97,7 @@ def test_a_thin_client_gets_the_answer_and_the_server_nothing(
 
 def test_a_full_client_sends_slots(tmp_path: Path, sample: Sample) -> None:
     service = Service(make_full(), tmp_path, workers=WORKERS)
-    with listening(service) as server, RemoteModel(server.url).session() as session:
+    with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
         values = session.infer(sample)
         assert np.abs(values - run_clear(service.model.program, sample)).max() < 1e-6
@@ -109,7 +109,7 @@ def test_samples_of_a_client_share_ciphertexts(tmp_path: Path, make: Callable[..
     service = Service(make(batch=4), tmp_path, workers=WORKERS)
     samples = np.random.default_rng(5).uniform(-1, 1, (7, INPUTS))
     steps: list[tuple[int, int]] = []
-    with listening(service) as server, RemoteModel(server.url).session() as session:
+    with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         assert session.manifest.input.batch == 4
         session.upload_keys()
         values = session.infer(samples, lambda done, total: steps.append((done, total)))
@@ -135,7 +135,7 @@ def test_an_upload_goes_on_after_the_server_was_away(
     first = Service(make_thin(), tmp_path, workers=WORKERS)
     with listening(first) as server:
         port = server.server_address[1]
-        session = RemoteModel(server.url).session()
+        session = RemoteModel(server.url, insecure=True).session()
         with pytest.raises(KeyboardInterrupt):
             session.upload_keys(stop_after(1))
     first.close()
@@ -159,7 +159,7 @@ def test_a_question_is_asked_again_after_a_restart(
         first = Service(make_thin(), tmp_path, workers=WORKERS)
         running = stack.enter_context(listening(first))
         port = running.server_address[1]
-        remote = RemoteModel(running.url)
+        remote = RemoteModel(running.url, insecure=True)
         session = remote.session()
         session.upload_keys()
         expected = session.infer(sample)
@@ -223,7 +223,7 @@ def test_an_evaluation_whose_worker_is_killed_is_done_again(
 
     events: list[str] = []
     service = Service(make_thin(), tmp_path, on_event=events.append, workers=WORKERS)
-    with listening(service) as server, RemoteModel(server.url).session() as session:
+    with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
         monkeypatch.setattr(Worker, "order", deadly)
         # A worker may have written all of its answer before it is killed.
@@ -241,7 +241,7 @@ def test_an_evaluation_whose_worker_is_killed_is_done_again(
 def test_keys_that_the_server_lost_are_made_anew(server: Server, service: Service, sample: Sample) -> None:
     """Before a request, and while it waits."""
     expected = run_clear(service.model.program, sample)
-    with RemoteModel(server.url).session() as session:
+    with RemoteModel(server.url, insecure=True).session() as session:
         for _ in range(2):
             assert np.abs(session.infer(sample) - expected).max() < 1e-3
             assert session._identifier is not None
@@ -266,8 +266,8 @@ def test_clients_follow_a_model_to_its_next_version(tmp_path: Path, sample: Samp
     first = Service(old, tmp_path, workers=WORKERS)
     with listening(first) as server, ExitStack() as stack:
         port = server.server_address[1]
-        session = stack.enter_context(RemoteModel(server.url).session())
-        pinned = stack.enter_context(RemoteModel(server.url, old.manifest.hash).session())
+        session = stack.enter_context(RemoteModel(server.url, insecure=True).session())
+        pinned = stack.enter_context(RemoteModel(server.url, old.manifest.hash, insecure=True).session())
         for each in (session, pinned):
             assert np.abs(each.infer(sample) - run_clear(old.program, sample)).max() < 1e-3
         identifier = session._identifier
@@ -283,7 +283,7 @@ def test_clients_follow_a_model_to_its_next_version(tmp_path: Path, sample: Samp
         # The second model, beside the first.
         hashes = [str(entry["model"]) for entry in session.remote.ask("GET", "/v1/models")["models"]]  # type: ignore[attr-defined]
         assert hashes == list(second.catalog.models)
-        with RemoteModel(server.url, hashes[1]).session() as beside:
+        with RemoteModel(server.url, hashes[1], insecure=True).session() as beside:
             assert np.abs(beside.infer(sample) - run_clear(full.program, sample)).max() < 1e-6
     second.close()
     third = Service(other, tmp_path, workers=WORKERS)
@@ -298,7 +298,7 @@ def test_clients_follow_a_model_to_its_next_version(tmp_path: Path, sample: Samp
 def test_an_evaluation_that_nobody_waits_for_is_dropped(
     server: Server, service: Service, sample: Sample
 ) -> None:
-    with RemoteModel(server.url).session() as session, WORKERS.one():
+    with RemoteModel(server.url, insecure=True).session() as session, WORKERS.one():
         session.upload_keys()
         message = framing.join(session._encrypt(sample[None]))
         path = f"/v1/keys/{session._identifier}/jobs"
@@ -319,7 +319,7 @@ def test_an_evaluation_that_nobody_waits_for_is_dropped(
 def test_a_question_is_asked_again_after_a_connection_that_breaks(
     server: Server, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    remote, failed = RemoteModel(server.url), set[str]()
+    remote, failed = RemoteModel(server.url, insecure=True), set[str]()
     with remote.session() as session:
         session.upload_keys()
         exchange = remote.exchange
@@ -360,7 +360,7 @@ def stop_after(calls: int) -> Callable[[int, int], None]:
 
 
 def test_samples_of_the_wrong_shape_or_size_are_refused(server: Server) -> None:
-    session = RemoteModel(server.url).session()
+    session = RemoteModel(server.url, insecure=True).session()
     for values in (np.zeros(15), np.zeros((4, 4)), np.full(16, np.nan)):
         with pytest.raises(BadRequestError):
             session.infer(values)
@@ -379,7 +379,10 @@ def test_samples_out_of_range_are_refused_before_keys_are_made(tmp_path: Path, s
     program = compiler.compile(source, compiler.Target(slots=parameters.max_slots, levels=5), fit)
     service = Service(Model("squash", program, parameters), tmp_path / "state", workers=WORKERS)
     with listening(service) as server:
-        stranger, owner = RemoteModel(server.url), RemoteModel(server.url, program=program)
+        stranger, owner = (
+            RemoteModel(server.url, insecure=True),
+            RemoteModel(server.url, program=program, insecure=True),
+        )
         assert stranger.manifest.input_range == program.input_range is not None
         low, high = program.input_range
         assert -2 < low < -1
@@ -399,23 +402,23 @@ def test_samples_out_of_range_are_refused_before_keys_are_made(tmp_path: Path, s
         for remote in (stranger, owner):
             assert remote.check(100 * typical, force=True).shape == typical.shape
         with pytest.raises(OtherModelError, match="has the program"):
-            RemoteModel(server.url, program=make_full().program)
+            RemoteModel(server.url, program=make_full().program, insecure=True)
     service.close()
 
 
 def test_a_pinned_model_must_be_the_served_one(server: Server) -> None:
     with pytest.raises(OtherModelError, match="is served"):
-        RemoteModel(server.url, "0" * 64)
+        RemoteModel(server.url, "0" * 64, insecure=True)
     for url in ("ftp://127.0.0.1", "127.0.0.1", ""):
         with pytest.raises(UnreachableError, match="address"):
-            RemoteModel(url)
+            RemoteModel(url, insecure=True)
 
 
 def test_keys_for_a_model_that_was_replaced_are_refused(tmp_path: Path) -> None:
     old = Service(make_thin("old"), tmp_path / "old", workers=WORKERS)
     with listening(old) as server:
         port = server.server_address[1]
-        session = RemoteModel(server.url).session()
+        session = RemoteModel(server.url, insecure=True).session()
     old.close()
     new = Service(make_thin("new"), tmp_path / "new", workers=WORKERS)
     with listening(new, port):
@@ -478,7 +481,7 @@ def test_servers_that_answer_garbage_are_named(
     reply: tuple[int, bytes, int | None], error: type[ServeError]
 ) -> None:
     with answering(lambda method, path: reply) as url, pytest.raises(error):
-        RemoteModel(url)
+        RemoteModel(url, insecure=True)
 
 
 def test_something_that_is_no_web_server() -> None:
@@ -493,7 +496,7 @@ def test_something_that_is_no_web_server() -> None:
         thread = threading.Thread(target=talk)
         thread.start()
         with pytest.raises((InvalidReplyError, UnreachableError)):
-            RemoteModel(f"http://127.0.0.1:{listener.getsockname()[1]}")
+            RemoteModel(f"http://127.0.0.1:{listener.getsockname()[1]}", insecure=True)
         thread.join()
 
 
@@ -518,7 +521,7 @@ def test_answers_that_are_no_ciphertexts(thin: Model, sample: Sample) -> None:
 
         with (
             answering(answer) as url,
-            RemoteModel(url).session() as session,
+            RemoteModel(url, insecure=True).session() as session,
             pytest.raises(InvalidReplyError, match=r"cannot be read|at most"),
         ):
             session.infer(sample)
@@ -537,7 +540,7 @@ def test_answers_of_a_scale_without_a_meaning_are_refused(
     tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = Service(make_full(), tmp_path, workers=WORKERS)
-    with listening(service) as server, RemoteModel(server.url).session() as session:
+    with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
         result = service.evaluations.result
 
@@ -580,7 +583,7 @@ def test_the_command_serves_until_it_is_told_to_stop(place: Place, tmp_path: Pat
         assert process.stdout is not None
         entry = json.loads(process.stdout.readline())
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+", entry["url"])
-        session = RemoteModel(entry["url"], entry["model"]).session()
+        session = RemoteModel(entry["url"], entry["model"], insecure=True).session()
         session.upload_keys()
         message = framing.join(session._encrypt(sample[None]))
         job = session.remote.send("POST", f"/v1/keys/{session._identifier}/jobs", message)
@@ -590,7 +593,7 @@ def test_the_command_serves_until_it_is_told_to_stop(place: Place, tmp_path: Pat
         assert process.stdout is not None
         url = json.loads(process.stdout.readline())["url"]
         # Killed and started again: the keys are still there.
-        session.remote = RemoteModel(url)
+        session.remote = RemoteModel(url, insecure=True)
         expected = run_clear(make_thin().program, sample)
         assert np.abs(session.infer(sample) - expected).max() < 1e-3
         # The next process evaluated what the killed one had accepted.

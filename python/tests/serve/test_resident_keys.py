@@ -226,7 +226,7 @@ def test_two_workers_share_one_set(thin: Model, tmp_path: Path) -> None:
     workers = Workers(2, 4 * thin.resident_key_bytes)
     service = Service(thin, tmp_path, workers=workers)
     samples = np.random.default_rng(1).uniform(0, 1, (6, INPUTS))
-    with listening(service) as server, RemoteModel(server.url).session() as session:
+    with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
         errors = list[float]()
 
@@ -252,7 +252,7 @@ def test_two_workers_share_one_set(thin: Model, tmp_path: Path) -> None:
         for each in workers.all:
             with pytest.raises(ServeError):
                 each.order(do="evaluate", job="", keys=first, bytes=1, messages=["none"], answer="", **order)
-        with RemoteModel(server.url).session() as other:
+        with RemoteModel(server.url, insecure=True).session() as other:
             for _ in range(2):
                 found = other.infer(samples[:1])
                 assert np.abs(found - run_clear(thin.program, samples[:1])).max() < 1e-3
@@ -402,7 +402,7 @@ def test_who_is_refused_is_told_when_to_come_back(
     service = Service(thin, tmp_path, workers=workers, budget=1 << 33)
     service.prepare()
     assert workers._working[thin.manifest.hash] > 0
-    with listening(service) as server, RemoteModel(server.url).session() as session:
+    with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.infer(np.zeros((1, INPUTS)))
         assert workers.all[0].evaluated == {thin.manifest.hash}
         workers.keys._lately._call = lambda: -PLENTY

@@ -131,7 +131,7 @@ def test_a_server_that_gives_one_answer_to_all(
         steps.append((done, total))
 
     with listening(service) as server:
-        remote = RemoteModel(server.url, program=program if known else None)
+        remote = RemoteModel(server.url, program=program if known else None, insecure=True)
         with remote.session() as session:
             session.upload_keys()
             values = session.infer(samples, count, checks=checks)

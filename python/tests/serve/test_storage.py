@@ -282,14 +282,14 @@ def test_answers_are_right_with_servers_also_after_a_restart(
     expected = run_clear(thin.program, sample)
     first = Service(thin, place.folder, workers=WORKERS, objects=place.objects, records=place.records)
     with listening(first) as server:
-        session = RemoteModel(server.url).session()
+        session = RemoteModel(server.url, insecure=True).session()
         assert np.abs(session.infer(sample) - expected).max() < 1e-3
     first.close()
     for name in ("keys", "jobs", NAME):
         assert not (place.folder / name).exists()
     after = Service(thin, place.folder, workers=WORKERS, objects=place.objects, records=place.records)
     with listening(after) as server:
-        session.remote = RemoteModel(server.url)
+        session.remote = RemoteModel(server.url, insecure=True)
         before = after.store.complete()
         assert np.abs(session.infer(sample) - expected).max() < 1e-3
         # With the keys that were there.

@@ -156,7 +156,7 @@ def served(
     """A service with a complete set of several objects, and no copy of it."""
     service = Service(thin, place.folder, workers=WORKERS, objects=place.objects, records=place.records)
     monkeypatch.setattr(parts, "PART_BYTES", 1 << 19)
-    with listening(service) as server, RemoteModel(server.url).session() as session:
+    with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
         uploaded = service.store.get(str(session._identifier))
         assert len(uploaded.parts) > 4

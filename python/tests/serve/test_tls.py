@@ -98,9 +98,9 @@ def test_a_client_infers_over_tls_and_trusts_no_other_certificate(
             if trusted is not None:
                 monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
             with pytest.raises(UnreachableError, match="certificate"):
-                RemoteModel(server.url)
+                RemoteModel(server.url, insecure=True)
         monkeypatch.setenv("SSL_CERT_FILE", str(first[0]))
-        with RemoteModel(server.url).session() as session:
+        with RemoteModel(server.url, insecure=True).session() as session:
             assert np.abs(session.infer(sample) - run_clear(thin.program, sample)).max() < 1e-3
         # A client that speaks plain HTTP gets no answer, and the server continues.
         plain = http.client.HTTPConnection(*server.server_address, timeout=20)

@@ -18,7 +18,7 @@ from keywright.serve.http.app import MAX_WAIT_S, Ends
 def test_an_answer_comes_when_the_evaluation_ends_or_the_time_is_over(
     server: Server, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    remote, job = RemoteModel(server.url), Job("ab" * 16, "owner", "model", 0, 3)
+    remote, job = RemoteModel(server.url, insecure=True), Job("ab" * 16, "owner", "model", 0, 3)
     monkeypatch.setattr(service.evaluations, "job", lambda identifier, tenant: job)
     start = time.monotonic()
     assert remote.ask("GET", f"/v1/jobs/{job.identifier}?wait=1")["state"] == "waiting"
@@ -39,7 +39,9 @@ def test_an_answer_comes_when_the_evaluation_ends_or_the_time_is_over(
 @pytest.mark.parametrize("wait", ["-1", "31", "x", "", "1.5", "³"])
 def test_no_other_times_are_waited(server: Server, wait: str) -> None:
     with pytest.raises(BadRequestError, match=f"0 to {MAX_WAIT_S}"):
-        RemoteModel(server.url).ask("GET", f"/v1/jobs/{'ab' * 16}?wait={wait.replace('³', '%C2%B3')}")
+        RemoteModel(server.url, insecure=True).ask(
+            "GET", f"/v1/jobs/{'ab' * 16}?wait={wait.replace('³', '%C2%B3')}"
+        )
 
 
 def test_an_evaluation_that_ends_tells_who_waits(service: Service) -> None:

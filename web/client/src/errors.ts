@@ -23,7 +23,10 @@ export type Code =
   | "format"
   /** The answer belongs to another client: it needs another secret. */
   | "other_key"
+  /** Parameters, or a key, below 128 bits of security. */
   | "insecure"
+  /** The server asks for more keys, or larger messages, than this client makes. */
+  | "demand"
   | "keys"
   /** The worker failed. */
   | "internal"

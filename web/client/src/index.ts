@@ -1,10 +1,10 @@
 /** Keywright's thin client in a browser: keys, encryption and decryption in a worker, the model on a server. */
 
 import { ClientError, type Code } from "./errors.js";
-import type { Answer, Calls, KeyReport, Method, ModelInfo, Reply, Seen, Traffic } from "./protocol.js";
+import type { Answer, Calls, Demands, KeyReport, Method, ModelInfo, Reply, Seen, Traffic } from "./protocol.js";
 
 export { ClientError, type Code } from "./errors.js";
-export type { Answer, KeyReport, ModelInfo, Seen, Traffic } from "./protocol.js";
+export type { Answer, Demands, KeyReport, ModelInfo, Seen, Traffic } from "./protocol.js";
 
 type Progress = (done: number, total: number) => void;
 type Pending = { resolve: (value: unknown) => void; reject: (error: ClientError) => void; progress: Progress };
@@ -37,9 +37,11 @@ export class Session {
    *
    * @param base address of the server; by default that of the page.
    * @param pinned expected hash of the manifest; null accepts any.
+   * @param demands what is accepted of the server. Parameters below 128 bits are refused with the code "insecure", more
+   * keys than the limits with the code "demand", both before a secret exists.
    */
-  connect(base = "", pinned: string | null = null): Promise<ModelInfo> {
-    return this.#call("connect", [new URL(base, location.href).href.replace(/\/$/, ""), pinned]);
+  connect(base = "", pinned: string | null = null, demands: Demands = {}): Promise<ModelInfo> {
+    return this.#call("connect", [new URL(base, location.href).href.replace(/\/$/, ""), pinned, demands]);
   }
 
   /** Refuses a sample outside of the model's range, with the code "length" or "number_range", before keys exist. */

@@ -45,6 +45,8 @@ export interface Manifest {
 const VERSION = 4;
 const MAX_BYTES = 16 << 20;
 const MAX_SIZE = 1 << 17;
+/** Most numbers of a sample, or of an answer: the client allocates memory for them. */
+const MAX_NUMBERS = 1 << 24;
 
 /**
  * Reads a manifest and checks every number.
@@ -88,7 +90,7 @@ export async function readManifest(bytes: Uint8Array<ArrayBuffer>): Promise<Mani
     factor: positive(entry["factor"], "factor"),
     logN: integer(entry["log_n"], "log_n", 10, 17),
     modulus: decimal(entry["modulus"], "modulus"),
-    insecure: entry["insecure"] !== false,
+    insecure: flag(entry["insecure"], "insecure"),
   };
 }
 
@@ -123,6 +125,11 @@ function positive(value: unknown, what: string): number {
   return value;
 }
 
+function flag(value: unknown, what: string): boolean {
+  if (typeof value !== "boolean") throw refused(`${what} must be true or false`);
+  return value;
+}
+
 /** The lowest and the highest input; their quotients by the divisor are at most 1. */
 function range(value: unknown, divisor: number): readonly [number, number] {
   const [low, high, ...more] = list(value, "input_range");
@@ -149,7 +156,7 @@ function places(value: unknown, what: string): Places {
   const entry = record(value, what);
   const shape = list(entry["shape"], what).map((extent) => integer(extent, `${what}.shape`, 1, MAX_SIZE));
   const ciphertexts = integer(entry["ciphertexts"], `${what}.ciphertexts`, 1, 1024);
-  const size = integer(entry["size"], `${what}.size`, 1, MAX_SIZE);
+  const size = integer(entry["size"], `${what}.size`, 1, Math.min(MAX_SIZE, Math.floor(MAX_NUMBERS / ciphertexts)));
   const repeat = integer(entry["repeat"], `${what}.repeat`, 1, size);
   const stride = integer(entry["stride"], `${what}.stride`, 1, size);
   const batch = integer(entry["batch"], `${what}.batch`, 1, size);

@@ -53,8 +53,18 @@ export interface Traffic {
   readonly requests: number;
 }
 
+/** What a client accepts of a server, which chooses the parameters and the keys. */
+export interface Demands {
+  /** Whether parameters below 128 bits of security are accepted, for made-up data; false by default. */
+  readonly insecure?: boolean;
+  /** Most bytes of keys; 4 GiB by default. */
+  readonly keyBytes?: number;
+  /** Most keys; 4096 by default. */
+  readonly keyCount?: number;
+}
+
 export interface Calls {
-  connect(base: string, pinned: string | null): ModelInfo;
+  connect(base: string, pinned: string | null, demands: Demands): ModelInfo;
   check(values: readonly number[]): null;
   prepareKeys(): KeyReport;
   infer(values: readonly number[]): Answer;

@@ -55,7 +55,7 @@ export class Server {
       if (stop.aborted) end();
       this.traffic.requests++;
       this.traffic.sent += typeof body === "string" ? new TextEncoder().encode(body).length : (body?.length ?? 0);
-      const response = await fetch(this.base + path, { method, body, signal: request.signal });
+      const response = await fetch(this.base + path, { method, body, signal: request.signal, redirect: "error" });
       return await this.#answer(response, limit);
     } catch (error) {
       if (stop.aborted) throw new ClientError("cancelled", "Cancelled. The server keeps the keys that it has.");
@@ -75,8 +75,9 @@ export class Server {
     }
     let data: Uint8Array<ArrayBuffer>;
     try {
-      data = new Uint8Array(await response.arrayBuffer());
-    } catch {
+      data = await whole(response, limit);
+    } catch (error) {
+      if (error instanceof ClientError) throw error;
       const message = `The answer of the server breaks off before its ${announced} bytes.`;
       throw new ClientError("invalid_reply", message, { announced, cut: true });
     }
@@ -169,6 +170,25 @@ export class Server {
       throw error;
     }
   }
+}
+
+/** The body of a response, of at most `limit` bytes: a compressed one is longer than it announces. */
+async function whole(response: Response, limit: number): Promise<Uint8Array<ArrayBuffer>> {
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for (const reader = response.body?.getReader(); reader !== undefined; ) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    length += value.length;
+    if (length > limit) {
+      void reader.cancel().catch(() => undefined);
+      throw new ClientError("invalid_reply", `The answer of the server has more than the ${limit} bytes that are expected.`);
+    }
+    parts.push(value);
+  }
+  const data = new Uint8Array(length);
+  parts.reduce((place, part) => (data.set(part, place), place + part.length), 0);
+  return data;
 }
 
 /** Whether the work was interrupted and resumes at the next call. */

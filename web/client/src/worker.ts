@@ -2,12 +2,15 @@
 
 import { asClientError, ClientError } from "./errors.js";
 import { type Manifest, readManifest } from "./manifest.js";
-import type { Answer, Calls, KeyReport, Method, ModelInfo, Reply, Request, Seen, Traffic } from "./protocol.js";
+import type { Answer, Calls, Demands, KeyReport, Method, ModelInfo, Reply, Request, Seen, Traffic } from "./protocol.js";
 import { count, goesOn, identifier, pause, PIECE, Server } from "./server.js";
 import init, { Client, ClientParameters, type InitOutput, type KeyStream } from "./wasm/keywright_client_wasm.js";
 
 const MAX_MANIFEST = 16 << 20;
 const POLL_MS = 50;
+/** Defaults of the most bytes of keys and of the most keys. */
+const KEY_BYTES = 4 * 2 ** 30;
+const KEY_COUNT = 4096;
 const PAGE_BYTES = 65536;
 /** The bound on the module's memory, for any keys. */
 const MEMORY_BYTES = 64 << 20;
@@ -21,6 +24,7 @@ type Progress = (done: number, total: number) => void;
 let wasm: InitOutput;
 let server: Server;
 let manifest: Manifest;
+let accepted: Required<Demands>;
 let connected = false;
 let client: Client | null = null;
 let keys: string | null = null;
@@ -44,21 +48,24 @@ function entropy(): Uint8Array<ArrayBuffer> {
   return crypto.getRandomValues(new Uint8Array(32));
 }
 
-async function connect(base: string, pinned: string | null): Promise<ModelInfo> {
+async function connect(base: string, pinned: string | null, demands: Demands = {}): Promise<ModelInfo> {
   // A session that moves to another model begins anew.
   if (connected) await close().catch(() => undefined);
   connected = false;
   wasm = await init({ module_or_path: new URL("./wasm/keywright_client_wasm_bg.wasm", import.meta.url) });
   server = new Server(base, () => reply({ id: -1, kind: "pause" }));
   const bytes = await server.bytes("GET", "/v1/model", null, MAX_MANIFEST);
-  manifest = await readManifest(bytes);
-  if (pinned !== null && manifest.hash !== pinned) {
+  const read = await readManifest(bytes);
+  if (pinned !== null && read.hash !== pinned) {
     throw new ClientError("other_model", "The server has another model than the expected one.", {
-      found: manifest.hash,
+      found: read.hash,
       expected: pinned,
     });
   }
-  describes(manifest);
+  accepted = { insecure: false, keyBytes: KEY_BYTES, keyCount: KEY_COUNT, ...demands };
+  describes(read);
+  requireAccepted(read);
+  manifest = read;
   connected = true;
   return {
     hash: manifest.hash,
@@ -89,6 +96,25 @@ function describes({ client, logN, modulus, insecure }: Manifest): void {
   const agree = parameters.logN === logN && parameters.modulus === modulus && parameters.insecure === insecure;
   parameters.free();
   if (!agree) throw new ClientError("manifest", "The server's manifest contradicts its own parameters.");
+}
+
+/**
+ * Refuses what this client should not make, before there is a secret. Parameters without this switch are checked
+ * against the bound as they are read, and every key when its stream is made.
+ */
+function requireAccepted({ insecure, keyBytes, logN }: Manifest): void {
+  if (insecure && !accepted.insecure) {
+    const message =
+      `The server's parameters have less than 128 bits of security (N = 2^${logN}, without the check of keys), so the ` +
+      "server may be able to read what this client encrypts. Use another server.";
+    throw new ClientError("insecure", message, { logN });
+  }
+  within("bytes of keys", keyBytes, accepted.keyBytes);
+}
+
+function within(what: string, value: number, maximum: number): void {
+  if (value <= maximum) return;
+  throw new ClientError("demand", `The server asks for ${value} ${what}; this client takes at most ${maximum}.`, { value, maximum });
 }
 
 /** Makes and sends the keys once, even if several calls ask for them meanwhile. */
@@ -200,6 +226,7 @@ async function begin(): Promise<Upload> {
   const stream = client.keyStream(manifest.parameters, manifest.keySet);
   let name: string;
   try {
+    within("keys", stream.keys, accepted.keyCount);
     if (stream.bytes !== manifest.keyBytes) {
       throw new ClientError("manifest", `The manifest says ${manifest.keyBytes} bytes of keys, they have ${stream.bytes}.`);
     }
@@ -376,7 +403,7 @@ async function close(): Promise<null> {
 }
 
 const calls: { [M in Method]: (progress: Progress, parameters: Parameters<Calls[M]>) => Promise<ReturnType<Calls[M]>> } = {
-  connect: (_, [base, pinned]) => connect(base, pinned),
+  connect: (_, [base, pinned, demands]) => connect(base, pinned, demands),
   check: (_, [values]) => check(values),
   prepareKeys: (progress) => prepareKeys(progress),
   infer: (progress, [values]) => infer(values, progress),

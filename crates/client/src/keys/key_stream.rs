@@ -109,8 +109,9 @@ impl KeyStream {
         session: &Zeroizing<[u8; 32]>,
     ) -> Result<Self, ClientError> {
         let (log_n, q0) = (parameters.log_n(), parameters.modulus(0).value());
-        if (log_n, q0, parameters.secret())
-            != (client.log_n(), client.modulus().value(), client.literal().secret)
+        // Parameters without the check of keys are not those of a client that relies on it.
+        if (log_n, q0, parameters.secret(), parameters.security())
+            != (client.log_n(), client.modulus().value(), client.literal().secret, client.security())
         {
             return Err(ClientError::ForeignParameters("list of keys"));
         }

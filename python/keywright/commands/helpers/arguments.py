@@ -26,6 +26,16 @@ def add_force_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_insecure_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare --insecure."""
+    parser.add_argument(
+        "--insecure",
+        action="store_true",
+        help="accept parameters below 128 bits of security, for made-up data: anyone who chose them can read "
+        "what is encrypted",
+    )
+
+
 def add_batch_argument(parser: argparse._ActionsContainer, *, automatic: bool = False) -> None:
     """Declare --batch."""
     chosen = ", or auto (the default): the number that minimises the predicted time of all samples"

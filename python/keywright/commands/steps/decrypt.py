@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import keywright as kw
+from keywright.commands.helpers.arguments import add_insecure_argument
 from keywright.commands.helpers.ciphertext_files import find_ciphertexts
 from keywright.commands.terminal import Column, Terminal, Value
 from keywright.model import load_client
@@ -28,12 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="flood the results with noise before they are handed out: BITS of statistical security over "
         "QUERIES ciphertexts that will ever be decrypted for others with these keys",
     )
+    add_insecure_argument(parser)
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Print the largest output of every sample, and write all outputs if a file is named."""
     require_files(options.keys, (PARAMETERS, PROGRAM, SECRET_KEY), "client folder of keywright keygen")
-    client = load_client(options.keys)
+    client = load_client(options.keys, insecure=options.insecure)
     program = client.program
     flooding = None if options.flooding is None else kw.Flooding(*options.flooding)
     rows: list[dict[str, Value]] = []

@@ -8,7 +8,7 @@ import argparse
 import time
 from pathlib import Path
 
-from keywright.commands.helpers.arguments import add_force_argument
+from keywright.commands.helpers.arguments import add_force_argument, add_insecure_argument
 from keywright.commands.helpers.ciphertext_files import ciphertext_name
 from keywright.commands.helpers.fit import guard_samples
 from keywright.commands.helpers.inputs import load_samples
@@ -23,13 +23,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", type=Path, required=True, help="one sample or many (.npy)")
     parser.add_argument("--out", type=Path, required=True, help="folder of ciphertexts to make")
     add_force_argument(parser)
+    add_insecure_argument(parser)
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Write the ciphertexts of every sample."""
     if not (options.keys / SECRET_KEY).exists():
         require_files(options.keys, (PUBLIC_KEY,), "client folder of keywright keygen")
-    client = load_client(options.keys)
+    client = load_client(options.keys, insecure=options.insecure)
     program = client.program
     samples = load_samples(options.input, program.input_shape)
     guard_samples(client, samples, force=options.force, terminal=terminal)

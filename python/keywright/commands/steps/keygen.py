@@ -11,16 +11,23 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import keywright as kw
-from keywright.commands.helpers.arguments import add_batch_argument, add_model_arguments, add_preset_argument
+from keywright._units import format_bytes
+from keywright.commands.helpers.arguments import (
+    add_batch_argument,
+    add_insecure_argument,
+    add_model_arguments,
+    add_preset_argument,
+)
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.fit import print_fit, read_fit
 from keywright.commands.helpers.inputs import parse_bytes
 from keywright.commands.helpers.parameters import named_parameters
 from keywright.commands.terminal import Column, Terminal, Value
 from keywright.model import CompiledModel, InferenceClient
-from keywright.model.client import save_keys
+from keywright.model.client import require_plan, save_keys
 from keywright.model.compiling import compile_model
 from keywright.model.folder.files import PARAMETERS, PLAN, PROGRAM, PUBLIC_KEY, SECRET_KEY, new_folder
+from keywright.model.served.demands import KEY_BYTES, KEY_COUNT, Demands
 from keywright.plan import KeyPlan
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
@@ -49,6 +56,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--parameters",
         type=Path,
         help="file of Parameters.save for a plan of key switches in JSON, instead of --preset",
+    )
+    add_insecure_argument(parser)
+    parser.add_argument(
+        "--key-bytes",
+        metavar="SIZE",
+        help=f"most bytes of keys, as 64GiB (default: {format_bytes(KEY_BYTES)}); more are refused",
+    )
+    parser.add_argument(
+        "--key-count",
+        metavar="N",
+        type=int,
+        default=KEY_COUNT,
+        help=f"most keys (default: {KEY_COUNT}); more are refused",
     )
 
 
@@ -113,6 +133,10 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         compiled = None if options.model is None else _compiled(options, plan)
         execution = _of_plan(options, plan) if compiled is None else compiled.execution
     parameters, plan = execution.parameters, execution.plan
+    most = KEY_BYTES if options.key_bytes is None else parse_bytes(options.key_bytes)
+    demands = Demands(options.insecure, most, options.key_count)
+    demands.require_secure(parameters)
+    require_plan(execution, demands)
     start = time.perf_counter()
     with new_folder(options.out) as folder:
         depth = "" if compiled is None else f"{compiled.program.depth} levels deep; "

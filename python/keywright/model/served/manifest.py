@@ -11,18 +11,20 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keywright._core import ClientParameters, Parameters
-from keywright.errors import KeywrightError
+from keywright._core import ClientParameters, KeySpec, Parameters, read_key_set_head
+from keywright.errors import KeywrightError, SecurityError
 from keywright.errors.network import ProgramFormatError
 from keywright.errors.service import ManifestError
 from keywright.program.client_part import ClientPart
 from keywright.program.network import declared_magnitude
+
+from .demands import Demands, require_message
 
 FORMAT = "keywright-manifest"
 VERSION = 4
@@ -95,7 +97,7 @@ class Places:
         for extent in shape:
             count = min(count * extent, MAX_VALUES + 1)
         ciphertexts = _number(entry.get("ciphertexts"), f"{what}.ciphertexts", 1, 1 << 10)
-        size = _number(entry.get("size"), f"{what}.size", 1, 1 << 17)
+        size = _number(entry.get("size"), f"{what}.size", 1, min(1 << 17, MAX_VALUES // ciphertexts))
         repeat = _number(entry.get("repeat"), f"{what}.repeat", 1, size)
         stride = _number(entry.get("stride"), f"{what}.stride", 1, size)
         batch = _number(entry.get("batch"), f"{what}.batch", 1, size)
@@ -178,9 +180,49 @@ class Manifest:
             raise ManifestError(f"the client's part of the manifest cannot be used: {error}") from error
 
     @cached_property
+    def specs(self) -> list[KeySpec]:
+        """The keys that the server needs, each checked against the bound of its own ring.
+
+        Raises:
+            ManifestError: the head of the key set cannot be read.
+            SecurityError: a key has less than 128 bits of security.
+        """
+        try:
+            return read_key_set_head(self.key_set, _parameters(self.parameters))
+        except SecurityError:
+            raise
+        except KeywrightError as error:
+            raise ManifestError(f"the list of keys of the manifest cannot be used: {error}") from error
+
+    @cached_property
+    def answer_bytes(self) -> int:
+        """Most bytes of an answer."""
+        n = 1 << _parameters(self.parameters).log_n
+        return self.output.ciphertexts * (2 * n * 8 * (self.output_level + 1) + 8192)
+
+    def require(self, demands: Demands) -> None:
+        """Refuse what a client should not make or send, before it has a secret.
+
+        Raises:
+            SecurityError: the parameters, or a key, have less than 128 bits of security.
+            DemandError: the manifest asks for more than the limits.
+            ManifestError: the list of keys cannot be used.
+        """
+        parameters = _parameters(self.parameters)
+        demands.require_secure(parameters)
+        demands.require_keys(1, self.key_bytes)
+        # Residues of 8 bytes in memory are packed to the bits of their primes in a file.
+        bits = min(prime.bit_length() for prime in (*parameters.q, *parameters.p))
+        least = sum(spec.bytes for spec in self.specs) * bits // 64
+        demands.require_keys(len(self.specs), max(self.key_bytes, least))
+        n = 1 << parameters.log_n
+        require_message("a request", self.input.ciphertexts * 2 * n * 8 * (self.input_level + 1))
+        require_message("an answer", self.answer_bytes)
+
+    @cached_property
     def encoded(self) -> bytes:
         """Return the bytes that are sent."""
-        q = Parameters.from_bytes(self.parameters)
+        q = _parameters(self.parameters)
         entry: dict[str, Any] = {"format": FORMAT, "version": VERSION}
         entry |= asdict(replace(self, client_part=None))
         del entry["client_part"]
@@ -225,7 +267,7 @@ class Manifest:
             )
         parameters_bytes = _bytes(entry, "parameters")
         try:
-            parameters = Parameters.from_bytes(parameters_bytes)
+            parameters = _parameters(parameters_bytes)
         except KeywrightError as error:
             raise ManifestError(f"the parameters of the manifest cannot be used: {error}") from error
         level, output = parameters.max_level, Places.read(entry.get("output"), "output")
@@ -267,6 +309,12 @@ class Manifest:
         if manifest.encoded != data:
             raise ManifestError("the manifest contradicts its own parameters")
         return manifest
+
+
+@lru_cache(maxsize=2)
+def _parameters(data: bytes) -> Parameters:
+    """Read parameters once: their tables take time."""
+    return Parameters.from_bytes(data)
 
 
 def _capacity(manifest: Manifest, parameters: Parameters) -> int:

@@ -54,7 +54,7 @@ def test_replicas_come_under_load_and_go_without(
 
     def ask(client: int) -> None:
         try:
-            with RemoteModel(server.url).session() as session:
+            with RemoteModel(server.url, insecure=True).session() as session:
                 while not stop.is_set():
                     sample = np.random.default_rng(client * 1000 + right[client]).uniform(-1, 1, INPUTS)
                     assert np.abs(session.infer(sample) - run_clear(full.program, sample)).max() < 1e-3

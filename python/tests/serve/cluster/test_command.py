@@ -54,7 +54,7 @@ def test_replicas_of_the_command_answer_and_do_what_a_killed_service_had_accepte
     expected = run_clear(full.program, sample)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
-        session = RemoteModel(json.loads(process.stdout.readline())["url"]).session()
+        session = RemoteModel(json.loads(process.stdout.readline())["url"], insecure=True).session()
         assert np.abs(session.infer(sample) - expected).max() < 1e-3
         message = framing.join(session._encrypt(sample[None]))
         jobs = [
@@ -65,7 +65,7 @@ def test_replicas_of_the_command_answer_and_do_what_a_killed_service_had_accepte
         process.wait(60)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
-        session.remote = RemoteModel(json.loads(process.stdout.readline())["url"])
+        session.remote = RemoteModel(json.loads(process.stdout.readline())["url"], insecure=True)
         for job in jobs:
             deadline = time.monotonic() + 180.0
             while session.remote.ask("GET", f"/v1/jobs/{job}?wait=30")["state"] in ("waiting", "running"):

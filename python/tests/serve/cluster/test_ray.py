@@ -76,7 +76,7 @@ def sample(seed: int) -> Sample:
 
 def test_keys_stay_where_they_are(server: Server, service: Service, full: Model) -> None:
     before = loads(service)
-    sessions = [RemoteModel(server.url).session() for _ in range(CLIENTS)]
+    sessions = [RemoteModel(server.url, insecure=True).session() for _ in range(CLIENTS)]
     for number in range(3 * CLIENTS):
         values = sessions[number % CLIENTS].infer(sample(number))
         assert np.abs(values - run_clear(full.program, sample(number))).max() < 1e-3
@@ -92,7 +92,7 @@ def test_a_replica_that_is_killed_loses_no_job(server: Server, full: Model, work
     stop, right = threading.Event(), [0] * CLIENTS
 
     def ask(client: int) -> None:
-        with RemoteModel(server.url).session() as session:
+        with RemoteModel(server.url, insecure=True).session() as session:
             while not stop.is_set():
                 seed = 100 * client + right[client]
                 values = session.infer(sample(seed))
@@ -163,7 +163,7 @@ def wait_for(condition: Any, limit: float = 180.0) -> None:
 def test_keys_that_are_deleted_are_let_go_everywhere(
     server: Server, service: Service, workers: RayWorkers
 ) -> None:
-    with RemoteModel(server.url).session() as session:
+    with RemoteModel(server.url, insecure=True).session() as session:
         session.infer(sample(1))
         identifier = max(service.store.complete(), key=lambda keys: keys.used).identifier
         assert any(identifier in stats["resident"] for stats in said(workers, "record_routing_stats"))

@@ -1,0 +1,495 @@
+"""Every client against a server that chooses its security: weak parameters, terabytes of keys, redirects.
+
+The cases come from the manifest itself: every value of its JSON is replaced by values that it cannot have, so
+a new field without a check fails here. A client that this machine cannot run is skipped, with what is
+missing.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import subprocess
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import keywright as kw
+import numpy as np
+import pytest
+from keywright.cli import main
+from keywright.errors import KeywrightError, SecurityError
+from keywright.errors.service import DemandError, ForeignAddressError, OtherModelError, StorageError
+from keywright.model.served.demands import KEY_BYTES, MESSAGE_BYTES, Demands, require_address, require_message
+from keywright.plan import plan_network
+from keywright.plan.keys import plan_file
+from keywright.serve import Manifest, Model, RemoteModel
+from tests.serve import network
+from tests.serve.hostile import (
+    Answer,
+    Entry,
+    Honest,
+    Place,
+    answer,
+    called_secure,
+    changes,
+    encoded,
+    hostile,
+    places,
+)
+from tests.serve.network import INPUTS, make_full, make_thin
+from tests.serve.test_c_client import build_ask
+
+ROOT = Path(__file__).parents[3]
+WORKER = ROOT / "target" / "web" / "client" / "dist" / "worker.js"
+SECONDS = 60
+THIN = make_thin().manifest
+ENTRY: Entry = json.loads(THIN.encoded)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a client ended: the code of its kind, None if it did not refuse, and its sentence."""
+
+    code: str | None
+    text: str
+
+
+class Client(Protocol):
+    """A client as a program.
+
+    Attributes:
+        name: for people.
+        weak, demand: codes of its refusals of weak parameters and of too many keys.
+        ignored: fields that it does not read, whose values can therefore not harm it.
+    """
+
+    name: str
+    weak: str
+    demand: str
+    ignored: frozenset[str]
+
+    def ask(self, url: str, count: int = 1, insecure: bool = False, **limits: int) -> list[Refusal]:
+        """Ask a server ``count`` times for a session, up to the upload of keys."""
+
+
+class InPython:
+    name, weak, demand, ignored = "python", "SecurityError", "DemandError", frozenset[str]()
+
+    def ask(self, url: str, count: int = 1, insecure: bool = False, **limits: Any) -> list[Refusal]:
+        return [self._once(url, insecure=insecure, **limits) for _ in range(count)]
+
+    def _once(self, url: str, **accepted: Any) -> Refusal:
+        try:
+            with RemoteModel(url, **accepted).session() as session:
+                session.upload_keys()
+        except KeywrightError as error:
+            return Refusal(type(error).__name__, str(error))
+        return Refusal(None, "")
+
+
+class InC:
+    """The program of crates/capi/examples/ask.c, which ends with status 1 after any refusal."""
+
+    name, weak, demand = "c", "1", "1"
+    ignored = frozenset(
+        {"format", "name", "program", "key_bytes", "scale", "input_level", "output_level", "log_n"}
+        | {"modulus", "insecure", "shape", "labels"}
+    )
+
+    def __init__(self, program: Path, folder: Path) -> None:
+        self._program, self._folder = program, folder
+        self._sample = folder / "sample.txt"
+        self._sample.write_text(" ".join(["0.5"] * INPUTS))
+
+    def ask(self, url: str, count: int = 1, insecure: bool = False, **limits: int) -> list[Refusal]:
+        options = ["--insecure"] if insecure else []
+        for name, value in limits.items():
+            options += [f"--{name.replace('_', '-')}", str(value)]
+        found = []
+        for number in range(count):
+            owner = self._folder / f"owner-{len(list(self._folder.iterdir()))}-{number}"
+            command = [str(self._program), *options, url, str(owner), str(self._sample)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
+            assert done.returncode in (0, 1), done
+            found.append(Refusal(str(done.returncode) if done.returncode else None, done.stderr))
+        return found
+
+
+class InNode:
+    """The browser's client, its worker in Node."""
+
+    name, weak, demand = "web", "insecure", "demand"
+    ignored = frozenset({"scale", "program"})
+
+    def ask(self, url: str, count: int = 1, insecure: bool = False, **limits: int) -> list[Refusal]:
+        names = {"key_bytes": "keyBytes", "key_count": "keyCount"}
+        demands = json.dumps({"insecure": insecure} | {names[name]: limits[name] for name in limits})
+        command = ["node", str(ROOT / "web" / "tests" / "ask.mjs"), url, demands, str(count)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=2 * SECONDS)
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        return [Refusal(line["code"], line["message"]) for line in lines]
+
+
+@pytest.fixture(scope="module")
+def c_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_ask(tmp_path_factory.mktemp("c") / "ask")
+
+
+@pytest.fixture(params=["python", "c", "web"])
+def client(request: pytest.FixtureRequest, tmp_path: Path) -> Client:
+    if request.param == "python":
+        return InPython()
+    if request.param == "c":
+        return InC(request.getfixturevalue("c_program"), tmp_path)
+    if shutil.which("node") is None or not WORKER.is_file():
+        pytest.skip("the browser's client needs node, and what `make web` builds")
+    return InNode()
+
+
+def weak_thin() -> Model:
+    """A model whose secrets have one coefficient that is not zero: a server tries all of them."""
+    bits = network.Q_BITS
+    parameters = kw.Parameters.from_bits(10, bits, [50, 50, 50], 45, insecure=True, secret_weight=1)
+    plan = kw.BootstrapperPlan(parameters, **network.ENTRY)
+    return replace(make_thin(), parameters=parameters, entry=plan)
+
+
+def test_an_honest_server_gets_the_keys(client: Client) -> None:
+    """The control: what the other tests refuse is refused for its own reason."""
+    with hostile(Honest(THIN.encoded, total=THIN.key_bytes)) as seen:
+        (found,) = client.ask(seen.url, insecure=True)
+        assert seen.sent >= THIN.key_bytes, found
+
+
+@pytest.mark.parametrize("model", [make_thin, weak_thin])
+def test_parameters_below_128_bits_are_refused_before_a_key_exists(client: Client, model: Any) -> None:
+    with hostile(Honest(model().manifest.encoded)) as seen:
+        (found,) = client.ask(seen.url)
+        assert found.code == client.weak, found
+        assert "128 bits" in found.text
+        assert {method for method, *_ in seen.requests} == {"GET"} or client.name == "c"
+        assert seen.sent == 0
+
+
+def text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def test_parameters_that_only_say_that_they_are_checked_cannot_be_read() -> None:
+    """The switch is no claim: without it the bound is checked, and where there is none they are refused."""
+    for model in (make_thin(), weak_thin()):
+        assert kw.Parameters.from_bytes(model.manifest.parameters).insecure
+        forged, client = called_secure(model.manifest.parameters), called_secure(model.manifest.client)
+        for read, data in ((kw.Parameters.from_bytes, forged), (kw.ClientParameters.from_bytes, client)):
+            with pytest.raises(SecurityError):
+                read(data)
+    # What the forgery rests on: parameters within the bound, which have the switch without need.
+    bits = ([50, 40, 40], [40], 40)
+    checked, switched = kw.Parameters.from_bits(13, *bits), kw.Parameters.from_bits(13, *bits, insecure=True)
+    assert called_secure(switched.to_bytes()) == checked.to_bytes()
+    with pytest.raises(SecurityError, match="switch the check"):
+        Demands().require_secure(switched)
+    Demands().require_secure(checked)
+
+
+@pytest.mark.parametrize("forged", [("parameters", "client"), ("client",), ("parameters",), ()])
+def test_a_manifest_that_calls_weak_parameters_secure_is_refused(
+    client: Client, forged: tuple[str, ...]
+) -> None:
+    """In a ring where one prime is within the bound, so that a thin client's own part can pass."""
+    model = make_thin(log_n=11)
+    assert kw.ClientParameters.from_bytes(called_secure(model.manifest.client)).capacity > 0
+    entry: Entry = json.loads(model.manifest.encoded) | {"insecure": False}
+    entry |= {name: text(called_secure(getattr(model.manifest, name))) for name in (*forged, "key_set")}
+    for manifest in (entry, entry | {"key_set": text(model.manifest.key_set)}):
+        with hostile(Honest(encoded(manifest), total=model.manifest.key_bytes)) as seen:
+            (found,) = client.ask(seen.url)
+            assert found.code is not None
+            assert seen.sent == 0
+
+
+def test_more_keys_than_the_limits_are_refused_with_both_numbers(client: Client) -> None:
+    for limits in ({"key_bytes": THIN.key_bytes - 1}, {"key_count": len(THIN.specs) - 1}):
+        (most,) = limits.values()
+        with hostile(Honest(THIN.encoded, total=THIN.key_bytes)) as seen:
+            (found,) = client.ask(seen.url, insecure=True, **limits)
+            assert found.code == client.demand, found
+            assert str(most) in found.text
+            assert str(most + 1) in found.text
+            assert seen.sent == 0
+    exact = {"key_bytes": THIN.key_bytes, "key_count": len(THIN.specs)}
+    with hostile(Honest(THIN.encoded, total=THIN.key_bytes)) as seen:
+        client.ask(seen.url, insecure=True, **exact)
+        assert seen.sent >= THIN.key_bytes
+
+
+def test_terabytes_are_refused_before_a_key_exists(client: Client) -> None:
+    if "key_bytes" in client.ignored:
+        pytest.skip("this client counts the bytes itself, from the list of keys")
+    for size in (9_600_000_000_000, 1 << 48):
+        with hostile(Honest(encoded(ENTRY | {"key_bytes": size}))) as seen:
+            (found,) = client.ask(seen.url, insecure=True)
+            assert found.code == client.demand
+            assert str(size) in found.text
+            assert len(seen.requests) == 1
+
+
+@pytest.mark.parametrize("place", list(places(ENTRY)), ids=lambda place: ".".join(map(str, place)))
+def test_no_field_of_a_manifest_takes_a_value_that_it_cannot_have(client: Client, place: Place) -> None:
+    wrong = list(changes(ENTRY, place))
+    with hostile(Honest(*(manifest for _, manifest in wrong), THIN.encoded)) as seen:
+        found = client.ask(seen.url, len(wrong), insecure=True, key_bytes=THIN.key_bytes)
+        assert len(found) == len(wrong)
+        if client.ignored.isdisjoint(map(str, place)):
+            for (value, _), refusal in zip(wrong, found, strict=True):
+                assert refusal.code is not None, f"{value!r:.60} is accepted"
+            assert seen.sent == 0
+
+
+def stretched(count: int) -> bytes:
+    """A manifest of many digits, within the longest that is read."""
+    return THIN.encoded[:-1] + b', "more": [' + b"[]," * count + b"[]]}"
+
+
+ENDLESS: dict[str, tuple[Answer, bytes]] = {
+    "a body without a length": (lambda *_: b"HTTP/1.1 200 x\r\n\r\n", b"x" * 65536),
+    "chunks": (
+        lambda *_: b"HTTP/1.1 200 x\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"10000\r\n" + b"x" * 65536 + b"\r\n",
+    ),
+    "a terabyte": (lambda *_: b"HTTP/1.1 200 x\r\nContent-Length: 1099511627776\r\n\r\n", b"x" * 65536),
+    "headers": (lambda *_: b"HTTP/1.1 200 x\r\n", b"X-More: " + b"x" * 1000 + b"\r\n"),
+    "one header": (lambda *_: b"HTTP/1.1 200 x\r\nX-More: ", b"x" * 65536),
+    "interim answers": (lambda *_: b"", b"HTTP/1.1 100 x\r\nX-More: x\r\n\r\n"),
+    "nothing but a list": (lambda *_: answer(200, b"[" * 100_000), b""),
+    "another field": (lambda *_: answer(200, stretched(1_000_000)), b""),
+}
+"""Answers to the first request, and what follows them until the client goes."""
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_endless_answers_are_cut(client: Client, name: str) -> None:
+    reply, endless = ENDLESS[name]
+    if client.name == "web" and name == "interim answers":
+        pytest.skip("node's fetch reads them for ever; no browser is run here")
+    if client.name != "python" and name == "another field":
+        pytest.skip("this client reads the fields that it knows")
+    with hostile(reply, endless) as seen:
+        (found,) = client.ask(seen.url, insecure=True)
+        assert found.code is not None
+        assert seen.sent == 0
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirects_are_not_followed(client: Client, status: int) -> None:
+    """Neither for the manifest nor for the keys."""
+    with hostile(Honest(THIN.encoded)) as other:
+
+        def away(method: str, path: str, length: int) -> bytes:
+            return answer(status, b"{}", f"Location: {other.url}{path}\r\n")
+
+        def late(method: str, path: str, length: int) -> bytes:
+            keys = path.startswith("/v1/keys")
+            return away(method, path, length) if keys else Honest(THIN.encoded)(method, path, length)
+
+        for reply in (away, late):
+            with hostile(reply) as seen:
+                (found,) = client.ask(seen.url, insecure=True)
+                assert found.code is not None
+                assert seen.sent == 0
+        assert other.requests == []
+
+
+def test_another_manifest_than_the_pinned_one_is_refused() -> None:
+    """A smaller ring, for example: the hash is that of all bytes."""
+    for manifest in (weak_thin().manifest.encoded, encoded(ENTRY | {"name": "other"})):
+        with hostile(Honest(manifest)) as seen:
+            with pytest.raises(OtherModelError, match="is expected"):
+                RemoteModel(seen.url, pinned=THIN.hash, insecure=True)
+            assert len(seen.requests) == 1
+
+
+def test_a_successor_is_judged_as_its_predecessor_was() -> None:
+    more = encoded(ENTRY | {"key_bytes": THIN.key_bytes + 1})
+    with hostile(Honest(THIN.encoded, more)) as seen:
+        remote = RemoteModel(seen.url, insecure=True, key_bytes=THIN.key_bytes)
+        with pytest.raises(DemandError):
+            remote.refresh()
+        assert remote.manifest == THIN
+
+
+def test_a_server_that_understates_its_keys_is_refused() -> None:
+    with hostile(Honest(encoded(ENTRY | {"key_bytes": 1}))) as seen:
+        with pytest.raises(DemandError, match="bytes of keys"):
+            RemoteModel(seen.url, insecure=True, key_bytes=THIN.key_bytes // 2)
+        assert len(seen.requests) == 1
+
+
+def writing(foreign: str, manifest: Manifest, via: str = "") -> Answer:
+    """A server that asks for keys at another address."""
+    honest = Honest(manifest.encoded, total=manifest.key_bytes)
+
+    def reply(method: str, path: str, length: int) -> bytes:
+        if path.startswith("/elsewhere"):
+            return answer(307, b"", f"Location: {foreign}\r\n")
+        if "/direct" in path and method == "POST":
+            return answer(201, encoded({"url": via or foreign}))
+        if "/direct" in path:
+            return honest(method, path.replace("/direct", "/parts"), manifest.key_bytes)
+        return honest(method, path, length)
+
+    return reply
+
+
+def test_keys_go_to_no_address_that_the_client_does_not_allow() -> None:
+    def taken(method: str, path: str, length: int) -> bytes:
+        return answer(200, b"")
+
+    with hostile(taken) as foreign:
+        with hostile(writing(f"{foreign.url}/x?y=1", THIN)) as seen:
+            with RemoteModel(seen.url, insecure=True).session() as session:
+                session.upload_keys()
+            assert foreign.requests == []
+            assert seen.sent >= THIN.key_bytes
+        host = urlsplit(foreign.url).netloc
+        with hostile(writing(f"{foreign.url}/x?y=1", THIN)) as seen:
+            with RemoteModel(seen.url, insecure=True, allowed_hosts=[host]).session() as session:
+                session.upload_keys()
+            assert seen.sent == 0
+        assert {(method, path) for method, path, _ in foreign.requests} == {("PUT", "/x?y=1")}
+        assert foreign.sent == THIN.key_bytes
+
+
+def test_an_address_of_the_server_that_redirects_is_not_followed() -> None:
+    with hostile(Honest(THIN.encoded)) as foreign:
+        honest = Honest(THIN.encoded, total=THIN.key_bytes)
+        own: list[str] = []
+
+        def reply(method: str, path: str, length: int) -> bytes:
+            if path.startswith("/elsewhere"):
+                return answer(307, b"", f"Location: {foreign.url}/x\r\n")
+            if "/direct" in path:
+                return answer(201, encoded({"url": f"{own[0]}/elsewhere"}))
+            return honest(method, path, length)
+
+        with hostile(reply) as seen:
+            own.append(seen.url)
+            with RemoteModel(seen.url, insecure=True).session() as session:
+                session.upload_keys()
+        assert foreign.requests == []
+
+
+def test_addresses_are_compared_by_scheme_host_and_port() -> None:
+    own = urlsplit("http://keys.example:8700/base")
+    for url in ("http://keys.example:8700/x", "HTTP://KEYS.example:8700/y?z"):
+        require_address(urlsplit(url), own, ())
+    for url in (
+        "http://keys.example/x",
+        "https://keys.example:8700/x",
+        "http://keys.example:8700@other.example/x",
+        "http://keys.example.other.example:8700/x",
+        "http://keys.example:8701/x",
+        "http://keys.example:99999/x",
+        "http://[::1]:8700/x",
+        "ftp://keys.example:8700/x",
+        "file:///etc/passwd",
+        "//keys.example:8700/x",
+        "keys.example:8700/x",
+        "",
+    ):
+        with pytest.raises(ForeignAddressError):
+            require_address(urlsplit(url), own, ())
+    secure = urlsplit("https://keys.example")
+    require_address(urlsplit("https://keys.example:443/x"), secure, ())
+    require_address(urlsplit("https://store.example/x"), secure, ["Store.example"])
+    require_address(urlsplit("https://store.example:9000/x"), secure, ["store.example:9000"])
+    for url in ("http://keys.example/x", "http://store.example/x", "https://store.example:9000/x"):
+        with pytest.raises(ForeignAddressError):
+            require_address(urlsplit(url), secure, ["store.example"])
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    with hostile(Honest(THIN.encoded)) as seen:
+        remote = RemoteModel(seen.url, insecure=True)
+        for url in ("http://[", "http://[::1", f"http://{'x' * 70_000}"):
+            with pytest.raises(StorageError):
+                remote.write(url, b"keys")
+        assert seen.sent == 0
+
+
+def test_limits_are_above_zero_and_messages_have_one() -> None:
+    for make in (partial(Demands, key_bytes=0), partial(Demands, key_count=0)):
+        with pytest.raises(kw.ParameterError, match="allows no key"):
+            make()
+    assert Demands().key_bytes == KEY_BYTES
+    require_message("a request", MESSAGE_BYTES)
+    with pytest.raises(DemandError, match=str(MESSAGE_BYTES + 1)):
+        require_message("a request", MESSAGE_BYTES + 1)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model's folder whose author has switched the check of keys off."""
+    folder = tmp_path_factory.mktemp("folder")
+    make_full().save(folder)
+    return folder
+
+
+def test_the_author_of_a_folder_is_no_more_trusted_than_a_server(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(SecurityError, match="insecure=True"):
+        kw.load_client(folder)
+    client = kw.load_client(folder, insecure=True)
+    specs = client.execution.key_specs()
+    size = sum(spec.bytes for spec in specs)
+    client.save(tmp_path / "client")
+    for place in (folder, tmp_path / "client"):
+        for limits in ({"key_bytes": size - 1}, {"key_count": len(specs) - 1}):
+            (most,) = limits.values()
+            limited = kw.load_client(place, insecure=True, **limits)
+            for make in (limited.keys, partial(limited.save_keys, tmp_path)):
+                with pytest.raises(DemandError, match=str(most + 1)) as refused:
+                    make()
+                assert (refused.value.value, refused.value.maximum) == (most + 1, most)
+    kw.load_client(folder, insecure=True, key_bytes=size, key_count=len(specs)).keys()
+    with pytest.raises(SecurityError):
+        kw.load_client(tmp_path / "client")
+
+
+def test_commands_refuse_such_a_folder_without_their_option(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    owner, sample, sent = tmp_path / "owner", tmp_path / "x.npy", tmp_path / "sent"
+    kw.load_client(folder, insecure=True).save(owner)
+    np.save(sample, np.zeros(INPUTS))
+    encrypt = ["encrypt", str(owner), "--input", str(sample), "--out", str(sent)]
+    for command in (encrypt, ["decrypt", str(owner), "--input", str(sent)]):
+        assert main(command) == 2
+        said = capsys.readouterr().err
+        assert "128 bits" in said
+        assert "--insecure" in said
+        assert not sent.exists()
+    assert main([*encrypt, "--insecure"]) == 0
+    assert sent.is_dir()
+
+
+def test_keygen_refuses_the_parameters_and_the_keys_of_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = make_full()
+    plan, parameters, out = tmp_path / "plan.json", tmp_path / "parameters.kw", tmp_path / "out"
+    plan.write_text(plan_file.to_json(plan_network(model.network, model.parameters, name="x").plan))
+    model.parameters.save(parameters)
+    command = ["keygen", "--plan", str(plan), "--parameters", str(parameters), "--out", str(out)]
+    for options, what in (
+        ([], "--insecure"),
+        (["--insecure", "--key-count", "1"], "--key-count"),
+        (["--insecure", "--key-bytes", "1KiB"], "--key-bytes"),
+    ):
+        assert main([*command, *options]) == 2
+        assert what in capsys.readouterr().err
+        assert not out.exists()
+    assert main([*command, "--insecure"]) == 0
