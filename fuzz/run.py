@@ -2,13 +2,13 @@
 
     python fuzz/run.py [--program PATH] [--seconds S] [--only NAME ...] [--rounds R] [--out FILE] [--keep]
 
-Every target gets the same share of the seconds. It begins from `fuzz/corpus`, and those in Rust from
-`vectors/wire`; inputs that reach new code stay in `target/fuzz/inputs`. What fails is stored in
+Every target gets the same share of the seconds. It begins from its archive in `fuzz/corpus`, and one in Rust
+from `vectors/wire`; inputs that reach new code stay in `target/fuzz/inputs`. What fails is stored in
 `fuzz/crashes`, where tests find it, and the exit status is 1. `--program` is the instrumented
 `keywright-fuzz`, which `make fuzz` builds; without it only the package is fuzzed. In rounds, every target
 has its turn several times.
 `--out` writes a record after each round, or adds to the one that is there; `--keep` puts the fewest of the
-inputs that reach what all reach into `fuzz/corpus`.
+inputs that reach what all reach into the archive.
 """
 
 import argparse
@@ -26,12 +26,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-CORPUS, CRASHES, INPUTS = (
-    ROOT / "fuzz" / "corpus",
-    ROOT / "fuzz" / "crashes",
-    ROOT / "target" / "fuzz" / "inputs",
-)
-GOLDEN = tuple(ROOT / "vectors" / "wire" / version for version in ("v1", "v2"))
+PYTHON = ROOT / "fuzz" / "python"
+sys.path.insert(0, str(PYTHON))
+
+import corpus  # noqa: E402
+
+CRASHES = ROOT / "fuzz" / "crashes"
+CORPUS, INPUTS = (ROOT / "target" / "fuzz" / kind for kind in ("corpus", "inputs"))
+GOLDEN = ROOT / "vectors" / "wire" / "v2"
 PER_INPUT = 10
 """Processor seconds within which an input must be read."""
 STOPPED = 12
@@ -90,8 +92,17 @@ class Target:
     def starts(self) -> list[Path]:
         """Folders of inputs to start from."""
         folders = [CORPUS / self.name, CRASHES / self.name]
-        golden = GOLDEN if self.language == "Rust" and self.name != "pool_file" else ()
-        return [folder for folder in (*folders, *golden) if folder.is_dir()]
+        if self.language == "Rust" and self.name != "pool_file":
+            folders.append(GOLDEN)
+        return [folder for folder in folders if folder.is_dir()]
+
+    def unpack(self) -> None:
+        """Write the inputs of the archive as files, which libFuzzer reads."""
+        folder = CORPUS / self.name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        for name, data in corpus.read(self.name).items():
+            (folder / name).write_bytes(data)
 
     def call(
         self, options: list[str], folders: list[Path], limit: float
@@ -114,6 +125,7 @@ class Target:
         inputs, crashes = INPUTS / self.name, CRASHES / self.name
         inputs.mkdir(parents=True, exist_ok=True)
         crashes.mkdir(parents=True, exist_ok=True)
+        self.unpack()
         before = set(crashes.iterdir())
         options = [
             f"-max_total_time={max(round(seconds), 1)}",
@@ -153,24 +165,25 @@ class Target:
         return processor_seconds() - before > PER_INPUT
 
     def keep(self) -> None:
-        """Copy the fewest inputs that together reach all edges into the corpus, the small ones first."""
+        """Add the fewest inputs that together reach all edges to the archive, the small ones first."""
         with tempfile.TemporaryDirectory() as least:
             self.call(
                 ["-merge=1", "-use_counters=0", f"-timeout={PER_INPUT * STOPPED}"],
                 [Path(least), *self.starts, INPUTS / self.name],
                 600,
             )
-            folder = CORPUS / self.name
-            folder.mkdir(parents=True, exist_ok=True)
             known = {path.read_bytes() for start in self.starts for path in start.iterdir() if path.is_file()}
             left = KEPT_BYTES - sum(
-                p.stat().st_size for p in folder.iterdir() if not p.name.startswith("seed-")
+                len(data) for name, data in corpus.read(self.name).items() if not name.startswith(corpus.SEED)
             )
+            new = {}
             for path in sorted(Path(least).iterdir(), key=lambda path: (path.stat().st_size, path.name)):
                 size = path.stat().st_size
                 if size <= LARGEST_KEPT and size <= left and path.read_bytes() not in known:
-                    shutil.copy(path, folder / path.name)
+                    new[path.name] = path.read_bytes()
                     left -= size
+        if new:
+            corpus.add(self.name, new)
 
 
 def targets(program: Path | None) -> list[Target]:
@@ -189,11 +202,9 @@ def targets(program: Path | None) -> list[Target]:
             "SKIPPED the readers of the package: atheris is not installed, it has no wheel for this machine"
         )
     else:
-        folder = ROOT / "fuzz" / "python"
-        sys.path.insert(0, str(folder))
         from readers import READERS
 
-        script = str(folder / "fuzz_reader.py")
+        script = str(PYTHON / "fuzz_reader.py")
         found += [Target(name, (sys.executable, script, name), "Python") for name in READERS]
     return found
 

@@ -3,7 +3,8 @@
     python scripts/golden_files.py
 
 The folder has the name of the version; a released one is never written again. A test
-(`python/tests/packaging/test_releases.py`) reads all folders. They have secrets, which protect nothing.
+(`python/tests/packaging/test_releases.py`) reads all folders, and one that it writes. They have secrets, but
+protect nothing.
 """
 
 import hashlib
@@ -154,11 +155,9 @@ def write_settings(folder: Path) -> None:
     (folder / "quotas.json").write_text(json.dumps(quotas), encoding="utf-8")
 
 
-def main() -> int:
-    """Write the folder of this version again."""
-    folder = FOLDER / kw.__version__
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
+def write(folder: Path) -> None:
+    """Write all files into a new folder, and their digests."""
+    folder.mkdir(parents=True)
     write_ckks(folder / "ckks")
     write_bfv(folder / "bfv")
     write_thin(folder / "thin")
@@ -171,7 +170,14 @@ def main() -> int:
         for path in files
     )
     (folder / "SHA256SUMS").write_text(sums, encoding="ascii")
-    print(f"{len(files)} files, {sum(path.stat().st_size for path in files):,} bytes")
+
+
+def main() -> int:
+    """Write the folder of this version again."""
+    folder = FOLDER / kw.__version__
+    shutil.rmtree(folder, ignore_errors=True)
+    write(folder)
+    print(folder)
     return 0
 
 

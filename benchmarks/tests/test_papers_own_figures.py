@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from keywright.plan import AutomorphismGroup
 from keywright.plan.strategies.powers import signed_powers
 from studies.bootstrapping_keys.paper import TABLE_5
 from studies.network_keys.ark import TABLE_1, TABLES_2_3
 from studies.network_keys.kds import ROWS
+
+pytestmark = pytest.mark.full
 
 
 def test_dynamic_alpha_takes_more_memory_at_six_of_eleven_depths_of_table_5() -> None:

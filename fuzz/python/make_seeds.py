@@ -2,7 +2,7 @@
 
     python fuzz/python/make_seeds.py
 
-They go into `fuzz/corpus`; what fuzzing adds there stays.
+They go into the archives of `fuzz/corpus`; what fuzzing added there stays.
 """
 
 import io
@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import corpus
 import numpy as np
 import onnx
 from keywright import compiler
@@ -40,7 +41,6 @@ from readers import MODEL_FOLDER
 from tests.serve.network import make_full, make_thin
 
 ROOT = Path(__file__).parents[2]
-CORPUS = ROOT / "fuzz" / "corpus"
 RANDOM = np.random.default_rng(1)
 Constants = dict[str, NDArray[Any]]
 
@@ -341,10 +341,7 @@ def seeds() -> dict[str, dict[str, bytes]]:
 def main() -> None:
     """Write them."""
     for reader, files in seeds().items():
-        folder = CORPUS / reader
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, data in files.items():
-            (folder / f"seed-{name}").write_bytes(data)
+        corpus.add(reader, {corpus.SEED + name: data for name, data in files.items()})
 
 
 if __name__ == "__main__":

@@ -268,4 +268,4 @@ READERS = {
     "array_layout": Reader(_layout, mutate_json, 1 << 12),
     "accounts": Reader(_accounts, mutate_json, 1 << 12),
 }
-"""Readers by the name of their folder of `fuzz/corpus`."""
+"""Readers by the name of their archive in `fuzz/corpus`."""

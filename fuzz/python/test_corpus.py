@@ -9,6 +9,7 @@ import zipfile
 import zlib
 from pathlib import Path
 
+import corpus
 import pytest
 from keywright.errors import KeywrightError
 from mutations import PNG, mutate_json, mutate_png, mutate_zip
@@ -18,8 +19,9 @@ FUZZ = Path(__file__).parents[1]
 DRAW = random.Random(1)
 
 
-def stored(name: str) -> list[Path]:
-    return sorted(path for kind in ("corpus", "crashes") for path in (FUZZ / kind / name).glob("*"))
+def stored(name: str) -> dict[str, bytes]:
+    crashes = {path.name: path.read_bytes() for path in (FUZZ / "crashes" / name).glob("*")}
+    return corpus.read(name) | crashes
 
 
 def change(data: bytes, most: int) -> bytes:
@@ -32,13 +34,36 @@ def change(data: bytes, most: int) -> bytes:
 @pytest.mark.parametrize("name", READERS)
 def test_what_is_stored_is_read_or_refused(name: str) -> None:
     accepted = 0
-    for path in stored(name):
+    for file, data in stored(name).items():
         try:
             with limited_memory():
-                accepted += READERS[name].run(path.read_bytes())
+                accepted += READERS[name].run(data)
         except Exception as error:
-            raise AssertionError(f"{path}: {error!r}") from error
+            raise AssertionError(f"{name}, {file}: {error!r}") from error
     assert accepted > 0
+
+
+def test_equal_inputs_give_equal_archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = {"b": b"two", "a": b"one"}
+    monkeypatch.setattr(corpus, "CORPUS", tmp_path)
+    corpus.add("first", inputs)
+    corpus.add("second", {"a": b"other"})
+    corpus.add("second", {"b": b"two"})
+    corpus.add("second", {"a": b"one"})
+    first, second = (tmp_path / f"{name}.zip" for name in ("first", "second"))
+    assert first.read_bytes() == second.read_bytes()
+    assert corpus.read("second") == inputs
+
+
+def test_stored_archives_are_as_they_would_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored_archives = {path.stem: corpus.read(path.stem) for path in sorted(corpus.CORPUS.iterdir())}
+    originals = {name: (corpus.CORPUS / f"{name}.zip").read_bytes() for name in stored_archives}
+    monkeypatch.setattr(corpus, "CORPUS", tmp_path)
+    for name, inputs in stored_archives.items():
+        corpus.add(name, inputs)
+        assert (tmp_path / f"{name}.zip").read_bytes() == originals[name], name
 
 
 def test_files_elsewhere_and_refusals_without_words_are_faults() -> None:
@@ -61,9 +86,10 @@ def test_files_elsewhere_and_refusals_without_words_are_faults() -> None:
 
 def test_mutations_keep_what_readers_check_first() -> None:
     """For archives and JSON in more than half of the inputs, for an image's chunks in some."""
-    program = (FUZZ / "corpus" / "program" / "seed-sigmoid").read_bytes()
-    image = (FUZZ / "corpus" / "image" / "seed-rgb").read_bytes()
-    plan = (FUZZ / "corpus" / "plan" / "seed-direct").read_bytes()
+    program, image, plan = (
+        corpus.read(name)[f"seed-{kind}"]
+        for name, kind in (("program", "sigmoid"), ("image", "rgb"), ("plan", "direct"))
+    )
     whole, chunks, parsed, different = 0, 0, 0, set()
     for seed in range(200):
         archive = mutate_zip(program, 1 << 14, seed, change)

@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use keywright_ckks::{CkksLiteral, CkksParameters};
 use keywright_client::{
-    Answer, Client, ClientError, ClientParameters, Encryptor, Form, KeyIdentity, Layout, PublicKey,
-    SmallEngine, expand_secret, read_secret, reduction::Montgomery, write_secret,
+    Answer, Client, ClientError, ClientParameters, Encryptor, Form, Layout, PublicKey, SmallEngine,
+    expand_secret, read_secret, reduction::Montgomery, write_secret,
 };
 use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::{ParametersLiteral, SecretKey, Security};
@@ -13,7 +13,7 @@ use keywright_thin_server as server;
 use keywright_wire::WireSecret;
 
 use crate::Target;
-use crate::targets::{context, is_old};
+use crate::targets::context;
 
 /// Readers of clients, and of a server for them.
 pub(crate) const TARGETS: [(&str, Target); 5] = [
@@ -77,7 +77,7 @@ fn parameters(bytes: &[u8]) -> bool {
     let Ok(read) = ClientParameters::from_bytes(bytes) else { return false };
     let mut written = Vec::new();
     read.write_to(&mut written).expect("what loads can be written");
-    assert!(is_old(bytes) || written == bytes, "another encoding loads");
+    assert!(written == bytes, "another encoding loads");
     true
 }
 
@@ -131,8 +131,8 @@ fn secret(bytes: &[u8]) -> bool {
     let smaller = bytes.len() - {
         let mut written = Vec::new();
         write_secret(thin, packed, &mut written).expect("what loads can be written");
-        assert!(is_old(bytes) || written.len() < bytes.len() || written == bytes, "another encoding loads");
-        written.len() - if is_old(bytes) { KeyIdentity::BYTES } else { 0 }
+        assert!(written.len() < bytes.len() || written == bytes, "another encoding loads");
+        written.len()
     };
     assert_eq!(whole.is_some(), smaller == packed.len() / 2, "the full library refuses what a client takes");
     true

@@ -6,6 +6,7 @@
 //! its test runs the inputs in `fuzz/corpus` and `fuzz/crashes`.
 
 mod clients;
+pub mod corpus;
 mod memory;
 pub mod mutate;
 mod pool;
@@ -32,7 +33,7 @@ pub type Target = fn(&[u8]) -> bool;
 /// A target by its name.
 #[derive(Debug, Clone, Copy)]
 pub struct Fuzzed {
-    /// Its folder of `fuzz/corpus`.
+    /// Its archive in `fuzz/corpus`.
     pub name: &'static str,
     target: Target,
     /// Whether inputs are objects of the byte format, whose checksums a mutation must repair.

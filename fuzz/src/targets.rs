@@ -15,8 +15,7 @@ use keywright_rlwe::{
     SeededRlweCiphertext, SwitchingKey,
 };
 use keywright_wire::{
-    FORMAT_VERSION, KeySetFile, KeySetReader, KeySetWriter, MAGIC, Wire, WireSecret, inspect,
-    sequence_from_bytes, sequence_to_bytes,
+    KeySetFile, KeySetReader, KeySetWriter, Wire, WireSecret, inspect, sequence_from_bytes, sequence_to_bytes,
 };
 
 use crate::Target;
@@ -69,11 +68,6 @@ pub(crate) fn bfv_context() -> &'static BfvParameters {
     })
 }
 
-/// Whether an object has an older format version: writing uses the newest one.
-pub(crate) fn is_old(bytes: &[u8]) -> bool {
-    bytes.get(MAGIC.len()..MAGIC.len() + 2) != Some(&FORMAT_VERSION.to_le_bytes())
-}
-
 /// Reads from a slice and from a stream. Both must agree, and an accepted object must be written back unchanged.
 fn round_trip<T: Wire>(bytes: &[u8], context: &T::Context) -> bool {
     let mut stream = bytes;
@@ -81,7 +75,7 @@ fn round_trip<T: Wire>(bytes: &[u8], context: &T::Context) -> bool {
     if let Ok(object) = &streamed {
         let consumed = &bytes[..bytes.len() - stream.len()];
         let written = object.to_bytes(context).expect("what loads can be written");
-        assert!(is_old(bytes) || written == consumed, "another encoding loads");
+        assert!(written == consumed, "another encoding loads");
     }
     let whole = T::from_bytes(bytes, context);
     assert_eq!(whole.is_ok(), streamed.is_ok() && stream.is_empty(), "slice and stream disagree");
@@ -98,8 +92,7 @@ fn sequence(bytes: &[u8]) -> bool {
     let Ok(objects) = sequence_from_bytes::<RlweCiphertext>(bytes, parameters, 3) else { return false };
     assert!((1..=3).contains(&objects.len()), "{} objects", objects.len());
     let written = sequence_to_bytes(&objects, parameters).expect("what loads can be written");
-    let old = bytes.windows(MAGIC.len() + 2).any(|at| at.starts_with(&MAGIC) && is_old(at));
-    assert!(old || written == bytes, "another encoding loads");
+    assert_eq!(written, bytes, "another encoding loads");
     true
 }
 
@@ -153,7 +146,7 @@ fn bfv_parameters(bytes: &[u8]) -> bool {
 fn secret_key(bytes: &[u8]) -> bool {
     let Ok(secret) = SecretKey::from_secret_bytes(bytes, context().rlwe()) else { return false };
     let written = secret.to_secret_bytes(context().rlwe()).expect("what loads can be written");
-    assert!(is_old(bytes) || written[..] == *bytes, "another encoding loads");
+    assert!(written[..] == *bytes, "another encoding loads");
     true
 }
 
@@ -165,7 +158,7 @@ fn inspect_object(bytes: &[u8]) -> bool {
 fn key_set(bytes: &[u8]) -> bool {
     let Ok(keys) = EvaluationKeys::from_bytes(bytes, context().rlwe()) else { return false };
     let written = keys.encoded_len(context().rlwe()).expect("what loads can be written");
-    assert!(is_old(bytes) || written == bytes.len() as u64, "another encoding loads");
+    assert!(written == bytes.len() as u64, "another encoding loads");
     true
 }
 
@@ -173,7 +166,7 @@ fn key_set(bytes: &[u8]) -> bool {
 fn master_keys(bytes: &[u8]) -> bool {
     let Ok(keys) = MasterKeys::from_bytes(bytes, context().rlwe()) else { return false };
     let written = keys.encoded_len(context().rlwe()).expect("what loads can be written");
-    assert!(is_old(bytes) || written == bytes.len() as u64, "another encoding loads");
+    assert!(written == bytes.len() as u64, "another encoding loads");
     true
 }
 
@@ -188,7 +181,7 @@ fn key_set_stream(bytes: &[u8]) -> bool {
         writer.write(&key).expect("the key is the one of the directory");
     }
     let written = writer.finish().expect("all keys were written");
-    assert!(is_old(bytes) || bytes.starts_with(&written), "another encoding loads");
+    assert!(bytes.starts_with(&written), "another encoding loads");
     true
 }
 

@@ -1,23 +1,19 @@
-//! The stored inputs: every file of `fuzz/corpus` and `fuzz/crashes` through its target, without libFuzzer.
+//! The stored inputs: every one of `fuzz/corpus` and `fuzz/crashes` through its target, without libFuzzer.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
-use keywright_fuzz::{client_seeds, files, pool_seeds, root, targets};
+use keywright_fuzz::{client_seeds, corpus, files, pool_seeds, root, targets};
 
 /// The files of `vectors/wire`, from which most targets start.
 fn golden() -> Vec<PathBuf> {
-    let versions = files(&root().join("../vectors/wire"));
-    versions
-        .iter()
-        .flat_map(|version| files(version))
-        .filter(|file| file.extension() == Some("kw".as_ref()))
-        .collect()
+    let all = files(&root().join("../vectors/wire/v2"));
+    all.into_iter().filter(|file| file.extension() == Some("kw".as_ref())).collect()
 }
 
 /// With the variable `KEYWRIGHT_WRITE_SEEDS` it writes the inputs that are not golden files, from which the targets of
-/// clients and pool files start.
+/// clients and pool files start, to `target/fuzz/seeds`; `fuzz/python/corpus.py` adds them to the archives.
 fn write_seeds() {
     for target in targets() {
         let seeds = match target.name {
@@ -30,7 +26,7 @@ fn write_seeds() {
             _ => continue,
         };
         target.prepare();
-        let folder = root().join("corpus").join(target.name);
+        let folder = root().join("../target/fuzz/seeds").join(target.name);
         fs::create_dir_all(&folder).unwrap();
         for (index, seed) in seeds.iter().enumerate() {
             if target.run(seed).unwrap() {
@@ -49,17 +45,17 @@ fn what_is_stored_is_read_or_refused() {
     let mut faults = Vec::new();
     for target in targets() {
         target.prepare();
-        let own = ["corpus", "crashes"].map(|kind| files(&root().join(kind).join(target.name)));
-        let (mut inputs, mut accepted) = (own.concat(), 0);
+        let mut paths = files(&root().join("crashes").join(target.name));
         if target.framed {
-            inputs.extend(golden());
+            paths.extend(golden());
         }
-        for path in inputs {
-            let input = fs::read(&path).unwrap();
+        let loose = paths.into_iter().map(|path| (path.display().to_string(), fs::read(path).unwrap()));
+        let mut accepted = 0;
+        for (name, input) in corpus::read(target.name).into_iter().chain(loose) {
             match catch_unwind(AssertUnwindSafe(|| target.run(&input))) {
                 Ok(Ok(yes)) => accepted += usize::from(yes),
-                Ok(Err(reason)) => faults.push(format!("{}: {reason}", path.display())),
-                Err(_) => faults.push(format!("{}: {} panicked", path.display(), target.name)),
+                Ok(Err(reason)) => faults.push(format!("{name}: {reason}")),
+                Err(_) => faults.push(format!("{name}: {} panicked", target.name)),
             }
         }
         if accepted == 0 {

@@ -1,4 +1,4 @@
-"""Read every file of v1/ and v2/ from docs/reference/format.md alone, compare contents with definitions.
+"""Read every file of v2/ from docs/reference/format.md alone, compare contents with definitions.
 
 Standard library only, nothing of Keywright. The definition of the contents is in README.md beside this file.
 """
@@ -19,6 +19,7 @@ KEY = bytes([0xC3]) * 16
 KEYED = {2, 3, 5, 6, 0x103, 0x104, 0x105, 0x203, 0x204, 0x8001}
 PUBLIC_KEY_STREAM, ENCRYPTION_STREAM = 3 << 40, 4 << 40
 MASK = 0xFFFFFFFF
+VERSION = 2
 FIXED = struct.Struct("<8sHHBBBB16sIQ")
 
 # ---- the expander ----
@@ -95,7 +96,6 @@ class Fields:
 class Object:
     """One decoded frame."""
 
-    version: int
     kind: int
     summary: tuple[int, ...]
     fingerprint: bytes
@@ -108,17 +108,15 @@ def frame(data: bytes) -> tuple[Object, bytes]:
     """One object and what follows it."""
     magic, version, kind, *summary, fingerprint, descriptor_len, body_len = FIXED.unpack_from(data)
     assert magic == b"\x89KWRT\r\n\x1a"
-    assert version in (1, 2)
+    assert version == VERSION
     end = FIXED.size + descriptor_len
     assert struct.unpack_from("<I", data, end)[0] == zlib.crc32(data[:end]), "header checksum"
     body = data[end + 4 : end + 4 + body_len]
     (stored,) = struct.unpack_from("<I", data, end + 4 + body_len)
     assert stored == zlib.crc32(body, zlib.crc32(data[:end])), "body checksum"
     descriptor = Fields(data[FIXED.size : end])
-    key = bytes(descriptor.take("16B")) if version > 1 and kind in KEYED else None
-    return Object(version, kind, tuple(summary), fingerprint, key, descriptor, body), data[
-        end + 8 + body_len :
-    ]
+    key = bytes(descriptor.take("16B")) if kind in KEYED else None
+    return Object(kind, tuple(summary), fingerprint, key, descriptor, body), data[end + 8 + body_len :]
 
 
 @dataclass
@@ -186,9 +184,8 @@ class Body:
 class Checker:
     """Compares decoded objects with their definition."""
 
-    def __init__(self, directory: Path, version: int) -> None:
+    def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.version = version
         parameters, rest = frame((directory / "parameters.kw").read_bytes())
         assert rest == b""
         self.literal, self.fingerprint = literal(parameters.descriptor)
@@ -216,12 +213,7 @@ class Checker:
         assert found.kind == kind
         assert found.summary == (10, 3, 1, 1)
         assert found.fingerprint == self.fingerprint
-        self.of_key(found, KEY if kind in KEYED and kind != 0x8001 else found.key)
-
-    def of_key(self, found: Object, key: bytes | None) -> None:
-        """The object has the version and, from version 2 on, the identity of a key."""
-        assert found.version == self.version
-        assert found.key == (key if self.version > 1 else None)
+        assert found.key == (KEY if kind in KEYED and kind != 0x8001 else found.key)
 
     def fillers(self, body: Body, object_: int, digit: int, primes: list[int]) -> None:
         """A polynomial of the body is the filler of a stream."""
@@ -280,7 +272,7 @@ class Checker:
 
         secret = self.open("secret_key.kw", 0x8001, private=True)
         secret.descriptor.end()
-        self.of_key(secret, hashlib.sha256(b"keywright key identity" + secret.body).digest()[:16])
+        assert secret.key == hashlib.sha256(b"keywright key identity" + secret.body).digest()[:16]
         codes = [byte >> shift & 3 for byte in secret.body for shift in (0, 2, 4, 6)]
         assert [(code ^ 2) - 2 for code in codes] == [(i * i + i // 7) % 3 - 1 for i in range(N)]
 
@@ -437,7 +429,7 @@ class Checker:
         key, rest = frame(found.body)
         assert rest == b""
         assert (key.kind, key.summary) == (3, (10, 4, 1, 1))
-        self.of_key(key, KEY)
+        assert key.key == KEY
         assert key.fingerprint == hashlib.sha256(b"keywright parameters" + encoding).digest()[:16]
         assert key.descriptor.take("BQBBBBBB") == [*spec, 2]
         assert bytes(key.descriptor.take("32B")) == HALF
@@ -450,18 +442,17 @@ class Checker:
 
 
 def main() -> None:
-    """Check the digests of all files of every version, then their contents."""
-    for version in (1, 2):
-        directory = Path(__file__).parent / f"v{version}"
-        names = set()
-        for line in (directory / "SHA256SUMS").read_text().splitlines():
-            digest, name = line.split("  ")
-            assert hashlib.sha256((directory / name).read_bytes()).hexdigest() == digest, name
-            names.add(name)
-        assert names == {path.name for path in directory.glob("*.kw")}
-        count = Checker(directory, version).run()
-        assert count == len(names)
-        sys.stdout.write(f"v{version}: {count} files agree\n")
+    """Check the digests of all files, then their contents."""
+    directory = Path(__file__).parent / f"v{VERSION}"
+    names = set()
+    for line in (directory / "SHA256SUMS").read_text().splitlines():
+        digest, name = line.split("  ")
+        assert hashlib.sha256((directory / name).read_bytes()).hexdigest() == digest, name
+        names.add(name)
+    assert names == {path.name for path in directory.glob("*.kw")}
+    count = Checker(directory).run()
+    assert count == len(names)
+    sys.stdout.write(f"v{VERSION}: {count} files agree\n")
 
 
 if __name__ == "__main__":

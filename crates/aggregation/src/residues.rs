@@ -203,11 +203,11 @@ mod tests {
                 part
             }).collect();
             let sum = Residues::sum(&modulus, &parts.iter().collect::<Vec<_>>());
-            let mut found = vec![0; count];
-            sum.words(0, &mut found);
+            let mut residues = vec![0; count];
+            sum.words(0, &mut residues);
             for i in 0..count {
                 let naive = words.iter().fold(0u128, |sum, words| sum + u128::from(words[i]));
-                prop_assert_eq!(u128::from(found[i]), naive % u128::from(modulus.value()));
+                prop_assert_eq!(u128::from(residues[i]), naive % u128::from(modulus.value()));
             }
         }
     }
@@ -218,9 +218,9 @@ mod tests {
         let part = Residues::from_planes(7, vec![255; 7 * 3]).unwrap();
         for inputs in [254, 255, 256, 510, 511, 1 << 20] {
             let sum = Residues::sum(&modulus, &vec![&part; inputs]);
-            let mut found = [0; 3];
-            sum.words(0, &mut found);
-            assert_eq!(found, [modulus.reduce_u128(((1u128 << 56) - 1) * inputs as u128); 3]);
+            let mut residues = [0; 3];
+            sum.words(0, &mut residues);
+            assert_eq!(residues, [modulus.reduce_u128(((1u128 << 56) - 1) * inputs as u128); 3]);
         }
     }
 

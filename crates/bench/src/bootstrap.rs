@@ -179,11 +179,11 @@ pub fn run_bootstrap(
         let values = random_values(&mut source, &literal);
         let input = encryptor.encrypt(&values, literal.log_slots, plan.input_level())?;
         let (out, elapsed) = seconds(|| bootstrapper.bootstrap(&evaluator, &input))?;
-        let found = decryptor.decrypt(&out)?;
-        added.add(&found, &decryptor.decrypt(&input)?, literal.values);
-        result.add(&found, &values, literal.values);
+        let decrypted = decryptor.decrypt(&out)?;
+        added.add(&decrypted, &decryptor.decrypt(&input)?, literal.values);
+        result.add(&decrypted, &values, literal.values);
         bound = out.estimate.bound();
-        bounded &= found.iter().zip(&values).all(|(found, value)| (found - value).norm() <= bound);
+        bounded &= decrypted.iter().zip(&values).all(|(result, value)| (result - value).norm() <= bound);
         // The first one touches memory and makes plans.
         if run > 0 {
             times.push(elapsed);
@@ -217,11 +217,11 @@ pub fn run_bootstrap(
             slots: 1 << literal.log_slots,
             values: if literal.values == Values::Complex { "complex" } else { "real" },
             approximation: [sine.k, sine.cosine.degree(), sine.double_angles as usize, sine.arcsine.degree()],
-            log2_failure: predicted(&|found| found.log2_failure),
+            log2_failure: predicted(&|prediction| prediction.log2_failure),
             vectors: request.runs + 1,
             worst_bits: added.worst_bits(),
             mean_bits: added.mean_bits(),
-            predicted_worst_bits: predicted(&|found| found.worst_bits(request.runs + 1)),
+            predicted_worst_bits: predicted(&|prediction| prediction.worst_bits(request.runs + 1)),
             predicted_mean_bits: predicted(&ErrorPrediction::mean_bits),
             result_worst_bits: result.worst_bits(),
             bound_bits: -bound.log2(),

@@ -27,9 +27,9 @@ pub struct PartErrors {
 
 impl PartErrors {
     /// Counts the real parts of a vector, and the imaginary ones if `kind` has them.
-    pub fn add(&mut self, found: &[Complex64], expected: &[Complex64], kind: Values) {
-        for (found, expected) in found.iter().zip(expected) {
-            let error = found - expected;
+    pub fn add(&mut self, values: &[Complex64], expected: &[Complex64], kind: Values) {
+        for (value, expected) in values.iter().zip(expected) {
+            let error = value - expected;
             let parts = [error.re.abs(), error.im.abs()];
             for part in &parts[..if kind == Values::Complex { 2 } else { 1 }] {
                 (self.largest, self.sum, self.count) =

@@ -110,7 +110,7 @@ pub fn run(request: &Request, emit: &mut dyn FnMut(Record) -> bool) -> Result<()
     if !WORKS.iter().any(|work| wants(work) && !work.ends_with("ntt")) {
         return Ok(());
     }
-    for &alpha in set.alphas.iter().filter(|&&a| request.alpha.is_none_or(|wanted| wanted == a)) {
+    for &alpha in set.alphas.iter().filter(|&&a| request.alpha.is_none_or(|alpha| alpha == a)) {
         if !run.stopped {
             scheme(&mut run, set, alpha, request.seeded, &wants)?;
         }
@@ -397,15 +397,15 @@ fn scheme(
             );
         }
 
-        let found = party.keys.best(rotation(parameters, 1), level, false)?;
-        let key_bytes = used_bytes(rlwe.n(), &found.plan, &found.key.spec().clone(), found.coalesce);
-        let switches = |count| KernelCounts::switches(log_n, &found.plan, key_bytes, count);
+        let key_use = party.keys.best(rotation(parameters, 1), level, false)?;
+        let key_bytes = used_bytes(rlwe.n(), &key_use.plan, &key_use.key.spec().clone(), key_use.coalesce);
+        let switches = |count| KernelCounts::switches(log_n, &key_use.plan, key_bytes, count);
         if wants("rotate") {
             let check = |c: &Result<Ciphertext, CkksError>| {
                 c.as_ref().is_ok_and(|c| party.right(c, |i| x[(i + 1) % slots]))
             };
             run.measure(
-                subject("rotate", Some(alpha), switches(1), found.key.bytes(), 1),
+                subject("rotate", Some(alpha), switches(1), key_use.key.bytes(), 1),
                 || evaluator.rotate(&a, 1),
                 check,
             );
@@ -417,7 +417,7 @@ fn scheme(
                     .is_ok_and(|all| all.iter().zip(1..).all(|(c, k)| party.right(c, |i| x[(i + k) % slots])))
             };
             run.measure(
-                subject("rotate_hoisted", Some(alpha), switches(HOISTED), found.key.bytes(), HOISTED),
+                subject("rotate_hoisted", Some(alpha), switches(HOISTED), key_use.key.bytes(), HOISTED),
                 || evaluator.rotate_hoisted(&a, &steps),
                 check,
             );
@@ -428,7 +428,7 @@ fn scheme(
         if wants("multiply_relin") {
             let multiply = || evaluator.multiply_lazy(&a, &b).and_then(|c| evaluator.relinearize(&c));
             run.measure(
-                subject("multiply_relin", Some(alpha), switches(1).plus(tensor), found.key.bytes(), 1),
+                subject("multiply_relin", Some(alpha), switches(1).plus(tensor), key_use.key.bytes(), 1),
                 multiply,
                 product,
             );

@@ -276,9 +276,9 @@ pub unsafe extern "C" fn kw_client_generate(
     call(|| {
         // SAFETY: the caller's promise.
         let parameters = unsafe { parameters_of(parameters, length, flags) }?;
-        let made = Client::generate(&parameters, &mut *entropy_of(entropy, context))?;
+        let generated = Client::generate(&parameters, &mut *entropy_of(entropy, context))?;
         // SAFETY: the caller's promise.
-        unsafe { give(client, Handle::new(parameters, made)) }
+        unsafe { give(client, Handle::new(parameters, generated)) }
     })
 }
 
@@ -302,9 +302,9 @@ pub unsafe extern "C" fn kw_client_from_secret(
         let parameters = unsafe { parameters_of(parameters, length, flags) }?;
         // SAFETY: the caller's promise.
         let secret = unsafe { slice("secret", secret, secret_length) }?;
-        let made = Client::from_secret_bytes(&parameters, secret, &mut *entropy_of(entropy, context))?;
+        let restored = Client::from_secret_bytes(&parameters, secret, &mut *entropy_of(entropy, context))?;
         // SAFETY: the caller's promise.
-        unsafe { give(client, Handle::new(parameters, made)) }
+        unsafe { give(client, Handle::new(parameters, restored)) }
     })
 }
 
@@ -487,9 +487,9 @@ pub unsafe extern "C" fn kw_encryptor_new(
         let parameters = unsafe { parameters_of(parameters, length, flags) }?;
         // SAFETY: the caller's promise.
         let key = unsafe { slice("public key", public_key, key_length) }?;
-        let made = Encryptor::new(&parameters, key, &mut *entropy_of(entropy, context))?;
+        let prepared = Encryptor::new(&parameters, key, &mut *entropy_of(entropy, context))?;
         // SAFETY: the caller's promise.
-        unsafe { give(encryptor, Handle::new(parameters, made)) }
+        unsafe { give(encryptor, Handle::new(parameters, prepared)) }
     })
 }
 

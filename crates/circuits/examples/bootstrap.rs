@@ -62,8 +62,8 @@ struct Errors {
 }
 
 impl Errors {
-    fn add(&mut self, found: &[Complex64], expected: &[Complex64]) {
-        let parts = found.iter().zip(expected).flat_map(|(a, b)| [a.re - b.re, a.im - b.im]);
+    fn add(&mut self, result: &[Complex64], expected: &[Complex64]) {
+        let parts = result.iter().zip(expected).flat_map(|(a, b)| [a.re - b.re, a.im - b.im]);
         for error in parts.map(f64::abs) {
             (self.largest, self.sum) = (self.largest.max(error), self.sum + error);
             self.count += 1.0;
@@ -182,9 +182,9 @@ fn main() -> Outcome<()> {
             staged(&bootstrapper, &evaluator, &input)?;
         }
         let out = timed("bootstrap", || Ok(bootstrapper.bootstrap(&evaluator, &input)?))?;
-        let found = decryptor.decrypt(&out)?;
-        added.add(&found, &decryptor.decrypt(&input)?);
-        total.add(&found, &values);
+        let result = decryptor.decrypt(&out)?;
+        added.add(&result, &decryptor.decrypt(&input)?);
+        total.add(&result, &values);
         println!("  bits so far: added {added}; in all {total}, bound {:.2}", out.estimate.precision_bits());
     }
     if let Some(bytes) = peak_memory() {

@@ -135,8 +135,8 @@ fn measure(parameters: &CkksParameters, literal: &BootstrapperLiteral, runs: usi
             whole.push(total);
         }
         if run == runs {
-            let found = Decryptor::new(parameters, &secret)?.decrypt(&out)?;
-            let error = found.iter().zip(&values).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
+            let result = Decryptor::new(parameters, &secret)?.decrypt(&out)?;
+            let error = result.iter().zip(&values).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
             println!("  worst slot {:.1} bits, bound {:.1}", -error.log2(), out.estimate.precision_bits());
         }
     }

@@ -89,9 +89,9 @@ mod tests {
     #[test]
     fn polynomials_are_found_exactly() {
         let f = |x: f64| 1.0 - 3.0 * x + 0.5 * x.powi(3);
-        let found = chebyshev_interpolate(f, -2.0, 5.0, 3).unwrap();
-        assert!(found.max_error < 1e-13, "{}", found.max_error);
-        assert!((found.polynomial.value(1.25) - f(1.25)).abs() < 1e-13);
+        let approximation = chebyshev_interpolate(f, -2.0, 5.0, 3).unwrap();
+        assert!(approximation.max_error < 1e-13, "{}", approximation.max_error);
+        assert!((approximation.polynomial.value(1.25) - f(1.25)).abs() < 1e-13);
     }
 
     #[test]

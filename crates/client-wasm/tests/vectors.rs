@@ -94,7 +94,7 @@ fn a_browser_gives_these_bytes() {
 
     let numbers: Vec<i32> = (0..1024).map(|i| (i * 7919 % 20_001 - 10_000) << 10).collect();
     let ciphertext = client.encrypt(&numbers).unwrap();
-    let found = [
+    let digests = [
         ("parameters", hex(&bytes)),
         ("client", hex(&thin)),
         ("head", hex(&head)),
@@ -106,9 +106,9 @@ fn a_browser_gives_these_bytes() {
     .fold(String::new(), |text, (name, value)| format!("{text}{name} {value}\n"));
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/browser.txt");
     if std::env::var_os("KEYWRIGHT_WRITE_VECTORS").is_some() {
-        std::fs::write(&path, &found).unwrap();
+        std::fs::write(&path, &digests).unwrap();
     }
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), found);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), digests);
 }
 
 /// `vectors/browser.py --check`: the same by definition, without any of this code.

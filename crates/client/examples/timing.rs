@@ -97,7 +97,7 @@ fn times<T: Blend>(
 }
 
 /// The largest t of an operation, and of its null.
-struct Found {
+struct Comparison {
     t: f64,
     null: f64,
 }
@@ -108,7 +108,7 @@ fn measure<T: Blend>(
     count: usize,
     mut draw: impl FnMut(bool, &mut Vec<T>),
     mut work: impl FnMut(&[T]),
-) -> Found {
+) -> Comparison {
     let null = worst(&times(count, true, &mut draw, &mut work));
     let mut classes = times(count, false, &mut draw, &mut work);
     let t = worst(&classes);
@@ -117,7 +117,7 @@ fn measure<T: Blend>(
         times[times.len() / 2]
     });
     println!("| {name} | {a:.0} ns | {b:.0} ns | {t:.2} | {null:.2} |");
-    Found { t, null }
+    Comparison { t, null }
 }
 
 fn platform() -> impl FnMut(&mut [u8]) -> Result<(), keywright_client::ClientError> {
@@ -148,7 +148,7 @@ fn parameters(modulus: u64) -> ClientParameters {
 }
 
 /// Samples of equal words, against random ones.
-fn samplers(count: usize, results: &mut Vec<Found>) {
+fn samplers(count: usize, results: &mut Vec<Comparison>) {
     let mut rng = SecretRng::system().unwrap();
     for backend in keywright_ring::backend::available() {
         let backend: &dyn Backend = backend;
@@ -175,7 +175,7 @@ fn samplers(count: usize, results: &mut Vec<Found>) {
 }
 
 /// The smallest number everywhere, against random ones.
-fn clients(count: usize, results: &mut Vec<Found>) {
+fn clients(count: usize, results: &mut Vec<Comparison>) {
     for (modulus, bits) in [(ShiftAdd30::MODULUS, 30), (ShiftAdd60::MODULUS, 60)] {
         let thin = parameters(modulus);
         let max = thin.fixed_point().max();
@@ -217,7 +217,7 @@ fn clients(count: usize, results: &mut Vec<Found>) {
 }
 
 /// An operation that depends on its input, which the test must detect.
-fn control(count: usize) -> Found {
+fn control(count: usize) -> Comparison {
     let mut rng: SecretRng = SecretRng::system().unwrap();
     let draw = |random: bool, words: &mut Vec<u64>| {
         words.clear();
@@ -244,16 +244,16 @@ fn main() {
     println!(
         "| work | median, fixed | median, random | largest \\|t\\| | the same, both random |\n|---|---|---|---|---|"
     );
-    let found = control(count);
+    let result = control(count);
     let mut results = Vec::new();
     samplers(count, &mut results);
     clients(count, &mut results);
-    assert!(found.t > LIMIT, "the control was not detected: this run is worthless");
-    let above = |value: fn(&Found) -> f64| results.iter().filter(|found| value(found) > LIMIT).count();
+    assert!(result.t > LIMIT, "the control was not detected: this run is worthless");
+    let above = |value: fn(&Comparison) -> f64| results.iter().filter(|result| value(result) > LIMIT).count();
     println!(
         "\n{} of {} works above {LIMIT}, {} of their nulls; the control was detected.",
-        above(|found| found.t),
+        above(|result| result.t),
         results.len(),
-        above(|found| found.null)
+        above(|result| result.null)
     );
 }

@@ -18,7 +18,7 @@ pub enum FrameError {
         /// The first bytes.
         found: [u8; 8],
     },
-    /// The object has a format version that this build does not know.
+    /// The object has a format version that this build does not read.
     Version {
         /// Version in the header.
         found: u16,

@@ -7,10 +7,8 @@ use crate::{CHECKSUM_BYTES, Checksum, FrameError, IDENTITY_BYTES, IdentityBytes,
 
 /// First bytes of every object. The first is not ASCII, and a transfer that rewrites line ends changes the last three.
 pub const MAGIC: [u8; 8] = *b"\x89KWRT\r\n\x1a";
-/// Format version for writing.
+/// Format version, the only one that is written and read.
 pub const FORMAT_VERSION: u16 = 2;
-/// The first version whose keys and ciphertexts have a [`KeyIdentity`].
-const FIRST_WITH_IDENTITIES: u16 = 2;
 /// Longest descriptor of an object other than a key set.
 pub const MAX_DESCRIPTOR_BYTES: u64 = 4096;
 /// Most keys in one key set.
@@ -30,17 +28,14 @@ pub fn object_len(descriptor_len: u64, body_len: u64) -> Option<u64> {
     (FRAME_BYTES as u64).checked_add(descriptor_len)?.checked_add(body_len)
 }
 
-/// Bytes of the identity at the start of an object's descriptor; none if the object belongs to no key or has a version
-/// without identities.
-pub fn key_identity_len(version: u16, kind: Kind) -> usize {
-    if version >= FIRST_WITH_IDENTITIES && kind.has_key() { KeyIdentity::BYTES } else { 0 }
+/// Bytes of the identity at the start of an object's descriptor; none if the object belongs to no key.
+pub fn key_identity_len(kind: Kind) -> usize {
+    if kind.has_key() { KeyIdentity::BYTES } else { 0 }
 }
 
 /// The part of a header that every object has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FixedHeader {
-    /// Format version.
-    pub version: u16,
     /// Code of the [`Kind`], which may be unknown.
     pub kind: u16,
     /// The parameters of the object.
@@ -52,10 +47,10 @@ pub struct FixedHeader {
 }
 
 impl FixedHeader {
-    /// The header of an object of this version, with this many bytes of fields in its descriptor.
+    /// The header of an object with this many bytes of fields in its descriptor.
     pub fn new(kind: Kind, identity: IdentityBytes, fields_len: u32, body_len: u64) -> Self {
-        let descriptor_len = key_identity_len(FORMAT_VERSION, kind) as u32 + fields_len;
-        Self { version: FORMAT_VERSION, kind: kind.code(), identity, descriptor_len, body_len }
+        let descriptor_len = key_identity_len(kind) as u32 + fields_len;
+        Self { kind: kind.code(), identity, descriptor_len, body_len }
     }
 
     /// Writes the whole header, with its descriptor and its checksum: the identity of the key, if objects of the kind
@@ -69,7 +64,7 @@ impl FixedHeader {
         let key = &key.0[..self.key_identity_len()];
         debug_assert!(out.as_slice().is_empty() && key.len() + fields.len() == self.descriptor_len as usize);
         out.put(&MAGIC);
-        out.put(&self.version.to_le_bytes());
+        out.put(&FORMAT_VERSION.to_le_bytes());
         out.put(&self.kind.to_le_bytes());
         out.put(&self.identity);
         out.u32(self.descriptor_len);
@@ -83,11 +78,11 @@ impl FixedHeader {
     }
 
     fn key_identity_len(&self) -> usize {
-        Kind::from_code(self.kind).map_or(0, |kind| key_identity_len(self.version, kind))
+        Kind::from_code(self.kind).map_or(0, key_identity_len)
     }
 
-    /// The identity of the key and the fields of a descriptor. For a kind or a version without identities, the identity
-    /// is unknown.
+    /// The identity of the key and the fields of a descriptor. For a kind without identities, the identity is
+    /// unknown.
     ///
     /// # Errors
     /// [`FrameError::Truncated`].
@@ -110,16 +105,10 @@ impl FixedHeader {
             return Err(FrameError::Magic { found });
         }
         let version = u16::from_le_bytes(fields.array()?);
-        if version == 0 || version > FORMAT_VERSION {
+        if version != FORMAT_VERSION {
             return Err(FrameError::Version { found: version });
         }
         let kind = u16::from_le_bytes(fields.array()?);
-        Ok(Self {
-            version,
-            kind,
-            identity: fields.array()?,
-            descriptor_len: fields.u32()?,
-            body_len: fields.u64()?,
-        })
+        Ok(Self { kind, identity: fields.array()?, descriptor_len: fields.u32()?, body_len: fields.u64()? })
     }
 }

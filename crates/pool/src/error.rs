@@ -54,12 +54,12 @@ pub enum PoolError {
     #[error("the pool is empty and its threads ended: {0}")]
     Producer(Arc<PoolError>),
     /// The system refused to start a thread.
-    #[error("thread {number} of {wanted} could not be started: {reason}")]
+    #[error("thread {number} of {requested} could not be started: {reason}")]
     Threads {
         /// The number of the failed thread.
         number: usize,
         /// The requested number of threads.
-        wanted: usize,
+        requested: usize,
         /// The error of the operating system.
         reason: String,
     },

@@ -59,7 +59,7 @@ impl<K: ZeroKey> EncryptionPool<K> {
                 Err(error) => {
                     pool.shared.lock().alive -= 1;
                     let reason = error.to_string();
-                    return Err(PoolError::Threads { number, wanted: options.threads, reason });
+                    return Err(PoolError::Threads { number, requested: options.threads, reason });
                 }
             }
         }
@@ -195,10 +195,10 @@ impl<K: ZeroKey> EncryptionPool<K> {
         let mut missing = reserved;
         loop {
             match producer::from_file(shared, missing) {
-                Ok(found) if found.is_empty() => break,
-                Ok(found) => {
-                    missing -= found.len();
-                    shared.put(found);
+                Ok(entries) if entries.is_empty() => break,
+                Ok(entries) => {
+                    missing -= entries.len();
+                    shared.put(entries);
                 }
                 Err(error) => {
                     shared.give_up(missing);

@@ -52,16 +52,16 @@ fn run<K: ZeroKey>(shared: &Shared<K>, mut rng: SecretRng) -> Result<(), PoolErr
             store(shared, &mut rng)?;
             continue;
         }
-        let made = from_file(shared, reserved).and_then(|mut found| {
-            if found.is_empty() {
-                found.push(shared.key.encrypt_zero(shared.level, &mut rng)?);
+        let entries = from_file(shared, reserved).and_then(|mut stored| {
+            if stored.is_empty() {
+                stored.push(shared.key.encrypt_zero(shared.level, &mut rng)?);
             }
-            Ok(found)
+            Ok(stored)
         });
-        match made {
-            Ok(made) => {
-                let unused = reserved - made.len();
-                shared.put(made);
+        match entries {
+            Ok(entries) => {
+                let unused = reserved - entries.len();
+                shared.put(entries);
                 shared.give_up(unused);
             }
             Err(error) => {
@@ -80,8 +80,8 @@ fn wait<K: ZeroKey>(shared: &Shared<K>) -> Option<usize> {
         if state.closed {
             return None;
         }
-        let wanted = if shared.file.is_some() { BATCH } else { 1 };
-        let reserved = shared.reserve(&mut state, wanted);
+        let count = if shared.file.is_some() { BATCH } else { 1 };
+        let reserved = shared.reserve(&mut state, count);
         if reserved > 0 {
             return Some(reserved);
         }

@@ -65,16 +65,16 @@ impl Numbers {
     /// # Errors
     /// [`Refusal::Values`] for more than one dimension and for what is not a number.
     pub(crate) fn from_python(values: &Bound<'_, PyAny>) -> Result<Self, Failure> {
-        let found = Array::new(values)?;
-        if !matches!(found.kind, 'b' | 'i' | 'u' | 'f' | 'c') {
-            let name = found.dtype.str()?;
+        let view = Array::new(values)?;
+        if !matches!(view.kind, 'b' | 'i' | 'u' | 'f' | 'c') {
+            let name = view.dtype.str()?;
             return Err(Refusal::Values(format!(
                 "values of dtype {name} are not numbers; pass integers, floats or complex"
             ))
             .into());
         }
-        let item = || found.array.call_method0("item");
-        match (found.dimensions, found.kind) {
+        let item = || view.array.call_method0("item");
+        match (view.dimensions, view.kind) {
             (0, 'c') => Ok(Self::ComplexScalar(item()?.extract()?)),
             (0, 'f') => Ok(Self::Scalar(item()?.extract()?)),
             (0, _) => {
@@ -82,9 +82,9 @@ impl Numbers {
                 // Integers beyond 64 bits are numbers nevertheless.
                 item.extract().map(Self::Integer).or_else(|_| Ok(Self::Scalar(item.extract()?)))
             }
-            (1, 'c') => found.contiguous("complex128").map(Self::Complex),
-            (1, _) => found.contiguous("float64").map(Self::Real),
-            _ => Err(found.refuse_shape()?),
+            (1, 'c') => view.contiguous("complex128").map(Self::Complex),
+            (1, _) => view.contiguous("float64").map(Self::Real),
+            _ => Err(view.refuse_shape()?),
         }
     }
 
@@ -113,14 +113,14 @@ impl Numbers {
 /// # Errors
 /// [`Refusal::Values`] unless it is such a matrix with `count` rows.
 pub(crate) fn real_rows(values: &Bound<'_, PyAny>, count: usize) -> Result<(Vec<f64>, usize), Failure> {
-    let found = Array::new(values)?;
-    let shape: Vec<usize> = found.array.getattr("shape")?.extract()?;
-    match (&shape[..], found.kind) {
+    let view = Array::new(values)?;
+    let shape: Vec<usize> = view.array.getattr("shape")?.extract()?;
+    match (&shape[..], view.kind) {
         (&[rows, length], 'b' | 'i' | 'u' | 'f') if rows == count => {
-            Ok((found.contiguous("float64")?, length))
+            Ok((view.contiguous("float64")?, length))
         }
         _ => {
-            let (shape, dtype) = (found.array.getattr("shape")?.str()?, found.dtype.str()?);
+            let (shape, dtype) = (view.array.getattr("shape")?.str()?, view.dtype.str()?);
             Err(Refusal::Values(format!(
                 "values have shape {shape} and dtype {dtype}; pass a row of real numbers for each of the {count} indices"
             ))
@@ -134,12 +134,12 @@ pub(crate) fn real_rows(values: &Bound<'_, PyAny>, count: usize) -> Result<(Vec<
 /// # Errors
 /// [`Refusal::Values`] unless it is a matrix of numbers.
 pub(crate) fn matrix_rows(values: &Bound<'_, PyAny>) -> Result<(Vec<Complex64>, usize), Failure> {
-    let found = Array::new(values)?;
-    let shape: Vec<usize> = found.array.getattr("shape")?.extract()?;
-    match (&shape[..], found.kind) {
-        (&[_, columns], 'b' | 'i' | 'u' | 'f' | 'c') => Ok((found.contiguous("complex128")?, columns)),
+    let view = Array::new(values)?;
+    let shape: Vec<usize> = view.array.getattr("shape")?.extract()?;
+    match (&shape[..], view.kind) {
+        (&[_, columns], 'b' | 'i' | 'u' | 'f' | 'c') => Ok((view.contiguous("complex128")?, columns)),
         _ => {
-            let (shape, dtype) = (found.array.getattr("shape")?.str()?, found.dtype.str()?);
+            let (shape, dtype) = (view.array.getattr("shape")?.str()?, view.dtype.str()?);
             let reason = format!(
                 "values have shape {shape} and dtype {dtype}; pass a matrix of numbers, (rows, columns)"
             );
@@ -158,25 +158,25 @@ impl Integers {
     /// # Errors
     /// [`Refusal::Values`] unless it is a vector or scalar of integers that fit 64 bits.
     pub(crate) fn from_python(values: &Bound<'_, PyAny>) -> Result<Self, Failure> {
-        let found = Array::new(values)?;
-        let size: usize = found.array.getattr("size")?.extract()?;
-        if !matches!(found.kind, 'b' | 'i' | 'u') && size > 0 {
-            let name = found.dtype.str()?;
+        let view = Array::new(values)?;
+        let size: usize = view.array.getattr("size")?.extract()?;
+        if !matches!(view.kind, 'b' | 'i' | 'u') && size > 0 {
+            let name = view.dtype.str()?;
             return Err(Refusal::Values(format!(
                 "values of dtype {name} are not integers of 64 bits; round floats first, for instance \
                  values.round().astype(int)"
             ))
             .into());
         }
-        if found.dimensions > 1 {
-            return Err(found.refuse_shape()?);
+        if view.dimensions > 1 {
+            return Err(view.refuse_shape()?);
         }
-        let vector: Vec<i64> = found.contiguous("int64")?;
+        let vector: Vec<i64> = view.contiguous("int64")?;
         // Unsigned numbers from 2^63 on have become negative.
-        if found.kind == 'u' && vector.iter().any(|&v| v < 0) {
+        if view.kind == 'u' && vector.iter().any(|&v| v < 0) {
             return Err(Refusal::Values("values are above 2^63, the limit of plaintext moduli".into()).into());
         }
-        match (found.dimensions, &vector[..]) {
+        match (view.dimensions, &vector[..]) {
             (0, &[value]) => Ok(Self::Scalar(value)),
             _ => Ok(Self::Vector(vector)),
         }

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use crate::bfv::ciphertext::PyBfvCiphertext;
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::errors::{Failure, Refusal};
+use crate::getters::getters;
 use crate::keys::public_key::PyPublicKey;
 use crate::parameters::keys::KeyParameters;
 use crate::randomness::rng;
@@ -156,31 +157,26 @@ impl PyChemEncryptor {
         })
     }
 
-    /// Cached ciphertexts.
-    #[getter]
-    fn cached(&self) -> Result<usize, Failure> {
-        on!(self, chem => chem.cached())
-    }
-
-    /// Bytes of the cache.
-    #[getter]
-    fn bytes(&self) -> Result<usize, Failure> {
-        on!(self, chem => chem.bytes())
-    }
-
     fn __repr__(&self) -> Result<String, Failure> {
         on!(self, chem => format!("{chem:?}"))
     }
 }
 
+getters! { PyChemEncryptor, self;
+    /// Cached ciphertexts.
+    cached: Result<usize, Failure> = on!(self, chem => chem.cached());
+    /// Bytes of the cache.
+    bytes: Result<usize, Failure> = on!(self, chem => chem.bytes());
+}
+
 /// A ciphertext of either scheme.
 #[derive(FromPyObject)]
-enum Made {
+enum PooledKey {
     Ckks(Py<PyCiphertext>),
     Bfv(Py<PyBfvCiphertext>),
 }
 
-impl Made {
+impl PooledKey {
     fn rlwe(&self) -> &RlweCiphertext {
         match self {
             Self::Ckks(ciphertext) => &ciphertext.get().0.rlwe,
@@ -214,7 +210,7 @@ pub(crate) struct PyChemDistinguisher {
 #[pymethods]
 impl PyChemDistinguisher {
     #[new]
-    fn new(py: Python<'_>, known: Vec<Made>) -> Result<Self, Failure> {
+    fn new(py: Python<'_>, known: Vec<PooledKey>) -> Result<Self, Failure> {
         py.detach(|| {
             let none = || Refusal::Values("pass at least one known ciphertext".into());
             let parameters = known.first().ok_or_else(none)?.parameters().clone();
@@ -231,7 +227,7 @@ impl PyChemDistinguisher {
     ///
     /// Raises:
     ///     MixedParametersError: it belongs to other parameters.
-    fn recognises(&self, py: Python<'_>, ciphertext: Made) -> Result<bool, Failure> {
+    fn recognises(&self, py: Python<'_>, ciphertext: PooledKey) -> Result<bool, Failure> {
         self.parameters.require_same(ciphertext.parameters(), "the known ciphertexts", "the ciphertext")?;
         Ok(py.detach(|| self.distinguisher.recognises(ciphertext.rlwe())))
     }

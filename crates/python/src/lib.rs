@@ -15,6 +15,7 @@ mod circuits;
 mod ckks;
 mod errors;
 mod evaluator;
+mod getters;
 mod inspect;
 mod keys;
 mod memory;

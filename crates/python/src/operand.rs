@@ -10,11 +10,11 @@ use crate::errors::Failure;
 /// # Errors
 /// A `TypeError` for anything else.
 pub(crate) fn unbound<C: PyClass>(value: &Bound<'_, PyAny>) -> Result<Py<C>, Failure> {
-    let found = match value.getattr("ciphertext") {
+    let ciphertext = match value.getattr("ciphertext") {
         Ok(bound) => bound.cast_into::<C>().map_err(PyErr::from)?,
         Err(_) => value.cast::<C>().map_err(PyErr::from)?.clone(),
     };
-    Ok(found.unbind())
+    Ok(ciphertext.unbind())
 }
 
 /// A ciphertext, or numbers that are encoded to match the left-hand side.

@@ -7,11 +7,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// How a child is forked.
 #[derive(Clone, Copy, Debug)]
-pub enum Way {
+pub enum ForkCall {
     /// By the library's function, which calls handlers.
-    Fork,
+    Library,
     /// By the system call, which calls none.
-    Call,
+    System,
 }
 
 /// Seconds after which a waiting child is killed.
@@ -23,7 +23,7 @@ const PATIENCE: u32 = 20;
 /// If the child panics or waits for ever.
 pub fn in_child(work: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    run(Way::Fork, |pipe| pipe.write_all(&work()), |pipe| pipe.read_to_end(&mut bytes).map(|_| ()));
+    run(ForkCall::Library, |pipe| pipe.write_all(&work()), |pipe| pipe.read_to_end(&mut bytes).map(|_| ()));
     bytes
 }
 
@@ -32,14 +32,14 @@ pub fn in_child(work: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
 ///
 /// # Panics
 /// As [`in_child`].
-pub fn in_child_by<const N: usize>(way: Way, work: impl FnOnce() -> [u8; N]) -> [u8; N] {
+pub fn in_child_by<const N: usize>(call: ForkCall, work: impl FnOnce() -> [u8; N]) -> [u8; N] {
     let mut bytes = [0; N];
-    run(way, |pipe| pipe.write_all(&work()), |pipe| pipe.read_exact(&mut bytes));
+    run(call, |pipe| pipe.write_all(&work()), |pipe| pipe.read_exact(&mut bytes));
     bytes
 }
 
 fn run(
-    way: Way,
+    call: ForkCall,
     child: impl FnOnce(&mut File) -> io::Result<()>,
     parent: impl FnOnce(&mut File) -> io::Result<()>,
 ) {
@@ -48,9 +48,9 @@ fn run(
     assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
     // SAFETY: the child runs `child` and ends. The test checks that it waits for no lock of a thread of the parent.
     let number = unsafe {
-        match way {
-            Way::Fork => libc::fork(),
-            Way::Call => libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) as libc::pid_t,
+        match call {
+            ForkCall::Library => libc::fork(),
+            ForkCall::System => libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) as libc::pid_t,
         }
     };
     assert!(number >= 0);

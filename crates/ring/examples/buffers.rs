@@ -29,13 +29,13 @@ impl Draw {
 /// Milliseconds of the processor for this process and for the system on its behalf, and page faults.
 fn usage() -> [i64; 3] {
     // SAFETY: zeros are a value of this plain structure, and the system writes nothing else.
-    let found = unsafe {
-        let mut found: libc::rusage = core::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &raw mut found);
-        found
+    let usage = unsafe {
+        let mut usage: libc::rusage = core::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
+        usage
     };
     let milliseconds = |time: libc::timeval| time.tv_sec * 1000 + time.tv_usec / 1000;
-    [milliseconds(found.ru_utime), milliseconds(found.ru_stime), found.ru_minflt]
+    [milliseconds(usage.ru_utime), milliseconds(usage.ru_stime), usage.ru_minflt]
 }
 
 fn main() {

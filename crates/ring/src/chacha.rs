@@ -87,7 +87,7 @@ pub(crate) fn blocks<const DOUBLE_ROUNDS: usize>(input: &[u32; 16], number: u32,
 }
 
 /// Chunks of ChaCha20's key stream, from block `first` on, as little-endian words: the definition of
-/// [`crate::Backend::key_stream`].
+/// [`crate::backend::Sampling::key_stream`].
 pub(crate) fn key_stream(key: &[u32; 16], first: u64, out: &mut [u64]) {
     let mut state = *key;
     for (place, number) in out.chunks_exact_mut(8 * LANES).zip((first..).step_by(LANES)) {

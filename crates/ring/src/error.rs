@@ -23,7 +23,7 @@ pub enum RingError {
     },
     /// There are fewer primes of that width than were requested.
     #[error(
-        "only {found} primes of {bits} bits are 1 modulo 2^{two_n_log}, fewer than the {wanted} needed; use another width"
+        "only {found} primes of {bits} bits are 1 modulo 2^{two_n_log}, fewer than the {required} needed; use another width"
     )]
     NotEnoughPrimes {
         /// Width in bits.
@@ -33,7 +33,7 @@ pub enum RingError {
         /// Number of primes that exist.
         found: usize,
         /// Number of primes requested.
-        wanted: usize,
+        required: usize,
     },
     /// One prime appears twice in a basis.
     #[error("prime {0} appears twice in the basis")]

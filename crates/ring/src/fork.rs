@@ -63,8 +63,8 @@ impl<T> ForkMutex<T> {
                             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
                             Err(TryLockError::WouldBlock) => None,
                         };
-                        let found = if locked.is_some() { OPEN } else { LOST };
-                        self.state.store(here | found, Ordering::Release);
+                        let lock_state = if locked.is_some() { OPEN } else { LOST };
+                        self.state.store(here | lock_state, Ordering::Release);
                         if let Some(guard) = locked {
                             return Ok(guard);
                         }
@@ -108,12 +108,12 @@ impl<T: Send + Sync> PerProcess<T> {
                 Some((of, value)) if *of == generation => return value,
                 _ => {}
             }
-            let made = Box::into_raw(Box::new((generation, (self.make)())));
-            match self.place.compare_exchange(seen, made, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => seen = made,
+            let fresh = Box::into_raw(Box::new((generation, (self.make)())));
+            match self.place.compare_exchange(seen, fresh, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => seen = fresh,
                 Err(other) => {
                     // SAFETY: made above, and no other thread has seen it.
-                    drop(unsafe { Box::from_raw(made) });
+                    drop(unsafe { Box::from_raw(fresh) });
                     seen = other;
                 }
             }
@@ -146,13 +146,13 @@ impl<T: Send + Sync> RaceOnce<T> {
 
     #[cold]
     fn init(&self, value: T) -> &T {
-        let made = Box::into_raw(Box::new(value));
+        let fresh = Box::into_raw(Box::new(value));
         let kept =
-            match self.place.compare_exchange(ptr::null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => made,
+            match self.place.compare_exchange(ptr::null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => fresh,
                 Err(other) => {
                     // SAFETY: made above, and no other thread has seen it.
-                    drop(unsafe { Box::from_raw(made) });
+                    drop(unsafe { Box::from_raw(fresh) });
                     other
                 }
             };

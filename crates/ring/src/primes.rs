@@ -44,23 +44,23 @@ pub fn ntt_primes(log_n: u32, bits: u32, count: usize, exclude: &[u64]) -> Resul
     }
     let step = 1u64 << (log_n + 1);
     let (low, high) = (1u64 << (bits - 1), 1u64 << bits);
-    let mut found = Vec::with_capacity(count.min(1024));
+    let mut primes = Vec::with_capacity(count.min(1024));
     let mut candidate = if high > step { high - step + 1 } else { 0 };
-    while found.len() < count && candidate > low {
+    while primes.len() < count && candidate > low {
         if is_prime(candidate) && !exclude.contains(&candidate) {
-            found.push(candidate);
+            primes.push(candidate);
         }
         candidate = candidate.saturating_sub(step);
     }
-    if found.len() < count {
+    if primes.len() < count {
         return Err(RingError::NotEnoughPrimes {
             bits,
             two_n_log: log_n + 1,
-            found: found.len(),
-            wanted: count,
+            found: primes.len(),
+            required: count,
         });
     }
-    Ok(found)
+    Ok(primes)
 }
 
 /// A primitive `2N`-th root of unity modulo a prime that is 1 modulo `2N`: the first `x^((q-1)/2N)`, over

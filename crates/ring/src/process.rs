@@ -97,13 +97,17 @@ mod system {
     fn begin() -> u64 {
         if MARKER.load(Ordering::Acquire).is_null() {
             // No lock: one that another thread held would stay locked in a child.
-            let made = page::wiped().unwrap_or(NonNull::from(&UNWIPED));
+            let marker = page::wiped().unwrap_or(NonNull::from(&UNWIPED));
             // SAFETY: the handler stores to an atomic, which is safe at any time after a fork.
             unsafe { libc::pthread_atfork(None, None, Some(after_fork)) };
-            let stored =
-                MARKER.compare_exchange(ptr::null_mut(), made.as_ptr(), Ordering::AcqRel, Ordering::Acquire);
+            let stored = MARKER.compare_exchange(
+                ptr::null_mut(),
+                marker.as_ptr(),
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            );
             if stored.is_err() {
-                page::free(made);
+                page::free(marker);
             }
         }
         // SAFETY: it is stored by now, and never freed.

@@ -129,19 +129,19 @@ impl Reserve {
             return Ok(());
         }
         // SAFETY: the layout has a size.
-        let made = unsafe { System.alloc(LAYOUT) };
-        if made.is_null() {
+        let block = unsafe { System.alloc(LAYOUT) };
+        if block.is_null() {
             return Err(OutOfMemory { bytes: BYTES });
         }
         if let Err(error) = require_room() {
             // SAFETY: no other thread has seen it.
-            unsafe { System.dealloc(made, LAYOUT) };
+            unsafe { System.dealloc(block, LAYOUT) };
             return Err(error);
         }
-        let first = REGION.compare_exchange(ptr::null_mut(), made, Ordering::AcqRel, Ordering::Acquire);
+        let first = REGION.compare_exchange(ptr::null_mut(), block, Ordering::AcqRel, Ordering::Acquire);
         if first.is_err() {
             // SAFETY: no other thread has seen it.
-            unsafe { System.dealloc(made, LAYOUT) };
+            unsafe { System.dealloc(block, LAYOUT) };
         }
         Ok(())
     }
@@ -202,42 +202,42 @@ pub(crate) fn is_low() -> bool {
 unsafe impl GlobalAlloc for Reserve {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
-        let made = unsafe { System.alloc(layout) };
-        if made.is_null() { Self::take(layout) } else { made }
+        let block = unsafe { System.alloc(layout) };
+        if block.is_null() { Self::take(layout) } else { block }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
-        let mut made = unsafe { System.alloc_zeroed(layout) };
-        if made.is_null() {
-            made = Self::take(layout);
-            if !made.is_null() {
+        let mut block = unsafe { System.alloc_zeroed(layout) };
+        if block.is_null() {
+            block = Self::take(layout);
+            if !block.is_null() {
                 // SAFETY: it has that size, and no other allocation has it. Its old contents may not be zero.
-                unsafe { made.write_bytes(0, layout.size()) };
+                unsafe { block.write_bytes(0, layout.size()) };
             }
         }
-        made
+        block
     }
 
     unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         if !in_region(old) {
             // SAFETY: the caller's promise.
-            let made = unsafe { System.realloc(old, layout, size) };
-            if !made.is_null() {
-                return made;
+            let block = unsafe { System.realloc(old, layout, size) };
+            if !block.is_null() {
+                return block;
             }
         }
-        let Ok(wanted) = Layout::from_size_align(size, layout.align()) else { return ptr::null_mut() };
+        let Ok(larger) = Layout::from_size_align(size, layout.align()) else { return ptr::null_mut() };
         // SAFETY: the size is not 0, by the caller's promise.
-        let made = unsafe { self.alloc(wanted) };
-        if !made.is_null() {
+        let block = unsafe { self.alloc(larger) };
+        if !block.is_null() {
             // SAFETY: both have that size, and no other allocation has the new one; the old one is freed once.
             unsafe {
-                ptr::copy_nonoverlapping(old, made, size.min(layout.size()));
+                ptr::copy_nonoverlapping(old, block, size.min(layout.size()));
                 self.dealloc(old, layout);
             }
         }
-        made
+        block
     }
 
     unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {

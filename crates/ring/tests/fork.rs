@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use keywright_ring::sampling::{SecretRng, gaussian, ternary};
 use keywright_ring::{Process, RingError};
-use keywright_ring_testing::children::{Way, in_child_by};
+use keywright_ring_testing::children::{ForkCall, in_child_by};
 use zeroize::Zeroizing;
 
 /// The output of one draw, as long as the longest.
@@ -59,22 +59,22 @@ fn given(byte: u8) -> SecretRng {
 /// Draws of the parent before, of two children, of a grandchild, and of the parent after: all differ.
 #[test]
 fn nothing_is_drawn_twice() {
-    for way in [Way::Fork, Way::Call] {
+    for call in [ForkCall::Library, ForkCall::System] {
         for (number, draw) in WAYS.into_iter().enumerate() {
             for mut rng in [SecretRng::system().unwrap(), given(number as u8)] {
                 // Part of a chunk is computed and not yet drawn.
                 rng.next_word();
                 let mut seen = BTreeSet::from([draw(&mut rng)]);
                 for _ in 0..2 {
-                    seen.insert(in_child_by(way, || draw(&mut rng)));
-                    seen.insert(in_child_by(way, || in_child_by(way, || draw(&mut rng))));
-                    seen.insert(in_child_by(way, || {
+                    seen.insert(in_child_by(call, || draw(&mut rng)));
+                    seen.insert(in_child_by(call, || in_child_by(call, || draw(&mut rng))));
+                    seen.insert(in_child_by(call, || {
                         rng.next_word();
-                        in_child_by(way, || draw(&mut rng))
+                        in_child_by(call, || draw(&mut rng))
                     }));
                 }
                 seen.insert(draw(&mut rng));
-                assert_eq!(seen.len(), 8, "{way:?}, draw {number}");
+                assert_eq!(seen.len(), 8, "{call:?}, draw {number}");
             }
         }
     }
@@ -85,8 +85,8 @@ fn nothing_is_drawn_twice() {
 fn a_parent_is_not_disturbed() {
     let (mut forking, mut alone) = (given(9), given(9));
     for draw in WAYS {
-        in_child_by(Way::Fork, || draw(&mut forking));
-        in_child_by(Way::Call, || draw(&mut forking));
+        in_child_by(ForkCall::Library, || draw(&mut forking));
+        in_child_by(ForkCall::System, || draw(&mut forking));
         assert_eq!(draw(&mut forking), draw(&mut alone));
     }
     assert_eq!(forking.split().unwrap().next_word(), alone.split().unwrap().next_word());
@@ -95,10 +95,10 @@ fn a_parent_is_not_disturbed() {
 #[test]
 fn a_copy_of_given_entropy_is_refused() {
     let owner = Process::current().id();
-    for way in [Way::Fork, Way::Call] {
+    for call in [ForkCall::Library, ForkCall::System] {
         for drawn in [false, true] {
             let mut rng = given(3);
-            let answer = in_child_by(way, || {
+            let answer = in_child_by(call, || {
                 if drawn {
                     rng.next_word();
                 }
@@ -116,16 +116,16 @@ fn a_copy_of_given_entropy_is_refused() {
 
 #[test]
 fn what_a_child_makes_itself_is_its_own() {
-    for way in [Way::Fork, Way::Call] {
-        let mut made = given(4);
-        made.split().unwrap();
-        let same = in_child_by(way, || {
-            let (mut system, mut made) = (SecretRng::system().unwrap(), given(4));
+    for call in [ForkCall::Library, ForkCall::System] {
+        let mut copied = given(4);
+        copied.split().unwrap();
+        let same = in_child_by(call, || {
+            let (mut system, mut copied) = (SecretRng::system().unwrap(), given(4));
             system.split().unwrap();
-            made.split().unwrap();
-            made.next_word().to_le_bytes()
+            copied.split().unwrap();
+            copied.next_word().to_le_bytes()
         });
-        assert_eq!(same, made.next_word().to_le_bytes());
+        assert_eq!(same, copied.next_word().to_le_bytes());
     }
 }
 
@@ -133,7 +133,7 @@ fn what_a_child_makes_itself_is_its_own() {
 fn what_children_split_off_differs() {
     let mut rng = SecretRng::system().unwrap();
     let draws: BTreeSet<_> =
-        (0..4).map(|_| in_child_by(Way::Call, || rng.split().unwrap().public_seed().0)).collect();
+        (0..4).map(|_| in_child_by(ForkCall::System, || rng.split().unwrap().public_seed().0)).collect();
     assert_eq!(draws.len(), 4);
 }
 
@@ -141,8 +141,8 @@ fn what_children_split_off_differs() {
 fn a_process_knows_itself() {
     let parent = Process::current();
     assert!(parent.is_current());
-    for way in [Way::Fork, Way::Call] {
-        let answer = in_child_by(way, || {
+    for call in [ForkCall::Library, ForkCall::System] {
+        let answer = in_child_by(call, || {
             let child = Process::current();
             [u8::from(parent.is_current()), child.is_current().into(), (parent == child).into()]
         });

@@ -54,8 +54,8 @@ fn a_lock_that_a_thread_of_the_parent_holds_is_refused() {
     let mutex = ForkMutex::new(1u8);
     let owner = Process::current().id();
     let refused = || match mutex.lock() {
-        Err(RingError::OtherProcess { owner: found, process, .. }) => {
-            u8::from(found == owner && process == std::process::id())
+        Err(RingError::OtherProcess { owner: reported, process, .. }) => {
+            u8::from(reported == owner && process == std::process::id())
         }
         _ => 0,
     };
@@ -110,7 +110,7 @@ fn a_value_of_a_process_is_not_its_childs() {
         stay();
         drop(guard);
     };
-    let found = while_held(hold, || {
+    let counts = while_held(hold, || {
         in_child(|| {
             let here = *VALUE.get().lock().unwrap();
             *VALUE.get().lock().unwrap() += 10;
@@ -119,7 +119,7 @@ fn a_value_of_a_process_is_not_its_childs() {
         })
     });
     let own = own as u8;
-    assert_eq!(found, [own + 1, own + 11, own + 2]);
+    assert_eq!(counts, [own + 1, own + 11, own + 2]);
     assert_eq!(*VALUE.get().lock().unwrap(), own.into());
 }
 

@@ -156,7 +156,7 @@ pub fn ring_down(parameters: &Parameters, uses: &[KeyUse]) -> f64 {
 
 /// [`ring_down()`] in parts: the secret multiplies the rounding of its division.
 pub fn ring_down_parts(parameters: &Parameters, uses: &[KeyUse]) -> Variance {
-    let inner = uses.iter().map(|found| key_switch_raised(parameters, &found.plan, &found.key)).sum();
+    let inner = uses.iter().map(|key_use| key_switch_raised(parameters, &key_use.plan, &key_use.key)).sum();
     Variance { plain: inner, secret: 0.0 } + division_parts(parameters)
 }
 

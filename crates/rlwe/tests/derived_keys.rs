@@ -137,9 +137,9 @@ fn every_level_and_digit_size_at_small_degrees() {
         let masters = masters(&parameters, extra, &secret, &[1, 4, 16]);
         for level in [0, 1, 3] {
             for alpha in [1, 2] {
-                let wanted = specs(&parameters, &[1, 2, 5, 21, 16, 40], level, alpha.min(level + 1));
-                for key in derive(&masters, &wanted) {
-                    assert!(wanted.contains(key.spec()));
+                let targets = specs(&parameters, &[1, 2, 5, 21, 16, 40], level, alpha.min(level + 1));
+                for key in derive(&masters, &targets) {
+                    assert!(targets.contains(key.spec()));
                     assert!(key.is_derived());
                     check(&secret, &key);
                 }
@@ -235,14 +235,14 @@ fn derived_again_they_are_the_same() {
     let parameters = parameters(10);
     let secret = SecretKey::sample(&parameters, &mut rng(6)).unwrap();
     let masters = masters(&parameters, &[55, 55], &secret, &[1, 4, 16]);
-    let wanted = specs(&parameters, &[1, 2, 3, 5, 6, 7, 9, 20, 21, 22, 37], 3, 2);
-    let first = derive(&masters, &wanted);
+    let targets = specs(&parameters, &[1, 2, 3, 5, 6, 7, 9, 20, 21, 22, 37], 3, 2);
+    let first = derive(&masters, &targets);
     let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     for threads in [1, 3] {
-        assert!(same(&first, &pool(threads).install(|| derive(&masters, &wanted))));
+        assert!(same(&first, &pool(threads).install(|| derive(&masters, &targets))));
     }
     // Two at once.
-    let (left, right) = rayon::join(|| derive(&masters, &wanted), || derive(&masters, &wanted));
+    let (left, right) = rayon::join(|| derive(&masters, &targets), || derive(&masters, &targets));
     assert!(same(&first, &left) && same(&first, &right));
     // A set of derived keys is an ordinary set.
     let mut keys = EvaluationKeys::new(&parameters);
@@ -291,23 +291,23 @@ fn what_cannot_be_is_refused() {
 /// Shortest way of every element from 1, in steps.
 fn distances(log_n: u32, masters: &[u64]) -> Vec<Option<usize>> {
     let two_n = 2u64 << log_n;
-    let mut found = vec![None; 1 << log_n];
-    found[0] = Some(0);
+    let mut depths = vec![None; 1 << log_n];
+    depths[0] = Some(0);
     let mut now = vec![1u64];
     for depth in 1.. {
         let mut next = Vec::new();
         for element in now.iter().flat_map(|e| masters.iter().map(move |m| e * m % two_n)) {
-            if found[element as usize / 2].is_none() {
-                found[element as usize / 2] = Some(depth);
+            if depths[element as usize / 2].is_none() {
+                depths[element as usize / 2] = Some(depth);
                 next.push(element);
             }
         }
         if next.is_empty() {
-            return found;
+            return depths;
         }
         now = next;
     }
-    found
+    depths
 }
 
 proptest! {
@@ -334,15 +334,15 @@ proptest! {
                 prop_assert!(reachable);
                 prop_assert!(tree.depth() <= max_hops);
                 for &target in &targets {
-                    prop_assert!(tree.step(target).is_some_and(|step| step.wanted));
+                    prop_assert!(tree.step(target).is_some_and(|step| step.is_target));
                 }
                 for step in tree.steps() {
                     prop_assert_eq!(step.parent * step.master % 2048, step.element);
                     prop_assert!(masters.contains(&step.master));
-                    prop_assert_eq!(step.wanted, targets.contains(&step.element));
+                    prop_assert_eq!(step.is_target, targets.contains(&step.element));
                     let above = if step.parent == 1 { 0 } else { tree.step(step.parent).unwrap().depth };
                     prop_assert_eq!(step.depth, above + 1);
-                    prop_assert!(step.wanted || !tree.children(step.element).is_empty());
+                    prop_assert!(step.is_target || !tree.children(step.element).is_empty());
                     prop_assert!(tree.children(step.parent).contains(&step.element));
                 }
             }

@@ -97,12 +97,12 @@ const DRAWS: [(&str, Draw); 6] = [
         Ok([vec![seed.0.to_vec()], drawn(&from, all.target())].concat())
     }),
     ("a ciphertext", |all, _, rng| {
-        let made = encrypt_zero(&all.public, 1, rng, None)?;
-        Ok(made.polys.iter().map(|poly| bytes(poly.words())).collect())
+        let zero = encrypt_zero(&all.public, 1, rng, None)?;
+        Ok(zero.polys.iter().map(|poly| bytes(poly.words())).collect())
     }),
     ("a ciphertext made with the secret", |all, _, rng| {
-        let made = encrypt_zero_symmetric(&all.secret, 1, rng, None)?;
-        Ok(vec![made.seed.0.to_vec(), bytes(made.c0.words())])
+        let zero = encrypt_zero_symmetric(&all.secret, 1, rng, None)?;
+        Ok(vec![zero.seed.0.to_vec(), bytes(zero.c0.words())])
     }),
 ];
 
@@ -161,14 +161,14 @@ fn public_keys_of_copies_differ() {
 fn a_copy_of_given_entropy_makes_nothing() {
     let all = Fixture::new();
     for (what, draw) in DRAWS {
-        let made = || (KeyGenerator::new(&all.secret, given(3)), given(3));
-        let (mut generator, mut rng) = made();
+        let sources = || (KeyGenerator::new(&all.secret, given(3)), given(3));
+        let (mut generator, mut rng) = sources();
         let refused = in_child(|| {
             let answer = draw(&all, &mut generator, &mut rng);
             vec![matches!(answer, Err(RlweError::Ring(RingError::Forked { .. }))).into()]
         });
         assert_eq!(refused, [1], "{what}");
-        let (mut own_generator, mut own) = made();
+        let (mut own_generator, mut own) = sources();
         let expected = draw(&all, &mut own_generator, &mut own).unwrap();
         assert_eq!(draw(&all, &mut generator, &mut rng).unwrap(), expected, "{what}");
     }

@@ -36,21 +36,21 @@ fn keys_come_in_the_order_of_the_list() {
     ];
     let mut generator = KeyGenerator::new(&secret, rng(2));
     let mut keys = generator.switching_keys(&specs).unwrap();
-    for (i, wanted) in specs.iter().enumerate() {
+    for (i, spec) in specs.iter().enumerate() {
         assert_eq!(keys.len(), specs.len() - i);
-        assert_eq!(keys.next().unwrap().unwrap().spec(), wanted);
+        assert_eq!(keys.next().unwrap().unwrap().spec(), spec);
     }
     assert!(keys.next().is_none());
 
     // The first key of a list belongs to a pair that is made together: it depends on the same ephemeral secret.
     let listed = [specs[3].clone(), specs[0].clone()];
-    let made: Vec<_> = KeyGenerator::new(&secret, rng(3))
+    let separate: Vec<_> = KeyGenerator::new(&secret, rng(3))
         .switching_keys(&listed)
         .unwrap()
         .collect::<Result<_, _>>()
         .unwrap();
     let together = KeyGenerator::new(&secret, rng(3)).ephemeral_keys(&specs[3], &specs[0]).unwrap();
-    assert!(made.iter().zip(&together).all(|(a, b)| a.b_rows() == b.b_rows()));
+    assert!(separate.iter().zip(&together).all(|(a, b)| a.b_rows() == b.b_rows()));
 }
 
 /// A constant modulo `q_0` under keys of one list in any order: switching there and back is the identity, and with a
@@ -83,10 +83,10 @@ fn all_keys_of_a_weight_share_an_ephemeral_secret() {
         out
     };
     let switch = |element, level, input: &[Poly<Evaluation>], g: Option<u64>| {
-        let found = keys.best(element, level, false).unwrap();
-        let decomposed = Decomposed::new(&parameters, found.plan.clone(), &input[1]).unwrap();
-        let key = found.key.load().unwrap();
-        let rows = decomposed.rows_of(&key, found.coalesce).unwrap();
+        let key_use = keys.best(element, level, false).unwrap();
+        let decomposed = Decomposed::new(&parameters, key_use.plan.clone(), &input[1]).unwrap();
+        let key = key_use.key.load().unwrap();
+        let rows = decomposed.rows_of(&key, key_use.coalesce).unwrap();
         let automorphism = g.map(|g| parameters.automorphism(g).unwrap());
         let first =
             if level > 0 { raise_modulus(&parameters, &input[0], level).unwrap() } else { input[0].clone() };
@@ -102,21 +102,21 @@ fn all_keys_of_a_weight_share_an_ephemeral_secret() {
         let dense = switch(element, level, &sparse, Some(g));
         let automorphism = parameters.automorphism(g).unwrap();
         // Modulo q_0, where raising the modulus changes nothing.
-        let (mut found, mut wanted) = (vec![0; n], vec![0; n]);
-        ring.backend().mul(m, dense[1].limb(0), secret.limb(0), &mut found);
-        ring.backend().add_assign(m, &mut found, dense[0].limb(0));
+        let (mut result, mut expected) = (vec![0; n], vec![0; n]);
+        ring.backend().mul(m, dense[1].limb(0), secret.limb(0), &mut result);
+        ring.backend().add_assign(m, &mut result, dense[0].limb(0));
         let mut product = vec![0; n];
         ring.backend().mul(m, poly(0).limb(0), secret.limb(0), &mut product);
-        ring.backend().permute(&automorphism, &product, &mut wanted);
-        ring.inverse_limb(0, &mut found);
-        ring.inverse_limb(0, &mut wanted);
-        let error = found.iter().zip(&wanted).map(|(&a, &b)| m.centered(m.sub(a, b)).unsigned_abs()).max();
+        ring.backend().permute(&automorphism, &product, &mut expected);
+        ring.inverse_limb(0, &mut result);
+        ring.inverse_limb(0, &mut expected);
+        let error = result.iter().zip(&expected).map(|(&a, &b)| m.centered(m.sub(a, b)).unsigned_abs()).max();
         // Two switches, each with the rounding of its division.
         let variance: f64 = [(KeyElement::DenseToSparse(32), 0), (element, level)]
             .into_iter()
             .map(|(element, level)| {
-                let found = keys.best(element, level, false).unwrap();
-                noise::key_switch(&parameters, &found.plan, &found.key)
+                let key_use = keys.best(element, level, false).unwrap();
+                noise::key_switch(&parameters, &key_use.plan, &key_use.key)
             })
             .sum();
         assert!(error.unwrap() as f64 <= noise::bound(variance), "{element}: {error:?}");

@@ -30,14 +30,14 @@ fn parameters() -> Parameters {
 struct Copies {
     keys: Vec<SwitchingKey>,
     layouts: Vec<Arc<KeyLayout>>,
-    made: Arc<AtomicUsize>,
+    count: Arc<AtomicUsize>,
     broken: Arc<AtomicBool>,
 }
 
 impl Copies {
     fn new(keys: Vec<SwitchingKey>) -> Self {
         let layouts = keys.iter().map(|key| key.layout().clone()).collect();
-        Self { keys, layouts, made: Arc::default(), broken: Arc::default() }
+        Self { keys, layouts, count: Arc::default(), broken: Arc::default() }
     }
 }
 
@@ -58,7 +58,7 @@ impl KeyLoader for Copies {
                 let (element, level) = (spec.element, spec.level);
                 return Err(RlweError::KeySource { element, level, reason: "it is broken".into() });
             }
-            self.made.fetch_add(1, Ordering::Relaxed);
+            self.count.fetch_add(1, Ordering::Relaxed);
             each(place, self.keys[place].clone());
         }
         Ok(())
@@ -85,7 +85,7 @@ fn same(a: &SwitchingKey, b: &SwitchingKey) -> bool {
     uniform && a.spec() == b.spec() && a.b_rows() == b.b_rows()
 }
 
-/// A store of `count` keys of one size, `fitting` of which fit, for a program that uses them in turn.
+/// A store of `count` keys of one size, `fitting` of which fit, for a program that uses them in access.
 fn store(count: i64, fitting: usize) -> (Arc<KeyStore>, EvaluationKeys, Vec<SwitchingKey>) {
     let p = parameters();
     let specs = specs(&p, count);
@@ -110,8 +110,8 @@ fn threads_that_share_one_key_of_room_wait_for_each_other() {
             let (set, keys, start) = (&set, &keys, &start);
             scope.spawn(move || {
                 start.wait();
-                for turn in 0..50 {
-                    let key = &keys[(turn * (number + 1)) % keys.len()];
+                for access in 0..50 {
+                    let key = &keys[(access * (number + 1)) % keys.len()];
                     assert!(same(&stored(set, key).load().unwrap(), key));
                 }
             });
@@ -262,22 +262,22 @@ fn who_waits_can_be_interrupted_and_the_thread_ends_with_the_store() {
     let store = Arc::new(KeyStore::new(Endless { copies, ended: ended.clone() }, &[], bytes).unwrap());
     let set = store.keys(&p).unwrap();
     let [first, second] = set.iter().collect::<Vec<_>>()[..] else { panic!("two keys") };
-    // One waits for its key, another for memory, a third for its turn.
-    let turn = store.turn(|| false).unwrap();
+    // One waits for its key, another for memory, a third for its access.
+    let access = store.access(|| false).unwrap();
     thread::scope(|scope| {
         let both = [first, second].map(|key| scope.spawn(move || key.load().map(drop)));
         let (store, asked) = (&store, Arc::new(AtomicUsize::new(0)));
-        let third = scope.spawn(move || store.turn(|| asked.fetch_add(1, Ordering::Relaxed) == 1).is_err());
+        let third = scope.spawn(move || store.access(|| asked.fetch_add(1, Ordering::Relaxed) == 1).is_err());
         assert!(third.join().unwrap());
-        turn.interrupt();
+        access.interrupt();
         for waiting in both {
             assert!(matches!(waiting.join().unwrap(), Err(RlweError::Interrupted)));
         }
     });
     assert!(matches!(first.load(), Err(RlweError::Interrupted)));
     // The next one is not.
-    drop(turn);
-    assert!(store.turn(|| true).is_ok());
+    drop(access);
+    assert!(store.access(|| true).is_ok());
     drop((set, store));
     assert!(ended.load(Ordering::Relaxed));
 }
@@ -285,16 +285,16 @@ fn who_waits_can_be_interrupted_and_the_thread_ends_with_the_store() {
 #[test]
 fn a_derivation_that_was_interrupted_goes_on() {
     let p = parameters();
-    let wanted = specs(&p, 9);
-    let plan = Arc::new(DerivationPlan::new(&masters(&p), &wanted, 64).unwrap());
-    let expected: Vec<_> = plan.derive(0..wanted.len()).map(Result::unwrap).collect();
-    let mut derivation = plan.derive(0..wanted.len());
+    let targets = specs(&p, 9);
+    let plan = Arc::new(DerivationPlan::new(&masters(&p), &targets, 64).unwrap());
+    let expected: Vec<_> = plan.derive(0..targets.len()).map(Result::unwrap).collect();
+    let mut derivation = plan.derive(0..targets.len());
     // Before every fifth row.
-    let (mut made, mut interrupted, asked) = (Vec::new(), 0, AtomicUsize::new(0));
+    let (mut derived, mut interrupted, asked) = (Vec::new(), 0, AtomicUsize::new(0));
     loop {
         match derivation.next_unless(&|| asked.fetch_add(1, Ordering::Relaxed) % 5 == 4) {
             None => break,
-            Some(Ok(key)) => made.push(key),
+            Some(Ok(key)) => derived.push(key),
             Some(Err(error)) => {
                 assert!(matches!(error, RlweError::Interrupted));
                 interrupted += 1;
@@ -302,8 +302,8 @@ fn a_derivation_that_was_interrupted_goes_on() {
         }
     }
     assert!(interrupted > 1);
-    assert_eq!(made.len(), expected.len());
-    assert!(made.iter().zip(&expected).all(|(a, b)| same(a, b)));
+    assert_eq!(derived.len(), expected.len());
+    assert!(derived.iter().zip(&expected).all(|(a, b)| same(a, b)));
 }
 
 fn masters(p: &Parameters) -> MasterKeys {
@@ -335,18 +335,18 @@ fn parts_of_a_derivation_have_the_bytes_of_the_whole() {
         assert!(alone.len() == 1 && same(&alone[0], expected));
     }
     let some: Vec<_> = plan.derive([3, 3, 9, 14]).map(Result::unwrap).collect();
-    let wanted: BTreeSet<_> = [3, 9, 14].iter().map(|&place| layouts[place].spec.element).collect();
-    assert_eq!(some.iter().map(|key| key.spec().element).collect::<BTreeSet<_>>(), wanted);
+    let expected: BTreeSet<_> = [3, 9, 14].iter().map(|&place| layouts[place].spec.element).collect();
+    assert_eq!(some.iter().map(|key| key.spec().element).collect::<BTreeSet<_>>(), expected);
     assert!(some.iter().all(|key| whole.iter().any(|other| same(key, other))));
 }
 
 #[test]
 fn keys_are_forgotten_and_derived_again_beside_keys_that_are_read() {
     let p = parameters();
-    let wanted = specs(&p, 12);
+    let targets = specs(&p, 12);
     let masters = masters(&p);
-    let plan = Arc::new(DerivationPlan::new(&masters, &wanted, 64).unwrap());
-    let expected: Vec<_> = plan.derive(0..wanted.len()).map(Result::unwrap).collect();
+    let plan = Arc::new(DerivationPlan::new(&masters, &targets, 64).unwrap());
+    let expected: Vec<_> = plan.derive(0..targets.len()).map(Result::unwrap).collect();
     let relinearization = KeySpec::new(&p, KeyElement::Relinearization, 2, 1, true);
     let read = keys(&p, std::slice::from_ref(&relinearization));
     let steps: Vec<Vec<KeySpec>> = plan.keys().unwrap().into_iter().map(|key| vec![key.spec]).collect();

@@ -210,11 +210,11 @@ fn a_set_without_coalescing_uses_keys_with_their_own_digits() {
     let spec = KeySpec { element, level: 7, alpha: 1, special: vec![8, 9], seeded: true, subring: None };
     let mut keys = EvaluationKeys::new(&parameters);
     keys.insert(KeyGenerator::new(&secret, rng(4)).switching_key(&spec).unwrap()).unwrap();
-    assert!(keys.uses(element, 3, false).any(|found| found.coalesce > 1));
+    assert!(keys.uses(element, 3, false).any(|key_use| key_use.coalesce > 1));
     let keys = keys.without_coalescing();
     for level in 0..=7 {
-        let found: Vec<usize> = keys.uses(element, level, false).map(|found| found.coalesce).collect();
-        assert_eq!(found, [1], "level {level}");
+        let counts: Vec<usize> = keys.uses(element, level, false).map(|key_use| key_use.coalesce).collect();
+        assert_eq!(counts, [1], "level {level}");
     }
 }
 
@@ -391,11 +391,11 @@ fn raised_residues_are_those_of_the_centred_representative() {
         assert_eq!(raised.limb(0), input.limb(0));
         for i in 1..=level {
             let m = parameters.modulus(i);
-            let mut found = raised.limb(i).to_vec();
-            ring.inverse_limb(i, &mut found);
-            for (&found, &c) in found.iter().zip(&coefficients) {
+            let mut residues = raised.limb(i).to_vec();
+            ring.inverse_limb(i, &mut residues);
+            for (&residue, &c) in residues.iter().zip(&coefficients) {
                 let centred = i128::from(parameters.modulus(0).centered(c));
-                let allowed = |x: i128| x.rem_euclid(i128::from(m.value())) == i128::from(found);
+                let allowed = |x: i128| x.rem_euclid(i128::from(m.value())) == i128::from(residue);
                 // Within 2^-14 of the ends either representative is valid, see the documentation.
                 let end = centred.unsigned_abs() as f64 > (0.5 - 1.0 / 16384.0) * q0 as f64;
                 let other = centred - centred.signum() * i128::from(q0);

@@ -188,11 +188,11 @@ proptest! {
         let bound = noise::bound(noise::ring_down(ring, &uses));
         prop_assert!(seen <= bound && seen >= bound / 8.0, "down: {seen} of {bound}");
 
-        let found = keys.ring_like(large)?.best(KeyElement::RingUp { from: to }, level, false)?;
-        let back = ring_up(large, &small, &found)?;
+        let key_use = keys.ring_like(large)?.best(KeyElement::RingUp { from: to }, level, false)?;
+        let back = ring_up(large, &small, &key_use)?;
         let expected = moved(&phase(secret.ring_like(ring)?, &small), large);
         let seen = error(secret.ring_like(large)?, &back, &expected);
-        let bound = noise::bound(noise::key_switch(large, &found.plan, &found.key));
+        let bound = noise::bound(noise::key_switch(large, &key_use.plan, &key_use.key));
         prop_assert!(seen <= bound && seen >= bound / 8.0, "up: {seen} of {bound}");
     }
 }
@@ -241,8 +241,8 @@ fn an_ephemeral_secret_is_reached_from_every_ring() {
     let small = parameters.ring_of_degree(11).unwrap();
     let input =
         RlweCiphertext { polys: vec![uniform(small, 0, 3), uniform(small, 0, 4)], key: KeyIdentity::UNKNOWN };
-    let found = keys.best(up, 0, false).unwrap();
-    let sparse = ring_up(&parameters, &input, &found).unwrap();
+    let key_use = keys.best(up, 0, false).unwrap();
+    let sparse = ring_up(&parameters, &input, &key_use).unwrap();
     let back = keys.best(KeyElement::SparseToDense(32), 0, false).unwrap();
     let decomposed =
         keywright_rlwe::Decomposed::new(&parameters, back.plan.clone(), &sparse.polys[1]).unwrap();
@@ -251,7 +251,7 @@ fn an_ephemeral_secret_is_reached_from_every_ring() {
     let finish = [keywright_rlwe::Finish { addend: [Some(&sparse.polys[0]), None], automorphism: None }];
     let dense = decomposed.switch(&[(&key, rows)], &finish).remove(0);
     let expected = moved(&phase(secret.ring_of_degree(11).unwrap(), &input), &parameters);
-    let variance = [&found, &back].map(|f| noise::key_switch(&parameters, &f.plan, &f.key)).iter().sum();
+    let variance = [&key_use, &back].map(|f| noise::key_switch(&parameters, &f.plan, &f.key)).iter().sum();
     let (seen, bound) = (error(&secret, &dense, &expected), noise::bound(variance));
     assert!(seen <= bound && seen >= bound / 8.0, "{seen} of {bound}");
 }

@@ -99,7 +99,6 @@ impl<W: Write> Write for BodyWriter<W> {
 /// Reads a body, never past its end, keeping its checksum.
 pub struct BodyReader<R> {
     reader: R,
-    version: u16,
     key: KeyIdentity,
     checksum: Checksum,
     left: u64,
@@ -111,17 +110,11 @@ impl<R: Read> BodyReader<R> {
     pub(crate) fn new(reader: R, header: &Header) -> Self {
         Self {
             reader,
-            version: header.version,
             key: header.key,
             checksum: header.checksum.clone(),
             left: header.body_len,
             staging: Vec::new(),
         }
-    }
-
-    /// Format version of the object.
-    pub(crate) fn version(&self) -> u16 {
-        self.version
     }
 
     /// The identity of the secret that the object claims.

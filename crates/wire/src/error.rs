@@ -36,12 +36,14 @@ pub enum WireError {
         /// The first bytes.
         found: [u8; 8],
     },
-    /// The object has a format version that this build does not know.
-    #[error("format version {found} is not among the supported 1..={supported}; use a newer Keywright")]
+    /// The object has a format version that this build does not read.
+    #[error(
+        "format version {found} is not supported, only version {supported}; use the Keywright that wrote it"
+    )]
     Version {
         /// Version in the header.
         found: u16,
-        /// Newest version that this build reads.
+        /// The version that this build reads.
         supported: u16,
     },
     /// An unknown kind code.

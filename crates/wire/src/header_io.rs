@@ -4,7 +4,7 @@
 use std::io::{self, Read, Write};
 
 use keywright_frame::{
-    CHECKSUM_BYTES, Checksum, FIXED_BYTES, FORMAT_VERSION, FieldWriter, FixedHeader, Identity, Kind, MAGIC,
+    CHECKSUM_BYTES, Checksum, FIXED_BYTES, FieldWriter, FixedHeader, Identity, Kind, MAGIC,
     MAX_DESCRIPTOR_BYTES, MAX_EXTRA_PRIMES, MAX_KEY_ENTRY_BYTES, MAX_KEYS, Mismatch, key_identity_len,
     object_len,
 };
@@ -15,7 +15,6 @@ use crate::{WireError, error::in_range};
 /// The part of an object before its body.
 #[derive(Debug, Clone)]
 pub(crate) struct Header {
-    pub(crate) version: u16,
     pub(crate) kind: Kind,
     pub(crate) identity: Identity,
     /// The identity of its secret.
@@ -45,20 +44,12 @@ impl Header {
     ) -> Result<Self, WireError> {
         let descriptor = descriptor.into_inner();
         in_range("length of the descriptor", descriptor.len() as u64, 0, max_descriptor(kind))?;
-        Ok(Self {
-            version: FORMAT_VERSION,
-            kind,
-            identity,
-            key,
-            body_len,
-            descriptor,
-            checksum: Checksum::default(),
-        })
+        Ok(Self { kind, identity, key, body_len, descriptor, checksum: Checksum::default() })
     }
 
     /// Length of the whole object.
     pub(crate) fn object_len(&self) -> Result<u64, WireError> {
-        let descriptor_len = key_identity_len(self.version, self.kind) + self.descriptor.len();
+        let descriptor_len = key_identity_len(self.kind) + self.descriptor.len();
         object_len(descriptor_len as u64, self.body_len).ok_or(WireError::Field {
             what: "length of the body",
             value: self.body_len,
@@ -92,7 +83,7 @@ impl Header {
         }
         read_exact(reader, rest, "the header")?;
         let fixed_header = FixedHeader::read(&fixed)?;
-        let FixedHeader { version, kind, identity, descriptor_len, body_len } = fixed_header;
+        let FixedHeader { kind, identity, descriptor_len, body_len } = fixed_header;
         let kind = Kind::from_code(kind).ok_or(WireError::UnknownKind(kind))?;
         let identity = Identity::from_bytes(&identity)?;
         let descriptor_len = u64::from(descriptor_len);
@@ -109,7 +100,7 @@ impl Header {
         checksum.update(&descriptor);
         verify(reader, &checksum, "header")?;
         let (key, fields) = fixed_header.split(&descriptor)?;
-        Ok(Self { version, kind, identity, key, body_len, descriptor: fields.to_vec(), checksum })
+        Ok(Self { kind, identity, key, body_len, descriptor: fields.to_vec(), checksum })
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use keywright_bfv::BfvLiteral;
 use keywright_ckks::CkksLiteral;
-use keywright_frame::{CiphertextDescriptor, FieldReader, KeyDescriptor, SeededDescriptor};
+use keywright_frame::{CiphertextDescriptor, FORMAT_VERSION, FieldReader, KeyDescriptor, SeededDescriptor};
 use keywright_ring::Seed;
 use keywright_rlwe::{KeyIdentity, Parameters, ParametersLiteral};
 
@@ -166,8 +166,8 @@ pub fn inspect(reader: &mut impl Read) -> Result<Info, WireError> {
         Kind::KeySet | Kind::MasterKeys => Header::read(reader).map_or(header.key, |first| first.key),
         _ => header.key,
     };
-    let Header { kind, version, identity, .. } = header;
-    Ok(Info { kind, version, identity, key, bytes, content })
+    let Header { kind, identity, .. } = header;
+    Ok(Info { kind, version: FORMAT_VERSION, identity, key, bytes, content })
 }
 
 /// Refuses parameters that differ from those of their header.

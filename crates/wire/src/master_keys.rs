@@ -92,8 +92,7 @@ impl Record for MasterKeys {
         let chain = descriptor.chain(parameters)?;
         let mut keys = Self::new(chain);
         for (index, entry) in descriptor.directory.entries.iter().enumerate() {
-            let version = body.version();
-            keys.insert(read_key(body, version, (index, entry), chain.chain())?)?;
+            keys.insert(read_key(body, (index, entry), chain.chain())?)?;
         }
         Ok(keys)
     }

@@ -11,8 +11,6 @@ from keywright.errors.service import (
     BusyError,
     InvalidReplyError,
     NoDirectUploadsError,
-    NoSuchMethodError,
-    NoSuchPathError,
     StorageError,
     UnreachableError,
     WrongOffsetError,
@@ -100,8 +98,7 @@ class _Direct:
             if not isinstance(url, str):
                 raise InvalidReplyError("the server gives no address to write a part to")
             self._remote.write(url, data)
-        except (NoDirectUploadsError, NoSuchPathError, NoSuchMethodError, StorageError):
-            # One of an earlier release has no such path.
+        except (NoDirectUploadsError, StorageError):
             self._there = False
             return False
         self._remote.ask("PUT", own)

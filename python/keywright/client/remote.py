@@ -168,7 +168,7 @@ class RemoteModel:
         self.joins = manifest.input.batch > 1 and self._says_joins()
 
     def _says_joins(self) -> bool:
-        """Whether the server reports that it joins requests; earlier releases report nothing."""
+        """Whether the server reports that it joins requests."""
         with contextlib.suppress(ServeError):
             models = self.ask("GET", "/v1/models").get("models")
             for entry in models if isinstance(models, list) else ():

@@ -1,10 +1,11 @@
-"""Files that every release wrote are read for ever: the folders of vectors/releases."""
+"""Files that every release wrote are read for ever: vectors/releases, and what this version writes."""
 
 import hashlib
 import json
 import shutil
 from pathlib import Path
 
+import golden_files
 import keywright as kw
 import numpy as np
 import pytest
@@ -15,30 +16,31 @@ from keywright.plan.workload.workload import Workload
 from keywright.serve.tenants.accounts import Accounts
 from keywright.serve.tenants.quotas import Quotas
 
-FOLDER = Path(__file__).resolve().parents[3] / "vectors" / "releases"
-RELEASES = sorted(path for path in FOLDER.iterdir() if path.is_dir())
+RELEASES = sorted(path.name for path in golden_files.FOLDER.glob("*"))
 VALUES = np.array([1.5, -2.25, 0.5, 3.0])
 
 
-@pytest.fixture(params=RELEASES, ids=lambda path: str(path.name))
-def release(request: pytest.FixtureRequest) -> Path:
-    found: Path = request.param
-    return found
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("releases") / "this version"
+    golden_files.write(folder)
+    return folder
 
 
-def test_this_version_has_its_files() -> None:
-    assert kw.__version__ in [path.name for path in RELEASES]
+@pytest.fixture(params=["this version", *RELEASES])
+def release(request: pytest.FixtureRequest, written: Path) -> Path:
+    return written if request.param == written.name else golden_files.FOLDER / request.param
 
 
 def test_no_file_was_changed(release: Path) -> None:
     lines = (release / "SHA256SUMS").read_text(encoding="ascii").splitlines()
     listed = {name: digest for digest, name in (line.split() for line in lines)}
-    found = {
+    files = {
         path.relative_to(release).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in release.rglob("*")
         if path.is_file() and path.name != "SHA256SUMS"
     }
-    assert found == listed
+    assert files == listed
 
 
 def test_ckks_keys_and_ciphertexts(release: Path) -> None:

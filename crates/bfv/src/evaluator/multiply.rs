@@ -79,12 +79,12 @@ impl Evaluator<'_> {
             _ => return Err(BfvError::Degree { operation: "relinearize", degree: a.degree() }),
         };
         let rlwe = self.parameters.rlwe();
-        let found = self.keys.best(KeyElement::Relinearization, a.level(), false)?;
-        let added = noise::key_switch(rlwe, &found.plan, &found.key);
+        let key_use = self.keys.best(KeyElement::Relinearization, a.level(), false)?;
+        let added = noise::key_switch(rlwe, &key_use.plan, &key_use.key);
         let estimate = a.estimate.with_error(&self.parameters, a.level(), added).checked("relinearize")?;
-        let decomposed = Decomposed::new(rlwe, found.plan.clone(), c2)?;
-        let key = found.key.load()?;
-        let rows = decomposed.rows_of(&key, found.coalesce)?;
+        let decomposed = Decomposed::new(rlwe, key_use.plan.clone(), c2)?;
+        let key = key_use.key.load()?;
+        let rows = decomposed.rows_of(&key, key_use.coalesce)?;
         let finish = [Finish { addend: [Some(c0), Some(c1)], automorphism: None }];
         let switched = decomposed.switch(&[(&key, rows)], &finish).remove(0);
         a.with("relinearize", switched, estimate)

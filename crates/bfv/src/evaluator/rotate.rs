@@ -51,30 +51,31 @@ impl Evaluator<'_> {
         let rlwe = self.parameters.rlwe();
         let mut out: Vec<Option<Ciphertext>> =
             elements.iter().map(|&g| (g == 1).then(|| a.clone())).collect();
-        let mut wanted = Vec::new();
+        let mut left = Vec::new();
         for (position, &g) in elements.iter().enumerate().filter(|&(_, &g)| g != 1) {
-            wanted.push((
+            left.push((
                 position,
                 rlwe.automorphism(g)?,
                 self.keys.best(KeyElement::Galois(g), a.level(), false)?,
             ));
         }
         let [c0, c1] = [&a.rlwe.polys[0], &a.rlwe.polys[1]];
-        while let Some((_, _, first)) = wanted.first() {
+        while let Some((_, _, first)) = left.first() {
             // Keys whose digits and special primes agree share one decomposition.
             let plan = first.plan.clone();
             let (group, rest): (Vec<_>, Vec<_>) =
-                wanted.into_iter().partition(|(_, _, found)| Arc::ptr_eq(&found.plan, &plan));
-            wanted = rest;
+                left.into_iter().partition(|(_, _, key_use)| Arc::ptr_eq(&key_use.plan, &plan));
+            left = rest;
             let decomposed = Decomposed::new(rlwe, plan, c1)?;
             let finish: Vec<_> = group
                 .iter()
                 .map(|(_, phi, _)| Finish { addend: [Some(c0), None], automorphism: Some(phi) })
                 .collect();
-            let uses: Vec<_> = group.iter().map(|(_, _, found)| found).collect();
-            for ((position, _, found), rotated) in group.iter().zip(decomposed.switch_stored(&uses, &finish)?)
+            let uses: Vec<_> = group.iter().map(|(_, _, key_use)| key_use).collect();
+            for ((position, _, key_use), rotated) in
+                group.iter().zip(decomposed.switch_stored(&uses, &finish)?)
             {
-                let added = noise::key_switch(rlwe, &found.plan, &found.key);
+                let added = noise::key_switch(rlwe, &key_use.plan, &key_use.key);
                 let estimate = a.estimate.with_error(&self.parameters, a.level(), added);
                 out[*position] = Some(a.with("rotate", rotated, estimate)?);
             }

@@ -81,7 +81,7 @@ fn add_rotated(
     }
     let mut left = &switches[..];
     while !left.is_empty() {
-        let loaded = StoredKey::load_some(left.iter().map(|(rotation, ..)| &rotation.found.key))?;
+        let loaded = StoredKey::load_some(left.iter().map(|(rotation, ..)| &rotation.key_use.key))?;
         let (now, later) = left.split_at(loaded.len());
         add_switched(evaluator, first, now, &loaded, total)?;
         left = later;
@@ -105,8 +105,8 @@ fn add_switched(
     let (backend, n) = (ring.backend(), ring.n());
     let mut steps = Vec::with_capacity(switches.len());
     for ((rotation, second, first_half), key) in switches.iter().zip(keys) {
-        let decomposed = Decomposed::new(rlwe, rotation.found.plan.clone(), &second[0])?;
-        let rows = decomposed.rows_of(key, rotation.found.coalesce)?;
+        let decomposed = Decomposed::new(rlwe, rotation.key_use.plan.clone(), &second[0])?;
+        let rows = decomposed.rows_of(key, rotation.key_use.coalesce)?;
         steps.push((rotation, decomposed, key, rows, first_half));
     }
     let scratch_words = steps.iter().map(|(_, decomposed, ..)| decomposed.scratch_words()).max().unwrap_or(0);

@@ -55,11 +55,11 @@ impl KeyFinder<'_, '_> {
         if self.evaluator.keys().routes().is_some() {
             return self.routed(plan, halves);
         }
-        let tier = |made, baby, babies| Tier { made, baby, halves: halves.clone(), babies };
+        let tier = |source, baby, babies| Tier { source, baby, halves: halves.clone(), babies };
         let (mut tiers, mut unfit) = (Vec::with_capacity(plan.hops() + 1), Vec::new());
         for hop in 0..=plan.hops() {
             let base = hop * plan.tier;
-            let made = match hop {
+            let source = match hop {
                 0 => None,
                 _ => Some((hop - 1, self.rotation(plan.tier)?)),
             };
@@ -73,7 +73,7 @@ impl KeyFinder<'_, '_> {
                     unfit.push(tier(Some((hop, rotation)), Some(place), Vec::new()));
                 }
             }
-            tiers.push(tier(made, plan.babies.binary_search(&base).ok(), babies));
+            tiers.push(tier(source, plan.babies.binary_search(&base).ok(), babies));
         }
         tiers.append(&mut unfit);
         Ok(tiers)
@@ -92,8 +92,8 @@ impl KeyFinder<'_, '_> {
         let elements: Vec<u64> = places.keys().copied().collect();
         let hops = self.evaluator.keys().serve(&elements, self.level, self.special)?;
         let parents: BTreeSet<u64> = hops.iter().map(|hop| hop.parent).collect();
-        let tier = |made, g: u64| Tier {
-            made,
+        let tier = |source, g: u64| Tier {
+            source,
             baby: places.get(&g).copied(),
             halves: halves.clone(),
             babies: Vec::new(),
@@ -101,7 +101,7 @@ impl KeyFinder<'_, '_> {
         let (mut tiers, mut of) = (vec![tier(None, 1)], BTreeMap::from([(1, 0)]));
         for hop in hops {
             let (child, from) = (hop.child, of.get(&hop.parent).copied().unwrap_or(0));
-            let fits = removes(&hop.found, self.special);
+            let fits = removes(&hop.key_use, self.special);
             if parents.contains(&child) || !fits {
                 of.insert(child, tiers.len());
                 tiers.push(tier(Some((from, hop.into())), child));
@@ -139,7 +139,7 @@ impl KeyFinder<'_, '_> {
     }
 
     fn fits(&self, rotation: &Rotation) -> bool {
-        removes(&rotation.found, self.special)
+        removes(&rotation.key_use, self.special)
     }
 
     /// The cheapest way to rotate by nonzero steps, among those that fit if there are any.
@@ -149,8 +149,8 @@ impl KeyFinder<'_, '_> {
         let element = KeyElement::Galois(g);
         let fit = cheapest(keys, element, self.level, self.special);
         // Reports a rotation without any key, with its neighbours.
-        let found = fit.map_or_else(|| keys.best(element, self.level, false), Ok)?;
-        Ok(Rotation { found, automorphism: rlwe.automorphism(g)? })
+        let key_use = fit.map_or_else(|| keys.best(element, self.level, false), Ok)?;
+        Ok(Rotation { key_use, automorphism: rlwe.automorphism(g)? })
     }
 
     /// The rotations by steps, including 0, with fitting keys from an ephemeral secret of that weight.
@@ -165,12 +165,12 @@ impl KeyFinder<'_, '_> {
             let g = rotation_element(rlwe.log_n(), steps as i64);
             let element = raised_element(steps, g, weight);
             keys.best(element, self.level, false)?;
-            if let Some(found) = cheapest(keys, element, self.level, self.special) {
-                out.push(Rotation { found, automorphism: rlwe.automorphism(g)? });
+            if let Some(key_use) = cheapest(keys, element, self.level, self.special) {
+                out.push(Rotation { key_use, automorphism: rlwe.automorphism(g)? });
             } else {
                 let uses = keys.uses(element, self.level, false);
                 let lists: Vec<String> =
-                    uses.map(|found| format!("{:?}", found.plan.mod_down.removed)).collect();
+                    uses.map(|key_use| format!("{:?}", key_use.plan.mod_down.removed)).collect();
                 unfit.push(format!("rotation by {steps} over {}", lists.join(" or ")));
             }
         }
@@ -182,11 +182,13 @@ impl KeyFinder<'_, '_> {
     }
 }
 
-fn removes(found: &KeyUse, special: &[usize]) -> bool {
-    found.plan.mod_down.removed == special
+fn removes(key_use: &KeyUse, special: &[usize]) -> bool {
+    key_use.plan.mod_down.removed == special
 }
 
 /// The use of lowest rank of those that remove the special primes.
 fn cheapest(keys: &EvaluationKeys, element: KeyElement, level: usize, special: &[usize]) -> Option<KeyUse> {
-    keys.uses(element, level, false).filter(|found| removes(found, special)).min_by_key(|found| found.rank)
+    keys.uses(element, level, false)
+        .filter(|key_use| removes(key_use, special))
+        .min_by_key(|key_use| key_use.rank)
 }

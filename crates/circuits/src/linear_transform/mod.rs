@@ -57,6 +57,7 @@ mod baby_steps;
 mod diagonals;
 mod evaluate;
 mod giant_steps;
+mod hoisting;
 mod keys;
 mod norms;
 mod plan;

@@ -53,7 +53,7 @@ impl SwitchErrors {
             inputs.iter().zip(plans).map(|(tiers, plan)| of_babies(evaluator, tiers, plan)).collect();
         let division = noise::division_parts(rlwe);
         let switched = |rotation: &super::rotation::Rotation| {
-            noise::key_switch_parts(rlwe, &rotation.found.plan, &rotation.found.key)
+            noise::key_switch_parts(rlwe, &rotation.key_use.plan, &rotation.key_use.key)
         };
         let mut before = Variance::default();
         for giant in &rotations {
@@ -79,15 +79,15 @@ fn of_babies(evaluator: &Evaluator<'_>, tiers: &[Tier<'_>], plan: &BsgsPlan) -> 
     let mut of_tier: Vec<Variance> = Vec::with_capacity(tiers.len());
     for tier in tiers {
         // A tier comes after the one that it rotates.
-        let made = tier.made.as_ref().map_or(Variance::default(), |(from, hop)| {
-            of_tier[*from] + noise::key_switch_parts(rlwe, &hop.found.plan, &hop.found.key)
+        let variance = tier.source.as_ref().map_or(Variance::default(), |(from, hop)| {
+            of_tier[*from] + noise::key_switch_parts(rlwe, &hop.key_use.plan, &hop.key_use.key)
         });
-        of_tier.push(made);
+        of_tier.push(variance);
         if let Some(baby) = tier.baby {
-            babies[baby] = made;
+            babies[baby] = variance;
         }
         for (baby, rotation) in &tier.babies {
-            babies[*baby] = made + Variance { plain: rotation.raised_variance(rlwe), secret: 0.0 };
+            babies[*baby] = variance + Variance { plain: rotation.raised_variance(rlwe), secret: 0.0 };
         }
     }
     babies

@@ -8,7 +8,7 @@ use keywright_ring::{Automorphism, Buffer, Evaluation, Poly, Ring};
 use keywright_rlwe::for_each_item;
 
 use super::LinearTransform;
-use super::baby_steps::Loaded;
+use super::hoisting::{BatchPlace, LoadedRotations};
 use super::real::{COEFFICIENT_LIMIT, PairTransform, transform};
 use super::storage::{Place, Storage, mirrored, repeated};
 use super::tiers::Input;
@@ -26,7 +26,7 @@ pub(super) const BLOCK: usize = 1024;
 /// The least.
 const LEAST_BLOCK: usize = 128;
 
-/// How often [`keywright_ring::Backend::inner_products`] repeats words of diagonals.
+/// How often [`keywright_ring::backend::Kernels::inner_products`] repeats words of diagonals.
 const MOST_REPEATS: usize = 8;
 
 /// Words of baby steps that all giant steps visit together, 512 KiB: they stay in the second-level cache.
@@ -43,9 +43,8 @@ pub(super) fn row_words(n: usize) -> usize {
 
 /// The location of a baby step in memory.
 #[derive(Clone, Copy)]
-enum Made {
-    /// Absent.
-    Not,
+enum BabyPlace {
+    Absent,
     /// `P` times a tier: zero modulo the special primes.
     Lifted(usize),
     /// Made by a key switch without division.
@@ -53,38 +52,31 @@ enum Made {
 }
 
 /// The baby steps of all inputs that are in memory together, modulo a few primes.
-struct Babies {
+struct BabySteps {
     /// For each input and each of its baby steps.
-    made: Vec<Vec<Made>>,
+    places: Vec<Vec<BabyPlace>>,
     count: usize,
     most: usize,
     /// For each prime, both halves of each baby step, [`row_words`] apart.
     words: Buffer,
 }
 
-impl Babies {
+impl BabySteps {
     /// Words per prime.
     fn stride(&self, n: usize) -> usize {
         2 * row_words(n) * self.most
     }
 
-    fn add(&mut self, input: usize, baby: usize, made: fn(usize) -> Made) -> usize {
-        self.made[input][baby] = made(self.count);
+    fn add(&mut self, input: usize, baby: usize, place: fn(usize) -> BabyPlace) -> usize {
+        self.places[input][baby] = place(self.count);
         self.count += 1;
         self.count - 1
     }
 
     fn clear(&mut self) {
-        self.made.iter_mut().flatten().for_each(|made| *made = Made::Not);
+        self.places.iter_mut().flatten().for_each(|place| *place = BabyPlace::Absent);
         self.count = 0;
     }
-}
-
-/// Which of the calls of [`products`] this is.
-#[derive(Clone, Copy)]
-pub(super) struct Turn {
-    pub(super) first: bool,
-    pub(super) last: bool,
 }
 
 /// Adds the contribution of some baby steps to `w_j`. The first call writes it, with the baby steps that need no key. A
@@ -97,13 +89,13 @@ pub(super) fn products(
     evaluator: &Evaluator<'_>,
     first: &LinearTransform,
     inputs: &[Input<'_>],
-    loaded: &[Loaded<'_, '_>],
+    loaded: &[LoadedRotations<'_, '_>],
     giants: &[usize],
-    turn: Turn,
+    batch: BatchPlace,
     sums: &mut [[Poly<Evaluation>; 2]],
 ) {
     let ring = evaluator.parameters().rlwe().ring();
-    let (backend, n, fresh) = (ring.backend(), ring.n(), turn.first);
+    let (backend, n, fresh) = (ring.backend(), ring.n(), batch.first);
     let folded = inputs.iter().all(|input| input.transform.is_real());
     let permutation = |automorphism| {
         if folded { Cow::Owned(Automorphism::folded(automorphism)) } else { Cow::Borrowed(automorphism) }
@@ -129,19 +121,22 @@ pub(super) fn products(
         let (product_b, product_a) = product.split_at_mut(n);
         // For each position: `P` times the first half of an input.
         let mut lifted = Buffer::unspecified(n * positions.len());
-        let mut babies = Babies {
-            made: inputs.iter().map(|input| vec![Made::Not; input.transform.plan().babies.len()]).collect(),
+        let mut babies = BabySteps {
+            places: inputs
+                .iter()
+                .map(|input| vec![BabyPlace::Absent; input.transform.plan().babies.len()])
+                .collect(),
             count: 0,
             most,
             words: Buffer::unspecified(2 * row_words(n) * most * positions.len()),
         };
         let mut fresh_sums = fresh;
-        let mut flush = |babies: &mut Babies| {
+        let mut flush = |babies: &mut BabySteps| {
             for (position, (limbs, words)) in
                 positions.clone().zip(group_limbs.iter_mut().zip(babies.words.chunks_exact(babies.stride(n))))
             {
-                let made = &babies.made;
-                Products { first, inputs, made, position, words, ring, folded }
+                let places = &babies.places;
+                Products { first, inputs, places, position, words, ring, folded }
                     .add(giants, fresh_sums, limbs);
             }
             fresh_sums = false;
@@ -162,7 +157,7 @@ pub(super) fn products(
             if unrotated.is_some() && babies.count == most {
                 flush(&mut babies);
             }
-            let slot = unrotated.map(|baby| babies.add(index, baby, Made::Lifted));
+            let slot = unrotated.map(|baby| babies.add(index, baby, BabyPlace::Lifted));
             let stride = babies.stride(n);
             let targets = lifted.chunks_exact_mut(n).zip(babies.words.chunks_exact_mut(stride));
             for (position, (lifted, words)) in positions.clone().zip(targets) {
@@ -196,7 +191,7 @@ pub(super) fn products(
                     let (now, later) = left.split_at(count);
                     let (permuted, others) = permutations.split_at(count);
                     now.iter().for_each(|(baby, ..)| {
-                        babies.add(index, *baby, Made::Switched);
+                        babies.add(index, *baby, BabyPlace::Switched);
                     });
                     (left, permutations) = (later, others);
                     let targets = lifted.chunks_exact(n).zip(babies.words.chunks_exact_mut(stride));
@@ -217,7 +212,7 @@ pub(super) fn products(
             }
         }
         flush(&mut babies);
-        if folded && turn.last {
+        if folded && batch.last {
             group_limbs.iter_mut().flatten().for_each(|limb| fold(limb));
         }
     });
@@ -239,7 +234,7 @@ fn fold(limb: &mut [u64]) {
 struct Products<'p> {
     first: &'p LinearTransform,
     inputs: &'p [Input<'p>],
-    made: &'p [Vec<Made>],
+    places: &'p [Vec<BabyPlace>],
     position: usize,
     /// Both halves of each baby step.
     words: &'p [u64],
@@ -300,14 +295,14 @@ impl<'p> Products<'p> {
     fn terms(&self, step: usize) -> (Vec<Term<'p>>, Vec<Term<'p>>) {
         let n = self.ring.n();
         let mut out = (Vec::new(), Vec::new());
-        for (input, made) in self.inputs.iter().zip(self.made) {
+        for (input, places) in self.inputs.iter().zip(self.places) {
             let transform = input.transform;
             let giant = transform.giants.iter().find(|giant| giant.step == step);
             for (baby, place) in giant.into_iter().flat_map(|giant| &giant.terms) {
-                let slot = match made[*baby] {
-                    Made::Not => continue,
-                    Made::Lifted(_) if self.position > self.first.level() => continue,
-                    Made::Lifted(slot) | Made::Switched(slot) => slot,
+                let slot = match places[*baby] {
+                    BabyPlace::Absent => continue,
+                    BabyPlace::Lifted(_) if self.position > self.first.level() => continue,
+                    BabyPlace::Lifted(slot) | BabyPlace::Switched(slot) => slot,
                 };
                 let (b, a) = self.words[2 * row_words(n) * slot..].split_at(row_words(n));
                 let (b, a) = (&b[..n], &a[..n]);

@@ -55,7 +55,7 @@ pub(crate) fn evaluate_raised(
     let [first, second] = [0, 1].map(|i| &ciphertext.rlwe.polys[i]);
     let halves = [Cow::Owned(raise_modulus(rlwe, first, level)?), Cow::Borrowed(second)];
     let tiers =
-        vec![Tier { made: None, baby: None, halves, babies: babies.into_iter().enumerate().collect() }];
+        vec![Tier { source: None, baby: None, halves, babies: babies.into_iter().enumerate().collect() }];
     let inputs = [Input { transform, ciphertext, tiers, raised: true }];
     let sums = baby_steps(evaluator, transform, &inputs, &plan.giants)?;
     let polys = match (&giant[..], &sums[..]) {

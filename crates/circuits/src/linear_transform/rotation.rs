@@ -8,14 +8,14 @@ use crate::CircuitError;
 /// One key switch that a transform performs, and the automorphism after it.
 pub(super) struct Rotation {
     /// The key.
-    pub(super) found: KeyUse,
+    pub(super) key_use: KeyUse,
     /// The automorphism after the switch.
     pub(super) automorphism: Arc<Automorphism>,
 }
 
 impl From<ServedHop> for Rotation {
     fn from(hop: ServedHop) -> Self {
-        Self { found: hop.found, automorphism: hop.automorphism }
+        Self { key_use: hop.key_use, automorphism: hop.automorphism }
     }
 }
 
@@ -28,7 +28,7 @@ impl Rotation {
         [first, second]: [&Poly<Evaluation>; 2],
     ) -> Result<Vec<[Poly<Evaluation>; 2]>, CircuitError> {
         let Some(any) = rotations.first() else { return Ok(Vec::new()) };
-        let decomposed = Decomposed::new(rlwe, any.found.plan.clone(), second)?;
+        let decomposed = Decomposed::new(rlwe, any.key_use.plan.clone(), second)?;
         let finish: Vec<_> = rotations
             .iter()
             .map(|rotation| Finish {
@@ -36,19 +36,19 @@ impl Rotation {
                 automorphism: Some(&*rotation.automorphism),
             })
             .collect();
-        let uses: Vec<_> = rotations.iter().map(|rotation| &rotation.found).collect();
+        let uses: Vec<_> = rotations.iter().map(|rotation| &rotation.key_use).collect();
         let switched = decomposed.switch_stored(&uses, &finish)?.into_iter();
         Ok(switched.filter_map(|result| <[_; 2]>::try_from(result.polys).ok()).collect())
     }
 
     /// Variance that it adds if its result is divided.
     pub(super) fn variance(&self, rlwe: &Parameters) -> f64 {
-        noise::key_switch(rlwe, &self.found.plan, &self.found.key)
+        noise::key_switch(rlwe, &self.key_use.plan, &self.key_use.key)
     }
 
     /// Variance that it adds if its result stays over the special primes.
     pub(super) fn raised_variance(&self, rlwe: &Parameters) -> f64 {
-        noise::key_switch_raised(rlwe, &self.found.plan, &self.found.key)
+        noise::key_switch_raised(rlwe, &self.key_use.plan, &self.key_use.key)
     }
 }
 

@@ -53,8 +53,8 @@ impl ScratchShape {
         let n = 1usize << log_n;
         let (kept, removed) = (layout.level + 1, layout.removed().count());
         let (primes, digits) = (kept + removed, layout.digits.len());
-        let made = self.above + self.tiers.saturating_sub(1);
-        let inputs = if layout.raises { kept } else { 2 * kept * made };
+        let tiers = self.above + self.tiers.saturating_sub(1);
+        let inputs = if layout.raises { kept } else { 2 * kept * tiers };
         let sums = 2 * primes * self.giants;
         let tasks = threads.min(primes.div_ceil(GROUP));
 

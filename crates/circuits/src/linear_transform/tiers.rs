@@ -21,7 +21,7 @@ pub(super) struct Input<'a> {
 /// The baby steps that are rotations of one polynomial pair.
 pub(super) struct Tier<'a> {
     /// The earlier tier that it rotates; none for the input itself.
-    pub(super) made: Option<(usize, Rotation)>,
+    pub(super) source: Option<(usize, Rotation)>,
     /// Its own position among the plan's baby steps, if it is one of them.
     pub(super) baby: Option<usize>,
     /// Both halves at the transform's level.
@@ -37,16 +37,16 @@ impl Input<'_> {
         let rlwe = evaluator.parameters().rlwe();
         let mut left: Vec<usize> = (1..self.tiers.len()).collect();
         while let Some(&first) = left.first() {
-            let Some((from, rotation)) = &self.tiers[first].made else { break };
-            let (from, plan) = (*from, rotation.found.plan.clone());
+            let Some((from, rotation)) = &self.tiers[first].source else { break };
+            let (from, plan) = (*from, rotation.key_use.plan.clone());
             let together = |&tier: &usize| {
-                let made = self.tiers[tier].made.as_ref();
-                made.is_some_and(|(of, other)| *of == from && Arc::ptr_eq(&other.found.plan, &plan))
+                let source = self.tiers[tier].source.as_ref();
+                source.is_some_and(|(of, other)| *of == from && Arc::ptr_eq(&other.key_use.plan, &plan))
             };
             let (group, rest): (Vec<usize>, Vec<usize>) = left.iter().partition(|tier| together(tier));
             left = rest;
             let rotations: Vec<&Rotation> =
-                group.iter().filter_map(|&tier| self.tiers[tier].made.as_ref()).map(|(_, r)| r).collect();
+                group.iter().filter_map(|&tier| self.tiers[tier].source.as_ref()).map(|(_, r)| r).collect();
             let [first_half, second_half] = &self.tiers[from].halves;
             let switched = Rotation::switch(rlwe, &rotations, [first_half, second_half])?;
             for (tier, halves) in group.into_iter().zip(switched) {
@@ -65,7 +65,7 @@ impl Input<'_> {
         let hopped: Vec<f64> = self
             .tiers
             .iter()
-            .map(|tier| tier.made.as_ref().map_or(0.0, |(_, hop)| hop.variance(rlwe)))
+            .map(|tier| tier.source.as_ref().map_or(0.0, |(_, hop)| hop.variance(rlwe)))
             .map(|variance| ciphertext.deviation_of(variance))
             .collect();
         // Rotations whose keys do not fit are tiers that the plan does not know.
@@ -84,7 +84,7 @@ impl Input<'_> {
         for index in (1..self.tiers.len()).rev() {
             let babies = std::mem::take(&mut below[index]);
             sum += transform.growth_of(babies.iter().copied()) * hopped[index];
-            if let Some((from, _)) = self.tiers[index].made {
+            if let Some((from, _)) = self.tiers[index].source {
                 below[from].extend(babies);
             }
         }

@@ -230,7 +230,7 @@ fn powers(basis: Basis, root: &Node) -> Vec<Power> {
     let (mut factors, mut needed) = (BTreeSet::new(), BTreeSet::new());
     root.exponents(&mut factors, &mut needed);
     needed.extend(&factors);
-    let mut made = BTreeMap::new();
+    let mut products = BTreeMap::new();
     while let Some(exponent) = needed.pop_last().filter(|&k| k > 1) {
         let depth = power_depth(exponent);
         let largest = 1 << (depth - 1);
@@ -242,9 +242,10 @@ fn powers(basis: Basis, root: &Node) -> Vec<Power> {
         let absent = |larger: &usize| others(*larger).iter().filter(|k| !needed.contains(k)).count();
         let larger = (exponent.div_ceil(2)..=largest).min_by_key(absent).unwrap_or(largest);
         needed.extend(others(larger));
-        made.insert(exponent, (larger, exponent - larger));
+        products.insert(exponent, (larger, exponent - larger));
     }
-    made.into_iter()
+    products
+        .into_iter()
         .map(|(exponent, factors)| Power { exponent, factors, depth: power_depth(exponent) })
         .collect()
 }
@@ -310,12 +311,12 @@ mod tests {
                     let levels = (degree as f64 + 1.0).log2().ceil() as usize;
                     assert_eq!(plan.depth() - plan.change_depth(), levels);
                     for x in [-1.0, -0.3, 0.7] {
-                        let (found, expected) = (run(&plan, x), polynomial.value(x));
+                        let (value, expected) = (run(&plan, x), polynomial.value(x));
                         // Recursion by doubling loses at most about degree^2 units of every T_k.
                         let slack = 1e-15 * (degree * degree + 10) as f64 * (degree + 1) as f64;
                         assert!(
-                            (found - expected).abs() <= slack,
-                            "{basis:?} {degree} {step}: {found} {expected}"
+                            (value - expected).abs() <= slack,
+                            "{basis:?} {degree} {step}: {value} {expected}"
                         );
                     }
                 }
@@ -334,8 +335,8 @@ mod tests {
         // T_2, and the root.
         assert_eq!(count(3, 1), [0, 1]);
         // The leading coefficients of degree 2^d - 1 leave only one choice: d - 1 powers and d - 1 sums.
-        for (degree, found) in [(7, 4), (15, 7), (31, 10), (63, 15), (127, 20)] {
-            assert_eq!(count(degree, 1).len(), found, "degree {degree}");
+        for (degree, products) in [(7, 4), (15, 7), (31, 10), (63, 15), (127, 20)] {
+            assert_eq!(count(degree, 1).len(), products, "degree {degree}");
         }
         // The other counts agree with these.
         let [monomial, chebyshev] = [Basis::Monomial, Basis::Chebyshev { a: -3.0, b: 2.0 }];
@@ -343,16 +344,16 @@ mod tests {
             let plan = PolynomialPlan::new(&random(basis, degree, step));
             let arithmetic = plan.arithmetic();
             let mut merged: Vec<usize> =
-                arithmetic.iter().filter(|(_, found)| found.merged == 1).map(|(below, _)| *below).collect();
+                arithmetic.iter().filter(|(_, step)| step.merged == 1).map(|(below, _)| *below).collect();
             merged.sort_unstable();
             assert_eq!(merged, plan.relinearizations());
-            let rescaled = arithmetic.iter().filter(|(_, found)| found.rescaled == 2).count();
+            let rescaled = arithmetic.iter().filter(|(_, step)| step.rescaled == 2).count();
             assert_eq!(rescaled + merged.len(), arithmetic.len());
             assert!(arithmetic.iter().all(|(below, _)| *below < plan.depth()));
         }
         // Odd polynomials need even powers only as factors of others.
-        for (degree, found) in [(31, 10), (63, 14), (127, 19)] {
-            assert_eq!(count(degree, 2).len(), found, "odd, degree {degree}");
+        for (degree, products) in [(31, 10), (63, 14), (127, 19)] {
+            assert_eq!(count(degree, 2).len(), products, "odd, degree {degree}");
         }
     }
 }

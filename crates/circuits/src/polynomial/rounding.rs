@@ -32,9 +32,9 @@ impl<'p> Roundings<'p> {
         let mut scales = BTreeMap::from([(1, variable_scale)]);
         let mut errors = StepErrors::default();
         for &Power { exponent, factors: (a, b), depth } in plan.powers() {
-            let found = scales[&a] * scales[&b] / prime(depth - 1);
-            errors.powers.insert(exponent, unit / found);
-            scales.insert(exponent, found);
+            let scale = scales[&a] * scales[&b] / prime(depth - 1);
+            errors.powers.insert(exponent, unit / scale);
+            scales.insert(exponent, scale);
         }
         if let Some(root) = plan.root() {
             nodes(root, scale, unit, &scales, &prime, &mut errors.nodes);

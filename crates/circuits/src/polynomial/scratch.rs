@@ -1,14 +1,14 @@
 use super::plan::{Node, PolynomialPlan};
 
 /// Peak number of limbs of an evaluation, including its result.
-struct Held<'r> {
+struct LimbPeak<'r> {
     top: usize,
     /// Limbs of a relinearization at a level, including the result.
     relinearization: &'r dyn Fn(usize) -> usize,
     peak: usize,
 }
 
-impl Held<'_> {
+impl LimbPeak<'_> {
     /// A sum of products at a level, relinearized and rescaled, in addition to the limbs already held.
     fn product(&mut self, held: usize, level: usize) {
         self.peak = self.peak.max(held + 3 * (level + 1) + (self.relinearization)(level));
@@ -35,16 +35,16 @@ impl PolynomialPlan {
     pub fn scratch_limbs(&self, level: usize, relinearization: &dyn Fn(usize) -> usize) -> usize {
         let change = 2 * (level + 1);
         let top = level - self.change_depth();
-        let mut held = Held { top, relinearization, peak: 2 * change };
+        let mut limbs = LimbPeak { top, relinearization, peak: 2 * change };
         let mut powers = 2 * (top + 1);
         for power in self.powers() {
             let level = top + 1 - power.depth;
-            held.product(powers, level);
+            limbs.product(powers, level);
             powers += 2 * level;
         }
         if let Some(root) = self.root() {
-            held.node(root, powers);
+            limbs.node(root, powers);
         }
-        held.peak
+        limbs.peak
     }
 }

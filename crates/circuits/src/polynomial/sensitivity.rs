@@ -154,8 +154,8 @@ mod tests {
                 let h = 1e-6;
                 let at = |x| run(&plan, x, &StepErrors::default(), 1.0);
                 let slope = (at(x + h).value - at(x - h).value) / (2.0 * h);
-                let found = at(x).deviation;
-                assert!((found / slope.abs() - 1.0).abs() < 1e-5, "{degree} {x}: {found} {slope}");
+                let result = at(x).deviation;
+                assert!((result / slope.abs() - 1.0).abs() < 1e-5, "{degree} {x}: {result} {slope}");
             }
         }
     }
@@ -165,10 +165,11 @@ mod tests {
         let polynomial = Polynomial::new(Basis::Monomial, vec![0.3, -1.0, 0.5, 2.0]).unwrap();
         let plan = PolynomialPlan::new(&polynomial);
         for x in [-0.7, 0.4] {
-            let found = Differentiation::new(&plan, x).run(plan.root().unwrap(), &StepErrors::default(), 1.0);
+            let result =
+                Differentiation::new(&plan, x).run(plan.root().unwrap(), &StepErrors::default(), 1.0);
             let slope: f64 = -1.0 + x + 6.0 * x * x;
-            assert!((found.value - polynomial.value(x)).abs() < 1e-12);
-            assert!((found.deviation - slope.abs()).abs() < 1e-12, "{x}: {found:?}");
+            assert!((result.value - polynomial.value(x)).abs() < 1e-12);
+            assert!((result.deviation - slope.abs()).abs() < 1e-12, "{x}: {result:?}");
         }
     }
 
@@ -179,9 +180,9 @@ mod tests {
         let plan = PolynomialPlan::new(&cube);
         let powers: Vec<_> = plan.powers().iter().map(|p| p.exponent).collect();
         let errors = StepErrors { powers: powers.iter().map(|&k| (k, 3.0)).collect(), nodes: vec![0.0; 8] };
-        let found = run(&plan, 0.5, &errors, 0.0).deviation;
+        let result = run(&plan, 0.5, &errors, 0.0).deviation;
         let expected = if powers.contains(&3) { 3.0f64.hypot(3.0 * 0.5) } else { 3.0 * 0.5 };
-        assert!((found - expected).abs() < 1e-12, "{found} {powers:?}");
+        assert!((result - expected).abs() < 1e-12, "{result} {powers:?}");
         let errors = StepErrors { nodes: vec![2.0; 8], ..StepErrors::default() };
         assert!(run(&plan, 0.5, &errors, 0.0).deviation >= 2.0);
     }
@@ -190,7 +191,7 @@ mod tests {
     fn absolute_coefficients_bound_complex_variables() {
         let plan = plan(Basis::Monomial, 12);
         let bound: f64 = (0..=12).map(|k| ((k * k + 1) as f64 * 0.37).sin().abs() * 0.8f64.powi(k)).sum();
-        let found = run(&plan, 0.8, &StepErrors::default(), 0.0);
-        assert!((found.value - bound).abs() < 1e-12);
+        let result = run(&plan, 0.8, &StepErrors::default(), 0.0);
+        assert!((result.value - bound).abs() < 1e-12);
     }
 }

@@ -263,8 +263,8 @@ fn coefficients_can_enter_and_leave() {
 
     // And back, for a client that cannot decode slots.
     let out = bootstrapper.slots_to_coeffs().evaluate(&evaluator, &slots_of).unwrap();
-    let found = Decryptor::new(p, &owner.secret).unwrap().decrypt_real(&out).unwrap();
-    let error = found.iter().zip(&coefficients).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    let result = Decryptor::new(p, &owner.secret).unwrap().decrypt_real(&out).unwrap();
+    let error = result.iter().zip(&coefficients).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     assert!(error <= out.estimate.bound() + FLOAT, "{error:e} above {:e}", out.estimate.bound());
 }
 
@@ -448,10 +448,10 @@ fn every_preset_is_secure_and_what_its_name_says() {
         }
         // A scale is chosen by this: the bits of the worst part of 100 vectors.
         let prediction = plan.prediction(&parameters).unwrap().unwrap();
-        let wanted = [(32, 13.0), (35, 16.5), (37, 17.5), (40, 20.6), (45, 24.0), (50, 20.0), (55, 30.0)];
-        let wanted = wanted.iter().find(|(scale, _)| *scale == preset.log_scale).unwrap().1;
-        let found = prediction.worst_bits(100);
-        assert!(found >= wanted, "{}: {found}", preset.name);
+        let table = [(32, 13.0), (35, 16.5), (37, 17.5), (40, 20.6), (45, 24.0), (50, 20.0), (55, 30.0)];
+        let required = table.iter().find(|(scale, _)| *scale == preset.log_scale).unwrap().1;
+        let bits = prediction.worst_bits(100);
+        assert!(bits >= required, "{}: {bits}", preset.name);
         let cheaper = ["N16_QP1746_L16_S50", "N16_QP1729_L12_S50_two_passes"];
         let fails = if cheaper.contains(&preset.name) { -40.0 } else { -139.0 };
         assert!(prediction.log2_failure <= fails, "{}: 2^{}", preset.name, prediction.log2_failure);

@@ -38,10 +38,10 @@ fn positions(log_n: u32, log_slots: u32, j: usize) -> (usize, usize) {
     (index, index + (1 << (log_n - 1)))
 }
 
-fn close(found: &[f64], expected: &[f64], bound: f64, what: &str) -> f64 {
-    assert_eq!(found.len(), expected.len(), "{what}");
+fn close(result: &[f64], expected: &[f64], bound: f64, what: &str) -> f64 {
+    assert_eq!(result.len(), expected.len(), "{what}");
     let largest = expected.iter().map(|x| x.abs()).fold(1.0, f64::max);
-    let seen = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    let seen = result.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     assert!(seen <= bound + FLOAT * largest, "{what}: error {seen:e} above {bound:e}");
     bound / seen
 }
@@ -67,8 +67,8 @@ fn coefficients_hold_the_slots_of_every_packing() {
                 let (re, im) = positions(11, log_slots, j);
                 (expected[re], expected[im]) = (value.re, value.im);
             }
-            let found = Decryptor::new(p, &owner.secret).unwrap().decrypt_real(&out).unwrap();
-            let ratio = close(&found, &expected, out.estimate.bound(), &what);
+            let result = Decryptor::new(p, &owner.secret).unwrap().decrypt_real(&out).unwrap();
+            let ratio = close(&result, &expected, out.estimate.bound(), &what);
             assert!(ratio < SLACK || log_slots < FEW_SLOTS, "{what}: the bound is {ratio} times the error");
         }
     }

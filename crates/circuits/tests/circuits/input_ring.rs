@@ -42,8 +42,8 @@ fn every_packing_of_a_subring_comes_back() {
         (10, 3, Values::Complex, 2),
     ] {
         let what = format!("2^{log_slots} slots, {kind:?}, of the ring of 2^{log_n}");
-        let wanted = BootstrapperLiteral { input_log_n: Some(log_n), ..literal(log_slots, kind) };
-        let plan = BootstrapperPlan::new(p, &wanted).unwrap();
+        let bootstrap = BootstrapperLiteral { input_log_n: Some(log_n), ..literal(log_slots, kind) };
+        let plan = BootstrapperPlan::new(p, &bootstrap).unwrap();
         let keys = keys(&owner, &plan);
         assert_eq!(keys.bytes(), plan.key_bytes(p.rlwe()).unwrap(), "{what}");
         let rings: BTreeSet<_> = plan.slots_to_coeffs.required_keys().iter().map(|key| key.subring).collect();
@@ -79,13 +79,13 @@ fn every_packing_of_a_subring_comes_back() {
 fn without_an_ephemeral_secret_a_key_brings_inputs_up() {
     let owner = owner(SecretDistribution::Sparse { weight: 32 });
     let p = &owner.parameters;
-    let wanted = BootstrapperLiteral {
+    let bootstrap = BootstrapperLiteral {
         input_log_n: Some(11),
         ephemeral_weight: None,
         budget: KeyBudget::Fewest,
         ..literal(7, Values::Real)
     };
-    let plan = BootstrapperPlan::new(p, &wanted).unwrap();
+    let plan = BootstrapperPlan::new(p, &bootstrap).unwrap();
     let elements: Vec<_> = plan.fixed_keys().iter().map(|key| key.element).collect();
     assert_eq!(elements, [KeyElement::RingUp { from: 11 }]);
     let keys = keys(&owner, &plan);
@@ -104,17 +104,17 @@ fn what_cannot_begin_in_a_subring_is_refused() {
         CircuitError::Stage { source, .. } => *source,
         error => error,
     };
-    let wanted = BootstrapperLiteral { input_log_n: Some(11), ..literal(10, Values::Real) };
-    let raise_first = BootstrapperLiteral { order: Order::ModRaiseFirst, ..wanted.clone() };
+    let bootstrap = BootstrapperLiteral { input_log_n: Some(11), ..literal(10, Values::Real) };
+    let raise_first = BootstrapperLiteral { order: Order::ModRaiseFirst, ..bootstrap.clone() };
     assert!(matches!(refused(&raise_first), CircuitError::InputRing));
     let iterations = Some(Iterations { count: 2, log_precision: 10 });
     assert!(matches!(
-        refused(&BootstrapperLiteral { iterations, ..wanted.clone() }),
+        refused(&BootstrapperLiteral { iterations, ..bootstrap.clone() }),
         CircuitError::InputRing
     ));
-    let full = BootstrapperLiteral { log_slots: 11, ..wanted.clone() };
+    let full = BootstrapperLiteral { log_slots: 11, ..bootstrap.clone() };
     assert!(matches!(refused(&full), CircuitError::LogSlots { log_slots: 11, max: 10 }));
-    let unknown = BootstrapperLiteral { input_log_n: Some(9), ..wanted.clone() };
+    let unknown = BootstrapperLiteral { input_log_n: Some(9), ..bootstrap.clone() };
     assert!(matches!(
         refused(&unknown),
         CircuitError::Ckks(CkksError::Rlwe(RlweError::NoRing { log_n: 9, .. }))

@@ -35,8 +35,8 @@ fn iterated(log_slots: u32, kind: Values, count: usize) -> BootstrapperLiteral {
 /// Largest difference between the decryptions of two ciphertexts: the error of bootstrapping, without that of
 /// encryption.
 fn added(owner: &Owner, out: &Ciphertext, input: &Ciphertext) -> f64 {
-    let (found, expected) = (owner.decrypt(out), owner.decrypt(input));
-    found.iter().zip(&expected).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max)
+    let (result, expected) = (owner.decrypt(out), owner.decrypt(input));
+    result.iter().zip(&expected).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max)
 }
 
 /// `sqrt(2n (1 + |s|^2) / 12) / S`: the deviation of one rounding at the scale of the result, in a slot.

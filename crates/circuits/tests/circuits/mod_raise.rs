@@ -144,9 +144,9 @@ fn misuse_is_refused() {
             .filter(|key| key.spec() == &plan.key_specs()[kept])
             .for_each(|key| some.insert(key.clone()).unwrap());
         let error = mod_raise(&Evaluator::new(&owner.parameters, &some).unwrap(), &plan, &input).unwrap_err();
-        let wanted = plan.key_specs()[missing].element;
+        let removed = plan.key_specs()[missing].element;
         assert!(
-            matches!(&error, CircuitError::Ckks(CkksError::Rlwe(RlweError::MissingKey { element, .. })) if *element == wanted),
+            matches!(&error, CircuitError::Ckks(CkksError::Rlwe(RlweError::MissingKey { element, .. })) if *element == removed),
             "{error}"
         );
     }

@@ -98,11 +98,11 @@ fn a_result_can_be_left_in_coefficients_at_one_prime() {
         let out = bootstrapper.slots_to_coeffs().evaluate(&evaluator, &slots).unwrap();
         let out = evaluator.drop_to_level(&out, 0).unwrap();
         assert_eq!((out.level(), out.packing), (0, Packing::Coefficients));
-        let found = Decryptor::new(p, &owner.secret).unwrap().decrypt_real(&out).unwrap();
+        let result = Decryptor::new(p, &owner.secret).unwrap().decrypt_real(&out).unwrap();
         let half = z.len();
         for (j, value) in z.iter().enumerate() {
             let index = j.reverse_bits() >> (usize::BITS - 9);
-            let error = (found[index] - value.re).hypot(found[half + index] - value.im);
+            let error = (result[index] - value.re).hypot(result[half + index] - value.im);
             assert!(error <= 2f64.sqrt() * out.estimate.bound() + FLOAT, "{order:?}, slot {j}: {error:e}");
         }
     }

@@ -93,14 +93,14 @@ fn an_odd_function_on_an_interval() {
     let owner = small();
     let keys = relinearization(&owner, 8);
     let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();
-    let found = chebyshev_interpolate(f64::tanh, -3.0, 3.0, 31).unwrap();
-    let plan = PolynomialPlan::new(&found.polynomial);
+    let approximation = chebyshev_interpolate(f64::tanh, -3.0, 3.0, 31).unwrap();
+    let plan = PolynomialPlan::new(&approximation.polynomial);
     assert_eq!((plan.depth(), plan.change_depth()), (6, 1));
     let x: Vec<f64> = Values(3).reals(1024).iter().map(|y| 3.0 * y).collect();
     let out = evaluate(&evaluator, &plan, &owner.encrypt_real(&x, 6), None).unwrap();
-    check(&owner, &found.polynomial, &x, &out, "tanh");
+    check(&owner, &approximation.polynomial, &x, &out, "tanh");
     let tanh: Vec<_> = x.iter().map(|x| Complex64::new(x.tanh(), 0.0)).collect();
-    owner.check(&out, &tanh, 1.01 * found.max_error, "tanh itself");
+    owner.check(&out, &tanh, 1.01 * approximation.max_error, "tanh itself");
 }
 
 #[test]
@@ -243,9 +243,14 @@ fn a_secure_ring() {
     let owner = Owner::new(CkksParameters::preset("N14_QP415_S45").unwrap());
     let keys = owner.keys([owner.spec(KeyElement::Relinearization, 7, 1)]);
     let evaluator = Evaluator::new(&owner.parameters, &keys).unwrap();
-    let found = chebyshev_interpolate(|x: f64| 1.0 / (1.0 + (-x).exp()), -8.0, 8.0, 27).unwrap();
+    let approximation = chebyshev_interpolate(|x: f64| 1.0 / (1.0 + (-x).exp()), -8.0, 8.0, 27).unwrap();
     let x: Vec<f64> = Values(7).reals(1 << 13).iter().map(|y| 8.0 * y).collect();
-    let out = evaluate(&evaluator, &PolynomialPlan::new(&found.polynomial), &owner.encrypt_real(&x, 7), None)
-        .unwrap();
-    check(&owner, &found.polynomial, &x, &out, "sigmoid");
+    let out = evaluate(
+        &evaluator,
+        &PolynomialPlan::new(&approximation.polynomial),
+        &owner.encrypt_real(&x, 7),
+        None,
+    )
+    .unwrap();
+    check(&owner, &approximation.polynomial, &x, &out, "sigmoid");
 }

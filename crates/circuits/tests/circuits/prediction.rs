@@ -68,8 +68,8 @@ fn seen(owner: &Owner, plan: &BootstrapperPlan, literal: &BootstrapperLiteral) -
             .collect();
         let input = owner.encrypt(&values, plan.input_level());
         let output = bootstrapper.bootstrap(&evaluator, &input).unwrap();
-        for (found, expected) in owner.decrypt(&output).iter().zip(owner.decrypt(&input)) {
-            let error = found - expected;
+        for (value, expected) in owner.decrypt(&output).iter().zip(owner.decrypt(&input)) {
+            let error = value - expected;
             for part in [Some(error.re), complex.then_some(error.im)].into_iter().flatten().map(f64::abs) {
                 (sum, count, largest) = (sum + part, count + 1.0, largest.max(part));
             }

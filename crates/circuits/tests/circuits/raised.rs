@@ -58,17 +58,17 @@ fn slots_hold_the_same_as_with_the_stages_apart() {
             let [apart, fused] = [&apart, &fused].map(|plan| CoeffsToSlots::new(p, plan).unwrap());
             let raised = mod_raise(&evaluator, &raise, &input).unwrap();
             let expected = apart.evaluate(&evaluator, &raised).unwrap();
-            let found = fused
+            let result = fused
                 .evaluate_raised(&evaluator, &switch_to_ephemeral(&evaluator, &raise, &input).unwrap())
                 .unwrap();
-            assert_eq!(found.len(), expected.len());
-            for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(result.len(), expected.len());
+            for (result, expected) in result.iter().zip(&expected) {
                 let what = format!("level {level}, {budget:?}");
-                assert_eq!((found.level(), found.packing), (expected.level(), expected.packing), "{what}");
-                assert!((found.scale / expected.scale - 1.0).abs() < 1e-12, "{what}");
-                let bound = found.estimate.bound() + expected.estimate.bound();
-                let (found, expected) = (owner.decrypt(found), owner.decrypt(expected));
-                let seen = found.iter().zip(&expected).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
+                assert_eq!((result.level(), result.packing), (expected.level(), expected.packing), "{what}");
+                assert!((result.scale / expected.scale - 1.0).abs() < 1e-12, "{what}");
+                let bound = result.estimate.bound() + expected.estimate.bound();
+                let (result, expected) = (owner.decrypt(result), owner.decrypt(expected));
+                let seen = result.iter().zip(&expected).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
                 let largest = expected.iter().map(|v| v.norm()).fold(0.0, f64::max);
                 // The same integer parts are present.
                 assert!(largest > 1.0 / 16.0, "{what}: {largest}");

@@ -105,15 +105,15 @@ impl Evaluator<'_> {
                 available: 0,
             });
         }
-        let found = self.keys.best(KeyElement::Relinearization, level, rescale)?;
+        let key_use = self.keys.best(KeyElement::Relinearization, level, rescale)?;
         let polys = &product.rlwe.polys;
-        let decomposed = Decomposed::new(rlwe, found.plan.clone(), &polys[2])?;
-        let key = found.key.load()?;
-        let rows = decomposed.rows_of(&key, found.coalesce)?;
+        let decomposed = Decomposed::new(rlwe, key_use.plan.clone(), &polys[2])?;
+        let key = key_use.key.load()?;
+        let rows = decomposed.rows_of(&key, key_use.coalesce)?;
         let finish = [Finish { addend: [Some(&polys[0]), Some(&polys[1])], automorphism: None }];
         let mut switched = decomposed.switch(&[(&key, rows)], &finish).remove(0);
         switched.key = switched.key.or(product.key());
-        let added = product.deviation_of(noise::key_switch(rlwe, &found.plan, &found.key));
+        let added = product.deviation_of(noise::key_switch(rlwe, &key_use.plan, &key_use.key));
         let mut out = Ciphertext { rlwe: switched, ..product.clone_header() };
         out.estimate = out.estimate.with_noise(added);
         if rescale {

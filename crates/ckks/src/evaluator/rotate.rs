@@ -58,9 +58,10 @@ impl Evaluator<'_> {
         let mut made: BTreeMap<u64, Ciphertext> = BTreeMap::new();
         while let Some(first) = hops.first() {
             // Hops from one parent whose keys agree in digits and special primes share one decomposition.
-            let (parent, plan) = (first.parent, first.found.plan.clone());
-            let (group, rest): (Vec<_>, Vec<_>) =
-                hops.into_iter().partition(|hop| hop.parent == parent && Arc::ptr_eq(&hop.found.plan, &plan));
+            let (parent, plan) = (first.parent, first.key_use.plan.clone());
+            let (group, rest): (Vec<_>, Vec<_>) = hops
+                .into_iter()
+                .partition(|hop| hop.parent == parent && Arc::ptr_eq(&hop.key_use.plan, &plan));
             hops = rest;
             let from = made.get(&parent).unwrap_or(a);
             let polys = &from.rlwe.polys;
@@ -69,11 +70,11 @@ impl Evaluator<'_> {
                 .iter()
                 .map(|hop| Finish { addend: [Some(&polys[0]), None], automorphism: Some(&*hop.automorphism) })
                 .collect();
-            let uses: Vec<_> = group.iter().map(|hop| &hop.found).collect();
+            let uses: Vec<_> = group.iter().map(|hop| &hop.key_use).collect();
             let results: Vec<_> = group
                 .iter()
                 .zip(decomposed.switch_stored(&uses, &finish)?)
-                .map(|(hop, rotated)| (hop.child, self.switched(from, rotated, &hop.found)))
+                .map(|(hop, rotated)| (hop.child, self.switched(from, rotated, &hop.key_use)))
                 .collect();
             made.extend(results);
         }
@@ -102,7 +103,7 @@ impl Evaluator<'_> {
         // Parents precede their children.
         for hop in self.keys.serve(&[place], level, &[])?.iter().rev() {
             if hop.child == place {
-                sum += noise::key_switch_parts(rlwe, &hop.found.plan, &hop.found.key);
+                sum += noise::key_switch_parts(rlwe, &hop.key_use.plan, &hop.key_use.key);
                 place = hop.parent;
             }
         }
@@ -110,9 +111,9 @@ impl Evaluator<'_> {
     }
 
     /// `rlwe` as the result of one key switch of `a`.
-    fn switched(&self, a: &Ciphertext, mut rlwe: RlweCiphertext, found: &KeyUse) -> Ciphertext {
+    fn switched(&self, a: &Ciphertext, mut rlwe: RlweCiphertext, key_use: &KeyUse) -> Ciphertext {
         rlwe.key = rlwe.key.or(a.key());
-        let added = a.deviation_of(noise::key_switch(self.parameters.rlwe(), &found.plan, &found.key));
+        let added = a.deviation_of(noise::key_switch(self.parameters.rlwe(), &key_use.plan, &key_use.key));
         Ciphertext { rlwe, estimate: a.estimate.with_noise(added), ..a.clone_header() }
     }
 

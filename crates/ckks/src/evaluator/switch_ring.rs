@@ -55,9 +55,9 @@ impl<'k> Evaluator<'k> {
             let rlwe = ring_down(from.rlwe(), to.rlwe(), &a.rlwe, &uses)?;
             Ok(switched(rlwe, noise::ring_down(to.rlwe(), &uses)))
         } else {
-            let found = keys.best(KeyElement::RingUp { from: source }, level, false)?;
-            let rlwe = ring_up(to.rlwe(), &a.rlwe, &found)?;
-            Ok(switched(rlwe, noise::key_switch(to.rlwe(), &found.plan, &found.key)))
+            let key_use = keys.best(KeyElement::RingUp { from: source }, level, false)?;
+            let rlwe = ring_up(to.rlwe(), &a.rlwe, &key_use)?;
+            Ok(switched(rlwe, noise::key_switch(to.rlwe(), &key_use.plan, &key_use.key)))
         }
     }
 
@@ -76,8 +76,8 @@ impl<'k> Evaluator<'k> {
         if log_n < from {
             return Ok(noise::ring_down_parts(to, &keys.ring_down(from, level)?));
         }
-        let found = keys.best(KeyElement::RingUp { from }, level, false)?;
-        Ok(noise::key_switch_parts(to, &found.plan, &found.key))
+        let key_use = keys.best(KeyElement::RingUp { from }, level, false)?;
+        Ok(noise::key_switch_parts(to, &key_use.plan, &key_use.key))
     }
 
     /// The same ciphertext read as one of `2^log_slots` slots, without computation.

@@ -356,11 +356,11 @@ mod tests {
         let r = R::new(q).unwrap();
         for a in samples(q).map(|x| x % (2 * R::LAZY * q)) {
             for b in samples(q).map(|x| x % q) {
-                let wanted = (u128::from(a) * u128::from(b) % u128::from(q)) as u64;
+                let expected = (u128::from(a) * u128::from(b) % u128::from(q)) as u64;
                 let factor = r.prepare(R::Word::from_u64(b));
                 let lazy = r.mul_lazy(R::Word::from_u64(a), factor);
                 assert!(lazy.to_u64() < R::LAZY * q, "{a} * {b} mod {q} gives {}", lazy.to_u64());
-                assert_eq!(r.canonical(lazy).to_u64(), wanted, "{a} * {b} mod {q}");
+                assert_eq!(r.canonical(lazy).to_u64(), expected, "{a} * {b} mod {q}");
             }
         }
     }

@@ -102,7 +102,7 @@ pub fn read_secret<'b>(parameters: &ClientParameters, bytes: &'b [u8]) -> Result
     check_secret(own, parameters.literal().secret)?;
     check_smaller(smaller)?;
     let (left_key, right_key) = (object.key, KeyIdentity::of_packed(own, parameters.literal().secret));
-    if object.has_key() && left_key != right_key {
+    if left_key != right_key {
         let (left, right) = ("the header of the secret", "the secret");
         return Err(RlweError::KeyMismatch { left, right, left_key, right_key }.into());
     }

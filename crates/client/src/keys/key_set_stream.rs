@@ -23,7 +23,7 @@ pub struct KeySetStream {
     checksums: Vec<Checksum>,
     checksum: Checksum,
     /// Bytes made so far.
-    made: u64,
+    written: u64,
     /// Those of them that were not returned yet.
     pending: Vec<u8>,
 }
@@ -41,7 +41,7 @@ impl KeySetStream {
         for index in 0..keys.count() {
             starts.push(starts[index] + keys.key_bytes(index));
         }
-        let (head, made) = (head.to_vec(), head.len() as u64);
+        let (head, written) = (head.to_vec(), head.len() as u64);
         Ok(Self {
             pending: head.clone(),
             checksums: vec![checksum.clone()],
@@ -49,7 +49,7 @@ impl KeySetStream {
             keys,
             starts,
             checksum,
-            made,
+            written,
         })
     }
 
@@ -70,7 +70,7 @@ impl KeySetStream {
 
     /// Bytes returned or skipped so far.
     pub fn place(&self) -> u64 {
-        self.made - self.pending.len() as u64
+        self.written - self.pending.len() as u64
     }
 
     /// The next part of the set: its head, a limb with its framing, or the checksum. Empty after the last.
@@ -92,13 +92,13 @@ impl KeySetStream {
         self.keys.rewind();
         self.keys.skip_to(key)?;
         self.checksum = self.checksums[key].clone();
-        self.made = self.starts[key];
+        self.written = self.starts[key];
         let in_head = usize::try_from(place).ok().and_then(|place| self.head.get(place..));
         self.pending = in_head.unwrap_or_default().to_vec();
-        while self.made < place {
+        while self.written < place {
             let part = self.make()?;
             // The rest of the part that contains the place.
-            let rest = part.len().min(self.made.saturating_sub(place) as usize);
+            let rest = part.len().min(self.written.saturating_sub(place) as usize);
             self.pending = part[part.len() - rest..].to_vec();
         }
         Ok(())
@@ -108,12 +108,12 @@ impl KeySetStream {
         let mut part = Vec::new();
         if self.keys.write_part(&mut part)?.is_some() {
             self.checksum.update(&part);
-        } else if self.made < self.bytes() {
+        } else if self.written < self.bytes() {
             part.extend(self.checksum.to_bytes());
         }
-        self.made += part.len() as u64;
+        self.written += part.len() as u64;
         let reached = self.keys.next();
-        if self.made == self.starts[reached] && self.checksums.len() == reached {
+        if self.written == self.starts[reached] && self.checksums.len() == reached {
             self.checksums.push(self.checksum.clone());
         }
         Ok(part)

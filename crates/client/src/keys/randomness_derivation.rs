@@ -145,8 +145,8 @@ mod tests {
             filled[..key.len()].copy_from_slice(key);
             let mut mac = Hmac::new(&filled);
             mac.inner.update(message);
-            let found: Vec<_> = mac.finish().iter().map(|byte| alloc::format!("{byte:02x}")).collect();
-            assert_eq!(found.concat(), expected);
+            let digest: Vec<_> = mac.finish().iter().map(|byte| alloc::format!("{byte:02x}")).collect();
+            assert_eq!(digest.concat(), expected);
         }
     }
 

@@ -377,9 +377,9 @@ mod tests {
                     let numbers: alloc::vec::Vec<i64> = (1..=count as i64).collect();
                     let mut limb = alloc::vec![1u64 << 40; 1 << 12];
                     layout.write(12, &numbers[..], &mut limb, |word, number| word + number as u64);
-                    let mut wanted = alloc::vec![1u64 << 40; 1 << 12];
-                    (0..count).for_each(|i| wanted[layout.position(12, i)] += numbers[i] as u64);
-                    assert_eq!(limb, wanted, "{layout:?}, {count} numbers");
+                    let mut expected = alloc::vec![1u64 << 40; 1 << 12];
+                    (0..count).for_each(|i| expected[layout.position(12, i)] += numbers[i] as u64);
+                    assert_eq!(limb, expected, "{layout:?}, {count} numbers");
                     let mut seen = alloc::vec![0; count];
                     layout.read(12, &limb, &mut seen, |word| word as i64 - (1 << 40));
                     assert_eq!(seen, numbers, "{layout:?}");

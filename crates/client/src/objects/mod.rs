@@ -13,7 +13,7 @@ pub use parameters::{ClientLiteral, ClientParameters};
 use keywright_frame::packing::{find_not_canonical, pack, packed_len, unpack};
 use keywright_frame::{
     CHECKSUM_BYTES, Checksum, FIXED_BYTES, FRAME_BYTES, FieldReader, FieldWriter, Fields, FixedBuffer,
-    FixedHeader, FrameError, IdentityBytes, Kind, MessageFields, Mismatch, key_identity_len,
+    FixedHeader, FrameError, IdentityBytes, Kind, MessageFields, Mismatch,
 };
 use keywright_rlwe::KeyIdentity;
 
@@ -182,7 +182,6 @@ fn split_fixed<'a>(what: &'static str, bytes: &'a [u8]) -> Result<(FixedHeader, 
 /// A checked object: header, both checksums and its length.
 pub(crate) struct Object<'a> {
     what: &'static str,
-    version: u16,
     kind: u16,
     pub(crate) identity: IdentityBytes,
     /// The identity of its secret.
@@ -212,8 +211,8 @@ impl<'a> Object<'a> {
         checksum.update(body);
         verify(&checksum, stored, "body")?;
         let (key, descriptor) = fixed.split(descriptor).map_err(frame_error(what))?;
-        let FixedHeader { version, kind, identity, .. } = fixed;
-        Ok(Self { what, version, kind, identity, key, descriptor, body })
+        let FixedHeader { kind, identity, .. } = fixed;
+        Ok(Self { what, kind, identity, key, descriptor, body })
     }
 
     /// Checks the header in `bytes` of a body that comes later: its kind, parameters, length and checksum. Returns the
@@ -249,11 +248,6 @@ impl<'a> Object<'a> {
     /// Whether it is of this kind.
     pub(crate) fn is(&self, kind: Kind) -> bool {
         self.kind == kind.code()
-    }
-
-    /// Whether it names its key, in objects of several owners too.
-    pub(crate) fn has_key(&self) -> bool {
-        Kind::from_code(self.kind).is_some_and(|kind| key_identity_len(self.version, kind) > 0)
     }
 
     /// The fields of the descriptor.

@@ -18,42 +18,42 @@ fn same<R: Reduction>(log_n: u32, q: u64) {
     };
     let narrow = |words: &[u64]| words.iter().map(|&x| R::Word::from_u64(x)).collect::<Vec<_>>();
     let (a, b, acc) = (limb(), limb(), limb());
-    let check = |what: &str, wanted: &[u64], seen: &[R::Word]| {
-        assert!(wanted.iter().zip(seen).all(|(x, y)| *x == y.to_u64()), "{what}, N = 2^{log_n}, mod {q}");
+    let check = |what: &str, expected: &[u64], seen: &[R::Word]| {
+        assert!(expected.iter().zip(seen).all(|(x, y)| *x == y.to_u64()), "{what}, N = 2^{log_n}, mod {q}");
     };
-    let (mut wanted, mut seen) = (a.clone(), narrow(&a));
-    ring.forward(&mut wanted);
+    let (mut expected, mut seen) = (a.clone(), narrow(&a));
+    ring.forward(&mut expected);
     small.forward(&mut seen);
-    check("forward", &wanted, &seen);
-    ring.inverse(&mut wanted);
+    check("forward", &expected, &seen);
+    ring.inverse(&mut expected);
     small.inverse(&mut seen);
-    check("inverse", &wanted, &seen);
-    assert_eq!(wanted, a);
-    let (mut wanted, mut seen) = (acc.clone(), narrow(&acc));
-    ring.mul_add(&mut wanted, &a, &b);
+    check("inverse", &expected, &seen);
+    assert_eq!(expected, a);
+    let (mut expected, mut seen) = (acc.clone(), narrow(&acc));
+    ring.mul_add(&mut expected, &a, &b);
     small.mul_add(&mut seen, &narrow(&a), &narrow(&b));
-    check("mul_add", &wanted, &seen);
-    ring.mul_sub(&mut wanted, &b, &a);
+    check("mul_add", &expected, &seen);
+    ring.mul_sub(&mut expected, &b, &a);
     small.mul_sub(&mut seen, &narrow(&b), &narrow(&a));
-    check("mul_sub", &wanted, &seen);
-    assert_eq!(wanted, acc);
+    check("mul_sub", &expected, &seen);
+    assert_eq!(expected, acc);
     let id = StreamId { object: 9, digit: 1, limb: 2 };
     for start in [0, 256] {
-        ring.uniform(&Seed([7; 32]), id, start, &mut wanted[..384]);
+        ring.uniform(&Seed([7; 32]), id, start, &mut expected[..384]);
         small.uniform(&Seed([7; 32]), id, start, &mut seen[..384]);
-        check("uniform", &wanted[..384], &seen[..384]);
+        check("uniform", &expected[..384], &seen[..384]);
     }
     let values: Vec<i64> = (0..128).map(|i| i * 12345 - 700_000).collect();
-    ring.lift(&values, &mut wanted[..128]);
+    ring.lift(&values, &mut expected[..128]);
     small.lift(&values, &mut seen[..128]);
-    check("lift", &wanted[..128], &seen[..128]);
-    let (mut wanted, mut seen) = (acc[..256].to_vec(), narrow(&acc[..256]));
+    check("lift", &expected[..128], &seen[..128]);
+    let (mut expected, mut seen) = (acc[..256].to_vec(), narrow(&acc[..256]));
     let values: Vec<i64> = (0..256).map(|i| i * 9871 - 900_000).collect();
-    ring.lift_add(&values, &mut wanted);
+    ring.lift_add(&values, &mut expected);
     small.lift_add(&values, &mut seen);
-    check("lift_add", &wanted, &seen);
+    check("lift_add", &expected, &seen);
     let modulus = ring.modulus();
-    for ((sum, &before), &value) in wanted.iter().zip(&acc).zip(&values) {
+    for ((sum, &before), &value) in expected.iter().zip(&acc).zip(&values) {
         assert_eq!(*sum, modulus.add(before, modulus.reduce_i64(value)));
     }
 }

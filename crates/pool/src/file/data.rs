@@ -244,7 +244,7 @@ mod tests {
         };
         let parse = |capacity| {
             let fields = header(capacity).fields();
-            Header::parse(fields.first_chunk().unwrap()).map(|found| found.fields() == fields)
+            Header::parse(fields.first_chunk().unwrap()).map(|header| header.fields() == fields)
         };
         assert_eq!([1, MAX_CAPACITY].map(parse), [Some(true); 2]);
         assert_eq!([0, MAX_CAPACITY + 1, u64::MAX].map(parse), [None; 3]);

@@ -51,8 +51,8 @@ pub(super) fn number(metadata: &Metadata) -> u64 {
     let number = std::os::unix::fs::MetadataExt::ino(metadata);
     #[cfg(not(unix))]
     let number = 0_u64;
-    let made = metadata.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    number.rotate_left(32) ^ made.map_or(0, |since| since.as_nanos() as u64)
+    let created = metadata.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    number.rotate_left(32) ^ created.map_or(0, |since| since.as_nanos() as u64)
 }
 
 /// Syncs the names in a folder to the disk, where the system can.

@@ -117,8 +117,8 @@ impl PoolFile {
                 Ok(file) => return Self::open_existing(options, &folder, expected, file, rng),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     // Another process may create it meanwhile, and then that file is used.
-                    if let Some(made) = Self::create(options, &folder, expected.clone(), rng.split()?)? {
-                        return Ok(made);
+                    if let Some(file) = Self::create(options, &folder, expected.clone(), rng.split()?)? {
+                        return Ok(file);
                     }
                 }
                 Err(error) => return Err(PoolError::io(&options.path)(error)),

@@ -42,16 +42,16 @@ fn restore(path: &Path, bytes: &[u8]) {
 fn entries_come_back_once_and_in_order_through_the_ring() {
     let (folder, parameters) = (Folder::new(), parameters());
     let (secret, _) = keys(&parameters);
-    let made = zeros(&secret, 11);
+    let entries = zeros(&secret, 11);
     let mut file = open(&folder, &secret).unwrap();
     let mut taken = Vec::new();
-    assert_eq!(file.store(&*secret, &made[..6]).unwrap(), 4);
+    assert_eq!(file.store(&*secret, &entries[..6]).unwrap(), 4);
     for k in 4..11 {
         taken.extend(file.take(&*secret, 1).unwrap());
         // Another holder sees the same state.
         let mut other = open(&folder, &secret).unwrap();
         assert_eq!(other.len().unwrap(), 3);
-        assert_eq!(other.store(&*secret, &made[k..=k]).unwrap(), 1);
+        assert_eq!(other.store(&*secret, &entries[k..=k]).unwrap(), 1);
     }
     drop(file);
     taken.extend(open(&folder, &secret).unwrap().take(&*secret, 99).unwrap());
@@ -59,7 +59,7 @@ fn entries_come_back_once_and_in_order_through_the_ring() {
     let words = |zeros: &[SeededRlweCiphertext]| {
         zeros.iter().map(|zero| (zero.seed, zero.c0.words().to_vec())).collect::<Vec<_>>()
     };
-    assert!(words(&taken) == words(&made));
+    assert!(words(&taken) == words(&entries));
 }
 
 #[test]
@@ -77,10 +77,10 @@ fn what_was_taken_is_erased() {
 fn entries_do_not_lie_in_the_clear() {
     let (folder, parameters) = (Folder::new(), parameters());
     let (secret, _) = keys(&parameters);
-    let made = zeros(&secret, 1);
-    open(&folder, &secret).unwrap().store(&*secret, &made).unwrap();
+    let entries = zeros(&secret, 1);
+    open(&folder, &secret).unwrap().store(&*secret, &entries).unwrap();
     let bytes = fs::read(folder.0.join("entries.pool")).unwrap();
-    assert!(!bytes.windows(32).any(|window| window == made[0].seed.0));
+    assert!(!bytes.windows(32).any(|window| window == entries[0].seed.0));
     #[cfg(unix)]
     for path in [folder.0.join("entries.pool"), register(&folder)] {
         use std::os::unix::fs::PermissionsExt;
@@ -277,11 +277,11 @@ fn a_copied_register_gives_nothing_twice() {
     const ENTRIES: usize = 8;
     let (folder, parameters) = (Folder::new(), parameters());
     let (secret, _) = keys(&parameters);
-    let made = zeros(&secret, ENTRIES * 128);
+    let entries = zeros(&secret, ENTRIES * 128);
     let where_copied = |round: usize| folder.0.join(format!("copy {round}"));
     let mut file = PoolFile::open(&folder.file(ENTRIES as u64), &*secret, 1, rng(6)).unwrap();
     let mut seen = HashMap::new();
-    for (round, zeros) in made.chunks(ENTRIES).enumerate() {
+    for (round, zeros) in entries.chunks(ENTRIES).enumerate() {
         assert_eq!(file.store(&*secret, zeros).unwrap(), ENTRIES);
         let original = register(&folder);
         let copy = || {
@@ -310,7 +310,7 @@ fn a_copied_register_gives_nothing_twice() {
     }
     assert!(seen.values().all(|&count| count == 1), "an entry was given twice");
     // Each entry reaches exactly one of the two.
-    assert_eq!(seen.len(), made.len());
+    assert_eq!(seen.len(), entries.len());
 }
 
 #[test]

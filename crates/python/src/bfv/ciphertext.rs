@@ -2,6 +2,7 @@ use keywright_bfv::{Ciphertext, Packing};
 use pyo3::prelude::*;
 
 use crate::ciphertext::whole_ciphertext;
+use crate::getters::getters;
 use crate::parameters::bfv::PyBfvParameters;
 
 /// Encrypted integers modulo t, with their level and an estimate of their noise. Immutable.
@@ -20,20 +21,15 @@ whole_ciphertext!(PyBfvCiphertext of PyBfvParameters, packed as packing_name);
 
 #[pymethods]
 impl PyBfvCiphertext {
-    /// Number of times that `mod_switch` can still drop a prime.
-    #[getter]
-    fn level(&self) -> usize {
-        self.0.level()
-    }
-
-    /// Lower bound on the noise budget in bits, derived without decrypting; the budget is smaller with probability
-    /// below 2^-40.
-    #[getter]
-    fn budget_bound(&self) -> f64 {
-        self.0.estimate.budget_bits()
-    }
-
     fn __repr__(&self) -> String {
         format!("Bfv{:?}", self.0)
     }
+}
+
+getters! { PyBfvCiphertext, self;
+    /// Number of times that `mod_switch` can still drop a prime.
+    level: usize = self.0.level();
+    /// Lower bound on the noise budget in bits, derived without decrypting; the budget is smaller with probability
+    /// below 2^-40.
+    budget_bound: f64 = self.0.estimate.budget_bits();
 }

@@ -12,6 +12,7 @@ use crate::circuits::plan_arguments::parse_kept;
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::ckks::evaluator::PyEvaluator;
 use crate::errors::Failure;
+use crate::getters::getters;
 use crate::keys::secret_key::PySecretKey;
 use crate::parameters::ckks::PyParameters;
 use crate::stored::not_pickled;
@@ -76,39 +77,15 @@ impl PyBootstrapper {
     #[pyo3(signature = (plan, *, storage="encoded"))]
     fn new(py: Python<'_>, plan: Py<PyBootstrapperPlan>, storage: &str) -> Result<Self, Failure> {
         let kept = parse_kept(storage)?;
-        let made =
+        let bootstrapper =
             compute(py, || Bootstrapper::with_storage(&plan.get().parameters.0, &plan.get().plan, kept))?;
-        Ok(Self { bootstrapper: Arc::new(made), plan })
+        Ok(Self { bootstrapper: Arc::new(bootstrapper), plan })
     }
 
     /// The plan of the bootstrapping.
     #[getter]
     fn plan(&self, py: Python<'_>) -> Py<PyBootstrapperPlan> {
         self.plan.clone_ref(py)
-    }
-
-    /// Parameters of the ciphertexts.
-    #[getter]
-    fn parameters(&self) -> PyParameters {
-        self.plan.get().parameters.clone()
-    }
-
-    /// Level at which ciphertexts are bootstrapped; higher ones are lowered to it.
-    #[getter]
-    fn input_level(&self) -> usize {
-        self.bootstrapper.plan().input_level()
-    }
-
-    /// Level of results.
-    #[getter]
-    fn output_level(&self) -> usize {
-        self.bootstrapper.plan().output_level()
-    }
-
-    /// Bytes of the kept matrices: `plan.diagonal_bytes`.
-    #[getter]
-    fn bytes(&self) -> usize {
-        self.bootstrapper.bytes()
     }
 
     /// The same values at the output level and the parameters' scale.
@@ -249,4 +226,15 @@ impl PyBootstrapper {
             self.bootstrapper.bytes()
         )
     }
+}
+
+getters! { PyBootstrapper, self;
+    /// Parameters of the ciphertexts.
+    parameters: PyParameters = self.plan.get().parameters.clone();
+    /// Level at which ciphertexts are bootstrapped; higher ones are lowered to it.
+    input_level: usize = self.bootstrapper.plan().input_level();
+    /// Level of results.
+    output_level: usize = self.bootstrapper.plan().output_level();
+    /// Bytes of the kept matrices: `plan.diagonal_bytes`.
+    bytes: usize = self.bootstrapper.bytes();
 }

@@ -18,6 +18,7 @@ use crate::circuits::plan_arguments::{
     Alpha, PyKeyBudget, parse_budget, parse_design, parse_iterations, parse_kept, parse_order, parse_values,
 };
 use crate::errors::Failure;
+use crate::getters::getters;
 use crate::keys::spec::PyKeySpec;
 use crate::parameters::ckks::PyParameters;
 use crate::parameters::keys::KeyParameters;
@@ -229,24 +230,6 @@ impl PyBootstrapperPlan {
         })
     }
 
-    /// log2 of the degree of the inputs' ring, which is also that of `slots_to_coeffs` and its keys.
-    #[getter]
-    fn input_log_n(&self) -> u32 {
-        self.plan.input_log_n.unwrap_or(self.parameters.0.rlwe().log_n())
-    }
-
-    /// Parameters of the ciphertexts.
-    #[getter]
-    fn parameters(&self) -> PyParameters {
-        self.parameters.clone()
-    }
-
-    /// Number of slots.
-    #[getter]
-    fn slots(&self) -> usize {
-        1 << self.log_slots
-    }
-
     /// "complex" or "real".
     #[getter]
     fn values(&self) -> &'static str {
@@ -263,36 +246,6 @@ impl PyBootstrapperPlan {
             Order::SlotsToCoeffsFirst => "slots_to_coeffs_first",
             Order::ModRaiseFirst => "mod_raise_first",
         }
-    }
-
-    /// Passes in all.
-    #[getter]
-    fn iterations(&self) -> usize {
-        self.plan.iterations.map_or(1, |iterations| iterations.count)
-    }
-
-    /// Level at which ciphertexts are bootstrapped; higher ones are lowered to it.
-    #[getter]
-    fn input_level(&self) -> usize {
-        self.plan.input_level()
-    }
-
-    /// Level of results.
-    #[getter]
-    fn output_level(&self) -> usize {
-        self.plan.output_level()
-    }
-
-    /// Levels for computation between two bootstraps.
-    #[getter]
-    fn levels_left(&self) -> usize {
-        self.plan.levels_left()
-    }
-
-    /// Scale of the coefficients that `mod_raise` takes.
-    #[getter]
-    fn coefficients_scale(&self) -> f64 {
-        self.plan.coefficients_scale
     }
 
     /// For each stage, in their order, the levels of its input and of its output.
@@ -326,17 +279,10 @@ impl PyBootstrapperPlan {
         for factors in options.chunk_by(|(a, _), (b, _)| a == b) {
             let ways =
                 |ways: &[FactorPlan]| ways.iter().map(|way| (way.key_bytes, way.work)).collect::<Vec<_>>();
-            let stage: Vec<_> = factors.iter().map(|(_, found)| ways(found)).collect();
+            let stage: Vec<_> = factors.iter().map(|(_, factor)| ways(factor)).collect();
             out.set_item(factors[0].0.name(), stage)?;
         }
         Ok(out)
-    }
-
-    /// How each factor of `slots_to_coeffs` and `coeffs_to_slots` is evaluated, in the order of application: the layers
-    /// of the Fourier transform that it merges, and its number of baby steps, including 0.
-    #[getter]
-    fn factors(&self) -> Vec<(u32, usize)> {
-        self.plan.factor_steps().into_iter().map(|step| (step.layers, step.baby_steps)).collect()
     }
 
     /// For each of these factors its stage, its level, and the ways to evaluate it from which a key planner chooses.
@@ -348,10 +294,10 @@ impl PyBootstrapperPlan {
         let log_n = self.parameters.0.rlwe().log_n();
         let factors = compute(py, || self.plan.factor_ways(&self.parameters.0))?;
         let mut out = Vec::with_capacity(factors.len());
-        for (stage, found) in factors {
-            let level = found.first().map_or(0, |way| way.level);
-            let mut ways = Vec::with_capacity(found.len());
-            for way in found {
+        for (stage, factor) in factors {
+            let level = factor.first().map_or(0, |way| way.level);
+            let mut ways = Vec::with_capacity(factor.len());
+            for way in factor {
                 let groups =
                     way.key_groups(log_n).into_iter().map(|(form, elements, n)| (form.name(), elements, n));
                 let (special, counts) = way.operation();
@@ -414,13 +360,6 @@ impl PyBootstrapperPlan {
         Ok(self.plan.diagonal_bytes(parse_kept(storage)?))
     }
 
-    /// Every key that bootstrapping uses, each once, at the level where it is used: the `specs` of
-    /// `KeyGenerator.evaluation_keys`, or of `save_evaluation_keys` if they must not be in memory all at once.
-    #[getter]
-    fn required_keys(&self) -> Vec<PyKeySpec> {
-        self.plan.required_keys().into_iter().map(|spec| self.key(spec)).collect()
-    }
-
     /// The parameters for thin clients of `Bootstrapper.bootstrap_coefficients`: numbers of at most 1, at the scale and
     /// in the places of its input coefficients.
     ///
@@ -464,12 +403,6 @@ impl PyBootstrapperPlan {
         Self { plan, parameters: self.parameters.clone(), ..*self }
     }
 
-    /// The keys to and from an ephemeral secret, which have a single use.
-    #[getter]
-    fn fixed_keys(&self) -> Vec<PyKeySpec> {
-        self.plan.fixed_keys().into_iter().map(|spec| self.key(spec)).collect()
-    }
-
     /// The expected precision of the error that bootstrapping adds to the input's values, for parts uniform in [-1, 1];
     /// `docs/explanation/bootstrapping.md` derives it.
     ///
@@ -483,7 +416,7 @@ impl PyBootstrapperPlan {
     fn predicted_bits(&self, py: Python<'_>, vectors: usize) -> Result<Option<(f64, f64)>, Failure> {
         compute(py, || {
             let prediction = self.plan.prediction(&self.parameters.0)?;
-            let bits = prediction.map(|found| (found.mean_bits(), found.worst_bits(vectors)));
+            let bits = prediction.map(|prediction| (prediction.mean_bits(), prediction.worst_bits(vectors)));
             Ok::<_, CircuitError>(bits)
         })
     }
@@ -503,16 +436,16 @@ impl PyBootstrapperPlan {
         messages: &Bound<'_, PyAny>,
     ) -> Result<Option<Bound<'py, PyDict>>, Failure> {
         let messages = Numbers::real_vector(messages)?;
-        let Some(found) = compute(py, || self.plan.errors_of(&self.parameters.0, &messages))? else {
+        let Some(prediction) = compute(py, || self.plan.errors_of(&self.parameters.0, &messages))? else {
             return Ok(None);
         };
         let out = PyDict::new(py);
-        out.set_item("probabilities", found.probabilities)?;
-        out.set_item("steps", found.steps)?;
-        out.set_item("other", found.other)?;
-        out.set_item("bias", found.bias)?;
-        out.set_item("rest", (found.rest.plain, found.rest.secret))?;
-        out.set_item("rounding", (found.rounding.plain, found.rounding.secret))?;
+        out.set_item("probabilities", prediction.probabilities)?;
+        out.set_item("steps", prediction.steps)?;
+        out.set_item("other", prediction.other)?;
+        out.set_item("bias", prediction.bias)?;
+        out.set_item("rest", (prediction.rest.plain, prediction.rest.secret))?;
+        out.set_item("rounding", (prediction.rounding.plain, prediction.rounding.secret))?;
         Ok(Some(out))
     }
 
@@ -526,4 +459,31 @@ impl PyBootstrapperPlan {
             self.plan.required_keys().len()
         )
     }
+}
+
+getters! { PyBootstrapperPlan, self;
+    /// log2 of the degree of the inputs' ring, which is also that of `slots_to_coeffs` and its keys.
+    input_log_n: u32 = self.plan.input_log_n.unwrap_or(self.parameters.0.rlwe().log_n());
+    /// Parameters of the ciphertexts.
+    parameters: PyParameters = self.parameters.clone();
+    /// Number of slots.
+    slots: usize = 1 << self.log_slots;
+    /// Passes in all.
+    iterations: usize = self.plan.iterations.map_or(1, |iterations| iterations.count);
+    /// Level at which ciphertexts are bootstrapped; higher ones are lowered to it.
+    input_level: usize = self.plan.input_level();
+    /// Level of results.
+    output_level: usize = self.plan.output_level();
+    /// Levels for computation between two bootstraps.
+    levels_left: usize = self.plan.levels_left();
+    /// Scale of the coefficients that `mod_raise` takes.
+    coefficients_scale: f64 = self.plan.coefficients_scale;
+    /// How each factor of `slots_to_coeffs` and `coeffs_to_slots` is evaluated, in the order of application: the layers
+    /// of the Fourier transform that it merges, and its number of baby steps, including 0.
+    factors: Vec<(u32, usize)> = self.plan.factor_steps().into_iter().map(|step| (step.layers, step.baby_steps)).collect();
+    /// Every key that bootstrapping uses, each once, at the level where it is used: the `specs` of
+    /// `KeyGenerator.evaluation_keys`, or of `save_evaluation_keys` if they must not be in memory all at once.
+    required_keys: Vec<PyKeySpec> = self.plan.required_keys().into_iter().map(|spec| self.key(spec)).collect();
+    /// The keys to and from an ephemeral secret, which have a single use.
+    fixed_keys: Vec<PyKeySpec> = self.plan.fixed_keys().into_iter().map(|spec| self.key(spec)).collect();
 }

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use crate::array::{Numbers, log_slots};
 use crate::circuits::polynomial::plan;
 use crate::errors::Failure;
+use crate::getters::getters;
 use crate::keys::evaluation_keys::PyEvaluationKeys;
 use crate::parameters::ckks::PyParameters;
 use crate::stored::not_pickled;
@@ -46,12 +47,6 @@ impl PyErrorModel {
         Ok(Self { parameters: parameters.clone(), keys })
     }
 
-    /// The parameters of the ciphertexts.
-    #[getter]
-    fn parameters(&self) -> PyParameters {
-        self.parameters.clone()
-    }
-
     /// The error in each part of a slot, in units of a message at a scale, that a coefficient error of deviation 1
     /// causes.
     ///
@@ -73,13 +68,6 @@ impl PyErrorModel {
             Variance { plain: noise::fresh_symmetric(), secret: 0.0 }
         };
         pair(fresh + encoding)
-    }
-
-    /// Variance of a rescaling, at the scale after it. A relinearization before it adds nothing of that size, since it
-    /// is divided by the prime.
-    #[getter]
-    fn rescaling(&self) -> Pair {
-        pair(noise::division_parts(self.parameters.0.rlwe()))
     }
 
     /// Variance of a rotation to the left of a ciphertext with this many slots at a level, including all its hops.
@@ -134,10 +122,9 @@ impl PyErrorModel {
         let keys = self.keys.get().snapshot();
         let evaluator = Evaluator::new(&self.parameters.0, &keys)?;
         let errors = SwitchErrors::new(&evaluator, &plans, level, &special)?;
-        let babies = plans
-            .iter()
-            .zip(errors.babies)
-            .map(|(plan, found)| plan.babies.iter().copied().zip(found.into_iter().map(pair)).collect());
+        let babies = plans.iter().zip(errors.babies).map(|(plan, variances)| {
+            plan.babies.iter().copied().zip(variances.into_iter().map(pair)).collect()
+        });
         Ok((babies.collect(), pair(errors.end)))
     }
 
@@ -178,4 +165,12 @@ impl PyErrorModel {
         let plan = plan(coefficients, basis)?;
         Ok(rounding_gains(&plan, self.parameters.0.rlwe(), level, scale, scale, &values)?)
     }
+}
+
+getters! { PyErrorModel, self;
+    /// The parameters of the ciphertexts.
+    parameters: PyParameters = self.parameters.clone();
+    /// Variance of a rescaling, at the scale after it. A relinearization before it adds nothing of that size, since it
+    /// is divided by the prime.
+    rescaling: Pair = pair(noise::division_parts(self.parameters.0.rlwe()));
 }

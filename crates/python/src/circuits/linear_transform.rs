@@ -15,6 +15,7 @@ use crate::circuits::plan_arguments::parse_storage;
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::ckks::evaluator::PyEvaluator;
 use crate::errors::{Failure, Refusal};
+use crate::getters::getters;
 use crate::keys::spec::{PyKeySpec, rotation};
 use crate::parameters::ckks::PyParameters;
 use crate::parameters::keys::KeyParameters;
@@ -153,42 +154,6 @@ impl PyLinearTransform {
         Ok(linear_transform::coefficient_transforms(log_n, checked_periods(periods)?))
     }
 
-    /// The parameters of the encoding.
-    #[getter]
-    fn parameters(&self) -> PyParameters {
-        self.parameters.clone()
-    }
-
-    /// Number of slots.
-    #[getter]
-    fn slots(&self) -> usize {
-        1 << self.transform.log_slots()
-    }
-
-    /// Level of its input ciphertexts.
-    #[getter]
-    fn level(&self) -> usize {
-        self.transform.level()
-    }
-
-    /// Number of possible baby steps.
-    #[getter]
-    fn n1(&self) -> usize {
-        self.transform.plan().n1
-    }
-
-    /// Indices of the special primes of its keys.
-    #[getter]
-    fn special(&self) -> Vec<usize> {
-        self.transform.special().to_vec()
-    }
-
-    /// Rotations that need a key, ascending.
-    #[getter]
-    fn rotations(&self) -> Vec<usize> {
-        self.transform.plan().rotations()
-    }
-
     /// "encoded" or "coefficients": the storage of the diagonals.
     #[getter]
     fn storage(&self) -> &'static str {
@@ -196,12 +161,6 @@ impl PyLinearTransform {
             Storage::Encoded => "encoded",
             Storage::Coefficients => "coefficients",
         }
-    }
-
-    /// Bytes of the kept diagonals: `predicted_bytes`.
-    #[getter]
-    fn bytes(&self) -> usize {
-        self.transform.bytes()
     }
 
     /// The keys it needs, at its level.
@@ -233,6 +192,23 @@ impl PyLinearTransform {
             plan.rotations().len()
         )
     }
+}
+
+getters! { PyLinearTransform, self;
+    /// The parameters of the encoding.
+    parameters: PyParameters = self.parameters.clone();
+    /// Number of slots.
+    slots: usize = 1 << self.transform.log_slots();
+    /// Level of its input ciphertexts.
+    level: usize = self.transform.level();
+    /// Number of possible baby steps.
+    n1: usize = self.transform.plan().n1;
+    /// Indices of the special primes of its keys.
+    special: Vec<usize> = self.transform.special().to_vec();
+    /// Rotations that need a key, ascending.
+    rotations: Vec<usize> = self.transform.plan().rotations();
+    /// Bytes of the kept diagonals: `predicted_bytes`.
+    bytes: usize = self.transform.bytes();
 }
 
 /// Arguments of a transform besides its diagonals.

@@ -12,8 +12,8 @@ pub(super) fn pool<'py>(py: Python<'py>, error: &PoolError) -> PyResult<Describe
         }
         PoolError::Stopped(_) => described!(py, "PoolEmptyError", made = py.None(), taken = py.None()),
         PoolError::Empty { made, taken } => described!(py, "PoolEmptyError", made = made, taken = taken),
-        PoolError::Threads { wanted, .. } => {
-            described!(py, "ParameterError", what = "threads", value = wanted)
+        PoolError::Threads { requested, .. } => {
+            described!(py, "ParameterError", what = "threads", value = requested)
         }
         PoolError::Forked { owner, process } => {
             described!(py, "ForkedError", owner = owner, process = process)

@@ -34,11 +34,11 @@ pub(super) fn ring<'py>(py: Python<'py>, error: &RingError) -> PyResult<Describe
         RingError::NoRoot { prime, two_n } => {
             described!(py, "ParameterError", what = "modulus", value = prime, two_n = two_n)
         }
-        RingError::NotEnoughPrimes { bits, found, wanted, .. } => described!(
+        RingError::NotEnoughPrimes { bits, found, required, .. } => described!(
             py,
             "ParameterError",
             what = "number of primes",
-            value = wanted,
+            value = required,
             maximum = found,
             bits = bits
         ),

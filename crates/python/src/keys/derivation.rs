@@ -6,6 +6,7 @@ use keywright_rlwe::{EvaluationKeys, SwitchingKey};
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
+use crate::getters::getters;
 use crate::keys::evaluation_keys::PyEvaluationKeys;
 use crate::keys::master_keys::PyMasterKeys;
 use crate::keys::progress::report;
@@ -33,8 +34,8 @@ impl PyMasterKeys {
         specs: &[PyRef<'_, PyKeySpec>],
         max_hops: usize,
     ) -> Result<Derivation, Failure> {
-        let wanted = specs_for(self.parameters.rlwe(), specs, "the master keys", "the spec")?;
-        compute(py, || self.keys.derive(&wanted, max_hops))
+        let required = specs_for(self.parameters.rlwe(), specs, "the master keys", "the spec")?;
+        compute(py, || self.keys.derive(&required, max_hops))
     }
 }
 
@@ -102,24 +103,6 @@ not_pickled!(PyDerivation);
 
 #[pymethods]
 impl PyDerivation {
-    /// Derived keys, including intermediate ones.
-    #[getter]
-    fn derived(&self) -> usize {
-        self.derived
-    }
-
-    /// Keys from which others are derived.
-    #[getter]
-    fn decomposed(&self) -> usize {
-        self.decomposed
-    }
-
-    /// Most derivations from the master keys to a key.
-    #[getter]
-    fn depth(&self) -> usize {
-        self.depth
-    }
-
     fn __len__(&self) -> usize {
         self.derivation.len()
     }
@@ -136,4 +119,13 @@ impl PyDerivation {
     fn __repr__(&self) -> String {
         format!("Derivation({} keys left)", self.derivation.len())
     }
+}
+
+getters! { PyDerivation, self;
+    /// Derived keys, including intermediate ones.
+    derived: usize = self.derived;
+    /// Keys from which others are derived.
+    decomposed: usize = self.decomposed;
+    /// Most derivations from the master keys to a key.
+    depth: usize = self.depth;
 }

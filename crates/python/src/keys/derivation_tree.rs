@@ -2,6 +2,7 @@ use keywright_rlwe::derive::{DerivationTree, MAX_HOPS};
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
+use crate::getters::getters;
 use crate::stored::not_pickled;
 
 /// The tree of derivations, for the planner, which chooses master keys before any is made.
@@ -37,19 +38,6 @@ impl PyDerivationTree {
         Ok(Self(py.detach(|| DerivationTree::new(log_n, &masters, &targets, max_hops))?))
     }
 
-    /// For every derived key: its Galois element, that of its parent (1: none), that of the master key, and its number
-    /// of derivations.
-    #[getter]
-    fn steps(&self) -> Vec<(u64, u64, u64, usize)> {
-        self.0.steps().map(|step| (step.element, step.parent, step.master, step.depth)).collect()
-    }
-
-    /// Most derivations to a key.
-    #[getter]
-    fn depth(&self) -> usize {
-        self.0.depth()
-    }
-
     /// Decompositions of each row of a key while all keys are derived, by master keys of one shape.
     ///
     /// Args:
@@ -62,4 +50,12 @@ impl PyDerivationTree {
     fn __repr__(&self) -> String {
         format!("DerivationTree({} keys, {} derivations at most)", self.0.steps().len(), self.depth())
     }
+}
+
+getters! { PyDerivationTree, self;
+    /// For every derived key: its Galois element, that of its parent (1: none), that of the master key, and its number
+    /// of derivations.
+    steps: Vec<(u64, u64, u64, usize)> = self.0.steps().map(|step| (step.element, step.parent, step.master, step.depth)).collect();
+    /// Most derivations to a key.
+    depth: usize = self.0.depth();
 }

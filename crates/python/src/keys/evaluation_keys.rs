@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyIterator, PyList};
 
 use crate::errors::{Failure, file};
+use crate::getters::getters;
 use crate::keys::master_keys::PyMasterKeys;
 use crate::keys::spec::{PyKeySpec, specs_for};
 use crate::keys::switching_key::PySwitchingKey;
@@ -56,13 +57,13 @@ impl PyEvaluationKeys {
         py.detach(|| {
             let Some(store) = &self.store else { return compute_detached(|| work(&keys)) };
             let mut raised = Ok(());
-            let turn = store.turn(|| {
+            let access = store.access(|| {
                 raised = signals();
                 raised.is_err()
             });
             raised?;
-            let turn = turn?;
-            compute_interruptible(|| turn.interrupt(), || work(&keys))
+            let access = access?;
+            compute_interruptible(|| access.interrupt(), || work(&keys))
         })
     }
 
@@ -80,18 +81,6 @@ impl PyEvaluationKeys {
     #[new]
     pub(crate) fn empty(parameters: KeyParameters) -> Self {
         Self::new(parameters.clone(), EvaluationKeys::new(parameters.rlwe()))
-    }
-
-    /// The parameters of its keys.
-    #[getter]
-    fn parameters(&self) -> KeyParameters {
-        self.parameters.clone()
-    }
-
-    /// Identifies the secret of keys and ciphertexts: 32 hexadecimal digits; None if unknown.
-    #[getter]
-    fn key_identity(&self) -> Option<String> {
-        known(self.snapshot().identity())
     }
 
     /// A set with the descriptions of its keys only. It tells which errors they would add before any is made
@@ -299,12 +288,6 @@ impl PyEvaluationKeys {
         Ok(Some(out))
     }
 
-    /// Bytes of all keys, in memory or not.
-    #[getter]
-    fn bytes(&self) -> usize {
-        self.snapshot().bytes()
-    }
-
     fn __len__(&self) -> usize {
         self.snapshot().len()
     }
@@ -351,4 +334,13 @@ impl PyEvaluationKeys {
         let keys = self.snapshot();
         format!("EvaluationKeys({} keys, {} bytes)", keys.len(), keys.bytes())
     }
+}
+
+getters! { PyEvaluationKeys, self;
+    /// The parameters of its keys.
+    parameters: KeyParameters = self.parameters.clone();
+    /// Identifies the secret of keys and ciphertexts: 32 hexadecimal digits; None if unknown.
+    key_identity: Option<String> = known(self.snapshot().identity());
+    /// Bytes of all keys, in memory or not.
+    bytes: usize = self.snapshot().bytes();
 }

@@ -188,13 +188,13 @@ impl PyKeyGenerator {
         elements.dedup();
         elements.extend(relinearization.then_some(KeyElement::Relinearization));
         elements.extend(conjugation.then(|| crate::keys::spec::conjugation(parameters)));
-        let mut wanted = elements
+        let mut required = elements
             .into_iter()
             .map(|element| spec(parameters, element, level, alpha, seeded, None))
             .collect::<Result<Vec<_>, _>>()?;
-        wanted.extend(self.own_specs(&specs)?);
+        required.extend(self.own_specs(&specs)?);
         let mut keys = EvaluationKeys::new(parameters);
-        self.for_each_key(py, &wanted, progress, |key| Ok(keys.insert(key)?))?;
+        self.for_each_key(py, &required, progress, |key| Ok(keys.insert(key)?))?;
         Ok(PyEvaluationKeys::new(self.parameters().clone(), keys))
     }
 
@@ -213,10 +213,11 @@ impl PyKeyGenerator {
         specs: Vec<PyRef<'_, PyKeySpec>>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> Result<(), Failure> {
-        let wanted = self.own_specs(&specs)?;
+        let required = self.own_specs(&specs)?;
         let target = AtomicFile::create(&path).map_err(|error| file(&path)(error.into()))?;
-        let mut writer = KeySetWriter::new(target, &wanted, self.parameters().rlwe()).map_err(file(&path))?;
-        self.for_each_key(py, &wanted, progress, |key| {
+        let mut writer =
+            KeySetWriter::new(target, &required, self.parameters().rlwe()).map_err(file(&path))?;
+        self.for_each_key(py, &required, progress, |key| {
             py.detach(|| writer.write(&key).map_err(file(&path)))
         })?;
         py.detach(|| writer.finish().and_then(|done| Ok(done.commit()?)).map_err(file(&path)))

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::Failure;
+use crate::getters::getters;
 use crate::keys::progress::report;
 use crate::keys::secret_key::PySecretKey;
 use crate::parameters::keys::KeyParameters;
@@ -85,25 +86,13 @@ impl PyMasterKeys {
         let chain = compute(py, || MasterParameters::from_bits(rlwe, &extra_bits))?;
         let mut rng = rng(entropy)?;
         let mut keys = MasterKeys::new(&chain);
-        for (made, &element) in (1..).zip(&elements) {
+        for (count, &element) in (1..).zip(&elements) {
             let spec = [spec(&chain, element, level, special)?];
             let rng = rng.split()?;
             compute(py, || keys.generate_specs(&secret.key, rng, &spec))?;
-            report(py, progress, made, elements.len())?;
+            report(py, progress, count, elements.len())?;
         }
         Ok(Self { parameters: secret.parameters.clone(), keys: Arc::new(keys) })
-    }
-
-    /// The parameters of derived keys.
-    #[getter]
-    fn parameters(&self) -> KeyParameters {
-        self.parameters.clone()
-    }
-
-    /// The extra primes.
-    #[getter]
-    fn extra(&self) -> Vec<u64> {
-        self.keys.parameters().extra().to_vec()
     }
 
     /// The keys over their chain, by element: Galois element, level, most primes per digit, and number of special
@@ -117,18 +106,6 @@ impl PyMasterKeys {
             _ => None,
         };
         self.keys.keys().iter().filter_map(shape).collect()
-    }
-
-    /// Galois elements of the master keys.
-    #[getter]
-    fn galois_elements(&self) -> Vec<u64> {
-        self.keys.elements(0)
-    }
-
-    /// Bytes of all master keys in memory.
-    #[getter]
-    fn bytes(&self) -> usize {
-        self.keys.bytes()
     }
 
     /// Bits of the largest modulus of a master key, for comparison with the security bound.
@@ -174,6 +151,17 @@ impl PyMasterKeys {
     fn __repr__(&self) -> String {
         format!("MasterKeys({} keys, {} bytes)", self.keys.keys().len(), self.keys.bytes())
     }
+}
+
+getters! { PyMasterKeys, self;
+    /// The parameters of derived keys.
+    parameters: KeyParameters = self.parameters.clone();
+    /// The extra primes.
+    extra: Vec<u64> = self.keys.parameters().extra().to_vec();
+    /// Galois elements of the master keys.
+    galois_elements: Vec<u64> = self.keys.elements(0);
+    /// Bytes of all master keys in memory.
+    bytes: usize = self.keys.bytes();
 }
 
 /// Bytes of one master key from `MasterKeys.generate` with the same arguments, with its uniform halves as a seed.

@@ -5,12 +5,12 @@ use pyo3::prelude::*;
 pub(crate) fn report(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
-    made: usize,
+    count: usize,
     total: usize,
 ) -> PyResult<()> {
     py.check_signals()?;
     if let Some(progress) = progress {
-        progress.call1((made, total))?;
+        progress.call1((count, total))?;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::Failure;
+use crate::getters::getters;
 use crate::parameters::keys::KeyParameters;
 use crate::stored::{self, Rings, known, not_pickled};
 
@@ -20,18 +21,6 @@ not_pickled!(PyPublicKey);
 
 #[pymethods]
 impl PyPublicKey {
-    /// The parameters of the key.
-    #[getter]
-    fn parameters(&self) -> KeyParameters {
-        self.parameters.clone()
-    }
-
-    /// Identifies the secret of keys and ciphertexts: 32 hexadecimal digits; None if unknown.
-    #[getter]
-    fn key_identity(&self) -> Option<String> {
-        known(self.key.identity())
-    }
-
     /// The key as bytes, for `from_bytes`.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
         stored::to_bytes(py, &*self.key, self.parameters.rlwe())
@@ -65,4 +54,11 @@ impl PyPublicKey {
     fn __repr__(&self) -> String {
         format!("PublicKey({})", self.parameters.__repr__())
     }
+}
+
+getters! { PyPublicKey, self;
+    /// The parameters of the key.
+    parameters: KeyParameters = self.parameters.clone();
+    /// Identifies the secret of keys and ciphertexts: 32 hexadecimal digits; None if unknown.
+    key_identity: Option<String> = known(self.key.identity());
 }

@@ -29,9 +29,9 @@ pub(crate) fn key_set_head<'py>(
         return Err(PyValueError::new_err("the head of a key set needs at least one key"));
     };
     let rlwe = parameters.as_ref().unwrap_or(&first.parameters).rlwe();
-    let wanted = specs_for(rlwe, &specs, "the first spec", "another spec")?;
+    let required = specs_for(rlwe, &specs, "the first spec", "another spec")?;
     let mut head = Vec::new();
-    KeySetWriter::new(&mut head, &wanted, rlwe).map_err(Failure::from)?;
+    KeySetWriter::new(&mut head, &required, rlwe).map_err(Failure::from)?;
     Ok(PyBytes::new(py, &head))
 }
 

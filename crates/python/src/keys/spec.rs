@@ -1,3 +1,4 @@
+use crate::getters::getters;
 use crate::stored::not_pickled;
 use keywright_ring::rotation_element;
 use keywright_rlwe::{KeyElement, KeySpec, Parameters};
@@ -234,12 +235,6 @@ impl PyKeySpec {
         Self::make(&ring, element, Some(level), alpha, seeded, special)
     }
 
-    /// The parameters of the key's ring.
-    #[getter]
-    fn parameters(&self) -> KeyParameters {
-        self.parameters.clone()
-    }
-
     /// "rotation", "conjugation", "galois", "relinearization", "secret", "dense_to_sparse", "sparse_to_dense",
     /// "sparse_to_dense_galois", "ring_down", "ring_up" or "ring_up_to_sparse".
     #[getter]
@@ -259,12 +254,6 @@ impl PyKeySpec {
         }
     }
 
-    /// Steps of the rotation, from -N/4+1 to N/4; None if it is not a rotation.
-    #[getter]
-    fn steps(&self) -> Option<i64> {
-        self.spec.element.rotation_steps(self.parameters.rlwe().log_n())
-    }
-
     /// Galois element; None if it is not an automorphism.
     #[getter]
     fn galois_element(&self) -> Option<u64> {
@@ -272,18 +261,6 @@ impl PyKeySpec {
             KeyElement::Galois(g) | KeyElement::SparseToDenseGalois { galois: g, .. } => Some(g),
             _ => None,
         }
-    }
-
-    /// log2 of the degree of its ring.
-    #[getter]
-    fn log_n(&self) -> u32 {
-        self.parameters.rlwe().log_n()
-    }
-
-    /// log2 of the degree of the other ring, for a key between rings; None for others.
-    #[getter]
-    fn source_log_n(&self) -> Option<u32> {
-        self.spec.element.source_ring()
     }
 
     /// The part of the larger ring's secret for a "ring_down" key; None for others.
@@ -295,41 +272,11 @@ impl PyKeySpec {
         }
     }
 
-    /// Highest ciphertext level of its use.
-    #[getter]
-    fn level(&self) -> usize {
-        self.spec.level
-    }
-
-    /// Most primes per digit.
-    #[getter]
-    fn alpha(&self) -> usize {
-        self.spec.alpha
-    }
-
-    /// Indices of its special primes, counted through q_0 .. q_L, p_0, ...
-    #[getter]
-    fn special(&self) -> Vec<usize> {
-        self.spec.special.clone()
-    }
-
-    /// Whether the uniform half is a 32-byte seed.
-    #[getter]
-    fn seeded(&self) -> bool {
-        self.spec.seeded
-    }
-
     /// The primes of each digit, as ranges (first, one past the last).
     #[getter]
     fn digits(&self) -> Result<Vec<(usize, usize)>, Failure> {
         let digits = self.spec.validate(self.parameters.rlwe())?;
         Ok(digits.into_iter().map(|digit| (digit.start, digit.end)).collect())
-    }
-
-    /// Bytes of the key in memory: residues, and the seed of a seeded one.
-    #[getter]
-    fn bytes(&self) -> Result<usize, Failure> {
-        Ok(self.spec.bytes(self.parameters.rlwe())?)
     }
 
     /// Bytes of the same key with both halves stored.
@@ -342,4 +289,25 @@ impl PyKeySpec {
     fn __repr__(&self) -> String {
         format!("KeySpec({})", self.describe())
     }
+}
+
+getters! { PyKeySpec, self;
+    /// The parameters of the key's ring.
+    parameters: KeyParameters = self.parameters.clone();
+    /// Steps of the rotation, from -N/4+1 to N/4; None if it is not a rotation.
+    steps: Option<i64> = self.spec.element.rotation_steps(self.parameters.rlwe().log_n());
+    /// log2 of the degree of its ring.
+    log_n: u32 = self.parameters.rlwe().log_n();
+    /// log2 of the degree of the other ring, for a key between rings; None for others.
+    source_log_n: Option<u32> = self.spec.element.source_ring();
+    /// Highest ciphertext level of its use.
+    level: usize = self.spec.level;
+    /// Most primes per digit.
+    alpha: usize = self.spec.alpha;
+    /// Indices of its special primes, counted through q_0 .. q_L, p_0, ...
+    special: Vec<usize> = self.spec.special.clone();
+    /// Whether the uniform half is a 32-byte seed.
+    seeded: bool = self.spec.seeded;
+    /// Bytes of the key in memory: residues, and the seed of a seeded one.
+    bytes: Result<usize, Failure> = Ok(self.spec.bytes(self.parameters.rlwe())?);
 }

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::Failure;
+use crate::getters::getters;
 use crate::keys::spec::PyKeySpec;
 use crate::parameters::keys::KeyParameters;
 use crate::stored::{self, known, not_pickled};
@@ -21,36 +22,6 @@ not_pickled!(PySwitchingKey);
 
 #[pymethods]
 impl PySwitchingKey {
-    /// The parameters of the key.
-    #[getter]
-    fn parameters(&self) -> KeyParameters {
-        self.parameters.clone()
-    }
-
-    /// Identifies the secret of keys and ciphertexts: 32 hexadecimal digits; None if unknown.
-    #[getter]
-    fn key_identity(&self) -> Option<String> {
-        known(self.key.identity())
-    }
-
-    /// The description of the key.
-    #[getter]
-    fn spec(&self) -> Result<PyKeySpec, Failure> {
-        PyKeySpec::of(&self.parameters, self.key.spec().clone())
-    }
-
-    /// Bytes in memory; a seeded key has half of an unseeded one.
-    #[getter]
-    fn bytes(&self) -> usize {
-        self.key.bytes()
-    }
-
-    /// Variance of a coefficient of its rows' errors; larger for derived keys.
-    #[getter]
-    fn error_variance(&self) -> f64 {
-        self.key.error_variance()
-    }
-
     /// The same key for ciphertexts up to a lower level: fewer bytes.
     ///
     /// Raises:
@@ -79,4 +50,17 @@ impl PySwitchingKey {
     fn __repr__(&self) -> Result<String, Failure> {
         Ok(format!("SwitchingKey({}, {} bytes)", self.spec()?.describe(), self.bytes()))
     }
+}
+
+getters! { PySwitchingKey, self;
+    /// The parameters of the key.
+    parameters: KeyParameters = self.parameters.clone();
+    /// Identifies the secret of keys and ciphertexts: 32 hexadecimal digits; None if unknown.
+    key_identity: Option<String> = known(self.key.identity());
+    /// The description of the key.
+    spec: Result<PyKeySpec, Failure> = PyKeySpec::of(&self.parameters, self.key.spec().clone());
+    /// Bytes in memory; a seeded key has half of an unseeded one.
+    bytes: usize = self.key.bytes();
+    /// Variance of a coefficient of its rows' errors; larger for derived keys.
+    error_variance: f64 = self.key.error_variance();
 }

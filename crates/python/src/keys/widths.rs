@@ -161,8 +161,8 @@ impl PyPrimeWidths {
         level: usize,
     ) -> Result<Option<[f64; 2]>, Failure> {
         self.require(key_level, &special)?;
-        let found = self.best_use(key_level, alpha, &special, level);
-        Ok(found.map(|(digits, layout)| noise::derivation_over_fresh(&layout, &self.0, &digits)))
+        let best = self.best_use(key_level, alpha, &special, level);
+        Ok(best.map(|(digits, layout)| noise::derivation_over_fresh(&layout, &self.0, &digits)))
     }
 
     /// The work of one operation other than a key switch: that of its counts, at a level.

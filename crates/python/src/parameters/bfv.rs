@@ -3,6 +3,7 @@ use keywright_rlwe::Security;
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
+use crate::getters::getters;
 use crate::parameters::methods::parameter_methods;
 
 /// BFV parameters: ring degree, primes, plaintext modulus. Immutable, checked for security, cheap to share.
@@ -68,30 +69,6 @@ impl PyBfvParameters {
         })
     }
 
-    /// Ring degree N: values of one ciphertext.
-    #[getter]
-    fn n(&self) -> usize {
-        self.0.rlwe().n()
-    }
-
-    /// Plaintext modulus t.
-    #[getter]
-    fn plaintext_modulus(&self) -> u64 {
-        self.0.plaintext_modulus()
-    }
-
-    /// Whether values can be packed in slots.
-    #[getter]
-    fn has_slots(&self) -> bool {
-        self.0.has_slots()
-    }
-
-    /// Highest level, that of fresh ciphertexts: the number of times that `mod_switch` can drop a prime.
-    #[getter]
-    fn max_level(&self) -> usize {
-        self.0.max_level()
-    }
-
     fn __hash__(&self) -> u64 {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let mut hasher = DefaultHasher::new();
@@ -111,4 +88,15 @@ impl PyBfvParameters {
             self.0.rlwe().ring().backend().kind().name(),
         )
     }
+}
+
+getters! { PyBfvParameters, self;
+    /// Ring degree N: values of one ciphertext.
+    n: usize = self.0.rlwe().n();
+    /// Plaintext modulus t.
+    plaintext_modulus: u64 = self.0.plaintext_modulus();
+    /// Whether values can be packed in slots.
+    has_slots: bool = self.0.has_slots();
+    /// Highest level, that of fresh ciphertexts: the number of times that `mod_switch` can drop a prime.
+    max_level: usize = self.0.max_level();
 }

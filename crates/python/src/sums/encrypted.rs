@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::Failure;
+use crate::getters::getters;
 use crate::stored::{self, not_pickled};
 use crate::sums::parameters::PySumParameters;
 use crate::threads::compute;
@@ -26,30 +27,6 @@ impl PyEncryptedUpdate {
         PyBytes::new(py, &self.update.binding().session)
     }
 
-    /// The claimed round.
-    #[getter]
-    fn round(&self) -> u32 {
-        self.update.binding().round
-    }
-
-    /// The claimed client.
-    #[getter]
-    fn client(&self) -> u64 {
-        self.update.binding().client
-    }
-
-    /// The claimed weight.
-    #[getter]
-    fn weight(&self) -> u32 {
-        self.update.binding().weight
-    }
-
-    /// Number of values.
-    #[getter]
-    fn count(&self) -> usize {
-        self.update.count()
-    }
-
     /// The update as bytes, for `from_bytes`.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
         stored::to_bytes(py, &*self.update, &self.parameters)
@@ -69,6 +46,17 @@ impl PyEncryptedUpdate {
     fn __repr__(&self) -> String {
         format!("{:?}", self.update)
     }
+}
+
+getters! { PyEncryptedUpdate, self;
+    /// The claimed round.
+    round: u32 = self.update.binding().round;
+    /// The claimed client.
+    client: u64 = self.update.binding().client;
+    /// The claimed weight.
+    weight: u32 = self.update.binding().weight;
+    /// Number of values.
+    count: usize = self.update.count();
 }
 
 /// A sum of updates, computed without a key.
@@ -106,30 +94,6 @@ impl PyEncryptedSum {
         PyBytes::new(py, self.sum.session())
     }
 
-    /// The round of its updates.
-    #[getter]
-    fn round(&self) -> u32 {
-        self.sum.round()
-    }
-
-    /// Client and weight of every update, in the order in which they were added.
-    #[getter]
-    fn contributors(&self) -> Vec<(u64, u32)> {
-        self.sum.contributors().iter().map(|c| (c.client, c.weight)).collect()
-    }
-
-    /// Sum of the weights.
-    #[getter]
-    fn total_weight(&self) -> u64 {
-        self.sum.total_weight()
-    }
-
-    /// Number of values.
-    #[getter]
-    fn count(&self) -> usize {
-        self.sum.count()
-    }
-
     /// The sum as bytes, for `from_bytes`.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
         stored::to_bytes(py, &self.sum, &self.parameters)
@@ -145,4 +109,15 @@ impl PyEncryptedSum {
     fn __repr__(&self) -> String {
         format!("{:?}", self.sum)
     }
+}
+
+getters! { PyEncryptedSum, self;
+    /// The round of its updates.
+    round: u32 = self.sum.round();
+    /// Client and weight of every update, in the order in which they were added.
+    contributors: Vec<(u64, u32)> = self.sum.contributors().iter().map(|c| (c.client, c.weight)).collect();
+    /// Sum of the weights.
+    total_weight: u64 = self.sum.total_weight();
+    /// Number of values.
+    count: usize = self.sum.count();
 }

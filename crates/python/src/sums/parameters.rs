@@ -2,6 +2,7 @@ use keywright_aggregation::SumParameters;
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
+use crate::getters::getters;
 use crate::stored::not_pickled;
 
 /// Ring, modulus and scale for exact sums of encrypted vectors of integers.
@@ -34,48 +35,6 @@ impl PySumParameters {
         Ok(Self(py.detach(|| SumParameters::new(max_inputs, magnitude))?))
     }
 
-    /// Requested number of vectors.
-    #[getter]
-    fn max_inputs(&self) -> u32 {
-        self.0.max_inputs()
-    }
-
-    /// Number of vectors that the modulus can hold: at least `max_inputs`. More are refused.
-    #[getter]
-    fn capacity(&self) -> u32 {
-        self.0.capacity()
-    }
-
-    /// Largest absolute value of an integer of one vector.
-    #[getter]
-    fn magnitude(&self) -> u64 {
-        self.0.magnitude()
-    }
-
-    /// log2 of the ring degree.
-    #[getter]
-    fn log_n(&self) -> u32 {
-        self.0.rlwe().log_n()
-    }
-
-    /// The modulus, a prime.
-    #[getter]
-    fn modulus(&self) -> u64 {
-        self.0.modulus().value()
-    }
-
-    /// Bytes of one encrypted integer.
-    #[getter]
-    fn value_bytes(&self) -> usize {
-        self.0.value_bytes()
-    }
-
-    /// log2 of the factor that keeps integers above the error.
-    #[getter]
-    fn noise_bits(&self) -> u32 {
-        self.0.noise_bits()
-    }
-
     fn __hash__(&self) -> u64 {
         self.0.magnitude() ^ u64::from(self.0.max_inputs()) << 49
     }
@@ -89,4 +48,21 @@ impl PySumParameters {
             self.0.modulus().bits(),
         )
     }
+}
+
+getters! { PySumParameters, self;
+    /// Requested number of vectors.
+    max_inputs: u32 = self.0.max_inputs();
+    /// Number of vectors that the modulus can hold: at least `max_inputs`. More are refused.
+    capacity: u32 = self.0.capacity();
+    /// Largest absolute value of an integer of one vector.
+    magnitude: u64 = self.0.magnitude();
+    /// log2 of the ring degree.
+    log_n: u32 = self.0.rlwe().log_n();
+    /// The modulus, a prime.
+    modulus: u64 = self.0.modulus().value();
+    /// Bytes of one encrypted integer.
+    value_bytes: usize = self.0.value_bytes();
+    /// log2 of the factor that keeps integers above the error.
+    noise_bits: u32 = self.0.noise_bits();
 }

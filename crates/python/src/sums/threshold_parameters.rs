@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::Failure;
+use crate::getters::getters;
 use crate::stored::not_pickled;
 use crate::threads::compute;
 
@@ -55,36 +56,6 @@ impl PyThresholdParameters {
     ) -> Result<Self, Failure> {
         let make = || ThresholdParameters::new(parties, threshold, max_inputs, magnitude, max_values);
         Ok(Self(Arc::new(py.detach(make)?)))
-    }
-
-    /// Number of parties of the set-up.
-    #[getter]
-    fn parties(&self) -> u32 {
-        self.0.parties()
-    }
-
-    /// Number of parties that decrypt together.
-    #[getter]
-    fn threshold(&self) -> u32 {
-        self.0.threshold()
-    }
-
-    /// log2 of the ring degree.
-    #[getter]
-    fn log_n(&self) -> u32 {
-        self.0.rlwe().log_n()
-    }
-
-    /// log2 of the modulus.
-    #[getter]
-    fn log_q(&self) -> f64 {
-        self.0.rlwe().log2_q(self.0.rlwe().max_level())
-    }
-
-    /// log2 of the range of smudging, which leaves a statistical distance of 2^-40 over all values of a sum.
-    #[getter]
-    fn smudging_bits(&self) -> u32 {
-        self.0.smudging_bits()
     }
 
     /// Most sets of parties that one party answers for a sum.
@@ -176,4 +147,17 @@ impl PyThresholdParameters {
             self.0.smudging_bits(),
         )
     }
+}
+
+getters! { PyThresholdParameters, self;
+    /// Number of parties of the set-up.
+    parties: u32 = self.0.parties();
+    /// Number of parties that decrypt together.
+    threshold: u32 = self.0.threshold();
+    /// log2 of the ring degree.
+    log_n: u32 = self.0.rlwe().log_n();
+    /// log2 of the modulus.
+    log_q: f64 = self.0.rlwe().log2_q(self.0.rlwe().max_level());
+    /// log2 of the range of smudging, which leaves a statistical distance of 2^-40 over all values of a sum.
+    smudging_bits: u32 = self.0.smudging_bits();
 }

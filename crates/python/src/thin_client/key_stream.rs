@@ -10,6 +10,7 @@ use pyo3::types::PyBytes;
 use zeroize::Zeroizing;
 
 use crate::errors::Failure;
+use crate::getters::getters;
 use crate::parameters::keys::KeyParameters;
 use crate::threads::compute_detached;
 
@@ -117,24 +118,6 @@ impl PyClientKeyStream {
         self.specs.len()
     }
 
-    /// Index of the next key: the number of keys written or skipped.
-    #[getter]
-    fn next(&self) -> usize {
-        self.next.load(Ordering::Relaxed)
-    }
-
-    /// Bytes of every key as an object.
-    #[getter]
-    fn sizes(&self) -> Vec<u64> {
-        self.sizes.clone()
-    }
-
-    /// Bytes of all keys.
-    #[getter]
-    fn total_bytes(&self) -> u64 {
-        self.sizes.iter().sum()
-    }
-
     /// Resumes at key `index`: after those that arrived, or again at one that did not.
     ///
     /// Raises:
@@ -209,4 +192,13 @@ impl PyClientKeyStream {
     fn __repr__(&self) -> String {
         format!("ClientKeyStream({} of {} keys, {} bytes)", self.next(), self.specs.len(), self.total_bytes())
     }
+}
+
+getters! { PyClientKeyStream, self;
+    /// Index of the next key: the number of keys written or skipped.
+    next: usize = self.next.load(Ordering::Relaxed);
+    /// Bytes of every key as an object.
+    sizes: Vec<u64> = self.sizes.clone();
+    /// Bytes of all keys.
+    total_bytes: u64 = self.sizes.iter().sum();
 }

@@ -8,6 +8,7 @@ use zeroize::Zeroizing;
 use crate::array::{Integers, log_slots};
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::errors::{Failure, Refusal};
+use crate::getters::getters;
 use crate::parameters::ckks::PyParameters;
 use crate::stored::not_pickled;
 use crate::threads::compute;
@@ -63,42 +64,6 @@ impl PyClientParameters {
             Some(_) => Layout::Slots { log_slots: log_slots(&parameters.0, slots)?, complex },
         };
         Ok(Self(server::parameters_at(&parameters.0, scale, fraction_bits, layout)?))
-    }
-
-    /// log2 of the ring degree.
-    #[getter]
-    fn log_n(&self) -> u32 {
-        self.0.log_n()
-    }
-
-    /// The one prime.
-    #[getter]
-    fn modulus(&self) -> u64 {
-        self.0.modulus().value()
-    }
-
-    /// The coefficient of the number 1.
-    #[getter]
-    fn scale(&self) -> u64 {
-        self.0.fixed_point().scale()
-    }
-
-    /// Bits of a number after the point.
-    #[getter]
-    fn fraction_bits(&self) -> u32 {
-        self.0.fixed_point().fraction_bits()
-    }
-
-    /// Largest absolute value of a number, in units of its last place.
-    #[getter]
-    fn maximum(&self) -> i64 {
-        self.0.fixed_point().max()
-    }
-
-    /// Most numbers in a ciphertext.
-    #[getter]
-    fn capacity(&self) -> usize {
-        self.0.capacity()
     }
 
     /// Number of slots of the numbers; None if they stay in coefficients.
@@ -265,4 +230,19 @@ impl PyClientParameters {
             self.fraction_bits()
         )
     }
+}
+
+getters! { PyClientParameters, self;
+    /// log2 of the ring degree.
+    log_n: u32 = self.0.log_n();
+    /// The one prime.
+    modulus: u64 = self.0.modulus().value();
+    /// The coefficient of the number 1.
+    scale: u64 = self.0.fixed_point().scale();
+    /// Bits of a number after the point.
+    fraction_bits: u32 = self.0.fixed_point().fraction_bits();
+    /// Largest absolute value of a number, in units of its last place.
+    maximum: i64 = self.0.fixed_point().max();
+    /// Most numbers in a ciphertext.
+    capacity: usize = self.0.capacity();
 }

@@ -47,13 +47,13 @@ pub fn sums_are_folded(backend: &'static dyn Backend) {
             let sums: Vec<u64> = (0..count).map(|i| word(i, 63)).collect();
             let high: Vec<Vec<u16>> =
                 (0..extra).map(|j| (0..count).map(|i| word(i, 28 - 8 * j as u32) as u16).collect()).collect();
-            let mut found = sums.clone();
-            backend.fold_sums(modulus, &high.iter().map(Vec::as_slice).collect::<Vec<_>>(), &mut found);
+            let mut folded = sums.clone();
+            backend.fold_sums(modulus, &high.iter().map(Vec::as_slice).collect::<Vec<_>>(), &mut folded);
             for i in 0..count {
                 let parts = high.iter().enumerate().map(|(j, high)| u128::from(high[i]) << (32 + 8 * j));
                 let sum = u128::from(sums[i]) + parts.sum::<u128>();
                 assert!(sum >> 64 == 0, "a sum that is allowed");
-                assert_eq!(u128::from(found[i]), sum % u128::from(q), "sum {i} of {count} mod {q}");
+                assert_eq!(u128::from(folded[i]), sum % u128::from(q), "sum {i} of {count} mod {q}");
             }
             let mut low = vec![0; 4 * count];
             let mut planes = vec![vec![0; count]; extra];

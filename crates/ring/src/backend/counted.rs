@@ -7,7 +7,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Backend, BackendKind, NttPlan, Quotient, Term, UniformRow};
+use super::{Backend, BackendKind, Kernels, NttPlan, Planes, Quotient, Sampling, Term, UniformRow};
 use crate::conversion::{Column, Decomposer, ScaledLayout, ScaledPart};
 use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId};
 
@@ -94,7 +94,9 @@ impl Backend for Counted {
     fn kind(&self) -> BackendKind {
         self.0.kind()
     }
+}
 
+impl Kernels for Counted {
     fn plan_ntt(&self, log_n: u32, modulus: &Modulus, psi: u64) -> Box<dyn NttPlan> {
         let plan = self.0.plan_ntt(log_n, modulus, psi);
         Box::new(CountedPlan { plan, wide: !modulus.is_narrow() })
@@ -197,7 +199,9 @@ impl Backend for Counted {
         count(Counter::Visits, !m.is_narrow(), 2 * values.len());
         self.0.separate_halves(m, factors, values);
     }
+}
 
+impl Sampling for Counted {
     fn expand_part(&self, seed: &Seed, id: StreamId, m: &Modulus, start: usize, out: &mut [u64]) {
         count(Counter::Expansions, !m.is_narrow(), out.len());
         self.0.expand_part(seed, id, m, start, out);
@@ -214,7 +218,9 @@ impl Backend for Counted {
     fn ternary(&self, words: &[u64], out: &mut [i64]) {
         self.0.ternary(words, out);
     }
+}
 
+impl Planes for Counted {
     fn add_words(&self, planes: &[&[u8]], sums: &mut [u64]) {
         self.0.add_words(planes, sums);
     }

@@ -2,10 +2,10 @@
 
 use core::ops::Range;
 
-use super::Backend;
+use super::Kernels;
 use crate::{Modulus, ShoupFactor};
 
-/// Words `words` of both halves of [`Backend::join_halves`].
+/// Words `words` of both halves of [`Kernels::join_halves`].
 pub(super) fn join(f: &[i64], g: Option<&[i64]>, words: Range<usize>, low: &mut [i64], high: &mut [i64]) {
     for i in words {
         let mirrored = |half: &[i64]| if i == 0 { 0 } else { half[half.len() - i] };
@@ -17,9 +17,9 @@ pub(super) fn join(f: &[i64], g: Option<&[i64]>, words: Range<usize>, low: &mut 
 /// Words that are separated at a time.
 const BLOCK: usize = 512;
 
-/// [`Backend::separate_halves`] by other kernels of a back end.
-pub(super) fn separate<B: Backend + ?Sized>(
-    backend: &B,
+/// [`Kernels::separate_halves`] by other kernels of a back end.
+pub(super) fn separate<K: Kernels + ?Sized>(
+    backend: &K,
     m: &Modulus,
     factors: [ShoupFactor; 2],
     values: &mut [u64],

@@ -102,7 +102,9 @@ impl Buffer {
             return (Self::allocate(length), true);
         }
         match pool::take(length) {
-            Some(pool::Taken { pointer, capacity, zeros }) => (Self { pointer, length, capacity }, zeros),
+            Some(pool::PooledBlock { pointer, capacity, zeros }) => {
+                (Self { pointer, length, capacity }, zeros)
+            }
             None => out_of_memory(layout(length)),
         }
     }

@@ -8,13 +8,13 @@ use super::BufferUse;
 /// No buffer is that long.
 pub(super) const MIN_WORDS: usize = usize::MAX;
 
-pub(super) struct Taken {
+pub(super) struct PooledBlock {
     pub pointer: NonNull<u64>,
     pub capacity: usize,
     pub zeros: bool,
 }
 
-pub(super) fn take(_length: usize) -> Option<Taken> {
+pub(super) fn take(_length: usize) -> Option<PooledBlock> {
     None
 }
 

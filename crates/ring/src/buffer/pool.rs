@@ -21,7 +21,7 @@ const MAX_BYTES: usize = 1 << 30;
 const HUGE_PAGE: usize = 2 << 20;
 
 /// Initialised memory with one owner.
-pub(super) struct Taken {
+pub(super) struct PooledBlock {
     /// The first word, aligned to a page.
     pub pointer: NonNull<u64>,
     /// The number of words.
@@ -140,7 +140,7 @@ impl Pool {
 }
 
 /// Returns memory for that many words, or `None` if the system has none.
-pub(super) fn take(length: usize) -> Option<Taken> {
+pub(super) fn take(length: usize) -> Option<PooledBlock> {
     let bytes = length.checked_mul(8)?.checked_next_multiple_of(page_bytes())?;
     // Idle memory must not hide that small allocations already use the reserve.
     if crate::reserve::is_low() {
@@ -149,27 +149,27 @@ pub(super) fn take(length: usize) -> Option<Taken> {
         return None;
     }
     let mut pool = lock();
-    let found = pool.free.take(bytes);
+    let recycled = pool.free.take(bytes);
     pool.begin(bytes);
-    pool.used.idle -= found.map_or(0, |range| range.bytes);
+    pool.used.idle -= recycled.map_or(0, |range| range.bytes);
     let surplus = pool.surplus();
     drop(pool);
     unmap(surplus);
-    let zeros = found.is_none();
-    let Some(range) = found.or_else(|| fresh(bytes)) else {
+    let zeros = recycled.is_none();
+    let Some(range) = recycled.or_else(|| fresh(bytes)) else {
         let mut pool = lock();
         pool.exhausted = true;
         pool.used.live -= bytes;
         return None;
     };
     let pointer = NonNull::new(core::ptr::with_exposed_provenance_mut(range.start))?;
-    Some(Taken { pointer, capacity: bytes / 8, zeros })
+    Some(PooledBlock { pointer, capacity: bytes / 8, zeros })
 }
 
 /// Takes memory back.
 ///
 /// # Safety
-/// The memory is that of a [`Taken`], comes back once, and is not used any more.
+/// The memory is that of a [`PooledBlock`], comes back once, and is not used any more.
 pub(super) unsafe fn put(pointer: NonNull<u64>, capacity: usize) {
     let range = Range { start: pointer.as_ptr().expose_provenance(), bytes: capacity * 8 };
     let mut pool = lock();
@@ -202,18 +202,18 @@ pub(super) fn reset_peak() {
 
 /// Maps memory. The pool keeps the rest of the last huge page.
 fn fresh(bytes: usize) -> Option<Range> {
-    let found = map_huge(bytes).or_else(|| map(bytes)).or_else(|| {
+    let mapped = map_huge(bytes).or_else(|| map(bytes)).or_else(|| {
         trim();
         map(bytes)
     })?;
-    if found.bytes > bytes {
+    if mapped.bytes > bytes {
         let mut pool = lock();
-        pool.keep(Range { start: found.start + bytes, bytes: found.bytes - bytes });
+        pool.keep(Range { start: mapped.start + bytes, bytes: mapped.bytes - bytes });
         let surplus = pool.surplus();
         drop(pool);
         unmap(surplus);
     }
-    Some(Range { start: found.start, bytes })
+    Some(Range { start: mapped.start, bytes })
 }
 
 /// Maps at least that many bytes as whole huge pages.
@@ -237,8 +237,8 @@ fn map_huge(bytes: usize) -> Option<Range> {
 fn map(bytes: usize) -> Option<Range> {
     let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANON);
     // SAFETY: a new mapping, wherever there is room, changes nothing that exists.
-    let found = unsafe { libc::mmap(core::ptr::null_mut(), bytes, protection, flags, -1, 0) };
-    (found != libc::MAP_FAILED).then(|| Range { start: found.expose_provenance(), bytes })
+    let address = unsafe { libc::mmap(core::ptr::null_mut(), bytes, protection, flags, -1, 0) };
+    (address != libc::MAP_FAILED).then(|| Range { start: address.expose_provenance(), bytes })
 }
 
 /// Returns ranges to the system.

@@ -54,7 +54,7 @@ pub fn gaussian(rng: &mut SecretRng, out: &mut [i64]) {
     sample(rng, out, |words, samples| backend.gaussian(words, samples));
 }
 
-/// The samples for given uniform words: the definition of [`crate::Backend::gaussian`].
+/// The samples for given uniform words: the definition of [`crate::backend::Sampling::gaussian`].
 #[cfg(any(not(target_arch = "arm"), test))]
 pub(crate) fn samples(words: &[u64], out: &mut [i64]) {
     let mut magnitudes = Zeroizing::new([0; BLOCK]);

@@ -16,7 +16,7 @@ pub fn ternary(rng: &mut SecretRng, out: &mut [i64]) {
     sample(rng, out, |words, samples| backend.ternary(words, samples));
 }
 
-/// The samples for given uniform words: the definition of [`crate::Backend::ternary`].
+/// The samples for given uniform words: the definition of [`crate::backend::Sampling::ternary`].
 pub(crate) fn samples(words: &[u64], out: &mut [i64]) {
     for (sample, &word) in out.iter_mut().zip(words) {
         // 3 w / 2^64 from the halves of a word, so that no product overflows.

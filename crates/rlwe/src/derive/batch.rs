@@ -36,8 +36,8 @@ impl Batches {
         let mut left = inner.peekable();
         let mut count = 0;
         while left.peek().is_some() {
-            let made = self.next(left.clone());
-            left.by_ref().take(made).for_each(drop);
+            let derived = self.next(left.clone());
+            left.by_ref().take(derived).for_each(drop);
             count += 1;
         }
         count

@@ -17,7 +17,7 @@ use crate::{
 pub struct Derivation {
     plan: Arc<DerivationPlan>,
     /// For each family: the wanted keys, and the keys with their parents.
-    wanted: Vec<BTreeSet<u64>>,
+    targets: Vec<BTreeSet<u64>>,
     needed: Vec<BTreeSet<u64>>,
     /// The current family, and its keys from which others are still derived.
     at: usize,
@@ -39,7 +39,7 @@ struct Node {
 /// A node, and the number of its children that are done.
 struct Frame {
     node: Node,
-    made: usize,
+    derived: usize,
 }
 
 /// A key in progress. A key from which others are derived is made over the chain. Any other key is made over its own
@@ -72,9 +72,9 @@ impl KeyFamily {
 
     /// The children of the next batch, and the number of children done after it.
     fn batch<'t>(&'t self, needed: &'t BTreeSet<u64>, frame: &Frame) -> (Vec<&'t DerivationStep>, usize) {
-        let left = || self.children(needed, frame.node.element).skip(frame.made);
+        let left = || self.children(needed, frame.node.element).skip(frame.derived);
         let count = self.batches().next(left().map(|step| self.is_inner(needed, step.element)));
-        (left().take(count).collect(), frame.made + count)
+        (left().take(count).collect(), frame.derived + count)
     }
 
     /// A child with memory for its rows.
@@ -159,7 +159,7 @@ impl KeyFamily {
     fn take(
         &self,
         parameters: &MasterParameters,
-        wanted: &BTreeSet<u64>,
+        targets: &BTreeSet<u64>,
         child: Child<'_>,
     ) -> Result<(Option<Node>, Option<SwitchingKey>), RlweError> {
         let (element, variance) = (child.step.element, child.variance);
@@ -173,7 +173,7 @@ impl KeyFamily {
         if !child.inner {
             return Ok((None, Some(key(child.b, child.a)?)));
         }
-        let kept = if wanted.contains(&element) {
+        let kept = if targets.contains(&element) {
             let b = self.kept_form(parameters, element, &child.b)?;
             let a = self.kept_form(parameters, element, &child.a)?;
             Some(key(b, a)?)
@@ -222,15 +222,15 @@ impl MasterKeys {
 impl DerivationPlan {
     /// The keys at some places of [`Self::keys`], one after the other in the order of the trees.
     pub fn derive(self: &Arc<Self>, places: impl IntoIterator<Item = usize>) -> Derivation {
-        let mut wanted: Vec<BTreeSet<u64>> = self.families.iter().map(|_| BTreeSet::new()).collect();
-        let mut needed = wanted.clone();
+        let mut targets: Vec<BTreeSet<u64>> = self.families.iter().map(|_| BTreeSet::new()).collect();
+        let mut needed = targets.clone();
         for &(family, element) in places.into_iter().filter_map(|place| self.keys.get(place)) {
-            wanted[family].insert(element);
+            targets[family].insert(element);
             needed[family].extend(self.families[family].ancestry(element));
         }
-        let left = wanted.iter().map(BTreeSet::len).sum();
+        let left = targets.iter().map(BTreeSet::len).sum();
         let (stack, ready) = (Vec::new(), VecDeque::new());
-        let mut derivation = Derivation { plan: self.clone(), wanted, needed, at: 0, stack, ready, left };
+        let mut derivation = Derivation { plan: self.clone(), targets, needed, at: 0, stack, ready, left };
         derivation.plant();
         derivation
     }
@@ -249,7 +249,7 @@ impl Derivation {
         }
         if let Some(family) = self.plan.families.get(self.at) {
             let node = family.root(self.plan.masters.parameters());
-            self.stack.push(Frame { node, made: 0 });
+            self.stack.push(Frame { node, derived: 0 });
         }
     }
 
@@ -310,13 +310,13 @@ impl Derivation {
                 return Err(error);
             }
         }
-        frame.made = end;
+        frame.derived = end;
         if end < family.children(needed, frame.node.element).count() {
             self.stack.push(frame);
         }
         for child in children {
-            let (node, key) = family.take(parameters, &self.wanted[self.at], child)?;
-            self.stack.extend(node.map(|node| Frame { node, made: 0 }));
+            let (node, key) = family.take(parameters, &self.targets[self.at], child)?;
+            self.stack.extend(node.map(|node| Frame { node, derived: 0 }));
             self.ready.extend(key);
         }
         Ok(())

@@ -79,7 +79,7 @@ impl DerivationPlan {
     pub fn new(masters: &MasterKeys, specs: &[KeySpec], max_hops: usize) -> Result<Self, RlweError> {
         let parameters = masters.parameters();
         let evaluation = parameters.evaluation();
-        let mut wanted: BTreeMap<(usize, usize, &[usize]), BTreeSet<u64>> = BTreeMap::new();
+        let mut targets_by_shape: BTreeMap<(usize, usize, &[usize]), BTreeSet<u64>> = BTreeMap::new();
         for spec in specs {
             let element = require_galois(spec)?;
             spec.validate(evaluation)?;
@@ -87,10 +87,10 @@ impl DerivationPlan {
                 let reason = "it belongs to a subring, whose secret the master keys do not contain";
                 return Err(RlweError::Underivable { element: spec.element, reason });
             }
-            wanted.entry(shape_of(spec)).or_default().insert(element);
+            targets_by_shape.entry(shape_of(spec)).or_default().insert(element);
         }
-        let mut families = Vec::with_capacity(wanted.len());
-        for (&(level, alpha, special), targets) in &wanted {
+        let mut families = Vec::with_capacity(targets_by_shape.len());
+        for (&(level, alpha, special), targets) in &targets_by_shape {
             let special = special.to_vec();
             let spec = KeySpec {
                 element: KeyElement::Galois(1),
@@ -113,7 +113,7 @@ impl DerivationPlan {
         }
         let (mut keys, mut known) = (Vec::with_capacity(specs.len()), BTreeSet::new());
         for spec in specs {
-            let family = wanted.keys().position(|shape| *shape == shape_of(spec)).unwrap_or(0);
+            let family = targets_by_shape.keys().position(|shape| *shape == shape_of(spec)).unwrap_or(0);
             let key = (family, require_galois(spec)?);
             if known.insert(key) {
                 keys.push(key);

@@ -24,7 +24,7 @@ pub struct DerivationStep {
     /// Steps from the key of 1.
     pub depth: usize,
     /// Whether it was requested; otherwise it is intermediate.
-    pub wanted: bool,
+    pub is_target: bool,
 }
 
 /// The tree of derivations: it contains every requested key.
@@ -62,11 +62,11 @@ impl Growth<'_> {
 
     fn add(&mut self, parent: u64, master: u64) {
         let element = self.multiply(parent, master);
-        let wanted =
-            self.missing.remove(&element) || self.steps.get(&element).is_some_and(|step| step.wanted);
+        let is_target =
+            self.missing.remove(&element) || self.steps.get(&element).is_some_and(|step| step.is_target);
         let depth = self.depth(parent).unwrap_or(0) + 1;
         self.parents.insert(parent);
-        self.steps.insert(element, DerivationStep { element, parent, master, depth, wanted });
+        self.steps.insert(element, DerivationStep { element, parent, master, depth, is_target });
     }
 
     /// Attaches the elements that are one step from the tree.
@@ -74,7 +74,7 @@ impl Growth<'_> {
         let inverses: Vec<u64> = self.masters.iter().map(|&m| galois_inverse(self.log_n, m)).collect();
         loop {
             // Shallow parents first; how many elements each potential parent would serve.
-            let mut found: Vec<(usize, u64, u64)> = Vec::new();
+            let mut paths: Vec<(usize, u64, u64)> = Vec::new();
             let mut gains: BTreeMap<u64, usize> = BTreeMap::new();
             for &element in &self.missing {
                 let mut best: Option<(usize, u64, u64)> = None;
@@ -89,10 +89,10 @@ impl Growth<'_> {
                     }
                     *gains.entry(parent).or_default() += 1;
                 }
-                found.extend(best);
+                paths.extend(best);
             }
-            if !found.is_empty() {
-                for (_, parent, master) in found {
+            if !paths.is_empty() {
+                for (_, parent, master) in paths {
                     self.add(parent, master);
                 }
                 continue;
@@ -108,7 +108,7 @@ impl Growth<'_> {
     }
 
     /// The shortest path from one of `sources` to a missing element: the masters along it, and its start.
-    fn shortest(&self, sources: impl Iterator<Item = u64>, wanted: Option<u64>) -> Option<(u64, Vec<u64>)> {
+    fn shortest(&self, sources: impl Iterator<Item = u64>, target: Option<u64>) -> Option<(u64, Vec<u64>)> {
         const UNSEEN: u32 = u32::MAX;
         const SOURCE: u32 = u32::MAX - 1;
         let place = |element: u64| (element >> 1) as usize;
@@ -124,7 +124,7 @@ impl Growth<'_> {
                     continue;
                 }
                 through[place(next)] = k as u32;
-                if wanted.map_or_else(|| self.missing.contains(&next), |wanted| wanted == next) {
+                if target.map_or_else(|| self.missing.contains(&next), |target| target == next) {
                     let (mut at, mut way) = (next, Vec::new());
                     while through[place(at)] != SOURCE {
                         let master = self.masters[through[place(at)] as usize];
@@ -214,7 +214,7 @@ impl DerivationTree {
         loop {
             let parents: BTreeSet<u64> = steps.values().map(|step| step.parent).collect();
             let before = steps.len();
-            steps.retain(|element, step| step.wanted || parents.contains(element));
+            steps.retain(|element, step| step.is_target || parents.contains(element));
             if steps.len() == before {
                 break;
             }

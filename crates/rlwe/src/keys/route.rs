@@ -121,14 +121,14 @@ fn check(
     hops: &[Hop],
 ) -> Result<(), RlweError> {
     let mask = (2u64 << parameters.log_n()) - 1;
-    let mut made = BTreeSet::from([1]);
+    let mut reached = BTreeSet::from([1]);
     for Hop { parent, child, spec } in hops {
         let refuse = |reason| Err(RlweError::Route { level, child: *child, reason });
         spec.validate(parameters)?;
         let KeyElement::Galois(g) = spec.element else {
             return refuse("its key is not a Galois key");
         };
-        if !made.contains(parent) {
+        if !reached.contains(parent) {
             return refuse("its parent is not made before it");
         }
         if parent.wrapping_mul(g) & mask != *child {
@@ -137,11 +137,11 @@ fn check(
         if spec.level < level {
             return refuse("its key is below the level");
         }
-        if !made.insert(*child) {
+        if !reached.insert(*child) {
             return refuse("it is made twice");
         }
     }
-    match targets.iter().find(|target| !made.contains(target) || **target == 1) {
+    match targets.iter().find(|target| !reached.contains(target) || **target == 1) {
         Some(&child) => Err(RlweError::Route { level, child, reason: "no hop makes it" }),
         None => Ok(()),
     }

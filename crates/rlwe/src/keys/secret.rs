@@ -121,10 +121,10 @@ impl SecretKey {
     /// [`RlweError::Count`] if the number of lists is not that of the rings, the number of coefficients is not the
     /// degree, a coefficient is not in `{-1, 0, 1}`, or the Hamming weight is outside [`SecretDistribution::weights`].
     pub fn from_ternary(parameters: &Parameters, rings: Vec<Zeroizing<Vec<i64>>>) -> Result<Self, RlweError> {
-        let wanted = parameters.subrings().len() + 1;
+        let required = parameters.subrings().len() + 1;
         let (count, mut rings) = (rings.len(), rings.into_iter());
-        let Some(own) = rings.next().filter(|_| count == wanted) else {
-            return Err(RlweError::Count { what: "rings of a secret", count, min: wanted, max: wanted });
+        let Some(own) = rings.next().filter(|_| count == required) else {
+            return Err(RlweError::Count { what: "rings of a secret", count, min: required, max: required });
         };
         let mut secret = Self::from_checked(parameters, own)?;
         secret.subrings = parameters

@@ -60,7 +60,7 @@ impl KeySequence {
             return generator.switching_key(spec);
         };
         let ephemeral = match self.ephemeral.entry((spec.subring, weight)) {
-            Entry::Occupied(found) => found.into_mut(),
+            Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(free) => {
                 // All are checked before a secret is sampled.
                 for spec in self.specs.iter().filter(|other| ephemeral_of(other) == ephemeral_of(spec)) {

@@ -32,7 +32,7 @@ pub struct ServedHop {
     /// The automorphism after the switch, from `parent` to `child`.
     pub automorphism: Arc<Automorphism>,
     /// The key.
-    pub found: KeyUse,
+    pub key_use: KeyUse,
 }
 
 /// The switching keys of a server: any number per element, optionally with routes that prescribe their use in a
@@ -227,10 +227,10 @@ impl EvaluationKeys {
                 return Err(RlweError::NotPlanned { what: "the relinearization".into(), level });
             };
             let uses = self.uses_of(self.exact(spec)?, level, rescale);
-            return uses.min_by_key(|found| found.rank).ok_or_else(|| self.missing(element, level));
+            return uses.min_by_key(|key_use| key_use.rank).ok_or_else(|| self.missing(element, level));
         }
         self.uses(element, level, rescale)
-            .min_by_key(|found| found.rank)
+            .min_by_key(|key_use| key_use.rank)
             .ok_or_else(|| self.missing(element, level))
     }
 
@@ -254,9 +254,9 @@ impl EvaluationKeys {
             return Ok(Vec::new());
         }
         let hop = |parent, child, g, uses: &mut dyn Iterator<Item = KeyUse>| {
-            let found = uses.min_by_key(|found| (found.plan.mod_down.removed != removed, found.rank));
-            let found = found.ok_or_else(|| self.missing(KeyElement::Galois(g), level))?;
-            Ok(ServedHop { parent, child, automorphism: self.parameters.automorphism(g)?, found })
+            let key_use = uses.min_by_key(|key_use| (key_use.plan.mod_down.removed != removed, key_use.rank));
+            let key_use = key_use.ok_or_else(|| self.missing(KeyElement::Galois(g), level))?;
+            Ok(ServedHop { parent, child, automorphism: self.parameters.automorphism(g)?, key_use })
         };
         let Some(routes) = &self.routes else {
             let direct = |&g: &u64| hop(1, g, g, &mut self.uses(KeyElement::Galois(g), level, false));
@@ -288,7 +288,7 @@ impl EvaluationKeys {
         let mut ways: Vec<KeyUse> = self.uses(first, level, false).collect();
         ways.sort_by_key(|way| way.rank);
         let all = |way: &KeyUse| {
-            let alike = |found: &KeyUse| found.plan.layout == way.plan.layout;
+            let alike = |key_use: &KeyUse| key_use.plan.layout == way.plan.layout;
             elements().map(|element| self.uses(element, level, false).find(alike).ok_or(element)).collect()
         };
         let mut lacking = first;

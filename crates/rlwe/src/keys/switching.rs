@@ -79,11 +79,11 @@ impl SwitchingKey {
             UniformPart::Seeded(_) => &[],
         };
         let expected = if spec.seeded { 0 } else { digits.len() };
-        for (what, count, wanted) in
+        for (what, count, required) in
             [("rows of a key", b.len(), digits.len()), ("uniform rows of a key", stored.len(), expected)]
         {
-            if count != wanted {
-                return Err(RlweError::Count { what, count, min: wanted, max: wanted });
+            if count != required {
+                return Err(RlweError::Count { what, count, min: required, max: required });
             }
         }
         for row in b.iter().chain(stored) {

@@ -12,11 +12,11 @@
 //! One case remains: a thread that serves several operations. On a thread of a `rayon` pool, a waiting operation may
 //! sit on top of another one on the stack, and would never end. There, and if a thread that holds keys asks for more, a
 //! request that would have to wait for other operations fails ([`crate::RlweError::KeyMemory`]). Code that shares a
-//! store and a pool among operations runs them one at a time ([`KeyStore::turn`]), and an operation does not take keys
-//! on several threads at once.
+//! store and a pool among operations runs them one at a time ([`KeyStore::access`]), and an operation does not take
+//! keys on several threads at once.
 //!
 //! # Interruption
-//! [`Turn::interrupt`] ends an operation that waits for a key. The thread ends with the store, even during a
+//! [`StoreAccess::interrupt`] ends an operation that waits for a key. The thread ends with the store, even during a
 //! derivation: it checks before every row.
 
 mod loader;
@@ -24,4 +24,4 @@ mod schedule;
 mod store;
 
 pub use loader::{KeyLoader, Loaders, Stop};
-pub use store::{KeyStore, KeyStoreStatistics, Turn};
+pub use store::{KeyStore, KeyStoreStatistics, StoreAccess};

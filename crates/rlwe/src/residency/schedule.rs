@@ -177,15 +177,15 @@ mod tests {
     /// The fewest loads over all choices of evictions.
     fn fewest(program: &[Vec<usize>], resident: &BTreeSet<usize>, budget: usize) -> usize {
         let Some((step, rest)) = program.split_first() else { return 0 };
-        let wanted: BTreeSet<usize> = step.iter().copied().collect();
-        let missing = wanted.difference(resident).count();
-        let others: Vec<usize> = resident.difference(&wanted).copied().collect();
-        let room = budget - wanted.len();
+        let needed: BTreeSet<usize> = step.iter().copied().collect();
+        let missing = needed.difference(resident).count();
+        let others: Vec<usize> = resident.difference(&needed).copied().collect();
+        let room = budget - needed.len();
         (0..1usize << others.len())
             .filter(|kept| kept.count_ones() as usize <= room)
             .map(|kept| {
                 let kept = others.iter().enumerate().filter(|(i, _)| kept >> i & 1 == 1).map(|(_, &key)| key);
-                fewest(rest, &wanted.iter().copied().chain(kept).collect(), budget)
+                fewest(rest, &needed.iter().copied().chain(kept).collect(), budget)
             })
             .min()
             .unwrap_or(0)

@@ -17,7 +17,7 @@ use crate::{
     EvaluationKeys, KeyLayout, KeySource, KeySpec, LoadedKey, Parameters, RlweError, StoredKey, SwitchingKey,
 };
 
-/// The interval at which a waiting caller is asked whether it still wants its turn.
+/// The interval at which a waiting caller is asked whether it still waits.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Keys of a loader, of which at most a given number of bytes is in memory.
@@ -59,7 +59,7 @@ struct State {
     /// Admitted keys that are not made yet.
     loading: BTreeSet<usize>,
     /// Those of them that operations wait for and no thread makes yet.
-    wanted: VecDeque<usize>,
+    requests: VecDeque<usize>,
     /// How often each key is lent, and how many keys are lent to each thread.
     leases: BTreeMap<usize, usize>,
     borrowers: HashMap<ThreadId, usize>,
@@ -68,26 +68,26 @@ struct State {
     /// Keys that the thread does not retry; an operation that needs one does.
     failed: BTreeMap<usize, RlweError>,
     statistics: KeyStoreStatistics,
-    /// Whether an operation has its turn, and whether it was interrupted.
+    /// Whether an operation has access, and whether it was interrupted.
     taken: bool,
     interrupted: bool,
     stopping: bool,
     ended: bool,
 }
 
-/// The turn of one of several operations, from [`KeyStore::turn`]. Drop it at the end.
-pub struct Turn<'s>(&'s Shared);
+/// Exclusive access of one of several operations, from [`KeyStore::access`]. Drop it at the end.
+pub struct StoreAccess<'s>(&'s Shared);
 
-impl Turn<'_> {
-    /// Ends the operation: requests for keys, and waiting for them, fail with [`RlweError::Interrupted`] until the turn
-    /// ends.
+impl StoreAccess<'_> {
+    /// Ends the operation: requests for keys, and waiting for them, fail with [`RlweError::Interrupted`] until
+    /// this is dropped.
     pub fn interrupt(&self) {
         self.0.lock().interrupted = true;
         self.0.changed.notify_all();
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for StoreAccess<'_> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         (state.taken, state.interrupted) = (false, false);
@@ -142,7 +142,7 @@ impl KeyStore {
             residency: Residency::new(sizes, &program, held, budget),
             keys: BTreeMap::new(),
             loading: BTreeSet::new(),
-            wanted: VecDeque::new(),
+            requests: VecDeque::new(),
             leases: BTreeMap::new(),
             borrowers: HashMap::new(),
             waiting: 0,
@@ -192,12 +192,12 @@ impl KeyStore {
         Ok(self.shared.lock().statistics)
     }
 
-    /// Takes the turn of one of several operations that share this store and the threads of a pool. Call it outside of
-    /// the pool: then no operation waits for another. While it waits, it asks `stop` again and again.
+    /// Waits until no other operation uses this store. Operations share the store and the threads of a pool. Call it
+    /// outside of the pool: then no operation waits for another there. While it waits, it asks `stop` again and again.
     ///
     /// # Errors
     /// [`RlweError::Interrupted`] once `stop` says so; [`RlweError::Ring`] in a forked child.
-    pub fn turn(&self, mut stop: impl FnMut() -> bool) -> Result<Turn<'_>, RlweError> {
+    pub fn access(&self, mut stop: impl FnMut() -> bool) -> Result<StoreAccess<'_>, RlweError> {
         let shared = &*self.shared;
         shared.require_process()?;
         let mut state = shared.lock();
@@ -210,7 +210,7 @@ impl KeyStore {
             state = shared.lock();
         }
         state.taken = true;
-        Ok(Turn(shared))
+        Ok(StoreAccess(shared))
     }
 }
 
@@ -368,7 +368,7 @@ impl Shared {
         while !state.stopping {
             let mut places: Vec<usize> = Vec::new();
             while places.len() < batch
-                && let Some(place) = state.wanted.pop_front()
+                && let Some(place) = state.requests.pop_front()
             {
                 places.push(place);
             }
@@ -387,17 +387,17 @@ impl Shared {
             let mut left: BTreeSet<usize> = places.iter().copied().collect();
             let mut each = |place, key| {
                 if left.remove(&place) {
-                    self.lock().made(place, key, !places[..asked].contains(&place));
+                    self.lock().insert(place, key, !places[..asked].contains(&place));
                     self.changed.notify_all();
                 }
             };
-            let made = loader.make(&places, &mut each, &|| self.lock().stopping);
+            let outcome = loader.make(&places, &mut each, &|| self.lock().stopping);
             state = self.lock();
             for place in left {
                 let missing = || self.gone(place, "it was not made");
                 state.loading.remove(&place);
                 state.residency.withdraw(place);
-                state.failed.insert(place, made.as_ref().err().cloned().unwrap_or_else(missing));
+                state.failed.insert(place, outcome.as_ref().err().cloned().unwrap_or_else(missing));
             }
             self.changed.notify_all();
         }
@@ -413,7 +413,7 @@ impl State {
                 return false;
             }
             self.failed.remove(&place);
-            self.wanted.push_back(place);
+            self.requests.push_back(place);
         }
         *self.leases.entry(place).or_default() += 1;
         *self.borrowers.entry(thread).or_default() += 1;
@@ -456,7 +456,7 @@ impl State {
         true
     }
 
-    fn made(&mut self, place: usize, key: SwitchingKey, ahead: bool) {
+    fn insert(&mut self, place: usize, key: SwitchingKey, ahead: bool) {
         self.loading.remove(&place);
         self.statistics.loads += 1;
         self.statistics.ahead += usize::from(ahead);

@@ -69,14 +69,14 @@ impl PlanCache {
     #[cfg(feature = "std")]
     fn automorphism(&self, log_n: u32, element: u64) -> Result<Arc<Automorphism>, RingError> {
         let mut list = self.automorphisms.lock();
-        if let Some(found) = list.as_ref().ok().and_then(|list| list.get(&element)) {
-            return Ok(found.clone());
+        if let Some(cached) = list.as_ref().ok().and_then(|list| list.get(&element)) {
+            return Ok(cached.clone());
         }
-        let made = Arc::new(Automorphism::new(log_n, element)?);
+        let automorphism = Arc::new(Automorphism::new(log_n, element)?);
         if let Ok(list) = &mut list {
-            list.insert(element, made.clone());
+            list.insert(element, automorphism.clone());
         }
-        Ok(made)
+        Ok(automorphism)
     }
 
     #[cfg(not(feature = "std"))]

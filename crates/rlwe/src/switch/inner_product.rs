@@ -25,7 +25,7 @@ impl Decomposed<'_> {
             for block in 0..plan.blocks() {
                 let words = block * size..(block + 1) * size;
                 for (j, limb) in target.limbs.iter_mut().enumerate() {
-                    if let Limb::Begun(limb) = limb {
+                    if let Limb::Converted(limb) = limb {
                         let key_words = keys.first().and_then(|(key, rows)| {
                             let row = rows.iter().position(|&digit| digit == j)?;
                             Some(&key.b_limb(row, key.limb_position(target.prime)?)[words.clone()])

@@ -25,20 +25,20 @@ pub(super) enum Limb<'r> {
     /// A prime of the digit itself.
     Own(&'r [u64]),
     /// Converted, with its transform begun.
-    Begun(&'r mut [u64]),
+    Converted(&'r mut [u64]),
 }
 
 impl Limb<'_> {
     pub(super) fn words(&self) -> &[u64] {
         match self {
             Self::Own(limb) => limb,
-            Self::Begun(limb) => limb,
+            Self::Converted(limb) => limb,
         }
     }
 }
 
 /// The digits converted to one target prime, with their transforms begun.
-pub(super) struct Begun<'r> {
+pub(super) struct ConvertedDigits<'r> {
     pub(super) prime: usize,
     pub(super) limbs: Vec<Limb<'r>>,
 }
@@ -107,7 +107,7 @@ impl<'c> Decomposed<'c> {
             .map(|target| {
                 let digits = target.limbs.into_iter().map(|limb| match limb {
                     Limb::Own(limb) => limb,
-                    Limb::Begun(limb) => {
+                    Limb::Converted(limb) => {
                         ring.finish_limb(target.prime, limb, [&[]; 2]);
                         limb
                     }
@@ -119,11 +119,15 @@ impl<'c> Decomposed<'c> {
 
     /// Converts all digits to each of the targets at `positions` and begins their transforms. Reads the scaled residues
     /// of a digit from memory once for all targets.
-    pub(super) fn begin<'r>(&'r self, positions: Range<usize>, scratch: &'r mut [u64]) -> Vec<Begun<'r>> {
+    pub(super) fn begin<'r>(
+        &'r self,
+        positions: Range<usize>,
+        scratch: &'r mut [u64],
+    ) -> Vec<ConvertedDigits<'r>> {
         let (ring, n) = (self.parameters.ring(), self.parameters.n());
         let mut begun: Vec<_> = positions
             .clone()
-            .map(|position| Begun {
+            .map(|position| ConvertedDigits {
                 prime: self.plan.target(position),
                 limbs: Vec::with_capacity(self.plan.layout.digits.len()),
             })
@@ -144,7 +148,7 @@ impl<'c> Decomposed<'c> {
                 let converted = if digit.contains(&target.prime) { None } else { outs.next() };
                 target
                     .limbs
-                    .push(converted.map_or_else(|| Limb::Own(self.own.limb(target.prime)), Limb::Begun));
+                    .push(converted.map_or_else(|| Limb::Own(self.own.limb(target.prime)), Limb::Converted));
             }
         }
         begun

@@ -49,9 +49,11 @@ impl Decomposed<'_> {
         let mut out = Vec::with_capacity(uses.len());
         while out.len() < uses.len() {
             let left = &uses[out.len()..];
-            let loaded = StoredKey::load_some(left.iter().map(|found| &found.key))?;
-            let keys =
-                left.iter().zip(&loaded).map(|(found, key)| Ok((&**key, self.rows_of(key, found.coalesce)?)));
+            let loaded = StoredKey::load_some(left.iter().map(|key_use| &key_use.key))?;
+            let keys = left
+                .iter()
+                .zip(&loaded)
+                .map(|(key_use, key)| Ok((&**key, self.rows_of(key, key_use.coalesce)?)));
             let keys = keys.collect::<Result<Vec<_>, RlweError>>()?;
             let finish = &finish[out.len()..out.len() + keys.len()];
             out.extend(self.switch(&keys, finish));

@@ -126,10 +126,10 @@ pub fn ring_down(
     let key = input.key.or(uses[0].key.identity());
     let parts = from.components(to, &input.polys[1], k);
     let mut sums = [0; 2].map(|_| Poly::unspecified(to.n(), targets));
-    for (j, (part, found)) in parts.iter().zip(uses).enumerate() {
+    for (j, (part, key_use)) in parts.iter().zip(uses).enumerate() {
         let decomposed = Decomposed::new(to, plan.clone(), part)?;
-        let loaded = found.key.load()?;
-        let rows = decomposed.rows_of(&loaded, found.coalesce)?;
+        let loaded = key_use.key.load()?;
+        let rows = decomposed.rows_of(&loaded, key_use.coalesce)?;
         decomposed.accumulate(&loaded, &rows, &mut sums, j == 0);
     }
     let mut polys = plan.mod_down.divide(to, &[&sums[0], &sums[1]]);

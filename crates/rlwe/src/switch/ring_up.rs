@@ -32,12 +32,16 @@ fn embedded(to: &Parameters, poly: &Poly<Evaluation>) -> Poly<Evaluation> {
 ///
 /// # Panics
 /// Unless the input has two polynomials.
-pub fn ring_up(to: &Parameters, input: &RlweCiphertext, found: &KeyUse) -> Result<RlweCiphertext, RlweError> {
+pub fn ring_up(
+    to: &Parameters,
+    input: &RlweCiphertext,
+    key_use: &KeyUse,
+) -> Result<RlweCiphertext, RlweError> {
     assert_eq!(input.degree(), 1, "a ciphertext of two polynomials");
     let [c0, c1] = [0, 1].map(|i| embedded(to, &input.polys[i]));
-    let decomposed = Decomposed::new(to, found.plan.clone(), &c1)?;
-    let key = found.key.load()?;
-    let rows = decomposed.rows_of(&key, found.coalesce)?;
+    let decomposed = Decomposed::new(to, key_use.plan.clone(), &c1)?;
+    let key = key_use.key.load()?;
+    let rows = decomposed.rows_of(&key, key_use.coalesce)?;
     let finish = [Finish { addend: [Some(&c0), None], automorphism: None }];
     let mut out = decomposed.switch(&[(&key, rows)], &finish).remove(0);
     out.key = out.key.or(input.key);

@@ -94,7 +94,10 @@ fn compact_bytes_do_not_depend_on_the_arithmetic() {
             sender.encrypt(&numbers[..], Form::Compact([4, 1]), &mut bytes).unwrap();
             bytes
         };
-        let wanted = of(EngineChoice::Ring);
-        assert!(of(EngineChoice::ShiftAdd) == wanted && of(EngineChoice::Montgomery) == wanted, "mod {q}");
+        let expected = of(EngineChoice::Ring);
+        assert!(
+            of(EngineChoice::ShiftAdd) == expected && of(EngineChoice::Montgomery) == expected,
+            "mod {q}"
+        );
     }
 }

@@ -85,8 +85,8 @@ fn ciphertexts_are_the_full_librarys() {
             let coefficients =
                 Decryptor::new(&parameters, &secret).unwrap().decrypt_real(&read.expand()).unwrap();
             let bound = noise::TAIL * noise::fresh_symmetric().sqrt();
-            for (seen, &wanted) in coefficients.iter().zip(&message) {
-                assert!((seen * read.scale - wanted as f64).abs() <= bound);
+            for (seen, &expected) in coefficients.iter().zip(&message) {
+                assert!((seen * read.scale - expected as f64).abs() <= bound);
             }
         }
     }

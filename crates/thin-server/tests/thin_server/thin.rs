@@ -90,9 +90,9 @@ fn squares_come_back(parameters: &CkksParameters, plan: &BootstrapperPlan, forms
         let bound = estimate.bound() + 2.0 / one as f64;
         for j in 0..n {
             let (re, im) = (real(numbers[j]), numbers.get(n + j).map_or(0.0, |&x| real(x)));
-            let wanted = [re * re - im * im, 2.0 * re * im];
-            for (part, wanted) in wanted.iter().enumerate().take(numbers.len() / n) {
-                let error = (real(seen[part * n + j]) - wanted).abs();
+            let square = [re * re - im * im, 2.0 * re * im];
+            for (part, expected) in square.iter().enumerate().take(numbers.len() / n) {
+                let error = (real(seen[part * n + j]) - expected).abs();
                 assert!(error <= bound, "{what}: slot {j}, part {part} is off by {error:e}, bound {bound:e}");
             }
         }

@@ -44,13 +44,11 @@ impl Directory {
         Ok(Self { entries })
     }
 
-    /// Refuses entries with an illegal spec, or with a length that is not that of their spec in this version, or in the
-    /// first one, whose keys have no identity. Reading the key checks its own length.
+    /// Refuses entries with an illegal spec, or with a length that is not that of their spec.
     pub(crate) fn require_lengths(&self, parameters: &Parameters) -> Result<(), WireError> {
         for entry in &self.entries {
             let expected = key_len(&entry.spec, parameters)?;
-            let first = entry.bytes.checked_add(KeyIdentity::BYTES as u64);
-            if entry.bytes != expected && first != Some(expected) {
+            if entry.bytes != expected {
                 return Err(WireError::Length { what: "a key of the set", found: entry.bytes, expected });
             }
         }

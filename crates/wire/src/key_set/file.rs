@@ -12,7 +12,6 @@ use crate::object::open;
 /// A stored key set from which single keys are read, at one seek each.
 pub struct KeySetFile<R: Read + Seek> {
     parameters: Parameters,
-    version: u16,
     directory: Directory,
     /// The identity of the first key.
     identity: KeyIdentity,
@@ -57,8 +56,7 @@ impl<R: Read + Seek> KeySetFile<R> {
             reader.seek(SeekFrom::Start(start))?;
             Header::read(&mut reader)?.key
         };
-        let (parameters, version) = (parameters.clone(), header.version);
-        Ok(Self { parameters, version, directory, identity, reader, start })
+        Ok(Self { parameters: parameters.clone(), directory, identity, reader, start })
     }
 
     /// The identity of the secret of the first key, and so of every key that is read.
@@ -97,7 +95,7 @@ impl<R: Read + Seek> KeySetFile<R> {
         };
         let (begin, _) = self.place(index);
         self.reader.seek(SeekFrom::Start(begin))?;
-        let key = read_key(&mut self.reader, self.version, (index, entry), &self.parameters)?;
+        let key = read_key(&mut self.reader, (index, entry), &self.parameters)?;
         self.identity.join(key.identity(), "the key set", "the key")?;
         Ok(key)
     }

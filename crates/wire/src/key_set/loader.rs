@@ -36,8 +36,8 @@ pub type Arrival = dyn Fn(u64, u64) -> io::Result<()> + Send;
 type Stamp = (u64, SystemTime);
 
 fn stamp(file: &File) -> io::Result<Stamp> {
-    let found = file.metadata()?;
-    Ok((found.len(), found.modified()?))
+    let metadata = file.metadata()?;
+    Ok((metadata.len(), metadata.modified()?))
 }
 
 impl KeySetLoader {

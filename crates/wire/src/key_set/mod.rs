@@ -24,23 +24,18 @@ pub use shared::{KeySharing, SharedKeyLoader, shared_keys};
 pub use writer::KeySetWriter;
 
 use crate::body::{BodyReader, BodyWriter};
-use crate::error::in_range;
 use crate::header_io::Header;
 use crate::object::{Record, read_after};
 use crate::rlwe::switching_key::require_made;
 use crate::{Identity, Kind, Wire, WireError};
 
-/// Reads the key at a place of the directory of a set of some format version, and nothing after it. Refuses another
-/// version, length or spec.
+/// Reads the key at a place of the directory of a set, and nothing after it. Refuses another length or spec.
 pub(crate) fn read_key(
     reader: &mut impl Read,
-    version: u16,
     (index, entry): (usize, &KeyEntry),
     parameters: &Parameters,
 ) -> Result<SwitchingKey, WireError> {
     let header = Header::read(reader)?;
-    let allowed = version.into();
-    in_range("format version of a key of the set", header.version.into(), allowed, allowed)?;
     let (found, expected) = (header.object_len()?, entry.bytes);
     if found != expected {
         return Err(WireError::Length { what: "a key of the set", found, expected });
@@ -94,8 +89,7 @@ impl Record for EvaluationKeys {
     ) -> Result<Self, WireError> {
         let mut keys = Self::new(parameters);
         for (index, entry) in directory.entries.iter().enumerate() {
-            let version = body.version();
-            keys.insert(read_key(body, version, (index, entry), parameters)?)?;
+            keys.insert(read_key(body, (index, entry), parameters)?)?;
         }
         Ok(keys)
     }

@@ -42,8 +42,7 @@ impl<R: Read> KeySetReader<R> {
             body.finish()?;
             return Ok(None);
         };
-        let version = body.version();
-        let key = read_key(&mut body, version, (self.read, entry), &self.parameters)?;
+        let key = read_key(&mut body, (self.read, entry), &self.parameters)?;
         self.identity = self.identity.join(key.identity(), "the key set", "the key")?;
         self.read += 1;
         self.body = Some(body);

@@ -94,13 +94,13 @@ impl KeyLoader for SharedKeyLoader {
                 each(place, key);
                 continue;
             }
-            let mut made = Ok(());
+            let mut outcome = Ok(());
             let read = self.file.make(
                 &[place],
-                &mut |_, key| made = self.sharing.put(place, &key).map(|key| each(place, key)),
+                &mut |_, key| outcome = self.sharing.put(place, &key).map(|key| each(place, key)),
                 stop,
             );
-            if let Err(error) = read.and(made.map_err(|error| {
+            if let Err(error) = read.and(outcome.map_err(|error| {
                 let spec = &self.file.layouts()[place].spec;
                 RlweError::KeySource { element: spec.element, level: spec.level, reason: error.to_string() }
             })) {

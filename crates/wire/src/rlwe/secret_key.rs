@@ -2,7 +2,7 @@ use std::io::{Read, Write};
 use std::iter;
 
 use keywright_frame::packing::{pack_ternary, packed_ternary_len, unpack_ternary};
-use keywright_frame::{FieldReader, FieldWriter, key_identity_len};
+use keywright_frame::{FieldReader, FieldWriter};
 use keywright_rlwe::{KeyIdentity, Parameters, RlweError, SecretKey};
 use zeroize::Zeroizing;
 
@@ -74,7 +74,7 @@ impl Record for SecretKey {
             secrets.push(coefficients);
         }
         let secret = Self::from_ternary(parameters, secrets)?;
-        if key_identity_len(body.version(), Self::KIND) > 0 && body.key() != secret.identity() {
+        if body.key() != secret.identity() {
             let (left, right) = ("the header of the secret", "the secret");
             let (left_key, right_key) = (body.key(), secret.identity());
             return Err(RlweError::KeyMismatch { left, right, left_key, right_key }.into());

@@ -1,6 +1,6 @@
 //! Objects with contents that anyone can compute: see `vectors/wire/README.md`.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::sync::OnceLock;
 
 use keywright_aggregation::{Binding, Contributor, EncryptedSum, EncryptedUpdate, Residues, SumParameters};
@@ -22,22 +22,8 @@ const FILLER: Seed = Seed([0x5A; 32]);
 /// Seed of all halves that are expanded from a seed.
 pub(crate) const HALF: Seed = Seed([0xA5; 32]);
 
-thread_local! {
-    static KEY: Cell<KeyIdentity> = const { Cell::new(KeyIdentity([0xC3; 16])) };
-}
-
 /// The identity that keys and ciphertexts claim; no secret made them.
-fn key() -> KeyIdentity {
-    KEY.get()
-}
-
-/// The objects of `make` without identities, as readers of version 1 get them.
-pub(crate) fn without_identities<T>(make: impl FnOnce() -> T) -> T {
-    let key = KEY.replace(KeyIdentity::UNKNOWN);
-    let made = make();
-    KEY.set(key);
-    made
-}
+const KEY: KeyIdentity = KeyIdentity([0xC3; 16]);
 
 /// Stream objects of the fillers.
 pub(crate) mod object {
@@ -96,7 +82,7 @@ pub(crate) fn secret_key(p: &Parameters) -> SecretKey {
 }
 
 pub(crate) fn public_key(p: &Parameters) -> PublicKey {
-    PublicKey::expand(p, key(), HALF, filler(p, object::PUBLIC_KEY, 0, 0..=p.max_level()))
+    PublicKey::expand(p, KEY, HALF, filler(p, object::PUBLIC_KEY, 0, 0..=p.max_level()))
 }
 
 /// A key whose row `j` of `b` is the filler `(object_b, j)`, and of `a`, if stored, the filler `(STORED_KEY_A, j)`.
@@ -113,7 +99,7 @@ pub(crate) fn switching_key(
         |object| -> Vec<KeyRow> { (0..digits).map(|j| filler(p, object, j, spec.primes()).into()).collect() };
     let uniform =
         if seeded { UniformPart::Seeded(HALF) } else { UniformPart::Stored(rows(object::STORED_KEY_A)) };
-    SwitchingKey::from_parts(p, key(), spec.clone(), rows(object_b), uniform).unwrap()
+    SwitchingKey::from_parts(p, KEY, spec.clone(), rows(object_b), uniform).unwrap()
 }
 
 pub(crate) fn seeded_key(p: &Parameters) -> SwitchingKey {
@@ -140,16 +126,16 @@ pub(crate) fn master_keys(p: &Parameters) -> MasterKeys {
     let spec = KeySpec { element, level: 1, alpha: 1, special: vec![4], seeded: true, subring: None };
     let b = (0..2).map(|j| filler(chain, object::MASTER_KEYS, j, spec.primes())).collect();
     let mut keys = MasterKeys::new(&parameters);
-    keys.insert(SwitchingKey::from_parts(chain, key(), spec, b, UniformPart::Seeded(HALF)).unwrap()).unwrap();
+    keys.insert(SwitchingKey::from_parts(chain, KEY, spec, b, UniformPart::Seeded(HALF)).unwrap()).unwrap();
     keys
 }
 
 pub(crate) fn ciphertext(p: &Parameters) -> RlweCiphertext {
-    RlweCiphertext { polys: (0..2).map(|j| filler(p, object::CIPHERTEXT, j, 0..2)).collect(), key: key() }
+    RlweCiphertext { polys: (0..2).map(|j| filler(p, object::CIPHERTEXT, j, 0..2)).collect(), key: KEY }
 }
 
 pub(crate) fn seeded_ciphertext(p: &Parameters) -> SeededRlweCiphertext {
-    SeededRlweCiphertext { seed: HALF, c0: filler(p, object::SEEDED_CIPHERTEXT, 0, 0..2), key: key() }
+    SeededRlweCiphertext { seed: HALF, c0: filler(p, object::SEEDED_CIPHERTEXT, 0, 0..2), key: KEY }
 }
 
 pub(crate) fn coefficients(p: &Parameters) -> Poly<Coefficient> {
@@ -187,13 +173,13 @@ pub(crate) fn plaintext(c: &CkksParameters) -> Plaintext {
 
 pub(crate) fn ckks_ciphertext(c: &CkksParameters) -> Ciphertext {
     let polys = (0..3).map(|j| filler(c.rlwe(), object::CKKS_CIPHERTEXT, j, 0..1)).collect();
-    let (rlwe, packing) = (RlweCiphertext { polys, key: key() }, Packing::Slots { log_slots: 9 });
+    let (rlwe, packing) = (RlweCiphertext { polys, key: KEY }, Packing::Slots { log_slots: 9 });
     Ciphertext { parameters: c.clone(), rlwe, scale: SCALE, packing, estimate: ESTIMATE }
 }
 
 pub(crate) fn ckks_seeded(c: &CkksParameters) -> SeededCiphertext {
     let seeded =
-        SeededRlweCiphertext { seed: HALF, c0: filler(c.rlwe(), object::CKKS_SEEDED, 0, 0..1), key: key() };
+        SeededRlweCiphertext { seed: HALF, c0: filler(c.rlwe(), object::CKKS_SEEDED, 0, 0..1), key: KEY };
     let (packing, estimate) = (Packing::Coefficients, ErrorEstimate { real: true, ..ESTIMATE });
     SeededCiphertext { parameters: c.clone(), seeded, scale: SCALE, packing, estimate }
 }
@@ -224,13 +210,13 @@ const NOISE: NoiseEstimate = NoiseEstimate { log_deviation: -40.25, log_peak: -3
 
 pub(crate) fn bfv_ciphertext(b: &BfvParameters) -> bfv_scheme::Ciphertext {
     let polys = (0..3).map(|j| filler(b.rlwe(), object::BFV_CIPHERTEXT, j, 0..1)).collect();
-    let (rlwe, packing) = (RlweCiphertext { polys, key: key() }, bfv_scheme::Packing::Slots);
+    let (rlwe, packing) = (RlweCiphertext { polys, key: KEY }, bfv_scheme::Packing::Slots);
     bfv_scheme::Ciphertext { parameters: b.clone(), rlwe, packing, estimate: NOISE }
 }
 
 pub(crate) fn bfv_seeded(b: &BfvParameters) -> bfv_scheme::SeededCiphertext {
     let seeded =
-        SeededRlweCiphertext { seed: HALF, c0: filler(b.rlwe(), object::BFV_SEEDED, 0, 0..1), key: key() };
+        SeededRlweCiphertext { seed: HALF, c0: filler(b.rlwe(), object::BFV_SEEDED, 0, 0..1), key: KEY };
     let packing = bfv_scheme::Packing::Coefficients;
     bfv_scheme::SeededCiphertext { parameters: b.clone(), seeded, packing }
 }

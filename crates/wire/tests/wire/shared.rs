@@ -73,13 +73,13 @@ fn keys_are_the_same_in_the_file_while_they_are_read_and_in_every_process() {
         assert!(mapped.all_in_memory());
         assert_eq!(contents(&mapped, &p), expected);
         assert_eq!(mapped.identity(), keys[0].identity());
-        for (key, found) in keys.iter().zip(
-            specs(&keys)
-                .iter()
-                .map(|spec| mapped.iter().find(|found| found.spec() == spec).unwrap().load().unwrap()),
-        ) {
-            assert!(found.b_rows().iter().all(|row| row.words().as_ptr().addr().is_multiple_of(64)));
-            assert_eq!(found.to_bytes(&p).unwrap(), key.to_bytes(&p).unwrap());
+        for (key, mapped_key) in
+            keys.iter().zip(specs(&keys).iter().map(|spec| {
+                mapped.iter().find(|mapped_key| mapped_key.spec() == spec).unwrap().load().unwrap()
+            }))
+        {
+            assert!(mapped_key.b_rows().iter().all(|row| row.words().as_ptr().addr().is_multiple_of(64)));
+            assert_eq!(mapped_key.to_bytes(&p).unwrap(), key.to_bytes(&p).unwrap());
         }
     }
     fs::remove_file(path).unwrap();

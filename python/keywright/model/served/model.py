@@ -386,7 +386,7 @@ class Model:
         Raises:
             ModelFolderError: a file is missing, damaged, or does not match the others.
         """
-        missing = [name for name in (DESCRIPTION, PARAMETERS, PROGRAM) if not (folder / name).is_file()]
+        missing = [name for name in (DESCRIPTION, PARAMETERS, PROGRAM, PLAN) if not (folder / name).is_file()]
         if missing:
             raise ModelFolderError(f"{folder} lacks {', '.join(missing)}; make it with keywright compile")
         try:
@@ -403,8 +403,6 @@ class Model:
         parameters = Parameters.load(folder / PARAMETERS)
         program = compiler.Program.load(folder / PROGRAM)
         plans = preset_plans(program)
-        # Folders of earlier releases have no plan: it is made now.
-        planned = plan_file.load(folder / PLAN) if (folder / PLAN).is_file() else None
         return Model(
             name,
             program,
@@ -413,7 +411,7 @@ class Model:
             entry_plan(program, plans, parameters, literal),
             literal,
             labels,
-            planned,
+            plan_file.load(folder / PLAN),
             folder,
         )
 

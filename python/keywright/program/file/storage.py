@@ -1,12 +1,9 @@
 """Program files: a zip of one JSON description and numpy arrays, without pickle.
 
-The current version is 6; older ones can be read. Version 5 repeats equal values in the diagonals of a batch;
-a program that has none is still written as version 5. Version 4 had the range of inputs in its fit report and
-no input divisor, version 3 had one ring, no ranges and no fit report, version 2 one sample per ciphertext,
-version 1 no bootstraps and no layers. ``program.json`` lists everything but the arrays;
-``transforms/T.K.npy`` holds the diagonals of input K of transform T by rows, with one of each ``copies``
-equal values, ``vectors/V.npy`` vector V, ``input.npy`` and ``output.npy`` the positions of the layouts.
-Sizes follow from the description and are checked before an array is read.
+``program.json`` lists everything but the arrays; ``transforms/T.K.npy`` holds the diagonals of input K of
+transform T by rows, with one of each ``copies`` equal values, ``vectors/V.npy`` vector V, ``input.npy`` and
+``output.npy`` the positions of the layouts. Sizes follow from the description and are checked before an array
+is read.
 """
 
 import dataclasses
@@ -126,10 +123,9 @@ def digest(program: CompiledNetwork) -> str:
 
 
 def _description(program: CompiledNetwork) -> dict[str, Any]:
-    copied = any(copies_of(each) > 1 for transform in program.transforms for each in transform.diagonals)
     return {
         "format": FORMAT,
-        "version": VERSION if copied else 5,
+        "version": VERSION,
         "slots": program.slots,
         "batch": program.batch,
         "input_shape": program.input_shape,
@@ -152,8 +148,11 @@ def _description(program: CompiledNetwork) -> dict[str, Any]:
                 "slots": transform.slots,
                 "n1": transform.n1,
                 "inputs": [
-                    {"steps": sorted(diagonals), "period": period_of(diagonals)}
-                    | ({"copies": copies_of(diagonals)} if copied else {})
+                    {
+                        "steps": sorted(diagonals),
+                        "period": period_of(diagonals),
+                        "copies": copies_of(diagonals),
+                    }
                     for diagonals in transform.diagonals
                 ],
             }
@@ -242,26 +241,10 @@ def _read(reader: _Reader, kind: type[Kind]) -> Kind:
     if archive.getinfo("program.json").file_size > MAX_DESCRIPTION_BYTES:
         raise ProgramFormatError(f"program.json is larger than {MAX_DESCRIPTION_BYTES} bytes")
     data = json.loads(_entry(archive, "program.json"))
-    if data["format"] != FORMAT or data["version"] not in range(1, VERSION + 1):
+    if (data["format"], data["version"]) != (FORMAT, VERSION):
         raise ProgramFormatError(
-            f"format {data['format']!r} version {data['version']!r}; this release reads {FORMAT} 1 to "
-            f"{VERSION}"
+            f"format {data['format']!r} version {data['version']!r}; this release reads {FORMAT} {VERSION}"
         )
-    if data["version"] == 1:
-        data |= {"bootstraps": [], "layers": []}
-    if data["version"] < 3:
-        data["batch"] = 1
-    if data["version"] < 4:
-        data |= {"fit_report": None, "ranges": [], "input_log_n": 0}
-        count, entries = _integer(data["vectors"], "vectors"), len(archive.namelist())
-        if count > entries:
-            raise ProgramFormatError(f"{count} vectors do not fit an archive of {entries} entries")
-        data["vectors"] = [data["slots"]] * count
-        data["transforms"] = [{"slots": data["slots"], **transform} for transform in data["transforms"]]
-    if data["version"] < 5:
-        data |= {"input_range": None, "input_scale": 1.0}
-        if (report := data["fit_report"]) is not None and report["activations"]:
-            data["input_range"] = [report["input_low"], report["input_high"]]
     slots = _power_of_two(data["slots"], 1 << 17, "slots")
     batch = _power_of_two(data["batch"], slots, "batch")
     shapes = [tuple(_integer(size, "size") for size in data[f"{end}_shape"]) for end in ("input", "output")]
@@ -280,7 +263,7 @@ def _read(reader: _Reader, kind: type[Kind]) -> Kind:
         for operand, entry in enumerate(transform["inputs"]):
             steps = [_integer(step, "step") for step in entry["steps"]]
             period = _power_of_two(entry["period"], held, "period")
-            copies = 1 if data["version"] < 6 else _power_of_two(entry["copies"], period, "copies")
+            copies = _power_of_two(entry["copies"], period, "copies")
             diagonals.append(reader.diagonals(f"transforms/{number}.{operand}.npy", steps, period, copies))
         transforms.append(DiagonalMatrix(held, tuple(diagonals), _integer(transform["n1"], "n1")))
     vectors = tuple(
@@ -323,7 +306,7 @@ def _read(reader: _Reader, kind: type[Kind]) -> Kind:
         layers=tuple(_layer(*entry) for entry in data["layers"]),
         input_log_n=_integer(data["input_log_n"], "input_log_n"),
         client_part=None
-        if (part := data.get("client_part")) is None
+        if (part := data["client_part"]) is None
         else ClientPart.read(part, math.prod(shapes[1])),
     )
 
@@ -334,7 +317,7 @@ def _bootstrap(
     output_level: object,
     seconds: object,
     preset: object,
-    input_log_n: object = 0,
+    input_log_n: object,
 ) -> Bootstrap:
     if not isinstance(preset, str):
         raise ProgramFormatError(f"a preset is called {preset!r}")

@@ -418,10 +418,10 @@ mod tests {
         // One variable on [-1/2, 1/2] is always rounded to 0; of 32 the sum has variance 32/12, the rounding adds
         // 1/12.
         assert_eq!(integers(4, 1), [(0, 1.0)]);
-        let found = integers(16, 32);
-        let variance: f64 = found.iter().map(|(i, p)| p * (i * i) as f64).sum();
+        let distribution = integers(16, 32);
+        let variance: f64 = distribution.iter().map(|(i, p)| p * (i * i) as f64).sum();
         assert!((variance / (33.0 / 12.0) - 1.0).abs() < 0.01, "{variance}");
         // Erf of half a unit in 1.633 deviations.
-        assert!((found[0].1 - 0.2400).abs() < 0.002, "{:?}", found[0]);
+        assert!((distribution[0].1 - 0.2400).abs() < 0.002, "{:?}", distribution[0]);
     }
 }

@@ -150,13 +150,13 @@ impl SineApproximation {
     /// [`CircuitError::Precision`] if no approximation is that precise; [`CircuitError::Interval`] unless
     /// `0 < message < 1/4`.
     pub fn pareto(k: usize, message: f64, bits: f64) -> Result<Vec<Self>, CircuitError> {
-        let wanted = message * (-bits).exp2();
+        let bound = message * (-bits).exp2();
         // The first degree that leaves half of the error to the cosine; higher ones only cost more.
         let mut last = None;
         for degree in ARCSINE_DEGREES {
             let arcsine = arcsine(message, degree)?;
             let error = arcsine_error(message, &arcsine);
-            let enough = error <= wanted / 2.0;
+            let enough = error <= bound / 2.0;
             last = Some((arcsine, error));
             if enough {
                 break;
@@ -164,13 +164,13 @@ impl SineApproximation {
         }
         let refusal =
             |error: f64| CircuitError::Precision { k, message, bits, best: (message / error).log2() };
-        let Some((arcsine, error)) = last.filter(|(_, error)| *error <= wanted) else {
+        let Some((arcsine, error)) = last.filter(|(_, error)| *error <= bound) else {
             return Err(refusal(last_error(message)?));
         };
-        let mut found: Vec<Self> = Vec::new();
+        let mut pareto: Vec<Self> = Vec::new();
         let mut smallest = f64::INFINITY;
         let fits =
-            |candidate: &Self| candidate.error <= wanted && candidate.coefficients() <= MAX_COEFFICIENTS;
+            |candidate: &Self| candidate.error <= bound && candidate.coefficients() <= MAX_COEFFICIENTS;
         for double_angles in 0..=MAX_DOUBLE_ANGLES {
             for parity in [0, 1] {
                 // Errors and coefficients decrease with the degree: bisection over degrees of one parity finds the
@@ -192,21 +192,21 @@ impl SineApproximation {
                         low = middle;
                     }
                 }
-                found.push(best);
+                pareto.push(best);
             }
         }
-        if found.is_empty() {
+        if pareto.is_empty() {
             return Err(refusal(smallest.max(error)));
         }
-        found.sort_by_key(|found| (found.depth(), found.relinearizations()));
+        pareto.sort_by_key(|sine| (sine.depth(), sine.relinearizations()));
         let mut fewest = usize::MAX;
-        found.retain(|candidate| {
+        pareto.retain(|candidate| {
             let switches = candidate.relinearizations();
             let keep = switches < fewest;
             fewest = fewest.min(switches);
             keep
         });
-        Ok(found)
+        Ok(pareto)
     }
 
     /// `W`: the input is divided by it.
@@ -319,7 +319,7 @@ fn cosine(k: usize, message: f64, degree: usize, double_angles: u32) -> Result<P
     }
     let mut coefficients = vec![0.0; degree + 1];
     let solution = least_squares::solve(&rows, &values, RIDGE);
-    coefficients.iter_mut().step_by(step).zip(solution).for_each(|(c, found)| *c = found);
+    coefficients.iter_mut().step_by(step).zip(solution).for_each(|(c, solved)| *c = solved);
     Polynomial::new(Basis::chebyshev(-1.0, 1.0)?, coefficients)
 }
 
@@ -346,11 +346,11 @@ fn arcsine(message: f64, degree: usize) -> Result<Polynomial, CircuitError> {
     }
     let end = (2.0 * PI * message).sin();
     // The even coefficient above an odd degree is zero: with one node more the error begins with T_(degree + 2).
-    let found = chebyshev_interpolate(|s| s.asin() / (2.0 * PI), -end, end, degree + 1)?.polynomial;
+    let arcsine = chebyshev_interpolate(|s| s.asin() / (2.0 * PI), -end, end, degree + 1)?.polynomial;
     // T_(k+1) = 2 y T_k - T_(k-1), in powers of y.
     let (mut before, mut current) = (vec![1.0], vec![0.0, 1.0]);
     let mut powers = vec![0.0; degree + 1];
-    for &c in found.coefficients().iter().skip(1) {
+    for &c in arcsine.coefficients().iter().skip(1) {
         powers.iter_mut().zip(&current).for_each(|(power, t)| *power += c * t);
         let mut next = vec![0.0; current.len() + 1];
         next.iter_mut().skip(1).zip(&current).for_each(|(n, t)| *n += 2.0 * t);
@@ -370,10 +370,10 @@ mod tests {
     fn a_linear_arcsine_leaves_the_cubic_term() {
         // The best line leaves a quarter of the cubic term (2 pi)^2 eps^3 / 6: pi^2 eps^2 / 6 of the message.
         let eps = 1.0 / 1024.0;
-        let found = SineApproximation::new(12, eps, 62, 2, 1).unwrap();
+        let sine = SineApproximation::new(12, eps, 62, 2, 1).unwrap();
         let expected = PI * PI * eps * eps / 6.0;
-        assert!((found.error / eps / expected - 1.0).abs() < 0.05, "{:e} {expected:e}", found.error / eps);
-        assert!(!found.has_arcsine());
+        assert!((sine.error / eps / expected - 1.0).abs() < 0.05, "{:e} {expected:e}", sine.error / eps);
+        assert!(!sine.has_arcsine());
     }
 
     #[test]
@@ -405,8 +405,8 @@ mod tests {
         assert!(odd.error < even.error / 64.0, "{:e} {:e}", odd.error, even.error);
         assert!(even.cosine.coefficients().iter().skip(1).step_by(2).all(|&c| c == 0.0));
         // Coefficients amplify errors of evaluation, so they must stay small.
-        for found in [even, odd] {
-            assert!(found.cosine.coefficients().iter().map(|c| c.abs()).sum::<f64>() < 8.0);
+        for sine in [even, odd] {
+            assert!(sine.cosine.coefficients().iter().map(|c| c.abs()).sum::<f64>() < 8.0);
         }
     }
 
@@ -416,14 +416,14 @@ mod tests {
             let list = SineApproximation::pareto(12, 1.0 / ratio, bits).unwrap();
             assert!(list.windows(2).all(|pair| pair[0].depth() < pair[1].depth()
                 && pair[0].relinearizations() > pair[1].relinearizations()));
-            for found in list {
-                assert!(found.bits() >= bits);
+            for sine in list {
+                assert!(sine.bits() >= bits);
                 // Between the points of the grid, too.
                 for i in 0..1000 {
                     let (integer, mu) =
-                        ((i % 25) as f64 - 12.0, found.message * ((i as f64 * 0.618) % 2.0 - 1.0));
-                    let error = (found.value(integer + mu) - mu).abs();
-                    assert!(error <= 1.1 * found.error, "{ratio} {bits} {integer} {mu}: {error:e}");
+                        ((i % 25) as f64 - 12.0, sine.message * ((i as f64 * 0.618) % 2.0 - 1.0));
+                    let error = (sine.value(integer + mu) - mu).abs();
+                    assert!(error <= 1.1 * sine.error, "{ratio} {bits} {integer} {mu}: {error:e}");
                 }
             }
         }
@@ -470,15 +470,15 @@ mod tests {
             (16, 5, 26.0, &[(11, 15, 48, 2, 7), (12, 14, 22, 4, 7)]),
         ];
         for (k, log_ratio, bits, rows) in table {
-            let found = SineApproximation::pareto(k, 2f64.powi(-log_ratio), bits).unwrap();
-            let found: Vec<Row> = found
+            let sines = SineApproximation::pareto(k, 2f64.powi(-log_ratio), bits).unwrap();
+            let pareto: Vec<Row> = sines
                 .iter()
                 .map(|f| {
                     let degrees = (f.cosine.degree(), f.double_angles, f.arcsine.degree());
                     (f.depth(), f.relinearizations(), degrees.0, degrees.1, degrees.2)
                 })
                 .collect();
-            assert_eq!(found, rows, "K = {k}, 2^{log_ratio}, {bits} bits");
+            assert_eq!(pareto, rows, "K = {k}, 2^{log_ratio}, {bits} bits");
         }
         let usual = SineApproximation::new(16, 1.0 / 1024.0, 30, 3, 1).unwrap();
         assert_eq!((usual.depth(), usual.relinearizations()), (8, 11));

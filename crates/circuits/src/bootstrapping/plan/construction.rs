@@ -32,26 +32,26 @@ impl BootstrapperPlan {
     /// [`CircuitError::KeyBudget`].
     pub fn new(parameters: &CkksParameters, literal: &BootstrapperLiteral) -> Result<Self, CircuitError> {
         literal.require(parameters)?;
-        let wanted = Construction::new(parameters, literal)?;
+        let construction = Construction::new(parameters, literal)?;
         // The first transform does not depend on the other stages; the last one begins where they end.
         let first = match literal.order {
-            Order::SlotsToCoeffsFirst => Some(wanted.slots_to_coeffs(wanted.input_level())?),
+            Order::SlotsToCoeffsFirst => Some(construction.slots_to_coeffs(construction.input_level())?),
             Order::ModRaiseFirst => None,
         };
-        wanted.require_key_design()?;
-        let eval_mod = wanted.eval_mod()?;
+        construction.require_key_design()?;
+        let eval_mod = construction.eval_mod()?;
         if let Some(iterations) = &literal.iterations {
             iterations.require(parameters.scale(), eval_mod.approximation.bits())?;
         }
-        let levels = wanted.levels(&eval_mod)?;
-        let mod_raise = wanted.mod_raise(levels.top)?;
-        let mut coeffs_to_slots = wanted.coeffs_to_slots(&levels, &eval_mod, &mod_raise)?;
-        let relinearization = wanted.relinearization(&levels, &eval_mod)?;
-        wanted.redesign_keys(&mut coeffs_to_slots)?;
-        let recombine = wanted.recombine(&levels)?;
+        let levels = construction.levels(&eval_mod)?;
+        let mod_raise = construction.mod_raise(levels.top)?;
+        let mut coeffs_to_slots = construction.coeffs_to_slots(&levels, &eval_mod, &mod_raise)?;
+        let relinearization = construction.relinearization(&levels, &eval_mod)?;
+        construction.redesign_keys(&mut coeffs_to_slots)?;
+        let recombine = construction.recombine(&levels)?;
         let slots_to_coeffs = match first {
             Some(plan) => plan,
-            None => wanted.slots_to_coeffs(levels.slots)?,
+            None => construction.slots_to_coeffs(levels.slots)?,
         };
         let plan = Self {
             order: literal.order,
@@ -64,8 +64,8 @@ impl BootstrapperPlan {
             relinearization,
             recombine,
             scale: parameters.scale(),
-            coefficients_scale: wanted.coefficients_scale,
-            input_log_n: wanted.input.rlwe().as_subring(),
+            coefficients_scale: construction.coefficients_scale,
+            input_log_n: construction.input.rlwe().as_subring(),
         };
         plan.within(parameters, literal.budget)
     }

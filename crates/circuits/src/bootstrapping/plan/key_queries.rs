@@ -83,8 +83,10 @@ impl BootstrapperPlan {
                 continue;
             }
             keys.best(element, level, false).map_err(|error| stage.error(level, error))?;
-            let removed: Vec<_> =
-                keys.uses(element, level, false).map(|found| found.plan.mod_down.removed.clone()).collect();
+            let removed: Vec<_> = keys
+                .uses(element, level, false)
+                .map(|key_use| key_use.plan.mod_down.removed.clone())
+                .collect();
             if encoded.contains(&&spec) && !removed.contains(&spec.special) {
                 let (encoded, found) = (spec.special, format!("{element} over {removed:?}"));
                 return Err(stage.error(level, CircuitError::SpecialPrimes { encoded, level, found }));

@@ -73,7 +73,7 @@ impl BootstrapperPlan {
     /// Peak bytes of the numbers from which the diagonals of a transform are made. They are no buffers: idle buffers
     /// make no room for them.
     pub fn making_bytes(&self) -> usize {
-        let made = |factors: &[FactorPlan], dft: &Dft, direction| {
+        let numbers = |factors: &[FactorPlan], dft: &Dft, direction| {
             let factors = factors.iter().zip(dft.order(direction));
             // Of numbers for more slots, the result takes more than what it is made from.
             let numbers = |(factor, index): (&FactorPlan, usize)| {
@@ -82,8 +82,8 @@ impl BootstrapperPlan {
             factors.map(numbers).max().unwrap_or(0)
         };
         let (first, last) = (&self.coeffs_to_slots, &self.slots_to_coeffs);
-        let first = made(&first.factors, &first.dft, Direction::Inverse);
-        first.max(made(&last.factors, &last.dft, Direction::Forward)) * size_of::<Complex64>()
+        let first = numbers(&first.factors, &first.dft, Direction::Inverse);
+        first.max(numbers(&last.factors, &last.dft, Direction::Forward)) * size_of::<Complex64>()
     }
 
     fn raising_limbs(&self, rlwe: &Parameters, threads: usize) -> Result<usize, CircuitError> {
@@ -139,6 +139,6 @@ fn transform(rlwe: &Parameters, factor: &FactorPlan, period: usize, run: Run) ->
     let key = factor.keys.first().ok_or(CircuitError::Empty("the list of a factor's keys"))?;
     let layout = key.best_layout(rlwe, level, false)?;
     let scratch = shape.bytes(rlwe.log_n(), &layout, run.threads);
-    let made = Storage::Coefficients.bytes(false, periods(), 1);
-    Ok(if run.kept.is_none() { made + scratch } else { scratch })
+    let diagonals = Storage::Coefficients.bytes(false, periods(), 1);
+    Ok(if run.kept.is_none() { diagonals + scratch } else { scratch })
 }

@@ -151,12 +151,12 @@ pub fn switch_to_ephemeral(
     check(evaluator, plan, input)?;
     let Some(ephemeral) = &plan.ephemeral else { return Err(CircuitError::NoEphemeralSecret) };
     let (parameters, rlwe) = (evaluator.parameters(), evaluator.parameters().rlwe());
-    let found = evaluator.keys().best(ephemeral.to_sparse.element, 0, false)?;
+    let key_use = evaluator.keys().best(ephemeral.to_sparse.element, 0, false)?;
     let sparse = match plan.source() {
-        Some(_) => ring_up(rlwe, &input.rlwe, &found)?,
-        None => switch(rlwe, &found, &input.rlwe.polys[0], &input.rlwe.polys[1])?,
+        Some(_) => ring_up(rlwe, &input.rlwe, &key_use)?,
+        None => switch(rlwe, &key_use, &input.rlwe.polys[0], &input.rlwe.polys[1])?,
     };
-    let variance = noise::key_switch(rlwe, &found.plan, &found.key);
+    let variance = noise::key_switch(rlwe, &key_use.plan, &key_use.key);
     Ok(Raised(raised(plan, input, sparse, parameters, variance)))
 }
 
@@ -174,9 +174,10 @@ pub fn mod_raise(
     let (parameters, rlwe) = (evaluator.parameters(), evaluator.parameters().rlwe());
     let Some(ephemeral) = &plan.ephemeral else {
         let up = plan.up.as_ref().map(|key| evaluator.keys().best(key.element, 0, false)).transpose()?;
-        let variance = up.as_ref().map_or(0.0, |found| noise::key_switch(rlwe, &found.plan, &found.key));
+        let variance =
+            up.as_ref().map_or(0.0, |key_use| noise::key_switch(rlwe, &key_use.plan, &key_use.key));
         let lowest = match &up {
-            Some(found) => Cow::Owned(ring_up(rlwe, &input.rlwe, found)?),
+            Some(key_use) => Cow::Owned(ring_up(rlwe, &input.rlwe, key_use)?),
             None => Cow::Borrowed(&input.rlwe),
         };
         let raise = |poly| raise_modulus(rlwe, poly, plan.level);
@@ -184,13 +185,13 @@ pub fn mod_raise(
         return Ok(raised(plan, input, RlweCiphertext { polys, key: input.key() }, parameters, variance));
     };
     let back = KeyElement::SparseToDense(ephemeral.weight);
-    let found = evaluator.keys().best(back, plan.level, false)?;
+    let key_use = evaluator.keys().best(back, plan.level, false)?;
     let Raised(sparse) = switch_to_ephemeral(evaluator, plan, input)?;
     let c0 = raise_modulus(rlwe, &sparse.rlwe.polys[0], plan.level)?;
-    let mut dense = switch(rlwe, &found, &c0, &sparse.rlwe.polys[1])?;
+    let mut dense = switch(rlwe, &key_use, &c0, &sparse.rlwe.polys[1])?;
     dense.key = dense.key.or(sparse.key());
     let mut out = Ciphertext { rlwe: dense, ..sparse };
-    let variance = noise::key_switch(rlwe, &found.plan, &found.key);
+    let variance = noise::key_switch(rlwe, &key_use.plan, &key_use.key);
     out.estimate = out.estimate.with_noise(out.deviation_of(variance));
     Ok(out)
 }
@@ -235,13 +236,13 @@ fn raised(
 /// `(c_0, 0)` and `c_1` switched, at the level of `c_0`.
 fn switch(
     rlwe: &Parameters,
-    found: &KeyUse,
+    key_use: &KeyUse,
     c0: &Poly<keywright_ring::Evaluation>,
     c1: &Poly<keywright_ring::Evaluation>,
 ) -> Result<RlweCiphertext, CircuitError> {
-    let decomposed = Decomposed::new(rlwe, found.plan.clone(), c1)?;
-    let key = found.key.load()?;
-    let rows = decomposed.rows_of(&key, found.coalesce)?;
+    let decomposed = Decomposed::new(rlwe, key_use.plan.clone(), c1)?;
+    let key = key_use.key.load()?;
+    let rows = decomposed.rows_of(&key, key_use.coalesce)?;
     let finish = [Finish { addend: [Some(c0), None], automorphism: None }];
     Ok(decomposed.switch(&[(&key, rows)], &finish).remove(0))
 }

@@ -225,8 +225,8 @@ impl Dft {
         let layers = self.range(factor).len();
         // A layer has three diagonals. The last product is held beside what it is made from.
         let last = layers.checked_sub(1).map_or(0, |before| product(before) + 3);
-        let made = self.indices(factor).len() << self.log_slots;
-        made.max((product(layers) + last) * self.period(factor))
+        let entries = self.indices(factor).len() << self.log_slots;
+        entries.max((product(layers) + last) * self.period(factor))
     }
 }
 
@@ -318,8 +318,12 @@ mod tests {
                     most = numbers(&next) + numbers(&product) + numbers(&layer);
                     product = next;
                 }
-                let made = numbers(&dft.diagonals(Direction::Forward, factor, 1.0));
-                assert_eq!(dft.working_numbers(factor), most.max(made), "{log_slots}, {factors}, {factor}");
+                let entries = numbers(&dft.diagonals(Direction::Forward, factor, 1.0));
+                assert_eq!(
+                    dft.working_numbers(factor),
+                    most.max(entries),
+                    "{log_slots}, {factors}, {factor}"
+                );
             }
         }
     }

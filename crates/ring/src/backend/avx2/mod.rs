@@ -12,9 +12,11 @@ mod terms;
 
 use alloc::boxed::Box;
 
+use super::narrow_kernels::narrow_kernels;
 use super::portable::Portable;
 use super::{
-    Backend, BackendKind, NttPlan, Quotient, UniformRow, plain_layout, require_planes, require_planes_mut,
+    Backend, BackendKind, Kernels, NttPlan, Planes, Quotient, Sampling, UniformRow, plain_layout,
+    require_planes, require_planes_mut,
 };
 use crate::conversion::{Decomposer, ScaledLayout};
 use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId};
@@ -39,30 +41,14 @@ impl Avx2 {
     }
 }
 
-/// Calls a kernel where the modulus is narrow, the portable one elsewhere.
-macro_rules! narrow_or_portable {
-    ($m:expr, $narrow:expr, $portable:expr) => {
-        if $m.is_narrow() {
-            // SAFETY: by the invariant of `Avx2` the CPU has the kernel's features.
-            unsafe { $narrow }
-        } else {
-            $portable
-        }
-    };
-}
-
 impl Backend for Avx2 {
     fn kind(&self) -> BackendKind {
         BackendKind::Avx2
     }
+}
 
-    fn plan_ntt(&self, log_n: u32, modulus: &Modulus, psi: u64) -> Box<dyn NttPlan> {
-        if modulus.is_narrow() {
-            ntt::NarrowPlan::new(log_n, modulus, psi)
-        } else {
-            Portable.plan_ntt(log_n, modulus, psi)
-        }
-    }
+impl Kernels for Avx2 {
+    narrow_kernels!();
 
     fn add_assign(&self, m: &Modulus, a: &mut [u64], b: &[u64]) {
         // SAFETY: by the invariant of `Avx2` the CPU has the kernel's features; so below.
@@ -79,34 +65,6 @@ impl Backend for Avx2 {
         unsafe { pointwise::neg_assign(m, a) }
     }
 
-    fn mul(&self, m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
-        narrow_or_portable!(m, pointwise::mul(m, a, b, out), Portable.mul(m, a, b, out));
-    }
-
-    fn mul_add_assign(&self, m: &Modulus, acc: &mut [u64], a: &[u64], b: &[u64]) {
-        narrow_or_portable!(
-            m,
-            pointwise::mul_add_assign(m, acc, a, b),
-            Portable.mul_add_assign(m, acc, a, b)
-        );
-    }
-
-    fn mul_scalar_assign(&self, m: &Modulus, a: &mut [u64], w: ShoupFactor) {
-        narrow_or_portable!(m, pointwise::mul_scalar_assign(m, a, w), Portable.mul_scalar_assign(m, a, w));
-    }
-
-    fn mul_scalar_add_assign(&self, m: &Modulus, acc: &mut [u64], a: &[u64], w: ShoupFactor) {
-        narrow_or_portable!(
-            m,
-            pointwise::mul_scalar_add_assign(m, acc, a, w),
-            Portable.mul_scalar_add_assign(m, acc, a, w)
-        );
-    }
-
-    fn quotient(&self, m: &Modulus, quotient: &Quotient<'_>, out: &mut [u64]) {
-        narrow_or_portable!(m, pointwise::quotient(m, quotient, out), Portable.quotient(m, quotient, out));
-    }
-
     fn lift_small(&self, m: &Modulus, values: &[i64], out: &mut [u64]) {
         // SAFETY: by the invariant of `Avx2` the CPU has the kernel's features.
         unsafe { pointwise::lift_small(m, values, out) }
@@ -117,10 +75,6 @@ impl Backend for Avx2 {
         Portable.permute(automorphism, input, out);
     }
 
-    fn scaled_layout(&self, n: usize) -> ScaledLayout {
-        plain_layout(n)
-    }
-
     fn derive_terms(&self, decomposer: &Decomposer, rows: &[&[u64]], out: &mut [u64]) {
         if terms::applies(decomposer) {
             // SAFETY: by the invariant of `Avx2` the CPU has the kernel's features.
@@ -129,23 +83,9 @@ impl Backend for Avx2 {
             Portable.derive_terms(decomposer, rows, out);
         }
     }
+}
 
-    fn inner_product(
-        &self,
-        m: &Modulus,
-        digits: &[&[u64]],
-        b: &[&[u64]],
-        a: &[UniformRow<'_>],
-        out_b: &mut [u64],
-        out_a: &mut [u64],
-    ) {
-        narrow_or_portable!(
-            m,
-            dot::inner_product(m, digits, b, a, out_b, out_a),
-            Portable.inner_product(m, digits, b, a, out_b, out_a)
-        );
-    }
-
+impl Sampling for Avx2 {
     fn expand_part(&self, seed: &Seed, id: StreamId, m: &Modulus, start: usize, out: &mut [u64]) {
         // SAFETY: by the invariant of `Avx2` the CPU has the kernel's features.
         unsafe { chacha::fill_uniform(seed, id, m, start, out) }
@@ -165,7 +105,9 @@ impl Backend for Avx2 {
         // SAFETY: as above.
         unsafe { sampling::ternary(words, out) }
     }
+}
 
+impl Planes for Avx2 {
     fn add_words(&self, planes: &[&[u8]], sums: &mut [u64]) {
         require_planes(planes, 4 * sums.len());
         // SAFETY: as above, and the lengths agree.

@@ -27,7 +27,7 @@ unsafe fn reverse(x: __m512i) -> __m512i {
     unsafe { _mm512_permutexvar_epi64(_mm512_setr_epi64(7, 6, 5, 4, 3, 2, 1, 0), x) }
 }
 
-/// [`crate::Backend::join_halves`].
+/// [`crate::backend::Kernels::join_halves`].
 ///
 /// # Safety
 /// `f` and `g` have the same length, a power of two, and `out` has twice that; the CPU has the enabled features.
@@ -56,7 +56,7 @@ pub(super) unsafe fn join(f: &[i64], g: Option<&[i64]>, out: &mut [i64]) {
     }
 }
 
-/// [`crate::Backend::separate_halves`].
+/// [`crate::backend::Kernels::separate_halves`].
 ///
 /// # Safety
 /// `values` has a length that is a multiple of 32; the CPU has the enabled features.

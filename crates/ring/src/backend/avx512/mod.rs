@@ -22,8 +22,8 @@ use alloc::boxed::Box;
 use self::narrow::Narrow;
 use self::wide::Wide;
 use super::{
-    Backend, BackendKind, NttPlan, Quotient, Term, UniformRow, avx2, require_length, require_planes,
-    require_planes_mut,
+    Backend, BackendKind, Kernels, NttPlan, Planes, Quotient, Sampling, Term, UniformRow, avx2,
+    require_length, require_planes, require_planes_mut,
 };
 use crate::conversion::{Decomposer, ScaledLayout};
 use crate::expander::CHUNK_WORDS;
@@ -74,7 +74,9 @@ impl Backend for Avx512 {
     fn kind(&self) -> BackendKind {
         BackendKind::Avx512
     }
+}
 
+impl Kernels for Avx512 {
     fn plan_ntt(&self, log_n: u32, modulus: &Modulus, psi: u64) -> Box<dyn NttPlan> {
         // SAFETY: `self` proves the CPU features.
         unsafe {
@@ -213,7 +215,9 @@ impl Backend for Avx512 {
         assert!(values.len().is_multiple_of(32), "values in multiples of 32, not {}", values.len());
         by_width!(m, 0, []; halves::separate(m, factors, values));
     }
+}
 
+impl Sampling for Avx512 {
     fn expand_part(&self, seed: &Seed, id: StreamId, m: &Modulus, start: usize, out: &mut [u64]) {
         // SAFETY: `self` proves the CPU features.
         unsafe { chacha::expand_part(seed, id, m, start, out) }
@@ -233,7 +237,9 @@ impl Backend for Avx512 {
         // SAFETY: as above.
         unsafe { sampling::ternary(words, out) }
     }
+}
 
+impl Planes for Avx512 {
     fn add_words(&self, planes: &[&[u8]], sums: &mut [u64]) {
         require_planes(planes, 4 * sums.len());
         // SAFETY: as above, and the lengths agree.

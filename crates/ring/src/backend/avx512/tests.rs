@@ -9,11 +9,11 @@ use crate::{Ring, ntt_primes};
 
 /// Runs only where the CPU can; says so where it cannot.
 fn backend() -> Option<&'static dyn Backend> {
-    let found = Avx512::detect();
-    if found.is_none() {
+    let backend = Avx512::detect();
+    if backend.is_none() {
         std::eprintln!("skipped: this CPU has no AVX-512 IFMA and VBMI2");
     }
-    found
+    backend
 }
 
 /// Residues that are random, all zero, all one less than the modulus, and a mix of both ends.

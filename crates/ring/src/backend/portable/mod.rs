@@ -8,8 +8,8 @@ pub(crate) mod planes;
 use alloc::boxed::Box;
 
 use super::{
-    Backend, BackendKind, NttPlan, Quotient, UniformRow, plain_layout, require_length, require_planes,
-    require_planes_mut,
+    Backend, BackendKind, Kernels, NttPlan, Planes, Quotient, Sampling, UniformRow, plain_layout,
+    require_length, require_planes, require_planes_mut,
 };
 use crate::conversion::{Decomposer, ScaledLayout};
 use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId, chacha, expander, sampling};
@@ -21,7 +21,9 @@ impl Backend for Portable {
     fn kind(&self) -> BackendKind {
         BackendKind::Portable
     }
+}
 
+impl Kernels for Portable {
     fn plan_ntt(&self, log_n: u32, modulus: &Modulus, psi: u64) -> Box<dyn NttPlan> {
         ntt::ScalarPlan::new(log_n, modulus, psi)
     }
@@ -85,7 +87,9 @@ impl Backend for Portable {
     ) {
         dot::inner_product(m, digits, b, a, out_b, out_a);
     }
+}
 
+impl Sampling for Portable {
     fn expand_part(&self, seed: &Seed, id: StreamId, m: &Modulus, start: usize, out: &mut [u64]) {
         expander::fill_uniform(seed, id, m, start, out);
     }
@@ -101,7 +105,9 @@ impl Backend for Portable {
     fn ternary(&self, words: &[u64], out: &mut [i64]) {
         sampling::ternary_samples(words, out);
     }
+}
 
+impl Planes for Portable {
     fn add_words(&self, planes: &[&[u8]], sums: &mut [u64]) {
         require_planes(planes, 4 * sums.len());
         planes::add_words(planes, sums);

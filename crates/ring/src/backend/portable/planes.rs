@@ -17,7 +17,7 @@ pub(crate) fn add_bytes(planes: &[&[u8]], sums: &mut [u16]) {
     rest.iter().for_each(|plane| bytes(&[*plane], sums));
 }
 
-/// [`crate::Backend::fold_sums`].
+/// [`crate::backend::Planes::fold_sums`].
 pub(crate) fn fold_sums(m: &Modulus, high: &[&[u16]], sums: &mut [u64]) {
     for (j, high) in high.iter().enumerate() {
         sums.iter_mut().zip(*high).for_each(|(sum, &high)| *sum += u64::from(high) << (32 + 8 * j));
@@ -25,7 +25,7 @@ pub(crate) fn fold_sums(m: &Modulus, high: &[&[u16]], sums: &mut [u64]) {
     sums.iter_mut().for_each(|sum| *sum = m.reduce(*sum));
 }
 
-/// [`crate::Backend::write_planes`].
+/// [`crate::backend::Planes::write_planes`].
 #[inline(always)]
 pub(crate) fn write_planes(words: &[u64], low: &mut [u8], high: &mut [&mut [u8]]) {
     for (low, &word) in low.as_chunks_mut::<4>().0.iter_mut().zip(words) {

@@ -6,7 +6,7 @@ use core::mem::MaybeUninit;
 use super::super::conversion;
 use super::super::fetch::Fetch;
 use super::super::lanes::{Lanes, broadcast_factor, lift_small};
-use super::passes::{Rows, butterfly, butterfly_signed, layer};
+use super::passes::{Rows, butterfly, butterfly_signed, layer, layers, rows};
 use super::tables::{HEAD, TAIL_WORDS, pass_words};
 use super::{RUN, TAIL, pass_log_radix, tail};
 use crate::Modulus;
@@ -232,175 +232,38 @@ unsafe fn children<L: Lanes>(
     }
 }
 
-/// Two layers from four rows of `columns` words to as many. `INPUT` names the form of the input.
+/// All layers from some rows of `columns` words to as many. `INPUT` names the form of the input.
 ///
 /// # Safety
-/// `from` and `to` address 4 rows, which are the same or disjoint; `w` addresses 3 factors; the CPU has the enabled
-/// features.
-#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
-unsafe fn radix_4<L: Lanes, const INPUT: u8>(
-    l: L,
-    from: Rows<*const u64>,
-    to: Rows<*mut u64>,
-    columns: usize,
-    w: *const u64,
-) {
-    // SAFETY: rows and factors by contract.
-    unsafe {
-        for column in (0..columns).step_by(8) {
-            let source = |row: usize| from.start.add(row * from.stride + column).cast::<__m512i>();
-            let at = |row: usize| to.start.add(row * to.stride + column).cast::<__m512i>();
-            let mut v = [
-                input::<L, INPUT>(l, source(0)),
-                input::<L, INPUT>(l, source(1)),
-                input::<L, INPUT>(l, source(2)),
-                input::<L, INPUT>(l, source(3)),
-            ];
-            if INPUT == LAZY {
-                v[0] = l.reduce(v[0]);
-                v[1] = l.reduce(v[1]);
+/// `from` and `to` address the rows, which are the same or disjoint; `w` addresses a factor less than rows; the CPU has
+/// the enabled features.
+macro_rules! radix {
+    ($name:ident: $rows:tt rows, $half:tt reduced) => {
+        #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+        unsafe fn $name<L: Lanes, const INPUT: u8>(
+            l: L,
+            from: Rows<*const u64>,
+            to: Rows<*mut u64>,
+            columns: usize,
+            w: *const u64,
+        ) {
+            // SAFETY: rows and factors by contract.
+            unsafe {
+                for column in (0..columns).step_by(8) {
+                    let source = |row: usize| from.start.add(row * from.stride + column).cast::<__m512i>();
+                    let at = |row: usize| to.start.add(row * to.stride + column).cast::<__m512i>();
+                    let mut v = rows!($rows, ROW => input::<L, INPUT>(l, source(ROW)));
+                    if INPUT == LAZY {
+                        rows!($half, ROW => v[ROW] = l.reduce(v[ROW]));
+                    }
+                    layers!($rows, l, v, broadcast_factor(w), w);
+                    rows!($rows, ROW => at(ROW).write_unaligned(v[ROW]));
+                }
             }
-            layer!(l, v, broadcast_factor(w.add(0)); 0 2 reduced butterfly_signed, 1 3 reduced butterfly);
-            layer!(l, v, broadcast_factor(w.add(2)); 0 1 sum butterfly);
-            layer!(l, v, broadcast_factor(w.add(4)); 2 3 difference butterfly);
-            at(0).write_unaligned(v[0]);
-            at(1).write_unaligned(v[1]);
-            at(2).write_unaligned(v[2]);
-            at(3).write_unaligned(v[3]);
         }
-    }
+    };
 }
 
-/// Three layers from eight rows of `columns` words to as many. `INPUT` names the form of the input.
-///
-/// # Safety
-/// `from` and `to` address 8 rows, which are the same or disjoint; `w` addresses 7 factors; the CPU has the enabled
-/// features.
-#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
-unsafe fn radix_8<L: Lanes, const INPUT: u8>(
-    l: L,
-    from: Rows<*const u64>,
-    to: Rows<*mut u64>,
-    columns: usize,
-    w: *const u64,
-) {
-    // SAFETY: rows and factors by contract.
-    unsafe {
-        for column in (0..columns).step_by(8) {
-            let source = |row: usize| from.start.add(row * from.stride + column).cast::<__m512i>();
-            let at = |row: usize| to.start.add(row * to.stride + column).cast::<__m512i>();
-            let mut v = [
-                input::<L, INPUT>(l, source(0)),
-                input::<L, INPUT>(l, source(1)),
-                input::<L, INPUT>(l, source(2)),
-                input::<L, INPUT>(l, source(3)),
-                input::<L, INPUT>(l, source(4)),
-                input::<L, INPUT>(l, source(5)),
-                input::<L, INPUT>(l, source(6)),
-                input::<L, INPUT>(l, source(7)),
-            ];
-            if INPUT == LAZY {
-                v[0] = l.reduce(v[0]);
-                v[1] = l.reduce(v[1]);
-                v[2] = l.reduce(v[2]);
-                v[3] = l.reduce(v[3]);
-            }
-            layer!(l, v, broadcast_factor(w.add(0)); 0 4 reduced butterfly_signed, 1 5 reduced butterfly_signed, 2 6 reduced butterfly, 3 7 reduced butterfly);
-            layer!(l, v, broadcast_factor(w.add(2)); 0 2 sum butterfly_signed, 1 3 sum butterfly);
-            layer!(l, v, broadcast_factor(w.add(4)); 4 6 difference butterfly_signed, 5 7 difference butterfly);
-            layer!(l, v, broadcast_factor(w.add(6)); 0 1 sum butterfly);
-            layer!(l, v, broadcast_factor(w.add(8)); 2 3 difference butterfly);
-            layer!(l, v, broadcast_factor(w.add(10)); 4 5 sum butterfly);
-            layer!(l, v, broadcast_factor(w.add(12)); 6 7 difference butterfly);
-            at(0).write_unaligned(v[0]);
-            at(1).write_unaligned(v[1]);
-            at(2).write_unaligned(v[2]);
-            at(3).write_unaligned(v[3]);
-            at(4).write_unaligned(v[4]);
-            at(5).write_unaligned(v[5]);
-            at(6).write_unaligned(v[6]);
-            at(7).write_unaligned(v[7]);
-        }
-    }
-}
-
-/// Four layers from sixteen rows of `columns` words to as many. `INPUT` names the form of the input.
-///
-/// # Safety
-/// `from` and `to` address 16 rows, which are the same or disjoint; `w` addresses 15 factors; the CPU has the enabled
-/// features.
-#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
-unsafe fn radix_16<L: Lanes, const INPUT: u8>(
-    l: L,
-    from: Rows<*const u64>,
-    to: Rows<*mut u64>,
-    columns: usize,
-    w: *const u64,
-) {
-    // SAFETY: rows and factors by contract.
-    unsafe {
-        for column in (0..columns).step_by(8) {
-            let source = |row: usize| from.start.add(row * from.stride + column).cast::<__m512i>();
-            let at = |row: usize| to.start.add(row * to.stride + column).cast::<__m512i>();
-            let mut v = [
-                input::<L, INPUT>(l, source(0)),
-                input::<L, INPUT>(l, source(1)),
-                input::<L, INPUT>(l, source(2)),
-                input::<L, INPUT>(l, source(3)),
-                input::<L, INPUT>(l, source(4)),
-                input::<L, INPUT>(l, source(5)),
-                input::<L, INPUT>(l, source(6)),
-                input::<L, INPUT>(l, source(7)),
-                input::<L, INPUT>(l, source(8)),
-                input::<L, INPUT>(l, source(9)),
-                input::<L, INPUT>(l, source(10)),
-                input::<L, INPUT>(l, source(11)),
-                input::<L, INPUT>(l, source(12)),
-                input::<L, INPUT>(l, source(13)),
-                input::<L, INPUT>(l, source(14)),
-                input::<L, INPUT>(l, source(15)),
-            ];
-            if INPUT == LAZY {
-                v[0] = l.reduce(v[0]);
-                v[1] = l.reduce(v[1]);
-                v[2] = l.reduce(v[2]);
-                v[3] = l.reduce(v[3]);
-                v[4] = l.reduce(v[4]);
-                v[5] = l.reduce(v[5]);
-                v[6] = l.reduce(v[6]);
-                v[7] = l.reduce(v[7]);
-            }
-            layer!(l, v, broadcast_factor(w.add(0)); 0 8 reduced butterfly_signed, 1 9 reduced butterfly_signed, 2 10 reduced butterfly_signed, 3 11 reduced butterfly_signed, 4 12 reduced butterfly, 5 13 reduced butterfly, 6 14 reduced butterfly, 7 15 reduced butterfly);
-            layer!(l, v, broadcast_factor(w.add(2)); 0 4 sum butterfly_signed, 1 5 sum butterfly_signed, 2 6 sum butterfly, 3 7 sum butterfly);
-            layer!(l, v, broadcast_factor(w.add(4)); 8 12 difference butterfly_signed, 9 13 difference butterfly_signed, 10 14 difference butterfly, 11 15 difference butterfly);
-            layer!(l, v, broadcast_factor(w.add(6)); 0 2 sum butterfly_signed, 1 3 sum butterfly);
-            layer!(l, v, broadcast_factor(w.add(8)); 4 6 difference butterfly_signed, 5 7 difference butterfly);
-            layer!(l, v, broadcast_factor(w.add(10)); 8 10 sum butterfly_signed, 9 11 sum butterfly);
-            layer!(l, v, broadcast_factor(w.add(12)); 12 14 difference butterfly_signed, 13 15 difference butterfly);
-            layer!(l, v, broadcast_factor(w.add(14)); 0 1 sum butterfly);
-            layer!(l, v, broadcast_factor(w.add(16)); 2 3 difference butterfly);
-            layer!(l, v, broadcast_factor(w.add(18)); 4 5 sum butterfly);
-            layer!(l, v, broadcast_factor(w.add(20)); 6 7 difference butterfly);
-            layer!(l, v, broadcast_factor(w.add(22)); 8 9 sum butterfly);
-            layer!(l, v, broadcast_factor(w.add(24)); 10 11 difference butterfly);
-            layer!(l, v, broadcast_factor(w.add(26)); 12 13 sum butterfly);
-            layer!(l, v, broadcast_factor(w.add(28)); 14 15 difference butterfly);
-            at(0).write_unaligned(v[0]);
-            at(1).write_unaligned(v[1]);
-            at(2).write_unaligned(v[2]);
-            at(3).write_unaligned(v[3]);
-            at(4).write_unaligned(v[4]);
-            at(5).write_unaligned(v[5]);
-            at(6).write_unaligned(v[6]);
-            at(7).write_unaligned(v[7]);
-            at(8).write_unaligned(v[8]);
-            at(9).write_unaligned(v[9]);
-            at(10).write_unaligned(v[10]);
-            at(11).write_unaligned(v[11]);
-            at(12).write_unaligned(v[12]);
-            at(13).write_unaligned(v[13]);
-            at(14).write_unaligned(v[14]);
-            at(15).write_unaligned(v[15]);
-        }
-    }
-}
+radix!(radix_4: 4 rows, 2 reduced);
+radix!(radix_8: 8 rows, 4 reduced);
+radix!(radix_16: 16 rows, 8 reduced);

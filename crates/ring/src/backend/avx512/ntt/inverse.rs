@@ -4,7 +4,7 @@ use core::arch::x86_64::*;
 
 use super::super::fetch::Fetch;
 use super::super::lanes::{Lanes, broadcast_factor, splat_factor};
-use super::passes::{Rows, butterfly_inverse, layer_inverse};
+use super::passes::{Rows, butterfly_inverse, layer_inverse, layers_inverse, rows};
 use super::tables::{HEAD, TAIL_WORDS, pass_words};
 use super::{RUN, TAIL, pass_log_radix, scaled_layout, tail};
 use crate::{Modulus, ShoupFactor};
@@ -155,155 +155,37 @@ unsafe fn pass<L: Lanes>(
     }
 }
 
-/// Two layers over four rows of `columns` words below `U`. Writes the result of `finish` on each.
+/// All layers over some rows of `columns` words below `U`. Writes the result of `finish` on each.
 ///
 /// # Safety
-/// `from` and `to` address 4 rows, the same or disjoint; `w` addresses 3 factors; the CPU has the enabled features.
-#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
-unsafe fn radix_4<L: Lanes>(
-    l: L,
-    from: Rows<*const u64>,
-    to: Rows<*mut u64>,
-    columns: usize,
-    w: *const u64,
-    finish: impl Fn(__m512i) -> __m512i,
-) {
-    // SAFETY: rows and factors by contract.
-    unsafe {
-        for column in (0..columns).step_by(8) {
-            let source = |row: usize| from.start.add(row * from.stride + column).cast::<__m512i>();
-            let at = |row: usize| to.start.add(row * to.stride + column).cast::<__m512i>();
-            let mut v = [
-                source(0).read_unaligned(),
-                source(1).read_unaligned(),
-                source(2).read_unaligned(),
-                source(3).read_unaligned(),
-            ];
-            layer_inverse!(l, v, broadcast_factor(w.add(2)); 0 1);
-            layer_inverse!(l, v, broadcast_factor(w.add(4)); 2 3);
-            layer_inverse!(l, v, broadcast_factor(w.add(0)); 0 2, 1 3);
-            at(0).write_unaligned(finish(v[0]));
-            at(1).write_unaligned(finish(v[1]));
-            at(2).write_unaligned(finish(v[2]));
-            at(3).write_unaligned(finish(v[3]));
+/// `from` and `to` address the rows, the same or disjoint; `w` addresses a factor less than rows; the CPU has the
+/// enabled features.
+macro_rules! radix {
+    ($name:ident: $rows:tt rows, $($pair:literal $other:literal),*) => {
+        #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
+        unsafe fn $name<L: Lanes>(
+            l: L,
+            from: Rows<*const u64>,
+            to: Rows<*mut u64>,
+            columns: usize,
+            w: *const u64,
+            finish: impl Fn(__m512i) -> __m512i,
+        ) {
+            // SAFETY: rows and factors by contract.
+            unsafe {
+                for column in (0..columns).step_by(8) {
+                    let source = |row: usize| from.start.add(row * from.stride + column).cast::<__m512i>();
+                    let at = |row: usize| to.start.add(row * to.stride + column).cast::<__m512i>();
+                    let mut v = rows!($rows, ROW => source(ROW).read_unaligned());
+                    layers_inverse!($rows, l, v, w);
+                    layer_inverse!(l, v, broadcast_factor(w); $($pair $other),*);
+                    rows!($rows, ROW => at(ROW).write_unaligned(finish(v[ROW])));
+                }
+            }
         }
-    }
+    };
 }
 
-/// Three layers over eight rows of `columns` words below `U`. Writes the result of `finish` on each.
-///
-/// # Safety
-/// `from` and `to` address 8 rows, the same or disjoint; `w` addresses 7 factors; the CPU has the enabled features.
-#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
-unsafe fn radix_8<L: Lanes>(
-    l: L,
-    from: Rows<*const u64>,
-    to: Rows<*mut u64>,
-    columns: usize,
-    w: *const u64,
-    finish: impl Fn(__m512i) -> __m512i,
-) {
-    // SAFETY: rows and factors by contract.
-    unsafe {
-        for column in (0..columns).step_by(8) {
-            let source = |row: usize| from.start.add(row * from.stride + column).cast::<__m512i>();
-            let at = |row: usize| to.start.add(row * to.stride + column).cast::<__m512i>();
-            let mut v = [
-                source(0).read_unaligned(),
-                source(1).read_unaligned(),
-                source(2).read_unaligned(),
-                source(3).read_unaligned(),
-                source(4).read_unaligned(),
-                source(5).read_unaligned(),
-                source(6).read_unaligned(),
-                source(7).read_unaligned(),
-            ];
-            layer_inverse!(l, v, broadcast_factor(w.add(6)); 0 1);
-            layer_inverse!(l, v, broadcast_factor(w.add(8)); 2 3);
-            layer_inverse!(l, v, broadcast_factor(w.add(10)); 4 5);
-            layer_inverse!(l, v, broadcast_factor(w.add(12)); 6 7);
-            layer_inverse!(l, v, broadcast_factor(w.add(2)); 0 2, 1 3);
-            layer_inverse!(l, v, broadcast_factor(w.add(4)); 4 6, 5 7);
-            layer_inverse!(l, v, broadcast_factor(w.add(0)); 0 4, 1 5, 2 6, 3 7);
-            at(0).write_unaligned(finish(v[0]));
-            at(1).write_unaligned(finish(v[1]));
-            at(2).write_unaligned(finish(v[2]));
-            at(3).write_unaligned(finish(v[3]));
-            at(4).write_unaligned(finish(v[4]));
-            at(5).write_unaligned(finish(v[5]));
-            at(6).write_unaligned(finish(v[6]));
-            at(7).write_unaligned(finish(v[7]));
-        }
-    }
-}
-
-/// Four layers over sixteen rows of `columns` words below `U`. Writes the result of `finish` on each.
-///
-/// # Safety
-/// `from` and `to` address 16 rows, the same or disjoint; `w` addresses 15 factors; the CPU has the enabled features.
-#[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512ifma")]
-unsafe fn radix_16<L: Lanes>(
-    l: L,
-    from: Rows<*const u64>,
-    to: Rows<*mut u64>,
-    columns: usize,
-    w: *const u64,
-    finish: impl Fn(__m512i) -> __m512i,
-) {
-    // SAFETY: rows and factors by contract.
-    unsafe {
-        for column in (0..columns).step_by(8) {
-            let source = |row: usize| from.start.add(row * from.stride + column).cast::<__m512i>();
-            let at = |row: usize| to.start.add(row * to.stride + column).cast::<__m512i>();
-            let mut v = [
-                source(0).read_unaligned(),
-                source(1).read_unaligned(),
-                source(2).read_unaligned(),
-                source(3).read_unaligned(),
-                source(4).read_unaligned(),
-                source(5).read_unaligned(),
-                source(6).read_unaligned(),
-                source(7).read_unaligned(),
-                source(8).read_unaligned(),
-                source(9).read_unaligned(),
-                source(10).read_unaligned(),
-                source(11).read_unaligned(),
-                source(12).read_unaligned(),
-                source(13).read_unaligned(),
-                source(14).read_unaligned(),
-                source(15).read_unaligned(),
-            ];
-            layer_inverse!(l, v, broadcast_factor(w.add(14)); 0 1);
-            layer_inverse!(l, v, broadcast_factor(w.add(16)); 2 3);
-            layer_inverse!(l, v, broadcast_factor(w.add(18)); 4 5);
-            layer_inverse!(l, v, broadcast_factor(w.add(20)); 6 7);
-            layer_inverse!(l, v, broadcast_factor(w.add(22)); 8 9);
-            layer_inverse!(l, v, broadcast_factor(w.add(24)); 10 11);
-            layer_inverse!(l, v, broadcast_factor(w.add(26)); 12 13);
-            layer_inverse!(l, v, broadcast_factor(w.add(28)); 14 15);
-            layer_inverse!(l, v, broadcast_factor(w.add(6)); 0 2, 1 3);
-            layer_inverse!(l, v, broadcast_factor(w.add(8)); 4 6, 5 7);
-            layer_inverse!(l, v, broadcast_factor(w.add(10)); 8 10, 9 11);
-            layer_inverse!(l, v, broadcast_factor(w.add(12)); 12 14, 13 15);
-            layer_inverse!(l, v, broadcast_factor(w.add(2)); 0 4, 1 5, 2 6, 3 7);
-            layer_inverse!(l, v, broadcast_factor(w.add(4)); 8 12, 9 13, 10 14, 11 15);
-            layer_inverse!(l, v, broadcast_factor(w.add(0)); 0 8, 1 9, 2 10, 3 11, 4 12, 5 13, 6 14, 7 15);
-            at(0).write_unaligned(finish(v[0]));
-            at(1).write_unaligned(finish(v[1]));
-            at(2).write_unaligned(finish(v[2]));
-            at(3).write_unaligned(finish(v[3]));
-            at(4).write_unaligned(finish(v[4]));
-            at(5).write_unaligned(finish(v[5]));
-            at(6).write_unaligned(finish(v[6]));
-            at(7).write_unaligned(finish(v[7]));
-            at(8).write_unaligned(finish(v[8]));
-            at(9).write_unaligned(finish(v[9]));
-            at(10).write_unaligned(finish(v[10]));
-            at(11).write_unaligned(finish(v[11]));
-            at(12).write_unaligned(finish(v[12]));
-            at(13).write_unaligned(finish(v[13]));
-            at(14).write_unaligned(finish(v[14]));
-            at(15).write_unaligned(finish(v[15]));
-        }
-    }
-}
+radix!(radix_4: 4 rows, 0 2, 1 3);
+radix!(radix_8: 8 rows, 0 4, 1 5, 2 6, 3 7);
+radix!(radix_16: 16 rows, 0 8, 1 9, 2 10, 3 11, 4 12, 5 13, 6 14, 7 15);

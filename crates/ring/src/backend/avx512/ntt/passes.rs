@@ -74,6 +74,20 @@ pub(super) unsafe fn butterfly_inverse<L: Lanes>(
     }
 }
 
+/// An expression for each of some rows, whose number it names: an array of the results. Numbers are literals, so that
+/// rows stay in registers.
+macro_rules! rows {
+    (2, $row:ident => $value:expr) => { rows!(@ $row, $value, 0 1) };
+    (4, $row:ident => $value:expr) => { rows!(@ $row, $value, 0 1 2 3) };
+    (8, $row:ident => $value:expr) => { rows!(@ $row, $value, 0 1 2 3 4 5 6 7) };
+    (16, $row:ident => $value:expr) => { rows!(@ $row, $value, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15) };
+    (@ $row:ident, $value:expr, $($number:literal)*) => { rows!(@@ $($row, $value, $number;)*) };
+    (@@ $($row:ident, $value:expr, $number:literal;)*) => {
+        [$({ const $row: usize = $number; $value }),*]
+    };
+}
+pub(super) use rows;
+
 /// One layer's butterflies with one factor. For each pair of indices, reduces the first word as named (`sum`,
 /// `difference`, or `reduced` for no reduction) and applies the butterfly.
 macro_rules! layer {
@@ -98,3 +112,73 @@ macro_rules! layer_inverse {
     }};
 }
 pub(super) use layer_inverse;
+
+/// All layers of four, eight or sixteen rows, the first with the factor `$first`. The others follow at `$w` in their
+/// order, from the second factor on.
+macro_rules! layers {
+    (4, $l:ident, $v:ident, $first:expr, $w:expr) => {
+        layer!($l, $v, $first; 0 2 reduced butterfly_signed, 1 3 reduced butterfly);
+        layer!($l, $v, broadcast_factor($w.add(2)); 0 1 sum butterfly);
+        layer!($l, $v, broadcast_factor($w.add(4)); 2 3 difference butterfly);
+    };
+    (8, $l:ident, $v:ident, $first:expr, $w:expr) => {
+        layer!($l, $v, $first; 0 4 reduced butterfly_signed, 1 5 reduced butterfly_signed, 2 6 reduced butterfly, 3 7 reduced butterfly);
+        layer!($l, $v, broadcast_factor($w.add(2)); 0 2 sum butterfly_signed, 1 3 sum butterfly);
+        layer!($l, $v, broadcast_factor($w.add(4)); 4 6 difference butterfly_signed, 5 7 difference butterfly);
+        layer!($l, $v, broadcast_factor($w.add(6)); 0 1 sum butterfly);
+        layer!($l, $v, broadcast_factor($w.add(8)); 2 3 difference butterfly);
+        layer!($l, $v, broadcast_factor($w.add(10)); 4 5 sum butterfly);
+        layer!($l, $v, broadcast_factor($w.add(12)); 6 7 difference butterfly);
+    };
+    (16, $l:ident, $v:ident, $first:expr, $w:expr) => {
+        layer!($l, $v, $first; 0 8 reduced butterfly_signed, 1 9 reduced butterfly_signed, 2 10 reduced butterfly_signed, 3 11 reduced butterfly_signed, 4 12 reduced butterfly, 5 13 reduced butterfly, 6 14 reduced butterfly, 7 15 reduced butterfly);
+        layer!($l, $v, broadcast_factor($w.add(2)); 0 4 sum butterfly_signed, 1 5 sum butterfly_signed, 2 6 sum butterfly, 3 7 sum butterfly);
+        layer!($l, $v, broadcast_factor($w.add(4)); 8 12 difference butterfly_signed, 9 13 difference butterfly_signed, 10 14 difference butterfly, 11 15 difference butterfly);
+        layer!($l, $v, broadcast_factor($w.add(6)); 0 2 sum butterfly_signed, 1 3 sum butterfly);
+        layer!($l, $v, broadcast_factor($w.add(8)); 4 6 difference butterfly_signed, 5 7 difference butterfly);
+        layer!($l, $v, broadcast_factor($w.add(10)); 8 10 sum butterfly_signed, 9 11 sum butterfly);
+        layer!($l, $v, broadcast_factor($w.add(12)); 12 14 difference butterfly_signed, 13 15 difference butterfly);
+        layer!($l, $v, broadcast_factor($w.add(14)); 0 1 sum butterfly);
+        layer!($l, $v, broadcast_factor($w.add(16)); 2 3 difference butterfly);
+        layer!($l, $v, broadcast_factor($w.add(18)); 4 5 sum butterfly);
+        layer!($l, $v, broadcast_factor($w.add(20)); 6 7 difference butterfly);
+        layer!($l, $v, broadcast_factor($w.add(22)); 8 9 sum butterfly);
+        layer!($l, $v, broadcast_factor($w.add(24)); 10 11 difference butterfly);
+        layer!($l, $v, broadcast_factor($w.add(26)); 12 13 sum butterfly);
+        layer!($l, $v, broadcast_factor($w.add(28)); 14 15 difference butterfly);
+    };
+}
+pub(super) use layers;
+
+/// The layers of an inverse pass: all but the last, whose factor comes first at `$w`.
+macro_rules! layers_inverse {
+    (4, $l:ident, $v:ident, $w:expr) => {
+        layer_inverse!($l, $v, broadcast_factor($w.add(2)); 0 1);
+        layer_inverse!($l, $v, broadcast_factor($w.add(4)); 2 3);
+    };
+    (8, $l:ident, $v:ident, $w:expr) => {
+        layer_inverse!($l, $v, broadcast_factor($w.add(6)); 0 1);
+        layer_inverse!($l, $v, broadcast_factor($w.add(8)); 2 3);
+        layer_inverse!($l, $v, broadcast_factor($w.add(10)); 4 5);
+        layer_inverse!($l, $v, broadcast_factor($w.add(12)); 6 7);
+        layer_inverse!($l, $v, broadcast_factor($w.add(2)); 0 2, 1 3);
+        layer_inverse!($l, $v, broadcast_factor($w.add(4)); 4 6, 5 7);
+    };
+    (16, $l:ident, $v:ident, $w:expr) => {
+        layer_inverse!($l, $v, broadcast_factor($w.add(14)); 0 1);
+        layer_inverse!($l, $v, broadcast_factor($w.add(16)); 2 3);
+        layer_inverse!($l, $v, broadcast_factor($w.add(18)); 4 5);
+        layer_inverse!($l, $v, broadcast_factor($w.add(20)); 6 7);
+        layer_inverse!($l, $v, broadcast_factor($w.add(22)); 8 9);
+        layer_inverse!($l, $v, broadcast_factor($w.add(24)); 10 11);
+        layer_inverse!($l, $v, broadcast_factor($w.add(26)); 12 13);
+        layer_inverse!($l, $v, broadcast_factor($w.add(28)); 14 15);
+        layer_inverse!($l, $v, broadcast_factor($w.add(6)); 0 2, 1 3);
+        layer_inverse!($l, $v, broadcast_factor($w.add(8)); 4 6, 5 7);
+        layer_inverse!($l, $v, broadcast_factor($w.add(10)); 8 10, 9 11);
+        layer_inverse!($l, $v, broadcast_factor($w.add(12)); 12 14, 13 15);
+        layer_inverse!($l, $v, broadcast_factor($w.add(2)); 0 4, 1 5, 2 6, 3 7);
+        layer_inverse!($l, $v, broadcast_factor($w.add(4)); 8 12, 9 13, 10 14, 11 15);
+    };
+}
+pub(super) use layers_inverse;
