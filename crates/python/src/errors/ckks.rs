@@ -46,7 +46,7 @@ pub(super) fn circuit<'py>(py: Python<'py>, error: &CircuitError) -> PyResult<De
             "LevelError",
             level = output_level,
             operation = "bootstrap",
-            needed = needed + output_level,
+            needed = needed.saturating_add(*output_level),
             available = available
         ),
         CircuitError::Iteration { iteration, bits, found } => {
