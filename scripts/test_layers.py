@@ -26,6 +26,7 @@ ABOVE = [ROOT / "benchmarks", ROOT / "scripts", ROOT / "python" / "tests"]
 ROOMS = (
     "_units",
     "errors",
+    "_files",
     "_interrupts",
     "_progress",
     "_reading",

@@ -20,11 +20,14 @@ PART_BYTES = 4 << 20
 IN_FLIGHT = 3
 """Parts in flight at a time, each on its own connection: this hides the round trip of one part."""
 
-RETRIES = 5
+RETRIES = 7
 """How often an upload continues after a broken connection without a byte of progress in between."""
 
-PAUSE_S = 0.05
+PAUSE_S, LONGEST_PAUSE_S = 0.05, 30.0
 MOST_HOLES = 1024
+
+QUESTIONS = 3
+"""How often it is asked which parts are missing, before they are sent again."""
 
 Progress = Callable[[int, int], object]
 Stretch = tuple[int, int]
@@ -67,9 +70,13 @@ def send_file(remote: Remote, keys: str, path: Path, progress: Progress | None) 
             _send_parts(way, path, missing, progress, total)
         except (UnreachableError, BusyError, WrongOffsetError) as error:
             broken = error
-            time.sleep(PAUSE_S * 2**failures)
-        with contextlib.suppress(UnreachableError):
-            missing = _missing(remote, keys, total)
+            stated = error.retry_after if isinstance(error, BusyError) else 0
+            time.sleep(max(PAUSE_S * 2**failures, min(stated, LONGEST_PAUSE_S)))
+        # A part whose answer was lost is here: without this question it would be sent again for ever.
+        for _ in range(QUESTIONS):
+            with contextlib.suppress(UnreachableError):
+                missing = _missing(remote, keys, total)
+                break
         failures = 0 if _size(missing) < before else failures + 1
         if failures > RETRIES:
             if broken is not None and not isinstance(broken, WrongOffsetError):

@@ -9,6 +9,7 @@
 import contextlib
 import http.client
 import json
+import random
 import tempfile
 import threading
 import time
@@ -41,6 +42,7 @@ from keywright.errors import (
 from keywright.errors.network import OutOfRangeError
 from keywright.errors.service import (
     BadRequestError,
+    BrokenReplyError,
     BusyError,
     DiskError,
     InvalidReplyError,
@@ -79,8 +81,14 @@ PROGRESS = 1000
 RENEWALS = 2
 """How often keys are made again for a server that no longer has them."""
 
-RETRIES = 5
+RETRIES = 8
 """How often a request is retried."""
+
+LONGEST_PAUSE_S = 5.0
+"""The longest pause before a retry, where the server states none."""
+
+PATIENCE_S = 120.0
+"""How long a request is retried as the server asks with Retry-After."""
 
 Progress = Callable[[int, int], object]
 Answer = TypeVar("Answer")
@@ -226,18 +234,24 @@ class RemoteModel:
     ) -> tuple[int, bytes]:
         """The status and the body of an answer; errors as of `request`."""
         connection = _connection(self._address.scheme, self._host, self._port)
-        length: int | None = None
+        length, stack = None, contextlib.ExitStack()
+        stack.callback(connection.close)
         try:
             connection.request(method, self._base + path, body, self._headers)
-            response = connection.getresponse()
+            response = stack.enter_context(connection.getresponse())
             length = response.length
-            if length is None or length > limit:
+            if length is None:
+                # A header that breaks off lacks it, too.
+                raise BrokenReplyError("the answer of the server has no length; is it keywright serve?")
+            if length > limit:
                 raise InvalidReplyError(f"the server announces {length} bytes; at most {limit} are expected")
             data = response.read()
         except http.client.IncompleteRead as error:
-            raise InvalidReplyError(
+            raise BrokenReplyError(
                 f"the answer ends after {len(error.partial)} bytes of {length}; ask again"
             ) from error
+        except http.client.RemoteDisconnected as error:
+            raise UnreachableError(f"{self._host}:{self._port} ended the connection ({error})") from error
         except http.client.HTTPException as error:
             raise InvalidReplyError(
                 f"the answer is not HTTP ({error!r:.200}); is it keywright serve?"
@@ -245,7 +259,7 @@ class RemoteModel:
         except OSError as error:
             raise UnreachableError(f"{self._host}:{self._port} does not answer ({error})") from error
         finally:
-            connection.close()
+            stack.close()
         if response.status >= 400:
             raise refusal(response.status, _json(data))
         if response.status >= 300:
@@ -377,7 +391,7 @@ class Session:
                 f"the manifest announces {self.manifest.key_bytes} bytes of keys, but they have {total}"
             )
         if self._identifier is None:
-            entry = self.remote.ask("POST", "/v1/keys", {"model": self.manifest.hash})
+            entry = _persist(lambda: self.remote.ask("POST", "/v1/keys", {"model": self.manifest.hash}))
             self._identifier = _text(entry, "keys")
         keys = f"/v1/keys/{self._identifier}"
         parts.send_file(self.remote, keys, path, progress)
@@ -596,12 +610,19 @@ def _connection(scheme: str, host: str, port: int | None) -> http.client.HTTPCon
 
 
 def _persist(request: Callable[[], Answer]) -> Answer:
-    """Retry a request that failed in transit, or for which the server had no room."""
-    for failures in range(RETRIES):
-        with contextlib.suppress(UnreachableError, BusyError, DiskError):
+    """Retry a request that failed in transit, or that the server had no room for, when it says so."""
+    failures, deadline = 0, time.monotonic() + PATIENCE_S
+    while True:
+        try:
             return request()
-        time.sleep(POLL_S * 2**failures)
-    return request()
+        except (UnreachableError, BusyError, DiskError) as error:
+            stated = error.retry_after if isinstance(error, BusyError) else 0
+            if failures >= RETRIES if stated <= 0 else time.monotonic() + stated > deadline:
+                raise
+            pause = min(POLL_S * 2**failures, LONGEST_PAUSE_S)
+            failures += stated <= 0
+        # Clients that were refused together do not come back together.
+        time.sleep(max(pause, stated) * random.uniform(1.0, 1.25))
 
 
 def _json(data: bytes) -> object:

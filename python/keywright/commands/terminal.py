@@ -161,8 +161,8 @@ class Terminal:
 
     @contextmanager
     def progress(self, description: str, total: float | None) -> Iterator[Advance]:
-        """Show the progress of the block: a bar on a terminal, periodic lines elsewhere, nothing in JSON
-        mode. Yields ``advance(steps, label)``.
+        """Show the progress of the block: a bar on a terminal that can draw one, periodic lines elsewhere,
+        nothing in JSON mode. Yields ``advance(steps, label)``.
 
         Args:
             description: the work.
@@ -171,7 +171,7 @@ class Terminal:
         if self.json or self._level < LEVELS.index("info"):
             with silent(description, total) as advance:
                 yield advance
-        elif self._notes.is_terminal:
+        elif self._notes.is_terminal and not self._notes.is_dumb_terminal:
             with bar(self._notes, description, total) as advance:
                 yield advance
         else:

@@ -456,6 +456,10 @@ class InvalidReplyError(ServeError, ValueError):
     code = "invalid_reply"
 
 
+class BrokenReplyError(InvalidReplyError, UnreachableError):
+    """An answer that ends before its announced length, as where the connection broke."""
+
+
 class WrongAnswerError(ServeError, ValueError):
     """A spot check found a wrong answer: see `keywright.client.SpotChecks`.
 

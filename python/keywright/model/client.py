@@ -30,6 +30,7 @@ from keywright.model.folder.files import (
     PROGRAM,
     PUBLIC_KEY,
     SECRET_KEY,
+    has_file,
     new_folder,
     warn_of_readers,
 )
@@ -284,10 +285,10 @@ def load_client(
             require_plan(execution, demands)
         return execution
 
-    if (place / SECRET_KEY).exists():
+    if has_file(place, SECRET_KEY):
         warn_of_readers(place / SECRET_KEY)
         secret = SecretKey.load(place / SECRET_KEY, parameters)
-    elif (place / PUBLIC_KEY).exists():
+    elif has_file(place, PUBLIC_KEY):
         public = PublicKey.load(place / PUBLIC_KEY, parameters)
         return InferenceClient(program, parameters, plan, public=public)
     else:

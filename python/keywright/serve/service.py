@@ -17,11 +17,12 @@ from keywright.model.served.model import Model
 from keywright.serve.evaluation.evaluations import Evaluations
 from keywright.serve.evaluation.jobs import Job, Jobs
 from keywright.serve.evaluation.sights import SAMPLE_BYTES, Sight, Sights
-from keywright.serve.storage.state_folder import StateFolder
+from keywright.serve.storage.state_folder import StateFolder, operator_key
 from keywright.serve.tenants.accounts import NOBODY, Accounts
 from keywright.serve.tenants.audit import NAME as AUDIT_NAME
 from keywright.serve.tenants.audit import Audit
 from keywright.serve.tenants.quotas import Quotas, Usage
+from keywright.serve.uploads.buffers import BUFFER_BYTES, LEAST_BODIES, Buffers
 from keywright.serve.uploads.direct import DirectUploads
 from keywright.serve.uploads.piece import Piece
 from keywright.serve.uploads.upload_store import UploadStore
@@ -86,6 +87,7 @@ class Service:
         self._workers = workers or self._own_workers or Workers()
         self._expiry, self.accounts = expiry, accounts
         self.catalog = Catalog([models] if isinstance(models, Model) else models, self._storage.records)
+        self.operator_key = operator_key(state)
         self._audit = Audit(audit or state / AUDIT_NAME)
         self._usage = Usage(quotas or Quotas(), self._storage.records)
         # What an earlier process left may be damaged, and is then deleted before there are grants.
@@ -97,6 +99,7 @@ class Service:
             capacity=capacity,
             expiry=expiry,
             admit=self._admit,
+            on_begin=self._begun,
             on_delete=self._deleted,
         )
         self._direct = DirectUploads(self.store)
@@ -104,6 +107,8 @@ class Service:
             self._event(
                 f"{self.store.retired()} key sets belong to configurations that are not served; they are kept"
             )
+        longest = max(model.request_bytes for model in self.catalog.models.values())
+        self.buffers = Buffers(max(BUFFER_BYTES, LEAST_BODIES * longest))
         self._sights = Sights()
         # Include what an earlier process left.
         for uploaded in self.store.complete():
@@ -169,11 +174,15 @@ class Service:
         models = self.catalog.serving(identifier)
         return {"configuration": identifier, "models": models, "bytes": found.key_bytes}
 
-    def create_keys(self, request: Mapping[str, object], tenant: str = NOBODY) -> dict[str, object]:
+    def create_keys(
+        self, request: Mapping[str, object], tenant: str = NOBODY, holder: str = ""
+    ) -> dict[str, object]:
         """Start an upload of keys.
 
         Args:
             request: ``{"model": hash of the manifest}``.
+            tenant: tenant of the request.
+            holder: whom the set is counted for where all clients are one tenant.
 
         Raises:
             BadRequestError: the request is malformed.
@@ -185,17 +194,7 @@ class Service:
         found = request.get("model")
         if not isinstance(found, str) or set(request) != {"model"}:
             raise BadRequestError('the request must be {"model": HASH}, where HASH is that of the manifest')
-        made = self.store.create(self.catalog.model(found).manifest.hash, tenant)
-        self._audit.note(
-            "begin",
-            tenant,
-            made.identifier,
-            model=made.model,
-            configuration=made.configuration.identifier,
-            bytes=made.configuration.key_bytes,
-        )
-        self._wake()
-        self._event("a client starts to upload keys")
+        made = self.store.create(self.catalog.model(found).manifest.hash, tenant, holder)
         return self._describe(made)
 
     def keys(self, identifier: str, tenant: str = NOBODY) -> dict[str, object]:
@@ -434,10 +433,26 @@ class Service:
         keys, soon = self.store.room(tenant)
         self._usage.require_bytes(tenant, keys + self.jobs.stored(tenant), more, soon)
 
+    def _begun(self, uploaded: UploadedKeys) -> None:
+        """Note that the first byte of a key set is about to come: requests for sets without bytes leave no
+        trace."""
+        self._audit.note(
+            "begin",
+            uploaded.tenant,
+            uploaded.identifier,
+            model=uploaded.model,
+            configuration=uploaded.configuration.identifier,
+            bytes=uploaded.configuration.key_bytes,
+        )
+        self._wake()
+        self._event("a client starts to upload keys")
+
     def _deleted(self, uploaded: UploadedKeys, why: str) -> None:
         """Note that a key set is gone; that goes on where the disk of the audit does not."""
         if self._direct is not None:
             self._direct.forget(uploaded.identifier)
+        if not uploaded.begun:
+            return
         try:
             self._audit.note("delete", uploaded.tenant, uploaded.identifier, why=why)
         except OSError as error:

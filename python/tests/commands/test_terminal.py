@@ -1,6 +1,10 @@
 import io
 import json
+import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 from keywright._units import format_bytes, format_seconds
@@ -15,15 +19,15 @@ ROWS: list[dict[str, Value]] = [
 
 
 def make(
-    *, json: bool = False, interactive: bool = False, level: Level = "info"
+    *, json: bool = False, interactive: bool = False, level: Level = "info", kind: str = "xterm"
 ) -> tuple[Terminal, io.StringIO, io.StringIO]:
-    """Return a terminal that writes to two strings."""
+    """Return a terminal of a kind that writes to two strings, whatever the environment of the tests says."""
     output, notes = io.StringIO(), io.StringIO()
     terminal = Terminal(
         json=json,
         level=level,
-        output=Console(file=output, width=100),
-        notes=Console(file=notes, width=100, force_terminal=interactive),
+        output=Console(file=output, width=100, _environ={"TERM": kind}),
+        notes=Console(file=notes, width=100, force_terminal=interactive, _environ={"TERM": kind}),
     )
     return terminal, output, notes
 
@@ -68,6 +72,46 @@ def test_progress_is_drawn_on_a_terminal_only() -> None:
             pass
         assert ("for how long?" in notes.getvalue()) is interactive
         assert output.getvalue() == ""
+
+
+@pytest.mark.parametrize("kind", ["dumb", "unknown"])
+def test_a_terminal_that_draws_nothing_has_lines(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("keywright._progress.SILENT_S", 0.02)
+    monkeypatch.setattr("keywright._progress.EVERY_S", 0.02)
+    terminal, _, notes = make(interactive=True, kind=kind)
+    with terminal.progress("keys", 2) as advance:
+        advance(1)
+        deadline = time.monotonic() + 20
+        while "keys, " not in notes.getvalue() and "keys: " not in notes.getvalue():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows needs its own variables")
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {},
+        {"TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "20", "LINES": "5", "LC_ALL": "C", "HOME": "/nowhere"},
+        {"TERM": "xterm-256color", "FORCE_COLOR": "1", "TTY_COMPATIBLE": "1", "LC_ALL": "tr_TR.UTF-8"},
+    ],
+    ids=["bare", "dumb", "colourful"],
+)
+def test_no_test_of_this_file_depends_on_the_environment(environment: dict[str, str]) -> None:
+    """`make test` failed where TERM was dumb."""
+    if "KEYWRIGHT_INNER_TESTS" in os.environ:
+        pytest.skip("these are the tests within")
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "VIRTUAL_ENV") if name in os.environ}
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", __file__],
+        env={**kept, **environment, "KEYWRIGHT_INNER_TESTS": "1"},
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout
 
 
 def test_long_work_has_lines_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,26 +63,52 @@ def basic(password: str) -> dict[str, str]:
     return {"Authorization": "Basic " + base64.b64encode(f"any:{password}".encode()).decode()}
 
 
-def test_without_accounts_it_is_for_this_machine(server: Server) -> None:
-    status, page, headers = ask(server, "GET", "/admin")
+def test_without_accounts_it_is_for_this_machine(server: Server, service: Service) -> None:
+    own = basic(service.operator_key)
+    status, page, headers = ask(server, "GET", "/admin", headers=own)
     assert status == 200
+    assert ask(server, "GET", "/admin", headers=bearer(service.operator_key))[0] == 200
     assert headers["content-type"] == "text/html; charset=utf-8"
     for name in ("X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"):
-        assert ask(server, "GET", "/admin", headers={name: "127.0.0.1"})[0] == 403
+        assert ask(server, "GET", "/admin", headers={**own, name: "127.0.0.1"})[0] == 403
     port = server.server_address[1]
     for host in ("localhost", f"localhost:{port}", f"127.0.0.1:{port}"):
-        assert ask(server, "GET", "/admin", headers={"Host": host})[0] == 200
+        assert ask(server, "GET", "/admin", headers={**own, "Host": host})[0] == 200
     server.app.names |= {"keywright.example"}
     assert ask(server, "GET", "/health", headers={"Host": "keywright.example"})[0] == 200
-    assert ask(server, "GET", "/admin", headers={"Host": "keywright.example"})[0] == 403
+    assert ask(server, "GET", "/admin", headers={**own, "Host": "keywright.example"})[0] == 403
     assert b"<!doctype html>" in page
-    assert b" 200 " in raw(server, b"GET /admin HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+    sent = f"GET /admin HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: {own['Authorization']}\r\n\r\n"
+    assert b" 200 " in raw(server, sent.encode())
+
+
+def test_a_proxy_that_says_nothing_shows_the_page_to_nobody(
+    server: Server, service: Service, thin: Model, tmp_path: Path
+) -> None:
+    """One on this machine that sends no header of its own is a user of this machine to the server."""
+    assert b" 401 " in raw(server, b"GET /admin HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+    for headers in ({}, basic(""), basic("x"), bearer(""), {"Authorization": "Basic ="}):
+        status, reply, answered = ask(server, "GET", "/admin", headers=headers)
+        assert (status, reply["error"]["type"]) == (401, "unauthorized")
+        assert "operator.key" in reply["error"]["message"]
+        assert answered["www-authenticate"].startswith("Basic realm=")
+    # The key is the owner's alone, and stays.
+    first = Service(thin, tmp_path, workers=WORKERS)
+    key, file = first.operator_key, tmp_path / "operator.key"
+    assert len(key) >= 43
+    assert file.read_text().strip() == key != service.operator_key
+    assert file.stat().st_mode & 0o077 == 0
+    first.close()
+    again = Service(thin, tmp_path, workers=WORKERS)
+    assert again.operator_key == key
+    again.close()
 
 
 def test_a_proxy_that_is_believed_asks_for_others(service: Service) -> None:
     with running(Server(service, proxies=["127.0.0.1"])) as server:
-        assert ask(server, "GET", "/admin", headers={"X-Forwarded-For": "203.0.113.7"})[0] == 403
-        assert ask(server, "GET", "/admin")[0] == 200
+        own = basic(service.operator_key)
+        assert ask(server, "GET", "/admin", headers={**own, "X-Forwarded-For": "203.0.113.7"})[0] == 403
+        assert ask(server, "GET", "/admin", headers=own)[0] == 200
 
 
 def test_with_accounts_it_is_for_admins(thin: Model, tmp_path: Path) -> None:
@@ -138,8 +164,10 @@ def test_the_page_shows_what_there_is_and_nothing_that_entitles(
     service.close()
 
 
-def test_nothing_comes_from_elsewhere_and_only_its_own_style_applies(server: Server) -> None:
-    _, page, headers = ask(server, "GET", "/admin")
+def test_nothing_comes_from_elsewhere_and_only_its_own_style_applies(
+    server: Server, service: Service
+) -> None:
+    _, page, headers = ask(server, "GET", "/admin", headers=basic(service.operator_key))
     policy = headers["content-security-policy"]
     assert policy.startswith("default-src 'none'; style-src 'sha256-")
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()

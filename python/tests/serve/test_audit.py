@@ -47,7 +47,10 @@ def test_every_action_is_a_line_and_no_line_holds_anything(
         assert ask(server, "DELETE", f"/v1/jobs/{job.identifier}", None, bearer)[0] == 200
         digest = service.store.get(identifier, "clinic-a").digest
         session.close()
+        # A set without a byte leaves no line, however often one is asked for.
+        service.store.create(thin.manifest.hash, "clinic-a").used -= 3601
         expired = service.store.create(thin.manifest.hash, "clinic-a")
+        service.begin_piece(expired.identifier, 0, 1000, "clinic-a").close()
         expired.used -= 3601
         service.expire()
         piece = service.begin_piece(
@@ -68,6 +71,7 @@ def test_every_action_is_a_line_and_no_line_holds_anything(
         ("use", None),
         ("cancel", None),
         ("delete", "client"),
+        ("begin", None),
         ("delete", "expired"),
         ("begin", None),
         ("delete", "refused"),
@@ -109,6 +113,22 @@ def test_lines_are_only_added_and_full_files_are_put_aside(tmp_path: Path) -> No
     Audit(path, most=1000).note("use", "a", "k", bytes=21)
     assert lines(path)[-1]["bytes"] == 21
     assert len(lines(path)) > 1
+
+
+def test_full_files_are_kept_within_a_number(tmp_path: Path) -> None:
+    """The attack: 0.4 MB of lines a second, for ever."""
+    path, mine = tmp_path / "audit.jsonl", tmp_path / "audit-of-another.jsonl"
+    mine.write_text("kept")
+    audit = Audit(path, most=1000, kept=3)
+    for number in range(200):
+        audit.note("use", "tenant", str(number))
+    audit.close()
+    full = [each for each in tmp_path.iterdir() if each not in (path, mine)]
+    assert len(full) == 3
+    assert mine.read_text() == "kept"
+    # The newest are there.
+    there = [line["key_set"] for each in (path, *full) for line in lines(each)]
+    assert set(there) == {alias(str(number)) for number in range(200 - len(there), 200)}
 
 
 def test_half_a_line_is_taken_back_where_the_disk_is_full(

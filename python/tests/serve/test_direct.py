@@ -95,7 +95,9 @@ def test_storage_that_clients_cannot_reach_is_left_out(
     thin: Model, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = serving(thin, place)
-    monkeypatch.setattr(service.store.objects, "sign", lambda name, seconds: f"http://{NOBODY}/nobody")
+    monkeypatch.setattr(
+        service.store.objects, "sign", lambda name, seconds, length: f"http://{NOBODY}/nobody"
+    )
     with listening(service) as server, client_of(server).session() as session:
         session.upload_keys()
         assert np.isfinite(session.infer(np.zeros(INPUTS))).all()
@@ -201,6 +203,27 @@ def test_grants_end(thin: Model, place: Place) -> None:
     again.delete_keys(keys)
     assert again.direct._grants == {}
     again.close()
+
+
+@SERVERS
+def test_addresses_are_signed_for_their_length(
+    thin: Model, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The attack: addresses for 100 bytes took 60 MiB each, 692 MB under a quota of 10 MB."""
+    service = serving(thin, place)
+    keys = begun(service)
+    url = str(service.grant_part(keys, 0, 100)["url"])
+    assert "X-Amz-SignedHeaders=content-length%3Bhost" in url
+    # This storage does not check that. What is longer is deleted with the next look, and the grant with it.
+    write(service.grant_part(keys, 200, 100)["url"], b"x" * 100)
+    write(url, b"x" * 1000)
+    monkeypatch.setattr(direct, "SWEEP_S", 0.0)
+    service.expire()
+    assert list(service.store.objects.sizes(direct.PREFIX).values()) == [100]
+    with pytest.raises(WrongOffsetError, match="no part is expected"):
+        service.take_part(keys, 0)
+    assert service.take_part(keys, 200)["missing"] == [[0, 200], [300, thin.manifest.key_bytes]]
+    service.close()
 
 
 @SERVERS

@@ -183,6 +183,30 @@ def test_what_follows_a_refused_body_is_no_request(server: Server) -> None:
     assert answers.startswith(b"HTTP/1.1 413")
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
+        b"Transfer-Encoding: chunked\r\nContent-Length: 70\r\n",
+        b"Transfer-Encoding: chunked\r\n",
+        b"Host: localhost\r\nContent-Length: 5\r\n",
+        b"Origin: http://a\r\nOrigin: http://b\r\nContent-Length: 5\r\n",
+    ],
+)
+def test_what_is_within_a_request_of_two_lengths_is_no_request(server: Server, headers: bytes) -> None:
+    """The attack: the request that one of two readings hides was answered, 12 of 12."""
+    hidden = b"0\r\n\r\nGET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    found = b""
+    with socket.create_connection(("127.0.0.1", server.server_address[1]), timeout=20) as connection:
+        connection.sendall(b"POST /v1/keys HTTP/1.1\r\nHost: localhost\r\n" + headers + b"\r\n" + hidden)
+        with contextlib.suppress(ConnectionError):
+            while more := connection.recv(1 << 16):
+                found += more
+    assert found.startswith(b"HTTP/1.1 400 ")
+    assert found.count(b"HTTP/1.1 ") == 1
+    assert b"connection: close" in found.lower()
+
+
 def test_a_whole_request_is_answered_after_its_sender_has_ended(server: Server) -> None:
     answer = raw(server, b"GET /v1/model HTTP/1.1\r\nHost: localhost\r\n\r\n", ends=True)
     assert answer.startswith(b"HTTP/1.1 200")
@@ -231,6 +255,10 @@ def test_empty_uploads_block_nobody(service: Service, server: Server, key_file: 
 def test_pages_of_other_sites_are_refused(server: Server) -> None:
     for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Origin": "null"}):
         status, reply, _ = ask(server, "GET", "/v1/model", headers=headers)
+        assert (status, reply["error"]["type"]) == (403, "wrong_host")
+    # What is no address is nobody's.
+    for origin in ("http://[", "http://]", "//[::1", "http://[x]", "", "http://\u00e9"):
+        status, reply, _ = ask(server, "GET", "/v1/model", headers={"Origin": origin})
         assert (status, reply["error"]["type"]) == (403, "wrong_host")
     own = f"127.0.0.1:{server.server_address[1]}"
     assert ask(server, "GET", "/v1/model", headers={"Origin": f"http://{own}"})[0] == 200
@@ -360,11 +388,18 @@ def test_pages_are_read_once_and_whole(tmp_path: Path) -> None:
         load_page(tmp_path)
 
 
-def test_a_request_that_breaks_off_is_no_error_of_the_server(thin: Model, tmp_path: Path) -> None:
+def test_a_request_that_breaks_off_is_no_error_of_the_server(
+    thin: Model, tmp_path: Path, key_file: Path
+) -> None:
     events: list[str] = []
     service = Service(thin, tmp_path, workers=WORKERS, on_event=events.append)
     with listening(service) as server:
-        for path in (b"/v1/keys", b"/v1/keys/0/jobs"):
+        made = service.store.create(thin.manifest.hash)
+        with contextlib.closing(service.begin_piece(made.identifier, 0, thin.manifest.key_bytes)) as piece:
+            piece.append(key_file.read_bytes())
+            service.end_piece(piece)
+        events.clear()
+        for path in (b"/v1/keys", f"/v1/keys/{made.identifier}/jobs".encode()):
             whole = b"POST " + path + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\nhalf"
             with socket.create_connection(server.server_address, timeout=20) as connection:
                 connection.sendall(whole)

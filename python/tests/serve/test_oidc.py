@@ -28,7 +28,7 @@ from keywright.serve.tenants.accounts import Accounts, add
 from keywright.serve.tenants.oidc import DISCOVERY, MAX_DOCUMENT, Issuer
 from tests.serve.network import WORKERS, listening
 from tests.serve.test_accounts import bearer
-from tests.serve.test_http import ask
+from tests.serve.test_http import ask, wait
 
 RSA = rsa.generate_private_key(65537, 2048)
 OTHER = rsa.generate_private_key(65537, 2048)
@@ -134,6 +134,35 @@ def test_tokens_of_the_issuer_say_whose_a_request_is(
     assert issuer.tenant(test_issuer.token(algorithm)) == "oidc.alice"
     assert issuer.tenant(test_issuer.token(algorithm, aud=["another", AUDIENCE])) == "oidc.alice"
     assert test_issuer.asked == 2
+
+
+@pytest.mark.parametrize("algorithm", oidc.ALGORITHMS)
+def test_a_key_that_names_no_algorithm_is_for_those_of_its_kind(
+    issuer: Issuer, test_issuer: TestIssuer, algorithm: str
+) -> None:
+    """PS256 and RS512 were refused."""
+    private = {"ES512": ec.generate_private_key(ec.SECP521R1())}.get(algorithm) or {
+        "R": RSA,
+        "P": RSA,
+        "E": KEYS.get(algorithm),
+    }[algorithm[0]]
+    listed = jwk(private, algorithm, "one")
+    del listed["alg"]
+    test_issuer.list([listed])
+    assert issuer.tenant(test_issuer.token(algorithm, private, "one")) == "oidc.alice"
+    # Another kind of key is still another.
+    for name, key in KEYS.items():
+        if type(key) is not type(private) or (algorithm[0] == "E" and name != algorithm):
+            with pytest.raises(UnauthorizedError):
+                issuer.tenant(test_issuer.token(name, key, "one"))
+
+
+def test_a_key_that_names_its_algorithm_is_for_no_other(issuer: Issuer, test_issuer: TestIssuer) -> None:
+    assert issuer.tenant(test_issuer.token("RS256", RSA, "RS256")) == "oidc.alice"
+    with pytest.raises(UnauthorizedError):
+        issuer.tenant(test_issuer.token("RS512", RSA, "RS256"))
+    with pytest.raises(UnauthorizedError):
+        issuer.tenant(test_issuer.token("PS256", RSA, "RS256"))
 
 
 def test_names_of_tenants_are_names_and_no_two_are_the_same(issuer: Issuer, test_issuer: TestIssuer) -> None:
@@ -263,6 +292,62 @@ def test_while_the_issuer_is_away_its_keys_are_used_for_a_while(
     test_issuer.answers = True
     clock.now += oidc.PAUSE_S
     assert issuer.tenant(test_issuer.token()) == "oidc.alice"
+
+
+def test_a_slow_issuer_keeps_nobody_waiting_whose_key_is_known(
+    thin: Model, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The attack: 48 anonymous connections with unknown keys, and honest requests waited 8.5 seconds."""
+    slow, asked = threading.Event(), list[str]()
+    test_issuer = TestIssuer()
+    fetch = oidc._fetch_keys
+
+    def fetch_slowly(url: str) -> Any:
+        asked.append(url)
+        found = fetch(url)
+        if len(asked) > 1:
+            slow.wait(10)
+        return found
+
+    monkeypatch.setattr(oidc, "_fetch_keys", fetch_slowly)
+    issuer = Issuer(test_issuer.url, AUDIENCE, clock=clock)
+    honest = {"Authorization": f"Bearer {test_issuer.token()}"}
+    evil = {"Authorization": f"Bearer {test_issuer.token(name='unknown')}"}
+    service = Service(thin, tmp_path, workers=WORKERS, accounts=Accounts.load(None, issuer, []))
+    with listening(service) as server:
+        assert ask(server, "GET", "/v1/keys", headers=honest)[0] == 200
+        clock.now += oidc.PAUSE_S
+        said: list[int] = []
+        paths = ("/v1/keys", "/metrics", "/admin")
+
+        def attack(number: int) -> None:
+            said.append(ask(server, "GET", paths[number % 3], headers=evil)[0])
+
+        threads = [threading.Thread(target=attack, args=(number,)) for number in range(48)]
+        for thread in threads:
+            thread.start()
+        wait(lambda: len(asked) == 2)
+        time.sleep(0.2)
+        begun = time.monotonic()
+        for _ in range(10):
+            assert ask(server, "GET", "/v1/keys", headers=honest)[0] == 200
+        assert time.monotonic() - begun < 2
+        # A key that is known but old waits for a moment only, and only once.
+        clock.now += oidc.FRESH_S
+        begun = time.monotonic()
+        for _ in range(3):
+            assert ask(server, "GET", "/v1/keys", headers=honest)[0] == 200
+        assert time.monotonic() - begun < 2
+        assert said == []
+        slow.set()
+        for thread in threads:
+            thread.join()
+        assert said == [401] * 48
+        # Whatever is unknown, nobody asks again so soon; the clock went on by more than that, once.
+        assert len(asked) <= 3
+    service.close()
+    test_issuer.server.shutdown()
+    test_issuer.server.server_close()
 
 
 SHORT = rsa.generate_private_key(65537, 1024)

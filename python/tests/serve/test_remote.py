@@ -28,6 +28,7 @@ from keywright.client.parts import PART_BYTES
 from keywright.client.remote import PROGRESS
 from keywright.errors.service import (
     BadRequestError,
+    BusyError,
     InvalidReplyError,
     ManifestError,
     OtherModelError,
@@ -346,6 +347,68 @@ def test_a_question_is_asked_again_after_a_connection_that_breaks(
         with pytest.raises(ServeError, match="identifier"):
             session.infer(sample)
         monkeypatch.undo()
+
+
+@pytest.mark.parametrize(
+    "answer", [b"", b"HTTP/1.1 200 OK\r\nda", b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf"]
+)
+def test_a_connection_that_drops_is_no_answer(answer: bytes) -> None:
+    """Four of six kills during an evaluation were reported as answers that are not HTTP."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def drop() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=drop)
+        thread.start()
+        # What `_persist` tries again.
+        with pytest.raises(UnreachableError):
+            RemoteModel(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        thread.join()
+
+
+def test_an_answer_without_an_end_is_of_both_kinds() -> None:
+    with (
+        answering(lambda method, path: (200, b"x" * 100, 1000)) as url,
+        pytest.raises(UnreachableError, match="100 bytes of 1000") as caught,
+    ):
+        RemoteModel(url)
+    assert isinstance(caught.value, InvalidReplyError)
+
+
+def test_a_server_says_when_to_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("keywright.serve.remote.time.sleep", slept.append)
+
+    def refusing(times: int, error: ServeError) -> Callable[[], str]:
+        left = [times]
+
+        def request() -> str:
+            left[0] -= 1
+            if left[0] >= 0:
+                raise error
+            return "done"
+
+        return request
+
+    # Longer than it would be tried without that, and not more often.
+    assert remote_module._persist(refusing(20, BusyError("later", retry_after=7))) == "done"
+    assert len(slept) == 20
+    assert all(7.0 <= pause <= 7.0 * 1.25 for pause in slept)
+    slept.clear()
+    # A client does not wait for ever.
+    with pytest.raises(BusyError):
+        remote_module._persist(refusing(1, BusyError("later", retry_after=100_000)))
+    assert slept == []
+    with pytest.raises(BusyError):
+        remote_module._persist(refusing(100, BusyError("later")))
+    assert 5 < sum(slept) < 30
+    slept.clear()
+    assert remote_module._persist(refusing(5, UnreachableError("gone"))) == "done"
+    assert slept == sorted(slept)
 
 
 def stop_after(calls: int) -> Callable[[int, int], None]:

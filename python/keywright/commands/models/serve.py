@@ -108,7 +108,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TENANT",
         action="append",
         default=[],
-        help="a tenant that may open /admin; without accounts only the loopback may",
+        help="a tenant that may open /admin; without accounts, operator.key of the state folder opens it "
+        "on this machine",
     )
     parser.add_argument(
         "--certificate", type=Path, metavar="FILE", help="PEM file of the certificate chain: speak TLS"

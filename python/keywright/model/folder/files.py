@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from keywright._files import is_special, place_for, put
 from keywright.errors.model import FolderError, SecretFileWarning
 
 PARAMETERS = "parameters.kw"
@@ -31,7 +32,7 @@ def require_files(folder: Path, names: Sequence[str], origin: str) -> None:
     Raises:
         FolderError: names the missing files.
     """
-    missing = [name for name in names if not (folder / name).is_file()]
+    missing = [name for name in names if not has_file(folder, name)]
     if missing == [PROGRAM]:
         raise FolderError(
             f"{folder} holds keys without a model, which are used from Python "
@@ -39,6 +40,20 @@ def require_files(folder: Path, names: Sequence[str], origin: str) -> None:
         )
     if missing:
         raise FolderError(f"{folder} lacks {', '.join(missing)}; name the {origin}")
+
+
+def has_file(folder: Path, name: str) -> bool:
+    """Return whether a folder has a file.
+
+    Raises:
+        FolderError: there is something else of that name: a pipe, for example, would be waited for.
+    """
+    path = folder / name
+    if path.is_file():
+        return True
+    if path.exists():
+        raise FolderError(f"{path} is not a regular file; remove it, or name another folder")
+    return False
 
 
 def warn_of_readers(path: Path) -> None:
@@ -86,8 +101,13 @@ def require_place(path: Path) -> None:
     """Check early that a file can be written.
 
     Raises:
-        FolderError: the path is a folder, or its parent is missing or not writable.
+        FolderError: the path is a folder, or its parent is missing or not writable; or it is a pipe or a
+            device that cannot be written.
     """
+    if is_special(path):
+        if not os.access(path, os.W_OK):
+            raise FolderError(f"{path} is not writable; name another path")
+        return
     if path.is_dir():
         raise FolderError(f"{path} is a folder; name a file in it")
     if not path.parent.is_dir():
@@ -98,13 +118,14 @@ def require_place(path: Path) -> None:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """Yield a file that replaces ``path`` when the block ends, and is removed if it fails.
+    """Yield a file that replaces ``path`` when the block ends, and is removed if it fails. A pipe or a
+    character device gets its contents (`put`).
 
     Raises:
         FolderError: as for `require_place`.
     """
     require_place(path)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+    with tempfile.TemporaryDirectory(dir=place_for(path), prefix=f".{path.name}.") as folder:
         temporary = Path(folder) / path.name
         yield temporary
-        temporary.replace(path)
+        put(temporary, path)

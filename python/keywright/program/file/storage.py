@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from keywright._files import place_for, put
 from keywright._reading.arrays import read_array, require_file
 from keywright.errors.network import ProgramFormatError
 from keywright.program.client_part import ClientPart
@@ -65,7 +66,7 @@ too deeply."""
 def save(program: CompiledNetwork, path: str | Path) -> None:
     """Write a program to one file, atomically."""
     target = Path(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    handle, name = tempfile.mkstemp(dir=place_for(target), prefix=f".{target.name}.")
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -76,7 +77,7 @@ def save(program: CompiledNetwork, path: str | Path) -> None:
                         np.lib.format.write_array(entry, array, allow_pickle=False)
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(target)
+        put(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise

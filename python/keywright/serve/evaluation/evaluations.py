@@ -6,8 +6,9 @@ all those whose requests do not wait.
 """
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ from keywright.serve.uploads.uploaded import UploadedKeys
 from keywright.serve.workers.workers import Worker, WorkerEndedError, Workers
 
 from .dispatch import Dispatcher, Work
-from .jobs import MAX_PRIORITY, Job, Jobs
+from .jobs import MAX_PRIORITY, Job, Jobs, Reservation
 from .sights import Sight
 
 UNKNOWN = ""
@@ -40,6 +41,25 @@ UNKNOWN = ""
 
 HELD_BYTES = 4 << 20
 """A longer message is on the disk from the beginning."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """An evaluation that is admitted before its message has arrived.
+
+    Attributes:
+        identifier: of the client's keys.
+        model: hash of the model.
+        priority, tenant, places: as of `Evaluations.submit`.
+        place: its place in the queue.
+    """
+
+    identifier: str
+    model: str
+    priority: int
+    tenant: str
+    places: range | None
+    place: Reservation
 
 
 class Evaluations:
@@ -129,6 +149,25 @@ class Evaluations:
             TooLargeError: memory can never hold the keys.
             QuotaBytesError, QuotaSecondsError: the tenant has no room for the message, or has used its day.
         """
+        with self.expect(identifier, len(message), model, priority, tenant, places) as expected:
+            return self.take(expected, message, held=held)
+
+    @contextmanager
+    def expect(
+        self,
+        identifier: str,
+        size: int,
+        model: str | None = None,
+        priority: int = 0,
+        tenant: str = NOBODY,
+        places: range | None = None,
+    ) -> Iterator[Expected]:
+        """Admit an evaluation before the first byte of its message: its place in the queue and its bytes are
+        reserved within the context. Arguments and errors as of `submit`, but for those of the message.
+
+        Args:
+            size: bytes of the message.
+        """
         uploaded = self._store.get(identifier, tenant)
         name = uploaded.model if model is None else model
         wanted, configuration = self._catalog.model(name), self._catalog.of(name).identifier
@@ -140,28 +179,40 @@ class Evaluations:
                 expected=configuration,
             )
         self._require_places(name, priority, places)
-        SecretScanner().look(message)
         self._workers.require_memory(
             identifier, wanted.resident_key_bytes, wanted.manifest.hash, self._jobs.patience
         )
-        objects = framing.split(message, wanted.manifest.input.ciphertexts)
         self._store.require_ready(uploaded)
+        self._usage.require_seconds(tenant)
+        with ExitStack() as stack:
+            with self._store.admission():
+                if self._usage.limits_bytes(tenant):
+                    keys, soon = self._store.room(tenant)
+                    self._usage.require_bytes(tenant, keys + self._jobs.stored(tenant), size, soon)
+                place = stack.enter_context(self._jobs.reserve(identifier, tenant, size))
+            yield Expected(identifier, name, priority, tenant, places, place)
+
+    def take(self, expected: Expected, message: bytes, *, held: bool = False) -> Job:
+        """Accept an evaluation whose message has arrived; errors as of `submit`."""
+        wanted = self._catalog.model(expected.model)
+        SecretScanner().look(message)
+        objects = framing.split(message, wanted.manifest.input.ciphertexts)
         if not held:
             for data in objects:
                 wanted.read_input(data)
-                self._saw(identifier, Sight.of("received", data))
-        self._usage.require_seconds(tenant)
-        limited = self._usage.limits_bytes(tenant)
-        keys, soon = self._store.room(tenant) if limited else (0, None)
-
-        def admit(job: Job) -> None:
-            """Check the quota while no other job is accepted: all simultaneous requests of a tenant count."""
-            if limited:
-                self._usage.require_bytes(tenant, keys + self._jobs.stored(tenant), len(message), soon)
-            if not held:
-                self._note(job)
-
-        job = self._jobs.add(identifier, name, wanted.steps, message, priority, tenant, places, admit, held)
+                self._saw(expected.identifier, Sight.of("received", data))
+        job = self._jobs.add(
+            expected.identifier,
+            expected.model,
+            wanted.steps,
+            message,
+            expected.priority,
+            expected.tenant,
+            expected.places,
+            None if held else self._note,
+            held,
+            expected.place,
+        )
         self._event(f"{len(message)} bytes to evaluate")
         return job
 
@@ -358,7 +409,8 @@ def _folder(state: Path, model: Model) -> Path:
     folder = state / "models" / model.manifest.hash
     if not folder.is_dir():
         making = state / "models" / f".{model.manifest.hash}"
-        making.mkdir(parents=True, exist_ok=True)
+        folder.parent.mkdir(exist_ok=True, mode=0o700)
+        making.mkdir(exist_ok=True, mode=0o700)
         model.save(making)
         making.replace(folder)
     return folder

@@ -6,7 +6,7 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +26,21 @@ EACH = 8
 """Maximum number of waiting evaluations per client."""
 
 MAX_PRIORITY = 9
+
+
+@dataclass(eq=False)
+class Reservation:
+    """A place in the queue for an evaluation whose message is arriving.
+
+    Attributes:
+        client: the unit of fair scheduling, as of the job.
+        tenant: whose bytes they are.
+        size: bytes of the message.
+    """
+
+    client: str
+    tenant: str
+    size: int
 
 
 @dataclass
@@ -138,6 +153,7 @@ class Jobs:
         self._turn = threading.Condition()
         self._jobs: dict[str, Job] = {}
         self._queues: OrderedDict[str, list[Job]] = OrderedDict()
+        self._reserved: set[Reservation] = set()
         self._number, self._ended = 0, False
         self.on_end: Callable[[str], object] = lambda identifier: None
         # Duration of evaluations: a running mean in which the last one has weight one quarter.
@@ -228,6 +244,7 @@ class Jobs:
         places: range | None = None,
         admit: Callable[[Job], object] | None = None,
         held: bool = False,
+        place: Reservation | None = None,
     ) -> Job:
         """Accept a job: it is on the disk when this returns, unless it is ``held``. Its places are not:
         after a restart it is evaluated alone.
@@ -235,17 +252,16 @@ class Jobs:
         Args:
             admit: called with it before it is; what it raises refuses the job.
             held: whether it is in memory alone, until its answer is taken (`release`) or `keep` is called.
+            place: its place in the queue, which is used up; without one, it takes one now.
 
         Raises:
             BusyError: the maximum number of jobs wait, of all clients or of this one.
         """
         with self._turn:
-            for most, count in (
-                (EACH, len(self._queues.get(tenant or owner, ()))),
-                (self.waiting, len(self)),
-            ):
-                if count >= most:
-                    raise BusyError(f"{most} evaluations wait; ask again later", retry_after=self._patience())
+            if place is None:
+                self._require_place(tenant or owner)
+            else:
+                self._reserved.discard(place)
             job = Job(secrets.token_hex(16), owner, model, priority, total, tenant=tenant, places=places)
             job.message_bytes = len(message)
             job.held, job.request = held, request_identifier()
@@ -259,6 +275,33 @@ class Jobs:
             self._put(job)
             self._turn.notify()
         return job
+
+    def _require_place(self, client: str) -> None:
+        reserved = [place.client for place in self._reserved]
+        for most, count in (
+            (EACH, len(self._queues.get(client, ())) + reserved.count(client)),
+            (self.waiting, len(self) + len(reserved)),
+        ):
+            if count >= most:
+                raise BusyError(f"{most} evaluations wait; ask again later", retry_after=self._patience())
+
+    @contextlib.contextmanager
+    def reserve(self, owner: str, tenant: str, size: int) -> Iterator[Reservation]:
+        """Reserve a place in the queue, and the bytes of a message, before the message arrives; `add` uses it
+        up.
+
+        Raises:
+            BusyError: as for `add`.
+        """
+        place = Reservation(tenant or owner, tenant, size)
+        with self._turn:
+            self._require_place(place.client)
+            self._reserved.add(place)
+        try:
+            yield place
+        finally:
+            with self._turn:
+                self._reserved.discard(place)
 
     def _store(self, job: Job, message: bytes) -> None:
         """Have a job on the disk."""
@@ -453,10 +496,11 @@ class Jobs:
             return list(self._jobs.values())
 
     def stored(self, tenant: str) -> int:
-        """Return the stored bytes of a tenant's jobs."""
+        """Return the bytes of a tenant's jobs: those that are stored, and those of messages that arrive."""
         with self._turn:
             own = [job for job in self._jobs.values() if job.tenant == tenant]
-            return sum(job.message_bytes + job.answer_bytes for job in own)
+            arriving = sum(place.size for place in self._reserved if place.tenant == tenant)
+            return arriving + sum(job.message_bytes + job.answer_bytes for job in own)
 
     def of(self, owner: str) -> list[Job]:
         """Return the jobs of a client."""

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import secrets
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
@@ -11,9 +12,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from keywright._units import format_bytes, format_seconds
-from keywright.errors.service import ForbiddenError
+from keywright.errors.service import ForbiddenError, UnauthorizedError
 from keywright.serve.overview import Overview
-from keywright.serve.tenants.accounts import Accounts
+from keywright.serve.storage.state_folder import OPERATOR_KEY
+from keywright.serve.tenants.accounts import bearer
 
 REFRESH_S = 10
 
@@ -29,20 +31,22 @@ FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 """Headers that a proxy adds to forwarded requests."""
 
 
-def require_operator(request: Request, accounts: Accounts | None, loopback: frozenset[str]) -> None:
-    """Check that a request may see the page: an admin if there are accounts, otherwise a user on this
-    machine.
+def require_operator(request: Request, key: str, loopback: frozenset[str]) -> None:
+    """Check that a request may see the page of a server without accounts: it is of a user on this machine who
+    can read the operator's key.
 
-    A proxy on this machine connects from the loopback on behalf of everyone. So requests that carry proxy
-    headers or a host name other than the loopback's are refused, too.
+    A proxy on this machine connects from the loopback on behalf of everyone. So the address alone entitles to
+    nothing, and requests that carry proxy headers or a host name other than the loopback's are refused.
+
+    Args:
+        request: the request.
+        key: the operator's key, which a browser sends as a password.
+        loopback: host names of this machine.
 
     Raises:
-        ForbiddenError: the request is from someone else.
-        UnauthorizedError, IssuerUnreachableError: as for `Accounts.admin`.
+        ForbiddenError: the request is from another machine.
+        UnauthorizedError: it lacks the key.
     """
-    if accounts is not None:
-        accounts.admin(request.headers.get("authorization"))
-        return
     host = request.headers.get("host", "")
     name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
     address = request.client.host if request.client is not None else ""
@@ -54,6 +58,11 @@ def require_operator(request: Request, accounts: Accounts | None, loopback: froz
         raise ForbiddenError(
             "this page is for the operator: open it on the server's machine, or start the server with "
             "--accounts and --admin"
+        )
+    sent = (bearer(request.headers.get("authorization")) or "").partition(" ")[2].strip()
+    if not secrets.compare_digest(sent.encode(), key.encode()):
+        raise UnauthorizedError(
+            f"the password of this page is in the file {OPERATOR_KEY} of the server's state"
         )
 
 

@@ -18,6 +18,7 @@ from starlette.routing import Match, Route
 
 from keywright.errors.service import (
     BadRequestError,
+    BusyError,
     MismatchingOffsetError,
     NoSuchMethodError,
     NoSuchPathError,
@@ -28,11 +29,13 @@ from keywright.errors.service import (
 )
 from keywright.serve.evaluation.jobs import Job
 from keywright.serve.service import Service
-from keywright.serve.tenants.accounts import NOBODY
+from keywright.serve.tenants.accounts import NOBODY, Accounts
+from keywright.serve.uploads.buffers import Share
 from keywright.serve.uploads.piece import Piece
 
 from .admin import CHALLENGE, admin_page, require_operator
-from .edge import LOOPBACK, Edge, OnRequest, Problem, answer, refused
+from .connections import CONNECTION
+from .edge import LOOPBACK, Edge, OnRequest, Problem, address_of, answer, refused
 from .pages import Page
 from .resumable import (
     COMPLETE,
@@ -54,6 +57,9 @@ EXPIRE_EVERY_S = 1.0
 
 MAX_WAIT_S, MAX_WAITING = 30, 128
 """How long a request may wait for an evaluation to end, and how many requests may wait."""
+
+MAX_ASKING = 8
+"""How many requests wait for the issuer of tokens in a thread; the others wait for these."""
 
 HOLD_S = 0.25
 """After so long an evaluation whose request waits for its answer is put on the disk."""
@@ -183,6 +189,7 @@ class Routes:
 
     def __init__(self, service: Service, page: Page) -> None:
         self._service, self._page, self._ends = service, page, Ends()
+        self._asking: anyio.CapacityLimiter | None = None
         service.jobs.on_end = self._ends.tell
 
     async def _tenant(self, request: Request) -> str:
@@ -191,10 +198,23 @@ class Routes:
         authorization = request.headers.get("authorization")
         if accounts is None:
             return NOBODY
-        if (known := accounts.known(authorization)) is not None:
-            return known
-        # This may have to fetch the issuer's keys.
-        return await run_sync(accounts.tenant, authorization)
+        tenant = accounts.known(authorization)
+        if tenant is None:
+            tenant = await self._authenticate(accounts, accounts.tenant, authorization)
+        if (connection := request.scope.get(CONNECTION)) is not None:
+            connection.begin(f"tenant {tenant}")
+        return tenant
+
+    async def _authenticate(
+        self, accounts: Accounts, call: Callable[[str | None], str], authorization: str | None
+    ) -> str:
+        """Return the tenant of credentials. Those that may have to wait for the issuer take no thread from
+        others."""
+        if not accounts.asks(authorization):
+            return await run_sync(call, authorization)
+        if self._asking is None:
+            self._asking = anyio.CapacityLimiter(MAX_ASKING)
+        return await run_sync(call, authorization, limiter=self._asking)
 
     async def health(self, request: Request) -> Response:
         """``GET /health``."""
@@ -208,13 +228,18 @@ class Routes:
         """``GET /metrics``: for admins if there are accounts. A tenant that reads all bytes could subtract
         its own and learn those of the others."""
         if self._service.accounts is not None:
-            await run_sync(self._service.accounts.admin, request.headers.get("authorization"))
+            accounts, sent = self._service.accounts, request.headers.get("authorization")
+            await self._authenticate(accounts, accounts.admin, sent)
         return Response(self._service.measure(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def admin(self, request: Request) -> Response:
         """``GET /admin``: a browser asks its user for a key if the request is refused."""
         try:
-            await run_sync(require_operator, request, self._service.accounts, LOOPBACK)
+            accounts, sent = self._service.accounts, request.headers.get("authorization")
+            if accounts is None:
+                require_operator(request, self._service.operator_key, LOOPBACK)
+            else:
+                await self._authenticate(accounts, accounts.admin, sent)
         except UnauthorizedError as error:
             self._service.metrics.count("refusals_total", code=error.code)
             return Problem(error, CHALLENGE)
@@ -242,7 +267,8 @@ class Routes:
         if complete is not None:
             return await self._create_upload(request, complete)
         tenant, entry = await self._tenant(request), _parse(await _body(request, MAX_JSON))
-        return answer(await run_sync(self._service.create_keys, entry, tenant), HTTPStatus.CREATED)
+        holder = address_of(request.scope)
+        return answer(await run_sync(self._service.create_keys, entry, tenant, holder), HTTPStatus.CREATED)
 
     async def key_sets(self, request: Request) -> Response:
         """``GET /v1/keys``."""
@@ -266,14 +292,14 @@ class Routes:
         name, tenant = _name(request, "keys"), await self._tenant(request)
         await self._settle(name, tenant)
         begin = partial(self._service.begin_piece, name, offset, length, tenant)
-        return answer(await self._receive(request, begin))
+        return answer(await self._receive(request, begin, tenant or name))
 
     async def receive_part(self, request: Request) -> Response:
         """``PUT /v1/keys/ID/parts?offset=N``: at any offset, several at once."""
         offset, length = _offset(request), _announced(request, MAX_PIECE)
         name, tenant = _name(request, "keys"), await self._tenant(request)
         begin = partial(self._service.begin_piece, name, offset, length, tenant, anywhere=True)
-        return answer(await self._receive(request, begin))
+        return answer(await self._receive(request, begin, tenant or name))
 
     async def grant_part(self, request: Request) -> Response:
         """``POST /v1/keys/ID/direct?offset=N&length=N``: an address of the object storage for a part."""
@@ -290,23 +316,44 @@ class Routes:
         name, tenant = _name(request, "keys"), await self._tenant(request)
         return answer(await run_sync(self._service.take_part, name, offset, tenant))
 
-    async def _receive(self, request: Request, begin: Callable[[], Piece]) -> dict[str, object]:
+    @asynccontextmanager
+    async def _room(self, holder: str, size: int) -> AsyncIterator[Share]:
+        """Memory for a body that arrives within the context.
+
+        Raises:
+            BusyError: there is none, or another client needs it.
+        """
+        loop = asyncio.get_running_loop()
+        with anyio.CancelScope() as scope:
+            with self._service.buffers.share(
+                holder, size, lambda: loop.call_soon_threadsafe(scope.cancel)
+            ) as share:
+                yield share
+        if scope.cancelled_caught:
+            raise BusyError("too many requests arrive at a time; ask again soon", retry_after=1)
+
+    async def _receive(self, request: Request, begin: Callable[[], Piece], holder: str) -> dict[str, object]:
         """Write a piece while it arrives, buffered in chunks of the size that the storage prefers."""
-        piece, buffer, most = await run_sync(begin), bytearray(), self._service.store.objects.buffer_bytes
+        most = self._service.store.objects.buffer_bytes
+        piece, buffer = await run_sync(begin), bytearray()
         try:
-            try:
-                async for data in request.stream():
-                    buffer += data
-                    if len(buffer) >= most:
-                        await run_sync(piece.append, bytes(buffer))
-                        buffer.clear()
-            finally:
-                with anyio.CancelScope(shield=True):
-                    if buffer:
-                        await run_sync(piece.append, bytes(buffer))
+            async with self._room(holder, min(most, piece.end - piece.at)):
+                await self._write(request, piece, buffer, most)
             return await run_sync(self._service.end_piece, piece)
         finally:
             piece.close()
+
+    async def _write(self, request: Request, piece: Piece, buffer: bytearray, most: int) -> None:
+        try:
+            async for data in request.stream():
+                buffer += data
+                if len(buffer) >= most:
+                    await run_sync(piece.append, bytes(buffer))
+                    buffer.clear()
+        finally:
+            with anyio.CancelScope(shield=True):
+                if buffer:
+                    await run_sync(piece.append, bytes(buffer))
 
     async def upload_limits(self, request: Request) -> Response:
         """``OPTIONS /v1/keys``: states that uploads are resumable, and their maximum length."""
@@ -336,7 +383,8 @@ class Routes:
         tenant = await self._tenant(request)
         model = request.query_params.get("model", self._service.model.manifest.hash)
         require_length(request.headers, 0, self._service.bytes_of_keys(model), complete=complete)
-        entry = await run_sync(self._service.create_keys, {"model": model}, tenant)
+        holder = address_of(request.scope)
+        entry = await run_sync(self._service.create_keys, {"model": model}, tenant, holder)
         return await self._append(request, entry, 0, tenant, HTTPStatus.CREATED)
 
     async def _append(
@@ -352,8 +400,9 @@ class Routes:
         total = int(str(entry["bytes"]))
         try:
             length = require_length(request.headers, offset, total, complete=complete)
-            begin = partial(self._service.begin_piece, str(entry["keys"]), offset, length, tenant)
-            found = await self._receive(request, begin)
+            name = str(entry["keys"])
+            begin = partial(self._service.begin_piece, name, offset, length, tenant)
+            found = await self._receive(request, begin, tenant or name)
         except WrongOffsetError as error:
             raise MismatchingOffsetError(str(error), **error.details) from error
         return upload_answer(found, self._service.key_lifetime(), status)
@@ -371,27 +420,23 @@ class Routes:
 
     async def submit(self, request: Request) -> Response:
         """``POST /v1/keys/ID/jobs?model=HASH&priority=N&first=N&samples=N&wait=SECONDS``."""
-        tenant = await self._tenant(request)
-        message = await _body(request, self._service.request_bytes())
+        name, tenant = _name(request, "keys"), await self._tenant(request)
+        size = _announced(request, self._service.request_bytes())
         model, priority = request.query_params.get("model"), request.query_params.get("priority", "0")
         if len(priority) != 1 or priority not in digits:
             raise BadRequestError("?priority= must be one digit")
         places = _places(request)
         self._service.require_staying()
         wait = _wait(request)
-        held = wait > 0 and self._service.evaluations.holds(len(message))
-        call = partial(
-            self._service.evaluations.submit,
-            _name(request, "keys"),
-            message,
-            model,
-            int(priority),
-            tenant,
-            places,
-            held=held,
-        )
-        # What only looks at memory takes less time than another thread to be told of it.
-        job = call() if held and len(message) <= QUICK_BYTES else await run_sync(call)
+        evaluations = self._service.evaluations
+        held = wait > 0 and evaluations.holds(size)
+        with evaluations.expect(name, size, model, int(priority), tenant, places) as expected:
+            async with self._room(tenant or name, size) as share:
+                message = await request.body()
+                share.complete = True
+                call = partial(evaluations.take, expected, message, held=held)
+                # What only looks at memory takes less time than another thread to be told of it.
+                job = call() if held and size <= QUICK_BYTES else await run_sync(call)
         return await (self._hold(job, wait) if held else self._wait(job, wait))
 
     async def _hold(self, job: Job, wait: int) -> Response:

@@ -1,24 +1,34 @@
-"""Connections of the server: deadlines for slow senders, and eviction when there are too many connections.
+"""Connections of the server: deadlines for slow peers, and a fair share of the places for each of them.
 
-uvicorn answers requests; this module adds the limits that it lacks. A request that does not arrive, or
-arrives too slowly, is aborted. At `MAX_CONNECTIONS`, the connection that has waited longest for its request
-is closed for the next one. So half-sent requests cannot lock others out.
+uvicorn answers requests; this module adds the limits that it lacks. A peer has credit: `GRACE_S` at the
+beginning of a body or an answer, and a second for every `SLOWEST` bytes that move, up to `TIMEOUT_S`. Without
+credit its connection is aborted. At `MAX_CONNECTIONS`, a newcomer replaces a connection of the holder who has
+the most (see `places`). TLS is negotiated within a place.
 """
 
 import asyncio
-import time
+import contextlib
+import ssl
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
+from .places import Place, Places, neighbourhood
+
 MAX_CONNECTIONS = 512
 
 TIMEOUT_S = 30.0
-"""Seconds for a request without its body, and a fixed allowance for each body and answer."""
+"""Seconds for a request without its body, and the most credit of a body or an answer."""
+
+GRACE_S = 5.0
+"""Credit in seconds at the beginning of a body or an answer."""
 
 SLOWEST = 16 << 10
 """Minimum average speed of a body or an answer, in bytes per second."""
+
+HANDSHAKE_S = 10.0
+"""Seconds for the negotiation of TLS."""
 
 REFUSED_BYTES, REFUSED_S = 8 << 20, 2.0
 """What is still read of what is no request, and for how long."""
@@ -38,17 +48,24 @@ class _Open:
 
 
 class Connection(H11Protocol):
-    """A connection with deadlines: `expect` sets one, `work` clears it."""
+    """A connection with deadlines: one for a request, credit for a body (`receive`) and an answer (`send`).
+    While the server works there is none (`work`).
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
+    Args:
+        places: the places of the server's connections.
+    """
+
+    def __init__(self, *arguments: Any, places: Places, **named: Any) -> None:
         super().__init__(*arguments, **named)
+        self._places = places
+        self._place = Place(self._abort)
         self._timer: asyncio.TimerHandle | None = None
-        self._waits_since: float | None = None
+        self._takes = False
+        self._written = self._sent = 0
         self._unread: int | None = None
         answer: ASGIApp = self.app
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
-            self._waits_since = None
             scope[CONNECTION] = self
             cycle: RequestResponseCycle = self.cycle
 
@@ -68,23 +85,22 @@ class Connection(H11Protocol):
         """Start, and evict a connection if there are too many."""
         super().connection_made(transport)
         self._wait()
-        if len(self.connections) > MAX_CONNECTIONS:
-            waiting = [
-                (each._waits_since, id(each), each)
-                for each in self.connections
-                if isinstance(each, Connection) and each._waits_since is not None
-            ]
-            # This connection is waiting, too, so there is always one.
-            min(waiting)[2].transport.abort()
+        self._places.enter(self._place, MAX_CONNECTIONS)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
         self.work()
+        self._places.leave(self._place)
         super().connection_lost(exc)
+
+    def _abort(self) -> None:
+        self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Take bytes; after a refusal, read and drop a few, or the sender would miss the answer."""
         if self._unread is None:
+            if self._takes:
+                self._move(len(data))
             super().data_received(data)
             return
         self._unread -= len(data)
@@ -115,20 +131,125 @@ class Connection(H11Protocol):
 
     def on_response_complete(self) -> None:
         """Wait for the client to read this answer and to send its next request."""
-        self._wait(self.transport.get_write_buffer_size())
+        self._wait()
         super().on_response_complete()
 
-    def expect(self, length: int) -> None:
-        """Give the peer time for so many bytes; the connection is aborted after that."""
-        self.work()
-        self._timer = self.loop.call_later(TIMEOUT_S + length / SLOWEST, self.transport.abort)
+    def begin(self, holder: str) -> None:
+        """Count the connection for the sender of its request."""
+        self._place.holder = holder
+
+    def receive(self) -> None:
+        """Give the peer credit for a body."""
+        self._expect(min(GRACE_S, TIMEOUT_S), takes=True)
+
+    def send(self) -> None:
+        """Give the peer credit for an answer."""
+        self._expect(min(GRACE_S, TIMEOUT_S))
+
+    def wrote(self, length: int) -> None:
+        """Note bytes of an answer that the peer has to read."""
+        self._written += length
 
     def work(self) -> None:
         """Clear the deadline while the server works."""
+        self._takes, self._place.until = False, float("inf")
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _wait(self, length: int = 0) -> None:
-        self._waits_since = time.monotonic()
-        self.expect(length)
+    def _wait(self) -> None:
+        """Give the peer time for a request, and to read what was answered before."""
+        address = self.client[0] if self.client is not None else ""
+        self._place.holder = f"waiting {neighbourhood(address)}"
+        self._expect(TIMEOUT_S)
+
+    def _expect(self, seconds: float, *, takes: bool = False) -> None:
+        self.work()
+        self._takes, self._place.until = takes, self.loop.time() + seconds
+        self._timer = self.loop.call_at(self._place.until, self._look)
+
+    def _move(self, count: int) -> None:
+        """Give credit for bytes that have moved."""
+        until = self._place.until + count / SLOWEST
+        self._place.until = min(until, max(self._place.until, self.loop.time() + TIMEOUT_S))
+
+    def _look(self) -> None:
+        """Abort the connection if its credit is used up."""
+        if not self._takes:
+            sent = max(self._sent, self._written - self.transport.get_write_buffer_size())
+            self._sent, moved = sent, sent - self._sent
+            self._move(moved)
+        now = self.loop.time()
+        if self._takes and self.flow.read_paused:
+            # The server is slow, not the peer.
+            self._place.until = max(self._place.until, now + GRACE_S)
+        if self._place.until <= now:
+            self.transport.abort()
+        else:
+            self._timer = self.loop.call_at(self._place.until, self._look)
+
+
+class Handshake(asyncio.Protocol):
+    """The negotiation of TLS on a new connection, which counts as any other from its first packet on.
+
+    Args:
+        connection: what the connection is after that.
+        places: the places of the server's connections.
+        tls: settings of the server.
+    """
+
+    def __init__(self, connection: Connection, places: Places, tls: ssl.SSLContext) -> None:
+        self._connection, self._places, self._tls = connection, places, tls
+        self._place, self._early = Place(self._abort), bytearray()
+        self._transport: asyncio.Transport | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin."""
+        # Its bytes are for TLS.
+        transport.pause_reading()
+        self._transport, loop = transport, self._connection.loop
+        address = transport.get_extra_info("peername")
+        self._place.holder = f"waiting {neighbourhood(str(address[0]) if address else '')}"
+        self._place.until = loop.time() + HANDSHAKE_S
+        self._places.enter(self._place, MAX_CONNECTIONS)
+        self._task = loop.create_task(self._negotiate(transport))
+
+    def data_received(self, data: bytes) -> None:
+        """Keep the bytes after the end of the negotiation."""
+        self._early += data
+
+    def _abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    async def _negotiate(self, transport: asyncio.Transport) -> None:
+        encrypted: asyncio.Transport | None = None
+        try:
+            # A peer that ends or speaks no TLS is no error of the server.
+            with contextlib.suppress(OSError):
+                encrypted = await self._connection.loop.start_tls(
+                    transport, self, self._tls, server_side=True, ssl_handshake_timeout=HANDSHAKE_S
+                )
+        finally:
+            self._places.leave(self._place)
+            if encrypted is None:
+                transport.abort()
+        if encrypted is None or encrypted.is_closing():
+            return
+        encrypted.set_protocol(self._connection)
+        self._connection.connection_made(encrypted)
+        if self._early:
+            self._connection.data_received(bytes(self._early))
+
+
+def protocol(places: Places, tls: ssl.SSLContext | None, **named: Any) -> asyncio.Protocol:
+    """Return the protocol of a new connection.
+
+    Args:
+        places: the places of the server's connections.
+        tls: settings of a server that speaks TLS.
+        named: uvicorn's arguments.
+    """
+    connection = Connection(places=places, **named)
+    return connection if tls is None else Handshake(connection, places, tls)

@@ -23,7 +23,8 @@ from keywright.errors.service import (
 from keywright.serve.logs import identify, on_behalf, request_identifier
 from keywright.serve.metrics import Metrics
 
-from .connections import CONNECTION
+from .connections import CONNECTION, Connection
+from .places import neighbourhood
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -95,8 +96,14 @@ class Edge:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange, start = Exchange(scope, receive, send), time.perf_counter()
         try:
-            headers = _headers(scope)
-            exchange.announce(_announced(headers))
+            try:
+                headers = _headers(scope)
+                length = _announced(headers)
+            except BadRequestError:
+                # Where this request ends is not known, so nothing after it is a request.
+                exchange.distrust()
+                raise
+            exchange.announce(length)
             self._require_own_name(headers)
             await self._app(scope, exchange.receive, exchange.send)
         except ServeError as error:
@@ -135,8 +142,15 @@ class Edge:
                 found=name[:200],
             )
         origin = headers.get(b"origin")
-        if origin is not None and urlsplit(origin).netloc != host:
+        if origin is not None and _netloc(origin) != host:
             raise WrongHostError("pages of other sites may not use this server", found=origin[:200])
+
+
+def address_of(scope: Scope) -> str:
+    """Return whom a request without an account is counted for: its network address, as a trusted proxy names
+    it."""
+    client = scope.get("client")
+    return f"address {neighbourhood(client[0] if client else '')}"
 
 
 class Exchange:
@@ -145,7 +159,9 @@ class Exchange:
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._receive, self._send = receive, send
         # Other ASGI servers have deadlines of their own.
-        self._connection = scope.get(CONNECTION)
+        self._connection: Connection | None = scope.get(CONNECTION)
+        if self._connection is not None:
+            self._connection.begin(address_of(scope))
         self.status = self.received = self.sent = 0
         self._unread = False
 
@@ -153,7 +169,11 @@ class Exchange:
         """Give the sender time for a body."""
         self._unread = length > 0
         if self._connection is not None:
-            self._connection.expect(min(length, LINGER_BYTES)) if length else self._connection.work()
+            self._connection.receive() if length else self._connection.work()
+
+    def distrust(self) -> None:
+        """Close the connection after the answer: what follows may be a body, or another's request."""
+        self._unread = True
 
     async def receive(self) -> Message:
         """Return the next message."""
@@ -179,9 +199,11 @@ class Exchange:
             if self._unread:
                 message["headers"].append((b"connection", b"close"))
             if self._connection is not None:
-                self._connection.expect(_length(message["headers"]))
+                self._connection.send()
         else:
             self.sent += len(message.get("body", b""))
+            if self._connection is not None:
+                self._connection.wrote(len(message.get("body", b"")))
             if self._unread and not message.get("more_body", False):
                 await self._send({**message, "more_body": True})
                 await self._linger()
@@ -236,6 +258,14 @@ def _headers(scope: Scope) -> dict[bytes, str]:
     return found
 
 
+def _netloc(origin: str) -> str | None:
+    """Return host and port of an Origin header; None if it is not a URL."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
+
+
 def _announced(headers: Mapping[bytes, str]) -> int:
     """Return the length of the body from the header."""
     if b"transfer-encoding" in headers:
@@ -244,7 +274,3 @@ def _announced(headers: Mapping[bytes, str]) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 16):
         raise BadRequestError(f"Content-Length is {text[:40]!r}, which is not a length")
     return int(text)
-
-
-def _length(headers: Iterable[tuple[bytes, bytes]]) -> int:
-    return next((int(value) for name, value in headers if name == b"content-length"), 0)

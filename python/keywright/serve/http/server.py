@@ -2,14 +2,17 @@
 
 import asyncio
 import contextlib
+import errno
 import ipaddress
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, cast
 
 import uvicorn
 
@@ -17,11 +20,15 @@ from keywright.errors.service import BadRequestError, CertificateError
 from keywright.serve.service import Service
 
 from .app import application
-from .connections import Connection
+from .connections import protocol
 from .edge import OnRequest
 from .pages import Page
+from .places import Places
 
 BACKLOG = 512
+
+COMPLAIN_S = 60.0
+"""How often it is said that connections cannot be accepted."""
 
 DRAIN_S = 30
 """Seconds that running requests have to finish at shutdown."""
@@ -91,9 +98,10 @@ class Server:
         self.url = f"{scheme}://{shown}:{self.server_address[1]}"
         self.app = application(service, page=page, names=names | {shown.lower()}, on_request=on_request)
         self._service, self._ended = service, threading.Event()
+        self._complained = -COMPLAIN_S
         config = uvicorn.Config(
             self.app,
-            http=Connection,
+            http=cast("type[asyncio.Protocol]", partial(protocol, Places(), tls)),
             ws="none",
             loop="asyncio",
             lifespan="on",
@@ -102,7 +110,6 @@ class Server:
             server_header=False,
             proxy_headers=bool(proxies),
             forwarded_allow_ips=list(proxies),
-            ssl_context_factory=None if tls is None else lambda config, default: tls,
             backlog=BACKLOG,
             timeout_graceful_shutdown=DRAIN_S,
         )
@@ -125,9 +132,23 @@ class Server:
         self._ended.clear()
         self._service.draining = False
         try:
-            asyncio.run(self._uvicorn.serve(sockets=[self._socket]))
+            asyncio.run(self._serve())
         finally:
             self._ended.set()
+
+    async def _serve(self) -> None:
+        asyncio.get_running_loop().set_exception_handler(self._complain)
+        await self._uvicorn.serve(sockets=[self._socket])
+
+    def _complain(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Report that descriptors are short, in a line now and then: every connection that was not accepted
+        would be a traceback otherwise."""
+        error = context.get("exception")
+        if not isinstance(error, OSError) or error.errno not in (errno.EMFILE, errno.ENFILE):
+            loop.default_exception_handler(context)
+        elif time.monotonic() - self._complained >= COMPLAIN_S:
+            self._complained = time.monotonic()
+            self._service.tell(f"connections wait, because descriptors are short: {error.strerror}")
 
     def shutdown(self) -> None:
         """Stop `serve_forever` after the running requests, and wait for it. From now on the server reports

@@ -27,6 +27,10 @@ class FolderObjects:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._folder = folder
+        # An earlier release let others list them, and names of key sets grant access without accounts.
+        for path in (folder / "keys", folder / "jobs"):
+            if path.is_dir():
+                path.chmod(0o700)
         # This prevents the deletion of a folder that another thread is about to write to.
         self._folders = threading.Lock()
 
@@ -84,7 +88,7 @@ class FolderObjects:
         with self._create(self._folder / to) as file, (self._folder / name).open("rb") as source:
             shutil.copyfileobj(source, file, self.buffer_bytes)
 
-    def sign(self, name: str, seconds: int) -> str | None:
+    def sign(self, name: str, seconds: int, length: int) -> str | None:
         """Nobody else writes to the folder."""
         return None
 
@@ -126,7 +130,7 @@ class FolderObjects:
         """Return the file of an object."""
         path = self._folder / name
         with self._folders:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _make(path.parent)
         return path
 
     def adopt(self, name: str) -> None:
@@ -137,8 +141,19 @@ class FolderObjects:
 
     def _create(self, path: Path) -> BinaryIO:
         with self._folders:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            return path.open("wb")
+            _make(path.parent)
+            return open(path, "wb", opener=_open_private)
+
+
+def _open_private(name: str, flags: int) -> int:
+    return os.open(name, flags, 0o600)
+
+
+def _make(folder: Path) -> None:
+    """Make a folder, and those that it is in, for the owner alone."""
+    if not folder.is_dir():
+        _make(folder.parent)
+        folder.mkdir(exist_ok=True, mode=0o700)
 
 
 def _settle(folder: Path) -> None:

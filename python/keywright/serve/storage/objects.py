@@ -41,8 +41,9 @@ class Objects(Protocol):
     def copy(self, name: str, to: str) -> None:
         """Have an object under another name, too, without its bytes passing through this process."""
 
-    def sign(self, name: str, seconds: int) -> str | None:
-        """An address under which anybody may write an object for so long, by PUT; None if there is none."""
+    def sign(self, name: str, seconds: int, length: int) -> str | None:
+        """An address under which anybody may write an object of that length for so long, by PUT; None if
+        there is none."""
 
     def keep(self, names: Sequence[str]) -> list[str]:
         """Make several objects, which form one byte string in order, survive a crash of the machine. Returns

@@ -4,6 +4,8 @@ import sqlite3
 import threading
 from pathlib import Path
 
+from keywright._files import private
+
 from .records import Records, Row
 
 NAME = "service.db"
@@ -21,6 +23,11 @@ class SqliteRecords(Records):
 
     def __init__(self, folder: Path) -> None:
         self._lock = threading.Lock()
+        # Its companions, with the last changes, get its mode; an earlier release let others read them.
+        private(folder / NAME)
+        for companion in (f"{NAME}-wal", f"{NAME}-shm"):
+            if (folder / companion).exists():
+                private(folder / companion)
         self._connection = sqlite3.connect(folder / NAME, check_same_thread=False, isolation_level=None)
         self._connection.row_factory = sqlite3.Row
         try:

@@ -6,15 +6,20 @@ operating system releases it when the process ends for any reason.
 
 import json
 import os
+import secrets
 import sys
 import weakref
 from pathlib import Path
 
+from keywright._files import private
 from keywright.errors.service import StateFolderError
 
 FORM, LOCK = "state.json", "lock"
 FORMAT = "keywright-state-3"
 MAX_FORM_BYTES = 4096
+
+OPERATOR_KEY = "operator.key"
+"""The file with the key of the operator's page, for a server without accounts."""
 
 if sys.platform == "win32":
     import msvcrt
@@ -85,3 +90,14 @@ class StateFolder:
     def close(self) -> None:
         """Release the folder."""
         self._unlock()
+
+
+def operator_key(state: Path) -> str:
+    """Return the key of the page, which only the owner of the state can read; it is made if it is missing."""
+    path = state / OPERATOR_KEY
+    private(path)
+    key = path.read_text(encoding="ascii").strip()
+    if not key:
+        key = secrets.token_urlsafe(32)
+        path.write_text(key + "\n", encoding="ascii")
+    return key

@@ -10,13 +10,13 @@ prints the key once.
 import base64
 import hashlib
 import json
-import os
 import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from keywright._files import locked, place_for, private, put
 from keywright.errors.service import AccountsFileError, ForbiddenError, UnauthorizedError
 
 FORMAT = "keywright-accounts-1"
@@ -34,6 +34,9 @@ class Tokens(Protocol):
 
     def tenant(self, token: str, /) -> str:
         """The tenant that a token belongs to."""
+
+    def asks(self, token: str, /) -> bool:
+        """Whether that may wait for another server."""
 
 
 class Accounts:
@@ -97,6 +100,14 @@ class Accounts:
             raise UnauthorizedError("send an API key of this server: Authorization: Bearer KEY")
         return self._issuer.tenant(key)
 
+    def asks(self, authorization: str | None) -> bool:
+        """Whether `tenant` or `admin` may wait for the issuer."""
+        authorization = bearer(authorization)
+        scheme, key = _credentials(authorization)
+        if self._issuer is None or scheme != "bearer" or self.known(authorization) is not None:
+            return False
+        return self._issuer.asks(key)
+
     def admin(self, authorization: str | None) -> str:
         """Return the tenant of a request for the operator's page. A browser may send the key or the token as
         the password of ``Authorization: Basic``, with any user name.
@@ -105,19 +116,24 @@ class Accounts:
             ForbiddenError: the tenant is not an admin.
             UnauthorizedError, IssuerUnreachableError: as for `tenant`.
         """
-        scheme, _, rest = (authorization or "").partition(" ")
-        if scheme.lower() == "basic":
-            try:
-                password = base64.b64decode(rest.strip(), validate=True).decode().partition(":")[2]
-            except ValueError:
-                password = ""
-            authorization = f"Bearer {password}"
-        name = self.tenant(authorization)
+        name = self.tenant(bearer(authorization))
         if name not in self._admins:
             raise ForbiddenError(
                 "this page is for the operator; start the server with --admin NAME for others"
             )
         return name
+
+
+def bearer(authorization: str | None) -> str | None:
+    """Return a header whose password, if it has one, is a key or a token: browsers send ``Basic``."""
+    scheme, _, rest = (authorization or "").partition(" ")
+    if scheme.lower() != "basic":
+        return authorization
+    try:
+        password = base64.b64decode(rest.strip(), validate=True).decode().partition(":")[2]
+    except ValueError:
+        password = ""
+    return f"Bearer {password}"
 
 
 def add(path: Path, name: str) -> str:
@@ -127,15 +143,16 @@ def add(path: Path, name: str) -> str:
     Raises:
         AccountsFileError: the file is not an accounts file, or the name is malformed.
     """
-    entry = _read(path) if path.exists() else {"format": FORMAT}
-    tenants = _tenants(entry, path) if path.exists() else {}
     key = PREFIX + secrets.token_urlsafe(32)
-    tenants.setdefault(name, []).append(_digest(key))
-    Accounts(tenants)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.touch(mode=0o600)
-    temporary.write_text(json.dumps({**entry, "tenants": tenants}, indent=1) + "\n")
-    temporary.replace(path)
+    with locked(path):
+        entry = _read(path) if path.exists() else {"format": FORMAT}
+        tenants = _tenants(entry, path) if path.exists() else {}
+        tenants.setdefault(name, []).append(_digest(key))
+        Accounts(tenants)
+        temporary = place_for(path) / f".{path.name}.new"
+        private(temporary)
+        temporary.write_text(json.dumps({**entry, "tenants": tenants}, indent=1) + "\n")
+        put(temporary, path)
     return key
 
 

@@ -6,7 +6,7 @@ identifier itself grants access. The log holds no part of keys, inputs or answer
 
 | action | when | fields |
 |---|---|---|
-| begin | an upload begins | model, configuration, bytes |
+| begin | the first byte of a set is about to come | model, configuration, bytes |
 | complete | a set is complete and has been checked | digest, SHA-256 of the set |
 | use | an evaluation is accepted | model, job (SHA-256 of its identifier), bytes of the message |
 | cancel | a client drops an evaluation | job |
@@ -16,6 +16,7 @@ identifier itself grants access. The log holds no part of keys, inputs or answer
 import hashlib
 import json
 import os
+import re
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +25,10 @@ from keywright.serve.logs import request_identifier
 
 NAME = "audit.jsonl"
 MAX_BYTES = 64 << 20
-"""Size in bytes after which a file is renamed, with the time in its name. The operator removes old files."""
+"""Size in bytes after which a file is renamed, with the time in its name."""
+
+MAX_FILES = 64
+"""How many renamed files are kept; the oldest is deleted for the next."""
 
 
 class Audit:
@@ -33,10 +37,11 @@ class Audit:
     Args:
         path: created if it is missing.
         most: size in bytes after which the file is rotated.
+        kept: how many full files are kept.
     """
 
-    def __init__(self, path: Path, most: int = MAX_BYTES) -> None:
-        self._path, self._most, self._lock = path, most, threading.Lock()
+    def __init__(self, path: Path, most: int = MAX_BYTES, kept: int = MAX_FILES) -> None:
+        self._path, self._most, self._kept, self._lock = path, most, kept, threading.Lock()
         self._file = -1
         path.parent.mkdir(parents=True, exist_ok=True)
 
@@ -73,6 +78,14 @@ class Audit:
             os.close(self._file)
             self._file = -1
 
+    def _renamed(self) -> list[tuple[str, int, Path]]:
+        """Return time, number and path of the full files, the oldest first."""
+        form = re.compile(
+            rf"{re.escape(self._path.stem)}-(\d{{8}}T\d{{6}}Z)-(\d+){re.escape(self._path.suffix)}"
+        )
+        found = [(form.fullmatch(path.name), path) for path in self._path.parent.iterdir()]
+        return sorted((match[1], int(match[2]), path) for match, path in found if match is not None)
+
     def _open(self, more: int, now: datetime) -> tuple[int, int]:
         """The file, with room for so many bytes more, and the bytes that it has."""
         try:
@@ -80,12 +93,14 @@ class Audit:
         except FileNotFoundError:
             there = None
         if there is not None and there.st_size + more > self._most:
-            stem, number = f"{self._path.stem}-{now:%Y%m%dT%H%M%SZ}", 0
-            while (aside := self._path.with_name(f"{stem}-{number}{self._path.suffix}")).exists():
-                number += 1
+            full, moment = self._renamed(), f"{now:%Y%m%dT%H%M%SZ}"
+            number = 1 + max((number for at, number, _ in full if at == moment), default=-1)
+            aside = self._path.with_name(f"{self._path.stem}-{moment}-{number}{self._path.suffix}")
             # Windows renames no file that is open.
             self._close()
             self._path.rename(aside)
+            for _, _, old in full[: max(0, len(full) + 1 - self._kept)]:
+                old.unlink(missing_ok=True)
             there = None
         # An operator may have taken the file away.
         if self._file < 0 or there is None or there.st_ino != os.fstat(self._file).st_ino:

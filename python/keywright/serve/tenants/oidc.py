@@ -4,9 +4,10 @@ Tokens must be signed with a private key of the issuer (`ALGORITHMS`); unsigned 
 shared secret are refused. The issuer publishes the address of its public keys (OpenID Connect Discovery 1.0,
 section 4), a key set of RFC 7517. The set is fetched when a token names an unknown key, or after `FRESH_S`.
 It is used for up to `STALE_S` while the issuer does not answer. The issuer is asked at most once in
-`PAUSE_S`, whatever tokens arrive.
+`PAUSE_S`, whatever tokens arrive, by a thread of its own: only a token with an unknown key waits for it.
 """
 
+import contextlib
 import hashlib
 import http.client
 import json
@@ -15,6 +16,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
@@ -37,10 +39,30 @@ MIN_RSA_BITS = 2048
 
 FRESH_S, STALE_S, PAUSE_S, TIMEOUT_S = 300.0, 3600.0, 10.0, 5.0
 
+PATIENCE_S = 0.5
+"""How long a token whose key is known waits for keys that are being fetched."""
+
+FAMILIES = {
+    "RSA": ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    "P-256": ("ES256",),
+    "P-384": ("ES384",),
+    "P-521": ("ES512",),
+    "OKP": ("EdDSA",),
+}
+"""The algorithms of a key that names none, by its type or curve."""
+
 LEEWAY_S = 30.0
 """Allowed clock skew."""
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,59}")
+
+
+@dataclass(frozen=True)
+class VerifyingKey:
+    """A public key of an issuer, and the algorithms that it is for."""
+
+    key: Any
+    algorithms: tuple[str, ...]
 
 
 class Issuer:
@@ -63,9 +85,19 @@ class Issuer:
         if not audience or not claim:
             raise IssuerError("an issuer needs the audience of this server and a claim; neither may be empty")
         self.url, self._audience, self._claim, self._clock = url, audience, claim, clock
-        self._keys: dict[str | None, jwt.PyJWK] = {}
+        self._keys: dict[str | None, VerifyingKey] = {}
         self._fetched = self._asked = -float("inf")
         self._lock = threading.Lock()
+        self._fetch_ended: threading.Event | None = None
+        self._fetch_began = 0.0
+
+    def asks(self, token: str) -> bool:
+        """Whether `tenant` may wait for the issuer, because its key is unknown or too old."""
+        try:
+            name = jwt.get_unverified_header(token[:MAX_TOKEN]).get("kid")
+        except jwt.InvalidTokenError:
+            return False
+        return self._find(name) is None or self._clock() - self._fetched >= STALE_S
 
     def tenant(self, token: str) -> str:
         """Return the tenant of a token: ``oidc.`` and the claim. If the claim is too long for a name or does
@@ -86,10 +118,11 @@ class Issuer:
         if header.get("alg") not in ALGORITHMS:
             raise UnauthorizedError(f"the token must be signed with one of {', '.join(ALGORITHMS)}")
         try:
+            key = self._key(header.get("kid"))
             claims = jwt.decode(
                 token,
-                self._key(header.get("kid")),
-                algorithms=list(ALGORITHMS),
+                key.key,
+                algorithms=list(key.algorithms),
                 audience=self._audience,
                 issuer=self.url,
                 leeway=LEEWAY_S,
@@ -104,8 +137,8 @@ class Issuer:
             return f"oidc.{value}"
         return f"oidc-{hashlib.sha256(value.encode()).hexdigest()[:32]}"
 
-    def _key(self, name: str | None) -> jwt.PyJWK:
-        """Return the key that signed a token; fetches it if it is not cached.
+    def _key(self, name: str | None) -> VerifyingKey:
+        """Return the key that signed a token; waits until it is fetched if it is not cached.
 
         Raises:
             UnauthorizedError: the issuer has no key of that name.
@@ -114,17 +147,7 @@ class Issuer:
         known, age = self._find(name), self._clock() - self._fetched
         if known is not None and age < FRESH_S:
             return known
-        # With a key that is only slightly stale, do not wait for another thread's request.
-        if self._lock.acquire(blocking=known is None or age >= STALE_S):
-            try:
-                if self._clock() - self._asked >= PAUSE_S:
-                    self._asked = self._clock()
-                    self._keys, self._fetched = _fetch_keys(self.url), self._clock()
-            except IssuerUnreachableError:
-                if known is None and not self._keys:
-                    raise
-            finally:
-                self._lock.release()
+        self._refresh(wait=known is None or age >= STALE_S)
         if self._clock() - self._fetched >= STALE_S:
             raise IssuerUnreachableError(
                 f"the issuer of tokens does not answer; ask again in {PAUSE_S:.0f} s"
@@ -134,14 +157,39 @@ class Issuer:
             raise UnauthorizedError("the token is signed with a key that the issuer does not have")
         return found
 
-    def _find(self, name: str | None) -> jwt.PyJWK | None:
+    def _refresh(self, *, wait: bool) -> None:
+        """Have the keys fetched, if they were not just now, and wait for them; but for a moment only if not
+        ``wait``."""
+        with self._lock:
+            if self._fetch_ended is None and self._clock() - self._asked >= PAUSE_S:
+                self._asked, self._fetch_began = self._clock(), time.monotonic()
+                self._fetch_ended = threading.Event()
+                threading.Thread(
+                    target=self._fetch_all, args=(self._fetch_ended,), name="keywright-issuer", daemon=True
+                ).start()
+            ended, began = self._fetch_ended, self._fetch_began
+        if ended is not None:
+            left = 4 * TIMEOUT_S if wait else PATIENCE_S
+            ended.wait(max(0.0, began + left - time.monotonic()))
+
+    def _fetch_all(self, ended: threading.Event) -> None:
+        try:
+            # The keys of before stay if the issuer does not answer.
+            with contextlib.suppress(IssuerUnreachableError):
+                self._keys, self._fetched = _fetch_keys(self.url), self._clock()
+        finally:
+            with self._lock:
+                self._fetch_ended = None
+            ended.set()
+
+    def _find(self, name: str | None) -> VerifyingKey | None:
         """Return a key by name; the only key for a token that names none."""
         if name is None and len(self._keys) == 1:
             return next(iter(self._keys.values()))
         return self._keys.get(name)
 
 
-def _fetch_keys(issuer: str) -> dict[str | None, jwt.PyJWK]:
+def _fetch_keys(issuer: str) -> dict[str | None, VerifyingKey]:
     """Fetch the public keys of an issuer, by name; keys that cannot sign tokens are left out."""
     described = _fetch(issuer.rstrip("/") + DISCOVERY)
     if described.get("issuer") != issuer or not isinstance(described.get("jwks_uri"), str):
@@ -153,7 +201,7 @@ def _fetch_keys(issuer: str) -> dict[str | None, jwt.PyJWK]:
     entries = _fetch(described["jwks_uri"]).get("keys")
     if not isinstance(entries, list) or len(entries) > MAX_KEYS:
         raise IssuerUnreachableError(f"the issuer lists no keys, or more than {MAX_KEYS}")
-    keys: dict[str | None, jwt.PyJWK] = {}
+    keys: dict[str | None, VerifyingKey] = {}
     for entry in entries:
         if not isinstance(entry, dict) or entry.get("use", "sig") != "sig":
             continue
@@ -162,8 +210,11 @@ def _fetch_keys(issuer: str) -> dict[str | None, jwt.PyJWK]:
         except (jwt.PyJWTError, ValueError, TypeError):
             continue
         weak = isinstance(key.key, RSAPublicKey) and key.key.key_size < MIN_RSA_BITS
-        if key.algorithm_name in ALGORITHMS and not weak and isinstance(key.key_id, str | None):
-            keys[key.key_id] = key
+        family = FAMILIES.get(str(entry.get("crv")), FAMILIES.get(str(entry.get("kty")), ()))
+        named = entry.get("alg")
+        usable = family if named is None else tuple(name for name in family if name == named)
+        if usable and not weak and isinstance(key.key_id, str | None):
+            keys[key.key_id] = VerifyingKey(key.key, usable)
     return keys
 
 

@@ -1,10 +1,10 @@
 """Parts of key sets that clients write to the object storage themselves.
 
-A *grant* is an address, signed by the storage, under which one part may be written for a while, and the
-place of that part in the set (`UploadStore.begin`): quotas and limits hold as for any other. The object has a
-name of its own. When the client says that the part is there, the storage copies it to where it belongs, if it
-has the length that was asked for; nobody has an address of that place. What nobody reports is deleted when
-the grant ends.
+A *grant* is an address, signed for one length, under which one part may be written for a while, and the place
+of that part in the set (`UploadStore.begin`): quotas and limits hold as for any other. The object has a name
+of its own. The storage refuses another length; where it does not, `sweep` deletes what is longer.
+When the client says that the part is there, the storage copies it to where it belongs, if it has the length
+that was asked for; nobody has an address of that place. What nobody reports is deleted when the grant ends.
 
 The service sees these bytes first when it checks the whole set, and then looks for what it looks for in
 others as they come (`look_through` of `upload_check`).
@@ -66,7 +66,7 @@ class DirectUploads:
         self._lock = threading.Lock()
         self._grants: dict[tuple[str, int], Grant] = {}
         self._swept = 0.0
-        self.offered = self._objects.sign(PREFIX, 1) is not None
+        self.offered = self._objects.sign(PREFIX, 1, 1) is not None
         if self.offered:
             self._delete_unknown()
 
@@ -88,7 +88,7 @@ class DirectUploads:
         piece = self._store.begin(uploaded, offset, length, anywhere=True)
         name = f"{PREFIX}{drawer(uploaded.tenant)}/{secrets.token_hex(16)}"
         try:
-            url = self._objects.sign(name, GRANT_S)
+            url = self._objects.sign(name, GRANT_S, length)
         except BaseException:
             piece.close()
             raise
@@ -146,8 +146,12 @@ class DirectUploads:
             self._objects.delete([grant.name])
 
     def _delete_unknown(self) -> None:
+        """Delete what no grant names, and what is longer than its grant."""
         self._swept = time.monotonic()
+        found = {name: size for name, size in self._objects.sizes(PREFIX).items() if OBJECT.fullmatch(name)}
         with self._lock:
-            known = {grant.name for grant in self._grants.values()}
-        found = [name for name in self._objects.sizes(PREFIX) if OBJECT.fullmatch(name)]
-        self._objects.delete(name for name in found if name not in known)
+            grants = {grant.name: (key, grant) for key, grant in self._grants.items()}
+        for name, (key, grant) in grants.items():
+            if found.pop(name, 0) > grant.end - grant.begin:
+                self.end(*key)
+        self._objects.delete(list(found))

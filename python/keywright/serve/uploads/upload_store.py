@@ -11,6 +11,7 @@ import secrets
 import threading
 import time
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -33,8 +34,8 @@ from .piece import Piece
 from .upload_check import look_at_joints, look_through
 from .uploaded import DIGITS, MAX_RUNS, Stretch, UploadedKeys
 
-MAX_EMPTY = 256
-"""Maximum number of sets without bytes; the oldest is evicted for the next."""
+MAX_EMPTY = 1024
+"""Maximum number of a tenant's sets without bytes. The holder with the most loses its oldest for the next."""
 
 OBJECT = re.compile(rf"keys/([0-9a-f]{{32}})/([0-9a-f]{{32}})/([0-9a-f]{{{DIGITS}}})")
 
@@ -53,6 +54,7 @@ class UploadStore:
         expiry: seconds after which `expire` deletes an unused set.
         admit: called with a tenant and the bytes of its new set, before the set is created and before its
             first byte; an exception refuses the set.
+        on_begin: called with a set before its first byte; an exception refuses the byte.
         on_delete: called with a deleted set and the reason: client, expired, room, refused or damaged.
     """
 
@@ -65,13 +67,17 @@ class UploadStore:
         capacity: int = 16,
         expiry: float = 3600.0,
         admit: Callable[[str, int], object] | None = None,
+        on_begin: Callable[[UploadedKeys], object] | None = None,
         on_delete: Callable[[UploadedKeys, str], object] | None = None,
     ) -> None:
         self._admit = admit or (lambda tenant, more: None)
+        self._on_begin = on_begin or (lambda uploaded: None)
         self._on_delete = on_delete or (lambda uploaded, why: None)
         self.objects, self._records = storage.objects, storage.records
         self.capacity, self.expiry = capacity, expiry
         self._catalog, self._workers = catalog, workers
+        # Held during every admission, of key sets and of evaluations (`admission`), so that each counts all
+        # others.
         self._lock = threading.RLock()
         self._sets: dict[str, UploadedKeys] = {}
         self._retired: dict[str, tuple[str, str]] = {}
@@ -114,13 +120,14 @@ class UploadStore:
             for of in [each for each in held if each.endswith("/" + identifier)]:
                 del held[of]
             return
-        uploaded = UploadedKeys(identifier, str(row["model"]), configuration, made, tenant)
+        uploaded = UploadedKeys(identifier, str(row["model"]), configuration, made, tenant, holder=identifier)
         uploaded.parts = held.pop(uploaded.name(0).rpartition("/")[0], {})
         uploaded.digest = str(row["digest"])
         self._mend(uploaded)
         uploaded.joints = set(uploaded.parts) - {0}
         # Which of them clients wrote themselves is not noted.
-        uploaded.unseen = self.objects.sign("", 1) is not None
+        uploaded.unseen = self.objects.sign("", 1, 1) is not None
+        uploaded.begun = bool(uploaded.parts)
         ends = [begin + size for begin, size in uploaded.parts.items()]
         uploaded.ready = uploaded.digest != "" and uploaded.whole
         self._sets[identifier] = uploaded
@@ -143,18 +150,32 @@ class UploadStore:
                 self.objects.append(uploaded.name(last), begin - last, b"")
             end, last = begin + size, begin
 
-    def create(self, model: str, tenant: str = NOBODY) -> UploadedKeys:
+    def admission(self) -> AbstractContextManager[object]:
+        """Return the context in which nothing else is admitted."""
+        return self._lock
+
+    def create(self, model: str, tenant: str = NOBODY, holder: str = "") -> UploadedKeys:
         """Create an empty set for a model, by its hash. It counts towards the capacity from its first byte on
-        (`begin`), and is evicted for newer ones."""
+        (`begin`), and is evicted for newer ones.
+
+        Args:
+            model: hash of the model.
+            tenant: whose it is.
+            holder: whom it is counted for among the sets of the tenant.
+        """
         with self._lock:
             self._expire()
             # A tenant can neither evict another's sets nor count them.
-            empty = [s for s in self.of(tenant) if s.stored == 0 and not s.busy()]
-            for uploaded in sorted(empty, key=lambda s: s.used)[: max(0, len(empty) - MAX_EMPTY + 1)]:
-                self._delete(uploaded, "room")
+            empty = [s for s in self.of(tenant) if not s.placed and not s.busy()]
+            while len(empty) >= MAX_EMPTY:
+                oldest = min(_of_largest_holder(empty), key=lambda s: s.used)
+                empty.remove(oldest)
+                self._delete(oldest, "room")
             configuration = self._catalog.of(model)
             self._admit(tenant, configuration.key_bytes)
-            made = UploadedKeys(secrets.token_hex(16), model, configuration, time.time(), tenant)
+            made = UploadedKeys(
+                secrets.token_hex(16), model, configuration, time.time(), tenant, holder=holder
+            )
             self._records.add_key_set(
                 {
                     "key_set": made.identifier,
@@ -172,22 +193,31 @@ class UploadStore:
         """Make room for the bytes of a set.
 
         Raises:
-            BusyError: the maximum number of sets have bytes, and all were used recently.
+            BusyError: the maximum number of sets have a place, all were used recently, and no other holder
+                has more of them than this one would.
         """
         with self._lock:
             self._expire()
-            others = [s for s in self.of(uploaded.tenant) if s.stored > 0 and s is not uploaded]
+            others = [s for s in self.of(uploaded.tenant) if s.placed and s is not uploaded]
+            if len(others) < self.capacity:
+                return
             stalled = [s for s in others if s.stalled() and not s.busy()]
-            if len(others) >= self.capacity and stalled:
+            if stalled:
                 self._delete(min(stalled, key=lambda s: s.moved), "room")
-            elif len(others) >= self.capacity:
+                return
+            largest = _of_largest_holder(others)
+            own = 1 + sum(s.holder == uploaded.holder for s in others)
+            idle = [s for s in largest if not s.busy()] or largest
+            if len(largest) <= own:
                 raise BusyError(f"{self.capacity} key sets are in use; ask again later")
+            # Sets that are incomplete first.
+            self._delete(min(idle, key=lambda s: (s.ready, s.used)), "room")
 
     def room(self, tenant: str) -> tuple[int, float | None]:
         """Return the bytes of a tenant's sets, each counted in full from its first byte on, and the seconds
         until one expires."""
         with self._lock:
-            own = [s for s in self._sets.values() if s.tenant == tenant and (s.stored or s.receiving)]
+            own = [s for s in self._sets.values() if s.tenant == tenant and s.placed]
             soon = min((s.used + self.expiry - time.monotonic() for s in own), default=None)
             return sum(s.configuration.key_bytes for s in own), soon
 
@@ -272,17 +302,21 @@ class UploadStore:
             BusyError: it is the first piece, and the maximum number of sets is reached; or the maximum number
                 of gaps is.
         """
-        total, end = uploaded.configuration.key_bytes, offset + length
         with self._lock:
-            if uploaded.stored == 0 and not uploaded.receiving:
-                self._take_place(uploaded)
-                if length:
-                    self._admit(uploaded.tenant, total)
-            stretch = self._stretch(uploaded, offset, end, anywhere)
+            stretch = self._stretch(uploaded, offset, offset + length, anywhere)
         return Piece(self, uploaded, stretch)
 
+    def _reserve(self, uploaded: UploadedKeys) -> None:
+        """Have a set counted before its first byte; errors as for `begin`."""
+        self._take_place(uploaded)
+        self._admit(uploaded.tenant, uploaded.configuration.key_bytes)
+        if not uploaded.begun:
+            self._on_begin(uploaded)
+            uploaded.begun = True
+
     def _stretch(self, uploaded: UploadedKeys, offset: int, end: int, anywhere: bool) -> Stretch:
-        """Return the range to receive; errors as for `begin`."""
+        """Return the range to receive. From now on the set counts, if the range is not empty; errors as for
+        `begin`."""
         total, length = uploaded.configuration.key_bytes, end - offset
         with uploaded.lock:
             received = uploaded.received
@@ -317,6 +351,8 @@ class UploadStore:
                         f"{MAX_RUNS} parts of these keys have gaps between them; fill some gaps first"
                     )
                 uploaded.joints.add(offset)
+            if length and not uploaded.placed:
+                self._reserve(uploaded)
             uploaded.receiving.append(stretch := Stretch(offset, end, anywhere))
         return stretch
 
@@ -468,6 +504,13 @@ class UploadStore:
                 received=uploaded.received,
                 expected=total,
             )
+
+
+def _of_largest_holder(sets: Sequence[UploadedKeys]) -> list[UploadedKeys]:
+    """Return the sets of the holder that has the most of them."""
+    counts = Counter(uploaded.holder for uploaded in sets)
+    holder = max(counts, key=counts.__getitem__)
+    return [uploaded for uploaded in sets if uploaded.holder == holder]
 
 
 def order_of_parts(begins: Sequence[int], places: Iterable[tuple[int, int]]) -> list[int]:

@@ -61,6 +61,8 @@ class UploadedKeys:
         unseen: whether bytes of it are here that did not pass through this process.
         checking: whether it is being checked.
         gone: whether it was deleted.
+        begun: whether it ever had a place among the sets with bytes.
+        holder: whom it is counted for among sets of one tenant: an address, or itself.
         lock: held while any of these change.
     """
 
@@ -79,6 +81,8 @@ class UploadedKeys:
     unseen: bool = False
     checking: bool = False
     gone: bool = False
+    begun: bool = False
+    holder: str = ""
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _mark: int = 0
 
@@ -103,6 +107,11 @@ class UploadedKeys:
     def stored(self) -> int:
         """Bytes that have arrived, anywhere."""
         return sum(list(self.parts.values()))
+
+    @property
+    def placed(self) -> bool:
+        """Whether it counts towards capacity and quota: bytes of it have arrived, or are awaited."""
+        return self.stored > 0 or any(held.begin < held.end for held in list(self.receiving))
 
     @property
     def missing(self) -> list[tuple[int, int]]:

@@ -16,6 +16,7 @@ from keywright.errors.service import StateFolderError
 from keywright.serve.storage.arriving import Arriving
 
 from .copies import Copies
+from .presigned import access_key, sign_headers
 
 PART_BYTES = 8 << 20
 COPIES_BYTES = 64 << 30
@@ -71,6 +72,8 @@ class S3Objects:
             )
         except BaseError as error:
             raise StateFolderError(f"the environment does not describe object storage: {error}") from error
+        self._key = os.environ.get("AWS_ACCESS_KEY_ID")
+        self._secret = os.environ.get("AWS_SECRET_ACCESS_KEY")
         self._copies = Copies(copies, copies_bytes, self._bring)
 
     def put(self, name: str, data: bytes) -> None:
@@ -115,10 +118,16 @@ class S3Objects:
         with _errors():
             obstore.copy(self._store, name, to)
 
-    def sign(self, name: str, seconds: int) -> str | None:
-        """An address that is signed with the key of the environment."""
+    def sign(self, name: str, seconds: int, length: int) -> str | None:
+        """An address that is signed with the key of the environment, for this length alone; None if the store
+        has its key from elsewhere."""
+        if self._secret is None:
+            return None
         with _errors():
-            return str(obstore.sign(self._store, "PUT", name, timedelta(seconds=seconds)))
+            url = str(obstore.sign(self._store, "PUT", name, timedelta(seconds=seconds)))
+        if access_key(url) != self._key:
+            return None
+        return sign_headers(url, "PUT", {"content-length": str(length)}, self._secret)
 
     def keep(self, names: Sequence[str]) -> list[str]:
         """Do nothing: a stored object survives a crash."""

@@ -1,0 +1,64 @@
+"""Replaces files that a user names: atomically, and never a device or a pipe, which are written through."""
+
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def is_special(path: Path) -> bool:
+    """Whether a path leads to something other than a regular file or a folder, such as a pipe or a device."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def place_for(path: Path) -> Path:
+    """Return the folder for a temporary file that `put` moves to a path."""
+    return Path(tempfile.gettempdir()) if is_special(path) else path.resolve().parent
+
+
+def put(temporary: Path, path: Path) -> None:
+    """Move a file to a path. A file there is replaced atomically, at the end of its links. A pipe or a
+    character device gets the contents and stays.
+
+    Raises:
+        OSError: it cannot be written, or is a block device or a socket.
+    """
+    if not is_special(path):
+        temporary.replace(path.resolve())
+        return
+    mode = path.stat().st_mode
+    if not (stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)):
+        raise OSError(f"{path} is neither a file, a pipe nor a character device; name another path")
+    with temporary.open("rb") as source, path.open("wb", buffering=0) as target:
+        shutil.copyfileobj(source, target)
+    temporary.unlink()
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file, ``.NAME.lock`` beside it, against other processes and threads."""
+    with path.with_name(f".{path.name}.lock").open("a") as file:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def private(path: Path) -> None:
+    """Have a file that only its owner can read and write; it is made if it is missing."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    if os.name == "posix":
+        path.chmod(0o600)

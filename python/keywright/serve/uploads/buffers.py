@@ -1,0 +1,108 @@
+"""Memory for bodies that are arriving, within a total that clients share fairly."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from keywright.errors.service import BusyError
+
+BUFFER_BYTES = 64 << 20
+"""Bytes of all bodies that arrive at a time."""
+
+LEAST_BODIES = 4
+"""There is room for at least so many of the longest message."""
+
+TURN_S = 30.0
+"""How long a body keeps its memory while another client with no more than that needs it."""
+
+
+@dataclass(eq=False)
+class Share:
+    """Memory of one body.
+
+    Attributes:
+        holder: whose it is.
+        size: in bytes.
+        lose: called if the memory is needed by others.
+        complete: whether the body has arrived; it is then not taken away.
+        began: time of the reservation, in seconds of a monotonic clock.
+        lost: whether it was taken away.
+    """
+
+    holder: str
+    size: int
+    lose: Callable[[], object]
+    complete: bool = False
+    lost: bool = False
+    began: float = field(default_factory=time.monotonic)
+
+
+class Buffers:
+    """The memory for arriving bodies.
+
+    Args:
+        most: bytes of all of them.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most, self._shares, self._lock = most, list[Share](), threading.Lock()
+
+    @property
+    def used(self) -> int:
+        """Bytes that are reserved."""
+        with self._lock:
+            return sum(share.size for share in self._shares)
+
+    @contextmanager
+    def share(self, holder: str, size: int, lose: Callable[[], object]) -> Iterator[Share]:
+        """Reserve memory for a body before its first byte. Where none is left, the holder with the most loses
+        the oldest of its bodies, if it has more than this one would.
+
+        Args:
+            holder: a tenant, or without accounts a key set.
+            size: in bytes.
+            lose: called if the memory is needed by others; any thread may call it.
+
+        Raises:
+            BusyError: there is no memory left.
+        """
+        share = Share(holder, size, lose)
+        with self._lock:
+            lost = self._make_room(share)
+            self._shares.append(share)
+        for each in lost:
+            each.lose()
+        try:
+            yield share
+        finally:
+            with self._lock:
+                if share in self._shares:
+                    self._shares.remove(share)
+
+    def _make_room(self, share: Share) -> list[Share]:
+        """Return the shares that are taken away for another one."""
+        kept, lost = list(self._shares), list[Share]()
+        while sum(each.size for each in kept) + share.size > self.most:
+            sums = Counter[str]()
+            for each in (*kept, share):
+                sums[each.holder] += each.size
+            own, before = sums[share.holder], time.monotonic() - TURN_S
+            found = [
+                each
+                for each in kept
+                if not each.complete
+                and each.holder != share.holder
+                and (sums[each.holder] > own or (sums[each.holder] == own and each.began < before))
+            ]
+            if not found:
+                raise BusyError("too many requests arrive at a time; ask again soon", retry_after=1)
+            victim = max(found, key=lambda each: (sums[each.holder], -each.began))
+            kept.remove(victim)
+            lost.append(victim)
+        for each in lost:
+            each.lost = True
+        self._shares = kept
+        return lost

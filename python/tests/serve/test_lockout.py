@@ -1,0 +1,282 @@
+"""Nobody locks the others out: stalled requests, answers that nobody reads, TLS that is never negotiated."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from keywright.serve import Model, Server, Service, connections
+from keywright.serve.http.places import Place, Places, neighbourhood
+from keywright.serve.tenants.accounts import Accounts, add
+from tests.serve.network import WORKERS, listening
+from tests.serve.test_http import ask, wait
+from tests.serve.test_tls import make_certificate, running
+
+PLACES = 24
+
+
+@contextlib.contextmanager
+def opened(server: Server, count: int, start: bytes) -> Iterator[list[socket.socket]]:
+    """So many connections that send this and nothing more."""
+    with contextlib.ExitStack() as stack:
+        held = []
+        for _ in range(count):
+            held.append(stack.enter_context(socket.create_connection(server.server_address, timeout=20)))
+            with contextlib.suppress(OSError):
+                held[-1].sendall(start)
+        yield held
+
+
+def stalled(method: str, path: str, length: int, headers: Mapping[str, str] | None = None) -> bytes:
+    """A request whose body never comes."""
+    lines = [f"{method} {path} HTTP/1.1", "Host: localhost", f"Content-Length: {length}"]
+    lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+def served_at_once(server: Server, path: str, headers: Mapping[str, str] | None = None) -> None:
+    """An honest client is answered, again and again."""
+    begun = time.monotonic()
+    for _ in range(10):
+        assert ask(server, "GET", path, headers=headers)[0] == 200
+    assert time.monotonic() - begun < 3
+
+
+def create(server: Server, service: Service, headers: Mapping[str, str] | None = None) -> str:
+    request = json.dumps({"model": service.model.manifest.hash}).encode()
+    status, made, _ = ask(server, "POST", "/v1/keys", request, headers)
+    assert status == 201
+    return f"/v1/keys/{made['keys']}"
+
+
+WAYS = {
+    "a piece": ("PUT", "{keys}?offset=0"),
+    "a part": ("PUT", "{keys}/parts?offset=0"),
+    "an evaluation": ("POST", "{keys}/jobs"),
+    "a resumable upload": ("PATCH", "{keys}"),
+    "a new key set": ("POST", "/v1/keys"),
+    "keys that do not exist": ("POST", "/v1/keys/0/jobs"),
+    "no such path": ("POST", "/nothing"),
+}
+RESUMABLE = {"Content-Type": "application/partial-upload", "Upload-Offset": "0", "Upload-Complete": "?0"}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("known", [False, True], ids=["anonymous", "a tenant"])
+def test_bodies_that_never_come_take_the_places_of_nobody_else(
+    thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, known: bool
+) -> None:
+    """The attack: 515 of them held all 512 places for minutes."""
+    monkeypatch.setattr(connections, "MAX_CONNECTIONS", PLACES)
+    accounts = tmp_path / "accounts.json"
+    keys = {name: add(accounts, name) for name in ("evil", "honest")} if known else {}
+    bearer = {name: {"Authorization": f"Bearer {key}"} for name, key in keys.items()}
+    evil, honest = bearer.get("evil", {}), bearer.get("honest", {})
+    service = Service(
+        thin, tmp_path / "state", workers=WORKERS, accounts=Accounts.load(accounts) if known else None
+    )
+    with listening(service) as server:
+        theirs, mine = create(server, service, evil), create(server, service, honest)
+        method, path = WAYS[way]
+        start = stalled(method, path.format(keys=theirs), 4000, {**evil, **RESUMABLE})
+        if method != "PATCH":
+            start = stalled(method, path.format(keys=theirs), 4000, evil)
+        with opened(server, 2 * PLACES, start):
+            served_at_once(server, mine, honest)
+    service.close()
+
+
+def test_a_body_has_its_speed_from_the_beginning(
+    server: Server, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long it says that it will be."""
+    monkeypatch.setattr(connections, "GRACE_S", 0.3)
+    path = create(server, service)
+    with opened(server, 1, stalled("PUT", f"{path}?offset=0", 1 << 20)) as (connection,):
+        begun = time.monotonic()
+        with contextlib.suppress(OSError):
+            assert connection.recv(1) == b""
+        assert time.monotonic() - begun < 5
+
+
+def test_a_body_that_keeps_its_speed_stays(
+    server: Server, service: Service, key_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "GRACE_S", 0.3)
+    path, data = create(server, service), key_file.read_bytes()
+    length = 48 << 10
+    with opened(server, 1, stalled("PUT", f"{path}?offset=0", length)) as (connection,):
+        for begin in range(0, length, 4 << 10):
+            connection.sendall(data[begin : begin + (4 << 10)])
+            time.sleep(0.1)
+        assert connection.recv(1 << 12).startswith(b"HTTP/1.1 200")
+
+
+def test_an_answer_that_nobody_reads_is_ended(thin: Model, tmp_path: Path) -> None:
+    """Its bytes are in the server's memory meanwhile."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connections, "TIMEOUT_S", 0.3)
+        service = Service(thin, tmp_path, workers=WORKERS)
+        page = {"/big": ("text/html", bytes(8 << 20))}
+        with running(Server(service, page=page)) as server:
+            request = b"GET /big HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            with socket.socket() as connection:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 12)
+                connection.settimeout(20)
+                connection.connect(server.server_address)
+                connection.sendall(request)
+                time.sleep(3)
+                found = 0
+                with contextlib.suppress(OSError):
+                    while more := connection.recv(1 << 20):
+                        found += len(more)
+                assert found < 8 << 20
+            # A client that reads gets all of it.
+            assert len(ask(server, "GET", "/big")[1]) == 8 << 20
+        service.close()
+
+
+def test_tls_is_negotiated_within_a_place(
+    thin: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The attack: 2,300 connections that never said a word were an outage of a minute."""
+    monkeypatch.setattr(connections, "MAX_CONNECTIONS", PLACES)
+    certificate = make_certificate(tmp_path, "own")
+    service = Service(thin, tmp_path / "state", workers=WORKERS)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(certificate[0])
+
+    def secure() -> None:
+        with (
+            socket.create_connection(server.server_address, timeout=20) as plain,
+            context.wrap_socket(plain, server_hostname="127.0.0.1") as encrypted,
+        ):
+            encrypted.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert encrypted.recv(1 << 12).startswith(b"HTTP/1.1 200")
+
+    with (
+        caplog.at_level(logging.WARNING),
+        running(Server(service, certificate=certificate)) as server,
+        opened(server, 4 * PLACES, b"") as held,
+    ):
+        begun = time.monotonic()
+        for _ in range(5):
+            secure()
+        assert time.monotonic() - begun < 5
+        # Those above the number were ended.
+        ended = 0
+        for connection in held:
+            connection.settimeout(0.01)
+            with contextlib.suppress(TimeoutError):
+                try:
+                    ended += connection.recv(1) == b""
+                except ConnectionError:
+                    ended += 1
+        assert ended >= 3 * PLACES
+        monkeypatch.setattr(connections, "HANDSHAKE_S", 0.2)
+        with opened(server, 1, b"\x16\x03") as (late,), contextlib.suppress(ConnectionError):
+            assert late.recv(1) == b""
+        secure()
+    assert "Traceback" not in caplog.text
+    service.close()
+
+
+def test_connections_that_cannot_be_accepted_are_a_line_and_no_tracebacks(
+    thin: Model, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The attack: 311 MB of them."""
+    events: list[str] = []
+    service = Service(thin, tmp_path, workers=WORKERS, on_event=events.append)
+    with listening(service) as server, caplog.at_level(logging.WARNING):
+        context = {"message": "socket.accept() out of system resource", "exception": OSError(24, "Too many")}
+        loop = asyncio.new_event_loop()
+        for _ in range(1000):
+            server._complain(loop, context)
+        assert caplog.text == ""
+        server._complain(loop, {"message": "another", "exception": ValueError("x")})
+        assert "another" in caplog.text
+        loop.close()
+    assert sum("descriptors" in event for event in events) == 1
+    service.close()
+
+
+def test_the_server_asks_for_its_own_reports(thin: Model, tmp_path: Path) -> None:
+    """asyncio really calls it: a descriptor cannot be had."""
+    events: list[str] = []
+    service = Service(thin, tmp_path, workers=WORKERS, on_event=events.append)
+    with listening(service) as server:
+        found: list[Callable[..., object] | None] = []
+        inner = server.app._app
+
+        async def look(*arguments: object) -> None:
+            found.append(asyncio.get_running_loop().get_exception_handler())
+            await inner(*arguments)  # type: ignore[arg-type]
+
+        server.app._app = look
+        assert ask(server, "GET", "/health")[0] == 200
+        assert found == [server._complain]
+    service.close()
+
+
+def test_the_holder_with_the_most_places_gives_one_up() -> None:
+    """For any newcomer; and of its own, the one with the least credit."""
+    gone: list[tuple[str, float]] = []
+
+    def place(holder: str, until: float) -> Place:
+        made = Place(lambda: gone.append((holder, until)), holder, until)
+        places.enter(made, 8)
+        return made
+
+    places = Places()
+    for number in range(8):
+        place("evil", 10.0 + number)
+    for number in range(4):
+        place(f"honest {number}", 1.0)
+    assert gone == [("evil", 10.0 + number) for number in range(4)]
+    place("evil", 20.0)
+    assert gone[-1] == ("evil", 14.0)
+    assert len(places) == 8
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("127.0.0.1", "127.0.0.2", False),
+        ("2001:db8::1", "2001:db8::2", True),
+        ("2001:db8:0:1::1", "2001:db8::2", False),
+        ("fe80::1%eth0", "fe80::2%eth1", True),
+        ("::ffff:192.0.2.1", "192.0.2.1", True),
+        ("testclient", "testclient", True),
+    ],
+)
+def test_addresses_of_one_customer_count_as_one(one: str, other: str, same: bool) -> None:
+    assert (neighbourhood(one) == neighbourhood(other)) is same
+
+
+def test_stalled_and_honest_clients_of_one_address_beside_each_other(
+    server: Server, service: Service, key_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An upload that moves keeps its place among those that do not."""
+    monkeypatch.setattr(connections, "MAX_CONNECTIONS", PLACES)
+    mine, theirs, data = create(server, service), create(server, service), key_file.read_bytes()
+    said: list[int] = []
+
+    def upload() -> None:
+        pieces = [(offset, data[offset : offset + (1 << 16)]) for offset in range(0, 1 << 18, 1 << 16)]
+        said.extend(ask(server, "PUT", f"{mine}?offset={at}", piece)[0] for at, piece in pieces)
+
+    with opened(server, 3 * PLACES, stalled("PUT", f"{theirs}/parts?offset=0", 1 << 20)):
+        thread = threading.Thread(target=upload)
+        thread.start()
+        thread.join()
+    assert said == [200] * 4
+    wait(lambda: not service.store.get(theirs.rpartition("/")[2]).receiving)
