@@ -124,7 +124,7 @@ class Network:
         result = decrypt_result(self.program, kw.Decryptor(secret), outputs)
         clear = run_clear(self.program, self.sample)
         times.error = float(np.abs(result - clear).max())
-        times.bound = max(output.error_bound for output in outputs) * self.program.output_scale
+        times.bound = max(output.error_bound for output in outputs) * self.program.output_unit
         assert times.error <= min(times.bound, 1e-2 * np.abs(clear).max()), "the result is wrong"
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import onnx
 from keywright import compiler
 from keywright.federated.array_layout import ArrayLayout
+from keywright.model.folder.identity import Identity
 from keywright.model.messages import Message
 from keywright.model.served.model import DESCRIPTION
 from keywright.plan import (
@@ -330,8 +331,8 @@ def seeds() -> dict[str, dict[str, bytes]]:
         "image": images(),
         "onnx_model": {name: model.SerializeToString() for name, model in models().items()},
         "message": {
-            "two": Message(2, [b"one", b"other"]).to_bytes(),
-            "one": Message(None, [b"x"]).to_bytes(),
+            "two": Message(2, [b"one", b"other"], Identity(bytes(32))).to_bytes(),
+            "one": Message(None, [b"x"], Identity(bytes(32))).to_bytes(),
         },
         "array_layout": {"three": layout.to_bytes()},
         "accounts": {"two": json.dumps(accounts).encode()},

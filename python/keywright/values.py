@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, Self, TypeAlias
 
 import numpy as np
 
@@ -23,14 +23,31 @@ if TYPE_CHECKING:
     IntegerOperand: TypeAlias = "EncryptedIntegers | BfvCiphertext | ArrayLike"
 
 
-class Encrypted:
+class _Incomparable:
+    """Values that nobody but the owner of the secret key can compare or take as a truth value."""
+
+    __slots__ = ()
+
+    def _refuse(self, other: object = None) -> NoReturn:
+        raise TypeError(
+            "encrypted values cannot be compared or tested here: the result is encrypted, too. Decrypt them "
+            "first, or, for real values, use x.compare(y) or x.sign(), whose results are encrypted"
+        )
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __bool__ = _refuse
+    __hash__ = object.__hash__
+
+
+class Encrypted(_Incomparable):
     """A ciphertext bound to an evaluator, for formulas; made by ``evaluator(ciphertext)``.
 
     The operators ``+ - *`` take another value, a ciphertext, or numbers on either side; ``/`` takes numbers;
     ``@`` a matrix on either side; ``**`` a positive integer; ``<<`` and ``>>`` rotate the slots. Products are
     relinearized and rescaled. If the operands of a sum differ in scale, the operand of the higher level is
     brought to the scale of the other. This uses one of its spare levels, and the sum has the level of the
-    lower operand. Without a spare level the sum raises `ScaleError`.
+    lower operand. Two operands of the same level that differ in scale, as products of different origin do,
+    take one level more. Without a spare level the sum raises `ScaleError`.
 
     Attributes:
         evaluator: the evaluator.
@@ -55,10 +72,15 @@ class Encrypted:
         return slots
 
     def _aligned(self, other: Ciphertext) -> tuple[Ciphertext, Ciphertext]:
-        """Return both ciphertexts at one scale, if the higher one has a spare level."""
+        """Return both ciphertexts at one scale, if there is a level for it: a spare one of the higher
+        operand, or one below two operands of the same level."""
         mine = self.ciphertext
-        if abs(mine.scale / other.scale - 1.0) <= SCALE_TOLERANCE or mine.level == other.level:
+        if abs(mine.scale / other.scale - 1.0) <= SCALE_TOLERANCE:
             return mine, other
+        if mine.level == other.level:
+            if mine.level == 0:
+                return mine, other
+            other = self.evaluator.drop_to_level(other, other.level - 1)
         if mine.level > other.level:
             return self._rescaled_to(mine, other), other
         return mine, self._rescaled_to(other, mine)
@@ -130,6 +152,9 @@ class Encrypted:
             raise TypeError(
                 "a LinearTransform multiplies from the left: transform @ x; for x @ M make it from M.T"
             )
+        operand: object = matrix
+        if isinstance(operand, Encrypted | Ciphertext):
+            return NotImplemented
         return self.__rmatmul__(np.transpose(matrix))
 
     def __rmatmul__(self, matrix: "ArrayLike | LinearTransform") -> Self:
@@ -166,38 +191,49 @@ class Encrypted:
         levels."""
         return self._with(self.evaluator.polynomial(self.ciphertext, coefficients))
 
-    def sign(self, bits: int = 8) -> Self:
-        """Return the sign of values in [-1, 1], by a composition of minimax polynomials.
+    def sign(self, bits: int = 8, *, range: float = 1.0) -> Self:  # noqa: A002 (the range of the values)
+        """Return the sign of values in [-range, range], by a composition of minimax polynomials. Values
+        outside give numbers of any size.
 
         Args:
             bits: 4 to 14. `keywright.compiler.activations.approximation.composite.sign_composite` gives the
-                error, the distance from 0 from which it holds, and the number of levels.
+                error, the distance from 0, for range 1, from which it holds, and the number of levels.
+            range: the largest absolute value. Another one than 1 uses one level more.
 
         Raises:
             MinimaxError: there is no composition for so many bits.
+            ValueError: the range is not a finite number above 0.
         """
-        found = self.ciphertext
+        found = self._over(range).ciphertext
         for stage in _sign_stages(bits):
             found = self.evaluator.polynomial(found, stage, "chebyshev")
         return self._with(found)
 
-    def abs(self, bits: int = 8) -> Self:
-        """Return the absolute value of values in [-1, 1], with an error of at most 2^(1 - bits); uses one
-        level more than `sign`."""
-        return self * self.sign(bits)
+    def abs(self, bits: int = 8, *, range: float = 1.0) -> Self:  # noqa: A002
+        """Return the absolute value of values in [-range, range], with an error of at most 2^(1 - bits) times
+        the range; uses one level more than `sign`."""
+        return self * self.sign(bits, range=range)
 
-    def maximum(self, other: "Operand", bits: int = 8) -> Self:
-        """Return the larger of two values that differ by at most 1, with an error of at most 2^-bits."""
-        return (self + other + (self - other).abs(bits)) / 2
+    def maximum(self, other: "Operand", bits: int = 8, *, range: float = 1.0) -> Self:  # noqa: A002
+        """Return the larger of two values in [-range, range], with an error of at most 2^(1 - bits) times the
+        range; uses two levels more than `sign`."""
+        mean, half = (self + other) / 2, (self - other) / 2
+        return mean + half.abs(bits, range=range)
 
-    def minimum(self, other: "Operand", bits: int = 8) -> Self:
-        """Return the smaller of two values that differ by at most 1, with an error of at most 2^-bits."""
-        return (self + other - (self - other).abs(bits)) / 2
+    def minimum(self, other: "Operand", bits: int = 8, *, range: float = 1.0) -> Self:  # noqa: A002
+        """Return the smaller of two values in [-range, range]; see `maximum`."""
+        mean, half = (self + other) / 2, (self - other) / 2
+        return mean - half.abs(bits, range=range)
 
-    def compare(self, other: "Operand", bits: int = 8) -> Self:
-        """Compare two values that differ by at most 1: 1 where this value is larger, 0 where it is smaller,
-        1/2 where they are equal. Close values give other results: see `sign`."""
-        return ((self - other).sign(bits) + 1) / 2
+    def compare(self, other: "Operand", bits: int = 8, *, range: float = 1.0) -> Self:  # noqa: A002
+        """Compare two values in [-range, range]: 1 where this value is larger, 0 where it is smaller, 1/2
+        where they are equal. Close values give other results: see `sign`, for half the difference. Uses two
+        levels more than `sign`."""
+        return (((self - other) / (2 * _positive(range))).sign(bits) + 1) / 2
+
+    def _over(self, range: float) -> Self:  # noqa: A002
+        """Return the values divided by their range."""
+        return self if _positive(range) == 1 else self / range
 
     def __lshift__(self, steps: int) -> Self:
         """Rotate the slots to the left: ``numpy.roll(slots, -steps)``."""
@@ -209,6 +245,12 @@ class Encrypted:
 
     def __repr__(self) -> str:
         return f"Encrypted({self.ciphertext!r})"
+
+
+def _positive(range: float) -> float:  # noqa: A002
+    if not 0 < range < float("inf"):
+        raise ValueError(f"range must be a finite number above 0, got {range}")
+    return float(range)
 
 
 def _sign_stages(bits: int) -> "Sequence[NDArray[np.float64]]":
@@ -223,7 +265,7 @@ def _ciphertext(operand: "Operand") -> "Ciphertext | ArrayLike":
     return operand.ciphertext if isinstance(operand, Encrypted) else operand
 
 
-class EncryptedIntegers:
+class EncryptedIntegers(_Incomparable):
     """A BFV ciphertext bound to an evaluator, for formulas; made by ``evaluator(ciphertext)``.
 
     The operators ``+ - *`` take another value, a ciphertext, or integers on either side; ``**`` takes a

@@ -163,7 +163,7 @@ class Session:
         returned = [kw.Ciphertext.from_bytes(data, self.parameters) for data in answer]
         scores = decrypt_result(program, self.client, returned, count)
         decrypt = clock() - start
-        bound = max(ciphertext.error_bound for ciphertext in returned) * program.output_scale
+        bound = max(ciphertext.error_bound for ciphertext in returned) * program.output_unit
         return [
             {
                 "scores": own.ravel().tolist(),

@@ -210,7 +210,8 @@ class RemoteModel:
             if not low <= worst <= high:
                 raise OutOfRangeError("the model's input", float(worst), low, high)
         if not force:
-            require_magnitude(values, manifest.input_magnitude * manifest.divisor)
+            batch = values.reshape(-1, *shape)
+            require_magnitude(batch, manifest.entering(batch), manifest.input_magnitude)
             if self.program is not None:
                 guard(self.program, values)
         return values
@@ -530,7 +531,7 @@ class Session:
 
     def _encrypt(self, batch: NDArray[np.float64], places: range | None = None) -> list[bytes]:
         manifest = self.manifest
-        rows = manifest.input.pack(batch, None if places is None else places.start) / manifest.divisor
+        rows = manifest.input.pack(manifest.entering(batch), None if places is None else places.start)
         if self._client is None:
             size, level = manifest.input.size, manifest.input_level
             magnitude = manifest.input_magnitude
@@ -558,7 +559,7 @@ class Session:
             )
         if not np.isfinite(rows).all():
             raise InvalidReplyError("the answer of the server decrypts to numbers that are not finite")
-        return places.unpack(rows, count, 0 if own is None else own.start) * self.manifest.factor
+        return self.manifest.leaving(places.unpack(rows, count, 0 if own is None else own.start))
 
     def _numbers(self, data: bytes) -> NDArray[np.float64]:
         if self._client is None:

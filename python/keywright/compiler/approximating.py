@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from keywright._core import BootstrapperPlan
 from keywright.compiler.activations.approximation.method import Method
-from keywright.compiler.activations.choosing import choose
+from keywright.compiler.activations.choosing import choose, outputs_of
 from keywright.compiler.activations.fit import OPERATORS, Fit
 from keywright.compiler.activations.ranges import ExactRun, run_exact
 from keywright.compiler.front_ends.client_end import load_parts
@@ -65,6 +65,11 @@ class ApproximatedModel:
         and all data run through the graph for it."""
         return largest_values(self.graph, self.run.samples)
 
+    @cached_property
+    def outputs(self) -> Vector:
+        """The model's outputs on the calibration data, (count, outputs)."""
+        return self.run.outputs if self.fitted else outputs_of(self.graph, self.run.samples)
+
 
 @dataclass(frozen=True, eq=False)
 class ReadModel(ImportedModel):
@@ -73,14 +78,12 @@ class ReadModel(ImportedModel):
     client_part: ClientPart | None
 
 
-def approximate(model: Source, fit: Fit | None = None, *, depth: int | None = None) -> ApproximatedModel:
+def approximate(model: Source, fit: Fit | None = None) -> ApproximatedModel:
     """Replace a model's activations by polynomials, as the fit requires.
 
     Args:
         model: the model, its bytes, or its path.
         fit: calibration data, methods, or how closely to follow the model; `Fit()` by default.
-        depth: levels that the network may consume if the fit requires no accuracy and no choice consumes
-            fewer; None for any number.
 
     Raises:
         ModelRefusedError: with all reasons; see `keywright.compiler.compile`.
@@ -90,7 +93,7 @@ def approximate(model: Source, fit: Fit | None = None, *, depth: int | None = No
     read = read_model(model, fit)
     if read.reasons:
         raise ModelRefusedError(read.reasons)
-    return put_polynomials(read, fit, depth)
+    return put_polynomials(read, fit)
 
 
 def read_model(model: Source, fit: Fit) -> ReadModel:
@@ -120,15 +123,11 @@ def read_model(model: Source, fit: Fit) -> ReadModel:
     return ReadModel(graph, read.result_shape, reasons, client)
 
 
-def put_polynomials(read: ReadModel, fit: Fit, depth: int | None) -> ApproximatedModel:
+def put_polynomials(read: ReadModel, fit: Fit) -> ApproximatedModel:
     """Return the model with polynomials for activations.
 
-    Args:
-        depth: levels that it may consume if no accuracy is required and no choice consumes fewer; None for
-            any number.
-
     Raises:
-        ModelRefusedError: the required accuracy cannot be reached.
+        ModelRefusedError: the required accuracy, or the default one, cannot be reached.
         InvalidSamplesError: calibration data of the wrong shape or not finite.
     """
     graph = read.graph
@@ -137,7 +136,7 @@ def put_polynomials(read: ReadModel, fit: Fit, depth: int | None) -> Approximate
     if fit.accuracy is not None and run.outputs.shape[1] == 1 and not signed:
         raise ModelRefusedError([NoLabelsError()])
     try:
-        chosen = choose(graph, run, fit, price, depth)
+        chosen = choose(graph, run, fit, price)
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
     return ApproximatedModel(chosen.graph, chosen.fitted, run, fit, read.output_shape, read.client_part)

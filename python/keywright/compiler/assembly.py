@@ -1,7 +1,10 @@
 """Assembles a graph, its layouts and its levels into the instructions of a program."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from keywright.compiler.graph.graph import (
     Add,
@@ -27,6 +30,7 @@ from keywright.program.instructions import Instruction, Layer, Opcode, ValueRang
 from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.operands.diagonals import DiagonalMatrix
 from keywright.program.operands.layout import Layout
+from keywright.program.operands.normalisation import Normalisation
 from keywright.program.operands.polynomials import PolynomialSpec
 from keywright.program.program import Program
 
@@ -49,8 +53,8 @@ class Assembly:
         bootstrap_ring: the ring in which all bootstraps begin.
         output_ring: ring of the output; None for the one that it is computed in.
         input_level: level of the input; at least the level needed.
-        fit_report, output_scale, input_range, input_scale, output_shape, client_part: attributes of the
-            program.
+        fit_report, output_scale, input_range, input_scale, output_shape, client_part, input_normalisation,
+            output_normalisation: attributes of the program.
     """
 
     graph: Graph
@@ -72,6 +76,8 @@ class Assembly:
     output_ring: int | None = None
     output_shape: Shape = ()
     client_part: ClientPart | None = None
+    input_normalisation: Normalisation | None = None
+    output_normalisation: Normalisation | None = None
 
     def program(self) -> Program:
         """Return the program."""
@@ -101,6 +107,8 @@ class Assembly:
             input_scale=self.input_scale,
             output_scale=self.output_scale,
             client_part=self.client_part,
+            input_normalisation=self.input_normalisation,
+            output_normalisation=self.output_normalisation,
             bootstraps=tuple(assembler.bootstraps) if self.placement.bootstraps else (),
             layers=tuple(assembler.layers),
             input_log_n=self.log_n(self.ring_of.get(source, 0)),
@@ -161,7 +169,7 @@ class _Assembler:
                 raise TypeError(f"{type(node).__name__} has no instructions; activations are fitted first")
         self.ciphertexts[number, level, ring] = cts
         if isinstance(node, Multiply | Polynomial) and node.domain is not None:
-            self._range(node.label, node.domain, cts)
+            self._range(node, node.domain, layout, cts, ring)
         if not isinstance(node, Input):
             above, work = level + levels_consumed(node), self.assembly.work[number]
             self._layer(
@@ -220,9 +228,15 @@ class _Assembler:
                 Layer(name, kind, levels[0], levels[1], rotations, seconds, first, len(self.instructions))
             )
 
-    def _range(self, name: str, domain: Domain, results: list[int]) -> None:
+    def _range(
+        self, node: Multiply | Polynomial, domain: Domain, layout: Layout, results: list[int], ring: int
+    ) -> None:
         ends = (domain.low, domain.high, domain.model_low, domain.model_high)
-        self.ranges += [ValueRange(result, name, *ends) for result in results]
+        used = layout.pack(np.ones(math.prod(node.shape)))[:, : self.assembly.slots(ring)] != 0
+        for result, row in zip(results, used, strict=True):
+            partial = isinstance(node, Multiply) and not row.all()
+            slots = tuple(np.flatnonzero(row).tolist()) if partial else ()
+            self.ranges.append(ValueRange(result, node.label, *ends, slots))
 
     def _bootstrap(self, number: int) -> None:
         index = self.assembly.placement.bootstraps.get(number)

@@ -1,6 +1,7 @@
 """`compile`: compiles an ONNX model into a program, or refuses it with every reason."""
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,8 +10,8 @@ import numpy as np
 from keywright.compiler.activations.choosing import report
 from keywright.compiler.activations.fit import LARGEST_INPUT, Fit
 from keywright.compiler.activations.ranges import MARGIN
-from keywright.compiler.graph.graph import Activation, Graph, Linear, Multiply, Polynomial
-from keywright.compiler.graph.simplify import divide_input, scale_value
+from keywright.compiler.graph.graph import Activation, Graph, Input, Linear, Multiply, Polynomial
+from keywright.compiler.graph.simplify import scale_value, shift_input, shift_output
 from keywright.compiler.layout.batches import interleave_layout, interleave_linear
 from keywright.compiler.placement.bounding import largest_values
 from keywright.compiler.placement.costs import CostTable
@@ -23,15 +24,20 @@ from keywright.errors.network import (
     TooDeepError,
     TooWideError,
 )
+from keywright.program.arrays import Shape, Vector
+from keywright.program.operands.normalisation import (
+    HEADROOM,
+    LARGE,
+    WIDE,
+    WIDE_RESULT,
+    WIDE_TENSOR,
+    Normalisation,
+)
 from keywright.program.program import Program
 
 from .approximating import ApproximatedModel, Source, put_polynomials, read_model
 from .arrangement import arrange
 from .assembly import Assembly
-
-LINEAR_HEADROOM = 16.0
-"""Inputs of a model without polynomials may be so many times as large as the largest calibrated one: nothing
-depends on their range but the magnitude that ciphertexts declare."""
 
 
 def compile(  # noqa: A001 (read as keywright.compiler.compile)
@@ -71,15 +77,37 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
     input_range = _input_range(approximated, target)
     input_scale = _input_scale(input_range) if target.unit_inputs and input_range is not None else 1.0
     graph = Graph(dict(approximated.graph.nodes), approximated.graph.output)
+    source, last = _source_shape(graph), approximated.output_shape
+    entering = None if target.unit_inputs else Normalisation.of(run.samples, factor=_factor(source))
+    leaving = None
+    if not target.unit_inputs and len(run.samples):
+        free = isinstance(graph.nodes[graph.output], Linear)
+        factor = _factor(last) if free else WIDE_RESULT
+        leaving = Normalisation.of(approximated.outputs, factor=factor, small_only=True)
     if input_scale != 1:
-        graph = divide_input(graph, input_scale)
-        run = replace(run, samples=run.samples / input_scale)
+        entering = Normalisation(np.zeros(1), np.asarray([input_scale]))
+    if entering is not None:
+        size = math.prod(source)
+        graph = shift_input(
+            graph, np.broadcast_to(entering.offset, size), np.broadcast_to(entering.scale, size)
+        )
+        run = replace(run, samples=entering.apply(run.samples))
+    if leaving is not None:
+        size = math.prod(last)
+        graph = shift_output(
+            graph, np.broadcast_to(leaving.offset, size), np.broadcast_to(leaving.scale, size)
+        )
     samples = run.samples
-    _refuse(_too_deep(graph, target, measured=len(samples) > 0))
+    _refuse(_too_deep(graph, target, measured=len(samples) > 0, approximated=bool(approximated.fitted)))
     _require_memory(_least_bytes(graph), max_plaintext_bytes)
-    # Of the model itself where its input is not divided, which changes all values.
-    seen = dict(approximated.largest) if input_scale == 1 else largest_values(graph, samples)
+    # Of the model itself where its input and output stay as they are.
+    changed = entering is not None or leaving is not None
+    seen = largest_values(graph, samples) if changed else dict(approximated.largest)
+    _bound_hidden(graph, seen)
     output_scale = _bound_output(graph, seen, MARGIN if fit.margin is None else fit.margin)
+
+    def restored(outputs: Vector) -> Vector:
+        return outputs * output_scale if leaving is None else leaving.invert(outputs * output_scale)
 
     try:
         chosen = arrange(graph, seen, target, fit.headroom, costs, max_plaintext_bytes)
@@ -94,7 +122,7 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
         chosen.options,
         costs,
         chosen.entry_level(target),
-        report(graph, run, approximated.fitted, output_scale, fit) if len(samples) else None,
+        report(graph, run, approximated.fitted, restored, fit) if len(samples) else None,
         output_scale,
         input_range,
         input_scale,
@@ -105,13 +133,15 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
         0 if target.fixed_slots and target.rings else None,
         approximated.output_shape,
         approximated.client_part,
+        entering if input_scale == 1 else None,
+        leaving,
     ).program()
     _require_memory(sum(transform.bytes for transform in program.transforms), max_plaintext_bytes)
-    return program
+    return replace(program, created=time.time_ns() // 1_000_000)
 
 
 def _approximated(model: Source | ApproximatedModel, target: Target, fit: Fit | None) -> ApproximatedModel:
-    """Return the model with polynomials, of a depth that the target allows if no accuracy is required."""
+    """Return the model with polynomials; refuse it before if the target has too few levels for any."""
     if isinstance(model, ApproximatedModel):
         if fit is not None:
             raise TypeError("an approximated model already has its fit; leave fit out")
@@ -122,7 +152,7 @@ def _approximated(model: Source | ApproximatedModel, target: Target, fit: Fit | 
     if read.graph.output >= 0:
         reasons += _too_deep(read.graph, target, measured=fit.calibration is not None)
     _refuse(reasons)
-    return put_polynomials(read, fit, None if target.bootstraps else target.depth)
+    return put_polynomials(read, fit)
 
 
 def _refuse(reasons: Sequence[RefusalError]) -> None:
@@ -130,7 +160,9 @@ def _refuse(reasons: Sequence[RefusalError]) -> None:
         raise ModelRefusedError(reasons)
 
 
-def _too_deep(graph: Graph, target: Target, *, measured: bool) -> list[RefusalError]:
+def _too_deep(
+    graph: Graph, target: Target, *, measured: bool, approximated: bool = False
+) -> list[RefusalError]:
     """Return why the levels do not suffice, if they do not: bootstraps need measured ranges."""
     depth, available = graph.depth(), target.depth
     if depth <= available or (target.bootstraps and measured):
@@ -141,7 +173,7 @@ def _too_deep(graph: Graph, target: Target, *, measured: bool) -> list[RefusalEr
         node.label for node in graph.nodes.values() if isinstance(node, Activation | Polynomial | Multiply)
     ]
     maxima = [label for label in dict.fromkeys(labels) if label.startswith("MaxPool at ")]
-    return [TooDeepError(depth, available, maxima)]
+    return [TooDeepError(depth, available, maxima, approximated=approximated)]
 
 
 def _require_memory(size: int, most: int) -> None:
@@ -158,7 +190,7 @@ def _least_bytes(graph: Graph) -> int:
 
 def _input_range(model: ApproximatedModel, target: Target) -> tuple[float, float] | None:
     """Return the range of the program's inputs: the declared one; the measured one where a polynomial depends
-    on it, or `LINEAR_HEADROOM` times the largest measured input; None if nothing was declared or
+    on it, or `HEADROOM` times the largest measured input; None if nothing was declared or
     measured."""
     fit, run = model.fit, model.run
     if fit.input_range is not None:
@@ -182,7 +214,7 @@ def _input_range(model: ApproximatedModel, target: Target) -> tuple[float, float
     if not len(run.samples):
         return None
     # No polynomial limits the inputs, but their ciphertexts declare a magnitude.
-    largest = LINEAR_HEADROOM * float(np.abs(run.samples).max()) or 1.0
+    largest = HEADROOM * float(np.abs(run.samples).max()) or 1.0
     return -largest, largest
 
 
@@ -192,12 +224,33 @@ def _input_scale(ends: tuple[float, float]) -> float:
     return math.ldexp(1.0, exponent - 1 if mantissa == 0.5 else exponent)
 
 
+def _factor(shape: Shape) -> float:
+    """Return by how much the elements of an input or output with a common scale may differ."""
+    return WIDE if len(shape) <= 1 else WIDE_TENSOR
+
+
+def _source_shape(graph: Graph) -> Shape:
+    return next(node.shape for node in graph.nodes.values() if isinstance(node, Input))
+
+
+def _bound_hidden(graph: Graph, largest: dict[int, float]) -> None:
+    """Bring hidden values that are far from 1 on samples to about 1 where that takes no level. ``largest``
+    holds the largest absolute values of all values and is updated."""
+    for number, node in list(graph.nodes.items()):
+        peak = largest[number]
+        far = 0 < peak < 1 / LARGE or LARGE < peak < math.inf
+        if far and number != graph.output and isinstance(node, Linear | Multiply | Polynomial):
+            factor = 2.0 ** -math.ceil(math.log2(peak))
+            for changed, by in scale_value(graph, number, factor, reader=None).items():
+                largest[changed] *= by
+
+
 def _bound_output(graph: Graph, largest: dict[int, float], margin: float) -> float:
     """Divide the output by a power of two so that samples give at most 1, and return that power. ``largest``
     holds the largest absolute values of all values and is updated."""
     peak = largest[graph.output]
     if not math.isfinite(peak):
-        raise InvalidSamplesError("calibration data drive the output to infinity; scale the samples")
+        raise InvalidSamplesError("calibration data drive the model's output to infinity; scale the samples")
     scale = 2.0 ** max(math.ceil(math.log2(peak * (1 + margin))), 0) if peak > 0 else 1.0
     factors = scale_value(graph, graph.output, 1 / scale, reader=None) if scale > 1 else {}
     for number, factor in factors.items():

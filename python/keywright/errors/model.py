@@ -3,6 +3,8 @@
 Messages name arguments as ``name=value``; the command line writes ``--name value`` instead.
 """
 
+from keywright.errors.network import RefusalError
+
 from . import KeywrightError
 
 
@@ -47,3 +49,38 @@ class MessageError(InferenceError, ValueError):
 
 class SecretFileWarning(UserWarning):
     """A file with a secret key can be read by other users."""
+
+
+class PrecisionError(RefusalError):
+    """The predicted error of encryption is too large beside the outputs.
+
+    Attributes:
+        share: of the spread of an output.
+        allowed: largest share.
+    """
+
+    def __init__(self, text: str, share: float, allowed: float) -> None:
+        super().__init__(
+            f"{text}; use parameters with a larger scale (preset=, parameters=), outputs of similar size, or "
+            f"allow more than {allowed:g} times the spread (noise=)"
+        )
+        self.share, self.allowed = share, allowed
+
+
+class ProgramMismatchError(InferenceError, ValueError):
+    """A request or an answer belongs to another program: client and server have different models.
+
+    Attributes:
+        program: SHA-256 of the program of this side.
+        found: SHA-256 of the program that the message belongs to.
+        older: "client" or "server", the side with the older program; None if that is unknown.
+    """
+
+    def __init__(self, here: str, program: str, there: str, found: str, older: str | None) -> None:
+        age = "" if older is None else f"; the {older}'s is older"
+        way = f"give the {older} the newer model" if older is not None else "give both the same model"
+        super().__init__(
+            f"the message is for the program {found[:16]} of the {there}, but the {here} has {program[:16]}"
+            f"{age}: {way}"
+        )
+        self.program, self.found, self.older = program, found, older

@@ -88,13 +88,18 @@ class TooDeepError(RefusalError):
         available: levels that the parameters have above the output level.
     """
 
-    def __init__(self, needed: int, available: int, maxima: Sequence[str] = ()) -> None:
-        """``maxima`` are layers that compare."""
+    def __init__(
+        self, needed: int, available: int, maxima: Sequence[str] = (), *, approximated: bool = False
+    ) -> None:
+        """``maxima`` are layers that compare; ``approximated``: whether polynomials were chosen that follow
+        the model."""
         fewer = f"AveragePool instead of {', '.join(maxima[:3])}" if maxima else "fewer layers"
+        follows = ", with the cheapest polynomials that follow the model" if approximated else ""
+        less = "a lower accuracy (accuracy=, error=), " if approximated else ""
         super().__init__(
-            f"the network consumes {needed} levels, but {available} are available; use parameters with "
-            "more levels or with bootstraps (preset=), activations of lower degree (activations=), or "
-            f"{fewer}"
+            f"the network consumes {needed} levels{follows}, but {available} are available; use parameters "
+            f"with more levels or with bootstraps (preset=), {less}activations of lower degree "
+            f"(activations=), or {fewer}"
         )
         self.needed, self.available = needed, available
 
@@ -215,7 +220,7 @@ class UnknownActivationError(RefusalError):
 
 
 class AccuracyError(RefusalError):
-    """No choice of polynomials follows the model as closely as required.
+    """No choice of polynomials follows the model as closely as required, or as the default rule does.
 
     Attributes:
         agreement: share of calibration samples with equal predictions that the finest choice reaches; None
@@ -225,17 +230,51 @@ class AccuracyError(RefusalError):
     """
 
     def __init__(
-        self, accuracy: float | None, error: float | None, agreement: float | None, change: float, levels: int
+        self,
+        accuracy: float | None,
+        error: float | None,
+        agreement: float | None,
+        change: float,
+        levels: int,
+        *,
+        default: str | None = None,
+        loosest: str,
     ) -> None:
+        """``default`` describes the default rule, if nothing else is required; ``loosest`` the worst fit."""
         asked = [] if accuracy is None else [f"{accuracy:.4%} equal predictions"]
         asked += [] if error is None else [f"outputs within {error:g}"]
         reached = "" if agreement is None else f"{agreement:.4%} equal predictions and "
+        less = "require less (accuracy=, error=)" if default is None else "allow more (accuracy=, error=)"
         super().__init__(
-            f"the requirement on calibration data is {' and '.join(asked)}; the finest polynomials reach "
-            f"{reached}outputs within {change:.3g}, with {levels} levels; require less, give calibration "
+            f"the {'requirement' if default is None else 'default'} on calibration data is "
+            f"{default or ' and '.join(asked)}; the finest polynomials reach {reached}outputs within "
+            f"{change:.3g}, with {levels} levels; the loosest fit is {loosest}; {less}, give calibration "
             "data that cover the inputs (calibration=), or normalise before activations of large values"
         )
         self.agreement, self.change, self.levels = agreement, change, levels
+
+
+class OverflowingPolynomialError(RefusalError):
+    """With a requested polynomial, outputs grow beyond any use on the calibration data.
+
+    Attributes:
+        layer: function and ONNX node of the first polynomial whose input leaves its range, or of the loosest.
+        method: of its approximation.
+        low, high: its range.
+        change: the largest change of an output.
+    """
+
+    def __init__(
+        self, layer: str, method: str, low: float, high: float, change: float, excess: float | None
+    ) -> None:
+        """``excess``: how far values leave the range, as a share of its width; None if they do not."""
+        leaves = "" if excess is None else f", which calibration data leave by {excess:.3g} times its width"
+        super().__init__(
+            f"the outputs change by {change:.3g} on calibration data, first because of {layer}: {method} on "
+            f"{low:.6g} to {high:.6g}{leaves}; request a finer method (activations=) or none, give "
+            "calibration data that cover the inputs (calibration=), or a larger margin="
+        )
+        self.layer, self.method, self.low, self.high, self.change = layer, method, low, high, change
 
 
 class NoLabelsError(RefusalError):

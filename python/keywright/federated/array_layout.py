@@ -59,6 +59,14 @@ class ArrayLayout:
         """Number of values of all arrays."""
         return sum(math.prod(shape) for _, shape, _ in self.entries)
 
+    def name(self, index: int) -> str:
+        """Return the position of a value of `flatten` in its array, as "7 of array 'weight'"."""
+        for name, shape, _ in self.entries:
+            if index < math.prod(shape):
+                return f"{index} of array {name!r}"
+            index -= math.prod(shape)
+        raise IndexError(f"the arrays have {self.count} values")
+
     def flatten(self, arrays: Arrays, client: int | None = None) -> NDArray[np.float64]:
         """Return the values of all arrays, one after another.
 

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from keywright._core import SumParameters
 from keywright.errors import EncodeError, ParameterError
 
+from .array_layout import ArrayLayout
+
 MIN_BITS, MAX_BITS = 2, 40
 
 
@@ -31,7 +33,8 @@ class Encoding:
         max_weight: maximum number of samples of one client.
         min_clients: minimum number of clients in a round whose sum is used, 2 or more: a sum of one would
             reveal that client's model.
-        out_of_range: "clip" values to the bound and count them, or "refuse" the update.
+        out_of_range: "refuse" an update with a value above the bound, or "clip" its values to the bound and
+            count them.
     """
 
     bound: float
@@ -39,7 +42,7 @@ class Encoding:
     max_weight: int
     bits: int = 30
     min_clients: int = 2
-    out_of_range: Literal["clip", "refuse"] = "clip"
+    out_of_range: Literal["refuse", "clip"] = "refuse"
     parameters: SumParameters = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -61,7 +64,7 @@ class Encoding:
             _require(what, value, low, high)
         if self.out_of_range not in ("clip", "refuse"):
             raise ParameterError(
-                f'out_of_range={self.out_of_range!r} must be "clip" or "refuse"',
+                f'out_of_range={self.out_of_range!r} must be "refuse" or "clip"',
                 what="out_of_range",
                 value=self.out_of_range,
             )
@@ -97,27 +100,36 @@ class Encoding:
             maximum=self.max_weight,
         )
 
-    def encode(self, values: NDArray[np.float64], weight: int) -> tuple[NDArray[np.int64], int]:
+    def encode(
+        self, values: NDArray[np.float64], weight: int, layout: ArrayLayout | None = None
+    ) -> tuple[NDArray[np.int64], int]:
         """Return the weighted values as integers, and the number of clipped values.
+
+        Args:
+            values: of all arrays, one after another.
+            weight: number of samples of the client.
+            layout: of the arrays, whose names errors then state.
 
         Raises:
             EncodeError: a value is not finite, or exceeds the bound and ``out_of_range`` is "refuse".
         """
+        name = str if layout is None else layout.name
         finite = np.isfinite(values)
         if not finite.all():
             index = int(np.argmin(finite))
             raise EncodeError(
-                f"value {index} is {values[index]}; training has diverged, so this update is not sent",
+                f"value {name(index)} is {values[index]}; training has diverged, so this update is not sent",
                 value=float(values[index]),
                 index=index,
             )
         outside = np.abs(values) > self.bound
         clipped = int(np.count_nonzero(outside))
         if clipped and self.out_of_range == "refuse":
-            index = int(np.argmax(outside))
+            index = int(np.argmax(np.abs(values)))
             raise EncodeError(
-                f"value {index} is {values[index]}, above the bound {self.bound}; declare a larger bound "
-                "or clip values",
+                f"{clipped} values are above the bound {self.bound}, the largest is value {name(index)}, "
+                f"{values[index]:.6g}; declare a larger bound, leave the array out, or declare "
+                'out_of_range="clip"',
                 value=float(values[index]),
                 index=index,
                 bound=self.bound,

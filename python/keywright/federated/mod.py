@@ -30,7 +30,8 @@ class EncryptionMod:
 
     It must be the last mod that touches arrays: later mods see ciphertexts. The app itself is unchanged; it
     gets and returns plain arrays. No metric is added to a reply: counts and times of an update are facts
-    about its values, and the server reads metrics.
+    about its values, and the server reads metrics. An update with a value above the bound is not sent, unless
+    the declaration says that values are clipped.
 
     Args:
         key: the secret key that all clients share.
@@ -103,7 +104,7 @@ class EncryptionMod:
                 what=self.weighted_by_key,
             )
         weight = self.encoding.require_weight(metrics[self.weighted_by_key])
-        integers = encode_update(self.encoding, layout.flatten(to_numpy(record), client), weight)
+        integers = encode_update(self.encoding, layout, record, client, weight)
         update = self.key.encrypt(
             integers,
             session=session(self.encoding, layout, run_id),
@@ -112,26 +113,6 @@ class EncryptionMod:
             weight=weight,
         )
         reply.content[name] = ArrayRecord({UPDATE: blob(UPDATE, update.to_bytes())})
-
-
-def encode_update(encoding: Encoding, values: NDArray[np.float64], weight: int) -> NDArray[np.int64]:
-    """Encode an update. What its values say stays in this client's log: the framework sends metrics and the
-    texts of exceptions to the server.
-
-    Raises:
-        EncodeError: a value is not finite, or exceeds the bound and the encoding refuses; without the value.
-    """
-    try:
-        integers, clipped = encoding.encode(values, weight)
-    except EncodeError as error:
-        LOG.error("the update is not sent: %s", error)
-        raise EncodeError(
-            "the update is not sent, because a value is not finite or above the declared bound; the "
-            "client's log names it"
-        ) from None
-    if clipped:
-        LOG.warning("%d values of the update were clipped to the bound %g", clipped, encoding.bound)
-    return integers
 
 
 def decrypt_arrays(record: ArrayRecord, key: SumKey, encoding: Encoding) -> dict[str, NDArray[Any]]:
@@ -147,6 +128,39 @@ def decrypt_arrays(record: ArrayRecord, key: SumKey, encoding: Encoding) -> dict
     require_same(key, encoding)
     total, layout = read_sum(record, encoding)
     return layout.unflatten(encoding.decode(key.decrypt(total), total.total_weight))
+
+
+def encode_update(
+    encoding: Encoding, layout: ArrayLayout, record: ArrayRecord, client: int, weight: int
+) -> NDArray[np.int64]:
+    """Return a trained model as integers.
+
+    Flower sends metrics and the text of an exception to the server. So the number of clipped values stays in
+    the client's log, and the text names the array and no value; the cause, which the client logs, states the
+    value.
+
+    Raises:
+        AggregationError: the arrays have other names or shapes than the received ones.
+        EncodeError: a value is not finite, or above the bound.
+    """
+    values = layout.flatten(to_numpy(record), client)
+    try:
+        integers, clipped = encoding.encode(values, weight, layout)
+    except EncodeError as error:
+        index = error.index or 0
+        finite = np.isfinite(values[index])
+        what = f"above the bound {encoding.bound}" if finite else "that are not finite"
+        array = layout.name(index).partition(" of ")[2]
+        raise EncodeError(
+            f"the update is not sent: {array} has values {what}; the log of this client states the largest, "
+            "and what to do",
+            value=error.value,
+            index=index,
+            bound=encoding.bound,
+        ) from error
+    if clipped:
+        LOG.warning("%d values of the update were clipped to the bound %g", clipped, encoding.bound)
+    return integers
 
 
 def to_numpy(record: ArrayRecord) -> dict[str, NDArray[Any]]:

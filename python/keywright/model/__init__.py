@@ -13,12 +13,16 @@ from keywright.errors.model import (
     InferenceError,
     KeysMissingError,
     MessageError,
+    PrecisionError,
+    ProgramMismatchError,
     SecretFileWarning,
     UnknownPresetError,
 )
+from keywright.model.folder.identity import Identity
 
 from .client import InferenceClient, load_client
 from .compiling import compile  # noqa: A004 (read as keywright.compile)
+from .encrypted_error import EncryptedError
 from .messages import Message
 from .model import CompiledModel
 from .report import ModelReport
@@ -31,7 +35,9 @@ __all__ = [
     "BatchError",
     "ChoiceError",
     "CompiledModel",
+    "EncryptedError",
     "FolderError",
+    "Identity",
     "Inference",
     "InferenceClient",
     "InferenceError",
@@ -44,6 +50,8 @@ __all__ = [
     "ModelReport",
     "ModelRunner",
     "Places",
+    "PrecisionError",
+    "ProgramMismatchError",
     "SecretFileWarning",
     "UnknownPresetError",
     "compile",

@@ -34,6 +34,7 @@ from keywright.model.folder.files import (
     new_folder,
     warn_of_readers,
 )
+from keywright.model.folder.identity import Identity
 from keywright.model.folder.loading import load
 from keywright.model.served.demands import KEY_BYTES, KEY_COUNT, Demands
 from keywright.plan.keys import plan_file
@@ -110,7 +111,9 @@ class InferenceClient:
         """
         q, program = self.parameters.q, self.program
         declared = program.input_magnitude or self.parameters.default_magnitude
-        require_magnitude(samples, declared * program.input_scale)
+        values = np.asarray(samples, np.float64)
+        for batch in program.batches(values[None] if values.shape == program.input_shape else values):
+            require_magnitude(batch, program.entering(batch), declared)
         bits = sum(map(math.log2, q[: program.output_level + 1])) - self.parameters.log_scale - 1
         guard(program, samples, 2.0 ** min(bits, MOST_BITS))
 
@@ -134,7 +137,7 @@ class InferenceClient:
             self.guard(values)
         batches = self.program.batches(values[None] if single else values)
         objects = [bytes(ct.to_bytes()) for batch in batches for ct in self.encrypt_batch(batch)]
-        return Message(None if single else len(values), objects).to_bytes()
+        return Message(None if single else len(values), objects, self.identity).to_bytes()
 
     def decrypt(self, message: bytes, flooding: Flooding | None = None) -> NDArray[np.float64]:
         """Decrypt a server's answer. Returns the outputs, (count, *output_shape), or output_shape if one
@@ -145,11 +148,13 @@ class InferenceClient:
                 is one of its queries.
 
         Raises:
-            MessageError: these bytes are not an answer of this program.
+            MessageError: these bytes are not an answer.
+            ProgramMismatchError: the answer is of another program.
             FloodingError: the noise would hide the outputs, or no query is left.
             KeysMissingError: the client has no secret key.
         """
         program, read = self.program, Message.from_bytes(message)
+        read.identity.require(self.identity, "client", "server")
         outputs = [
             self.decrypt_batch(
                 [Ciphertext.from_bytes(data, self.parameters) for data in objects], count, flooding
@@ -198,6 +203,11 @@ class InferenceClient:
         (folder / PLAN).write_text(plan_file.to_json(self.execution.plan), encoding="utf-8")
         # Write this last: a process that is killed before leaves no secret behind.
         self._owner.save(folder / SECRET_KEY)
+
+    @cached_property
+    def identity(self) -> Identity:
+        """Which program the client has; its messages carry it."""
+        return Identity.of(self.program)
 
     @cached_property
     def execution(self) -> PlanExecution:

@@ -22,13 +22,14 @@ from keywright.plan.keys import plan_file
 from keywright.plan.keys.key_plan import KeyPlan
 from keywright.plan.ring.chain_sources import chain_of
 
+from .encrypted_error import REFUSED_SHARE, predict_error, require_precision
 from .model import BOOTSTRAP_PRESETS, DEEP_PRESETS, CompiledModel
 
 HEADROOM_BITS = 8
 """Bits above the scale that the lowest level must have for the values of a result."""
 
 Source = ModelSource | compiler.ApproximatedModel
-"""A model, its bytes or its path, or the result of `approximate_model`."""
+"""A model, its bytes or its path, or the result of `keywright.compiler.approximate`."""
 
 
 def compile(  # noqa: A001 (read as keywright.compile)
@@ -50,6 +51,7 @@ def compile(  # noqa: A001 (read as keywright.compile)
     samples: int = 1,
     plan: KeyPlan | str | Path | None = None,
     memory: int | None = None,
+    noise: float = REFUSED_SHARE,
     name: str | None = None,
 ) -> CompiledModel:
     """Compile a model for private inference. Parameters, polynomials, packing and keys are chosen
@@ -75,6 +77,8 @@ def compile(  # noqa: A001 (read as keywright.compile)
         plan: key plan from ``keywright plan``.
         memory: bytes of the server's process; the fastest keys within it are planned. By default, the fewest
             bytes of keys with nearly the best speed.
+        noise: largest predicted error of encryption, as a share of the spread (the standard deviation on the
+            calibration data) of any output. A model above it is refused, one above a hundredth is warned of.
         name: for people; by default the file's name.
 
     Raises:
@@ -103,18 +107,21 @@ def compile(  # noqa: A001 (read as keywright.compile)
         headroom=headroom,
         input_range=input_range,
     )
+    approximated = compiler.approximate(loaded, fit)
     if parameters is None:
-        compiled = compile_model(loaded, fit, preset, samples=samples, batch=batch)
+        compiled = compile_model(approximated, None, preset, samples=samples, batch=batch)
     else:
-        compiled = _compile_for(loaded, fit, parameters, slots, levels, Batching(samples, batch))
+        compiled = _compile_for(approximated, parameters, slots, levels, Batching(samples, batch))
     if isinstance(model, str | Path) and name is None:
         name = Path(model).stem
     compiled = replace(compiled, name=name or compiled.name)
     if plan is not None:
-        return compiled.with_plan(plan if isinstance(plan, KeyPlan) else plan_file.load(Path(plan)))
-    if memory is not None:
-        return compiled.with_plan(compiled.plan_server(memory).plan)
-    return compiled
+        compiled = compiled.with_plan(plan if isinstance(plan, KeyPlan) else plan_file.load(Path(plan)))
+    elif memory is not None:
+        compiled = compiled.with_plan(compiled.plan_server(memory).plan)
+    predicted = predict_error(approximated, compiled.program, compiled.execution)
+    require_precision(predicted, accuracy, noise)
+    return replace(compiled, encrypted_error=predicted)
 
 
 @dataclass(frozen=True)
@@ -133,32 +140,6 @@ class Batching:
         if self.batch is not None and self.batch > slots:
             raise BatchError(self.batch, slots)
         return compiler.Target(slots=slots, samples=self.samples, batch=self.batch, **options)
-
-
-def approximate_model(
-    model: ModelSource, fit: compiler.Fit | None = None, preset: str | None = None, *, thin: bool = False
-) -> compiler.ApproximatedModel:
-    """Replace activations by polynomials, for several calls of `compile_model` and `compile_thin`. Choices
-    stay within the levels of a preset, or of the deepest one without bootstraps.
-
-    Args:
-        fit: calibration data and methods.
-        thin: whether it will be compiled for thin clients.
-
-    Raises:
-        ModelRefusedError: it cannot be compiled for any target.
-    """
-    names = list(BOOTSTRAP_PRESETS) if thin else presets()
-    depths = [_depth(name) for name in (names if preset is None else [preset])]
-    return compiler.approximate(model, fit, depth=max(depths))
-
-
-def _depth(preset: str) -> int:
-    """Return the levels of a preset before a bootstrap."""
-    if preset in bootstrap_presets():
-        plan = BootstrapperPlan.preset(preset)
-        return plan.output_level - plan.input_level
-    return Parameters.preset(preset).max_level - _lowest(Parameters.preset(preset))
 
 
 def _lowest(parameters: Parameters) -> int:
@@ -188,7 +169,7 @@ def compile_model(
         BatchError: the ciphertexts have fewer slots than the batch has samples.
     """
     if not isinstance(model, compiler.ApproximatedModel):
-        model = approximate_model(model, fit, preset)
+        model = compiler.approximate(model, fit)
     compiled = _compile_preset(model, preset, Batching(samples, batch))
     if batch is not None:
         return compiled
@@ -242,8 +223,7 @@ def _seconds(compiled: _Compiled) -> float:
 
 
 def _compile_for(
-    model: ModelSource,
-    fit: compiler.Fit,
+    approximated: compiler.ApproximatedModel,
     parameters: Parameters,
     slots: int | None,
     levels: int | None,
@@ -252,7 +232,6 @@ def _compile_for(
     """Compile for parameters that are not a preset."""
     target = {"slots": slots or parameters.max_slots, "output_level": _lowest(parameters)}
     target["levels"] = parameters.max_level if levels is None else levels
-    approximated = compiler.approximate(model, fit, depth=target["levels"] - target["output_level"])
 
     def again(*, samples: int = 1, batch: int | None = None) -> CompiledModel:
         aim = Batching(samples, batch).target(**target)
@@ -284,7 +263,7 @@ def compile_thin(
         ModelRefusedError: it cannot be compiled.
     """
     if not isinstance(model, compiler.ApproximatedModel):
-        model = approximate_model(model, fit, preset, thin=True)
+        model = compiler.approximate(model, fit)
     batching = Batching(1, batch)
     for choice in BOOTSTRAP_PRESETS if preset is None else (preset,):
         try:

@@ -1,7 +1,7 @@
 """Messages between client and server: the ciphertexts of any number of samples.
 
-A header has the number of samples and of ciphertexts. Each ciphertext is an object of the byte format,
-preceded by its length. Numbers are little-endian.
+A header has the number of samples and of ciphertexts, the SHA-256 of their program and when it was compiled.
+Each ciphertext is an object of the byte format, preceded by its length. Numbers are little-endian.
 """
 
 import struct
@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from keywright.errors.model import MessageError
+from keywright.model.folder.identity import Identity
 
-MAGIC = b"KWSAMPL1"
-HEADER = struct.Struct("<8sII")
+MAGIC, OLD_MAGIC = b"KWSAMPL2", b"KWSAMPL1"
+HEADER = struct.Struct("<8sII32sQ")
 LENGTH = struct.Struct("<Q")
 MAX_SAMPLES = 1 << 24
 
@@ -23,10 +24,12 @@ class Message:
     Attributes:
         samples: number of samples; None for a single one without a batch axis.
         objects: bytes of the ciphertexts, batch by batch.
+        identity: of the program that they are for, or come from.
     """
 
     samples: int | None
     objects: Sequence[bytes]
+    identity: Identity
 
     @property
     def count(self) -> int:
@@ -59,7 +62,15 @@ class Message:
 
     def to_bytes(self) -> bytes:
         """Return the message as bytes."""
-        parts = [HEADER.pack(MAGIC, self.samples or 0, len(self.objects))]
+        parts = [
+            HEADER.pack(
+                MAGIC,
+                self.samples or 0,
+                len(self.objects),
+                self.identity.program,
+                self.identity.created,
+            )
+        ]
         for data in self.objects:
             parts += [LENGTH.pack(len(data)), data]
         return b"".join(parts)
@@ -71,9 +82,14 @@ class Message:
         Raises:
             MessageError: the bytes are malformed.
         """
+        if data[: len(OLD_MAGIC)] == OLD_MAGIC:
+            raise MessageError(
+                "the message is of an older release, without the identity of its program; make it again with "
+                "this release"
+            )
         if len(data) < HEADER.size or data[: len(MAGIC)] != MAGIC:
             raise MessageError("these bytes are not a message of ciphertexts; make one with client.encrypt")
-        _, samples, count = HEADER.unpack_from(data)
+        _, samples, count, program, created = HEADER.unpack_from(data)
         if samples > MAX_SAMPLES:
             raise MessageError(f"the message has {samples} samples; at most {MAX_SAMPLES} are read")
         objects, place = [], HEADER.size
@@ -90,4 +106,4 @@ class Message:
             raise MessageError(
                 f"{len(data) - place} bytes follow the last of {count} ciphertexts; send the message alone"
             )
-        return Message(samples or None, objects)
+        return Message(samples or None, objects, Identity(program, created))

@@ -29,6 +29,7 @@ from keywright.runtime import Simulation, simulate
 from keywright.runtime.simulation.simulate import REPETITIONS, SEED
 
 from .client import InferenceClient
+from .encrypted_error import EncryptedError
 from .report import ModelReport, returned_bytes, sent_bytes
 from .server import InferenceServer
 from .session import infer
@@ -54,6 +55,7 @@ class CompiledModel:
         again: compiles the same model for another batch, ``again(batch=)``, or for the best batch for a
             number of samples, ``again(samples=)``; with bootstraps also for another preset,
             ``again(preset=)``. None if a batch was requested.
+        encrypted_error: the predicted error of encryption; None without calibration data.
     """
 
     program: Program = field(repr=False)
@@ -62,6 +64,7 @@ class CompiledModel:
     key_plan: KeyPlan | None = field(default=None, repr=False)
     name: str = "model"
     again: "Callable[..., CompiledModel] | None" = field(default=None, repr=False)
+    encrypted_error: EncryptedError | None = field(default=None, repr=False)
 
     @cached_property
     def candidates(self) -> list[PlanExecution]:
@@ -99,18 +102,20 @@ class CompiledModel:
             program.depth,
             sum(step.opcode == "bootstrap" for step in program.instructions),
             len(specs),
-            inspect(key_set_head(specs))["bytes"],
+            inspect(key_set_head(specs))["bytes"] if specs else 0,
             sent_bytes(program, parameters),
             returned_bytes(program, parameters),
             sum(layer.seconds for layer in program.layers),
             program.fit_report,
+            self.encrypted_error,
         )
 
     def simulate(
         self, samples: ArrayLike, *, public: bool = False, repetitions: int = REPETITIONS, seed: int = SEED
     ) -> Simulation:
-        """Simulate an encrypted run: run samples in the clear with random errors as encryption would add
-        them. Returns outputs and their errors. No keys are made.
+        """Simulate `predict_encrypted`: run samples in the clear with random errors as encryption would add
+        them, with the batch and the keys that it would use. Returns outputs and their errors. No keys are
+        made. The mean and the largest error are within a factor of 4 of measured ones.
 
         Args:
             samples: one, of shape ``program.input_shape``, or several, (count, *input_shape).
@@ -120,10 +125,12 @@ class CompiledModel:
             OutOfRangeError: a sample leaves a range of the program.
             InvalidSamplesError: another shape, no samples, or values that are not finite.
         """
+        values = self._samples(samples)
+        compiled, planned = self._planned(len(values))
         return simulate(
-            self.program,
-            self.execution,
-            self._samples(samples),
+            compiled.program,
+            planned.execution,
+            values,
             public=public,
             repetitions=repetitions,
             seed=seed,
@@ -161,9 +168,7 @@ class CompiledModel:
         values = self._samples(samples)
         if not force:
             InferenceClient(self.program, self.parameters).guard(values)
-        best = self if self.again is None else self.again(samples=len(values))
-        budget = default_budget() if memory is None else memory
-        compiled, planned = best.plan_batches(len(values), budget, key_memory)
+        compiled, planned = self._planned(len(values), memory, key_memory)
         outputs = infer(compiled.program, compiled.parameters, values, planned, progress).outputs
         return outputs[0] if np.shape(samples) == self.program.input_shape else outputs
 
@@ -250,6 +255,13 @@ class CompiledModel:
                     raise self._with_presets(refusal) from None
             compiled = self.again(batch=compiled.program.batch // 2)
 
+    def _planned(
+        self, samples: int, memory: int | None = None, key_memory: int | None = None
+    ) -> "tuple[CompiledModel, ProcessPlan]":
+        """Return the model and the plan with which a process evaluates samples itself."""
+        best = self if self.again is None else self.again(samples=samples)
+        return best.plan_batches(samples, default_budget() if memory is None else memory, key_memory)
+
     def _with_presets(self, refusal: MemoryBudgetError) -> MemoryBudgetError:
         """Return a refusal with the presets of bootstraps that may need less, and what the smallest bootstrap
         needs. Nothing is compiled for them."""
@@ -272,6 +284,12 @@ class CompiledModel:
         return plan_process(self.candidates, self.program, process, budget, stored_model() or CostModel())
 
     def _samples(self, samples: ArrayLike) -> NDArray[np.float64]:
-        """Return samples with a batch axis."""
+        """Return samples with a batch axis.
+
+        Raises:
+            InvalidSamplesError: there are none, or they have another shape or values that are not finite.
+        """
         values = np.asarray(samples, np.float64)
-        return values[None] if values.shape == self.program.input_shape else values
+        values = values[None] if values.shape == self.program.input_shape else values
+        self.program.batches(values)
+        return values

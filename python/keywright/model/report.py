@@ -8,6 +8,8 @@ from keywright._units import format_bytes, format_seconds
 from keywright.program.fit_report import FitReport
 from keywright.program.program import Program
 
+from .encrypted_error import EncryptedError
+
 SEEDED_HEADER_BYTES, HEADER_BYTES = 160, 128
 """Approximate bytes of a ciphertext besides its residues."""
 
@@ -28,6 +30,7 @@ class ModelReport:
         sent_bytes, returned_bytes: of the ciphertexts of a batch.
         seconds: predicted for a batch, on one thread.
         fit: how the program in the clear differs from the model; None without calibration data.
+        encrypted_error: the predicted error of encryption beside the spread of each output.
     """
 
     parameters: str
@@ -42,6 +45,7 @@ class ModelReport:
     returned_bytes: int
     seconds: float
     fit: FitReport | None
+    encrypted_error: EncryptedError | None = None
 
     @property
     def lines(self) -> dict[str, str]:
@@ -61,9 +65,17 @@ class ModelReport:
             found["fit"] = "no activation is replaced and no calibration data were given"
         else:
             found["fit"] = fit_text(self.fit)
-            for number, warning in enumerate(self.fit.warnings, 1):
-                found[f"warning {number}"] = warning
+        if self.encrypted_error is not None:
+            found["encryption"] = str(self.encrypted_error)
+        for number, warning in enumerate(self.warnings, 1):
+            found[f"warning {number}"] = warning
         return found
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings about the fit and about the error of encryption."""
+        fit = () if self.fit is None else self.fit.warnings
+        return (*fit, *(() if self.encrypted_error is None else self.encrypted_error.warnings))
 
     def __str__(self) -> str:
         width = max(map(len, self.lines))

@@ -1,11 +1,13 @@
 """The server of a model: evaluates encrypted samples; `load_server` loads it from a folder."""
 
+from functools import cached_property
 from pathlib import Path
 
 from keywright._core import Ciphertext, EvaluationKeys, MasterKeys, Parameters, SeededCiphertext, inspect
 from keywright._progress import Progress, silent
 from keywright.errors.model import FolderError, KeysMissingError, MessageError
 from keywright.model.folder.files import EVALUATION_KEYS, MASTER_KEYS, PLAN, require_files
+from keywright.model.folder.identity import Identity
 from keywright.model.folder.loading import load
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.cost.model import CostModel
@@ -43,6 +45,11 @@ class InferenceServer:
         self.program, self.parameters, self.execution = program, parameters, execution
         self._memory, self._key_memory = memory, key_memory
         self._evaluation: Evaluation | None = None
+
+    @cached_property
+    def identity(self) -> Identity:
+        """Which program the server has; its answers carry it."""
+        return Identity.of(self.program)
 
     def load_keys(self, keys: bytes, masters: bytes | None = None, progress: Progress = silent) -> None:
         """Take a client's keys, and encode the model.
@@ -110,14 +117,16 @@ class InferenceServer:
 
         Raises:
             KeysMissingError: no keys were loaded.
-            MessageError: these bytes are not a message for this program.
+            MessageError: these bytes are not a message.
+            ProgramMismatchError: the samples are encrypted for another program.
         """
         program, read, evaluation = self.program, Message.from_bytes(message), self.evaluation
+        read.identity.require(self.identity, "server", "client")
         answer: list[bytes] = []
         for _, objects in read.batches(program.batch, program.input_layout.ciphertexts):
             outputs = evaluation.run([self.read_ciphertext(data) for data in objects])
             answer += [bytes(output.to_bytes()) for output in outputs]
-        return Message(read.samples, answer).to_bytes()
+        return Message(read.samples, answer, self.identity).to_bytes()
 
     def read_ciphertext(self, source: bytes | Path) -> Ciphertext:
         """Read a ciphertext from bytes or a file, seeded or not.

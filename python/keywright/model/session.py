@@ -139,7 +139,7 @@ def _evaluate(
         decrypting,
         sent,
         returned,
-        error_bound * program.output_scale,
+        error_bound * program.output_unit,
         evaluation.clock.by_kind(len(batches)),
         evaluation.plaintext_bytes,
         planned,

@@ -1,9 +1,16 @@
 """The fit report of a program: how polynomials change the outputs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 FEW_HELD_OUT = 20
 """With fewer held-out samples the share of equal predictions is coarser than 5 %."""
+
+DEFAULT_CHANGE = 1 / 16
+"""Default bound on the change of an output, as a share of the largest output; larger ones are warned of."""
+
+LEAST_AGREEMENT = 0.98
+"""A smaller share of equal predictions is warned of."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,11 @@ class FittedActivation:
     high: float
     max_error: float
     rms_error: float
+
+    @property
+    def looseness(self) -> float:
+        """Return the root mean square error as a share of the range's width."""
+        return self.rms_error / (self.high - self.low)
 
 
 @dataclass(frozen=True)
@@ -94,4 +106,23 @@ class FitReport:
                 f"new sample exceeds a measured range with a probability of up to {self.unseen_risk:.0%}, "
                 "and only the margin keeps it inside"
             )
+        missed = []
+        if not self.largest_change <= DEFAULT_CHANGE * self.largest_output:
+            missed.append(
+                f"an output changes by {self.largest_change:.3g}, above a sixteenth of the largest output, "
+                f"{self.largest_output:.3g}"
+            )
+        if self.agreement is not None and self.agreement < LEAST_AGREEMENT:
+            missed.append(f"{1 - self.agreement:.1%} of the predictions differ from those of the model")
+        if missed:
+            found.append(f"{' and '.join(missed)}; the loosest fit is {loosest(self.activations)}")
         return tuple(found)
+
+
+def loosest(activations: Sequence[FittedActivation]) -> str:
+    """Describe the activation with the largest error, relative to its range, on the calibration data."""
+    worst = max(activations, key=lambda fitted: fitted.looseness)
+    return (
+        f"{worst.label}, {worst.method} on {worst.low:.3g} to {worst.high:.3g}, off by {worst.rms_error:.2g} "
+        f"in the root mean square and {worst.max_error:.2g} at most"
+    )

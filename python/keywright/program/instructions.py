@@ -47,6 +47,8 @@ class ValueRange:
         name: function and ONNX node.
         low, high: range of the operand as it is computed.
         model_low, model_high: the same in the model's own numbers.
+        slots: the slots that hold values, if others may leave the range without harm; empty for all. A
+            polynomial corrupts every slot if one leaves its range, a square does not.
     """
 
     result: int
@@ -55,6 +57,7 @@ class ValueRange:
     high: float
     model_low: float
     model_high: float
+    slots: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from keywright.errors.network import InvalidSamplesError
 from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.operands.diagonals import DiagonalMatrix
 from keywright.program.operands.layout import Layout
+from keywright.program.operands.normalisation import Normalisation, declared_magnitude
 from keywright.program.operands.polynomials import PolynomialSpec
 
 from .arrays import Shape, Vector
@@ -36,6 +37,11 @@ class CompiledNetwork:
         input_scale: `pack` divides by it; a power of two, and 1 unless clients need numbers of at most 1.
         output_scale: `unpack` multiplies by it; a power of two that brings results on calibration data to at
             most 1, so that they fit under the last prime.
+        input_normalisation: `pack` normalises samples by it; None if they are as calibrated. Results of
+            ciphertexts then hardly depend on the size of the inputs.
+        output_normalisation: `unpack` inverts it.
+        created: when it was compiled, in milliseconds since 1970; 0 if that is unknown. It tells which of two
+            programs is older, and is not part of what the program is.
         transforms, vectors, polynomials: plaintext operands of instructions.
         fit_report: how the program in the clear differs from the model; None without calibration data.
         ranges: calibrated ranges of polynomials.
@@ -66,6 +72,15 @@ class CompiledNetwork:
     layers: tuple[Layer, ...] = ()
     input_log_n: int = 0
     client_part: ClientPart | None = None
+    input_normalisation: Normalisation | None = None
+    output_normalisation: Normalisation | None = None
+    created: int = 0
+
+    @property
+    def output_unit(self) -> float:
+        """The largest change of an output if a decrypted value changes by 1."""
+        normal = self.output_normalisation
+        return self.output_scale * (1.0 if normal is None else float(normal.scale.max()))
 
     @property
     def batch(self) -> int:
@@ -75,7 +90,7 @@ class CompiledNetwork:
     @property
     def input_magnitude(self) -> float | None:
         """The magnitude that ciphertexts of packed inputs declare; None for the parameters' default."""
-        return declared_magnitude(self.input_range, self.input_scale)
+        return declared_magnitude(self.input_range, self.input_scale, self.input_normalisation)
 
     @cached_property
     def key_switches(self) -> tuple[KeySwitch, ...]:
@@ -134,6 +149,11 @@ class CompiledNetwork:
         _require_finite(values)
         return [values[first : first + self.batch] for first in range(0, len(values), self.batch)]
 
+    def entering(self, samples: Vector) -> Vector:
+        """Return samples, (count, *input_shape), as they are packed: (count, elements)."""
+        normal, flat = self.input_normalisation, samples.reshape(len(samples), -1)
+        return np.asarray((flat if normal is None else normal.apply(flat)) / self.input_scale, np.float64)
+
     def pack(self, samples: ArrayLike) -> Vector:
         """Pack a sample, or up to ``batch`` samples, into slot vectors of shape (ciphertexts, slots), to be
         encrypted at ``input_level``; slots are those of the input's ring.
@@ -156,8 +176,8 @@ class CompiledNetwork:
                 f"time, (count, *shape); got {values.shape}"
             )
         _require_finite(values)
-        flat = values.reshape(len(values), -1)
-        packed = self.input_layout.pack(flat[np.arange(self.batch) % len(flat)] / self.input_scale)
+        flat = self.entering(values)
+        packed = self.input_layout.pack(flat[np.arange(self.batch) % len(flat)])
         return packed[:, : self.ring_slots(self.input_log_n)]
 
     def unpack(self, slots: ArrayLike, count: int | None = None) -> Vector:
@@ -179,6 +199,8 @@ class CompiledNetwork:
                 f"count {count} is out of range; the program takes 1 to {self.batch} samples at a time"
             )
         values = self.output_layout.unpack(np.asarray(slots, np.float64)) * self.output_scale
+        if self.output_normalisation is not None:
+            values = self.output_normalisation.invert(values)
         tensors = values.reshape(self.batch, *self.output_shape)
         return tensors[0] if count is None else tensors[:count]
 
@@ -197,13 +219,6 @@ class CompiledNetwork:
         if values.ndim == 0 or len(values) == 0 or values.shape[1:] != self.output_shape:
             raise InvalidSamplesError(f"results have shape (count, {self.output_shape}), got {values.shape}")
         return {} if self.client_part is None else self.client_part.run(values)
-
-
-def declared_magnitude(input_range: tuple[float, float] | None, divisor: float) -> float | None:
-    """Return the magnitude that ciphertexts of a program's inputs declare: the larger end of their range,
-    after division. It depends on the program alone, never on a sample. None if there is no range: then it is
-    `Parameters.default_magnitude`."""
-    return None if input_range is None else max(map(abs, input_range)) / divisor
 
 
 def _require_finite(values: Vector) -> None:

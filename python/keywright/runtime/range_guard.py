@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keywright.errors.network import OutOfRangeError
+from keywright.program.arrays import Vector
 from keywright.program.instructions import Instruction
 from keywright.program.network import CompiledNetwork
 
@@ -14,16 +15,23 @@ ROUNDING = 1e-6
 """Share of a range's width by which a value may exceed it."""
 
 
-def require_magnitude(samples: ArrayLike, magnitude: float) -> None:
-    """Refuse samples above the magnitude that their ciphertexts declare, in units of the model's input.
+def require_magnitude(samples: Vector, packed: Vector, magnitude: float) -> None:
+    """Refuse samples above the magnitude that their ciphertexts declare.
+
+    Args:
+        samples: (count, *input_shape), in the model's own numbers.
+        packed: the same, as they are encrypted.
+        magnitude: the declaration.
 
     Raises:
-        OutOfRangeError: names the value furthest outside.
+        OutOfRangeError: names the value furthest outside, and the largest that may be encrypted in its place.
     """
-    values = np.asarray(samples, np.float64)
-    if values.size and not np.abs(values).max() <= magnitude:
-        worst = float(values.flat[np.abs(values).argmax()])
-        raise OutOfRangeError("the model's input", worst, -magnitude, magnitude)
+    sizes = np.abs(packed).ravel()
+    if sizes.size and not sizes.max() <= magnitude:
+        worst = int(np.nan_to_num(sizes, nan=np.inf).argmax())
+        value = float(samples.ravel()[worst])
+        most = abs(value) * magnitude / float(sizes[worst])
+        raise OutOfRangeError("the model's input", value, -most, most)
 
 
 def guard(program: CompiledNetwork, samples: ArrayLike, largest_output: float | None = None) -> None:
@@ -52,8 +60,8 @@ def guard(program: CompiledNetwork, samples: ArrayLike, largest_output: float | 
         for output in outputs:
             peak = float(np.abs(output.values).max())
             if largest_output is not None and not peak <= largest_output:
-                most = largest_output * program.output_scale
-                raise OutOfRangeError("the output", peak * program.output_scale, -most, most)
+                most = largest_output * program.output_unit
+                raise OutOfRangeError("the output", peak * program.output_unit, -most, most)
 
 
 class _Watch:
@@ -68,9 +76,12 @@ class _Watch:
         if range_ is None:
             return
         middle, half = (range_.low + range_.high) / 2, (range_.high - range_.low) / 2
-        distances = np.abs(operands[0].values - middle)
+        values = operands[0].values
+        if range_.slots:
+            values = values[list(range_.slots)]
+        distances = np.abs(values - middle)
         worst = int(np.nan_to_num(distances, nan=np.inf).argmax())
         if not distances[worst] <= half * (1 + 2 * ROUNDING):
-            share = (operands[0].values[worst] - range_.low) / (range_.high - range_.low)
+            share = (values[worst] - range_.low) / (range_.high - range_.low)
             value = range_.model_low + share * (range_.model_high - range_.model_low)
             raise OutOfRangeError(range_.name, float(value), range_.model_low, range_.model_high)

@@ -20,7 +20,8 @@ import onnx
 import pytest
 from keywright.cli import main
 from keywright.commands.models.infer import predicted_speedup
-from keywright.model import Model, SecretFileWarning, load_client
+from keywright.errors.model import MessageError, ProgramMismatchError
+from keywright.model import Identity, Model, SecretFileWarning, load_client
 from keywright.model.compiling import compile_model
 from onnx import TensorProto, helper, numpy_helper
 from tests.commands.conftest import COUNT, DATA
@@ -47,7 +48,7 @@ def test_client_and_server_are_separate_processes(folder: Path, keys: Path, tmp_
     assert [row["prediction"] for row in rows] == labels.tolist()
     # In the worst case over all inputs the outputs do not fit the modulus: there is no bound.
     parameters = kw.Parameters.load(server / "parameters.kw")
-    for path in answer.iterdir():
+    for path in answer.glob("*.kw"):
         one = kw.Ciphertext.load(path, parameters)
         assert one.magnitude_bound * one.scale > parameters.q[0] / 2
         assert one.error_bound == np.inf
@@ -68,7 +69,7 @@ def test_public_keys_encrypt_too(
     sent, answer = tmp_path / "sent", tmp_path / "answer"
     images = str(folder / "images.npy")
     assert main(["encrypt", str(friend), "--input", images, "--out", str(sent)]) == 0
-    assert kw.inspect(next(sent.iterdir()))["kind"] == "a CKKS ciphertext"
+    assert kw.inspect(next(sent.glob("*.kw")))["kind"] == "a CKKS ciphertext"
     assert main(["run", str(keys / "server"), "--input", str(sent), "--out", str(answer)]) == 0
     capsys.readouterr()
     decrypt = ["decrypt", str(keys / "client"), "--input", str(answer)]
@@ -194,6 +195,26 @@ def test_infer(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert summary["batch"] == 1
 
 
+def test_ciphertexts_of_another_program_are_refused(tmp_path: Path) -> None:
+    """A folder names the program of its ciphertexts; one that does not is refused, too."""
+    sent = tmp_path / "sent"
+    sent.mkdir()
+    with pytest.raises(MessageError, match="lacks program"):
+        Identity.load(sent)
+    mine = Identity(bytes(32), 5)
+    mine.save(sent)
+    assert Identity.load(sent) == mine
+    mine.require(Identity(bytes(32), 7), "server", "client")
+    for created, older in ((4, "server"), (6, "client"), (5, None), (0, None)):
+        with pytest.raises(ProgramMismatchError) as caught:
+            mine.require(Identity(bytes(31) + b"1", created), "server", "client")
+        assert caught.value.older == older
+    for text in ("", "[]", "{}", '{"program": "00", "created": 1}', '{"program": 3, "created": 1}'):
+        (sent / "program.json").write_text(text)
+        with pytest.raises(MessageError):
+            Identity.load(sent)
+
+
 def test_samples_share_ciphertexts(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`infer` uses the compiler's choice, and separate client and server use --batch."""
     model, images = str(folder / "digits.onnx"), str(folder / "images.npy")
@@ -205,7 +226,7 @@ def test_samples_share_ciphertexts(folder: Path, tmp_path: Path, capsys: pytest.
     keys, sent, answer = tmp_path / "keys", tmp_path / "sent", tmp_path / "answer"
     assert main(["keygen", model, "--out", str(keys), "--batch", "2"]) == 0
     assert main(["encrypt", str(keys / "client"), "--input", images, "--out", str(sent)]) == 0
-    assert sorted(path.name for path in sent.iterdir()) == ["000000+2-0.kw", "000002-0.kw"]
+    assert sorted(path.name for path in sent.glob("*.kw")) == ["000000+2-0.kw", "000002-0.kw"]
     assert main(["run", str(keys / "server"), "--input", str(sent), "--out", str(answer)]) == 0
     capsys.readouterr()
     decrypt = ["decrypt", str(keys / "client"), "--input", str(answer)]

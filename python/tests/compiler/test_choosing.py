@@ -117,10 +117,62 @@ def test_an_accuracy_is_reached_or_refused(mlp: onnx.ModelProto) -> None:
     assert reason.needed == tight.depth
 
 
-def test_a_default_stays_within_the_levels(mlp: onnx.ModelProto) -> None:
-    few = compiler.compile(mlp, compiler.Target(slots=64, levels=9), compiler.Fit(calibration=SAMPLES))
-    assert few.depth <= 9
-    assert len(report_of(few).activations) == 2
+def test_a_default_never_breaks_its_own_rule(mlp: onnx.ModelProto) -> None:
+    """Too few levels are no reason for coarser polynomials: the target is refused, with the levels needed."""
+    holds = compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES))
+    with pytest.raises(compiler.ModelRefusedError, match="polynomials that follow the model") as caught:
+        compiler.compile(
+            mlp, compiler.Target(slots=64, levels=holds.depth - 1), compiler.Fit(calibration=SAMPLES)
+        )
+    (reason,) = caught.value.exceptions
+    assert isinstance(reason, compiler.TooDeepError)
+    assert (reason.needed, reason.available) == (holds.depth, holds.depth - 1)
+
+
+def test_a_default_that_nothing_reaches_is_refused(build: Build) -> None:
+    """A jump in the middle of the data: no polynomial follows it."""
+    model = build([node("ThresholdedRelu", ["x"], ["y"], "jump", alpha=0.5)], (10,))
+    with pytest.raises(compiler.ModelRefusedError, match="ThresholdedRelu at 'jump', chebyshev:") as caught:
+        compiler.compile(model, TARGET, compiler.Fit(calibration=SAMPLES))
+    (reason,) = caught.value.exceptions
+    assert isinstance(reason, compiler.AccuracyError)
+    assert reason.change > np.maximum(SAMPLES, 0).max() / 16
+    assert "the default on calibration data" in str(reason)
+
+
+def test_requested_polynomials_that_miss_the_default_are_warned_of(mlp: onnx.ModelProto) -> None:
+    fit = compiler.Fit(calibration=SAMPLES, activations={"relu": "chebyshev:2"})
+    report = report_of(compiler.compile(mlp, TARGET, fit))
+    assert report.largest_change > report.largest_output / 16
+    assert f"changes by {report.largest_change:.3g}" in report.warnings[0]
+    assert "chebyshev:2 on" in report.warnings[0]
+    loose = report_of(compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES, accuracy=0.8)))
+    assert loose.largest_change <= loose.largest_output
+
+
+def test_polynomials_that_overflow_are_named(mlp: onnx.ModelProto) -> None:
+    """Held-out samples are far outside the ranges, which a given margin does not widen for them."""
+    samples = SAMPLES.copy()
+    samples[4::5] *= 100
+    fit = compiler.Fit(calibration=samples, activations={"relu": "chebyshev:63"}, margin=0.0)
+    with pytest.raises(compiler.ModelRefusedError, match="first because of Relu at 'inner'") as caught:
+        compiler.compile(mlp, TARGET, fit)
+    (reason,) = caught.value.exceptions
+    assert isinstance(reason, compiler.OverflowingPolynomialError)
+    assert (reason.layer, reason.method) == ("Relu at 'inner'", "chebyshev:63")
+    entering = SAMPLES[np.arange(300) % 5 != 4] @ onnx.numpy_helper.to_array(mlp.graph.initializer[0])
+    assert (reason.low, reason.high) == pytest.approx((entering.min(), entering.max()), rel=2e-3)
+    assert reason.change > 1e20
+
+
+def test_ranges_of_positive_values_stay_near_the_data(build: Build) -> None:
+    """Values over ten decades: a range widened by deviations of logarithms would be thirty decades wide."""
+    samples = 10.0 ** np.random.default_rng(4).uniform(-6, 4, (300, 10))
+    model = build([node("Sqrt", ["x"], ["y"], "root")], (10,))
+    fit = compiler.Fit(calibration=samples, activations={"sqrt": "chebyshev:63"})
+    (fitted,) = report_of(compiler.compile(model, TARGET, fit)).activations
+    assert 0 < samples.min() / 8 < fitted.low < samples.min()
+    assert samples.max() < fitted.high < 4 * samples.max()
 
 
 def test_one_choice_serves_many_targets(mlp: onnx.ModelProto) -> None:
@@ -222,7 +274,7 @@ def test_ranges_cover_held_out_samples(build: Build) -> None:
 
 
 def test_too_few_samples_are_said(mlp: onnx.ModelProto) -> None:
-    methods = {"relu": "chebyshev:7"}
+    methods = {"relu": "minimax:13"}
     few = report_of(
         compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES[:20], activations=methods))
     )

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler
-from keywright.compiler.compiler import LINEAR_HEADROOM
+from keywright.program.operands.normalisation import HEADROOM
 from keywright.runtime.checking import run_clear
 from onnx import helper
 from tests.compiler.conftest import Build
@@ -84,7 +84,7 @@ def test_a_range_is_given_or_measured_or_none(build: Build) -> None:
     assert (given.input_range, given.input_scale) == ((-0.2, 0.25), 0.25)
     assert compiled(linear, compiler.Fit(input_range=(-5.0, 4.0))).input_scale == 8
     # No polynomial limits the inputs, but ciphertexts declare a magnitude.
-    largest = LINEAR_HEADROOM * np.abs(SAMPLES).max()
+    largest = HEADROOM * np.abs(SAMPLES).max()
     unbounded = compiled(linear, compiler.Fit(calibration=SAMPLES), unit=False)
     assert unbounded.input_range == (-largest, largest)
     assert unbounded.input_magnitude == largest

@@ -113,8 +113,8 @@ def test_truncation_is_refused(stored: Path) -> None:
     ("changes", "word"),
     [
         ({"format": "other"}, "format 'other'"),
-        ({"version": 5}, "version 5; this release reads keywright-program 6"),
-        ({"version": 7}, "version 7"),
+        ({"version": 6}, "version 6; this release reads keywright-program 7"),
+        ({"version": 8}, "version 8"),
         ({"input_range": [1.0, 1.0]}, "inputs from 1"),
         ({"input_range": [-1.0, float("nan")]}, "an end of input_range"),
         ({"input_range": [-1.0]}, "two numbers"),

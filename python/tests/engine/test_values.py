@@ -4,6 +4,7 @@ requirements."""
 from __future__ import annotations
 
 import math
+import operator as op
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +38,10 @@ class Pair:
 
 @pytest.fixture(scope="module")
 def pair() -> Pair:
-    parameters = kw.Parameters.from_bits(11, [52, *[42] * 10], [60], 42, insecure=True)
+    return encrypted_pair(kw.Parameters.from_bits(11, [52, *[42] * 10], [60], 42, insecure=True))
+
+
+def encrypted_pair(parameters: kw.Parameters) -> Pair:
     secret = kw.SecretKey.generate(parameters)
     generator, rng = kw.KeyGenerator(secret), np.random.default_rng(6)
     rotations = kw.LinearTransform(parameters, MATRIX.T, SLOTS).rotations
@@ -68,6 +72,34 @@ def test_operators_of_vectors(pair: Pair, name: str) -> None:
     found = compute(pair)
     assert pair.error(found, expected(pair.v, pair.w)) <= found.ciphertext.error_bound
     assert found.ciphertext.level == pair.x.ciphertext.level - levels
+
+
+FORMULAS: dict[str, Callable[[Any, Any], Any]] = {
+    "variance": lambda x, y: (x * x).mean() - x.mean() * x.mean(),
+    "covariance": lambda x, y: (x * y).mean() - x.mean() * y.mean(),
+    "cubes": lambda x, y: (x * x) * (x / 3) - (x * (y / 7)) * x,
+    "reversed": lambda x, y: x.mean() * y.mean() + (x * y).mean(),
+    "deep": lambda x, y: ((x * x) * (x * x) / 2) - (x / 2 * x) * (y * y) + x * y,
+}
+
+
+@pytest.fixture(scope="module")
+def apart() -> Pair:
+    """In a larger ring, whose primes are further apart."""
+    return encrypted_pair(kw.Parameters.from_bits(13, [50, *[36] * 6], [60], 36, insecure=True))
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_scales_that_differ_by_primes_are_matched(apart: Pair, name: str) -> None:
+    """Products of different origin have scales that differ by the quotient of two primes, at one level."""
+    found, expected = FORMULAS[name](apart.x, apart.y), FORMULAS[name](apart.v, apart.w)
+    assert apart.error(found, expected) <= found.ciphertext.error_bound < 1e-3
+
+
+def test_without_a_spare_level_scales_are_refused(apart: Pair) -> None:
+    lowest = apart.x.evaluator.drop_to_level(apart.x.ciphertext, 2)
+    with pytest.raises(kw.ScaleError, match="scales differ"):
+        FORMULAS["variance"](apart.x.evaluator(lowest), None)
 
 
 def test_a_matrix_is_encoded_once(pair: Pair) -> None:
@@ -175,11 +207,62 @@ def test_comparisons_are_off_by_what_they_state(pair: Pair) -> None:
     ):
         assert pair.error(found, expected) <= 2 * bound + found.ciphertext.error_bound
     compared = pair.x.compare(pair.y, bits)
-    apart = np.abs(v - w) > jump
+    apart = np.abs(v - w) / 2 > jump
     errors = np.abs(pair.decryptor.decrypt(compared) - (v > w))
     assert errors[apart].max() <= composite.error / 2 + compared.ciphertext.error_bound
     with pytest.raises(kw.KeywrightError, match="4 to 14 bits"):
         pair.x.sign(3)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "sign": lambda x, y, **options: x.sign(5, **options),
+    "abs": lambda x, y, **options: x.abs(5, **options),
+    "maximum": lambda x, y, **options: x.maximum(y, 5, **options),
+    "minimum": lambda x, y, **options: x.minimum(y, 5, **options),
+    "compare": lambda x, y, **options: x.compare(y, 5, **options),
+}
+PLAIN: dict[str, Callable[[Vector, Vector], Vector]] = {
+    "sign": lambda v, w: np.sign(v),
+    "abs": lambda v, w: np.abs(v),
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "compare": lambda v, w: (np.sign(v - w) + 1) / 2,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("size", [1.0, 0.25, 100.0])
+def test_functions_hold_on_their_whole_range(pair: Pair, name: str, size: float) -> None:
+    """At the ends of the range, where two values differ by twice its size."""
+    v, w = (size * np.tile(each, SLOTS // 4) for each in ([1.0, -1.0, 0.9, -0.5], [-1.0, 1.0, -0.9, 0.75]))
+    evaluator, encrypt = pair.x.evaluator, pair.decryptor.encrypt
+    x, y = (evaluator(encrypt(each, SLOTS).expand()) for each in (v, w))
+    options = {} if size == 1.0 else {"range": size}
+    largest = 1.0 if name in ("sign", "compare") else size
+    found = pair.decryptor.decrypt(FUNCTIONS[name](x, y, **options))
+    assert np.abs(found - PLAIN[name](v, w)).max() <= 2.0**-4 * largest
+
+
+@pytest.mark.parametrize("range_", [0.0, -1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_ranges_are_finite_and_above_zero(pair: Pair, name: str, range_: float) -> None:
+    with pytest.raises(ValueError, match="range must be"):
+        FUNCTIONS[name](pair.x, pair.y, range=range_)
+
+
+@pytest.mark.parametrize("right", ["value", 0.5, None])
+@pytest.mark.parametrize("operator", [op.eq, op.ne, op.lt, op.le, op.gt, op.ge])
+def test_comparisons_without_meaning_raise(pair: Pair, operator: Any, right: Any) -> None:
+    with pytest.raises(TypeError, match=r"x\.compare\(y\)"):
+        operator(pair.x, pair.y if right == "value" else right)
+
+
+def test_values_have_no_truth_but_an_identity(pair: Pair) -> None:
+    with pytest.raises(TypeError, match="encrypted values cannot be compared"):
+        bool(pair.x)
+    assert {pair.x: 1}[pair.x] == 1
+    with pytest.raises(TypeError, match="unsupported operand"):
+        pair.x @ pair.y  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(

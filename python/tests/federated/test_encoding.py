@@ -44,13 +44,16 @@ def test_an_average_is_within_its_derived_bound(clients: list[tuple[int, list[fl
 
 
 def test_values_outside_the_bound_are_clipped_or_refused_as_declared() -> None:
-    integers, clipped = ENCODING.encode(np.array([-7.0, 2.0, 2.5, 0.0]), 1000)
+    clip = Encoding(bound=2.0, max_clients=6, max_weight=1000, out_of_range="clip")
+    integers, clipped = clip.encode(np.array([-7.0, 2.0, 2.5, 0.0]), 1000)
     assert integers.tolist() == [-ENCODING.magnitude, ENCODING.magnitude, ENCODING.magnitude, 0]
     assert clipped == 2
-    refuse = Encoding(bound=2.0, max_clients=6, max_weight=1000, out_of_range="refuse")
-    with pytest.raises(kw.EncodeError, match=r"value 2 is 2\.5") as caught:
-        refuse.encode(np.array([-2.0, 2.0, 2.5]), 1000)
-    assert (caught.value.index, caught.value.value, caught.value.bound) == (2, 2.5, 2.0)
+    with pytest.raises(kw.EncodeError, match=r"2 values .* the largest is value 2, 3\.5") as caught:
+        ENCODING.encode(np.array([-2.0, 2.5, 3.5]), 1000)
+    assert (caught.value.index, caught.value.value, caught.value.bound) == (2, 3.5, 2.0)
+    layout = ArrayLayout.of({"weight": np.zeros(2), "variance": np.zeros((1, 1))})
+    with pytest.raises(kw.EncodeError, match="value 0 of array 'variance', 75"):
+        ENCODING.encode(np.array([0.0, 2.5, 75.0]), 1000, layout)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])

@@ -13,11 +13,14 @@ import onnx
 import pytest
 from keywright import compiler
 from keywright.cli import main
+from keywright.errors.model import PrecisionError, ProgramMismatchError
 from keywright.model import (
     BatchError,
     ChoiceError,
     CompiledModel,
     FolderError,
+    Identity,
+    InferenceClient,
     KeysMissingError,
     Message,
     MessageError,
@@ -34,8 +37,8 @@ SINGLE = 2.0**-18
 
 
 def small(insecure: bool = True) -> kw.Parameters:
-    """A ring without security, of seven levels."""
-    return kw.Parameters.from_bits(11, [50, *[40] * 7], [50, 50], 40, insecure=insecure)
+    """A ring without security, of eight levels."""
+    return kw.Parameters.from_bits(11, [50, *[40] * 8], [50, 50], 40, insecure=insecure)
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +196,7 @@ def test_messages_that_are_damaged_are_refused(model: CompiledModel, typical: Ve
     for end in (0, 7, 15, 20, 100, len(message) - 1):
         with pytest.raises(MessageError):
             server.run(message[:end])
-    for other in (message + b"x", b"KWSAMPL2" + message[8:], b"PK" + message):
+    for other in (message + b"x", b"KWSAMPL3" + message[8:], b"PK" + message):
         with pytest.raises(MessageError):
             server.run(other)
     many = message[:8] + (1 << 30).to_bytes(4, "little") + message[12:]
@@ -207,7 +210,7 @@ def test_messages_that_are_damaged_are_refused(model: CompiledModel, typical: Ve
     assert (read.samples, len(read.objects)) == (5, 2)
     assert read.to_bytes() == message
     with pytest.raises(MessageError, match="not a ciphertext"):
-        server.run(Message(1, [small().to_bytes()]).to_bytes())
+        server.run(Message(1, [small().to_bytes()], server.identity).to_bytes())
     for flipped in range(20, len(message), len(message) // 40):
         damaged = bytearray(message)
         damaged[flipped] ^= 64
@@ -381,3 +384,137 @@ def test_samples_of_one_client_share_ciphertexts_and_no_prediction_is_lost() -> 
     assert model.report.sent_bytes + model.report.returned_bytes < 4 << 20
     answers = model.answers(model.predict_encrypted(tests))
     assert answers["output_label"].tolist() == pipeline.predict(tests).tolist()
+
+
+def test_a_retrained_model_is_told_from_an_old_client(
+    perceptron: onnx.ModelProto, typical: Vector, tmp_path: Path
+) -> None:
+    """Same parameters, keys and shapes, other weights: without identities the answers would just be wrong."""
+    retrained = onnx.ModelProto()
+    retrained.CopyFrom(perceptron)
+    weights = 2 * numpy_helper.to_array(retrained.graph.initializer[1])
+    retrained.graph.initializer[1].CopyFrom(numpy_helper.from_array(weights, "w1"))
+    options: dict[str, Any] = {"parameters": small(), "batch": 4, "activations": {"relu": "chebyshev:7"}}
+    old, new = (kw.compile(each, typical, **options) for each in (perceptron, retrained))
+    old.save(tmp_path / "old")
+    new.save(tmp_path / "new")
+    client, server = kw.load_client(tmp_path / "old"), kw.load_server(tmp_path / "new")
+    server.load_keys(client.keys())
+    with pytest.raises(ProgramMismatchError, match="the client's is older: give the client") as caught:
+        server.run(client.encrypt(typical[:3]))
+    assert caught.value.older == "client"
+    assert caught.value.found == client.identity.program.hex()
+    other = kw.load_server(tmp_path / "old")
+    other.load_keys(client.keys())
+    answer = other.run(client.encrypt(typical[:3]))
+    assert np.abs(client.decrypt(answer) - run_clear(old.program, typical[:3])).max() < 1e-3
+    stale = InferenceClient(new.program, new.parameters, secret=client._secret)
+    with pytest.raises(ProgramMismatchError, match="the server's is older"):
+        stale.decrypt(answer)
+    unknown = Message.from_bytes(answer)
+    nameless = Message(unknown.samples, unknown.objects, Identity(bytes(32)))
+    with pytest.raises(ProgramMismatchError, match="give both the same model"):
+        client.decrypt(nameless.to_bytes())
+    with pytest.raises(MessageError, match="older release"):
+        client.decrypt(b"KWSAMPL1" + answer[8:])
+
+
+def test_a_program_compiled_twice_is_one_program(perceptron: onnx.ModelProto, typical: Vector) -> None:
+    options: dict[str, Any] = {"parameters": small(), "activations": {"relu": "chebyshev:7"}}
+    one, two = (kw.compile(perceptron, typical, **options) for _ in range(2))
+    assert one.client().identity.program == two.client().identity.program
+    assert 0 < one.program.created <= two.program.created
+
+
+SCALES = [1e-9, 1e-3, 1.0, 1e6, 1e9, 1e12]
+
+
+@pytest.mark.parametrize("size", SCALES)
+@pytest.mark.parametrize("kind", ["linear", "dense", "convolution"])
+def test_answers_and_predicted_errors_hold_for_any_size(kind: str, size: float) -> None:
+    """Errors measured under encryption, beside the simulated ones and the spread of the outputs."""
+    rng = np.random.default_rng([SCALES.index(size), len(kind)])
+    shape = (1, 6, 6) if kind == "convolution" else (6,)
+    node, tensor = helper.make_node, numpy_helper.from_array
+    if kind == "convolution":
+        kernel = rng.normal(size=(2, 1, 3, 3)) / size
+        nodes = [node("Conv", ["x", "k"], ["h"], "conv"), node("Flatten", ["h"], ["f"])]
+        nodes += [node("MatMul", ["f", "u"], ["y"], "out")]
+        tensors = [tensor(kernel, "k"), tensor(rng.normal(size=(32, 3)), "u")]
+    else:
+        first, last = rng.normal(size=(6, 5)) / size, rng.normal(size=(5, 3))
+        nodes = [node("MatMul", ["x", "k"], ["h"], "first")]
+        nodes += [node("Mul", ["h", "h"], ["s"], "square")] if kind == "dense" else []
+        nodes += [node("MatMul", ["s" if kind == "dense" else "h", "u"], ["y"], "out")]
+        tensors = [tensor(first, "k"), tensor(last, "u")]
+    graph = helper.make_graph(
+        nodes,
+        kind,
+        [helper.make_tensor_value_info("x", TensorProto.DOUBLE, ["batch", *shape])],
+        [helper.make_tensor_value_info("y", TensorProto.DOUBLE, ["batch", 3])],
+        tensors,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    samples = size * rng.normal(size=(60, *shape))
+    compiled = kw.compile(model, samples)
+    chosen = samples[:16]
+    simulated = compiled.simulate(chosen)
+    errors = np.abs(compiled.predict_encrypted(chosen) - simulated.outputs)
+    assert simulated.mean_error / 4 <= errors.mean() <= simulated.mean_error * 4
+    assert errors.max() <= simulated.worst_error * 4
+    predicted = compiled.encrypted_error
+    assert predicted is not None
+    assert predicted.share < 1e-4
+    assert errors.max() <= 1e-4 * simulated.outputs.std(axis=0).max()
+
+
+def test_every_input_and_output_has_its_own_size() -> None:
+    """Unix times beside small numbers; outputs of a million and of a thousandth, far from 0."""
+    rng = np.random.default_rng(3)
+    scales, offsets = np.array([1e5, 1e-6, 1.0, 1e9]), np.array([1.7e9, 0.0, -30.0, 4e9])
+    samples = offsets + scales * rng.normal(size=(60, 4))
+    weights = rng.normal(size=(4, 3)) / scales[:, None] * np.array([1e6, 1e-3, 1.0])
+    bias = np.array([5e7, 0.25, 0.0]) - offsets @ weights
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node("Add", ["h", "b"], ["y"])],
+        "sizes",
+        [helper.make_tensor_value_info("x", TensorProto.DOUBLE, ["batch", 4])],
+        [helper.make_tensor_value_info("y", TensorProto.DOUBLE, ["batch", 3])],
+        [numpy_helper.from_array(weights, "w"), numpy_helper.from_array(bias, "b")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    compiled, expected = kw.compile(model, samples), samples @ weights + bias
+    errors = np.abs(compiled.predict_encrypted(samples[:8]) - expected[:8])
+    assert (errors.max(axis=0) <= 1e-6 * expected.std(axis=0)).all()
+
+
+def test_errors_of_encryption_are_warned_of_and_refused(perceptron: onnx.ModelProto, typical: Vector) -> None:
+    """A scale of 24 bits leaves errors of hundredths; one of 20 bits more than the outputs allow."""
+    fit: dict[str, Any] = {"activations": {"relu": "chebyshev:7"}}
+    rough = kw.Parameters.from_bits(11, [34, *[24] * 8], [40], 24, insecure=True)
+    with pytest.raises(compiler.ModelRefusedError, match=r"times its spread.*noise=") as caught:
+        kw.compile(perceptron, typical, parameters=rough, noise=1e-6, **fit)
+    (reason,) = caught.value.exceptions
+    assert isinstance(reason, PrecisionError)
+    assert reason.share > reason.allowed == 1e-6
+    allowed = kw.compile(perceptron, typical, parameters=rough, noise=float("inf"), **fit)
+    assert allowed.encrypted_error is not None
+    assert allowed.encrypted_error.share == reason.share
+    assert "encryption" in allowed.report.lines
+    assert any("encryption changes" in text for text in allowed.report.warnings) == (reason.share > 0.01)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e3, 1e6], ids=["seconds", "milliseconds", "microseconds"])
+def test_times_before_a_scaler_keep_their_digits(unit: float) -> None:
+    """Single precision has 24 bits; a time in milliseconds has 41, of which the last 17 differ."""
+    from sklearn.linear_model import LinearRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    rng = np.random.default_rng(1)
+    times, others = 1.7e9 + rng.uniform(-1e5, 1e5, 200), rng.normal(size=(200, 2))
+    samples = np.column_stack([unit * times, others])
+    values = (times - 1.7e9) / 1e5 + others[:, 0]
+    pipeline = make_pipeline(StandardScaler(), LinearRegression()).fit(samples, values)
+    found = kw.compile(pipeline, samples).predict_encrypted(samples[:8]).ravel()
+    assert np.abs(found - pipeline.predict(samples[:8])).max() < 1e-6

@@ -128,7 +128,10 @@ def load_inputs(path: Path, count: int | None = None) -> NDArray[np.float64]:
         return np.stack(images)
     if path.suffix.lower() in IMAGE_SUFFIXES:
         return load_image(path)[None]
-    return load_array(path)[:count]
+    values = load_array(path)
+    if values.ndim == 0 or len(values) == 0:
+        raise CommandError(f"{path} has shape {values.shape}, which is no sample; give one, or (count, ...)")
+    return values[:count]
 
 
 def count_samples(path: Path, model: Path, count: int | None = None) -> int:

@@ -9,11 +9,13 @@ import argparse
 from pathlib import Path
 
 import keywright as kw
+from keywright import compiler
 from keywright.commands.helpers.arguments import add_batch_argument, add_model_arguments, add_preset_argument
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.fit import print_fit, read_fit
 from keywright.commands.helpers.inputs import load_samples, parse_bytes
 from keywright.commands.terminal import Column, Terminal
+from keywright.model import encrypted_error
 from keywright.model.compiling import compile_model, compile_thin
 from keywright.model.folder.files import new_folder
 from keywright.model.model import BOOTSTRAP_PRESETS
@@ -41,6 +43,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="limit on a client's keys in the server's memory, as 2GiB; chooses the fastest keys within "
         "it (default: the fewest bytes with nearly the best speed)",
     )
+    parser.add_argument(
+        "--noise",
+        type=float,
+        default=encrypted_error.REFUSED_SHARE,
+        metavar="SHARE",
+        help="with --slots: largest predicted error of encryption as a share of the spread of an output on "
+        "the calibration data (default: %(default)s); above a hundredth it is warned of",
+    )
     parser.add_argument("--name", help="name of the model; the file's name by default")
     parser.add_argument("--labels", help="labels of the outputs, separated by commas")
 
@@ -49,11 +59,11 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Make the folder."""
     labels = tuple(options.labels.split(",")) if options.labels else ()
     name = options.name or options.model.stem
+    approximated: compiler.ApproximatedModel | None = None
     if options.slots:
         with terminal.progress("compiling", None):
-            compiled = compile_model(
-                options.model, read_fit(options), options.preset, batch=options.batch or 1
-            )
+            approximated = compiler.approximate(options.model, read_fit(options))
+            compiled = compile_model(approximated, None, options.preset, batch=options.batch or 1)
         model = Model(name, compiled.program, compiled.parameters, compiled.plans, labels=labels)
     else:
         if options.preset in kw.presets():
@@ -69,6 +79,12 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         if options.key_memory is not None:
             model = model.with_keys_within(parse_bytes(options.key_memory))
         _ = model.execution
+    if approximated is not None:
+        with terminal.progress("predicting the error of encryption", None):
+            predicted = encrypted_error.predict_error(approximated, model.program, model.execution)
+        encrypted_error.require_precision(predicted, approximated.fit.accuracy, options.noise)
+        for warning in () if predicted is None else predicted.warnings:
+            terminal.warn(warning)
     if options.slots and options.calibration is not None:
         samples = load_samples(options.calibration, model.program.input_shape, options.calibration_count)
         predict_error(model.program, model.execution, samples, terminal)

@@ -30,7 +30,7 @@ from keywright.commands.steps.decrypt import prediction_columns, predictions
 from keywright.commands.terminal import Column, Terminal, Value
 from keywright.compiler.placement.target import SPREAD_DOUBLINGS
 from keywright.model import CompiledModel, Inference, InferenceClient
-from keywright.model.compiling import approximate_model, compile_model
+from keywright.model.compiling import compile_model
 from keywright.model.folder.files import new_file
 from keywright.model.report import returned_bytes, sent_bytes
 from keywright.model.session import infer
@@ -175,7 +175,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     budget, start = memory_budget(options), time.perf_counter()
     count = 1 if options.input is None else count_samples(options.input, options.model, options.count)
     with terminal.progress("compiling", None):
-        approximated = approximate_model(options.model, read_fit(options), options.preset)
+        approximated = compiler.approximate(options.model, read_fit(options))
         compiled = compile_model(approximated, None, options.preset, samples=count, batch=options.batch)
     print_fit(compiled.program, terminal, table=options.explain)
     if options.explain:

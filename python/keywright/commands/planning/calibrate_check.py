@@ -137,7 +137,7 @@ def check_network(model_file: Path | None, calibration: Calibration) -> Checked:
     )
     found = decrypt_result(network, kw.Decryptor(secret), results[-1])
     error = float(np.abs(found - run_clear(network, sample)).max())
-    bound = max(output.error_bound for output in results[-1]) * network.output_scale
+    bound = max(output.error_bound for output in results[-1]) * network.output_unit
     if not error <= bound:
         raise WrongResultError(f"{name}: the result is off by {error}, above its bound {bound}")
     what = f"network {name}, ring degree 2^{parameters.log_n}"

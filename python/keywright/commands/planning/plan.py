@@ -134,6 +134,8 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     sent = parse_bytes(options.derived) if options.derived else None
     with terminal.progress("reading the program", None):
         workload, variants, smaller = _load(options)
+    if not (workload.groups or workload.relinearizations or workload.fixed or workload.ring_switches):
+        raise CommandError(f"{options.program} needs no keys: it has no rotation and no product to plan")
     model, machine = _model(options)
     plans = [_in_all_rings(strategy, workload, smaller, model) for strategy in planning.STRATEGIES.values()]
     every = next(plan for plan in plans if plan.strategy == "all-required")

@@ -11,7 +11,7 @@ import keywright as kw
 from keywright.commands.helpers.arguments import add_insecure_argument
 from keywright.commands.helpers.ciphertext_files import find_ciphertexts
 from keywright.commands.terminal import Column, Terminal, Value
-from keywright.model import load_client
+from keywright.model import Identity, load_client
 from keywright.model.folder.files import PARAMETERS, PROGRAM, SECRET_KEY, new_file, require_files
 from keywright.program.program import Program
 
@@ -41,6 +41,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     rows: list[dict[str, Value]] = []
     results = []
     batches = find_ciphertexts(options.input, program.output_layout.ciphertexts, program.batch)
+    Identity.load(options.input).require(client.identity, "client", "server")
     with terminal.progress("decrypted samples", sum(batch.count for batch in batches)) as advance:
         for batch in batches:
             ciphertexts = [kw.Ciphertext.load(path, client.parameters) for path in batch.paths]
@@ -48,7 +49,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
                 bound = max(ciphertext.error_bound for ciphertext in ciphertexts)
             else:
                 bound = max(map(flooding.error_bound, ciphertexts))
-            bound *= program.output_scale
+            bound *= program.output_unit
             outputs = client.decrypt_batch(ciphertexts, batch.count, flooding)
             shown_bound = bound if np.isfinite(bound) else None
             rows += [row | {"error_bound": shown_bound} for row in predictions(program, outputs, batch.first)]

@@ -13,7 +13,7 @@ from keywright.commands.helpers.memory import (
     memory_budget,
 )
 from keywright.commands.terminal import Column, Terminal, Value
-from keywright.model import load_server
+from keywright.model import Identity, load_server
 from keywright.model.folder.files import EVALUATION_KEYS, PARAMETERS, PLAN, PROGRAM, new_folder, require_files
 from keywright.plan.memory.machine import peak_bytes
 
@@ -39,6 +39,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     )
     program = server.program
     batches = find_ciphertexts(options.input, program.input_layout.ciphertexts, program.batch)
+    Identity.load(options.input).require(server.identity, "server", "client")
     planned = server.open_keys(options.keys, len(batches), terminal.progress)
     evaluation = server.evaluation
     samples = sum(batch.count for batch in batches)
@@ -47,6 +48,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         new_folder(options.out) as folder,
         terminal.progress(f"{samples} samples", predicted * len(batches)) as advance,
     ):
+        server.identity.save(folder)
         start = time.perf_counter()
         for batch in batches:
             inputs = [server.read_ciphertext(path) for path in batch.paths]

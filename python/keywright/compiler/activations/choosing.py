@@ -7,19 +7,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright.compiler.activations.approximation.method import Method
-from keywright.compiler.graph.graph import Activation, Graph
+from keywright.compiler.graph.graph import Activation, Graph, Multiply, Polynomial
 from keywright.compiler.graph.piecewise import PiecewiseLinear
 from keywright.compiler.graph.simplify import simplify
-from keywright.errors.network import AccuracyError
+from keywright.errors.network import AccuracyError, OverflowingPolynomialError
 from keywright.program.arrays import Vector
-from keywright.program.fit_report import FitReport, FittedActivation
+from keywright.program.fit_report import DEFAULT_CHANGE, FitReport, FittedActivation, loosest
 
 from .fit import Fit
 from .fitting import Approximation, approximate, replace_activations
 from .ranges import ExactRun, MeasuredRange
 
-DEFAULT_CHANGE = 1 / 16
-"""Default bound on the change of an output, as a share of the largest output."""
+LOOSEST_CHANGE = 1.0
+"""Bound on the change of an output, as a share of the largest output, if only the share of equal predictions
+is required: beyond it, the outputs are those of another model, and results can exceed their ciphertexts."""
 
 UNDECIDED = 1 / 256
 """By default, predictions whose two best outputs differ by less than this share of the largest output may
@@ -29,6 +30,12 @@ as all the others."""
 UNDECIDED_SIGN = 1 / 64
 """The same for a single output whose sign is the prediction: it is closer to 0 than this share. The share is
 larger, because every sample near the class boundary is near 0."""
+
+OVERFLOW = 2.0**32
+"""Requested polynomials are refused if they change an output by so many times the largest output."""
+
+ESCAPED = 0.01
+"""A value leaves a range if it is further outside than this share of its width."""
 
 LARGEST = np.finfo(np.float64).max
 """The change of an output that is not a number."""
@@ -78,48 +85,87 @@ class Wanted:
     @staticmethod
     def of(fit: Fit, outputs: Vector) -> "Wanted":
         """Return the requirements of a fit, or the default ones."""
+        largest = float(np.abs(outputs).max(initial=0.0))
         if fit.accuracy is None and fit.error is None:
-            largest = float(np.abs(outputs).max(initial=0.0))
             share = UNDECIDED_SIGN if outputs.shape[1] == 1 else UNDECIDED
             return Wanted(1.0, DEFAULT_CHANGE * largest, share * largest)
-        return Wanted(fit.accuracy or 0.0, float("inf") if fit.error is None else fit.error)
+        error = LOOSEST_CHANGE * largest if fit.error is None else fit.error
+        return Wanted(fit.accuracy or 0.0, error)
 
 
-def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price, depth: int | None) -> Chosen:
+def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price) -> Chosen:
     """Replace all activations of a graph by polynomials.
 
     For each activation without a requested method, the cheapest method is chosen whose error is below a share
     of half its range. The share is the same for all: the largest with which the program follows the model.
+    Requested methods are used as they are; unless an accuracy or error is required, the others are chosen as
+    if these were exact.
 
     Args:
         run: the graph's run on calibration data.
         price: returns the price of a method.
-        depth: levels that the graph may consume if the fit requires no accuracy and no choice consumes fewer;
-            None for any number.
 
     Raises:
-        AccuracyError: no choice reaches the required accuracy or error.
+        AccuracyError: no choice reaches the required accuracy or error, or the default one.
+        OverflowingPolynomialError: the requested polynomials drive values to infinity.
         MethodError: a method cannot approximate a function.
     """
     required = bool(run.lows) and (fit.accuracy is not None or fit.error is not None)
     search, wanted = _Search(graph, run.ranges(fit.margin), fit, price), Wanted.of(fit, run.outputs)
     best: Chosen | None = None
-    best_fits = False
     for methods in search.candidates():
-        tried = search.replaced(methods)
-        fits = depth is None or tried.graph.depth() <= depth
-        if best is not None and not required and not fits and best_fits:
-            break
-        best_fits = fits
-        best = tried
-        if not (search.free or required) or _follows(tried.graph, run, wanted):
-            return tried
+        best = search.replaced(methods | search.fixed if required else methods)
+        if not (search.free or required) or _follows(best.graph, run, wanted):
+            if not required and search.fixed:
+                best = search.replaced(methods | search.fixed)
+                _require_bounded(best, run)
+            return best
     assert best is not None
-    if required:
-        changes, equal = _compare(_outputs(best.graph, run.samples), run.outputs, run)
-        share = None if equal is None else float(equal.mean())
-        raise AccuracyError(fit.accuracy, fit.error, share, float(changes.max()), best.graph.depth())
-    return best
+    changes, equal = _compare(outputs_of(best.graph, run.samples), run.outputs, run)
+    share = None if equal is None else float(equal.mean())
+    raise AccuracyError(
+        fit.accuracy,
+        fit.error,
+        share,
+        float(changes.max()),
+        best.graph.depth(),
+        default=None
+        if required
+        else f"outputs within {wanted.error:.3g}, a sixteenth of the largest, and "
+        f"every prediction that is decided by more than {wanted.undecided:.3g}",
+        loosest=loosest(best.fitted),
+    )
+
+
+def _require_bounded(chosen: Chosen, run: ExactRun) -> None:
+    """Refuse requested polynomials with which outputs grow beyond any use on calibration data.
+
+    Raises:
+        OverflowingPolynomialError: names the first activation whose input leaves its range, or the one with
+            the loosest fit.
+    """
+    changes, _ = _compare(outputs_of(chosen.graph, run.samples), run.outputs, run)
+    change = float(changes.max(initial=0.0))
+    if change <= OVERFLOW * float(np.abs(run.outputs).max(initial=0.0)):
+        return
+    guarded = [
+        (node.operands[0], node.label, node.domain)
+        for node in chosen.graph.nodes.values()
+        if isinstance(node, Multiply | Polynomial) and node.domain is not None
+    ]
+    reached = dict.fromkeys(chosen.graph.nodes, 0.0)
+    for _, values in chosen.graph.runs(run.samples):
+        for number, _, domain in guarded:
+            entering = np.nan_to_num(values[number], nan=LARGEST)
+            reached[number] = max(reached[number], domain.excess(entering))
+    for number, label, _ in guarded:
+        if reached[number] > ESCAPED:
+            fitted = next(each for each in chosen.fitted if label.startswith(each.label))
+            raise OverflowingPolynomialError(
+                fitted.label, fitted.method, fitted.low, fitted.high, change, reached[number]
+            )
+    worst = max(chosen.fitted, key=lambda fitted: fitted.looseness)
+    raise OverflowingPolynomialError(worst.label, worst.method, worst.low, worst.high, change, None)
 
 
 class _Search:
@@ -135,17 +181,17 @@ class _Search:
         self.made: dict[tuple[int, Method], Approximation] = {}
 
     def candidates(self) -> Iterator[dict[int, Method]]:
-        """Yield methods of all activations, from coarse to fine, each choice once."""
+        """Yield methods of the activations without a requested one, from coarse to fine, each choice once."""
         before: dict[int, Method] | None = None
         for quarters in range(4 * COARSEST, 4 * FINEST + 1):
             share = 2.0 ** (-quarters / 4)
-            found = self.fixed | {number: self._cheapest(number, share) for number in self.free}
+            found = {number: self._cheapest(number, share) for number in self.free}
             if found != before:
                 yield found
             before = found
 
     def replaced(self, methods: Mapping[int, Method]) -> Chosen:
-        """Return the graph with polynomials."""
+        """Return the graph with these polynomials; other activations stay as they are."""
         chosen = {number: self._approximation(number, method) for number, method in methods.items()}
         graph, fitted = replace_activations(self.graph, self.ranges, chosen)
         return Chosen(simplify(graph), tuple(fitted))
@@ -168,7 +214,8 @@ class _Search:
         return self.made[number, method]
 
 
-def _outputs(graph: Graph, samples: Vector) -> Vector:
+def outputs_of(graph: Graph, samples: Vector) -> Vector:
+    """Return the outputs of samples, (count, outputs)."""
     return np.concatenate([values[graph.output] for _, values in graph.runs(samples)])
 
 
@@ -181,7 +228,7 @@ def _compare(outputs: Vector, exact: Vector, run: ExactRun) -> tuple[Vector, NDA
     return changes, None if found is None or wanted is None else found == wanted
 
 
-def _margins(outputs: Vector) -> Vector:
+def margins(outputs: Vector) -> Vector:
     """Return the difference of the two best outputs, or the distance of a single one from 0."""
     if outputs.shape[1] == 1:
         return np.asarray(np.abs(outputs[:, 0]), np.float64)
@@ -196,25 +243,29 @@ def _follows(graph: Graph, run: ExactRun, wanted: Wanted) -> bool:
         exact = run.outputs[chunk]
         changes, equal = _compare(values[graph.output], exact, run)
         if equal is not None:
-            missed += int((~equal & (_margins(exact) > wanted.undecided)).sum())
+            missed += int((~equal & (margins(exact) > wanted.undecided)).sum())
         if missed > allowed or changes.max() > wanted.error:
             return False
     return True
 
 
 def report(
-    graph: Graph, run: ExactRun, fitted: Sequence[FittedActivation], scale: float, fit: Fit
+    graph: Graph,
+    run: ExactRun,
+    fitted: Sequence[FittedActivation],
+    restored: Callable[[Vector], Vector],
+    fit: Fit,
 ) -> FitReport:
     """Report how replacing the activations changes the outputs.
 
     Args:
-        scale: factor of the outputs.
+        restored: returns the model's outputs from those of the graph.
     """
     compared = run.compared
     changes = np.zeros((1, 1))
     same: NDArray[np.bool_] | None = np.ones(1, np.bool_)
     if fitted:
-        outputs = _outputs(graph, run.samples[compared]) * scale
+        outputs = restored(outputs_of(graph, run.samples[compared]))
         changes, same = _compare(outputs, run.outputs[compared], run)
     ranges = run.ranges(fit.margin).values()
     escaped = np.any([measured.escaped for measured in ranges], axis=0) if ranges else np.zeros(1, bool)

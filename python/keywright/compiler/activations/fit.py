@@ -24,7 +24,9 @@ class Fit:
     Methods that `activations` does not fix are chosen: the cheapest polynomials with which the program
     follows the model on all calibration data as closely as `accuracy` and `error` require. Without these
     requirements, no prediction may change that the model decides by more than 1/256 of its largest output,
-    and no output may change by more than a sixteenth of it, as far as the levels of the target allow.
+    and no output may change by more than a sixteenth of it. A model for which that cannot be reached, or for
+    which the target has too few levels, is refused. Methods that `activations` fixes are not part of this
+    rule; if they miss it, the report warns.
 
     Attributes:
         calibration: typical inputs, (count, *input_shape). The ranges of activations and of the output are
@@ -34,7 +36,8 @@ class Fit:
             polynomial for any function; "minimax:BITS", a composition for piecewise linear functions; see
             `Method`.
         accuracy: minimum share of calibration samples whose prediction, the index of the largest output, must
-            not change; a model for which no choice reaches it is refused.
+            not change; a model for which no choice reaches it is refused. Without ``error``, no output may
+            change by more than the largest output.
         error: maximum change of any output on calibration data.
         margin: share of its width by which each measured range is widened on both sides. None uses a tenth,
             or more if the largest values of samples scatter, and widens a range further if a held-out sample

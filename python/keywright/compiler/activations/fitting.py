@@ -83,19 +83,19 @@ def approximate(node: Activation, measured: MeasuredRange, method: Method) -> Ap
 def replace_activations(
     graph: Graph, ranges: Mapping[int, MeasuredRange], chosen: Mapping[int, Approximation]
 ) -> tuple[Graph, list[FittedActivation]]:
-    """Return the graph with polynomials for activations, and the quality of each fit.
+    """Return the graph with polynomials for the chosen activations, and the quality of each fit.
 
     Each value that enters a polynomial is mapped to [-1, 1] (or, for degree 2, to the argument of one square)
     by the layer before, if that takes no level.
 
     Args:
         ranges: input range of each activation, by its number.
-        chosen: the approximation of each.
+        chosen: the approximation of each that is replaced.
     """
     result = Graph(dict(graph.nodes), graph.output)
     fitted = []
     for number, node in graph.nodes.items():
-        if isinstance(node, Activation):
+        if isinstance(node, Activation) and number in chosen:
             fitted.append(_described(node, ranges[number].values, chosen[number]))
             _replace(result, number, node, chosen[number])
     return result.renumbered(), fitted

@@ -19,6 +19,10 @@ DEVIATIONS = 8.0
 """By default, allowed standard deviations of samples' largest values above their mean. Extremes of many
 values follow Gumbel's distribution, for which 2e-5 lie beyond."""
 
+POSITIVE_FACTOR = 4.0
+"""By default, the low end of a range of positive values is at most so many times below the smallest measured
+value. Polynomials for 1 / x or a logarithm grow with the ratio of the ends, and a sample below is refused."""
+
 MAX_VALUES = 1 << 13
 """Values of an activation used in a fit; if there are more, evenly spread ones are selected."""
 
@@ -50,7 +54,8 @@ class ExactRun:
             to compare.
         lows, highs: input range of each activation, for each sample.
         values: inputs of each activation for samples that are not held out, or some of them.
-        positive: activations defined for positive values only, whose ranges are widened by factors.
+        positive: activations defined for positive values only, whose ranges are widened downwards by a
+            factor.
         signed: whether a single output's sign is the model's prediction.
     """
 
@@ -86,10 +91,13 @@ class ExactRun:
 
     def _range(self, number: int, margin: float | None) -> MeasuredRange:
         lows, highs = self.lows[number], self.highs[number]
-        if number in self.positive:
-            low, high, escaped = self._widened(np.log(lows), np.log(highs), margin)
-            return MeasuredRange(math.exp(low), math.exp(high), self.values[number], escaped)
         low, high, escaped = self._widened(lows, highs, margin)
+        if number in self.positive:
+            logarithm, _, below = self._widened(np.log(lows), np.log(highs), margin)
+            least = float(lows.min())
+            floor = math.exp(logarithm)
+            low = max(low, floor if margin is not None else max(floor, least / POSITIVE_FACTOR))
+            escaped = escaped | (below & (lows < lows[~self.held_out].min()))
         return MeasuredRange(low, high, self.values[number], escaped)
 
     def _widened(

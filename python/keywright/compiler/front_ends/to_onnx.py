@@ -24,6 +24,13 @@ from .model_file import load_model
 OPSET = 18
 """Opset of exported models: the newest that every exporter here writes without conversion."""
 
+SINGLE = 2.0**-24
+"""The rounding of single precision."""
+
+LOST, MOST_LOST = 2.0**-13, 2.0**-7
+"""Share of a spread that the rounding of inputs may lose before double precision is tried, and before a model
+that cannot be exported in double precision is refused."""
+
 
 def to_onnx(model: object, example: ArrayLike | None = None) -> onnx.ModelProto:
     """Export a model to ONNX.
@@ -48,7 +55,15 @@ def to_onnx(model: object, example: ArrayLike | None = None) -> onnx.ModelProto:
     if _is_of(model, "torch", "torch.nn", "Module"):
         return _from_torch(model, _one_sample(example, "a torch.nn.Module"))
     if _is_of(model, "sklearn", "sklearn.base", "BaseEstimator"):
-        return _from_scikit_learn(model, _one_sample(example, "a scikit-learn estimator"))
+        sample = _one_sample(example, "a scikit-learn estimator")
+        lost = _lost_share(example)
+        if lost > LOST:
+            try:
+                return _from_scikit_learn(model, sample.astype(np.float64))
+            except ModelRefusedError:
+                if lost > MOST_LOST:
+                    raise
+        return _from_scikit_learn(model, sample)
     raise TypeError(
         "a model is an ONNX model, its bytes or its path, a torch.nn.Module or a fitted scikit-learn "
         f"estimator; got {type(model).__module__}.{type(model).__qualname__}"
@@ -68,6 +83,15 @@ def _one_sample(example: ArrayLike | None, what: str) -> np.ndarray[Any, np.dtyp
     if samples.ndim < 2 or samples.size == 0:
         raise InvalidSamplesError(f"an example has shape (count, *input_shape), got {samples.shape}")
     return samples[:1]
+
+
+def _lost_share(example: ArrayLike | None) -> float:
+    """Return the largest rounding of a feature in single precision as a share of its spread: large for a
+    time, for example, which is far from 0."""
+    samples = np.asarray(example, np.float64)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        shares = SINGLE * np.abs(samples).max(axis=0) / samples.std(axis=0)
+    return float(np.max(shares, where=np.isfinite(shares), initial=0.0))
 
 
 def _exporter(module: str, package: str, extra: str) -> ModuleType:
@@ -99,7 +123,7 @@ def _from_torch(model: Any, sample: np.ndarray[Any, np.dtype[np.float32]]) -> on
     return load_model(file.getvalue())
 
 
-def _from_scikit_learn(model: Any, sample: np.ndarray[Any, np.dtype[np.float32]]) -> onnx.ModelProto:
+def _from_scikit_learn(model: Any, sample: np.ndarray[Any, np.dtype[Any]]) -> onnx.ModelProto:
     skl2onnx = _exporter("skl2onnx", "skl2onnx", "sklearn")
     try:
         with warnings.catch_warnings():

@@ -37,6 +37,11 @@ class Domain:
         """Return the range after the values are multiplied by a positive constant."""
         return replace(self, low=self.low * factor, high=self.high * factor)
 
+    def excess(self, values: Vector) -> float:
+        """Return how far values leave the range at most, as a share of its width; 0 if they do not."""
+        beyond = max(float(values.max()) - self.high, self.low - float(values.min()), 0.0)
+        return beyond / (self.high - self.low)
+
 
 @dataclass(frozen=True, eq=False)
 class Input:

@@ -251,36 +251,56 @@ def scale_value(graph: Graph, number: int, factor: float, reader: int | None) ->
     return scaling.factors
 
 
-def divide_input(graph: Graph, divisor: float) -> Graph:
-    """Return the graph of the same function for an input that is divided by a constant.
+def shift_input(graph: Graph, offset: Vector, scale: Vector) -> Graph:
+    """Return the graph of the same function for an input ``(x - offset) / scale``.
 
-    Linear maps that read the input take the divisor into their weights. Other readers get a linear map that
-    multiplies; it merges into linear maps behind it or takes a level.
+    Linear maps that read the input take the constants into weights and biases. Other readers get a linear
+    map; it merges into linear maps behind it or takes a level.
+
+    Args:
+        offset, scale: of every element of the input.
     """
     result = Graph(dict(graph.nodes), graph.output)
     source = next(number for number, node in graph.nodes.items() if isinstance(node, Input))
     others = []
     for number, node in graph.nodes.items():
         if isinstance(node, Linear) and source in node.operands:
-            matrices = tuple(
-                matrix.scaled(divisor) if operand == source else matrix
-                for operand, matrix in zip(node.operands, node.matrices, strict=True)
+            read = [operand == source for operand in node.operands]
+            inner = [matrix for matrix, mine in zip(node.matrices, read, strict=True) if mine]
+            result.nodes[number] = replace(
+                node,
+                matrices=tuple(
+                    matrix.scaled(columns=scale) if mine else matrix
+                    for matrix, mine in zip(node.matrices, read, strict=True)
+                ),
+                bias=node.bias + sum(matrix.apply(offset) for matrix in inner),
             )
-            result.nodes[number] = replace(node, matrices=matrices)
         elif source in operands(node):
             others.append(number)
     if not others and graph.output != source:
         return result
-    shape = graph.nodes[source].shape
-    size = int(np.prod(shape, dtype=np.int64))
-    matrix = SparseMatrix.diagonal(np.full(size, divisor))
-    whole = result.add(Linear(shape, (source,), (matrix,), np.zeros(size)))
+    whole = result.add(Linear(graph.nodes[source].shape, (source,), (SparseMatrix.diagonal(scale),), offset))
     for number in others:
         node = result.nodes[number]
-        read = [whole if operand == source else operand for operand in operands(node)]
-        result.nodes[number] = with_operands(node, read)
+        result.nodes[number] = with_operands(
+            node, [whole if operand == source else operand for operand in operands(node)]
+        )
     if graph.output == source:
         result.output = whole
+    return simplify(result.renumbered())
+
+
+def shift_output(graph: Graph, offset: Vector, scale: Vector) -> Graph:
+    """Return the graph of ``(y - offset) / scale`` for its output y, elementwise. A linear map at the end
+    takes the constants; behind others a linear map takes a level."""
+    result = Graph(dict(graph.nodes), graph.output)
+    last = result.nodes[graph.output]
+    if isinstance(last, Linear) and not graph.consumers()[graph.output]:
+        matrices = tuple(matrix.scaled(rows=1 / scale) for matrix in last.matrices)
+        result.nodes[graph.output] = replace(last, matrices=matrices, bias=(last.bias - offset) / scale)
+        return result
+    matrix = SparseMatrix.diagonal(1 / scale)
+    result.output = result.add(Linear(last.shape, (graph.output,), (matrix,), -offset / scale))
     return simplify(result.renumbered())
 
 

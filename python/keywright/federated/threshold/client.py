@@ -101,7 +101,7 @@ class ThresholdMod:
             )
         _, parameters = self._group(state)
         weight = self.encoding.require_weight(metrics[self.weighted_by_key])
-        integers = encode_update(self.encoding, layout.flatten(to_numpy(record), context.node_id), weight)
+        integers = encode_update(self.encoding, layout, record, context.node_id, weight)
         key = ThresholdKey.from_bytes(_bytes(state, "joint"), parameters)
         claims = Claims(_bytes(state, "session"), number, context.node_id, weight, layout.count)
         data = claims.to_bytes() + key.encrypt(integers)

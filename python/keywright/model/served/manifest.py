@@ -22,12 +22,14 @@ from keywright.errors import KeywrightError, SecurityError
 from keywright.errors.network import ProgramFormatError
 from keywright.errors.service import ManifestError
 from keywright.program.client_part import ClientPart
-from keywright.program.network import declared_magnitude
+from keywright.program.operands.normalisation import Normalisation, declared_magnitude
 
 from .demands import Demands, require_message
 
 FORMAT = "keywright-manifest"
 VERSION = 4
+NORMALISED_VERSION = 5
+"""Of manifests with normalised inputs or outputs, which clients of version 4 would not apply."""
 MAX_BYTES = 16 << 20
 """Maximum size in bytes of a manifest that is read."""
 
@@ -134,6 +136,8 @@ class Manifest:
         labels: labels of the outputs; empty if they have no names.
         client_part: the part of the model behind its outputs, which the client computes; None if there is
             none.
+        input_normalisation, output_normalisation: the client normalises inputs by the first and inverts the
+            second; None, as always for thin clients, if there is nothing to do.
     """
 
     name: str
@@ -153,11 +157,23 @@ class Manifest:
     program: str
     labels: tuple[str, ...] = ()
     client_part: ClientPart | None = field(default=None, repr=False)
+    input_normalisation: Normalisation | None = field(default=None, repr=False)
+    output_normalisation: Normalisation | None = field(default=None, repr=False)
+
+    def entering(self, samples: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return samples, (count, *input.shape), as they are packed."""
+        normal, flat = self.input_normalisation, samples.reshape(len(samples), -1)
+        return (flat if normal is None else normal.apply(flat)).reshape(samples.shape) / self.divisor
+
+    def leaving(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the outputs, (count, *output.shape), from unpacked values."""
+        normal, flat = self.output_normalisation, values.reshape(len(values), -1) * self.factor
+        return (flat if normal is None else normal.invert(flat)).reshape(values.shape)
 
     @property
     def input_magnitude(self) -> float:
         """The magnitude that ciphertexts of inputs declare, after division by the divisor."""
-        declared = declared_magnitude(self.input_range, self.divisor)
+        declared = declared_magnitude(self.input_range, self.divisor, self.input_normalisation)
         return declared or Parameters.from_bytes(self.parameters).default_magnitude
 
     def answers(self, outputs: ArrayLike) -> dict[str, NDArray[Any]]:
@@ -223,9 +239,17 @@ class Manifest:
     def encoded(self) -> bytes:
         """Return the bytes that are sent."""
         q = _parameters(self.parameters)
-        entry: dict[str, Any] = {"format": FORMAT, "version": VERSION}
-        entry |= asdict(replace(self, client_part=None))
-        del entry["client_part"]
+        ends = {"input": self.input_normalisation, "output": self.output_normalisation}
+        normalised = {
+            end: {"offset": each.offset.tolist(), "scale": each.scale.tolist()}
+            for end, each in ends.items()
+            if each is not None
+        }
+        entry: dict[str, Any] = {"format": FORMAT, "version": NORMALISED_VERSION if normalised else VERSION}
+        entry |= asdict(replace(self, client_part=None, input_normalisation=None, output_normalisation=None))
+        del entry["client_part"], entry["input_normalisation"], entry["output_normalisation"]
+        if normalised:
+            entry["normalised"] = normalised
         if self.client_part is not None:
             entry["client_part"] = self.client_part.to_json()
         entry["client"] = base64.b64encode(self.client).decode()
@@ -256,10 +280,10 @@ class Manifest:
             raise ManifestError(
                 "the manifest is not JSON; is this the address of keywright serve?"
             ) from error
-        if (entry.get("format"), entry.get("version")) != (FORMAT, VERSION):
+        if entry.get("format") != FORMAT or entry.get("version") not in (VERSION, NORMALISED_VERSION):
             raise ManifestError(
                 f"the manifest has format {entry.get('format')!r:.60}, version {entry.get('version')!r:.20}; "
-                f"this release reads {FORMAT}, version {VERSION}"
+                f"this release reads {FORMAT}, versions {VERSION} and {NORMALISED_VERSION}"
             )
         if entry.get("packing") not in get_args(Packing):
             raise ManifestError(
@@ -277,7 +301,7 @@ class Manifest:
             client=_bytes(entry, "client"),
             parameters=parameters_bytes,
             key_set=_bytes(entry, "key_set"),
-            key_bytes=_number(entry.get("key_bytes"), "key_bytes", 1, 1 << 48),
+            key_bytes=_number(entry.get("key_bytes"), "key_bytes", 0, 1 << 48),
             input=Places.read(entry.get("input"), "input"),
             output=output,
             input_level=_number(entry.get("input_level"), "input_level", 0, level),
@@ -291,11 +315,17 @@ class Manifest:
                 _string({"label": label}, "label") for label in _list(entry, "labels", "the manifest")
             ),
             client_part=_client_part(entry, len(output.start)),
+            input_normalisation=_normalisation(entry, "input"),
+            output_normalisation=_normalisation(entry, "output"),
         )
         if manifest.input.batch != manifest.output.batch:
             raise ManifestError(
                 f"{manifest.input.batch} samples go in and {manifest.output.batch} come out at a time"
             )
+        for end, places in (("input", manifest.input), ("output", manifest.output)):
+            normal = getattr(manifest, f"{end}_normalisation")
+            if normal is not None and len(normal.scale) not in (1, math.prod(places.shape)):
+                raise ManifestError(f"the {end}'s normalisation has {len(normal.scale)} elements")
         if manifest.packing == "coefficients":
             low, high = manifest.input_range or (-math.inf, math.inf)
             if not -manifest.divisor <= low < high <= manifest.divisor:
@@ -383,6 +413,21 @@ def _divisor(entry: Mapping[str, Any]) -> float:
     if math.frexp(value)[0] != 0.5:
         raise ManifestError(f"divisor must be a power of two, got {value}")
     return value
+
+
+def _normalisation(entry: Mapping[str, Any], end: str) -> Normalisation | None:
+    ends = entry.get("normalised", {})
+    if not isinstance(ends, dict) or end not in ends:
+        return None
+    parts = [_object(ends[end], "a normalisation").get(part) for part in ("offset", "scale")]
+    for part in parts:
+        if not isinstance(part, list) or not all(isinstance(each, float) for each in part):
+            raise ManifestError(f"the {end}'s normalisation must be lists of numbers with a point")
+    offset, scale = (np.asarray(part, np.float64) for part in parts)
+    sound = len(offset) == len(scale) > 0 and np.isfinite([*offset, *scale]).all() and (scale > 0).all()
+    if not sound:
+        raise ManifestError(f"the {end}'s normalisation has offsets or scales that no value has")
+    return Normalisation(offset, scale)
 
 
 def _string(entry: Mapping[str, Any], name: str) -> str:

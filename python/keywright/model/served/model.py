@@ -246,7 +246,7 @@ class Model:
     def manifest(self) -> Manifest:
         """Return the manifest."""
         program, entry, client = self.program, self.entry, self.client
-        head = key_set_head(self.specs)
+        head = key_set_head(self.specs) if self.specs else b""
         packing: Packing = "slots" if entry is None else "coefficients"
         slots = program.slots if entry is None else entry.slots
         return Manifest(
@@ -255,7 +255,7 @@ class Model:
             client=b"" if client is None else client.to_bytes(),
             parameters=self.parameters.to_bytes(),
             key_set=head,
-            key_bytes=inspect(head)["bytes"],
+            key_bytes=inspect(head)["bytes"] if head else 0,
             input=_places(program.input_layout, program.input_shape, slots),
             output=_places(program.output_layout, program.output_shape, slots),
             input_level=program.input_level if entry is None else 0,
@@ -267,6 +267,8 @@ class Model:
             program=digest(program),
             labels=self.labels,
             client_part=program.client_part,
+            input_normalisation=program.input_normalisation,
+            output_normalisation=program.output_normalisation,
         )
 
     @property

@@ -11,10 +11,17 @@ from keywright.program.instructions import ValueRange
 
 MAX_ACTIVATIONS = 1 << 14
 MAX_TEXT = 1 << 12
+MAX_SLOTS = 1 << 17
 
 
 def read_range(
-    result: object, name: object, low: object, high: object, model_low: object, model_high: object
+    result: object,
+    name: object,
+    low: object,
+    high: object,
+    model_low: object,
+    model_high: object,
+    slots: object = (),
 ) -> ValueRange:
     """Read a range of values.
 
@@ -27,7 +34,20 @@ def read_range(
             f"a range goes from {ends[0]} to {ends[1]}, from {ends[2]} to {ends[3]}; "
             "its ends must be in order"
         )
-    return ValueRange(whole(result, "a result"), _text(name, "the name of a range"), *ends)
+    if not isinstance(slots, list | tuple) or len(slots) > MAX_SLOTS:
+        raise ProgramFormatError(f"the slots of a range are not a list of at most {MAX_SLOTS}")
+    used = tuple(whole(slot, "a slot of a range") for slot in slots)
+    if any(not 0 <= slot < MAX_SLOTS for slot in used):
+        raise ProgramFormatError(f"the slots of a range must be from 0 to {MAX_SLOTS - 1}")
+    return ValueRange(
+        whole(result, "a result"),
+        _text(name, "the name of a range"),
+        ends[0],
+        ends[1],
+        ends[2],
+        ends[3],
+        used,
+    )
 
 
 def read_input_range(value: object) -> tuple[float, float] | None:

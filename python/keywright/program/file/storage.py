@@ -33,13 +33,14 @@ from keywright.program.network import CompiledNetwork
 from keywright.program.operands.bootstraps import Bootstrap
 from keywright.program.operands.diagonals import DiagonalMatrix, Diagonals, copies_of, distinct_of, period_of
 from keywright.program.operands.layout import Layout, next_power_of_two
+from keywright.program.operands.normalisation import Normalisation
 from keywright.program.operands.polynomials import PolynomialSpec
 
 from .records import read_input_range, read_input_scale, read_range, read_report
 from .validation import validate
 
 FORMAT = "keywright-program"
-VERSION = 6
+VERSION = 7
 MAX_DESCRIPTION_BYTES = 64 << 20
 MAX_BYTES = 8 << 30
 NPY_HEADER_BYTES = 4096
@@ -71,7 +72,8 @@ def save(program: CompiledNetwork, path: str | Path) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-                archive.writestr("program.json", json.dumps(_description(program)))
+                stored = _description(program) | {"created": program.created}
+                archive.writestr("program.json", json.dumps(stored))
                 for name, array in _arrays(program):
                     with archive.open(name, "w", force_zip64=True) as entry:
                         np.lib.format.write_array(entry, array, allow_pickle=False)
@@ -115,8 +117,8 @@ def load(path: str | Path, kind: type[Kind], max_bytes: int = MAX_BYTES) -> Kind
 
 
 def digest(program: CompiledNetwork) -> str:
-    """Return the SHA-256, in hexadecimal, of all contents that `save` writes, independent of the file's
-    encoding."""
+    """Return the SHA-256, in hexadecimal, of all contents that `save` writes but the time of compilation,
+    independent of the file's encoding."""
     sha = hashlib.sha256(json.dumps(_description(program)).encode())
     for name, array in _arrays(program):
         sha.update(name.encode() + np.ascontiguousarray(array).tobytes())
@@ -124,6 +126,7 @@ def digest(program: CompiledNetwork) -> str:
 
 
 def _description(program: CompiledNetwork) -> dict[str, Any]:
+    normalised = {end: len(each.scale) for end, each in _normalisations(program).items() if each is not None}
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -165,17 +168,26 @@ def _description(program: CompiledNetwork) -> dict[str, Any]:
             for polynomial in program.polynomials
         ],
         "fit_report": None if program.fit_report is None else dataclasses.asdict(program.fit_report),
-        "ranges": [dataclasses.astuple(range_) for range_ in program.ranges],
+        "ranges": [dataclasses.astuple(range_)[: None if range_.slots else -1] for range_ in program.ranges],
         "bootstraps": [dataclasses.asdict(bootstrap) for bootstrap in program.bootstraps],
         "layers": [dataclasses.astuple(layer) for layer in program.layers],
         "client_part": None if program.client_part is None else program.client_part.to_json(),
-    }
+    } | ({"normalised": normalised} if normalised else {})
+
+
+def _normalisations(program: CompiledNetwork) -> dict[str, Normalisation | None]:
+    """Return the normalisations of both ends."""
+    return {"input": program.input_normalisation, "output": program.output_normalisation}
 
 
 def _arrays(program: CompiledNetwork) -> Iterator[tuple[str, NDArray[np.generic]]]:
     """Yield all arrays by name; diagonals are made one table at a time."""
     yield "input.npy", program.input_layout.positions
     yield "output.npy", program.output_layout.positions
+    for end, each in _normalisations(program).items():
+        if each is not None:
+            yield f"{end}.offset.npy", each.offset
+            yield f"{end}.scale.npy", each.scale
     for number, transform in enumerate(program.transforms):
         for operand, diagonals in enumerate(transform.diagonals):
             yield f"transforms/{number}.{operand}.npy", distinct_of(diagonals)
@@ -282,6 +294,8 @@ def _read(reader: _Reader, kind: type[Kind]) -> Kind:
         input_range=read_input_range(data["input_range"]),
         input_scale=read_input_scale(data["input_scale"]),
         output_scale=_scale(data["output_scale"]),
+        input_normalisation=_normalisation(reader, data, "input", shapes[0]),
+        output_normalisation=_normalisation(reader, data, "output", shapes[1]),
         input_level=_integer(data["input_level"], "input_level"),
         output_level=_integer(data["output_level"], "output_level"),
         instructions=tuple(
@@ -305,11 +319,33 @@ def _read(reader: _Reader, kind: type[Kind]) -> Kind:
         ranges=tuple(read_range(*entry) for entry in data["ranges"]),
         bootstraps=tuple(_bootstrap(**entry) for entry in data["bootstraps"]),
         layers=tuple(_layer(*entry) for entry in data["layers"]),
+        created=_created(data.get("created", 0)),
         input_log_n=_integer(data["input_log_n"], "input_log_n"),
         client_part=None
         if (part := data["client_part"]) is None
         else ClientPart.read(part, math.prod(shapes[1])),
     )
+
+
+def _created(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
+        raise ProgramFormatError(f"created must be a time in milliseconds, got {value!r:.60}")
+    return value
+
+
+def _normalisation(
+    reader: _Reader, data: dict[str, Any], end: str, shape: tuple[int, ...]
+) -> Normalisation | None:
+    lengths = data.get("normalised", {})
+    if not isinstance(lengths, dict) or end not in lengths:
+        return None
+    length = _integer(lengths[end], "the length of a normalisation")
+    if length not in (1, math.prod(shape)):
+        raise ProgramFormatError(f"the {end}'s normalisation has {length} elements, expected 1 or {shape}")
+    offset, scale = (reader.array(f"{end}.{part}.npy", (length,), np.float64) for part in ("offset", "scale"))
+    if not np.isfinite(offset).all() or not ((scale > 0) & np.isfinite(scale)).all():
+        raise ProgramFormatError(f"the {end}'s normalisation has offsets or scales that no value has")
+    return Normalisation(offset, scale)
 
 
 def _bootstrap(

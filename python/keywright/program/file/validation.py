@@ -59,6 +59,8 @@ def validate(program: CompiledNetwork) -> None:
             numbers.get(range_.result) in ("polynomial", "mul"),
             f"a range of ciphertext {range_.result}, which is not the result of a polynomial or a product",
         )
+        held = program.ring_slots(program.rings[range_.result])
+        _require(max(range_.slots, default=0) < held, f"a range of slot {max(range_.slots, default=0)}")
     for layer in program.layers:
         _require(
             0 <= layer.start < layer.stop <= len(program.instructions),

@@ -1,0 +1,77 @@
+"""Which program a message belongs to."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from keywright.compiler import Program
+from keywright.errors.model import MessageError, ProgramMismatchError
+from keywright.program.file.storage import digest
+
+IDENTITY = "program.json"
+"""Name of an identity in a folder of ciphertexts."""
+
+MAX_BYTES = 1 << 12
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The program that a request was encrypted for, or that an answer came from.
+
+    Attributes:
+        program: its SHA-256, 32 bytes.
+        created: when it was compiled, in milliseconds since 1970; 0 if that is unknown.
+    """
+
+    program: bytes
+    created: int = 0
+
+    @staticmethod
+    def of(program: Program) -> "Identity":
+        """Return the identity of a program; all its arrays are read for it."""
+        return Identity(bytes.fromhex(digest(program)), program.created)
+
+    def require(self, own: "Identity", here: str, there: str) -> None:
+        """Check that a message of the other side belongs to the program of this side.
+
+        Args:
+            own: of this side.
+            here, there: names of the sides: "client" or "server".
+
+        Raises:
+            ProgramMismatchError: it belongs to another program; says which side is older if both know when
+                their program was compiled.
+        """
+        if self.program == own.program:
+            return
+        older = None
+        if self.created and own.created and self.created != own.created:
+            older = there if self.created < own.created else here
+        raise ProgramMismatchError(here, own.program.hex(), there, self.program.hex(), older)
+
+    def save(self, folder: Path) -> None:
+        """Write the identity into a folder of ciphertexts."""
+        text = json.dumps({"program": self.program.hex(), "created": self.created})
+        (folder / IDENTITY).write_text(text, encoding="utf-8")
+
+    @staticmethod
+    def load(folder: Path) -> "Identity":
+        """Read the identity from a folder of ciphertexts.
+
+        Raises:
+            MessageError: it is missing or malformed.
+        """
+        path = folder / IDENTITY
+        if not path.is_file() or path.stat().st_size > MAX_BYTES:
+            raise MessageError(
+                f"{folder} lacks {IDENTITY}, which names the program of its ciphertexts; make them again "
+                "with this release"
+            )
+        try:
+            entry = json.loads(path.read_text(encoding="utf-8"))
+            program, created = bytes.fromhex(entry["program"]), entry["created"]
+        except (ValueError, LookupError, TypeError) as error:
+            raise MessageError(f"{path} is not the identity of a program: {error}") from error
+        if len(program) != 32 or not isinstance(created, int) or not 0 <= created < 1 << 63:
+            raise MessageError(f"{path} is not the identity of a program")
+        return Identity(program, created)

@@ -1,0 +1,195 @@
+"""Edge cases of the whole interface of a model: nothing, zero, one, unused, largest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import keywright as kw
+import numpy as np
+import onnx
+import pytest
+from keywright import compiler
+from keywright.cli import main
+from keywright.errors.service import ManifestError
+from keywright.model import CompiledModel, InferenceClient, Model
+from keywright.model.served.manifest import Manifest
+from keywright.runtime.checking import check
+from keywright.runtime.range_guard import guard
+from onnx import TensorProto, helper, numpy_helper
+
+Case = Callable[[], onnx.ModelProto]
+
+
+def linear(weights: Any, bias: Any = None) -> onnx.ModelProto:
+    """A matrix, and a constant."""
+    weights = np.asarray(weights, np.float64)
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["h" if bias is not None else "y"], "matrix")]
+    tensors = [numpy_helper.from_array(weights, "w")]
+    if bias is not None:
+        nodes.append(helper.make_node("Add", ["h", "b"], ["y"], "constant"))
+        tensors.append(numpy_helper.from_array(np.asarray(bias, np.float64), "b"))
+    return built(nodes, weights.shape[0], weights.shape[1], tensors)
+
+
+def built(
+    nodes: list[onnx.NodeProto], inputs: int, outputs: int, tensors: list[onnx.TensorProto]
+) -> onnx.ModelProto:
+    graph = helper.make_graph(
+        nodes,
+        "edge",
+        [helper.make_tensor_value_info("x", TensorProto.DOUBLE, ["batch", inputs])],
+        [helper.make_tensor_value_info("y", TensorProto.DOUBLE, ["batch", outputs])],
+        tensors,
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+MODELS: dict[str, tuple[onnx.ModelProto, int]] = {
+    "one by one": (linear([[2.0]], [1.0]), 1),
+    "all zero": (linear(np.zeros((3, 2)), [1.0, -2.0]), 3),
+    "all zero without constant": (linear(np.zeros((3, 2))), 3),
+    "diagonal": (linear(np.diag([1.0, -2.0, 3.0])), 3),
+    "unused input": (linear([[1.0], [0.0], [0.0]]), 3),
+    "difference with itself": (built([helper.make_node("Sub", ["x", "x"], ["y"])], 3, 3, []), 3),
+    "itself": (built([helper.make_node("Identity", ["x"], ["y"])], 3, 3, []), 3),
+    "square": (built([helper.make_node("Mul", ["x", "x"], ["y"])], 3, 3, []), 3),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_whole_interface_with_small_models(name: str, tmp_path: Path) -> None:
+    """Every step that a user can take, also for models that need no keys."""
+    model, width = MODELS[name]
+    samples = np.random.default_rng(1).normal(size=(60, width))
+    compiled = kw.compile(model, samples)
+    expected = check(compiled.program, samples[:4], model).expected
+    report = compiled.report
+    assert report.keys == len(compiled.specs)
+    assert (report.key_bytes == 0) == (report.keys == 0)
+    assert "levels" in str(report)
+    assert compiled.encrypted_error is not None
+    assert compiled.encrypted_error.share < 1e-3
+    assert np.isfinite(compiled.simulate(samples[:4]).worst_error)
+    assert np.abs(compiled.predict_encrypted(samples[:4]) - expected).max() < 1e-4
+    compiled.save(tmp_path / "model")
+    client, server = kw.load_client(tmp_path / "model"), kw.load_server(tmp_path / "model")
+    server.load_keys(client.keys())
+    for chosen in (samples[0], samples[:3]):
+        found = client.decrypt(server.run(client.encrypt(chosen)))
+        assert np.abs(found - (expected[0] if chosen.ndim == 1 else expected[:3])).max() < 1e-4
+    onnx.save(model, tmp_path / "model.onnx")
+    np.save(tmp_path / "x.npy", samples)
+    given = ["--calibration", str(tmp_path / "x.npy")]
+    slots = ["compile", str(tmp_path / "model.onnx"), "--slots", "--out", str(tmp_path / "slots"), *given]
+    assert main(slots) == 0
+    assert main(["info", str(tmp_path / "slots" / "program.kwp")]) == 0
+    planned = main(["plan", str(tmp_path / "model.onnx"), *given, "--key-memory", "1GiB"])
+    assert planned == (0 if report.keys else 2)
+    assert main(["infer", str(tmp_path / "model.onnx"), "--explain", *given]) == 0
+
+
+@pytest.fixture(scope="module")
+def model() -> CompiledModel:
+    return kw.compile(MODELS["diagonal"][0], np.random.default_rng(1).normal(size=(60, 3)))
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        np.float64(3),
+        np.zeros(0),
+        np.zeros((0, 3)),
+        np.zeros((2, 4)),
+        np.zeros((1, 2, 3)),
+        np.full((2, 3), np.nan),
+    ],
+    ids=["number", "nothing", "no samples", "wide", "nested", "not finite"],
+)
+@pytest.mark.parametrize("method", ["predict_encrypted", "simulate", "encrypt", "guard"])
+def test_samples_of_no_use_are_refused_alike(model: CompiledModel, method: str, samples: Any) -> None:
+    if method in ("encrypt", "guard"):
+        called = getattr(InferenceClient(model.program, model.parameters), method)
+    else:
+        called = getattr(model, method)
+    with pytest.raises(compiler.InvalidSamplesError):
+        called(samples)
+
+
+@pytest.mark.parametrize(
+    "array", [np.float64(3), np.zeros(0), np.zeros((0, 3))], ids=["number", "empty", "none"]
+)
+@pytest.mark.parametrize("option", ["--input", "--calibration"])
+def test_files_without_samples_are_refused(
+    array: Any, option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    onnx.save(MODELS["diagonal"][0], tmp_path / "model.onnx")
+    np.save(tmp_path / "good.npy", np.eye(3))
+    np.save(tmp_path / "bad.npy", array)
+    files = {"--input": "good", "--calibration": "good"} | {option: "bad"}
+    arguments = [part for name, file in files.items() for part in (name, str(tmp_path / f"{file}.npy"))]
+    assert main(["infer", str(tmp_path / "model.onnx"), *arguments]) == 2
+    assert "which is no sample" in capsys.readouterr().err
+
+
+CURVES = ["Sqrt", "Exp", "Sigmoid", "Tanh", "Softplus", "Log", "Reciprocal", "HardSwish"]
+
+
+@pytest.mark.parametrize("width", [3, 4, 5, 7])
+@pytest.mark.parametrize("curve", CURVES)
+def test_calibration_samples_are_accepted_in_any_width(curve: str, width: int, tmp_path: Path) -> None:
+    """Values far from the vertex of their parabola: unused slots hold 0, which is outside the range."""
+    rng = np.random.default_rng(width)
+    samples = 2 + 0.05 * rng.normal(size=(120, width))
+    nodes = [
+        helper.make_node(curve, ["x"], ["h"], "curve"),
+        helper.make_node("MatMul", ["h", "w"], ["y"], "sum"),
+    ]
+    model = built(nodes, width, 3, [numpy_helper.from_array(np.ones((width, 3)), "w")])
+    fit = compiler.Fit(calibration=samples, activations={curve.lower(): "chebyshev:2"})
+    for batch in (1, 4):
+        program = compiler.compile(model, compiler.Target(slots=64, levels=9, batch=batch), fit)
+        guard(program, samples)
+        with pytest.raises(compiler.OutOfRangeError, match="curve"):
+            guard(program, samples[:1] + 2.0)
+        program.save(tmp_path / f"{batch}.kwp")
+        loaded = compiler.Program.load(tmp_path / f"{batch}.kwp")
+        assert loaded.ranges == program.ranges
+        guard(loaded, samples[:8])
+
+
+def test_a_manifest_states_normalisations() -> None:
+    """Clients that have no program get them from the server; those of older releases refuse its version."""
+    rng = np.random.default_rng(2)
+    samples = np.array([1.7e9, 0.0, -3e-6]) + np.array([1e5, 1.0, 1e-7]) * rng.normal(size=(60, 3))
+    weights = rng.normal(size=(3, 2)) / np.array([[1e5], [1.0], [1e-7]]) * np.array([1e6, 1e-3])
+    model = kw.compile(linear(weights, -np.array([1.7e9, 0.0, -3e-6]) @ weights), samples)
+    manifest = Model(model.name, model.program, model.parameters, model.plans).manifest
+    entry = json.loads(manifest.encoded)
+    assert entry["version"] == 5
+    found = Manifest.read(manifest.encoded)
+    packed = found.entering(samples)
+    assert np.abs(packed).max() <= 1
+    slots = np.stack([row for batch in model.program.batches(samples) for row in model.program.pack(batch)])
+    assert np.array_equal(slots[: len(samples), :3].ravel()[:3], packed.ravel()[:3])
+    values = rng.normal(size=(4, 2))
+    normal = model.program.output_normalisation
+    assert normal is not None
+    assert np.array_equal(found.leaving(values), normal.invert(values * model.program.output_scale))
+    changes: list[Any] = [{"input": {"offset": [0.0] * 3, "scale": [1.0, 0.0, 1.0]}}]
+    changes += [
+        {"output": {"offset": [0.0] * 3, "scale": [1.0] * 3}},
+        {"input": {"offset": [1.0], "scale": [1]}},
+    ]
+    changes += [{"input": []}, {"input": {"offset": [0.0], "scale": [1.0, 1.0]}}]
+    for change in changes:
+        with pytest.raises(ManifestError):
+            Manifest.read(json.dumps(entry | {"normalised": change}).encode())
+
+
+def test_a_plain_model_has_a_manifest_of_the_version_before(model: CompiledModel) -> None:
+    manifest = Model(model.name, model.program, model.parameters, model.plans).manifest
+    assert json.loads(manifest.encoded)["version"] == 4
+    assert "normalised" not in json.loads(manifest.encoded)
