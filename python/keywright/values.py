@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn, Self, TypeAlias
 
 import numpy as np
+from numpy.polynomial.chebyshev import chebval
 
 from keywright._core import (
     SCALE_TOLERANCE,
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
     Operand: TypeAlias = "Encrypted | Ciphertext | ArrayLike"
     IntegerOperand: TypeAlias = "EncryptedIntegers | BfvCiphertext | ArrayLike"
+
+
+_GRID = np.cos(np.linspace(0.0, np.pi, 4097))
+"""Points of [-1, 1] at which the stages of a sign are largest, up to their errors."""
 
 
 class _Incomparable:
@@ -192,8 +197,9 @@ class Encrypted(_Incomparable):
         return self._with(self.evaluator.polynomial(self.ciphertext, coefficients))
 
     def sign(self, bits: int = 8, *, range: float = 1.0) -> Self:  # noqa: A002 (the range of the values)
-        """Return the sign of values in [-range, range], by a composition of minimax polynomials. Values
-        outside give numbers of any size.
+        """Return the sign of values in [-range, range], by a composition of minimax polynomials. The result
+        declares its range: values outside give numbers of any size, and decryption refuses those above twice
+        the range.
 
         Args:
             bits: 4 to 14. `keywright.compiler.activations.approximation.composite.sign_composite` gives the
@@ -204,10 +210,13 @@ class Encrypted(_Incomparable):
             MinimaxError: there is no composition for so many bits.
             ValueError: the range is not a finite number above 0.
         """
-        found = self._over(range).ciphertext
+        evaluator, value = self.evaluator, self._over(range).ciphertext
+        # The caller vouches for the range. Without it, bounds are those of polynomials far outside of it.
+        largest = 1.0
         for stage in _sign_stages(bits):
-            found = self.evaluator.polynomial(found, stage, "chebyshev")
-        return self._with(found)
+            value = evaluator.polynomial(evaluator.declare(value, largest), stage, "chebyshev")
+            largest = max(1.0, float(np.abs(chebval(_GRID, stage)).max()))
+        return self._with(evaluator.declare(value, largest))
 
     def abs(self, bits: int = 8, *, range: float = 1.0) -> Self:  # noqa: A002
         """Return the absolute value of values in [-range, range], with an error of at most 2^(1 - bits) times

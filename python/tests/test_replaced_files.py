@@ -8,12 +8,13 @@ import stat
 import sys
 import threading
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import keywright as kw
 import numpy as np
 import pytest
-from keywright import nn
+from keywright import compiler
 from keywright._files import put
 from keywright.errors.model import FolderError
 from keywright.model.folder.files import new_file
@@ -30,8 +31,14 @@ def by_new_file(path: Path) -> None:
         made.write_bytes(DATA)
 
 
+@cache
+def compiled() -> compiler.Program:
+    """One program: it states when it was compiled."""
+    return compiler.compile(network(), compiler.Target(slots=512, levels=3))
+
+
 def by_program(path: Path) -> None:
-    nn.compile(network(), nn.Target(slots=512, levels=3)).save(path)
+    compiled().save(path)
 
 
 def by_accounts(path: Path) -> None:
@@ -99,7 +106,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     parameters = kw.Parameters.from_bits(11, [55, 45, 45, 45], [50, 50], 45, insecure=True)
     folder = tmp_path_factory.mktemp("client")
     parameters.save(folder / "parameters.kw")
-    nn.compile(network(), nn.Target(slots=parameters.max_slots, levels=3)).save(folder / "program.kwp")
+    compiler.compile(network(), compiler.Target(slots=parameters.max_slots, levels=3)).save(
+        folder / "program.kwp"
+    )
     secret = kw.SecretKey.generate(parameters)
     secret.save(folder / "secret.kw")
     kw.KeyGenerator(secret).public_key().save(folder / "public.kw")
@@ -119,7 +128,7 @@ def test_a_client_waits_for_no_pipe(folder: Path, tmp_path: Path, name: str, kin
 
     def load() -> None:
         try:
-            kw.load_client(place)
+            kw.load_client(place, insecure=True)
         except FolderError as error:
             found.append(error)
 
@@ -133,7 +142,7 @@ def test_a_client_waits_for_no_pipe(folder: Path, tmp_path: Path, name: str, kin
 
 def test_a_client_folder_is_read(folder: Path) -> None:
     """The folder of the tests above is a good one."""
-    assert np.asarray(kw.load_client(folder).program.input_layout.period) > 0
+    assert np.asarray(kw.load_client(folder, insecure=True).program.input_layout.period) > 0
 
 
 def test_keys_that_are_made_at_once_are_all_kept(tmp_path: Path) -> None:

@@ -26,6 +26,22 @@ macro_rules! stored_ciphertext {
                 $packing(self.0.packing)
             }
 
+            /// Ciphertexts have no comparison that a program could use: equal messages have different ciphertexts.
+            fn __richcmp__(
+                &self,
+                _other: &pyo3::Bound<'_, pyo3::PyAny>,
+                _operation: pyo3::basic::CompareOp,
+            ) -> pyo3::PyResult<bool> {
+                Err(pyo3::exceptions::PyTypeError::new_err(
+                    "encrypted values cannot be compared without their secret key; decrypt them first, or compare \
+                     the bytes of to_bytes()",
+                ))
+            }
+
+            fn __hash__(slf: pyo3::PyRef<'_, Self>) -> isize {
+                slf.as_ptr() as isize
+            }
+
             /// The ciphertext as bytes, for `from_bytes`.
             fn to_bytes<'py>(
                 &self,

@@ -10,10 +10,13 @@ static COUNT: AtomicU64 = AtomicU64::new(0);
 
 /// A file that appears under its name, whole, only when it is committed. It is written under a temporary name in the
 /// same folder, synced to the disk, and renamed. If it is dropped without a commit, it leaves nothing.
+///
+/// A pipe, a device or a socket cannot be replaced by a file: it is written directly.
 #[derive(Debug)]
 pub struct AtomicFile {
     /// `None` only while it is committed.
     writer: Option<BufWriter<File>>,
+    /// Empty for a target that is written directly, and after the commit.
     temporary: PathBuf,
     target: PathBuf,
 }
@@ -42,6 +45,10 @@ impl AtomicFile {
                 format!("{} names no file", target.display()),
             ));
         };
+        if fs::metadata(target).is_ok_and(|existing| !existing.is_file() && !existing.is_dir()) {
+            let writer = Some(BufWriter::with_capacity(0, OpenOptions::new().write(true).open(target)?));
+            return Ok(Self { writer, temporary: PathBuf::new(), target: target.to_path_buf() });
+        }
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
@@ -76,6 +83,10 @@ impl AtomicFile {
     /// The error of the operating system. The target is then unchanged, unless the rename succeeded and only syncing
     /// its directory failed.
     pub fn commit(mut self) -> io::Result<()> {
+        if self.temporary.as_os_str().is_empty() {
+            // Devices and pipes have nothing to sync.
+            return self.flush();
+        }
         if let Some(writer) = self.writer.take() {
             writer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
         }
@@ -117,6 +128,16 @@ impl Drop for AtomicFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_is_written_and_not_replaced() {
+        use std::os::unix::fs::FileTypeExt;
+        let mut file = AtomicFile::create("/dev/null").unwrap();
+        file.write_all(b"a key").unwrap();
+        file.commit().unwrap();
+        assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+    }
 
     /// Leftovers of a killed process under the next names stay untouched, and do not block new files.
     #[test]

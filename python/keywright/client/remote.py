@@ -210,10 +210,10 @@ class RemoteModel:
             if not low <= worst <= high:
                 raise OutOfRangeError("the model's input", float(worst), low, high)
         if not force:
-            batch = values.reshape(-1, *shape)
-            require_magnitude(batch, manifest.entering(batch), manifest.input_magnitude)
             if self.program is not None:
                 guard(self.program, values)
+            batch = values.reshape(-1, *shape)
+            require_magnitude(batch, manifest.entering(batch), manifest.input_magnitude)
         return values
 
     def session(self, secret: SecretKey | None = None) -> "Session":

@@ -110,12 +110,12 @@ class InferenceClient:
             OutOfRangeError: names the layer, the value and the range.
         """
         q, program = self.parameters.q, self.program
+        bits = sum(map(math.log2, q[: program.output_level + 1])) - self.parameters.log_scale - 1
+        guard(program, samples, 2.0 ** min(bits, MOST_BITS))
         declared = program.input_magnitude or self.parameters.default_magnitude
         values = np.asarray(samples, np.float64)
         for batch in program.batches(values[None] if values.shape == program.input_shape else values):
             require_magnitude(batch, program.entering(batch), declared)
-        bits = sum(map(math.log2, q[: program.output_level + 1])) - self.parameters.log_scale - 1
-        guard(program, samples, 2.0 ** min(bits, MOST_BITS))
 
     def encrypt(self, samples: ArrayLike, *, force: bool = False) -> bytes:
         """Encrypt samples and return the message for the server. With the secret key, half of every

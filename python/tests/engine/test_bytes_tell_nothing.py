@@ -69,7 +69,6 @@ def pool(key: kw.PublicKey | kw.SecretKey) -> Writer:
     def write(message: Message) -> list[Any]:
         numbers = message.astype(float)
         with kw.EncryptionPool(key, 4, threads=0, entropy=ENTROPY) as made:
-            made.fill()
             return [
                 made.encrypt(numbers, SLOTS, LARGEST),
                 made.encrypt(message.astype(complex), SLOTS, LARGEST),

@@ -30,6 +30,17 @@ def test_every_preset_is_secure_and_says_what_it_is(name: str) -> None:
     assert all(prime % (2 * parameters.n) == 1 for prime in parameters.q + parameters.p)
 
 
+def test_security_is_stated_for_the_keys_that_are_allowed() -> None:
+    """Keys with all of these primes are refused: 430 bits are the bound at 2^14."""
+    parameters = kw.Parameters.from_bits(14, [50, *[40] * 8], [60, 60, 60], 40)
+    assert parameters.security == "128-bit classical for keys of at most 430 bits"
+    assert "for keys of at most 430 bits" in repr(parameters)
+    with pytest.raises(kw.SecurityError):
+        kw.KeyGenerator(kw.SecretKey.generate(parameters)).switching_key(
+            kw.KeySpec.rotation(parameters, 1, alpha=3)
+        )
+
+
 def test_equality_and_bytes(tmp_path: Path) -> None:
     parameters = kw.Parameters.preset("N13_QP214_S38")
     same = kw.Parameters.from_bytes(parameters.to_bytes())

@@ -31,6 +31,10 @@ class Pair:
     y: kw.Encrypted
     v: Vector
     w: Vector
+    encryptor: kw.Encryptor
+
+    def encrypt(self, values: list[float], magnitude: float | None = None) -> kw.Ciphertext:
+        return self.encryptor.encrypt(values, slots=SLOTS, magnitude=magnitude)
 
     def error(self, found: kw.Encrypted, expected: Vector | float) -> float:
         return float(np.abs(self.decryptor.decrypt(found) - expected).max())
@@ -48,8 +52,8 @@ def encrypted_pair(parameters: kw.Parameters) -> Pair:
     keys = generator.evaluation_keys(rotations=sorted({*rotations, *POWERS}))
     evaluator, encryptor = kw.Evaluator(parameters, keys), kw.Encryptor(generator.public_key())
     v, w = rng.uniform(-0.5, 0.5, (2, SLOTS))
-    x, y = (evaluator(encryptor.encrypt(values, slots=SLOTS)) for values in (v, w))
-    return Pair(parameters, kw.Decryptor(secret), x, y, v, w)
+    x, y = (evaluator(encryptor.encrypt(values, slots=SLOTS, magnitude=1)) for values in (v, w))
+    return Pair(parameters, kw.Decryptor(secret), x, y, v, w, encryptor)
 
 
 CASES: dict[str, tuple[Callable[[Pair], kw.Encrypted], Callable[[Vector, Vector], Vector], int]] = {
@@ -236,7 +240,7 @@ def test_functions_hold_on_their_whole_range(pair: Pair, name: str, size: float)
     """At the ends of the range, where two values differ by twice its size."""
     v, w = (size * np.tile(each, SLOTS // 4) for each in ([1.0, -1.0, 0.9, -0.5], [-1.0, 1.0, -0.9, 0.75]))
     evaluator, encrypt = pair.x.evaluator, pair.decryptor.encrypt
-    x, y = (evaluator(encrypt(each, SLOTS).expand()) for each in (v, w))
+    x, y = (evaluator(encrypt(each, SLOTS, magnitude=size).expand()) for each in (v, w))
     options = {} if size == 1.0 else {"range": size}
     largest = 1.0 if name in ("sign", "compare") else size
     found = pair.decryptor.decrypt(FUNCTIONS[name](x, y, **options))
@@ -263,6 +267,30 @@ def test_values_have_no_truth_but_an_identity(pair: Pair) -> None:
     assert {pair.x: 1}[pair.x] == 1
     with pytest.raises(TypeError, match="unsupported operand"):
         pair.x @ pair.y  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("largest", [1.5, 20.0])
+def test_functions_on_a_range_give_nothing_outside_of_it(pair: Pair, largest: float) -> None:
+    """Polynomials grow fast outside of [-1, 1]; their results declare that they do not, and decryption refuses
+    what is above twice a declaration."""
+    outside = pair.x.evaluator(pair.encrypt([largest, -largest, 0.5], magnitude=32))
+    inside = pair.x.evaluator(pair.encrypt([0.5, -0.5, 0.5]))
+    for name, function in FUNCTIONS.items():
+        result = function(outside, -outside)
+        with pytest.raises(kw.MessageOverflowError, match="declared range"):
+            pair.decryptor.decrypt(result)
+        assert np.isfinite(function(inside, -inside).ciphertext.error_bound), name
+        pair.decryptor.decrypt(function(outside / 20.0, -outside / 20.0))
+
+
+def test_ciphertexts_are_not_compared(pair: Pair) -> None:
+    ciphertext: Any = pair.x.ciphertext
+    operations: tuple[Callable[[Any, Any], object], ...] = (op.eq, op.ne, op.lt, op.ge)
+    for operation in operations:
+        for other in (ciphertext, pair.y.ciphertext, 1.0, None):
+            with pytest.raises(TypeError, match="cannot be compared"):
+                operation(ciphertext, other)
+    assert {ciphertext: 1}[ciphertext] == 1
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from keywright.client import RemoteModel
 from keywright.errors.service import BusyError, QuotaBytesError, ServeError
-from keywright.serve import Model, RemoteModel, Service, framing
-from keywright.serve import buffers as buffers_module
+from keywright.model import Model
+from keywright.model.served import framing
+from keywright.serve import Service
 from keywright.serve.tenants.quotas import Quota, Quotas
+from keywright.serve.uploads import buffers as buffers_module
 from keywright.serve.uploads.buffers import Buffers
 from keywright.serve.uploads.piece import Piece
 from tests.serve.network import INPUTS, WORKERS, listening
@@ -113,7 +116,7 @@ def test_a_part_without_bytes_takes_no_place_and_opens_none(thin: Model, tmp_pat
 def test_messages_that_arrive_count_before_they_are_here(thin: Model, tmp_path: Path, key_file: Path) -> None:
     """The attack: 400 bodies of 3.1 MB that never ended took 1.3 GB."""
     service = Service(thin, tmp_path, workers=WORKERS)
-    with listening(service) as server, RemoteModel(server.url).session() as session:
+    with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
         jobs = f"/v1/keys/{session._identifier}/jobs"
         length = service.request_bytes()
@@ -135,7 +138,7 @@ def test_messages_that_arrive_count_before_they_are_here(thin: Model, tmp_path: 
 def test_bytes_of_messages_that_arrive_are_within_the_quota(thin: Model, tmp_path: Path) -> None:
     size = thin.manifest.key_bytes
     service = Service(thin, tmp_path, workers=WORKERS, quotas=Quotas(Quota(bytes=size + 100_000)))
-    with listening(service) as server, RemoteModel(server.url).session() as session:
+    with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
         name = str(session._identifier)
         gate, said = threading.Barrier(6), list[object]()
@@ -264,7 +267,7 @@ def test_the_address_with_the_most_sets_gives_one_up(thin: Model, tmp_path: Path
 def test_message_of_a_length_that_was_not_announced(thin: Model, tmp_path: Path) -> None:
     """A message is what was admitted: framing tells the rest."""
     service = Service(thin, tmp_path, workers=WORKERS)
-    with listening(service) as server, RemoteModel(server.url).session() as session:
+    with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         session.upload_keys()
         jobs = f"/v1/keys/{session._identifier}/jobs"
         status, reply, _ = ask(server, "POST", jobs, framing.join([b"x" * 77]))

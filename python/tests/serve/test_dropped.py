@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keywright.serve import RemoteModel, Server
+from keywright.client import RemoteModel
+from keywright.serve import Server
 
 
 def relay(connection: socket.socket, server: Server, most: float) -> None:
@@ -67,7 +68,7 @@ def test_connections_that_drop_are_tried_again(
     server: Server, sample: np.ndarray[Any, np.dtype[np.float64]], left: int
 ) -> None:
     """Four of six kills during an evaluation were reported as answers that are not HTTP."""
-    model = RemoteModel(server.url)
+    model = RemoteModel(server.url, insecure=True)
     with dropping(server, left) as port:
         model._port = port
         with model.session() as session:

@@ -87,14 +87,14 @@ def test_a_request_that_does_not_wait_is_told_of_its_job_even_if_that_has_ended(
     thin: Model, tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = Service(thin, tmp_path, workers=WORKERS)
-    ended, submit = threading.Event(), service.evaluations.submit
+    ended, take = threading.Event(), service.evaluations.take
 
-    def submit_and_end(*arguments: Any, **named: Any) -> Job:
-        job = submit(*arguments, **named)
+    def take_and_end(*arguments: Any, **named: Any) -> Job:
+        job = take(*arguments, **named)
         assert ended.wait(60)
         return job
 
-    monkeypatch.setattr(service.evaluations, "submit", submit_and_end)
+    monkeypatch.setattr(service.evaluations, "take", take_and_end)
     with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
         on_end = service.jobs.on_end
 

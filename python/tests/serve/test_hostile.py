@@ -21,12 +21,13 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright.cli import main
+from keywright.client import RemoteModel
 from keywright.errors import KeywrightError, SecurityError
 from keywright.errors.service import DemandError, ForeignAddressError, OtherModelError, StorageError
+from keywright.model import Manifest, Model
 from keywright.model.served.demands import KEY_BYTES, MESSAGE_BYTES, Demands, require_address, require_message
 from keywright.plan import plan_network
 from keywright.plan.keys import plan_file
-from keywright.serve import Manifest, Model, RemoteModel
 from tests.serve import network
 from tests.serve.hostile import (
     Answer,

@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from keywright.serve import Model, Server, Service, connections
+from keywright.model import Model
+from keywright.serve import Server, Service
+from keywright.serve.http import connections
 from keywright.serve.http.places import Place, Places, neighbourhood
 from keywright.serve.tenants.accounts import Accounts, add
 from tests.serve.network import WORKERS, listening

@@ -130,7 +130,7 @@ def test_nothing_secret_is_logged(
             raise RuntimeError("planted")
 
         with monkeypatch.context() as patched:
-            patched.setattr(service.evaluations, "submit", unforeseen)
+            patched.setattr(service.evaluations, "take", unforeseen)
             assert ask(server, "POST", f"/v1/keys/{keys}/jobs", message, bearer(key))[0] == 500
         session.close()
     service.close()

@@ -381,7 +381,7 @@ def test_an_answer_without_an_end_is_of_both_kinds() -> None:
 
 def test_a_server_says_when_to_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
-    monkeypatch.setattr("keywright.serve.remote.time.sleep", slept.append)
+    monkeypatch.setattr("keywright.client.remote.time.sleep", slept.append)
 
     def refusing(times: int, error: ServeError) -> Callable[[], str]:
         left = [times]

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from keywright.serve import Model, RemoteModel, Service
+from keywright.client import RemoteModel
+from keywright.model import Model
+from keywright.serve import Service
 from tests.serve.network import INPUTS, WORKERS, listening
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has other rights")
@@ -36,7 +38,7 @@ def test_state_in_an_existing_folder_is_the_owners_alone(thin: Model, tmp_path: 
         state.mkdir(mode=0o755)
         for _ in range(2):
             service = Service(thin, state, workers=WORKERS)
-            with listening(service) as server, RemoteModel(server.url).session() as session:
+            with listening(service) as server, RemoteModel(server.url, insecure=True).session() as session:
                 session.infer(np.zeros(INPUTS))
                 # A job of its own that stays on the disk.
                 assert {"service.db", "service.db-wal", "keys"} <= {path.name for path in state.iterdir()}

@@ -42,10 +42,20 @@ macro_rules! parameter_methods {
                 (0..rlwe.prime_count()).map(|i| rlwe.log2_prime(i)).sum()
             }
 
-            /// The security that is enforced for every key: "128-bit classical", or "none (insecure)".
+            /// The security that is enforced for every key: "128-bit classical", or "none (insecure)". Where all
+            /// primes together are above the bound, so that keys with all of them are refused, it names the bound.
             #[getter]
-            fn security(&self) -> &'static str {
-                if self.insecure() { "none (insecure)" } else { "128-bit classical" }
+            fn security(&self) -> String {
+                if self.insecure() {
+                    return "none (insecure)".into();
+                }
+                let (rlwe, log_qp) = (self.0.rlwe(), self.log_qp());
+                match keywright_rlwe::maximum_log_qp(rlwe.log_n(), rlwe.secret()) {
+                    Ok(bound) if log_qp > f64::from(bound) => {
+                        format!("128-bit classical for keys of at most {bound} bits")
+                    }
+                    _ => "128-bit classical".into(),
+                }
             }
 
             /// Whether the security bound is switched off.

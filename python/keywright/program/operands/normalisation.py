@@ -11,6 +11,10 @@ WIDE, FAR, LARGE = 16.0, 8.0, 16.0
 """Values are normalised if the half-widths of elements differ by more than the first factor, if an element is
 further from 0 than so many half-widths, or if values exceed the last number or stay below its inverse."""
 
+MARGIN = 2.0
+"""Ciphertexts of inputs declare so many times the larger end of their range: a single input may leave the
+range without harm."""
+
 HEADROOM = 16.0
 """Inputs may be so many times as large as the largest calibrated one where no range says otherwise: nothing
 depends on it but the magnitude that ciphertexts declare. Normalised calibration data are at most 1."""
@@ -74,9 +78,10 @@ class Normalisation:
 def declared_magnitude(
     input_range: tuple[float, float] | None, divisor: float, normalisation: Normalisation | None
 ) -> float | None:
-    """Return the magnitude that ciphertexts of a program's inputs declare: the larger end of their range,
-    normalised and divided, or `HEADROOM` if elements have scales of their own. It depends on the program
-    alone, never on a sample. None if there is no range: then it is `Parameters.default_magnitude`."""
+    """Return the magnitude that ciphertexts of a program's inputs declare: `MARGIN` times the larger end of
+    their range, normalised and divided, or `HEADROOM` if elements have scales of their own. It depends on the
+    program alone, never on a sample. None if there is no range: then it is
+    `Parameters.default_magnitude`."""
     if input_range is None:
         return None if normalisation is None else HEADROOM / divisor
     ends = np.asarray(input_range)[:, None]
@@ -84,7 +89,7 @@ def declared_magnitude(
         if normalisation.scale.size > 1:
             return HEADROOM / divisor
         ends = normalisation.apply(ends)
-    return float(np.abs(ends).max()) / divisor
+    return MARGIN * float(np.abs(ends).max()) / divisor
 
 
 def _power_of_two(value: float) -> float:
