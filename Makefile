@@ -93,7 +93,6 @@ types: build $(HARDWARE_VENV)/.installed
 	$(BIN)/mypy benchmarks
 	MYPYPATH=$(HARDWARE_PYTHON) $(BIN)/mypy --python-executable $(HARDWARE_BIN)/python --exclude 'hardware/(build|\.venv)' hardware
 	MYPYPATH=python $(BIN)/stubtest keywright._core --mypy-config-file pyproject.toml
-	$(BIN)/python scripts/stub_docstrings.py --check
 
 deny: $(DENY)
 	$(DENY) --locked check --hide-inclusion-graph bans licenses sources
@@ -148,10 +147,10 @@ ct-test: ## Run code that touches secrets under valgrind, with secrets as undefi
 	  for backend in portable avx2; do KEYWRIGHT_BACKEND=$$backend $(CT_WATCHED) || exit 1; done; \
 	fi
 
-dist: $(VENV)/.installed $(DIST_TOOLS)/.installed ## Build all packages of a release from the last commit, into target/packages/files
+dist: build $(DIST_TOOLS)/.installed ## Build all packages of a release from the last commit, into target/packages/files
 	cd scripts && $(BIN)/python -m release.build $(if $(PARTS),--parts $(PARTS)) $(if $(TARGETS),--targets $(TARGETS)) $(if $(COMMIT),--commit $(COMMIT))
 
-dist-again: $(VENV)/.installed $(DIST_TOOLS)/.installed ## Build the packages once more elsewhere, and require the same bytes
+dist-again: build $(DIST_TOOLS)/.installed ## Build the packages once more elsewhere, and require the same bytes
 	cd scripts && $(BIN)/python -m release.build --again $(if $(PARTS),--parts $(PARTS)) $(if $(TARGETS),--targets $(TARGETS)) $(if $(COMMIT),--commit $(COMMIT))
 
 dist-test: $(VENV)/.installed ## Install the packages that `make dist` built in clean environments, and use them

@@ -28,7 +28,7 @@ def main() -> None:
     # The primes are not powers of two, so the scales of x and x^4 differ; adding them would be wrong.
     try:
         evaluator.add(fourth, evaluator.multiply(fresh, -2))
-    except kw.ScaleError as error:
+    except kw.errors.ScaleError as error:
         print(f"refused: {error}")
     # One level above the other operand, the scale can be set exactly.
     linear = evaluator.set_scale(evaluator.drop_to_level(fresh, fourth.level + 1), fourth.scale)
@@ -48,7 +48,7 @@ def main() -> None:
     bottom = evaluator.square(fourth)
     try:
         evaluator.multiply(bottom, 0.5)
-    except kw.LevelError as error:
+    except kw.errors.LevelError as error:
         print(f"refused: {error}")
 
 

@@ -39,7 +39,7 @@ def main() -> None:
 
     try:
         evaluator.rotate(encrypted, 3)
-    except kw.MissingKeyError as error:
+    except kw.errors.MissingKeyError as error:
         print(f"refused: {error}")
 
 

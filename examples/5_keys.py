@@ -47,7 +47,7 @@ def main() -> None:
     wide = kw.Parameters.from_bits(log_n=15, q_bits=[50] + [45] * 15, p_bits=[50] * 5, log_scale=45)
     try:
         kw.KeySpec.relinearization(wide, alpha=5, special=[16, 17, 18, 19, 20])
-    except kw.SecurityError as error:
+    except kw.errors.SecurityError as error:
         print(f"refused: {error}")
     print("fits:", kw.KeySpec.relinearization(wide, alpha=5, level=12, special=[16, 17, 18, 19, 20]))
 

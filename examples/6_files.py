@@ -53,7 +53,7 @@ def main() -> None:
         server_computes(folder / "server")
         answer = client_reads(folder)
         for path in sorted(folder.glob("*/*.kw")):
-            about = kw.inspect(path)
+            about = kw.keys.inspect(path)
             kept = "  stays with its owner" if about["secret"] else ""
             print(f"{path.relative_to(folder)!s:22} {about['bytes']:9,} bytes  {about['kind']}{kept}")
         # A damaged file is refused, wherever the damage is.
@@ -61,7 +61,7 @@ def main() -> None:
         damaged[len(damaged) // 2] ^= 1
         try:
             kw.Ciphertext.from_bytes(bytes(damaged), kw.Parameters.load(folder / "server" / "parameters.kw"))
-        except kw.FormatError as error:
+        except kw.errors.FormatError as error:
             print(f"refused: {error}")
     print(f"mean square {answer:.6f}, in clear {np.mean(values**2):.6f}")
     if abs(answer - np.mean(values**2)) > 1e-4:

@@ -34,7 +34,7 @@ from cifar import CLASSES, TEST_EVERY
 from keywright import client, compiler, serve
 from keywright.model import Manifest, Model
 from keywright.model.compiling import compile_thin
-from keywright.runtime.checking import run_clear
+from keywright.runtime import run_clear
 from numpy.typing import NDArray
 
 ROOT = Path(__file__).parent.parent

@@ -21,8 +21,7 @@ import onnxruntime
 from cifar import CLASSES, image_paths, read_image
 from keywright import compiler
 from keywright.plan import plan_network
-from keywright.runtime.encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample_seeded
-from keywright.runtime.timing import LayerClock
+from keywright.runtime import EncryptedBackend, LayerClock, decrypt_result, encrypt_sample_seeded
 
 MODEL = Path(__file__).parent / "models" / "resnet8_cifar.onnx"
 PRESET = "N16_QP1732_L9_S45_real"
@@ -61,7 +60,7 @@ def main() -> int:
     secret = kw.SecretKey.generate(parameters)
     start = time.perf_counter()
     execution = plan_network(program, parameters, [plan])
-    specs = execution.key_specs()
+    specs = execution.key_specs
     keys = execution.follow(kw.KeyGenerator(secret).evaluation_keys(relinearization=False, specs=specs))
     print(f"{len(specs)} keys of {keys.bytes / 1e9:.2f} GB in {time.perf_counter() - start:.1f} s")
     clock = LayerClock(program)

@@ -272,7 +272,7 @@ def main() -> int:
         f"{features} features"
     )
 
-    client = kw.Client(plan.client_parameters(FRACTION_BITS))
+    client = kw.thin.Client(plan.client_parameters(FRACTION_BITS))
     specs = Trainer.specs(plan, packing)
     with timed(f"{len(specs)} keys, {sum(spec.bytes for spec in specs) / 1e6:.0f} MB"):
         secret = kw.SecretKey.from_bytes(client.secret_bytes(), parameters)

@@ -17,7 +17,7 @@ import numpy as np
 import onnxruntime
 from keywright import compiler
 from keywright.plan import plan_network
-from keywright.runtime.encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample_seeded
+from keywright.runtime import EncryptedBackend, decrypt_result, encrypt_sample_seeded
 from train_mnist import read_idx
 
 MODEL = Path(__file__).parent / "models" / "lenet_mnist.onnx"
@@ -44,7 +44,7 @@ def main() -> int:
     )
     secret = kw.SecretKey.generate(parameters)
     execution = plan_network(program, parameters)
-    made = kw.KeyGenerator(secret).evaluation_keys(specs=execution.key_specs(), relinearization=False)
+    made = kw.KeyGenerator(secret).evaluation_keys(specs=execution.key_specs, relinearization=False)
     keys = execution.follow(made)
     client = kw.Decryptor(secret)
     server = EncryptedBackend(kw.Evaluator(parameters, keys), plan=execution)

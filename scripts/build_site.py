@@ -21,6 +21,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from stub_docstrings import STUB, documented_stub
+
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "target" / "site"
 PAGES = SOURCE / "pages"
@@ -102,6 +104,11 @@ def copy_sources() -> str:
     project = tomllib.loads(config)["project"]
     SOURCE.mkdir(parents=True)
     (SOURCE / "zensical.toml").write_text(config, encoding="utf-8")
+    package = ROOT / "python" / "keywright"
+    shutil.copytree(
+        package, SOURCE / "python" / package.name, ignore=shutil.ignore_patterns("*.so", "__pycache__")
+    )
+    (SOURCE / "python" / package.name / STUB.name).write_text(documented_stub(), encoding="utf-8")
     for page in [*(ROOT / "docs").rglob("*"), *(ROOT / name for name in PROJECT)]:
         there = on_site(page)
         if there is None or page.suffix == ".toml":

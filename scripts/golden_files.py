@@ -17,17 +17,10 @@ import keywright as kw
 import numpy as np
 import onnx
 from keywright._core import EncryptedSum, SumKey, SumParameters
-from keywright.plan import (
-    AutomorphismGroup,
-    Chain,
-    EphemeralSwitch,
-    FixedKeys,
-    Operation,
-    Relinearizations,
-    Workload,
-    make_group,
-)
+from keywright.plan import AutomorphismGroup, Chain, Relinearizations, Workload, make_group
 from keywright.plan.cost.calibration import Calibration
+from keywright.plan.cost.ephemeral import EphemeralSwitch, FixedKeys
+from keywright.plan.cost.operations import Operation
 from onnx import TensorProto, helper, numpy_helper
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -92,19 +85,19 @@ def write_ckks(folder: Path) -> None:
 def write_bfv(folder: Path) -> None:
     """Integers under BFV."""
     folder.mkdir()
-    parameters = kw.BfvParameters.preset("N12_QP106_T17")
+    parameters = kw.bfv.Parameters.preset("N12_QP106_T17")
     secret = kw.SecretKey.generate(parameters)
     parameters.save(folder / "parameters.kw")
     secret.save(folder / "secret.kw")
-    kw.BfvDecryptor(secret).encrypt(INTEGERS).save(folder / "input.kw")
+    kw.bfv.Decryptor(secret).encrypt(INTEGERS).save(folder / "input.kw")
 
 
 def write_thin(folder: Path) -> None:
     """A thin client: what a server hands out, the secret, and both forms of an upload."""
     folder.mkdir()
     server = kw.Parameters.from_bits(12, [50], [], 43)
-    handed_out = kw.ClientParameters(server, scale=1 << 43, fraction_bits=20, slots=2048)
-    client = kw.Client(handed_out)
+    handed_out = kw.thin.Parameters(server, scale=1 << 43, fraction_bits=20, slots=2048)
+    client = kw.thin.Client(handed_out)
     numbers = [round(value * (1 << 16)) for value in VALUES]
     server.save(folder / "server.kw")
     (folder / "client.kw").write_bytes(handed_out.to_bytes())

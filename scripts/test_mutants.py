@@ -17,11 +17,13 @@ def test_every_fault_can_be_planted(fault: mutants.Fault) -> None:
 def test_a_fault_that_nothing_looks_at_is_not_seen(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    text = '"""Reads numpy\'s file format for one array of numbers, strictly.'
+    text = 'r"""Reads numpy\'s file format for one array of numbers, strictly.'
     tests = ("commands/test_reading.py", "truth or arrays_are_bounded")
-    monkeypatch.setattr(mutants, "FAULTS", [mutants.Fault("_arrays.py", text, '"""Another text.', tests)])
+    monkeypatch.setattr(
+        mutants, "FAULTS", [mutants.Fault("_reading/arrays.py", text, 'r"""Another text.', tests)]
+    )
     assert mutants.main([]) == 1
-    assert "NOT SEEN: _arrays.py" in capsys.readouterr().out
-    gone = mutants.Fault("_arrays.py", "a text that is not there", "", tests)
+    assert "NOT SEEN: _reading/arrays.py" in capsys.readouterr().out
+    gone = mutants.Fault("_reading/arrays.py", "a text that is not there", "", tests)
     with pytest.raises(ValueError, match="0 times"):
         mutants.plant(gone, tmp_path)

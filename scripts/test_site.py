@@ -8,36 +8,40 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import build_site
+import griffe
 import pytest
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 MODULES = (
     "keywright",
+    "keywright.bfv",
     "keywright.client",
     "keywright.compiler",
+    "keywright.errors",
     "keywright.federated",
+    "keywright.keys",
     "keywright.model",
     "keywright.plan",
     "keywright.runtime",
     "keywright.security",
     "keywright.serve",
+    "keywright.thin",
 )
 SHOWN_ELSEWHERE = {
-    "keywright": {
-        "__version__",
-        "client",
-        "compiler",
-        "federated",
-        "model",
-        "runtime",
-        "security",
-        "serve",
-    },
-    "keywright.model": {"CompiledModel", "compile", "load_client", "load_server"},
+    "keywright.errors": {"KeywrightError"},
+    "keywright.model": {"CompiledModel", "compile", "load", "load_client", "load_server"},
 }
-"""Names that are not classes or functions, because modules have pages of their own, and names of
-`keywright.model` that have their entries as names of `keywright`."""
+"""Names that have their entries as names of `keywright`."""
+
+ENTRY = re.compile(r"^::: (keywright[\w.]*)$", re.MULTILINE)
+OPERATORS = {
+    "keywright.serve.Server",
+    "keywright.serve.Service",
+    "keywright.serve.Workers",
+    "keywright.serve.application",
+}
+"""A program starts and stops these. Only the parts of the server use what their methods return."""
 
 
 def leaves(entries: list[object]) -> Iterator[str]:
@@ -59,17 +63,53 @@ def test_every_page_is_in_the_navigation_once() -> None:
     assert max(listed.values()) == 1
 
 
+def entries() -> list[str]:
+    """The names that the pages of the Python API have entries for."""
+    pages = sorted((DOCS / "reference" / "python").glob("*.md"))
+    return [name for page in pages for name in ENTRY.findall(page.read_text(encoding="utf-8"))]
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_every_public_name_has_one_entry(module: str) -> None:
-    entries: Counter[str] = Counter()
-    for page in (DOCS / "reference" / "python").glob("*.md"):
-        found = re.findall(
-            rf"^::: {re.escape(module)}\.(\w+)$", page.read_text(encoding="utf-8"), re.MULTILINE
-        )
-        entries.update(found)
     public = set(importlib.import_module(module).__all__) - SHOWN_ELSEWHERE.get(module, set())
-    assert set(entries) == public
-    assert max(entries.values()) == 1
+    counts = Counter(entries())
+    assert {name: counts[f"{module}.{name}"] for name in public} == dict.fromkeys(public, 1)
+
+
+def returned(entry: griffe.Object) -> Iterator[str]:
+    """The names in annotations of what a function returns, or of what the public members of a class do."""
+    members = entry.all_members.items() if isinstance(entry, griffe.Class) else [(entry.name, entry)]
+    for name, member in members:
+        public = not name.startswith("_") or name == "__call__"
+        found = member.final_target if isinstance(member, griffe.Alias) else member
+        annotation = getattr(found, "returns" if found.is_function else "annotation", None)
+        if public and isinstance(annotation, griffe.Expr):
+            yield from (
+                part.canonical_path
+                for part in annotation.iterate(flat=True)
+                if isinstance(part, griffe.ExprName)
+            )
+
+
+def test_every_type_that_a_public_name_returns_has_an_entry() -> None:
+    """Types of entries are followed as well: what a returned object has can be looked up in turn."""
+    package = griffe.load("keywright", search_paths=[ROOT / "python"], allow_inspection=False)
+
+    def resolved(path: str) -> griffe.Object:
+        found = package[path.removeprefix("keywright.")]
+        return found.final_target if isinstance(found, griffe.Alias) else found
+
+    shown = {resolved(name).path: resolved(name) for name in entries()}
+    assert len(shown) == len(entries()), "two entries are of the same object"
+    missing = set()
+    for path, entry in shown.items():
+        if path in {resolved(name).path for name in OPERATORS}:
+            continue
+        for name in returned(entry):
+            private = name.rpartition(".")[2].startswith("_")
+            if name.startswith("keywright.") and not private and isinstance(resolved(name), griffe.Class):
+                missing |= {(resolved(name).path, path)} if resolved(name).path not in shown else set()
+    assert not missing
 
 
 def test_links_to_files_outside_the_site_lead_to_the_forge() -> None:

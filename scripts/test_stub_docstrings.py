@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
+import re
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
+import keywright as kw
 import stub_docstrings
 from keywright import _core
 
@@ -17,22 +24,17 @@ def bare(
     *,
     y: str = "...",
 ) -> int: ...
-def gone() -> None:
-    """Nobody says this any more."""
+def silent() -> None: ...
 
 class Thing:
-    """Old."""
     def __eq__(self, other: object, /) -> bool: ...
     @property
-    def size(self) -> int:
-        """Old
-        and long.
-        """
+    def size(self) -> int: ...
     @staticmethod
     def make() -> Thing: ...
 
 class Elsewhere:
-    """Not in this build."""
+    size: int
 '''
 
 DOCUMENTED = '''"""Types."""
@@ -51,8 +53,7 @@ def bare(
     y: str = "...",
 ) -> int:
     r"""Of a \\."""
-def gone() -> None:
-    ...
+def silent() -> None: ...
 
 class Thing:
     """A thing."""
@@ -65,7 +66,7 @@ class Thing:
         """A new one."""
 
 class Elsewhere:
-    """Not in this build."""
+    size: int
 '''
 
 
@@ -93,21 +94,39 @@ def _named(doc: str | None) -> object:
 MODULE = SimpleNamespace(
     plain=_named("Adds.\n\n    Args:\n        x: a number.\n    "),
     bare=_named("Of a \\."),
-    gone=_named(None),
+    silent=_named(None),
     Thing=Thing,
 )
 
 
-def test_docstrings_are_put_in_replaced_and_removed() -> None:
-    made = stub_docstrings.document(STUB, MODULE)
-    assert made == DOCUMENTED
-    assert stub_docstrings.document(made, MODULE) == made
+def test_docstrings_are_put_in() -> None:
+    assert stub_docstrings.document(STUB, MODULE) == DOCUMENTED
 
 
-def test_the_stub_is_current() -> None:
-    """What editors show is what the extension says, of everything public."""
-    stub = stub_docstrings.STUB.read_text(encoding="utf-8")
-    assert stub_docstrings.formatted(stub_docstrings.document(stub, _core)) == stub
+def test_the_stub_of_the_tree_has_types_alone() -> None:
+    """The Rust comments are the only source of the documentation."""
+    nodes = ast.walk(ast.parse(stub_docstrings.STUB.read_text(encoding="utf-8")))
+    objects = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    assert objects
+    assert [node.name for node in objects if ast.get_docstring(node) is not None] == []
+
+
+def test_the_documented_stub_has_the_same_types_and_what_the_engine_says(tmp_path: Path) -> None:
+    path = tmp_path / "_core.pyi"
+    subprocess.run([sys.executable, stub_docstrings.__file__, str(path)], check=True)
+    stub = path.read_text(encoding="utf-8")
+    documented = ast.parse(stub)
     said = _core.Parameters.for_circuit.__doc__
     assert said is not None
     assert said.splitlines()[0] in stub
+    for node in ast.walk(documented):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:] or [ast.Expr(ast.Constant(...))]
+    assert ast.unparse(documented) == ast.unparse(ast.parse(stub_docstrings.STUB.read_text(encoding="utf-8")))
+
+
+def test_no_documented_exception_is_missing() -> None:
+    """The exceptions that the comments of the engine list are those of `keywright.errors`, or Python's."""
+    named = re.compile(r"\b[A-Z]\w*Error\b")
+    for name in set(named.findall(stub_docstrings.documented_stub())):
+        assert name in kw.errors.__all__ or hasattr(builtins, name), name

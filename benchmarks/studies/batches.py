@@ -106,7 +106,7 @@ def measure(model: onnx.ModelProto, typical: Vector, tests: Vector, batch: int, 
     execution = CompiledModel(program, parameters).execution
     secret = kw.SecretKey.generate(parameters)
     client = kw.Decryptor(secret)
-    specs = execution.key_specs()
+    specs = execution.key_specs
     made = kw.KeyGenerator(secret).evaluation_keys(specs=specs, relinearization=False)
     server = EncryptedBackend(kw.Evaluator(parameters, execution.follow(made)), plan=execution)
     server.prepare(program)

@@ -29,18 +29,18 @@ def measure_keywright() -> None:
     from peers.bfv import VALUES, T, measure
 
     kw.set_threads(1)
-    parameters = kw.BfvParameters.preset("N13_QP214_T20")
+    parameters = kw.bfv.Parameters.preset("N13_QP214_T20")
     assert parameters.plaintext_modulus == T
     secret = kw.SecretKey.generate(parameters)
     generator = kw.KeyGenerator(secret)
-    encryptor, decryptor = kw.BfvEncryptor(generator.public_key()), kw.BfvDecryptor(secret)
-    evaluator = kw.BfvEvaluator(parameters, generator.evaluation_keys(rotations=[1]))
+    encryptor, decryptor = kw.bfv.Encryptor(generator.public_key()), kw.bfv.Decryptor(secret)
+    evaluator = kw.bfv.Evaluator(parameters, generator.evaluation_keys(rotations=[1]))
     x, y = encryptor.encrypt(VALUES), encryptor.encrypt(VALUES)
 
     def reveal(result: object) -> object:
-        if isinstance(result, kw.BfvSeededCiphertext):
+        if isinstance(result, kw.bfv.SeededCiphertext):
             result = result.expand()
-        return decryptor.decrypt(result) if isinstance(result, kw.BfvCiphertext) else result
+        return decryptor.decrypt(result) if isinstance(result, kw.bfv.Ciphertext) else result
 
     works = {
         "encrypt": lambda: encryptor.encrypt(VALUES),

@@ -266,7 +266,7 @@ def measured_width(setting: str, index: int, planned: str, runs: int) -> Row:
         )
     execution = PlanExecution(plan, parameters)
     begin = time.perf_counter()
-    made = generator.evaluation_keys(specs=execution.key_specs(), relinearization=False)
+    made = generator.evaluation_keys(specs=execution.key_specs, relinearization=False)
     keygen = time.perf_counter() - begin
     evaluator = kw.Evaluator(parameters, execution.follow(made))
 

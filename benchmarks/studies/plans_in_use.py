@@ -36,6 +36,7 @@ from keywright.model.compiling import compile_model
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.search.frontier import FrontierSearch
 from keywright.plan.workload.network import convert, convert_bootstrap
 from keywright.runtime.checking import run_clear
 from keywright.runtime.encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample
@@ -80,7 +81,7 @@ def plans(
     out = {"kds": planning.STRATEGIES["kds"].plan(workload, model)}
     if set(names) <= set(out):
         return out
-    search = planning.FrontierSearch(workload, model, max_hops=2)
+    search = FrontierSearch(workload, model, max_hops=2)
     points = sorted(search.descend(), key=lambda point: point.seconds)
     for name, share in SHARES.items():
         most = share * out["kds"].stored_bytes
@@ -172,7 +173,7 @@ def child(options: argparse.Namespace) -> None:
     secret, path = kw.SecretKey.load(folder / "secret.kw", ran.parameters), folder / "keys.kw"
     masters = None
     if execution.plan.masters is not None:
-        masters = kw.MasterKeys.load(folder / "masters.kw", ran.parameters)
+        masters = kw.keys.MasterKeys.load(folder / "masters.kw", ran.parameters)
     making = Times()
     with making.run():
         keys = execution.load_keys(path, masters, options.memory or None)
@@ -217,7 +218,9 @@ def main() -> None:
         formatter_class=argparse.RawTextHelpFormatter,
     )
     parser.add_argument("--model", type=Path, help="network (default: the digits of keywright demo)")
-    parser.add_argument("--preset", choices=kw.bootstrap_presets(), help="a bootstrap instead of a network")
+    parser.add_argument(
+        "--preset", choices=kw.BootstrapperPlan.presets(), help="a bootstrap instead of a network"
+    )
     parser.add_argument(
         "--share", type=float, default=0.5, help="of the keys' bytes, in memory (default 0.5)"
     )
@@ -248,7 +251,7 @@ def main() -> None:
             (folder / "plan.json").write_text(plan_file.to_json(plan), encoding="utf-8")
             secret = kw.SecretKey.generate(ran.parameters)
             secret.save(folder / "secret.kw")
-            specs = execution.key_specs()
+            specs = execution.key_specs
             kw.KeyGenerator(secret).save_evaluation_keys(folder / "keys.kw", specs)
             seen = measure(options, folder)
             seconds = plan.seconds(model)
@@ -267,7 +270,7 @@ def main() -> None:
 
 def streamed(options: argparse.Namespace, folder: Path, execution: PlanExecution, size: int) -> None:
     """Print the cost of streaming: processes with all keys in memory and without take turns."""
-    least = max(spec.bytes for spec in (*execution.key_specs(), *execution.derived_specs()))
+    least = max(spec.bytes for spec in (*execution.key_specs, *execution.derived_specs))
     memory = max(least, int(options.share * size))
     kinds: dict[str, tuple[int, bool]] = {
         "all in memory": (0, False),
@@ -316,10 +319,10 @@ def derived(
     client, server = Times(), Times()
     with client.run():
         masters = execution.make_masters(secret)
-        specs = execution.key_specs()
+        specs = execution.key_specs
         kw.KeyGenerator(secret).save_evaluation_keys(folder / "keys.kw", specs)
     masters.save(folder / "masters.kw")
-    derivation = masters.derivation(execution.derived_specs(), price.max_hops)
+    derivation = masters.derivation(execution.derived_specs, price.max_hops)
     counts = f"{len(derivation)} keys, {derivation.derived - len(derivation)} on the way"
     depth, count = derivation.depth, len(derivation)
     with server.run():
@@ -337,7 +340,7 @@ def derived(
         f"{plan.noise_bits(model):.2f}",
         flush=True,
     )
-    least = max(spec.bytes for spec in (*specs, *execution.derived_specs()))
+    least = max(spec.bytes for spec in (*specs, *execution.derived_specs))
     memory = masters.bytes + max(least, int(options.share * price.stored_bytes))
     for kind, bound, runs in (("all in memory", 0, RUNS), (f"within {memory} bytes", memory, 1)):
         seen = measure(options, folder, bound, runs=runs)

@@ -151,7 +151,7 @@ def best(make: Callable[..., kw.KeySpec], ring: kw.Parameters, level: int, steps
     for count in range(1, len(primes) + 1):
         try:
             spec = make(ring, steps, level, level + 1, special=primes[:count])
-        except (kw.ParameterError, kw.SecurityError):
+        except (kw.errors.ParameterError, kw.errors.SecurityError):
             continue
         found.append(((len(spec.digits) + 2) * (level + 1 + count), count, spec))
     return min(found)[2]

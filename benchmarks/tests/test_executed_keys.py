@@ -67,9 +67,9 @@ def test_segments_have_the_keys_of_their_instructions(compiled: Compiled) -> Non
     execution = PlanExecution(
         published(workload, CostModel(), "all-pdyn"), compiled.parameters, compiled.program
     )
-    keys = execution.instruction_keys()
+    keys = execution.instruction_keys
     everything = {spec for steps in keys.values() for step in steps for spec in step}
-    assert everything == set(execution.key_specs())
+    assert everything == set(execution.key_specs)
     (whole,) = segments(execution, sum(spec.bytes for spec in everything))
     assert whole.instructions == set(keys)
     assert set(whole.specs) == everything

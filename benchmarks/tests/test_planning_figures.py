@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from keywright.plan import published_bytes
+from keywright.plan.ring.chain import published_bytes
 from studies.ledger.records import ROOT
 from studies.network_keys.kds import ROWS
 from studies.planning_figures import gru  # noqa: F401  # its import makes the example's module known

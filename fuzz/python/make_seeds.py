@@ -27,13 +27,12 @@ from keywright.plan import (
     Chain,
     CostModel,
     DerivationPlanner,
-    EphemeralSwitch,
-    FixedKeys,
-    Operation,
     Relinearizations,
     Workload,
     make_group,
 )
+from keywright.plan.cost.ephemeral import EphemeralSwitch, FixedKeys
+from keywright.plan.cost.operations import Operation
 from keywright.plan.keys import plan_file
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper

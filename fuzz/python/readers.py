@@ -23,7 +23,7 @@ from keywright._reading.arrays import read_array
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.inputs import load_image
 from keywright.compiler.front_ends.model_file import sample_shape
-from keywright.errors import KeywrightError
+from keywright.errors import CalibrationMissingError, KeywrightError, ModelRefusedError
 from keywright.federated.array_layout import ArrayLayout
 from keywright.model.messages import Message
 from keywright.model.served.manifest import Manifest
@@ -209,8 +209,8 @@ def _model(data: bytes) -> bool:
     try:
         compiler.compile(data, target, max_plaintext_bytes=1 << 24)
         return True
-    except compiler.ModelRefusedError as refused:
-        if not all(isinstance(reason, compiler.CalibrationMissingError) for reason in refused.exceptions):
+    except ModelRefusedError as refused:
+        if not all(isinstance(reason, CalibrationMissingError) for reason in refused.exceptions):
             raise
     shape = sample_shape(onnx.load_model_from_string(data))
     sizes = [size for size in shape if isinstance(size, int)]

@@ -18,174 +18,87 @@ has parameters, keys and ciphertexts:
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from keywright import bfv as bfv
+from keywright import errors as errors
+from keywright import keys as keys
+from keywright import thin as thin
 from keywright._core import (
-    BfvCiphertext,
-    BfvDecryptor,
-    BfvEncryptor,
-    BfvEvaluator,
-    BfvParameters,
-    BfvSeededCiphertext,
     Bootstrapper,
     BootstrapperPlan,
     Ciphertext,
-    Client,
-    ClientEncryptor,
-    ClientKeyStream,
-    ClientParameters,
     Decryptor,
-    Derivation,
     EncryptionPool,
     Encryptor,
-    ErrorModel,
     EvaluationKeys,
     Evaluator,
     Flooding,
     KeyGenerator,
     KeySpec,
     LinearTransform,
-    MasterKeys,
     Parameters,
     PublicKey,
     SecretKey,
     SeededCiphertext,
-    SwitchingKey,
-    __version__,
-    bfv_presets,
-    bootstrap_presets,
-    inspect,
-    key_set_head,
-    presets,
-    read_key_set_head,
     set_threads,
     threads,
 )
-from keywright.errors import (
-    AggregationError,
-    BackendError,
-    DegreeError,
-    DerivationError,
-    EncodeError,
-    FloodingError,
-    ForkedError,
-    FormatError,
-    KeyMemoryError,
-    KeyMismatchError,
-    KeySourceError,
-    KeyUseError,
-    KeywrightError,
-    LevelError,
-    MemoryBudgetError,
-    MessageOverflowError,
-    MissingKeyError,
-    MixedParametersError,
-    NoiseError,
-    OutOfMemoryError,
-    PackingError,
-    ParameterError,
-    PlanMismatchError,
-    PoolEmptyError,
-    PoolFileError,
-    RandomnessError,
-    ScaleError,
-    SecurityError,
-)
-from keywright.values import Encrypted, EncryptedIntegers
+from keywright._core import __version__ as __version__
+from keywright.errors import KeywrightError
+from keywright.values import Encrypted
 
 if TYPE_CHECKING:
-    from keywright import client, compiler, federated, model, runtime, security, serve
+    from keywright import client as client
+    from keywright import compiler as compiler
+    from keywright import federated as federated
+    from keywright import model as model
+    from keywright import plan as plan
+    from keywright import runtime as runtime
+    from keywright import security as security
+    from keywright import serve as serve
+    from keywright.model import CompiledModel as Model
     from keywright.model import (
-        CompiledModel,
         compile,  # noqa: A004 (read as keywright.compile)
+        load,
         load_client,
         load_server,
     )
 
 __all__ = [
-    "AggregationError",
-    "BackendError",
-    "BfvCiphertext",
-    "BfvDecryptor",
-    "BfvEncryptor",
-    "BfvEvaluator",
-    "BfvParameters",
-    "BfvSeededCiphertext",
     "Bootstrapper",
     "BootstrapperPlan",
     "Ciphertext",
-    "Client",
-    "ClientEncryptor",
-    "ClientKeyStream",
-    "ClientParameters",
-    "CompiledModel",
     "Decryptor",
-    "DegreeError",
-    "Derivation",
-    "DerivationError",
-    "EncodeError",
     "Encrypted",
-    "EncryptedIntegers",
     "EncryptionPool",
     "Encryptor",
-    "ErrorModel",
     "EvaluationKeys",
     "Evaluator",
     "Flooding",
-    "FloodingError",
-    "ForkedError",
-    "FormatError",
     "KeyGenerator",
-    "KeyMemoryError",
-    "KeyMismatchError",
-    "KeySourceError",
     "KeySpec",
-    "KeyUseError",
     "KeywrightError",
-    "LevelError",
     "LinearTransform",
-    "MasterKeys",
-    "MemoryBudgetError",
-    "MessageOverflowError",
-    "MissingKeyError",
-    "MixedParametersError",
-    "NoiseError",
-    "OutOfMemoryError",
-    "PackingError",
-    "ParameterError",
+    "Model",
     "Parameters",
-    "PlanMismatchError",
-    "PoolEmptyError",
-    "PoolFileError",
     "PublicKey",
-    "RandomnessError",
-    "ScaleError",
     "SecretKey",
-    "SecurityError",
     "SeededCiphertext",
-    "SwitchingKey",
-    "__version__",
-    "bfv_presets",
-    "bootstrap_presets",
-    "client",
     "compile",
-    "compiler",
-    "federated",
-    "inspect",
-    "key_set_head",
+    "load",
     "load_client",
     "load_server",
-    "model",
-    "presets",
-    "read_key_set_head",
-    "runtime",
-    "security",
-    "serve",
     "set_threads",
     "threads",
 ]
 
-
-_ROOMS = ("client", "compiler", "federated", "model", "runtime", "security", "serve")
-_OF_MODEL = ("CompiledModel", "compile", "load_client", "load_server")
+_ROOMS = ("client", "compiler", "federated", "model", "plan", "runtime", "security", "serve")
+_OF_MODEL = {
+    "Model": "CompiledModel",
+    "compile": "compile",
+    "load": "load",
+    "load_client": "load_client",
+    "load_server": "load_server",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -193,5 +106,10 @@ def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return import_module(f"keywright.{name}")
     if name in _OF_MODEL:
-        return getattr(import_module("keywright.model"), name)
+        return getattr(import_module("keywright.model"), _OF_MODEL[name])
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Public names, and the subpackages, whether or not they were imported."""
+    return sorted({*__all__, *_ROOMS, "__version__", "bfv", "errors", "keys", "thin"})

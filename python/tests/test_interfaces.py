@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import importlib
 import inspect
+import subprocess
+import sys
 import types
 from collections.abc import Iterator
+from operator import attrgetter
+from pathlib import Path
 
 import keywright as kw
 import pytest
 
 ROOMS = (
     "keywright",
+    "keywright.bfv",
     "keywright.client",
     "keywright.compiler",
+    "keywright.keys",
     "keywright.model",
     "keywright.plan",
     "keywright.runtime",
     "keywright.serve",
+    "keywright.thin",
 )
 SERVERS = {"Server", "Service", "Workers"}
 """Classes whose methods are actions of a server, and the requests that it answers."""
@@ -46,11 +54,13 @@ ACTS = {
     "check": "raises",
     "close": "ends",
     "descend": "searches",
+    "forget_transforms": "frees memory",
     "fastest": "searches",
     "frontier": "searches",
     "mean": "evaluates",
     "refresh": "asks a server",
     "seen": "asks a server",
+    "step": "notes the time",
     "share": "copies to memory that processes share",
     "sum": "evaluates",
 }
@@ -103,12 +113,35 @@ def test_a_property_does_nothing(kind: type) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *("BfvCiphertext", "BfvDecryptor", "BfvEncryptor", "BfvEvaluator", "BfvSeededCiphertext"),
-        *("Bootstrapper", "BootstrapperPlan", "Ciphertext", "Client", "ClientEncryptor", "Decryptor"),
-        *("EncryptionPool", "Encryptor", "ErrorModel", "EvaluationKeys", "Evaluator", "KeyGenerator"),
-        *("KeySpec", "LinearTransform", "MasterKeys", "PublicKey", "SecretKey", "SeededCiphertext"),
-        "SwitchingKey",
+        *("bfv.Ciphertext", "bfv.Decryptor", "bfv.Encryptor", "bfv.Evaluator", "bfv.SeededCiphertext"),
+        *("Bootstrapper", "BootstrapperPlan", "Ciphertext", "Decryptor", "EncryptionPool", "Encryptor"),
+        *("EvaluationKeys", "Evaluator", "KeyGenerator", "KeySpec", "LinearTransform", "PublicKey"),
+        *("SecretKey", "SeededCiphertext", "keys.ErrorModel", "keys.MasterKeys", "keys.SwitchingKey"),
+        *("thin.Client", "thin.Encryptor"),
     ],
 )
 def test_what_belongs_to_parameters_has_them(name: str) -> None:
-    assert isinstance(members(getattr(kw, name))["parameters"], PROPERTIES)
+    assert isinstance(members(attrgetter(name)(kw))["parameters"], PROPERTIES)
+
+
+def test_the_top_of_the_package_has_few_names_and_no_room_has_many() -> None:
+    assert len(kw.__all__) <= 25
+    assert len(kw.plan.__all__) <= 25
+    assert len(kw.compiler.__all__) <= 10
+
+
+def test_everything_listed_is_there_without_another_import() -> None:
+    script = "import keywright as kw; [getattr(kw, name) for name in (*kw.__all__, *dir(kw))]"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_every_exception_is_a_name_of_the_errors() -> None:
+    assert len(kw.errors.__all__) == len(set(kw.errors.__all__))
+    package = Path(kw.__file__).parent
+    for path in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and {ast.unparse(base) for base in node.bases} & {
+                *kw.errors.__all__
+            }:
+                assert path.parent == package / "errors", (path, node.name)
+                assert node.name in kw.errors.__all__

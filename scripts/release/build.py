@@ -19,7 +19,7 @@ from release.checkout import ROOT, check_out
 from release.crates import build_crates
 from release.materials import write_bill_of_materials
 from release.npm import build_npm_package
-from release.wheels import build_source, build_wheel
+from release.wheels import build_source, build_wheel, document_stub
 
 PACKAGES = ROOT / "target" / "packages"
 FILES = PACKAGES / "files"
@@ -35,6 +35,8 @@ def build(revision: str, source: Path, out: Path, parts: list[str], targets: lis
     out.mkdir(parents=True, exist_ok=True)
     materials = out / f"keywright-{checkout.version}.cdx.json"
     write_bill_of_materials(checkout, materials)
+    if {"source", "wheels"} & set(parts):
+        document_stub(checkout)
     if "source" in parts:
         build_source(checkout, out)
     if "wheels" in parts:

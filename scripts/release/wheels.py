@@ -1,8 +1,10 @@
 """Wheels and the source distribution of the Python package."""
 
+import subprocess
+import sys
 from pathlib import Path
 
-from release.checkout import Checkout
+from release.checkout import ROOT, Checkout
 
 PLATFORMS = {
     "x86_64-unknown-linux-gnu": "manylinux_2_28",
@@ -14,6 +16,17 @@ PLATFORMS = {
 
 LIMIT = 4_000_000
 """Bytes that a wheel may have."""
+
+
+def document_stub(checkout: Checkout) -> None:
+    """Put the documentation of the built engine into the stub of a checkout, where editors look for it.
+
+    Raises:
+        SystemExit: the engine was not built.
+    """
+    stub = checkout.folder / "python" / "keywright" / "_core.pyi"
+    program = ROOT / "scripts" / "stub_docstrings.py"
+    subprocess.run([sys.executable, str(program), str(stub)], check=True)
 
 
 def build_source(checkout: Checkout, out: Path) -> None:

@@ -86,10 +86,10 @@ class Bfv:
     name = "BFV"
 
     def __init__(self) -> None:
-        parameters = kw.BfvParameters.from_bits(13, [60, 40, 40], [60], 65_537)
+        parameters = kw.bfv.Parameters.from_bits(13, [60, 40, 40], [60], 65_537)
         secret = kw.SecretKey.generate(parameters)
         self.public = kw.KeyGenerator(secret).public_key()
-        self.encryptor, self.decryptor = kw.BfvEncryptor(self.public), kw.BfvDecryptor(secret)
+        self.encryptor, self.decryptor = kw.bfv.Encryptor(self.public), kw.bfv.Decryptor(secret)
 
     def chem(self, bits: int) -> Callable[[list[int]], list[Any]]:
         """Chem's encryption of samples."""

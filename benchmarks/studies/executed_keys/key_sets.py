@@ -5,20 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from keywright.plan import (
-    STRATEGIES,
-    Budget,
-    CostModel,
-    Group,
-    InfeasibleBudgetError,
-    KeyPlan,
-    KeyPolicy,
-    Planner,
-    Workload,
-    published_bytes,
-)
+from keywright.errors import InfeasibleBudgetError
+from keywright.plan import STRATEGIES, Budget, CostModel, KeyPlan, KeyPolicy, Planner, Workload
 from keywright.plan.keys.time_prediction import predict_plan
+from keywright.plan.ring.chain import published_bytes
 from keywright.plan.search.quick import QuickPlanner
+from keywright.plan.workload.workload import Group
 
 INDICES = {"pot": "signed-power-of-two", "all": "all-required"}
 """Of KDS."""

@@ -39,7 +39,7 @@ class Segment:
 def segments(execution: PlanExecution, most: int) -> list[Segment]:
     """As few segments as keys of at most so many bytes allow; one instruction may take more."""
     found: list[Segment] = []
-    for index, steps in sorted(execution.instruction_keys().items()):
+    for index, steps in sorted(execution.instruction_keys.items()):
         specs = dict.fromkeys(spec for step in steps for spec in step)
         if found:
             both = dict.fromkeys([*found[-1].specs, *specs])

@@ -12,6 +12,7 @@ from keywright import compiler
 from keywright.compiler.front_ends.client_end import load_parts
 from keywright.compiler.front_ends.onnx_importer import import_model
 from keywright.compiler.graph.simplify import simplify
+from keywright.errors import ModelRefusedError
 from keywright.runtime.checking import run_clear
 from numpy.typing import NDArray
 
@@ -72,7 +73,7 @@ def watch(path: Path, samples: Array, outputs: Array, calibration: int, *, compi
             return Watched(difference)
         typical = samples[:calibration].astype(np.float64)
         program = compiler.compile(model, TARGET, compiler.Fit(calibration=typical))
-    except compiler.ModelRefusedError as refusal:
+    except ModelRefusedError as refusal:
         return Watched(refused="; ".join(str(reason) for reason in refusal.exceptions))
     found = run_clear(program, typical).reshape(calibration, -1)
     change = float(np.abs(found - scores[:calibration]).max()) / max(float(np.abs(scores).max()), 1.0)
@@ -86,7 +87,7 @@ def _read(model: onnx.ModelProto, samples: Array, outputs: Array) -> tuple[float
     server, client = load_parts(model)
     read = import_model(server)
     if read.reasons:
-        raise compiler.ModelRefusedError(read.reasons)
+        raise ModelRefusedError(read.reasons)
     graph = simplify(read.graph)
     scores = graph.evaluate(samples.reshape(len(samples), -1).astype(np.float64))[graph.output]
     found: Array = scores

@@ -7,13 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
+from keywright.errors import InfeasibleBudgetError
 from keywright.plan import (
     STRATEGIES,
     AutomorphismGroup,
     Budget,
     Chain,
     CostModel,
-    InfeasibleBudgetError,
     KeyPlan,
     Planner,
     Workload,

@@ -12,13 +12,13 @@ from keywright.plan import (
     Budget,
     Chain,
     CostModel,
-    Group,
     KeyPlan,
     KeyPolicy,
     Planner,
     Workload,
-    published_bytes,
 )
+from keywright.plan.ring.chain import published_bytes
+from keywright.plan.workload.workload import Group
 
 from studies.network_keys.page_parts import GB, require, step, table
 from studies.network_keys.rotation_lists import workloads

@@ -94,7 +94,7 @@ class Session:
         start = clock()
         secret = kw.SecretKey.generate(self.parameters)
         path, generator = setting.program.with_name("keys.kw"), kw.KeyGenerator(secret)
-        specs = execution.key_specs()
+        specs = execution.key_specs
         if planned.key_memory is None:
             keys = execution.follow(generator.evaluation_keys(relinearization=False, specs=specs))
             self.facts |= {"keys_s": clock() - start, "key_bytes": keys.bytes}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 
-from keywright.plan import STRATEGIES, Budget, CostModel, InfeasibleBudgetError, Planner, Workload
+from keywright.errors import InfeasibleBudgetError
+from keywright.plan import STRATEGIES, Budget, CostModel, Planner, Workload
 from published import convfhe
 
 HOPS = (1, 2, 3, 4)

@@ -71,7 +71,7 @@ class Evaluation:
         sample = np.zeros((1, *manifest.input.shape))
         packed = manifest.input.pack(sample)
         if model.client is not None:
-            client = kw.Client.from_secret_bytes(secret.to_bytes(), model.client)
+            client = kw.thin.Client.from_secret_bytes(secret.to_bytes(), model.client)
             fixed = [np.rint(row * 2**model.client.fraction_bits).astype(np.int64) for row in packed]
             self._messages = [client.encrypt(numbers) for numbers in fixed]
         else:

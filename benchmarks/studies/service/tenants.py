@@ -109,7 +109,7 @@ class Tenant:
 
     def save_keys(self, path: Path) -> None:
         """Write the keys that the manifest asks for."""
-        specs = kw.read_key_set_head(self.manifest.key_set, self._parameters)
+        specs = kw.keys.read_set_head(self.manifest.key_set, self._parameters)
         kw.KeyGenerator(self._secret).save_evaluation_keys(path, specs)
 
     def question(self, layer: Vector) -> Question:

@@ -37,8 +37,8 @@ def paths(name: str, rounds: int) -> list[dict[str, Any]]:
     bits = min(MOST_BITS, int(np.log2(plan.coefficients_scale)))
     unit = 2.0**-bits
     thin = plan.client_parameters(bits)
-    owner = kw.Client(thin)
-    camera = kw.ClientEncryptor(owner.public_key(), thin)
+    owner = kw.thin.Client(thin)
+    camera = kw.thin.Encryptor(owner.public_key(), thin)
     product = kw.KeySpec.relinearization(parameters, plan.output_level)
     secret = kw.SecretKey.from_bytes(owner.secret_bytes(), parameters)
     specs = list(dict.fromkeys([*plan.required_keys, product]))

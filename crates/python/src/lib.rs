@@ -55,7 +55,7 @@ mod _core {
     #[pymodule_export]
     use crate::circuits::bootstrapper::PyBootstrapper;
     #[pymodule_export]
-    use crate::circuits::bootstrapper_plan::{PyBootstrapperPlan, bootstrap_presets};
+    use crate::circuits::bootstrapper_plan::PyBootstrapperPlan;
     #[pymodule_export]
     use crate::circuits::error_model::PyErrorModel;
     #[pymodule_export]
@@ -103,9 +103,9 @@ mod _core {
         memory_use, polynomial_scratch, recycled_bytes, reset_memory_peak, transform_scratch, trim_memory,
     };
     #[pymodule_export]
-    use crate::parameters::bfv::{PyBfvParameters, bfv_presets};
+    use crate::parameters::bfv::PyBfvParameters;
     #[pymodule_export]
-    use crate::parameters::ckks::{PyParameters, presets};
+    use crate::parameters::ckks::PyParameters;
     #[pymodule_export]
     use crate::pools::encryption_pool::PyEncryptionPool;
     #[pymodule_export]

@@ -65,7 +65,7 @@ def compile(  # noqa: A001 (read as keywright.compiler.compile)
 
     Raises:
         ModelRefusedError: with all reasons: `UnsupportedOperatorError`, `UnsupportedAttributeError`,
-            `DynamicShapeError`, `InvalidModelError`, `TooLargeError`, `TooDeepError`, `TooWideError`,
+            `DynamicShapeError`, `InvalidModelError`, `ModelTooLargeError`, `TooDeepError`, `TooWideError`,
             `CalibrationMissingError`, `CannotPlaceError`, `RangesMissingError`, `MethodError`,
             `UnknownActivationError`, `AccuracyError`, `NoLabelsError`.
         InvalidSamplesError: calibration data of the wrong shape or not finite.

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from keywright.errors.network import TooLargeError
+from keywright.errors import ModelTooLargeError
 from keywright.program.arrays import shown_shape
 
 MAX_MODEL_BYTES = 2 << 30
@@ -23,11 +23,11 @@ MAX_STEPS = 1 << 26
 
 
 def require_elements(what: str, shape: Sequence[int]) -> None:
-    """Refuse a tensor that is too large. Raises `TooLargeError`."""
+    """Refuse a tensor that is too large. Raises `ModelTooLargeError`."""
     require_at_most(f"{what} of shape {shown_shape(shape)}", "elements", math.prod(shape), MAX_ELEMENTS)
 
 
 def require_at_most(what: str, unit: str, size: int, most: int) -> None:
-    """Refuse a size above a limit. Raises `TooLargeError`."""
+    """Refuse a size above a limit. Raises `ModelTooLargeError`."""
     if size > most:
-        raise TooLargeError(what, unit, size, most)
+        raise ModelTooLargeError(what, unit, size, most)

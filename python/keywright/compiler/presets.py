@@ -32,7 +32,7 @@ class BootstrapPreset:
     """A shipped bootstrapping for networks.
 
     Attributes:
-        name: one of `keywright.bootstrap_presets()`.
+        name: one of `keywright.BootstrapperPlan.presets()`.
         model: predicts times.
     """
 

@@ -3,9 +3,8 @@
 Messages name arguments as ``name=value``; the command line writes ``--name value`` instead.
 """
 
-from keywright.errors.network import RefusalError
-
-from . import KeywrightError
+from .engine import KeywrightError
+from .network import RefusalError
 
 
 class InferenceError(KeywrightError):

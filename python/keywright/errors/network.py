@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Self
 
-from . import KeywrightError
+from .engine import KeywrightError
 
 
-class NnError(KeywrightError):
+class CompilerError(KeywrightError):
     """Base of every error of `keywright.compiler`."""
 
 
-class RefusalError(NnError):
+class RefusalError(CompilerError):
     """One reason why a model cannot be compiled; raised together with all others in `ModelRefusedError`."""
 
 
@@ -157,7 +157,7 @@ class TooWideError(RefusalError):
         self.needed, self.allowed = needed, allowed
 
 
-class TooLargeError(RefusalError):
+class ModelTooLargeError(RefusalError):
     """A part of the model would exceed a limit of the compiler; nothing of that size was allocated.
 
     Attributes:
@@ -287,7 +287,7 @@ class NoLabelsError(RefusalError):
         )
 
 
-class ModelRefusedError(ExceptionGroup[RefusalError], NnError):
+class ModelRefusedError(ExceptionGroup[RefusalError], CompilerError):
     """The model cannot be compiled. Its ``exceptions`` are all the reasons; `except*` selects among them."""
 
     def __new__(cls, reasons: Sequence[RefusalError]) -> Self:
@@ -301,23 +301,23 @@ class ModelRefusedError(ExceptionGroup[RefusalError], NnError):
         """See `ModelRefusedError.exceptions` for the reasons."""
 
 
-class InvalidSamplesError(NnError, ValueError):
+class InvalidSamplesError(CompilerError, ValueError):
     """Input data of the wrong shape, without samples, or with values that are not finite."""
 
 
-class MinimaxError(NnError, ValueError):
+class MinimaxError(CompilerError, ValueError):
     """A minimax polynomial that does not exist, or that double precision cannot reach."""
 
 
-class InvalidBootstrapError(NnError, ValueError):
+class InvalidBootstrapError(CompilerError, ValueError):
     """The description of a bootstrap contradicts itself."""
 
 
-class InvalidCostsError(NnError, ValueError):
+class InvalidCostsError(CompilerError, ValueError):
     """A cost table that is empty, too long, not positive, or cheaper at a higher level."""
 
 
-class OutOfRangeError(NnError):
+class OutOfRangeError(CompilerError):
     """A sample drives a value out of the range that the program is calibrated for: its result would be wrong.
 
     Attributes:
@@ -335,7 +335,7 @@ class OutOfRangeError(NnError):
         self.layer, self.value, self.low, self.high = layer, value, low, high
 
 
-class NoPredictionError(NnError):
+class NoPredictionError(CompilerError):
     """The engine cannot predict the errors of a bootstrapping.
 
     Attributes:
@@ -350,7 +350,7 @@ class NoPredictionError(NnError):
         self.order = order
 
 
-class OutOfLevelsError(NnError):
+class OutOfLevelsError(CompilerError):
     """An operation needs more levels than its operand has.
 
     Attributes:
@@ -366,22 +366,22 @@ class OutOfLevelsError(NnError):
         self.level, self.needed = level, needed
 
 
-class BackendMisuseError(NnError, ValueError):
+class BackendMisuseError(CompilerError, ValueError):
     """Operands that do not belong together: different levels, different slot counts, unknown steps."""
 
 
-class ProgramFormatError(NnError, ValueError):
+class ProgramFormatError(CompilerError, ValueError):
     """A program file is damaged, foreign, of an unknown version or larger than allowed."""
 
 
-class OnnxruntimeMissingError(NnError, ImportError):
+class OnnxruntimeMissingError(CompilerError, ImportError):
     """The comparison with the clear model needs onnxruntime."""
 
     def __init__(self) -> None:
         super().__init__("onnxruntime is not installed; install it with: pip install 'keywright[check]'")
 
 
-class ExporterMissingError(NnError, ImportError):
+class ExporterMissingError(CompilerError, ImportError):
     """A library's exporter to ONNX is not installed.
 
     Attributes:

@@ -8,7 +8,7 @@ exception, so a client raises what the server raised.
 from http import HTTPStatus
 from typing import ClassVar
 
-from . import KeywrightError
+from .engine import KeywrightError
 
 MAX_MESSAGE = 1000
 
@@ -471,6 +471,27 @@ class WrongAnswerError(ServeError, ValueError):
     code = "wrong_answer"
     difference: float = 0.0
     tolerance: float = 0.0
+
+
+class StorageMissingError(ServeError, ImportError):
+    """A package that the storage needs is not installed."""
+
+    code = "storage_missing"
+
+    def __init__(self, package: str) -> None:
+        super().__init__(f"{package} is not installed; install it with: pip install 'keywright[storage]'")
+
+
+class WorkerEndedError(ServeError):
+    """A worker ended, or was killed, during an order."""
+
+    code = "worker_ended"
+
+
+class NotBegunError(WorkerEndedError):
+    """A worker ended before it began an order, which therefore counts as no attempt."""
+
+    code = "not_begun"
 
 
 REFUSALS: dict[str, type[ServeError]] = {

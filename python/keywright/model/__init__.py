@@ -6,25 +6,13 @@
 >>> scores = model.predict_encrypted(samples[:8])           # doctest: +SKIP
 """
 
-from keywright.errors.model import (
-    BatchError,
-    ChoiceError,
-    FolderError,
-    InferenceError,
-    KeysMissingError,
-    MessageError,
-    PrecisionError,
-    ProgramMismatchError,
-    SecretFileWarning,
-    UnknownPresetError,
-)
 from keywright.model.folder.identity import Identity
 
 from .client import InferenceClient, load_client
 from .compiling import compile  # noqa: A004 (read as keywright.compile)
 from .encrypted_error import EncryptedError
 from .messages import Message
-from .model import CompiledModel
+from .model import CompiledModel, load
 from .report import ModelReport
 from .served.manifest import Manifest, Places
 from .served.model import Model, ModelRunner
@@ -32,30 +20,21 @@ from .server import InferenceServer, load_server
 from .session import Inference, infer
 
 __all__ = [
-    "BatchError",
-    "ChoiceError",
     "CompiledModel",
     "EncryptedError",
-    "FolderError",
     "Identity",
     "Inference",
     "InferenceClient",
-    "InferenceError",
     "InferenceServer",
-    "KeysMissingError",
     "Manifest",
     "Message",
-    "MessageError",
     "Model",
     "ModelReport",
     "ModelRunner",
     "Places",
-    "PrecisionError",
-    "ProgramMismatchError",
-    "SecretFileWarning",
-    "UnknownPresetError",
     "compile",
     "infer",
+    "load",
     "load_client",
     "load_server",
 ]

@@ -79,7 +79,7 @@ class InferenceClient:
         Raises:
             KeysMissingError: the client has no secret key, or no key plan.
         """
-        specs = self.execution.key_specs()
+        specs = self.execution.key_specs
         with progress("evaluation keys", len(specs)) as advance:
             keys = self._generator.evaluation_keys(
                 relinearization=False, specs=specs, progress=lambda done, total: advance(1)
@@ -200,7 +200,7 @@ class InferenceClient:
         self._generator.public_key().save(folder / PUBLIC_KEY)
         self.parameters.save(folder / PARAMETERS)
         self.program.save(folder / PROGRAM)
-        (folder / PLAN).write_text(plan_file.to_json(self.execution.plan), encoding="utf-8")
+        plan_file.save(self.execution.plan, folder / PLAN)
         # Write this last: a process that is killed before leaves no secret behind.
         self._owner.save(folder / SECRET_KEY)
 
@@ -252,7 +252,7 @@ class InferenceClient:
 
 def save_keys(folder: Path, secret: SecretKey, execution: PlanExecution, progress: Progress = silent) -> None:
     """Write the keys of a plan into an existing server folder, one key in memory at a time."""
-    masters, specs = execution.plan.masters, execution.key_specs()
+    masters, specs = execution.plan.masters, execution.key_specs
     if masters is not None:
         with progress("master keys", len(masters.automorphisms)) as advance:
             made = execution.make_masters(secret, lambda done, total: advance(1))
@@ -314,6 +314,6 @@ def require_plan(execution: PlanExecution, demands: Demands) -> None:
     """
     masters = execution.plan.masters
     extra = 0 if masters is None else len(masters.automorphisms) * masters.shape.stored_bytes
-    specs = execution.key_specs()
+    specs = execution.key_specs
     count = len(specs) + (0 if masters is None else len(masters.automorphisms))
     demands.require_keys(count, extra + sum(spec.bytes for spec in specs))

@@ -9,9 +9,10 @@ from typing import Any, Protocol, TypeVar
 from numpy.typing import ArrayLike
 
 from keywright import compiler
-from keywright._core import BootstrapperPlan, Parameters, bootstrap_presets, presets
+from keywright._core import BootstrapperPlan, Parameters
 from keywright.compiler.approximating import Source as ModelSource
 from keywright.compiler.presets import BootstrapPreset
+from keywright.errors import ModelRefusedError, TooDeepError
 from keywright.errors.model import BatchError, ChoiceError
 from keywright.model.folder.loading import bootstrap_plans
 from keywright.model.served.entry import deep_entry, deep_literal, entry_plan
@@ -68,7 +69,8 @@ def compile(  # noqa: A001 (read as keywright.compile)
         error: maximum change of an output on calibration data.
         activations: polynomials for functions or ONNX nodes, as ``{"relu": "minimax:13"}``; see
             `keywright.compiler.Fit`, also for ``margin``, ``headroom`` and ``input_range``.
-        preset: parameters by name, one of `keywright.presets` or `keywright.bootstrap_presets`; by default
+        preset: parameters by name, one of `keywright.Parameters.presets()` or of
+            `keywright.BootstrapperPlan.presets()`; by default
             the smallest that are deep enough.
         parameters: parameters of your own, without bootstraps, instead of a preset.
         slots, levels: of the ciphertexts to compute on, with ``parameters``; by default all.
@@ -179,13 +181,13 @@ def compile_model(
 def _compile_preset(
     model: compiler.ApproximatedModel, preset: str | None, batching: Batching
 ) -> CompiledModel:
-    if preset in bootstrap_presets():
+    if preset in BootstrapperPlan.presets():
         return _compile_bootstrapped(model, preset, batching)
-    named = [Parameters.preset(name) for name in (presets() if preset is None else [preset])]
+    named = [Parameters.preset(name) for name in (Parameters.presets() if preset is None else [preset])]
     try:
         return _compile_levelled(model, named, batching)
-    except compiler.ModelRefusedError as refusal:
-        if preset is not None or not all(isinstance(r, compiler.TooDeepError) for r in refusal.exceptions):
+    except ModelRefusedError as refusal:
+        if preset is not None or not all(isinstance(r, TooDeepError) for r in refusal.exceptions):
             raise
         return _fastest(model, DEEP_PRESETS, lambda name: _compile_bootstrapped(model, name, batching))
 
@@ -268,8 +270,8 @@ def compile_thin(
     for choice in BOOTSTRAP_PRESETS if preset is None else (preset,):
         try:
             return _compile_levelled_thin(model, choice, batching, name, labels)
-        except compiler.ModelRefusedError as refusal:
-            if not all(isinstance(reason, compiler.TooDeepError) for reason in refusal.exceptions):
+        except ModelRefusedError as refusal:
+            if not all(isinstance(reason, TooDeepError) for reason in refusal.exceptions):
                 raise
     choices = DEEP_PRESETS if preset is None else (preset,)
     return _fastest(model, choices, lambda choice: _compile_deep_thin(model, choice, batching, name, labels))
@@ -348,8 +350,8 @@ def _compile_levelled(
                 batching.target(slots=parameters.max_slots, levels=parameters.max_level, output_level=lowest),
                 costs=cost_table(parameters),
             )
-        except compiler.ModelRefusedError as refusal:
-            too_deep = [reason for reason in refusal.exceptions if isinstance(reason, compiler.TooDeepError)]
+        except ModelRefusedError as refusal:
+            too_deep = [reason for reason in refusal.exceptions if isinstance(reason, TooDeepError)]
             if len(too_deep) < len(refusal.exceptions) or (not found and last):
                 raise
             needed = max(reason.needed for reason in too_deep)

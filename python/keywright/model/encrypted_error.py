@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from keywright import compiler
 from keywright.compiler.activations.choosing import margins, outputs_of
 from keywright.compiler.approximating import ApproximatedModel
-from keywright.errors.model import PrecisionError
+from keywright.errors import ModelRefusedError, NoPredictionError, PrecisionError
 from keywright.plan.keys.execution import PlanExecution
 from keywright.runtime import simulate
 
@@ -77,7 +77,7 @@ def predict_error(
     samples = run.samples[: max(SAMPLES, program.batch)].reshape(-1, *program.input_shape)
     try:
         simulated = simulate(program, plan, samples, repetitions=REPETITIONS)
-    except compiler.NoPredictionError:
+    except NoPredictionError:
         return None
     errors = simulated.errors.max(axis=(0, 1))
     spread, size = model.outputs.std(axis=0), np.abs(model.outputs).max(axis=0)
@@ -111,9 +111,9 @@ def require_precision(error: EncryptedError | None, accuracy: float | None, nois
     if error is None:
         return
     if not error.share <= noise:
-        raise compiler.ModelRefusedError([PrecisionError(str(error), error.share, noise)])
+        raise ModelRefusedError([PrecisionError(str(error), error.share, noise)])
     if accuracy is not None and error.kept is not None and error.kept < accuracy:
         lost = (
             f"{error.kept:.4%} of the predictions stay the same under encryption, {accuracy:.4%} are required"
         )
-        raise compiler.ModelRefusedError([PrecisionError(f"{lost}: {error}", error.share, noise)])
+        raise ModelRefusedError([PrecisionError(f"{lost}: {error}", error.share, noise)])

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from keywright._core import BootstrapperPlan, KeySpec, Parameters, SecretKey, inspect, key_set_head
 from keywright._progress import Progress, silent
 from keywright._units import format_bytes
-from keywright.errors import MemoryBudgetError
+from keywright.errors import FolderError, MemoryBudgetError
 from keywright.model.folder.files import new_folder
 from keywright.model.served.model import Model
 from keywright.plan.cost.calibration import stored_model
@@ -88,7 +88,7 @@ class CompiledModel:
     @property
     def specs(self) -> list[KeySpec]:
         """The keys that the server needs: those of the plan."""
-        return self.execution.key_specs()
+        return self.execution.key_specs
 
     @cached_property
     def report(self) -> ModelReport:
@@ -293,3 +293,19 @@ class CompiledModel:
         values = values[None] if values.shape == self.program.input_shape else values
         self.program.batches(values)
         return values
+
+
+def load(folder: str | Path) -> CompiledModel:
+    """Load a model that `CompiledModel.save` wrote.
+
+    Raises:
+        FolderError: the model is for thin clients.
+        ModelFolderError: a file is missing, damaged, or does not match the others.
+    """
+    model = Model.load(Path(folder))
+    if model.entry is not None:
+        raise FolderError(
+            f"{folder} holds a model for thin clients, which keywright serve and "
+            "keywright.client.RemoteModel use; for full clients compile it with --slots"
+        )
+    return CompiledModel(model.program, model.parameters, model.plans, model.key_plan, model.name)

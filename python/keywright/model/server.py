@@ -66,7 +66,7 @@ class InferenceServer:
         with progress("reading keys", None):
             read = EvaluationKeys.from_bytes(keys, self.parameters)
         known = None if masters is None else MasterKeys.from_bytes(masters, self.parameters)
-        with progress("derived keys", len(self.execution.derived_specs())) as advance:
+        with progress("derived keys", len(self.execution.derived_specs)) as advance:
             complete = self.execution.complete(read, known, lambda done, total: advance(1))
         self._evaluation = Evaluation(self.program, self.parameters, complete, planned, progress)
 
@@ -90,7 +90,7 @@ class InferenceServer:
         with progress("planning memory", None):
             planned = self._plan(batches, streams=True)
         masters = MasterKeys.load(place / MASTER_KEYS, self.parameters) if derives else None
-        count = len(self.execution.derived_specs())
+        count = len(self.execution.derived_specs)
         with progress("derived keys" if derives else "reading keys", count or None) as advance:
             keys = self.execution.load_keys(
                 place / EVALUATION_KEYS, masters, planned.key_memory, lambda done, total: advance(1)

@@ -84,7 +84,7 @@ def _make_keys(
 ) -> EvaluationKeys:
     """Make the keys, in memory or in a temporary file from which they are streamed."""
     generator, execution = KeyGenerator(secret), planned.execution
-    specs = execution.key_specs()
+    specs = execution.key_specs
     if planned.key_memory is None:
         with progress("evaluation keys", len(specs)) as advance:
             made = generator.evaluation_keys(

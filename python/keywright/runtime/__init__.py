@@ -1,22 +1,30 @@
 """Runs programs: on ciphertexts, in the clear, and as a simulation without keys."""
 
 from .backend import Backend
-from .checking import CheckReport, check
+from .checking import CheckReport, check, run_clear
 from .clear import ClearBackend, ClearCiphertext
+from .encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample, encrypt_sample_seeded
 from .evaluation import Evaluation
 from .executor import execute
 from .range_guard import guard
 from .simulation.simulate import Simulation, simulate
+from .timing import LayerClock
 
 __all__ = [
     "Backend",
     "CheckReport",
     "ClearBackend",
     "ClearCiphertext",
+    "EncryptedBackend",
     "Evaluation",
+    "LayerClock",
     "Simulation",
     "check",
+    "decrypt_result",
+    "encrypt_sample",
+    "encrypt_sample_seeded",
     "execute",
     "guard",
+    "run_clear",
     "simulate",
 ]

@@ -7,7 +7,7 @@ The service holds evaluation keys and never a secret key. It is an ASGI applicat
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from keywright.errors.service import ServeError, ServerMissingError
+from keywright.errors.service import ServerMissingError
 
 from .http.pages import load_page
 from .service import Service
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from .http.server import Server
 
 __all__ = [
-    "ServeError",
     "Server",
     "Service",
     "Workers",

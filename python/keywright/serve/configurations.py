@@ -25,7 +25,7 @@ class Configuration:
 
     Attributes:
         parameters: of the keys.
-        key_set: the head of the set, see `keywright.key_set_head`.
+        key_set: the head of the set, see `keywright.keys.set_head`.
         key_bytes: bytes of the whole set.
         identifier: SHA-256, in hexadecimal, of the canonical form: JSON with sorted names and without blanks.
     """

@@ -75,5 +75,5 @@ def test_bench_of_bootstrapping_stops_when_told(capsys: pytest.CaptureFixture[st
         bench_bootstrap(print, preset="quick", progress=stop)
     assert phases == ["parameters", "keys"]
     assert capsys.readouterr().out == ""
-    with pytest.raises(kw.ParameterError, match="quick"):
+    with pytest.raises(kw.errors.ParameterError, match="quick"):
         bench_bootstrap(print, preset="slow")

@@ -20,8 +20,8 @@ import onnx
 import pytest
 from keywright.cli import main
 from keywright.commands.models.infer import predicted_speedup
-from keywright.errors.model import MessageError, ProgramMismatchError
-from keywright.model import Identity, Model, SecretFileWarning, load_client
+from keywright.errors import MessageError, ProgramMismatchError, SecretFileWarning
+from keywright.model import Identity, Model, load_client
 from keywright.model.compiling import compile_model
 from onnx import TensorProto, helper, numpy_helper
 from tests.commands.conftest import COUNT, DATA
@@ -56,7 +56,7 @@ def test_client_and_server_are_separate_processes(folder: Path, keys: Path, tmp_
     # Nothing on the server is a secret key or can be read as one with its parameters.
     for path in [*server.iterdir(), *sent.iterdir(), *answer.iterdir()]:
         if path.suffix == ".kw":
-            assert not kw.inspect(path)["secret"]
+            assert not kw.keys.inspect(path)["secret"]
             with pytest.raises(kw.KeywrightError):
                 kw.SecretKey.load(path, parameters)
 
@@ -69,7 +69,7 @@ def test_public_keys_encrypt_too(
     sent, answer = tmp_path / "sent", tmp_path / "answer"
     images = str(folder / "images.npy")
     assert main(["encrypt", str(friend), "--input", images, "--out", str(sent)]) == 0
-    assert kw.inspect(next(sent.glob("*.kw")))["kind"] == "a CKKS ciphertext"
+    assert kw.keys.inspect(next(sent.glob("*.kw")))["kind"] == "a CKKS ciphertext"
     assert main(["run", str(keys / "server"), "--input", str(sent), "--out", str(answer)]) == 0
     capsys.readouterr()
     decrypt = ["decrypt", str(keys / "client"), "--input", str(answer)]
@@ -132,7 +132,7 @@ def test_keys_of_two_clients_are_told_apart(
         assert "made with different secrets" in fails(capsys, *arguments)
         assert not out.exists()
     assert main(["info", str(sent / "000000-0.kw"), "--json"]) == 0
-    secret = kw.inspect(keys / "client" / "secret.kw")
+    secret = kw.keys.inspect(keys / "client" / "secret.kw")
     assert lines(capsys)[0]["key_identity"] == secret["key_identity"]
 
 
@@ -458,7 +458,7 @@ def test_info_of_a_model_is_what_compiling_says(folder: Path, capsys: pytest.Cap
 def test_presets_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["presets", "--json"]) == 0
     rows = lines(capsys)
-    assert [row["preset"] for row in rows] == [*kw.presets(), *kw.bootstrap_presets()]
+    assert [row["preset"] for row in rows] == [*kw.Parameters.presets(), *kw.BootstrapperPlan.presets()]
     for row in rows:
         if row["bootstraps"]:
             plan = kw.BootstrapperPlan.preset(row["preset"])
@@ -468,7 +468,7 @@ def test_presets_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     # Usage does not list them.
     with pytest.raises(SystemExit):
         main(["keygen", "--help"])
-    assert kw.presets()[0] not in capsys.readouterr().out
+    assert kw.Parameters.presets()[0] not in capsys.readouterr().out
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")

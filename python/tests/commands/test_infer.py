@@ -17,7 +17,8 @@ from keywright.cli import main
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.inputs import load_inputs, load_samples
 from keywright.commands.models.infer import error_text
-from keywright.model import CompiledModel, UnknownPresetError, infer
+from keywright.errors import UnknownPresetError
+from keywright.model import CompiledModel, infer
 from keywright.model.compiling import compile_model
 from keywright.model.folder.loading import bootstrap_plans
 from keywright.plan.memory.machine import default_budget

@@ -81,9 +81,9 @@ def test_a_refusal_names_the_presets_that_take_less(squares: Write, monkeypatch:
     def compiles(**_: object) -> CompiledModel:
         raise AssertionError("a refusal compiles nothing")
 
-    def refused(preset: str) -> kw.MemoryBudgetError:
+    def refused(preset: str) -> kw.errors.MemoryBudgetError:
         compiled = kw.compile(folder / "squares.onnx", inputs, preset=preset)
-        with pytest.raises(kw.MemoryBudgetError) as caught:
+        with pytest.raises(kw.errors.MemoryBudgetError) as caught:
             replace(compiled, again=compiles).plan_batches(1, 64 << 20)
         return caught.value
 

@@ -73,7 +73,7 @@ def test_a_plan_of_master_keys_is_made_and_followed(
     server = made / "server"
     parameters = kw.Parameters.load(server / "parameters.kw")
     sent_keys = kw.EvaluationKeys.load(server / "keys.kw", parameters)
-    masters = kw.MasterKeys.load(server / "masters.kw", parameters)
+    masters = kw.keys.MasterKeys.load(server / "masters.kw", parameters)
     assert len(masters) == len(price["masters"])
     assert len(sent_keys) == price["direct_keys"]
     sent_bytes = sum(spec.bytes for spec in sent_keys) + masters.bytes
@@ -94,7 +94,7 @@ def test_a_plan_of_master_keys_is_made_and_followed(
         assert [row["prediction"] for row in lines(capsys)] == [label]
     # Master keys of others, and none.
     secret = kw.SecretKey.load(made / "client" / "secret.kw", parameters)
-    kw.MasterKeys.generate(secret, [3], [60], level=0).save(server / "masters.kw")
+    kw.keys.MasterKeys.generate(secret, [3], [60], level=0).save(server / "masters.kw")
     assert main([*run, "--out", str(tmp_path / "wrong")]) == 2
     assert "master keys have digest" in capsys.readouterr().err
     (server / "masters.kw").unlink()
@@ -108,8 +108,9 @@ def test_keys_of_a_plan_for_a_bootstrap(
     """Use a small bootstrapping instead of a preset."""
     bootstrap, other = small_plan(small_parameters()), small_plan(small_parameters(), arcsine_degree=5)
     named = {"small": bootstrap, "other": other}
-    monkeypatch.setattr(kw, "BootstrapperPlan", SimpleNamespace(preset=named.__getitem__))
-    monkeypatch.setattr(kw, "bootstrap_presets", lambda: list(named))
+    monkeypatch.setattr(
+        kw, "BootstrapperPlan", SimpleNamespace(preset=named.__getitem__, presets=lambda: list(named))
+    )
     path, keys = tmp_path / "plan.json", tmp_path / "keys"
     planned = STRATEGIES["power-of-two"].plan(convert_bootstrap(bootstrap, "small"), CostModel())
     path.write_text(plan_file.to_json(planned))
@@ -120,7 +121,7 @@ def test_keys_of_a_plan_for_a_bootstrap(
     parameters = kw.Parameters.load(server / "parameters.kw")
     execution = PlanExecution(plan_file.load(server / "plan.json"), parameters, bootstraps=[bootstrap])
     evaluator = kw.Evaluator(parameters, execution.load_keys(server / "keys.kw"))
-    assert sum(spec.bytes for spec in execution.key_specs()) == planned.stored_bytes
+    assert sum(spec.bytes for spec in execution.key_specs) == planned.stored_bytes
     values = np.random.default_rng(3).uniform(-1, 1, bootstrap.slots)
     encryptor = kw.Encryptor(kw.PublicKey.load(client / "public.kw", parameters))
     fresh = encryptor.encrypt(values, slots=bootstrap.slots, level=bootstrap.input_level)
@@ -151,7 +152,7 @@ def test_keys_of_a_plan_for_key_switches_in_json(tmp_path: Path, capsys: pytest.
     assert main(made) == 0
     execution = PlanExecution(plan_file.load(keys / "server" / "plan.json"), parameters)
     followed = execution.load_keys(keys / "server" / "keys.kw")
-    assert sum(spec.bytes for spec in execution.key_specs()) == execution.plan.stored_bytes
+    assert sum(spec.bytes for spec in execution.key_specs) == execution.plan.stored_bytes
     assert len(followed) == len(execution.plan.keys)
     for part, arguments in (
         ("called 'sums'", ("keygen", "--plan", planned, *out)),
@@ -168,7 +169,10 @@ def test_keys_of_a_plan_for_key_switches_in_json(tmp_path: Path, capsys: pytest.
         ("does not apply to", ("plan", path, "--calibration", path)),
         ("does not apply to", ("plan", stored, "--parameters", stored)),
         ("neither a file nor", ("plan", tmp_path / "absent")),
-        ("does not apply to", ("plan", kw.bootstrap_presets()[0], "--preset", kw.presets()[0])),
+        (
+            "does not apply to",
+            ("plan", kw.BootstrapperPlan.presets()[0], "--preset", kw.Parameters.presets()[0]),
+        ),
     ):
         assert part in fails(capsys, *arguments)
     assert not (tmp_path / "refused").exists()

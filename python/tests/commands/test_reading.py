@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from keywright import FormatError
 from keywright._reading.arrays import read_array, read_file
 from keywright.cli import main
 from keywright.commands.helpers import inputs
 from keywright.commands.helpers.ciphertext_files import find_ciphertexts
 from keywright.commands.helpers.errors import CommandError
 from keywright.commands.helpers.inputs import load_array, load_image
+from keywright.errors import FormatError
 
 ARRAYS = [
     np.float64(3.5),

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler, runtime
+from keywright.errors import InvalidSamplesError, ModelRefusedError
 from numpy.typing import NDArray
 from onnx import helper
 
@@ -60,7 +61,7 @@ def test_functions_of_positive_values(build: Build, operator: str) -> None:
     (fitted,) = program.fit_report.activations
     assert 0 < fitted.low < positive.min()
     assert runtime.check(program, positive, model).max_abs_error <= fitted.max_error + SINGLE
-    with pytest.raises(compiler.InvalidSamplesError, match="above 0"):
+    with pytest.raises(InvalidSamplesError, match="above 0"):
         compiled(model, SAMPLES, **{operator.lower(): "chebyshev:31"})
 
 
@@ -236,7 +237,7 @@ def test_group_normalization(build: Build) -> None:
     # Values minus their mean are below 5, and scales at most 2.
     assert runtime.check(program, samples, model(2)).max_abs_error <= 10 * fitted.max_error + SINGLE
     assert fitted.max_error < 2.0**-6
-    with pytest.raises(compiler.ModelRefusedError, match="a divisor of the 4 channels"):
+    with pytest.raises(ModelRefusedError, match="a divisor of the 4 channels"):
         compiler.compile(model(3), TARGET)
 
 
@@ -248,7 +249,7 @@ def test_values_over_their_norm(build: Build, p: int) -> None:
     program = compiler.compile(model, TARGET, compiler.Fit(calibration=SAMPLES, error=0.05))
     assert runtime.check(program, SAMPLES, model).max_abs_error <= 0.05
     three = [node("LpNormalization", ["x"], ["h"], p=3), node("MatMul", ["h", "w"], ["y"])]
-    with pytest.raises(compiler.ModelRefusedError, match="p = 3 is not supported; needs 1 or 2"):
+    with pytest.raises(ModelRefusedError, match="p = 3 is not supported; needs 1 or 2"):
         compiler.compile(build(three, (6,), {"w": weights}), TARGET)
 
 
@@ -272,5 +273,5 @@ def test_numbers_that_are_asked_whether_they_are(build: Build) -> None:
         node("Where", ["e", "x", "n"], ["h"]),
         node("MatMul", ["h", "w"], ["y"]),
     ]
-    with pytest.raises(compiler.ModelRefusedError, match="one value twice"):
+    with pytest.raises(ModelRefusedError, match="one value twice"):
         compiler.compile(build([nodes[4], *other], (6,), {"w": np.eye(6, 2, dtype=np.float32)}), TARGET)

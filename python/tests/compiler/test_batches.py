@@ -17,7 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from keywright import compiler, runtime
 from keywright.compiler.layout.batches import interleave_transform
+from keywright.errors import InvalidSamplesError, ProgramFormatError
 from keywright.plan import plan_network
+from keywright.program.operands.diagonals import DiagonalMatrix
 from keywright.runtime.checking import run_clear
 from keywright.runtime.encrypted.backend import (
     EncryptedBackend,
@@ -81,7 +83,7 @@ def test_an_interleaved_matrix_is_the_matrix_of_every_sample(data: st.DataObject
     period = data.draw(st.sampled_from([1, 2, slots]))
     steps = data.draw(st.sets(st.integers(0, slots - 1), min_size=1, max_size=6))
     diagonals = {r: rng.normal(size=period) for r in steps}
-    transform = compiler.DiagonalMatrix(slots, (diagonals,), data.draw(st.sampled_from([1, 4, slots])))
+    transform = DiagonalMatrix(slots, (diagonals,), data.draw(st.sampled_from([1, 4, slots])))
     dense = np.zeros((slots, slots))
     for r, values in diagonals.items():
         for i in range(slots):
@@ -153,16 +155,16 @@ def test_samples_that_are_not_there_hold_others(
     assert np.array_equal(three, program.pack(samples[[0, 1, 2, 0]]))
     assert np.array_equal(program.pack(samples[0]), program.pack(np.repeat(samples[:1], 4, axis=0)))
     assert [len(part) for part in program.batches(samples)] == [4, 4, 3]
-    with pytest.raises(compiler.InvalidSamplesError, match="up to 4 at a time"):
+    with pytest.raises(InvalidSamplesError, match="up to 4 at a time"):
         program.pack(samples[:5])
-    with pytest.raises(compiler.InvalidSamplesError, match="not finite"):
+    with pytest.raises(InvalidSamplesError, match="not finite"):
         program.batches(np.where(samples > 0, np.nan, samples))
     for shape in ((0, 2, 6, 6), (3, 6, 6), ()):
-        with pytest.raises(compiler.InvalidSamplesError, match="samples have shape"):
+        with pytest.raises(InvalidSamplesError, match="samples have shape"):
             program.batches(np.zeros(shape))
     slots = np.zeros((program.output_layout.ciphertexts, program.slots))
     for count in (0, 5):
-        with pytest.raises(compiler.InvalidSamplesError, match="1 to 4"):
+        with pytest.raises(InvalidSamplesError, match="1 to 4"):
             program.unpack(slots, count)
     assert program.unpack(slots, 2).shape == (2, 5)
     assert program.unpack(slots).shape == (5,)
@@ -202,7 +204,7 @@ def test_files(residual: onnx.ModelProto, samples: np.ndarray, fit: compiler.Fit
         return compiler.Program.load(changed)
 
     for batch, word in ((3, "power of two"), (1 << 10, "power of two"), (8, "interleave 8")):
-        with pytest.raises(compiler.ProgramFormatError, match=word):
+        with pytest.raises(ProgramFormatError, match=word):
             rewritten(batch)
 
 
@@ -223,7 +225,7 @@ def test_ciphertexts_of_several_samples(
     secret = kw.SecretKey.generate(parameters)
     generator, decryptor = kw.KeyGenerator(secret), kw.Decryptor(secret)
     execution = plan_network(program, parameters)
-    keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs())
+    keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs)
     server = EncryptedBackend(kw.Evaluator(parameters, execution.follow(keys)), plan=execution)
     expected, found = run_clear(program, samples), []
     for number, part in enumerate(program.batches(samples)):

@@ -14,6 +14,7 @@ from keywright import plan as planning
 from keywright.plan import plan_network
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
+from keywright.plan.search.frontier import FrontierSearch
 from keywright.plan.workload.network import convert, essence, open_bootstraps
 from keywright.runtime.checking import run_clear
 from keywright.runtime.encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample
@@ -111,7 +112,7 @@ def party(build: Build) -> Party:
     secret = kw.SecretKey.generate(plan.parameters, ENTROPY)
     generator = kw.KeyGenerator(secret, ENTROPY)
     execution = plan_network(program, plan.parameters, [plan])
-    keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs())
+    keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs)
     return Party(plan, model, program, samples, secret, generator, execution, execution.follow(keys))
 
 
@@ -155,12 +156,12 @@ def test_a_plan_with_open_factors_is_followed(party: Party) -> None:
     program, parameters = party.program, party.plan.parameters
     variants = open_bootstraps([party.plan], "network", program)
     assert essence(variants[0].published) == essence(convert(program, parameters, "network", [party.plan]))
-    search = planning.FrontierSearch(variants[-1], planning.CostModel(), max_hops=2)
+    search = FrontierSearch(variants[-1], planning.CostModel(), max_hops=2)
     smallest = min(search.descend(), key=lambda point: point.stored_bytes)
     planned = plan_file.from_json(plan_file.to_json(search.plan("optimal", smallest)))
     assert planned.workload.bootstraps != (tuple(party.plan.factors),)
     execution = PlanExecution(planned, parameters, program, [party.plan])
-    specs = execution.key_specs()
+    specs = execution.key_specs
     assert sum(spec.bytes for spec in specs) == planned.stored_bytes < party.keys.bytes
     keys = execution.follow(party.generator.evaluation_keys(relinearization=False, specs=specs))
     bootstrappers = [kw.Bootstrapper(plan) for plan in execution.bootstrapper_plans]
@@ -203,7 +204,7 @@ def test_a_composition_is_bootstrapped_between_its_polynomials(build: Build) -> 
     secret = kw.SecretKey.generate(plan.parameters, ENTROPY)
     generator = kw.KeyGenerator(secret, ENTROPY)
     execution = plan_network(program, plan.parameters, [plan])
-    specs = execution.key_specs()
+    specs = execution.key_specs
     keys = execution.follow(generator.evaluation_keys(relinearization=False, specs=specs))
     bootstrappers = [kw.Bootstrapper(each) for each in execution.bootstrapper_plans]
     backend = EncryptedBackend(kw.Evaluator(plan.parameters, keys), bootstrappers, plan=execution)

@@ -14,6 +14,8 @@ from keywright import compiler, runtime
 from keywright.compiler import approximating
 from keywright.compiler.graph.piecewise import PiecewiseLinear, composed, summed
 from keywright.compiler.placement import bounding
+from keywright.errors import AccuracyError, MethodError, ModelRefusedError, OutOfRangeError, TooDeepError
+from keywright.errors.network import OverflowingPolynomialError
 from keywright.runtime.checking import run_clear
 from onnx import helper
 
@@ -103,39 +105,39 @@ def test_an_accuracy_is_reached_or_refused(mlp: onnx.ModelProto) -> None:
     assert runtime.check(loose, SAMPLES, mlp).agreement >= 0.9
     assert runtime.check(tight, SAMPLES, mlp).max_abs_error <= 0.05
     assert loose.depth < tight.depth
-    with pytest.raises(compiler.ModelRefusedError, match="outputs within 1e-09; the finest") as caught:
+    with pytest.raises(ModelRefusedError, match="outputs within 1e-09; the finest") as caught:
         compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES, error=1e-9))
     (reason,) = caught.value.exceptions
-    assert isinstance(reason, compiler.AccuracyError)
+    assert isinstance(reason, AccuracyError)
     assert reason.change > 1e-9
-    with pytest.raises(compiler.ModelRefusedError) as caught:
+    with pytest.raises(ModelRefusedError) as caught:
         compiler.compile(
             mlp, compiler.Target(slots=64, levels=8), compiler.Fit(calibration=SAMPLES, error=0.05)
         )
     (reason,) = caught.value.exceptions
-    assert isinstance(reason, compiler.TooDeepError)
+    assert isinstance(reason, TooDeepError)
     assert reason.needed == tight.depth
 
 
 def test_a_default_never_breaks_its_own_rule(mlp: onnx.ModelProto) -> None:
     """Too few levels are no reason for coarser polynomials: the target is refused, with the levels needed."""
     holds = compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES))
-    with pytest.raises(compiler.ModelRefusedError, match="polynomials that follow the model") as caught:
+    with pytest.raises(ModelRefusedError, match="polynomials that follow the model") as caught:
         compiler.compile(
             mlp, compiler.Target(slots=64, levels=holds.depth - 1), compiler.Fit(calibration=SAMPLES)
         )
     (reason,) = caught.value.exceptions
-    assert isinstance(reason, compiler.TooDeepError)
+    assert isinstance(reason, TooDeepError)
     assert (reason.needed, reason.available) == (holds.depth, holds.depth - 1)
 
 
 def test_a_default_that_nothing_reaches_is_refused(build: Build) -> None:
     """A jump in the middle of the data: no polynomial follows it."""
     model = build([node("ThresholdedRelu", ["x"], ["y"], "jump", alpha=0.5)], (10,))
-    with pytest.raises(compiler.ModelRefusedError, match="ThresholdedRelu at 'jump', chebyshev:") as caught:
+    with pytest.raises(ModelRefusedError, match="ThresholdedRelu at 'jump', chebyshev:") as caught:
         compiler.compile(model, TARGET, compiler.Fit(calibration=SAMPLES))
     (reason,) = caught.value.exceptions
-    assert isinstance(reason, compiler.AccuracyError)
+    assert isinstance(reason, AccuracyError)
     assert reason.change > np.maximum(SAMPLES, 0).max() / 16
     assert "the default on calibration data" in str(reason)
 
@@ -155,10 +157,10 @@ def test_polynomials_that_overflow_are_named(mlp: onnx.ModelProto) -> None:
     samples = SAMPLES.copy()
     samples[4::5] *= 100
     fit = compiler.Fit(calibration=samples, activations={"relu": "chebyshev:63"}, margin=0.0)
-    with pytest.raises(compiler.ModelRefusedError, match="first because of Relu at 'inner'") as caught:
+    with pytest.raises(ModelRefusedError, match="first because of Relu at 'inner'") as caught:
         compiler.compile(mlp, TARGET, fit)
     (reason,) = caught.value.exceptions
-    assert isinstance(reason, compiler.OverflowingPolynomialError)
+    assert isinstance(reason, OverflowingPolynomialError)
     assert (reason.layer, reason.method) == ("Relu at 'inner'", "chebyshev:63")
     entering = SAMPLES[np.arange(300) % 5 != 4] @ onnx.numpy_helper.to_array(mlp.graph.initializer[0])
     assert (reason.low, reason.high) == pytest.approx((entering.min(), entering.max()), rel=2e-3)
@@ -192,15 +194,15 @@ def test_single_nodes_have_their_method(mlp: onnx.ModelProto) -> None:
     program = compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES, activations=methods))
     found = [(fitted.method, fitted.degrees) for fitted in report_of(program).activations]
     assert found == [("chebyshev:15", (15,)), ("minimax:8", (7, 15))]
-    with pytest.raises(compiler.ModelRefusedError, match="no activation is called 'hidden'"):
+    with pytest.raises(ModelRefusedError, match="no activation is called 'hidden'"):
         compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES, activations={"hidden": "minimax:8"}))
 
 
 def test_compositions_are_for_straight_pieces(build: Build) -> None:
     model = build([node("Tanh", ["x"], ["y"], "squash")], (10,))
-    with pytest.raises(compiler.ModelRefusedError, match=r"Tanh at 'squash'.*chebyshev:DEGREE") as caught:
+    with pytest.raises(ModelRefusedError, match=r"Tanh at 'squash'.*chebyshev:DEGREE") as caught:
         compiler.compile(model, TARGET, compiler.Fit(calibration=SAMPLES, activations={"tanh": "minimax:8"}))
-    assert isinstance(caught.value.exceptions[0], compiler.MethodError)
+    assert isinstance(caught.value.exceptions[0], MethodError)
 
 
 @pytest.mark.parametrize(
@@ -303,7 +305,7 @@ def test_samples_that_leave_a_range_are_refused(mlp: onnx.ModelProto, method: st
     program = compiler.compile(mlp, TARGET, compiler.Fit(calibration=SAMPLES, activations={"relu": method}))
     runtime.guard(program, SAMPLES)
     runtime.guard(program, SAMPLES[0])
-    with pytest.raises(compiler.OutOfRangeError, match="Relu at 'inner'") as caught:
+    with pytest.raises(OutOfRangeError, match="Relu at 'inner'") as caught:
         runtime.guard(program, np.concatenate((SAMPLES[:3], 100 * SAMPLES[3:4])))
     weight = onnx.numpy_helper.to_array(mlp.graph.initializer[0])
     entering = 100 * SAMPLES[3] @ weight
@@ -319,7 +321,7 @@ def test_an_output_that_its_ciphertext_cannot_hold(build: Build) -> None:
     model = build([node("Mul", ["x", "x"], ["y"])], (10,))
     program = compiler.compile(model, TARGET, compiler.Fit(calibration=SAMPLES))
     runtime.guard(program, SAMPLES, largest_output=64.0)
-    with pytest.raises(compiler.OutOfRangeError, match="the output") as caught:
+    with pytest.raises(OutOfRangeError, match="the output") as caught:
         runtime.guard(program, 40 * SAMPLES[:1], largest_output=64.0)
     assert caught.value.value == pytest.approx((40 * SAMPLES[0]).max() ** 2, rel=0.5)
 
@@ -332,7 +334,7 @@ def test_a_report_is_stored(mlp: onnx.ModelProto, tmp_path: Path) -> None:
     loaded = compiler.Program.load(tmp_path / "mlp.kwp")
     assert loaded.fit_report == program.fit_report
     assert loaded.ranges == program.ranges
-    with pytest.raises(compiler.OutOfRangeError):
+    with pytest.raises(OutOfRangeError):
         runtime.guard(loaded, 100 * SAMPLES[:1])
 
 

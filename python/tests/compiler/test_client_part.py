@@ -13,6 +13,7 @@ import onnx
 import onnxruntime
 import pytest
 from keywright import compiler, runtime
+from keywright.errors import ModelRefusedError, NoLabelsError, ProgramFormatError
 from keywright.program.client_part import ClientPart
 from keywright.runtime.checking import run_clear
 from onnx import TensorProto, helper, numpy_helper
@@ -152,7 +153,7 @@ def test_softmax_in_the_middle_is_refused(build: Build) -> None:
         node("MatMul", ["s", "v"], ["y"]),
     ]
     with pytest.raises(
-        compiler.ModelRefusedError,
+        ModelRefusedError,
         match="'gate': operator Softmax is not supported; it is supported only at the end",
     ):
         compiler.compile(build(nodes, (4,), WEIGHTS | {"v": np.eye(3, dtype=np.float32)}), TARGET)
@@ -188,7 +189,7 @@ def test_softmax_in_its_parts_takes_no_level(build: Build) -> None:
     np.testing.assert_allclose(program.answers(run_clear(program, SAMPLES[:5]))["y"], expected, atol=2**-20)
     # Sums over samples, spread over samples, are something else.
     constants |= {"shape": np.asarray([1, -1]), "axis": np.asarray([0])}
-    with pytest.raises(compiler.ModelRefusedError):
+    with pytest.raises(ModelRefusedError):
         compiler.compile(build(softmax_in_parts(0), (4,), constants), compiler.Target(slots=16, levels=1))
 
 
@@ -231,16 +232,16 @@ def test_an_accuracy_of_values_is_refused() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         network.fit(SAMPLES, SAMPLES[:, 0])
-    with pytest.raises(compiler.ModelRefusedError, match=r"that is not a label, .* \(error=\)") as caught:
+    with pytest.raises(ModelRefusedError, match=r"that is not a label, .* \(error=\)") as caught:
         compiler.compile(
             compiler.to_onnx(network, SAMPLES), TARGET, compiler.Fit(calibration=SAMPLES, accuracy=0.9)
         )
-    assert isinstance(caught.value.exceptions[0], compiler.NoLabelsError)
+    assert isinstance(caught.value.exceptions[0], NoLabelsError)
 
 
 def test_trees_are_refused_with_what_to_use() -> None:
     tree = DecisionTreeClassifier(max_depth=2).fit(SAMPLES, THREE)
-    with pytest.raises(compiler.ModelRefusedError) as caught:
+    with pytest.raises(ModelRefusedError) as caught:
         compiler.compile(compiler.to_onnx(tree, SAMPLES), TARGET)
     (reason,) = caught.value.exceptions
     assert "TreeEnsembleClassifier" in str(reason)
@@ -299,7 +300,7 @@ def test_foreign_parts(stored: tuple[compiler.Program, Path], entry: dict[str, A
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in entries.items():
             archive.writestr(name, data)
-    with pytest.raises(compiler.ProgramFormatError, match=word):
+    with pytest.raises(ProgramFormatError, match=word):
         compiler.Program.load(path)
 
 
@@ -314,7 +315,7 @@ def test_a_part_that_grows_is_stopped() -> None:
         ]
         nodes.append(node("Add", [f"r{step}", f"c{step}"], [after]))
     growing = ClientPart(part(nodes), (1, 3))
-    with pytest.raises(compiler.ProgramFormatError, match="operands that are too large"):
+    with pytest.raises(ProgramFormatError, match="operands that are too large"):
         growing.run(np.ones((1, 3)))
 
 
@@ -328,7 +329,7 @@ def test_a_part_that_grows_is_stopped() -> None:
     ],
 )
 def test_parts_that_cannot_be_run(nodes: list[onnx.NodeProto], word: str) -> None:
-    with pytest.raises(compiler.ProgramFormatError, match=word):
+    with pytest.raises(ProgramFormatError, match=word):
         ClientPart(part(nodes), (1, 3)).run(SAMPLES[:2, :3])
 
 
@@ -336,12 +337,12 @@ def test_sizes_of_a_part_are_whole_numbers() -> None:
     model = base64.b64encode(part([node("Neg", ["h"], ["y"])])).decode()
     assert ClientPart.read({"shape": [1, 3], "model": model}, 3).shape == (1, 3)
     for size in (3.0, "3", None, [3], 1 << 70):
-        with pytest.raises(compiler.ProgramFormatError, match="not a client's part: a size"):
+        with pytest.raises(ProgramFormatError, match="not a client's part: a size"):
             ClientPart.read({"shape": [1, size], "model": model}, 3)
 
 
 def test_a_constant_of_no_known_type_cannot_be_run() -> None:
     model = onnx.load_model_from_string(part([node("Add", ["h", "c"], ["y"])], c=np.zeros(3, np.float32)))
     model.graph.initializer[0].data_type = 99
-    with pytest.raises(compiler.ProgramFormatError, match="cannot be run: KeyError"):
+    with pytest.raises(ProgramFormatError, match="cannot be run: KeyError"):
         ClientPart(model.SerializeToString(), (1, 3)).run(SAMPLES[:2, :3])

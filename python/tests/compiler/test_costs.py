@@ -3,7 +3,11 @@
 import keywright as kw
 import pytest
 from keywright import compiler
-from keywright.plan import CostModel, Operation, Weights, shapes
+from keywright.errors import InvalidCostsError
+from keywright.plan import CostModel
+from keywright.plan.cost.model import Weights
+from keywright.plan.cost.operations import Operation
+from keywright.plan.ring.chain import shapes
 from keywright.plan.ring.chain_sources import chain_of
 from keywright.plan.strategies import STRATEGIES
 from keywright.plan.workload.network import convert_bootstrap
@@ -37,5 +41,5 @@ def test_a_bootstrap_takes_what_its_plan_takes() -> None:
 
 def test_keys_that_no_level_can_have_are_refused() -> None:
     chain = kw.plan.Chain(12, (60, 40), (60,), bound=50)
-    with pytest.raises(compiler.InvalidCostsError, match="50 bits at level 0"):
+    with pytest.raises(InvalidCostsError, match="50 bits at level 0"):
         compiler.CostTable.predicted(chain, MODEL)

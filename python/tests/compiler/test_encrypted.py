@@ -38,7 +38,7 @@ def evaluation_keys(
     execution: PlanExecution, generator: kw.KeyGenerator, skip: int | None = None
 ) -> kw.EvaluationKeys:
     keys = kw.EvaluationKeys(parameters())
-    for index, spec in enumerate(execution.key_specs()):
+    for index, spec in enumerate(execution.key_specs):
         if index != skip:
             keys.add(generator.switching_key(spec))
     return keys
@@ -174,9 +174,9 @@ def test_every_planned_key_is_needed(generator: kw.KeyGenerator, build: Build) -
     program = compiler.compile(model, compiler.Target(slots=8, levels=2))
     encrypted = encrypt_sample(program, kw.Encryptor(generator.public_key()), np.ones(8))
     execution = plan_network(program, parameters())
-    for skip in range(len(execution.key_specs())):
+    for skip in range(len(execution.key_specs)):
         keys = evaluation_keys(execution, generator, skip)
-        with pytest.raises(kw.PlanMismatchError):
+        with pytest.raises(kw.errors.PlanMismatchError):
             execution.follow(keys)
-        with pytest.raises(kw.MissingKeyError):
+        with pytest.raises(kw.errors.MissingKeyError):
             EncryptedBackend(kw.Evaluator(parameters(), keys), plan=execution).run(program, encrypted)

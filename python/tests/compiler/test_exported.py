@@ -15,6 +15,7 @@ from keywright.compiler.front_ends.client_end import load_parts
 from keywright.compiler.front_ends.model_file import load_model, sample_shape
 from keywright.compiler.front_ends.onnx_importer import import_model
 from keywright.compiler.graph.simplify import simplify
+from keywright.errors import ModelRefusedError
 from keywright.runtime.checking import run_clear
 from numpy.typing import NDArray
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
@@ -97,7 +98,7 @@ def test_what_exporters_write(path: Path) -> None:
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_refused(name: str) -> None:
     path = next(path for path in EXPORTED if path.stem == name)
-    with pytest.raises(compiler.ModelRefusedError, match=REFUSED[name]):
+    with pytest.raises(ModelRefusedError, match=REFUSED[name]):
         compiler.compile(path, compiler.Target(slots=1024, levels=60))
 
 

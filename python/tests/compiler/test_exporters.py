@@ -6,6 +6,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from keywright import compiler
+from keywright.errors import ExporterMissingError, InvalidSamplesError, ModelRefusedError, NotExportedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
@@ -64,19 +65,19 @@ def test_what_is_no_model() -> None:
         compiler.to_onnx(SAMPLES)
     with pytest.raises(TypeError, match="needs an example"):
         compiler.to_onnx(LogisticRegression())
-    with pytest.raises(compiler.InvalidSamplesError):
+    with pytest.raises(InvalidSamplesError):
         compiler.to_onnx(LogisticRegression(), np.zeros(5))
 
 
 def test_an_estimator_that_is_not_fitted() -> None:
-    with pytest.raises(compiler.ModelRefusedError) as caught:
+    with pytest.raises(ModelRefusedError) as caught:
         compiler.to_onnx(LogisticRegression(), SAMPLES)
     (reason,) = caught.value.exceptions
-    assert isinstance(reason, compiler.NotExportedError)
+    assert isinstance(reason, NotExportedError)
     assert "skl2onnx cannot export LogisticRegression" in str(reason)
 
 
 def test_an_exporter_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "skl2onnx", None)
-    with pytest.raises(compiler.ExporterMissingError, match=r"pip install 'keywright\[sklearn\]'"):
+    with pytest.raises(ExporterMissingError, match=r"pip install 'keywright\[sklearn\]'"):
         compiler.to_onnx(LogisticRegression(), SAMPLES)

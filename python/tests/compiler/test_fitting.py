@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from keywright import compiler
 from keywright.compiler.activations.approximation.chebyshev import fit
 from keywright.compiler.activations.approximation.method import Method
 from keywright.compiler.activations.fitting import approximate, replace_activations
@@ -12,11 +11,12 @@ from keywright.compiler.activations.functions import ACTIVATIONS, POSITIVE, relu
 from keywright.compiler.activations.ranges import run_exact
 from keywright.compiler.graph.graph import Activation, Graph, Input, Linear
 from keywright.compiler.graph.sparse import SparseMatrix
+from keywright.program.fit_report import FittedActivation
 
 
 def replaced(
     graph: Graph, samples: np.ndarray, method: Method, margin: float
-) -> tuple[Graph, list[compiler.FittedActivation]]:
+) -> tuple[Graph, list[FittedActivation]]:
     ranges = run_exact(graph, samples).ranges(margin)
     chosen = {
         number: approximate(node, ranges[number], method)

@@ -12,6 +12,7 @@ import pytest
 from keywright import compiler
 from keywright.compiler import limits
 from keywright.compiler.front_ends.model_file import load_model
+from keywright.errors import ModelRefusedError, ModelTooLargeError, ProgramFormatError
 from keywright.program.client_part import ClientPart
 from onnx import TensorProto, helper, numpy_helper
 
@@ -25,11 +26,11 @@ SECONDS = 10.0
 COMPILE = f"""
 import json, resource, sys
 resource.setrlimit(resource.RLIMIT_AS, ({ADDRESS_SPACE}, {ADDRESS_SPACE}))
-from keywright import compiler
+from keywright import compiler, errors
 try:
     compiler.compile(sys.argv[1], compiler.Target(slots=32768, levels=5))
     found = []
-except compiler.ModelRefusedError as refusal:
+except errors.ModelRefusedError as refusal:
     found = [[type(reason).__name__, str(reason)] for reason in refusal.exceptions]
 usage = resource.getrusage(resource.RUSAGE_SELF)
 print(json.dumps([found, usage.ru_utime + usage.ru_stime]))
@@ -58,14 +59,14 @@ def test_an_image_of_four_million_pixels(build: Build, tmp_path: Path) -> None:
     weights = {"w": np.ones((1, 1, 3, 3), np.float32)}
     model = build([node("Conv", ["x", "w"], ["y"], pads=[1] * 4)], (1, 2048, 2048), weights)
     ((name, text),) = refused(model, tmp_path)
-    assert name == "TooLargeError"
+    assert name == "ModelTooLargeError"
     assert "(2048, 3, 2048, 3) takes 37748736 entries" in text
 
 
 @pytest.mark.parametrize("size", [10**9, 2**40, 2**62])
 def test_declared_shapes(build: Build, tmp_path: Path, size: int) -> None:
     ((name, text),) = refused(build([node("Identity", ["x"], ["y"])], (size,)), tmp_path)
-    assert name == "TooLargeError"
+    assert name == "ModelTooLargeError"
     assert str(size) in text
 
 
@@ -76,7 +77,7 @@ def test_constants_that_are_computed(build: Build, tmp_path: Path, size: int) ->
     fill = node("ConstantOfShape", ["shape"], ["c"], "fill", value=value)
     model = build([fill, node("Add", ["x", "c"], ["y"])], (4,), shape)
     found = refused(model, tmp_path)
-    assert [name for name, _ in found] == ["TooLargeError"]
+    assert [name for name, _ in found] == ["ModelTooLargeError"]
     assert "'fill'" in found[0][1]
     assert str(size) in found[0][1]
 
@@ -104,7 +105,7 @@ def test_operators_that_make_much_of_little(
     }
     used = {name: constants[name] for name in nodes[0].input}
     found = refused(build([*nodes, node("Add", ["x", "c"], ["y"])], (4,), used), tmp_path)
-    assert [name for name, _ in found] == ["TooLargeError"]
+    assert [name for name, _ in found] == ["ModelTooLargeError"]
     assert word in found[0][1]
 
 
@@ -117,7 +118,7 @@ def test_paddings_and_windows_without_end(build: Build, tmp_path: Path, operator
         weights = {}
         wide = node("AveragePool", ["x"], ["y"], "wide", kernel_shape=[1 << 20] * 2, pads=[(1 << 20) - 1] * 4)
     ((name, text),) = refused(build([wide], (1, 8, 8), weights), tmp_path)
-    assert name == "TooLargeError"
+    assert name == "ModelTooLargeError"
     assert "'wide'" in text
 
 
@@ -126,7 +127,7 @@ def test_ten_gigabytes_of_model(tmp_path: Path) -> None:
     with path.open("wb") as file:
         file.truncate(10 << 30)  # holes: nothing is written
     ((name, text),) = refused(path, tmp_path)
-    assert name == "TooLargeError"
+    assert name == "ModelTooLargeError"
     assert str(10 << 30) in text
     assert str(limits.MAX_MODEL_BYTES) in text
 
@@ -139,7 +140,7 @@ def test_ten_gigabytes_of_weights_beside_a_model(build: Build, tmp_path: Path) -
     with (tmp_path / "weights.bin").open("wb") as file:
         file.truncate(10 << 30)
     ((name, text),) = refused(model, tmp_path)
-    assert name == "TooLargeError"
+    assert name == "ModelTooLargeError"
     assert "with its weights" in text
     (tmp_path / "weights.bin").write_bytes(np.arange(4, dtype=np.float32).tobytes())
     (kept,) = load_model(tmp_path / "model.onnx").graph.initializer
@@ -163,7 +164,7 @@ def test_constants_of_every_kind_are_finite(build: Build, value: float) -> None:
         helper.make_tensor("w", TensorProto.BFLOAT16, [4], [0.0, value, 0.0, 0.0])
     )
     for model, name in ((inside, "'c'"), (half, "'w'")):
-        with pytest.raises(compiler.ModelRefusedError) as caught:
+        with pytest.raises(ModelRefusedError) as caught:
             compiler.compile(model, compiler.Target(slots=4, levels=2))
         assert "not finite" in str(caught.value)
         assert name in str(caught.value)
@@ -175,7 +176,7 @@ def test_weights_that_become_infinite_where_they_meet(build: Build) -> None:
         name: np.full(2, start, np.float32) for name, start in zip("sbmv", (1, 0, 0, -1), strict=True)
     }
     model = build([node("BatchNormalization", ["x", *"sbmv"], ["y"], "norm")], (2, 2, 2), constants)
-    with pytest.raises(compiler.ModelRefusedError, match="'norm': weights are not finite"):
+    with pytest.raises(ModelRefusedError, match="'norm': weights are not finite"):
         compiler.compile(model, compiler.Target(slots=8, levels=2))
 
 
@@ -187,10 +188,10 @@ def test_dense_weights_are_counted_before_they_are_written_out(
     monkeypatch.setattr("keywright.compiler.front_ends.operators.dense.MAX_ENTRIES", 64 * 64)
     assert compiler.compile(model, compiler.Target(slots=64, levels=1)).depth == 1
     monkeypatch.setattr("keywright.compiler.front_ends.operators.dense.MAX_ENTRIES", 64 * 64 - 1)
-    with pytest.raises(compiler.ModelRefusedError) as caught:
+    with pytest.raises(ModelRefusedError) as caught:
         compiler.compile(model, compiler.Target(slots=64, levels=1))
     (reason,) = caught.value.exceptions
-    assert isinstance(reason, compiler.TooLargeError)
+    assert isinstance(reason, ModelTooLargeError)
     assert (reason.size, reason.allowed) == (64 * 64, 64 * 64 - 1)
 
 
@@ -211,11 +212,9 @@ def test_files_of_a_model_that_is_none_are_not_looked_for(
     np.ones(4, np.float32).tofile("weights")
     model, target = _with_weights_in_a_file(build, "weights"), compiler.Target(slots=4, levels=1)
     for given in (model, model.SerializeToString()):
-        with pytest.raises(
-            compiler.ModelRefusedError, match="separate file 'weights'; give the model's path"
-        ):
+        with pytest.raises(ModelRefusedError, match="separate file 'weights'; give the model's path"):
             compiler.compile(given, target)
-    with pytest.raises(compiler.ProgramFormatError, match="separate file 'weights'"):
+    with pytest.raises(ProgramFormatError, match="separate file 'weights'"):
         ClientPart(model.SerializeToString(), (1, 4))
     Path("model.onnx").write_bytes(model.SerializeToString())
     assert compiler.compile("model.onnx", target).input_shape == (4,)
@@ -230,7 +229,7 @@ def test_files_that_attributes_name_are_counted(build: Build, tmp_path: Path) ->
     path.write_bytes(model.SerializeToString())
     with (tmp_path / "weights").open("wb") as file:
         file.truncate(limits.MAX_MODEL_BYTES)
-    with pytest.raises(compiler.ModelRefusedError, match="with its weights"):
+    with pytest.raises(ModelRefusedError, match="with its weights"):
         compiler.compile(path, compiler.Target(slots=4, levels=1))
 
 
@@ -249,5 +248,5 @@ def test_a_constant_of_no_known_type(build: Build) -> None:
     model = build(nodes, (4,), constants | {"w": np.eye(4, dtype=np.float32)})
     assert compiler.compile(model, compiler.Target(slots=4, levels=1)).client_part is not None
     model.graph.initializer[0].data_type = 99
-    with pytest.raises(compiler.ModelRefusedError, match="'c' have type 99"):
+    with pytest.raises(ModelRefusedError, match="'c' have type 99"):
         compiler.compile(model, compiler.Target(slots=4, levels=1))

@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler, runtime
+from keywright.errors import ModelRefusedError, ModelTooLargeError
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
@@ -188,7 +189,7 @@ def test_a_batch_of_eight(build: Build, target: tuple[int, ...]) -> None:
 
 def test_a_batch_that_is_mixed_is_refused(build: Build) -> None:
     model = build(one("ReduceMean", [], axes=[0]), (3,), batch=8)
-    with pytest.raises(compiler.ModelRefusedError, match="samples of a batch are independent"):
+    with pytest.raises(ModelRefusedError, match="samples of a batch are independent"):
         compiler.compile(model, TARGET)
 
 
@@ -217,6 +218,6 @@ def test_what_makes_much_of_little_is_refused_before_it_is_made(
 ) -> None:
     sizes = {"Expand": ints(1, 1 << 40), "Tile": ints(1, 1 << 40), "Pad": ints(0, 0, 0, 1 << 40)}
     model = build(nodes, (1,), {"s": sizes[nodes[0].op_type]})
-    with pytest.raises(compiler.ModelRefusedError) as caught:
+    with pytest.raises(ModelRefusedError) as caught:
         compiler.compile(model, TARGET)
-    assert all(isinstance(reason, compiler.TooLargeError) for reason in caught.value.exceptions)
+    assert all(isinstance(reason, ModelTooLargeError) for reason in caught.value.exceptions)

@@ -14,6 +14,14 @@ from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.compiler.layout.layer_work import LayerWork
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.placement.placement import Problem, assign_levels, place
+from keywright.errors import (
+    InvalidBootstrapError,
+    InvalidCostsError,
+    ModelRefusedError,
+    OutOfRangeError,
+    RangesMissingError,
+    TooDeepError,
+)
 from keywright.errors.network import CannotPlaceError
 from keywright.runtime.checking import run_clear
 from onnx import helper
@@ -176,10 +184,10 @@ def test_a_layer_that_no_bootstrap_reaches_is_named() -> None:
 
 
 def test_costs_must_rise_with_the_level() -> None:
-    with pytest.raises(compiler.InvalidCostsError, match=r"rotation costs 1\.0 at level 1"):
+    with pytest.raises(InvalidCostsError, match=r"rotation costs 1\.0 at level 1"):
         CostTable((2.0, 1.0), FLAT, FLAT, FLAT, FLAT)
     for bad in ((1.0,), (1.0, float("nan")), (0.0, 1.0), (1.0,) * 200):
-        with pytest.raises(compiler.InvalidCostsError, match="bootstrap"):
+        with pytest.raises(InvalidCostsError, match="bootstrap"):
             CostTable(FLAT, FLAT, FLAT, FLAT, bad)
     shipped = CostTable.default()
     assert shipped.seconds(LayerWork(rotations=1), 30) > shipped.seconds(LayerWork(rotations=1), 3) > 0
@@ -187,7 +195,7 @@ def test_costs_must_rise_with_the_level() -> None:
 
 def test_bootstraps_that_contradict_themselves() -> None:
     for slots, low, high, seconds in ((4, 2, 2, None), (4, -1, 2, None), (3, 1, 2, None), (4, 1, 2, 0.0)):
-        with pytest.raises(compiler.InvalidBootstrapError):
+        with pytest.raises(InvalidBootstrapError):
             compiler.Bootstrap(slots, low, high, seconds)
 
 
@@ -226,7 +234,7 @@ def test_a_compiled_program_bootstraps_values_of_at_most_one(deep: onnx.ModelPro
     report = runtime.check(program, SAMPLES, deep)
     # onnxruntime computes in single precision: 2^-24 in each of few operations, and fourth powers twice.
     assert np.abs(report.outputs / report.expected - 1).max() < 16 * 8 * 2**-24
-    with pytest.raises(compiler.OutOfRangeError) as caught:
+    with pytest.raises(OutOfRangeError) as caught:
         run_clear(program, 20 * SAMPLES[0])
     assert caught.value.value > 1
 
@@ -242,15 +250,15 @@ def test_without_need_there_are_no_bootstraps(deep: onnx.ModelProto) -> None:
 
 
 def test_what_the_compiler_refuses(deep: onnx.ModelProto) -> None:
-    with pytest.raises(compiler.ModelRefusedError) as caught:
+    with pytest.raises(ModelRefusedError) as caught:
         compiler.compile(deep, compiler.Target(slots=4, levels=4, bootstraps=(compiler.Bootstrap(4, 1, 4),)))
-    assert isinstance(caught.value.exceptions[0], compiler.RangesMissingError)
-    with pytest.raises(compiler.ModelRefusedError) as caught:
+    assert isinstance(caught.value.exceptions[0], RangesMissingError)
+    with pytest.raises(ModelRefusedError) as caught:
         compiler.compile(deep, compiler.Target(slots=4, levels=4), compiler.Fit(calibration=SAMPLES))
-    assert isinstance(caught.value.exceptions[0], compiler.TooDeepError)
-    with pytest.raises(compiler.InvalidBootstrapError, match="slots"):
+    assert isinstance(caught.value.exceptions[0], TooDeepError)
+    with pytest.raises(InvalidBootstrapError, match="slots"):
         compiler.Target(slots=4, levels=4, bootstraps=(compiler.Bootstrap(8, 1, 4),))
-    with pytest.raises(compiler.InvalidBootstrapError, match="above the highest"):
+    with pytest.raises(InvalidBootstrapError, match="above the highest"):
         compiler.Target(slots=4, levels=4, bootstraps=(compiler.Bootstrap(4, 1, 5),))
     with pytest.raises(ValueError, match="headroom"):
         compiler.Fit(headroom=0.5)
@@ -266,7 +274,7 @@ def test_a_polynomial_deeper_than_a_bootstrap_is_named(build: Build) -> None:
         (4,),
         {"w": np.eye(4, dtype=np.float32)},
     )
-    with pytest.raises(compiler.ModelRefusedError) as caught:
+    with pytest.raises(ModelRefusedError) as caught:
         compiler.compile(
             model,
             compiler.Target(slots=4, levels=4, bootstraps=(compiler.Bootstrap(4, 1, 4),)),

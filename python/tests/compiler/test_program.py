@@ -7,6 +7,10 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler, runtime
+from keywright.errors import BackendMisuseError, OutOfLevelsError
+from keywright.program.key_switches import RequiredKey
+from keywright.program.operands.diagonals import DiagonalMatrix
+from keywright.program.operands.polynomials import PolynomialSpec
 from keywright.runtime.checking import run_clear, run_onnxruntime
 from onnx import helper
 
@@ -102,9 +106,9 @@ def test_hoisted_groups_read_one_ciphertext(program: compiler.Program) -> None:
 
 
 def test_galois_elements() -> None:
-    assert compiler.RequiredKey("rotation", 3, 1).galois_element(4) == pow(5, 3, 32)
-    assert compiler.RequiredKey("conjugation", 0, 1).galois_element(4) == 31
-    assert compiler.RequiredKey("relinearization", 0, 1).galois_element(4) is None
+    assert RequiredKey("rotation", 3, 1).galois_element(4) == pow(5, 3, 32)
+    assert RequiredKey("conjugation", 0, 1).galois_element(4) == 31
+    assert RequiredKey("relinearization", 0, 1).galois_element(4) is None
 
 
 def test_given_levels(residual: onnx.ModelProto, samples: np.ndarray) -> None:
@@ -204,30 +208,30 @@ def test_a_shared_activation_is_evaluated_once(build: Build) -> None:
 def test_the_back_end_keeps_its_rules() -> None:
     backend = runtime.ClearBackend(4)
     low, high = backend.encrypt(np.ones(4), 0), backend.encrypt(np.ones(4), 2)
-    with pytest.raises(compiler.OutOfLevelsError):
+    with pytest.raises(OutOfLevelsError):
         backend.mul(low, low)
-    with pytest.raises(compiler.OutOfLevelsError):
-        backend.polynomial(high, compiler.PolynomialSpec(np.ones(5)))
-    with pytest.raises(compiler.BackendMisuseError, match="one level"):
+    with pytest.raises(OutOfLevelsError):
+        backend.polynomial(high, PolynomialSpec(np.ones(5)))
+    with pytest.raises(BackendMisuseError, match="one level"):
         backend.add(low, high)
-    with pytest.raises(compiler.BackendMisuseError):
+    with pytest.raises(BackendMisuseError):
         backend.drop_level(low, 1)
-    with pytest.raises(compiler.BackendMisuseError):
+    with pytest.raises(BackendMisuseError):
         backend.rotate(high, 4)
-    with pytest.raises(compiler.BackendMisuseError):
+    with pytest.raises(BackendMisuseError):
         backend.encrypt(np.ones(5), 1)
-    with pytest.raises(compiler.BackendMisuseError):
-        backend.linear_transform([high], compiler.DiagonalMatrix(8, ({0: np.ones(8)},), 1))
+    with pytest.raises(BackendMisuseError):
+        backend.linear_transform([high], DiagonalMatrix(8, ({0: np.ones(8)},), 1))
 
 
 def test_inputs_of_a_run(program: compiler.Program) -> None:
     backend = runtime.ClearBackend(program.slots)
     count = program.input_layout.ciphertexts
-    with pytest.raises(compiler.BackendMisuseError, match="at level"):
+    with pytest.raises(BackendMisuseError, match="at level"):
         runtime.execute(
             program, backend, [backend.encrypt(np.zeros(program.slots), program.input_level - 1)] * count
         )
-    with pytest.raises(compiler.BackendMisuseError, match="ciphertexts"):
+    with pytest.raises(BackendMisuseError, match="ciphertexts"):
         runtime.execute(
             program, backend, [backend.encrypt(np.zeros(program.slots), program.input_level)] * (count + 1)
         )

@@ -9,6 +9,7 @@ import pytest
 from keywright import compiler, runtime
 from keywright.compiler.front_ends.onnx_importer import import_model
 from keywright.compiler.graph.simplify import simplify
+from keywright.errors import ModelRefusedError
 from keywright.runtime.checking import run_onnxruntime
 from numpy.typing import NDArray
 from onnx import helper
@@ -126,7 +127,7 @@ def test_refusals(build: Build, attributes: dict[str, Any], word: str) -> None:
         node("RNN", ["t", "w", "r", "b"], ["", "s"], hidden_size=4, **attributes),
         node("Flatten", ["s"], ["y"]),
     ]
-    with pytest.raises(compiler.ModelRefusedError, match=word):
+    with pytest.raises(ModelRefusedError, match=word):
         compiler.compile(
             build(nodes, (1, 5), weights("RNN", 5, 4), batch=1), compiler.Target(slots=64, levels=5)
         )

@@ -7,6 +7,18 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler
+from keywright.errors import (
+    CalibrationMissingError,
+    DynamicShapeError,
+    InvalidModelError,
+    InvalidSamplesError,
+    ModelRefusedError,
+    RefusalError,
+    TooDeepError,
+    TooWideError,
+    UnsupportedAttributeError,
+    UnsupportedOperatorError,
+)
 from keywright.runtime.checking import run_clear
 from onnx import helper
 
@@ -18,8 +30,8 @@ ONES = {"w": np.ones((2, 2, 3, 3), np.float32)}
 
 def reasons(
     model: onnx.ModelProto | bytes, target: compiler.Target = TARGET, **options: int
-) -> list[compiler.RefusalError]:
-    with pytest.raises(compiler.ModelRefusedError) as caught:
+) -> list[RefusalError]:
+    with pytest.raises(ModelRefusedError) as caught:
         compiler.compile(model, target, **options)  # type: ignore[arg-type]
     assert all(str(reason) in str(caught.value) for reason in caught.value.exceptions)
     return list(caught.value.exceptions)  # type: ignore[arg-type]
@@ -40,11 +52,11 @@ def test_all_reasons_at_once(build: Build) -> None:
     )
     found = reasons(model, compiler.Target(slots=256, levels=2))
     assert [type(reason) for reason in found] == [
-        compiler.UnsupportedOperatorError,
-        compiler.UnsupportedOperatorError,
-        compiler.UnsupportedAttributeError,
-        compiler.CalibrationMissingError,
-        compiler.TooDeepError,
+        UnsupportedOperatorError,
+        UnsupportedOperatorError,
+        UnsupportedAttributeError,
+        CalibrationMissingError,
+        TooDeepError,
     ]
     assert "'norm': operator LRN is not supported; replace it" in str(found[0])
     assert "AveragePool" not in str(found[0])
@@ -59,7 +71,7 @@ def test_a_maximum_that_takes_too_many_levels(build: Build) -> None:
         build(nodes, (1, 4, 4)),
         compiler.Fit(calibration=samples, activations={"maxpool": "minimax:8"}),
     )
-    with pytest.raises(compiler.ModelRefusedError, match="AveragePool instead of MaxPool at 'pool'"):
+    with pytest.raises(ModelRefusedError, match="AveragePool instead of MaxPool at 'pool'"):
         compiler.compile(model, compiler.Target(slots=16, levels=6), fit)
 
 
@@ -68,7 +80,7 @@ def test_except_star_selects_reasons(build: Build) -> None:
     seen = []
     try:
         compiler.compile(model, compiler.Target(slots=16, levels=1))
-    except* compiler.UnsupportedOperatorError as group:
+    except* UnsupportedOperatorError as group:
         seen = list(group.exceptions)
     assert len(seen) == 1
 
@@ -76,17 +88,17 @@ def test_except_star_selects_reasons(build: Build) -> None:
 def test_too_deep_names_need_and_bound(build: Build) -> None:
     squares = [node("Mul", [name, name], [after]) for name, after in ("xa", "ab", "bc", "cy")]
     (reason,) = reasons(build(squares, (4,)), compiler.Target(slots=256, levels=3))
-    assert isinstance(reason, compiler.TooDeepError)
+    assert isinstance(reason, TooDeepError)
     assert (reason.needed, reason.available) == (4, 3)
     assert compiler.compile(build(squares, (4,)), compiler.Target(slots=16, levels=4)).depth == 4
     (reason,) = reasons(build(squares, (4,)), compiler.Target(slots=256, levels=5, output_level=2))
-    assert isinstance(reason, compiler.TooDeepError)
+    assert isinstance(reason, TooDeepError)
     assert (reason.needed, reason.available) == (4, 3)
 
 
 def test_operators_are_listed_once(build: Build) -> None:
     nodes = [node("LRN", ["x"], ["a"], size=3), node("LRN", ["a"], ["y"], size=5)]
-    with pytest.raises(compiler.ModelRefusedError) as caught:
+    with pytest.raises(ModelRefusedError) as caught:
         compiler.compile(build(nodes, (2, 8, 8)), TARGET)
     assert len(caught.value.exceptions) == 2
     assert str(caught.value).count(": Abs, Add, AveragePool, ") == 1
@@ -94,10 +106,10 @@ def test_operators_are_listed_once(build: Build) -> None:
 
 def test_dynamic_shapes(build: Build) -> None:
     (reason,) = reasons(build([node("Identity", ["x"], ["y"])], (1, "height", 8)))
-    assert isinstance(reason, compiler.DynamicShapeError)
+    assert isinstance(reason, DynamicShapeError)
     weights = {"w": np.ones((4, 4), np.float32)}
     (reason,) = reasons(build([node("MatMul", ["x", "w"], ["y"])], ("features",), weights))
-    assert isinstance(reason, compiler.DynamicShapeError), "shapes that follow from it are no reasons"
+    assert isinstance(reason, DynamicShapeError), "shapes that follow from it are no reasons"
 
 
 @pytest.mark.parametrize(
@@ -121,7 +133,7 @@ def test_unsupported_attributes(
         "w1": np.ones((1, 2, 3, 3, 3), np.float32),
     }
     (reason,) = reasons(build(nodes, shape, constants))
-    assert isinstance(reason, compiler.UnsupportedAttributeError)
+    assert isinstance(reason, UnsupportedAttributeError)
     assert word in str(reason)
 
 
@@ -129,13 +141,13 @@ def test_weights_that_are_not_finite(build: Build) -> None:
     weights = ONES["w"].copy()
     weights[0, 0, 0, 0] = np.nan
     (reason,) = reasons(build([node("Conv", ["x", "w"], ["y"])], (2, 8, 8), {"w": weights}))
-    assert isinstance(reason, compiler.InvalidModelError)
+    assert isinstance(reason, InvalidModelError)
     assert "'w'" in str(reason)
 
 
 def test_foreign_bytes() -> None:
     (reason,) = reasons(b"not a model")
-    assert isinstance(reason, compiler.InvalidModelError)
+    assert isinstance(reason, InvalidModelError)
 
 
 def test_diagonals_within_memory(build: Build) -> None:
@@ -143,7 +155,7 @@ def test_diagonals_within_memory(build: Build) -> None:
     needed = 64 * 64 * 8
     assert compiler.compile(model, compiler.Target(slots=64, levels=1), max_plaintext_bytes=needed).depth == 1
     (reason,) = reasons(model, compiler.Target(slots=64, levels=5), max_plaintext_bytes=needed - 1)
-    assert isinstance(reason, compiler.TooWideError)
+    assert isinstance(reason, TooWideError)
     assert (reason.needed, reason.allowed) == (needed, needed - 1)
 
 
@@ -152,7 +164,7 @@ def test_diagonals_within_memory(build: Build) -> None:
 )
 def test_calibration_data(build: Build, samples: np.ndarray) -> None:
     model = build([node("Tanh", ["x"], ["y"])], (4,))
-    with pytest.raises(compiler.InvalidSamplesError):
+    with pytest.raises(InvalidSamplesError):
         compiler.compile(model, compiler.Target(slots=16, levels=5), compiler.Fit(calibration=samples))
 
 
@@ -187,9 +199,9 @@ def test_fits_out_of_bounds(options: dict[str, Any]) -> None:
 @pytest.mark.parametrize("sample", [np.zeros(5), np.zeros((2, 4)), np.full(4, np.nan)])
 def test_samples_of_a_program(build: Build, sample: np.ndarray) -> None:
     program = compiler.compile(build([node("Neg", ["x"], ["y"])], (4,)), compiler.Target(slots=16, levels=1))
-    with pytest.raises(compiler.InvalidSamplesError):
+    with pytest.raises(InvalidSamplesError):
         program.pack(sample)
-    with pytest.raises(compiler.InvalidSamplesError):
+    with pytest.raises(InvalidSamplesError):
         program.unpack(np.zeros((2, program.slots)))
 
 
@@ -198,7 +210,7 @@ def test_weights_of_a_type_that_does_not_exist_are_refused(build: Build, kind: i
     model = build([node("Conv", ["x", "w"], ["y"], "conv")], (2, 8, 8), ONES)
     model.graph.initializer[0].data_type = kind
     found = reasons(model)
-    assert any(isinstance(reason, compiler.InvalidModelError) for reason in found)
+    assert any(isinstance(reason, InvalidModelError) for reason in found)
     assert f"have type {kind}, which onnx does not know" in str(found[0])
 
 
@@ -218,7 +230,7 @@ def test_a_loop_that_reads_encrypted_values(build: Build) -> None:
     )
     nodes = [node("Loop", ["three", ""], ["each"], "steps", body=body), node("Identity", ["each"], ["y"])]
     (reason,) = reasons(build(nodes, (4,), {"three": np.asarray(3)}))
-    assert isinstance(reason, compiler.UnsupportedOperatorError)
+    assert isinstance(reason, UnsupportedOperatorError)
     assert "'steps': operator Loop is not supported" in str(reason)
     assert "unroll=True" in str(reason)
 

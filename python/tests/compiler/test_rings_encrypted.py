@@ -14,7 +14,8 @@ import pytest
 from keywright import compiler
 from keywright.compiler.placement.costs import CostTable
 from keywright.compiler.placement.ring import Ring
-from keywright.plan import CostModel, WorkloadError, plan_network, predict_plan
+from keywright.errors import BackendMisuseError, WorkloadError
+from keywright.plan import CostModel, plan_network, predict_plan
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.ring.chain_sources import chain_of
@@ -94,14 +95,14 @@ def test_the_program_uses_all_rings(party: Party) -> None:
     sources = {(party.program.rings[step.operands[0]], step.argument) for step in switches}
     assert any(source == 0 for source, _ in sources)
     assert [option.input_log_n for option in party.program.bootstraps] == [10]
-    assert {spec.log_n for spec in party.execution.key_specs()} == {12, 11, 10}
+    assert {spec.log_n for spec in party.execution.key_specs} == {12, 11, 10}
 
 
 def test_encrypted_results_are_the_clear_ones(party: Party, tmp_path: Path) -> None:
     """With all keys in memory, and with keys that are streamed from a file: the same ciphertexts."""
     program, execution = party.program, party.execution
     path = tmp_path / "keys.kw"
-    party.generator.save_evaluation_keys(path, specs=execution.key_specs())
+    party.generator.save_evaluation_keys(path, specs=execution.key_specs)
     decryptor = kw.Decryptor(party.secret)
     simulation = simulate(program, execution, party.samples[:2])
     resident = backend_of(party, execution.load_keys(path))
@@ -125,9 +126,9 @@ def test_plans_of_several_rings_are_stored(party: Party) -> None:
     text = plan_file.to_json(plan)
     loaded = plan_file.from_json(text)
     assert loaded == plan
-    assert loaded.stored_bytes == sum(spec.bytes for spec in party.execution.key_specs())
+    assert loaded.stored_bytes == sum(spec.bytes for spec in party.execution.key_specs)
     again = PlanExecution(loaded, party.plan.parameters, party.program, [party.plan])
-    assert again.key_specs() == party.execution.key_specs()
+    assert again.key_specs == party.execution.key_specs
     total = predict_plan(plan, CostModel()).seconds
     alone = predict_plan(dataclasses.replace(plan, subrings=()), CostModel()).seconds
     assert total > alone + sum(predict_plan(each, CostModel()).seconds for each in plan.subrings) * 0.999
@@ -136,7 +137,7 @@ def test_plans_of_several_rings_are_stored(party: Party) -> None:
 def test_other_plans_are_refused(party: Party) -> None:
     plan = party.execution.plan
     without = dataclasses.replace(plan, subrings=plan.subrings[:1])
-    with pytest.raises(kw.PlanMismatchError, match="smaller rings of degrees"):
+    with pytest.raises(kw.errors.PlanMismatchError, match="smaller rings of degrees"):
         PlanExecution(without, party.plan.parameters, party.program, [party.plan])
     nested = dataclasses.replace(plan.subrings[0], subrings=plan.subrings[1:])
     with pytest.raises(WorkloadError, match="smaller rings"):
@@ -147,10 +148,10 @@ def test_other_plans_are_refused(party: Party) -> None:
 
 
 def test_samples_of_another_ring_are_refused(party: Party) -> None:
-    keys = party.generator.evaluation_keys(relinearization=False, specs=party.execution.key_specs())
+    keys = party.generator.evaluation_keys(relinearization=False, specs=party.execution.key_specs)
     backend = backend_of(party, party.execution.follow(keys))
     program = party.program
     row = np.zeros(program.ring_slots(10))
     wrong = kw.Decryptor(party.secret).encrypt(row, len(row), 4, 10).expand()
-    with pytest.raises(compiler.BackendMisuseError, match="slots in a ring of degree"):
+    with pytest.raises(BackendMisuseError, match="slots in a ring of degree"):
         backend.run(program, [wrong])

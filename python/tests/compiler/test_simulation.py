@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler, runtime
+from keywright.errors import InvalidSamplesError, OutOfRangeError
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.search.quick import plan_network
 from keywright.runtime.checking import run_clear
@@ -69,7 +70,7 @@ def run(
     for number in range(runs):
         secret = kw.SecretKey.generate(parameters, bytes([number]) * 32)
         generator = kw.KeyGenerator(secret)
-        keys = plan.follow(generator.evaluation_keys(relinearization=False, specs=plan.key_specs()))
+        keys = plan.follow(generator.evaluation_keys(relinearization=False, specs=plan.key_specs))
         bootstrappers = [kw.Bootstrapper(found) for found in plan.bootstrapper_plans]
         backend = EncryptedBackend(kw.Evaluator(parameters, keys), bootstrappers, plan=plan)
         decryptor, encryptor = kw.Decryptor(secret), kw.Encryptor(generator.public_key())
@@ -191,16 +192,16 @@ def test_what_cannot_be_simulated_is_refused(build: Build) -> None:
     target = compiler.Target(slots=1024, levels=parameters.max_level)
     program = compiler.compile(perceptron(build), target, compiler.Fit(calibration=samples))
     plan = plan_network(program, parameters)
-    with pytest.raises(compiler.InvalidSamplesError):
+    with pytest.raises(InvalidSamplesError):
         runtime.simulate(program, plan, samples[:0])
-    with pytest.raises(compiler.InvalidSamplesError):
+    with pytest.raises(InvalidSamplesError):
         runtime.simulate(program, plan, samples[:, :3])
-    with pytest.raises(compiler.InvalidSamplesError):
+    with pytest.raises(InvalidSamplesError):
         runtime.simulate(program, plan, samples, repetitions=0)
 
 
 def test_values_beyond_a_bootstrap_are_refused(build: Build) -> None:
     case = bootstrapped(build, runs=0)
-    with pytest.raises(compiler.OutOfRangeError) as caught:
+    with pytest.raises(OutOfRangeError) as caught:
         runtime.simulate(case.program, case.plan, 1000 * case.samples)
     assert abs(caught.value.value) > 1

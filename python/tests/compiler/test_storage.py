@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from keywright import compiler
+from keywright.errors import ProgramFormatError
 from keywright.program.file import storage
 from keywright.program.operands.diagonals import Diagonals, table_of
 from keywright.runtime.checking import run_clear
@@ -86,7 +87,7 @@ def test_a_changed_byte_is_refused_or_changes_nothing(program: compiler.Program,
         stored.write_bytes(damaged)
         try:
             loaded = compiler.Program.load(stored)
-        except compiler.ProgramFormatError:
+        except ProgramFormatError:
             refused += 1
             continue
         assert loaded.instructions == program.instructions
@@ -105,7 +106,7 @@ def test_truncation_is_refused(stored: Path) -> None:
     original = stored.read_bytes()
     for length in range(0, len(original), 7):
         stored.write_bytes(original[:length])
-        with pytest.raises(compiler.ProgramFormatError):
+        with pytest.raises(ProgramFormatError):
             compiler.Program.load(stored)
 
 
@@ -147,7 +148,7 @@ def test_truncation_is_refused(stored: Path) -> None:
 )
 def test_inconsistent_descriptions(stored: Path, changes: dict[str, object], word: str) -> None:
     rewrite(stored, edit_description(**changes))
-    with pytest.raises(compiler.ProgramFormatError, match=word) as refused:
+    with pytest.raises(ProgramFormatError, match=word) as refused:
         compiler.Program.load(stored)
     says_what_to_do = "Compile the model again" in str(refused.value)
     assert says_what_to_do == ("inconsistent program" in str(refused.value))
@@ -174,7 +175,7 @@ def npy(array: np.ndarray, *, pickled: bool = False) -> bytes:
 )
 def test_foreign_arrays(stored: Path, name: str, data: bytes, word: str) -> None:
     rewrite(stored, lambda entries: entries.update({name: data}))
-    with pytest.raises(compiler.ProgramFormatError, match=word):
+    with pytest.raises(ProgramFormatError, match=word):
         compiler.Program.load(stored)
 
 
@@ -185,12 +186,12 @@ def test_missing_entries(stored: Path) -> None:
     for name in names:
         stored.write_bytes(original)
         rewrite(stored, lambda entries, name=name: entries.pop(name))  # type: ignore[misc]
-        with pytest.raises(compiler.ProgramFormatError):
+        with pytest.raises(ProgramFormatError):
             compiler.Program.load(stored)
 
 
 def test_size_is_bounded_before_reading(stored: Path) -> None:
-    with pytest.raises(compiler.ProgramFormatError, match="more than 100 bytes"):
+    with pytest.raises(ProgramFormatError, match="more than 100 bytes"):
         storage.load(stored, compiler.Program, max_bytes=100)
 
 
@@ -226,7 +227,7 @@ def test_equal_values_of_a_batch_are_stored_once(build: Build, tmp_path: Path) -
         entries["program.json"] = json.dumps(description).encode()
 
     rewrite(path, edit)
-    with pytest.raises(compiler.ProgramFormatError, match="copies"):
+    with pytest.raises(ProgramFormatError, match="copies"):
         compiler.Program.load(path)
 
 
@@ -236,7 +237,7 @@ def test_unpacked_arrays_are_bounded_before_reading(wide: compiler.Program, tmp_
     needed = 256 * 256 * 8 + 2 * 256 * 4
     assert path.stat().st_size < needed // 8
     assert storage.load(path, compiler.Program, max_bytes=needed).instructions == wide.instructions
-    with pytest.raises(compiler.ProgramFormatError, match=f"more than {needed - 1} bytes"):
+    with pytest.raises(ProgramFormatError, match=f"more than {needed - 1} bytes"):
         storage.load(path, compiler.Program, max_bytes=needed - 1)
 
 
@@ -269,14 +270,14 @@ def test_diagonals_ascend(stored: Path, steps: list[int]) -> None:
         entries["program.json"] = json.dumps(description).encode()
 
     rewrite(stored, edit)
-    with pytest.raises(compiler.ProgramFormatError, match="ascending"):
+    with pytest.raises(ProgramFormatError, match="ascending"):
         compiler.Program.load(stored)
 
 
 def test_foreign_and_missing_files(tmp_path: Path) -> None:
     path = tmp_path / "foreign"
     path.write_bytes(b"PK\x03\x04 no archive")
-    with pytest.raises(compiler.ProgramFormatError, match="foreign"):
+    with pytest.raises(ProgramFormatError, match="foreign"):
         compiler.Program.load(path)
     with pytest.raises(FileNotFoundError):
         compiler.Program.load(tmp_path / "missing")
@@ -318,7 +319,7 @@ def bootstrap(slots: int, input_level: int, output_level: int, preset: object) -
 )
 def test_inconsistent_layers_and_bootstraps(stored: Path, changes: dict[str, object], word: str) -> None:
     rewrite(stored, edit_description(**changes))
-    with pytest.raises(compiler.ProgramFormatError, match=word) as refused:
+    with pytest.raises(ProgramFormatError, match=word) as refused:
         compiler.Program.load(stored)
     says_what_to_do = "Compile the model again" in str(refused.value)
     assert says_what_to_do == ("inconsistent program" in str(refused.value))
@@ -335,7 +336,7 @@ def test_a_changed_header_of_an_array_is_refused(stored: Path) -> None:
         rewrite(stored, lambda entries, data=data: entries.update({"vectors/0.npy": bytes(data)}))  # type: ignore[misc]
         try:
             compiler.Program.load(stored)
-        except compiler.ProgramFormatError:
+        except ProgramFormatError:
             refused += 1
     assert refused >= 70
 
@@ -347,5 +348,5 @@ def test_other_methods_of_packing_are_refused(stored: Path, method: int) -> None
     with zipfile.ZipFile(stored, "w", method) as archive:
         for name, data in entries.items():
             archive.writestr(name, data)
-    with pytest.raises(compiler.ProgramFormatError, match="compressed by method"):
+    with pytest.raises(ProgramFormatError, match="compressed by method"):
         compiler.Program.load(stored)

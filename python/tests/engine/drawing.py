@@ -39,7 +39,7 @@ def secret() -> kw.SecretKey:
 @cache
 def bfv_secret() -> kw.SecretKey:
     return kw.SecretKey.generate(
-        kw.BfvParameters.from_bits(10, [31, 30], [31], 12289, insecure=True), ENTROPY
+        kw.bfv.Parameters.from_bits(10, [31, 30], [31], 12289, insecure=True), ENTROPY
     )
 
 
@@ -51,13 +51,13 @@ def public_key(secret: kw.SecretKey) -> kw.PublicKey:
 
 
 @cache
-def thin() -> kw.ClientParameters:
-    return kw.ClientParameters(ckks(), scale=1 << 20, fraction_bits=10, slots=512)
+def thin() -> kw.thin.Parameters:
+    return kw.thin.Parameters(ckks(), scale=1 << 20, fraction_bits=10, slots=512)
 
 
-def client(entropy: bytes | None) -> kw.Client:
+def client(entropy: bytes | None) -> kw.thin.Client:
     """Return a thin client with a known secret."""
-    return kw.Client.from_secret_bytes(secret().to_bytes(), thin(), entropy)
+    return kw.thin.Client.from_secret_bytes(secret().to_bytes(), thin(), entropy)
 
 
 @cache
@@ -98,13 +98,13 @@ def joint_key() -> ThresholdKey:
 
 def encapsulation() -> list[kw.KeySpec]:
     """Return keys to an ephemeral secret and back: a set's head with two other elements."""
-    head = bytearray(kw.key_set_head([kw.KeySpec.rotation(ckks(), steps, 0) for steps in (1, 2)]))
+    head = bytearray(kw.keys.set_head([kw.KeySpec.rotation(ckks(), steps, 0) for steps in (1, 2)]))
     start, stop = 48, len(head) - 4
     size = (stop - start) // 2
     for place, kind in ((start, 3), (start + size, 4)):
         head[place : place + 9] = struct.pack("<BQ", kind, WEIGHT)
     head[stop:] = struct.pack("<I", zlib.crc32(head[:stop]))
-    return kw.read_key_set_head(bytes(head), ckks())
+    return kw.keys.read_set_head(bytes(head), ckks())
 
 
 def saved(generator: kw.KeyGenerator) -> bytes:
@@ -224,15 +224,15 @@ SOURCES = [
     ),
     call(
         "MasterKeys.generate",
-        lambda entropy: kw.MasterKeys.generate(secret(), [1], [31, 31], entropy=entropy).to_bytes(),
+        lambda entropy: kw.keys.MasterKeys.generate(secret(), [1], [31, 31], entropy=entropy).to_bytes(),
         of_ckks,
     ),
     encrypts("Encryptor.encrypt", lambda e: kw.Encryptor(public_key(secret()), e), of_ckks),
     encrypts("Encryptor.encrypt_coefficients", lambda e: kw.Encryptor(public_key(secret()), e), of_ckks),
     encrypts("Decryptor.encrypt", lambda e: kw.Decryptor(secret(), e), of_ckks),
     encrypts("Decryptor.encrypt_coefficients", lambda e: kw.Decryptor(secret(), e), of_ckks),
-    encrypts("BfvEncryptor.encrypt", lambda e: kw.BfvEncryptor(public_key(bfv_secret()), e), of_bfv),
-    encrypts("BfvDecryptor.encrypt", lambda e: kw.BfvDecryptor(bfv_secret(), e), of_bfv),
+    encrypts("BfvEncryptor.encrypt", lambda e: kw.bfv.Encryptor(public_key(bfv_secret()), e), of_bfv),
+    encrypts("BfvDecryptor.encrypt", lambda e: kw.bfv.Decryptor(bfv_secret(), e), of_bfv),
     *(
         encrypts(f"EncryptionPool.{name}", pool(key), of_ckks, copied=False)
         for name in ("encrypt", "encrypt_coefficients", "encrypt_scalar", "encrypt_scalars")
@@ -248,20 +248,20 @@ SOURCES = [
     ),
     encrypts("ChemEncryptor.encrypt", chem(secret, 2.0**-20)),
     encrypts("ChemEncryptor.encrypt_integers", chem(bfv_secret, 1.0)),
-    call("Client", lambda entropy: kw.Client(thin(), entropy).secret_bytes(), of_thin),
+    call("Client", lambda entropy: kw.thin.Client(thin(), entropy).secret_bytes(), of_thin),
     Source("Client.public_key", client, lambda made: made.public_key(), of_thin),
     Source("Client.encrypt", client, lambda made: made.encrypt([0]), of_thin),
     Source("Client.encrypt compact", client, lambda made: made.encrypt([0], dropped=0), of_thin),
     Source("Client.session", client, lambda made: made.session()),
     Source(
         "ClientEncryptor.encrypt",
-        lambda entropy: kw.ClientEncryptor(thin_key(), thin(), entropy),
+        lambda entropy: kw.thin.Encryptor(thin_key(), thin(), entropy),
         lambda made: made.encrypt([0]),
         of_thin,
     ),
     Source(
         "ClientEncryptor.encrypt compact",
-        lambda entropy: kw.ClientEncryptor(thin_key(), thin(), entropy),
+        lambda entropy: kw.thin.Encryptor(thin_key(), thin(), entropy),
         lambda made: made.encrypt([0], dropped=(0, 0)),
         of_thin,
     ),

@@ -17,19 +17,19 @@ IntArray: TypeAlias = NDArray[np.int64]
 class Party:
     """One secret key with everything that it needs, and values to compute with."""
 
-    parameters: kw.BfvParameters
+    parameters: kw.bfv.Parameters
     secret: kw.SecretKey
     generator: kw.KeyGenerator
-    encryptor: kw.BfvEncryptor
-    decryptor: kw.BfvDecryptor
-    evaluator: kw.BfvEvaluator
+    encryptor: kw.bfv.Encryptor
+    decryptor: kw.bfv.Decryptor
+    evaluator: kw.bfv.Evaluator
     x: IntArray
     y: IntArray
 
 
 @pytest.fixture(scope="module")
 def party() -> Party:
-    parameters = kw.BfvParameters.from_bits(10, [50, 50, 50], [50], T, insecure=True)
+    parameters = kw.bfv.Parameters.from_bits(10, [50, 50, 50], [50], T, insecure=True)
     secret = kw.SecretKey.generate(parameters, entropy=bytes(range(32)))
     generator = kw.KeyGenerator(secret, entropy=bytes(32))
     rng = np.random.default_rng(1)
@@ -37,9 +37,9 @@ def party() -> Party:
         parameters,
         secret,
         generator,
-        kw.BfvEncryptor(generator.public_key()),
-        kw.BfvDecryptor(secret),
-        kw.BfvEvaluator(parameters, generator.evaluation_keys(rotations=[3], conjugation=True)),
+        kw.bfv.Encryptor(generator.public_key()),
+        kw.bfv.Decryptor(secret),
+        kw.bfv.Evaluator(parameters, generator.evaluation_keys(rotations=[3], conjugation=True)),
         rng.integers(-(T // 2), T // 2 + 1, 1024),
         rng.integers(0, T, 1024),
     )
@@ -117,9 +117,9 @@ def test_coefficients_multiply_as_polynomials(party: Party) -> None:
     # X^1023 times X is -1.
     last = encryptor.encrypt(np.eye(1, 1024, 1023, dtype=int)[0], packing="coefficients")
     assert decryptor.decrypt(evaluator.multiply(last, [0, 1]))[0] == -1
-    with pytest.raises(kw.PackingError):
+    with pytest.raises(kw.errors.PackingError):
         evaluator.rotate_rows(a, 3)
-    with pytest.raises(kw.PackingError):
+    with pytest.raises(kw.errors.PackingError):
         evaluator.add(a, encryptor.encrypt([1]))
 
 
@@ -134,21 +134,21 @@ def test_seeded_ciphertexts_and_files(party: Party, tmp_path: Path) -> None:
     decryptor, parameters, encryptor, x = party.decryptor, party.parameters, party.encryptor, party.x
     seeded = decryptor.encrypt(x, level=1)
     assert (seeded.level, seeded.bytes, seeded.packing) == (1, 2 * 1024 * 8 + 32, "slots")
-    loaded = kw.BfvSeededCiphertext.from_bytes(seeded.to_bytes(), parameters)
+    loaded = kw.bfv.SeededCiphertext.from_bytes(seeded.to_bytes(), parameters)
     np.testing.assert_array_equal(decryptor.decrypt(loaded.expand()), centred(x))
     a = encryptor.encrypt(x)
     a.save(tmp_path / "a.kw")
     parameters.save(tmp_path / "p.kw")
-    assert kw.BfvParameters.load(tmp_path / "p.kw") == parameters
-    assert kw.inspect(tmp_path / "p.kw")["plaintext_modulus"] == T
-    again = kw.BfvCiphertext.load(tmp_path / "a.kw", kw.BfvParameters.load(tmp_path / "p.kw"))
+    assert kw.bfv.Parameters.load(tmp_path / "p.kw") == parameters
+    assert kw.keys.inspect(tmp_path / "p.kw")["plaintext_modulus"] == T
+    again = kw.bfv.Ciphertext.load(tmp_path / "a.kw", kw.bfv.Parameters.load(tmp_path / "p.kw"))
     assert (again.level, again.budget_bound) == (2, a.budget_bound)
     np.testing.assert_array_equal(decryptor.decrypt(again), centred(x))
-    other = kw.BfvParameters.from_bits(10, [50, 50, 50], [50], 12289, insecure=True)
-    with pytest.raises(kw.FormatError):
-        kw.BfvCiphertext.load(tmp_path / "a.kw", other)
-    with pytest.raises(kw.FormatError):
-        kw.BfvCiphertext.from_bytes(seeded.to_bytes(), parameters)
+    other = kw.bfv.Parameters.from_bits(10, [50, 50, 50], [50], 12289, insecure=True)
+    with pytest.raises(kw.errors.FormatError):
+        kw.bfv.Ciphertext.load(tmp_path / "a.kw", other)
+    with pytest.raises(kw.errors.FormatError):
+        kw.bfv.Ciphertext.from_bytes(seeded.to_bytes(), parameters)
 
 
 def test_keys_know_their_scheme(party: Party) -> None:
@@ -157,12 +157,12 @@ def test_keys_know_their_scheme(party: Party) -> None:
     assert generator.evaluation_keys().parameters == parameters
     other = kw.SecretKey.generate(ckks)
     for make in (
-        lambda: kw.BfvDecryptor(other),
-        lambda: kw.BfvEncryptor(kw.KeyGenerator(other).public_key()),
+        lambda: kw.bfv.Decryptor(other),
+        lambda: kw.bfv.Encryptor(kw.KeyGenerator(other).public_key()),
         lambda: kw.Encryptor(generator.public_key()).encrypt([1.0]),
         lambda: kw.Decryptor(secret).encrypt([1.0]),
     ):
-        with pytest.raises(kw.MixedParametersError):
+        with pytest.raises(kw.errors.MixedParametersError):
             make()
     with pytest.raises(TypeError):
         kw.SecretKey.generate("N13")  # type: ignore[arg-type]
@@ -174,20 +174,20 @@ def test_keys_know_their_scheme(party: Party) -> None:
 )
 def test_values_that_are_not_integers_are_refused(party: Party, values: ArrayLike) -> None:
     encryptor = party.encryptor
-    with pytest.raises(kw.EncodeError):
+    with pytest.raises(kw.errors.EncodeError):
         encryptor.encrypt(values)
 
 
 def test_values_out_of_range_are_refused(party: Party) -> None:
     encryptor, evaluator = party.encryptor, party.evaluator
-    with pytest.raises(kw.EncodeError, match=r"-32768\.\.=65536") as caught:
+    with pytest.raises(kw.errors.EncodeError, match=r"-32768\.\.=65536") as caught:
         encryptor.encrypt([0, T])
     assert (caught.value.index, caught.value.value) == (1, T)
     assert (caught.value.minimum, caught.value.maximum) == (-(T // 2), T - 1)
-    with pytest.raises(kw.EncodeError) as caught:
+    with pytest.raises(kw.errors.EncodeError) as caught:
         encryptor.encrypt(np.zeros(1025, dtype=int))
     assert (caught.value.count, caught.value.bound) == (1025, 1024)
-    with pytest.raises(kw.EncodeError):
+    with pytest.raises(kw.errors.EncodeError):
         evaluator.multiply(encryptor.encrypt([1]), T)
 
 
@@ -198,7 +198,7 @@ def test_noise_is_an_error_and_never_a_wrong_value(party: Party) -> None:
         for _ in range(20):
             a, expected = evaluator.square(a), centred(expected * expected)
             np.testing.assert_array_equal(decryptor.decrypt(a), expected)
-    except kw.NoiseError as error:
+    except kw.errors.NoiseError as error:
         refused = error
     else:
         pytest.fail("the noise never grew too large")
@@ -210,35 +210,35 @@ def test_noise_is_an_error_and_never_a_wrong_value(party: Party) -> None:
 def test_errors_name_what_is_wrong(party: Party) -> None:
     encryptor, evaluator = party.encryptor, party.evaluator
     a = encryptor.encrypt([1])
-    with pytest.raises(kw.LevelError) as caught:
+    with pytest.raises(kw.errors.LevelError) as caught:
         evaluator.add(a, evaluator.mod_switch(a))
     assert (caught.value.level, caught.value.maximum) == (2, 1)
-    with pytest.raises(kw.LevelError, match="at level 0 one prime is left") as caught:
+    with pytest.raises(kw.errors.LevelError, match="at level 0 one prime is left") as caught:
         evaluator.mod_switch(evaluator.mod_switch_to(a, 0))
     assert (caught.value.level, caught.value.needed, caught.value.available) == (0, 1, 0)
-    with pytest.raises(kw.MissingKeyError):
+    with pytest.raises(kw.errors.MissingKeyError):
         evaluator.rotate_rows(a, 1)
-    with pytest.raises(kw.DegreeError):
+    with pytest.raises(kw.errors.DegreeError):
         evaluator.square(evaluator.multiply_lazy(a, a))
-    with pytest.raises(kw.ParameterError):
+    with pytest.raises(kw.errors.ParameterError):
         encryptor.encrypt([1], packing="rows")
-    with pytest.raises(kw.ParameterError) as refused:
-        kw.BfvParameters.from_bits(10, [50], [], 1 << 60, insecure=True)
+    with pytest.raises(kw.errors.ParameterError) as refused:
+        kw.bfv.Parameters.from_bits(10, [50], [], 1 << 60, insecure=True)
     assert (refused.value.what, refused.value.value) == ("plaintext_modulus", 1 << 60)
-    with pytest.raises(kw.ParameterError, match="N13_QP214_T20"):
-        kw.BfvParameters.preset("N13")
-    with pytest.raises(kw.SecurityError):
-        kw.BfvParameters.from_bits(10, [50], [], T)
-    no_slots = kw.BfvParameters.from_bits(10, [50], [50], 256, insecure=True)
+    with pytest.raises(kw.errors.ParameterError, match="N13_QP214_T20"):
+        kw.bfv.Parameters.preset("N13")
+    with pytest.raises(kw.errors.SecurityError):
+        kw.bfv.Parameters.from_bits(10, [50], [], T)
+    no_slots = kw.bfv.Parameters.from_bits(10, [50], [50], 256, insecure=True)
     secret = kw.SecretKey.generate(no_slots)
-    with pytest.raises(kw.ParameterError):
-        kw.BfvDecryptor(secret).encrypt([1], packing="slots")
-    assert kw.BfvDecryptor(secret).encrypt([1]).packing == "coefficients"
+    with pytest.raises(kw.errors.ParameterError):
+        kw.bfv.Decryptor(secret).encrypt([1], packing="slots")
+    assert kw.bfv.Decryptor(secret).encrypt([1]).packing == "coefficients"
 
 
 def test_presets() -> None:
-    assert kw.bfv_presets()[:2] == ["N12_QP106_T17", "N13_QP214_T20"]
-    parameters = kw.BfvParameters.preset("N12_QP106_T17")
+    assert kw.bfv.Parameters.presets()[:2] == ["N12_QP106_T17", "N13_QP214_T20"]
+    parameters = kw.bfv.Parameters.preset("N12_QP106_T17")
     assert (parameters.n, parameters.plaintext_modulus % 8192, parameters.insecure) == (4096, 1, False)
-    assert hash(parameters) == hash(kw.BfvParameters.preset("N12_QP106_T17"))
+    assert hash(parameters) == hash(kw.bfv.Parameters.preset("N12_QP106_T17"))
     assert "N = 2^12" in repr(parameters)

@@ -155,7 +155,7 @@ def test_a_key_budget_is_kept_and_the_values_come_back() -> None:
         coefficients = bootstrapper.slots_to_coeffs(
             evaluator, encryptor.encrypt(values, level=plan.input_level)
         )
-        with pytest.raises(kw.ParameterError, match="stages apart"):
+        with pytest.raises(kw.errors.ParameterError, match="stages apart"):
             bootstrapper.coeffs_to_slots(evaluator, bootstrapper.mod_raise(evaluator, coefficients))
 
 
@@ -176,7 +176,7 @@ def test_the_ways_to_evaluate_a_factor_trade_bytes_for_work() -> None:
 def test_a_budget_that_cannot_be_names_the_fewest_bytes(budget: int) -> None:
     parameters = small_parameters()
     fewest = sum(small_plan(parameters, key_budget="fewest").key_bytes.values())
-    with pytest.raises(kw.ParameterError, match=f"{fewest}") as caught:
+    with pytest.raises(kw.errors.ParameterError, match=f"{fewest}") as caught:
         small_plan(parameters, key_budget=budget)
     assert (caught.value.what, caught.value.value, caught.value.minimum) == ("key_budget", budget, fewest)
 
@@ -185,12 +185,12 @@ def test_a_preset_takes_another_budget() -> None:
     name = "N15_QP861_L3_S37"
     default, fewest = kw.BootstrapperPlan.preset(name), kw.BootstrapperPlan.preset(name, key_budget="fewest")
     assert sum(fewest.key_bytes.values()) < 250e6 < sum(default.key_bytes.values()) <= 700e6
-    with pytest.raises(kw.ParameterError, match="bytes"):
+    with pytest.raises(kw.errors.ParameterError, match="bytes"):
         kw.BootstrapperPlan.preset(name, key_budget=1)
 
 
 def test_a_name_that_is_no_budget_is_refused() -> None:
-    with pytest.raises(kw.ParameterError, match="fewest") as caught:
+    with pytest.raises(kw.errors.ParameterError, match="fewest") as caught:
         small_plan(small_parameters(), key_budget="few")
     assert (caught.value.what, caught.value.value) == ("key_budget", "few")
 
@@ -243,7 +243,7 @@ def test_every_iteration_gains_precision() -> None:
     plan = small_plan(parameters, log_ratio=10, arcsine_degree=1, iterations=2, log_precision=19)
     refused = own(plan)
     ciphertext = refused.encrypt(refused.fresh())
-    with pytest.raises(kw.ParameterError, match=r"log_precision of at most 1[5-8]") as caught:
+    with pytest.raises(kw.errors.ParameterError, match=r"log_precision of at most 1[5-8]") as caught:
         refused.bootstrapper.bootstrap(refused.evaluator, ciphertext)
     assert (caught.value.what, caught.value.value) == ("log_precision", 19)
     assert isinstance(caught.value.maximum, float)
@@ -278,7 +278,7 @@ def test_bytes_of_diagonals_are_predicted(values: str, slots: int | None) -> Non
     plan = small_plan(small_parameters(), slots=slots, values=values)
     for storage in ("encoded", "coefficients", "streamed"):
         assert kw.Bootstrapper(plan, storage=storage).bytes == plan.diagonal_bytes(storage)
-    with pytest.raises(kw.ParameterError, match="streamed") as caught:
+    with pytest.raises(kw.errors.ParameterError, match="streamed") as caught:
         plan.diagonal_bytes("dropped")
     assert (caught.value.what, caught.value.value) == ("storage", "dropped")
 
@@ -383,22 +383,22 @@ def test_a_pair_of_ephemeral_keys_is_not_torn_apart(full: Bootstrapping) -> None
     generator = full.generator
     there, back = full.plan.stage_keys["mod_raise"]
     for specs in ([there], [back], [there, there, back], [there, back, back]):
-        with pytest.raises(kw.ParameterError, match="ephemeral secret") as caught:
+        with pytest.raises(kw.errors.ParameterError, match="ephemeral secret") as caught:
             generator.evaluation_keys(specs=specs, relinearization=False)
         assert caught.value.what == "ephemeral keys"
-    with pytest.raises(kw.ParameterError, match="ephemeral secret"):
+    with pytest.raises(kw.errors.ParameterError, match="ephemeral secret"):
         generator.switching_key(there)
 
 
 def test_presets() -> None:
-    for name in kw.bootstrap_presets():
+    for name in kw.BootstrapperPlan.presets():
         plan = kw.BootstrapperPlan.preset(name)
         parameters = plan.parameters
         assert not parameters.insecure
         assert plan.levels_left >= 1
         assert 0 <= plan.input_level < plan.output_level < parameters.max_level
         assert 0 < sum(plan.key_bytes.values()) == sum(spec.bytes for spec in plan.required_keys)
-    with pytest.raises(kw.ParameterError, match=kw.bootstrap_presets()[0]):
+    with pytest.raises(kw.errors.ParameterError, match=kw.BootstrapperPlan.presets()[0]):
         kw.BootstrapperPlan.preset("N16_slow")
 
 
@@ -409,7 +409,7 @@ def test_a_missing_key_is_named_with_stage_and_level(full: Bootstrapping, stage:
     if stage == "mod_raise":
         present = [spec for spec in present if spec.kind != "dense_to_sparse"]
     keys = full.generator.evaluation_keys(specs=present, relinearization=False)
-    with pytest.raises(kw.MissingKeyError) as caught:
+    with pytest.raises(kw.errors.MissingKeyError) as caught:
         full.bootstrapper.bootstrap(kw.Evaluator(full.parameters, keys), full.encrypt(full.fresh()))
     assert caught.value.stage == stage
     assert caught.value.stage_level is not None
@@ -428,45 +428,50 @@ INPUTS: list[
     (
         "below the input level",
         lambda f, a: f.bootstrapper.bootstrap(f.evaluator, f.evaluator.drop_to_level(a, 1)),
-        kw.LevelError,
+        kw.errors.LevelError,
         "slots_to_coeffs",
     ),
     (
         "another scale",
         lambda f, a: f.bootstrapper.bootstrap(f.evaluator, f.evaluator.set_scale(a, a.scale * 1.1)),
-        kw.ScaleError,
+        kw.errors.ScaleError,
         "slots_to_coeffs",
     ),
     (
         "other slots",
         lambda f, _: f.bootstrapper.bootstrap(f.evaluator, f.encryptor.encrypt([0.5], slots=4)),
-        kw.PackingError,
+        kw.errors.PackingError,
         "slots_to_coeffs",
     ),
     (
         "coefficients for slots",
         lambda f, _: f.bootstrapper.bootstrap(f.evaluator, f.encryptor.encrypt_coefficients([0.5])),
-        kw.PackingError,
+        kw.errors.PackingError,
         "slots_to_coeffs",
     ),
     (
         "slots for coefficients",
         lambda f, a: f.bootstrapper.bootstrap_coefficients(f.evaluator, a),
-        kw.PackingError,
+        kw.errors.PackingError,
         "mod_raise",
     ),
-    ("raised from above", lambda f, a: f.bootstrapper.mod_raise(f.evaluator, a), kw.LevelError, "mod_raise"),
+    (
+        "raised from above",
+        lambda f, a: f.bootstrapper.mod_raise(f.evaluator, a),
+        kw.errors.LevelError,
+        "mod_raise",
+    ),
     (
         "not raised",
         lambda f, a: f.bootstrapper.coeffs_to_slots(f.evaluator, a),
-        kw.PackingError,
+        kw.errors.PackingError,
         "coeffs_to_slots",
     ),
-    ("too low", lambda f, a: f.bootstrapper.eval_mod(f.evaluator, a), kw.LevelError, "eval_mod"),
+    ("too low", lambda f, a: f.bootstrapper.eval_mod(f.evaluator, a), kw.errors.LevelError, "eval_mod"),
     (
         "no ratio",
         lambda f, _: f.bootstrapper.eval_mod(f.evaluator, f.encryptor.encrypt([0.5]), float("nan")),
-        kw.EncodeError,
+        kw.errors.EncodeError,
         "eval_mod",
     ),
     (
@@ -504,7 +509,7 @@ def test_foreign_ciphertexts_and_keys(full: Bootstrapping, other: Party) -> None
             with pytest.raises(kw.KeywrightError):
                 act(evaluator, ciphertext)
     for stage in (b.slots_to_coeffs, b.mod_raise, b.eval_mod):
-        with pytest.raises(kw.MixedParametersError):
+        with pytest.raises(kw.errors.MixedParametersError):
             stage(other.evaluator, mine)
 
 
@@ -515,7 +520,7 @@ def test_values_out_of_range_are_found_with_the_secret(full: Bootstrapping) -> N
     parts = b.coeffs_to_slots(
         evaluator, b.mod_raise(evaluator, b.slots_to_coeffs(evaluator, full.encrypt(large)))
     )
-    with pytest.raises(kw.EncodeError) as caught:
+    with pytest.raises(kw.errors.EncodeError) as caught:
         b.inspect_input(full.secret, parts[0])
     assert (caught.value.stage, caught.value.index) == ("eval_mod", 3)
 
@@ -525,35 +530,65 @@ def q_of(*q_bits: int) -> Callable[[], kw.Parameters]:
 
 
 REFUSED: list[tuple[str, Callable[[kw.Parameters], object], type[kw.KeywrightError], str | None]] = [
-    ("output above the top", lambda p: small_plan(p, output_level=6), kw.LevelError, None),
-    ("output level that wraps", lambda p: small_plan(p, output_level=2**64 - 1), kw.LevelError, None),
-    ("output below the input", lambda p: small_plan(p, output_level=1), kw.LevelError, None),
-    ("too few primes", lambda _: small_plan(q_of(50, 45, 45, 45)()), kw.LevelError, None),
+    ("output above the top", lambda p: small_plan(p, output_level=6), kw.errors.LevelError, None),
+    ("output level that wraps", lambda p: small_plan(p, output_level=2**64 - 1), kw.errors.LevelError, None),
+    ("output below the input", lambda p: small_plan(p, output_level=1), kw.errors.LevelError, None),
+    ("too few primes", lambda _: small_plan(q_of(50, 45, 45, 45)()), kw.errors.LevelError, None),
     ("one prime", lambda _: small_plan(q_of(50)()), kw.KeywrightError, None),
-    ("too many slots", lambda p: small_plan(p, slots=1024), kw.ParameterError, None),
-    ("slots not a power of two", lambda p: small_plan(p, slots=3), kw.ParameterError, None),
-    ("no such order", lambda p: small_plan(p, order="backwards"), kw.ParameterError, None),
-    ("no iteration", lambda p: small_plan(p, iterations=0), kw.ParameterError, None),
-    ("no precision", lambda p: small_plan(p, iterations=2), kw.ParameterError, None),
-    ("precision unused", lambda p: small_plan(p, log_precision=9), kw.ParameterError, None),
-    ("huge precision", lambda p: small_plan(p, iterations=2, log_precision=99), kw.ParameterError, None),
-    ("many passes", lambda p: small_plan(p, iterations=2**40, log_precision=9), kw.ParameterError, None),
-    ("odd cosine", lambda p: small_plan(p, cosine_degree=61), kw.ParameterError, "eval_mod"),
-    ("no such values", lambda p: small_plan(p, values="quaternion"), kw.ParameterError, None),
-    ("no first stage", lambda p: small_plan(p, slots_to_coeffs=0), kw.ParameterError, "slots_to_coeffs"),
+    ("too many slots", lambda p: small_plan(p, slots=1024), kw.errors.ParameterError, None),
+    ("slots not a power of two", lambda p: small_plan(p, slots=3), kw.errors.ParameterError, None),
+    ("no such order", lambda p: small_plan(p, order="backwards"), kw.errors.ParameterError, None),
+    ("no iteration", lambda p: small_plan(p, iterations=0), kw.errors.ParameterError, None),
+    ("no precision", lambda p: small_plan(p, iterations=2), kw.errors.ParameterError, None),
+    ("precision unused", lambda p: small_plan(p, log_precision=9), kw.errors.ParameterError, None),
+    (
+        "huge precision",
+        lambda p: small_plan(p, iterations=2, log_precision=99),
+        kw.errors.ParameterError,
+        None,
+    ),
+    (
+        "many passes",
+        lambda p: small_plan(p, iterations=2**40, log_precision=9),
+        kw.errors.ParameterError,
+        None,
+    ),
+    ("odd cosine", lambda p: small_plan(p, cosine_degree=61), kw.errors.ParameterError, "eval_mod"),
+    ("no such values", lambda p: small_plan(p, values="quaternion"), kw.errors.ParameterError, None),
+    (
+        "no first stage",
+        lambda p: small_plan(p, slots_to_coeffs=0),
+        kw.errors.ParameterError,
+        "slots_to_coeffs",
+    ),
     ("no third stage", lambda p: small_plan(p, coeffs_to_slots=0), kw.KeywrightError, None),
-    ("weight 0", lambda p: small_plan(p, ephemeral_weight=0), kw.ParameterError, "mod_raise"),
-    ("weight above N", lambda p: small_plan(p, ephemeral_weight=1025), kw.ParameterError, "mod_raise"),
-    ("ratio too small", lambda p: small_plan(p, log_ratio=1), kw.ParameterError, "eval_mod"),
-    ("ratio above q_0", lambda p: small_plan(p, log_ratio=60), kw.ScaleError, "slots_to_coeffs"),
-    ("ratio NaN", lambda p: small_plan(p, log_ratio=float("nan")), kw.ScaleError, "slots_to_coeffs"),
-    ("ratio infinite", lambda p: small_plan(p, log_ratio=float("-inf")), kw.ScaleError, "slots_to_coeffs"),
-    ("even arcsine", lambda p: small_plan(p, arcsine_degree=4), kw.ParameterError, "eval_mod"),
-    ("huge cosine", lambda p: small_plan(p, cosine_degree=2**40), kw.ParameterError, "eval_mod"),
-    ("huge arcsine", lambda p: small_plan(p, arcsine_degree=2**40 + 1), kw.ParameterError, "eval_mod"),
-    ("many double angles", lambda p: small_plan(p, double_angles=2**31), kw.LevelError, "eval_mod"),
-    ("huge first stage", lambda p: small_plan(p, slots_to_coeffs=2**60), kw.LevelError, "slots_to_coeffs"),
-    ("huge third stage", lambda p: small_plan(p, coeffs_to_slots=2**60), kw.LevelError, "coeffs_to_slots"),
+    ("weight 0", lambda p: small_plan(p, ephemeral_weight=0), kw.errors.ParameterError, "mod_raise"),
+    ("weight above N", lambda p: small_plan(p, ephemeral_weight=1025), kw.errors.ParameterError, "mod_raise"),
+    ("ratio too small", lambda p: small_plan(p, log_ratio=1), kw.errors.ParameterError, "eval_mod"),
+    ("ratio above q_0", lambda p: small_plan(p, log_ratio=60), kw.errors.ScaleError, "slots_to_coeffs"),
+    ("ratio NaN", lambda p: small_plan(p, log_ratio=float("nan")), kw.errors.ScaleError, "slots_to_coeffs"),
+    (
+        "ratio infinite",
+        lambda p: small_plan(p, log_ratio=float("-inf")),
+        kw.errors.ScaleError,
+        "slots_to_coeffs",
+    ),
+    ("even arcsine", lambda p: small_plan(p, arcsine_degree=4), kw.errors.ParameterError, "eval_mod"),
+    ("huge cosine", lambda p: small_plan(p, cosine_degree=2**40), kw.errors.ParameterError, "eval_mod"),
+    ("huge arcsine", lambda p: small_plan(p, arcsine_degree=2**40 + 1), kw.errors.ParameterError, "eval_mod"),
+    ("many double angles", lambda p: small_plan(p, double_angles=2**31), kw.errors.LevelError, "eval_mod"),
+    (
+        "huge first stage",
+        lambda p: small_plan(p, slots_to_coeffs=2**60),
+        kw.errors.LevelError,
+        "slots_to_coeffs",
+    ),
+    (
+        "huge third stage",
+        lambda p: small_plan(p, coeffs_to_slots=2**60),
+        kw.errors.LevelError,
+        "coeffs_to_slots",
+    ),
 ]
 
 
@@ -571,7 +606,7 @@ def test_what_cannot_be_bootstrapped(
 
 def test_an_insecure_ephemeral_key_is_refused() -> None:
     parameters = kw.Parameters.from_bits(15, [50, 40, *[50] * 14], [50], 40)
-    with pytest.raises(kw.SecurityError) as caught:
+    with pytest.raises(kw.errors.SecurityError) as caught:
         small_plan(parameters, slots=8)
     assert (caught.value.stage, caught.value.bound) == ("mod_raise", 96)
 
@@ -615,19 +650,19 @@ def wide_parameters() -> kw.Parameters:
 
 @pytest.mark.parametrize("alpha", [0, 4, 2**62])
 def test_an_alpha_without_special_primes_is_refused(alpha: int) -> None:
-    with pytest.raises(kw.ParameterError, match="alpha") as caught:
+    with pytest.raises(kw.errors.ParameterError, match="alpha") as caught:
         small_plan(wide_parameters(), alpha=alpha)
     assert caught.value.value == alpha
     assert caught.value.stage == "slots_to_coeffs"
 
 
 def test_special_primes_below_a_prime_are_refused() -> None:
-    with pytest.raises(kw.ParameterError, match="special"):
+    with pytest.raises(kw.errors.ParameterError, match="special"):
         small_plan(kw.Parameters.from_bits(10, Q_BITS, [44, 60], 45, insecure=True), alpha=1)
 
 
 @pytest.mark.parametrize("changed", [{"alpha": "longest"}, {"key_levels": "lowest"}])
 def test_unknown_choices_are_refused(changed: dict[str, Any]) -> None:
-    with pytest.raises(kw.ParameterError, match="use") as caught:
+    with pytest.raises(kw.errors.ParameterError, match="use") as caught:
         small_plan(wide_parameters(), **changed)
     assert caught.value.value in changed.values()

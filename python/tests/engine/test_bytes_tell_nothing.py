@@ -38,11 +38,11 @@ Writer = Callable[[Message], list[Any]]
 CKKS = kw.Parameters.preset("N13_QP214_S38")
 SECRET = kw.SecretKey.generate(CKKS, ENTROPY)
 PUBLIC = kw.KeyGenerator(SECRET, ENTROPY).public_key()
-BFV = kw.BfvParameters.preset(kw.bfv_presets()[0])
+BFV = kw.bfv.Parameters.preset(kw.bfv.Parameters.presets()[0])
 BFV_SECRET = kw.SecretKey.generate(BFV, ENTROPY)
 BFV_PUBLIC = kw.KeyGenerator(BFV_SECRET, ENTROPY).public_key()
-THIN = kw.ClientParameters(CKKS, scale=1 << 38, fraction_bits=3, slots=2048)
-THIN_CLIENT = kw.Client(THIN, ENTROPY)
+THIN = kw.thin.Parameters(CKKS, scale=1 << 38, fraction_bits=3, slots=2048)
+THIN_CLIENT = kw.thin.Client(THIN, ENTROPY)
 THIN_PUBLIC = THIN_CLIENT.public_key()
 SUMS = SumParameters(4, LARGEST)
 
@@ -89,13 +89,13 @@ def integer_pool(key: kw.PublicKey | kw.SecretKey) -> Writer:
 
 
 def integers(message: Message) -> list[Any]:
-    sender, owner = kw.BfvEncryptor(BFV_PUBLIC, ENTROPY), kw.BfvDecryptor(BFV_SECRET, ENTROPY)
+    sender, owner = kw.bfv.Encryptor(BFV_PUBLIC, ENTROPY), kw.bfv.Decryptor(BFV_SECRET, ENTROPY)
     return [sender.encrypt(message), owner.encrypt(message)]
 
 
 def thin(message: Message) -> list[Any]:
-    owner = kw.Client.from_secret_bytes(THIN_CLIENT.secret_bytes(), THIN, ENTROPY)
-    sender = kw.ClientEncryptor(THIN_PUBLIC, THIN, ENTROPY)
+    owner = kw.thin.Client.from_secret_bytes(THIN_CLIENT.secret_bytes(), THIN, ENTROPY)
+    sender = kw.thin.Encryptor(THIN_PUBLIC, THIN, ENTROPY)
     return [
         owner.encrypt(message),
         owner.encrypt(message, dropped=1),
@@ -281,7 +281,7 @@ def test_a_message_above_its_declaration_is_refused_by_its_owner(declared: float
             lambda x: entries.encrypt_scalar(x[1], SLOTS, declared),
             lambda x: entries.encrypt_scalars(x, SLOTS, declared),
         ):
-            with pytest.raises(kw.EncodeError, match="declare a larger magnitude") as refusal:
+            with pytest.raises(kw.errors.EncodeError, match="declare a larger magnitude") as refusal:
                 write(above)
             assert refusal.value.magnitude == limit
             write(below)
@@ -289,13 +289,13 @@ def test_a_message_above_its_declaration_is_refused_by_its_owner(declared: float
 
 @pytest.mark.parametrize("magnitude", [0.0, -1.0, float("nan"), float("inf"), 5e-324])
 def test_a_declaration_is_a_positive_number(magnitude: float) -> None:
-    with pytest.raises(kw.ParameterError, match="magnitude"):
+    with pytest.raises(kw.errors.ParameterError, match="magnitude"):
         kw.Encryptor(PUBLIC).encrypt([0.0], SLOTS, magnitude=magnitude)
 
 
 def test_a_ciphertext_states_its_own_magnitude() -> None:
     zero = kw.Encryptor(PUBLIC).encrypt([0.0], SLOTS)
-    with pytest.raises(kw.EncodeError, match="a ciphertext states its own"):
+    with pytest.raises(kw.errors.EncodeError, match="a ciphertext states its own"):
         kw.Evaluator(CKKS).add(zero, zero, magnitude=1.0)
     declared = kw.Evaluator(CKKS).declare(zero, 3.0)
     assert (declared.magnitude_bound, zero.magnitude_bound) == (3.0, CKKS.default_magnitude)

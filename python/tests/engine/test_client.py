@@ -20,22 +20,22 @@ def parameters() -> kw.Parameters:
 
 
 @pytest.fixture(scope="module")
-def thin(parameters: kw.Parameters) -> kw.ClientParameters:
-    return kw.ClientParameters(parameters, scale=1 << 43, fraction_bits=FRACTION_BITS, slots=2048)
+def thin(parameters: kw.Parameters) -> kw.thin.Parameters:
+    return kw.thin.Parameters(parameters, scale=1 << 43, fraction_bits=FRACTION_BITS, slots=2048)
 
 
 @pytest.fixture(scope="module")
-def client(thin: kw.ClientParameters) -> kw.Client:
-    return kw.Client(thin, ENTROPY)
+def client(thin: kw.thin.Parameters) -> kw.thin.Client:
+    return kw.thin.Client(thin, ENTROPY)
 
 
 @pytest.fixture(scope="module")
-def sender(client: kw.Client) -> kw.ClientEncryptor:
-    return kw.ClientEncryptor(client.public_key(), client.parameters, ENTROPY)
+def sender(client: kw.thin.Client) -> kw.thin.Encryptor:
+    return kw.thin.Encryptor(client.public_key(), client.parameters, ENTROPY)
 
 
 @pytest.fixture(scope="module")
-def numbers(thin: kw.ClientParameters) -> NDArray[np.int64]:
+def numbers(thin: kw.thin.Parameters) -> NDArray[np.int64]:
     rng = np.random.default_rng(1)
     numbers = rng.integers(-ONE, ONE, thin.capacity, endpoint=True)
     numbers[:2] = [ONE, -ONE]
@@ -53,8 +53,8 @@ def places(slots: int) -> NDArray[np.int64]:
 @pytest.mark.parametrize("secret", [True, False])
 def test_a_server_reads_what_a_client_wrote(
     parameters: kw.Parameters,
-    client: kw.Client,
-    sender: kw.ClientEncryptor,
+    client: kw.thin.Client,
+    sender: kw.thin.Encryptor,
     numbers: NDArray[np.int64],
     secret: bool,
     dropped: tuple[int, int] | None,
@@ -81,7 +81,7 @@ def test_a_server_reads_what_a_client_wrote(
 
 
 def test_what_stands_for_a_coefficient_is_the_middle_of_its_interval(
-    parameters: kw.Parameters, client: kw.Client, sender: kw.ClientEncryptor, numbers: NDArray[np.int64]
+    parameters: kw.Parameters, client: kw.thin.Client, sender: kw.thin.Encryptor, numbers: NDArray[np.int64]
 ) -> None:
     """Errors of 2^20 units and more, beside which those of encryption are nothing, have the mean and the
     deviation of uniform ones about zero, within six deviations of the estimates."""
@@ -103,7 +103,7 @@ def test_what_stands_for_a_coefficient_is_the_middle_of_its_interval(
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "int64", "bool"])
-def test_numbers_of_any_integer_type(client: kw.Client, sender: kw.ClientEncryptor, dtype: str) -> None:
+def test_numbers_of_any_integer_type(client: kw.thin.Client, sender: kw.thin.Encryptor, dtype: str) -> None:
     numbers = np.array([0, 1, 1, 0, 1], dtype=dtype)
     seen = client.decrypt(sender.encrypt(numbers), 5)
     assert np.abs(seen - numbers.astype(np.int64)).max() <= 1
@@ -111,8 +111,8 @@ def test_numbers_of_any_integer_type(client: kw.Client, sender: kw.ClientEncrypt
 
 
 def test_groups_of_small_integers_are_added(parameters: kw.Parameters) -> None:
-    thin = kw.ClientParameters(parameters, scale=1 << 43, fraction_bits=FRACTION_BITS)
-    client = kw.Client(thin, ENTROPY)
+    thin = kw.thin.Parameters(parameters, scale=1 << 43, fraction_bits=FRACTION_BITS)
+    client = kw.thin.Client(thin, ENTROPY)
     rng = np.random.default_rng(2)
     first, second = rng.integers(0, 64, (2, 5000))
     assert thin.group_size(7) == 2
@@ -124,36 +124,36 @@ def test_groups_of_small_integers_are_added(parameters: kw.Parameters) -> None:
     assert np.array_equal(thin.split(numbers, 7), first + second)
     assert np.array_equal(thin.split(numbers, 7, 3), (first + second)[:3])
     for wrong in ([128], [-1]):
-        with pytest.raises(kw.EncodeError, match="integer 0"):
+        with pytest.raises(kw.errors.EncodeError, match="integer 0"):
             thin.group(wrong, 7)
-    with pytest.raises(kw.ParameterError):
+    with pytest.raises(kw.errors.ParameterError):
         thin.group_size(FRACTION_BITS + 1)
-    with pytest.raises(kw.EncodeError, match="integers to split off"):
+    with pytest.raises(kw.errors.EncodeError, match="integers to split off"):
         thin.split(numbers, 7, 5001)
 
 
-def test_the_same_entropy_makes_the_same_bytes(thin: kw.ClientParameters, numbers: NDArray[np.int64]) -> None:
-    def made(client: kw.Client) -> list[bytes]:
+def test_the_same_entropy_makes_the_same_bytes(thin: kw.thin.Parameters, numbers: NDArray[np.int64]) -> None:
+    def made(client: kw.thin.Client) -> list[bytes]:
         return [client.secret_bytes(), client.public_key(), client.encrypt(numbers), client.session()]
 
-    assert made(kw.Client(thin, ENTROPY)) == made(kw.Client(thin, ENTROPY))
-    first, second = kw.Client(thin), kw.Client(thin)
+    assert made(kw.thin.Client(thin, ENTROPY)) == made(kw.thin.Client(thin, ENTROPY))
+    first, second = kw.thin.Client(thin), kw.thin.Client(thin)
     assert first.secret_bytes() != second.secret_bytes()
-    again = kw.Client.from_secret_bytes(first.secret_bytes(), thin)
+    again = kw.thin.Client.from_secret_bytes(first.secret_bytes(), thin)
     assert again.secret_bytes() == first.secret_bytes()
-    sender = kw.ClientEncryptor(first.public_key(), thin)
+    sender = kw.thin.Encryptor(first.public_key(), thin)
     assert np.abs(again.decrypt(sender.encrypt(numbers)) - numbers).max() <= 1
 
 
-def test_parameters_are_bytes_and_back(thin: kw.ClientParameters, parameters: kw.Parameters) -> None:
-    assert kw.ClientParameters.from_bytes(thin.to_bytes()) == thin
+def test_parameters_are_bytes_and_back(thin: kw.thin.Parameters, parameters: kw.Parameters) -> None:
+    assert kw.thin.Parameters.from_bytes(thin.to_bytes()) == thin
     assert (thin.log_n, thin.fraction_bits, thin.maximum) == (12, FRACTION_BITS, ONE)
     assert (thin.capacity, thin.slots, thin.values) == (4096, 2048, "complex")
     assert (thin.scale, thin.modulus.bit_length()) == (1 << 43, 50)
-    plain = kw.ClientParameters(parameters, scale=1 << 40, fraction_bits=8)
+    plain = kw.thin.Parameters(parameters, scale=1 << 40, fraction_bits=8)
     assert (plain.capacity, plain.slots, plain.values) == (4096, None, None)
     assert plain != thin
-    real = kw.ClientParameters(parameters, scale=1 << 40, fraction_bits=8, slots=16, values="real")
+    real = kw.thin.Parameters(parameters, scale=1 << 40, fraction_bits=8, slots=16, values="real")
     assert (real.capacity, real.values) == (16, "real")
     assert real.ciphertext_bytes(dropped=(0, 0)) < 300
     assert "2^12" in repr(thin)
@@ -161,59 +161,59 @@ def test_parameters_are_bytes_and_back(thin: kw.ClientParameters, parameters: kw
 
 
 def test_what_is_refused_names_the_value(
-    thin: kw.ClientParameters,
-    client: kw.Client,
-    sender: kw.ClientEncryptor,
+    thin: kw.thin.Parameters,
+    client: kw.thin.Client,
+    sender: kw.thin.Encryptor,
     parameters: kw.Parameters,
 ) -> None:
-    with pytest.raises(kw.EncodeError) as found:
+    with pytest.raises(kw.errors.EncodeError) as found:
         client.encrypt([0, ONE, ONE + 1])
     assert (found.value.index, found.value.maximum) == (2, ONE)
-    with pytest.raises(kw.EncodeError) as found:
+    with pytest.raises(kw.errors.EncodeError) as found:
         sender.encrypt(np.zeros(4097, dtype=np.int64))
     assert (found.value.count, found.value.bound) == (4097, 4096)
     for wrong in ([0.5], [[1]], 1, ["a"], np.array([1 << 63], dtype=np.uint64)):
-        with pytest.raises(kw.EncodeError):
+        with pytest.raises(kw.errors.EncodeError):
             client.encrypt(wrong)
-    with pytest.raises(kw.ParameterError) as refused:
+    with pytest.raises(kw.errors.ParameterError) as refused:
         client.encrypt([1], dropped=39)
     assert (refused.value.value, refused.value.maximum) == (39, 38)
-    with pytest.raises(kw.ParameterError):
+    with pytest.raises(kw.errors.ParameterError):
         thin.ciphertext_bytes(dropped=(0, 1))
     data = sender.encrypt([1])
     for damaged in (b"", data[:-1], data + b"\0", data[:5000] + b"\1" + data[5001:]):
-        with pytest.raises(kw.FormatError):
+        with pytest.raises(kw.errors.FormatError):
             client.decrypt(damaged)
-        with pytest.raises(kw.FormatError):
+        with pytest.raises(kw.errors.FormatError):
             thin.read_upload(damaged, parameters)
-    with pytest.raises(kw.FormatError):
+    with pytest.raises(kw.errors.FormatError):
         thin.read_upload(client.secret_bytes(), parameters)
-    with pytest.raises(kw.EncodeError) as found:
+    with pytest.raises(kw.errors.EncodeError) as found:
         client.decrypt(data, 5000)
     assert found.value.bound == 4096
-    with pytest.raises(kw.FormatError):
-        kw.ClientParameters.from_bytes(data)
-    with pytest.raises(kw.RandomnessError):
-        kw.Client(thin, bytes(32))
-    with pytest.raises(kw.ParameterError):
-        kw.ClientParameters(parameters, scale=1 << 49, fraction_bits=8)
-    with pytest.raises(kw.ParameterError):
-        kw.ClientParameters(parameters, scale=1 << 40, fraction_bits=8, slots=3)
-    with pytest.raises(kw.ParameterError):
+    with pytest.raises(kw.errors.FormatError):
+        kw.thin.Parameters.from_bytes(data)
+    with pytest.raises(kw.errors.RandomnessError):
+        kw.thin.Client(thin, bytes(32))
+    with pytest.raises(kw.errors.ParameterError):
+        kw.thin.Parameters(parameters, scale=1 << 49, fraction_bits=8)
+    with pytest.raises(kw.errors.ParameterError):
+        kw.thin.Parameters(parameters, scale=1 << 40, fraction_bits=8, slots=3)
+    with pytest.raises(kw.errors.ParameterError):
         thin.write_answer(thin.read_upload(data, parameters), growth=1)
-    other = kw.ClientParameters(kw.Parameters.from_bits(12, [48], [], 40), scale=1 << 40, fraction_bits=8)
-    with pytest.raises(kw.MixedParametersError):
-        kw.ClientEncryptor(client.public_key(), other)
-    with pytest.raises(kw.MixedParametersError):
-        kw.Client.from_secret_bytes(client.secret_bytes(), other)
+    other = kw.thin.Parameters(kw.Parameters.from_bits(12, [48], [], 40), scale=1 << 40, fraction_bits=8)
+    with pytest.raises(kw.errors.MixedParametersError):
+        kw.thin.Encryptor(client.public_key(), other)
+    with pytest.raises(kw.errors.MixedParametersError):
+        kw.thin.Client.from_secret_bytes(client.secret_bytes(), other)
     with pytest.raises(TypeError):
         client.__reduce__()
 
 
 def test_the_keys_of_a_stream_come_in_pieces_and_go_on_where_they_were_cut() -> None:
     parameters = kw.Parameters.from_bits(11, [50, 40, 40], [50], 40, insecure=True)
-    thin = kw.ClientParameters(parameters, scale=1 << 40, fraction_bits=FRACTION_BITS)
-    client = kw.Client(thin, ENTROPY)
+    thin = kw.thin.Parameters(parameters, scale=1 << 40, fraction_bits=FRACTION_BITS)
+    client = kw.thin.Client(thin, ENTROPY)
     specs = [kw.KeySpec.relinearization(parameters), kw.KeySpec.rotation(parameters, 3, 1)]
     session = client.session()
     stream = client.key_stream(specs, session)
@@ -226,7 +226,7 @@ def test_the_keys_of_a_stream_come_in_pieces_and_go_on_where_they_were_cut() -> 
     assert stream.total_bytes == sum(stream.sizes)
     assert told == sorted(told)
     assert {total for _, total in told} == {stream.total_bytes}
-    assert [kw.SwitchingKey.from_bytes(f.getvalue(), parameters).spec for f in whole] == specs
+    assert [kw.keys.SwitchingKey.from_bytes(f.getvalue(), parameters).spec for f in whole] == specs
 
     again = client.key_stream(specs, session)
     again.skip_to(1)
@@ -240,20 +240,22 @@ def test_the_keys_of_a_stream_come_in_pieces_and_go_on_where_they_were_cut() -> 
     rest = io.BytesIO()
     assert again.write_next(rest.write)
     assert rest.getvalue() == whole[1].getvalue()
-    with pytest.raises(kw.ParameterError) as refused:
+    with pytest.raises(kw.errors.ParameterError) as refused:
         again.skip_to(3)
     assert refused.value.maximum == 2
     foreign = kw.Parameters.from_bits(11, [50, 40], [50], 40, insecure=True)
-    with pytest.raises(kw.MixedParametersError):
+    with pytest.raises(kw.errors.MixedParametersError):
         client.key_stream([*specs, kw.KeySpec.rotation(foreign, 1)], session)
-    with pytest.raises(kw.ParameterError):
+    with pytest.raises(kw.errors.ParameterError):
         client.key_stream([kw.KeySpec.rotation(parameters, 1, seeded=False)], session)
     assert len(client.key_stream([], session)) == 0
 
 
 def test_a_key_of_a_session_is_the_same_in_every_list_and_has_nothing_of_another() -> None:
     parameters = kw.Parameters.from_bits(11, [50, 40, 40], [50], 40, insecure=True)
-    client = kw.Client(kw.ClientParameters(parameters, scale=1 << 40, fraction_bits=FRACTION_BITS), ENTROPY)
+    client = kw.thin.Client(
+        kw.thin.Parameters(parameters, scale=1 << 40, fraction_bits=FRACTION_BITS), ENTROPY
+    )
     session = client.session()
     specs = [kw.KeySpec.rotation(parameters, 1, 1), kw.KeySpec.rotation(parameters, 3, 1)]
 
@@ -273,7 +275,9 @@ def test_a_key_of_a_session_is_the_same_in_every_list_and_has_nothing_of_another
 
 def test_who_takes_a_key_can_use_the_client_and_look_at_the_stream_but_not_move_it() -> None:
     parameters = kw.Parameters.from_bits(11, [50, 40], [50], 40, insecure=True)
-    client = kw.Client(kw.ClientParameters(parameters, scale=1 << 40, fraction_bits=FRACTION_BITS), ENTROPY)
+    client = kw.thin.Client(
+        kw.thin.Parameters(parameters, scale=1 << 40, fraction_bits=FRACTION_BITS), ENTROPY
+    )
     stream = client.key_stream([kw.KeySpec.relinearization(parameters)], client.session())
     seen = []
 
@@ -302,8 +306,8 @@ def test_squares_come_back_through_a_bootstrapping() -> None:
         arcsine_degree=5,
         output_level=5,
     )
-    thin = kw.ClientParameters.from_bytes(plan.client_parameters(30).to_bytes())
-    client = kw.Client(thin, ENTROPY)
+    thin = kw.thin.Parameters.from_bytes(plan.client_parameters(30).to_bytes())
+    client = kw.thin.Client(thin, ENTROPY)
     numbers = np.random.default_rng(3).integers(-(1 << 29), 1 << 29, thin.capacity)
     upload = client.encrypt(numbers, dropped=1)
 
@@ -314,7 +318,7 @@ def test_squares_come_back_through_a_bootstrapping() -> None:
         file = io.BytesIO()
         if not stream.write_next(file.write):
             break
-        keys.add(kw.SwitchingKey.from_bytes(file.getvalue(), parameters))
+        keys.add(kw.keys.SwitchingKey.from_bytes(file.getvalue(), parameters))
     evaluator, bootstrapper = kw.Evaluator(parameters, keys), kw.Bootstrapper(plan)
     slots = bootstrapper.bootstrap_coefficients(evaluator, thin.read_upload(upload, parameters))
     low = bootstrapper.slots_to_coeffs(evaluator, evaluator.square(slots))

@@ -27,8 +27,8 @@ def secret(parameters: kw.Parameters) -> kw.SecretKey:
 
 
 @pytest.fixture(scope="module")
-def masters(secret: kw.SecretKey) -> kw.MasterKeys:
-    return kw.MasterKeys.generate(secret, [1, 4, 16], EXTRA, conjugation=True, entropy=ENTROPY)
+def masters(secret: kw.SecretKey) -> kw.keys.MasterKeys:
+    return kw.keys.MasterKeys.generate(secret, [1, 4, 16], EXTRA, conjugation=True, entropy=ENTROPY)
 
 
 def rotations(parameters: kw.Parameters, steps: list[int], level: int | None = None) -> list[kw.KeySpec]:
@@ -36,7 +36,7 @@ def rotations(parameters: kw.Parameters, steps: list[int], level: int | None = N
 
 
 def test_rotations_with_derived_keys_are_within_the_bound_that_ciphertexts_carry(
-    parameters: kw.Parameters, secret: kw.SecretKey, masters: kw.MasterKeys
+    parameters: kw.Parameters, secret: kw.SecretKey, masters: kw.keys.MasterKeys
 ) -> None:
     generator = kw.KeyGenerator(secret)
     steps = [1, 3, 5, 22, 64]
@@ -56,7 +56,7 @@ def test_rotations_with_derived_keys_are_within_the_bound_that_ciphertexts_carry
     assert np.abs(decryptor.decrypt(conjugated) - values).max() <= conjugated.error_bound
 
 
-def test_what_was_forgotten_is_derived_again(parameters: kw.Parameters, masters: kw.MasterKeys) -> None:
+def test_what_was_forgotten_is_derived_again(parameters: kw.Parameters, masters: kw.keys.MasterKeys) -> None:
     specs = rotations(parameters, [2, 6, 21])
     first = {key.spec.steps: key for key in masters.derivation(specs)}
     alone = next(masters.derivation(rotations(parameters, [21])))
@@ -73,10 +73,10 @@ def test_what_was_forgotten_is_derived_again(parameters: kw.Parameters, masters:
 
 
 def test_masters_through_bytes_and_files(
-    parameters: kw.Parameters, masters: kw.MasterKeys, tmp_path: Path
+    parameters: kw.Parameters, masters: kw.keys.MasterKeys, tmp_path: Path
 ) -> None:
     data = masters.to_bytes()
-    again = kw.MasterKeys.from_bytes(data, parameters)
+    again = kw.keys.MasterKeys.from_bytes(data, parameters)
     assert again.to_bytes() == data
     assert (len(again), again.extra) == (4, masters.extra)
     assert again.galois_elements == masters.galois_elements
@@ -84,46 +84,46 @@ def test_masters_through_bytes_and_files(
     assert len(data) < masters.bytes
     path = tmp_path / "masters.kw"
     masters.save(path)
-    assert kw.MasterKeys.load(path, parameters).bytes == masters.bytes
-    info = kw.inspect(path)
+    assert kw.keys.MasterKeys.load(path, parameters).bytes == masters.bytes
+    info = kw.keys.inspect(path)
     assert (info["kind"], len(info["keys"])) == ("a set of master keys", 4)
     for damaged in (data[:-1], data + b"x", data[:100], b"", data[:60] + b"\xff" + data[61:]):
-        with pytest.raises(kw.FormatError):
-            kw.MasterKeys.from_bytes(damaged, parameters)
+        with pytest.raises(kw.errors.FormatError):
+            kw.keys.MasterKeys.from_bytes(damaged, parameters)
     other = kw.Parameters.from_bits(11, [55, 40, 40], [55, 55], 35, insecure=True)
-    with pytest.raises(kw.MixedParametersError):
-        kw.MasterKeys.from_bytes(data, other)
+    with pytest.raises(kw.errors.MixedParametersError):
+        kw.keys.MasterKeys.from_bytes(data, other)
 
 
-def test_derived_keys_are_not_written(parameters: kw.Parameters, masters: kw.MasterKeys) -> None:
+def test_derived_keys_are_not_written(parameters: kw.Parameters, masters: kw.keys.MasterKeys) -> None:
     keys = masters.derive(rotations(parameters, [5]))
-    with pytest.raises(kw.DerivationError) as caught:
+    with pytest.raises(kw.errors.DerivationError) as caught:
         keys.to_bytes()
     assert caught.value.reason == "written"
 
 
 def test_what_masters_do_not_make(parameters: kw.Parameters, secret: kw.SecretKey) -> None:
-    masters = kw.MasterKeys.generate(secret, [1, 4], EXTRA, entropy=ENTROPY)
+    masters = kw.keys.MasterKeys.generate(secret, [1, 4], EXTRA, entropy=ENTROPY)
     for spec, reason in (
         (kw.KeySpec.relinearization(parameters), "kind"),
         (kw.KeySpec.conjugation(parameters), "unreachable"),
         (kw.KeySpec.rotation(parameters, 0), "unreachable"),
         (kw.KeySpec.rotation(parameters, 300), "unreachable"),
     ):
-        with pytest.raises(kw.DerivationError) as caught:
+        with pytest.raises(kw.errors.DerivationError) as caught:
             masters.derive([spec])
         assert caught.value.reason == reason
-    with pytest.raises(kw.ParameterError):
+    with pytest.raises(kw.errors.ParameterError):
         masters.derive(rotations(parameters, [1]), max_hops=0)
-    low = kw.MasterKeys.generate(secret, [1, 4], EXTRA, level=1)
+    low = kw.keys.MasterKeys.generate(secret, [1, 4], EXTRA, level=1)
     assert low.bytes < masters.bytes
     assert len(low.derive(rotations(parameters, [5], level=1))) == 1
-    with pytest.raises(kw.DerivationError):
+    with pytest.raises(kw.errors.DerivationError):
         low.derive(rotations(parameters, [5], level=2))
-    with pytest.raises(kw.ParameterError):
-        kw.MasterKeys.generate(secret, [1], [])
+    with pytest.raises(kw.errors.ParameterError):
+        kw.keys.MasterKeys.generate(secret, [1], [])
     other = kw.Parameters.from_bits(11, [50, 40], [55], 35, insecure=True)
-    with pytest.raises(kw.MixedParametersError):
+    with pytest.raises(kw.errors.MixedParametersError):
         masters.derive(rotations(other, [1]))
 
 
@@ -131,17 +131,19 @@ def test_masters_are_checked_at_their_own_modulus() -> None:
     # 180 bits of parameters are secure at 2^13, 60 more are not; without q_1 they are.
     parameters = kw.Parameters.from_bits(13, [60, 60], [60], 40)
     secret = kw.SecretKey.generate(parameters, ENTROPY)
-    with pytest.raises(kw.SecurityError) as caught:
-        kw.MasterKeys.generate(secret, [1], [60])
+    with pytest.raises(kw.errors.SecurityError) as caught:
+        kw.keys.MasterKeys.generate(secret, [1], [60])
     assert caught.value.bound == 214
-    assert kw.MasterKeys.generate(secret, [1], [60], level=0).modulus_bits <= 214
+    assert kw.keys.MasterKeys.generate(secret, [1], [60], level=0).modulus_bits <= 214
 
 
 def test_progress_is_reported_and_can_stop(
-    parameters: kw.Parameters, secret: kw.SecretKey, masters: kw.MasterKeys
+    parameters: kw.Parameters, secret: kw.SecretKey, masters: kw.keys.MasterKeys
 ) -> None:
     seen: list[tuple[int, int]] = []
-    kw.MasterKeys.generate(secret, [1, 2], EXTRA, progress=lambda done, total: seen.append((done, total)))
+    kw.keys.MasterKeys.generate(
+        secret, [1, 2], EXTRA, progress=lambda done, total: seen.append((done, total))
+    )
     masters.derive(rotations(parameters, [1, 2]), progress=lambda done, total: seen.append((done, total)))
     assert seen == [(1, 2), (2, 2)] * 2
 
@@ -158,7 +160,7 @@ def test_an_interrupt_ends_what_waits_for_a_key(tmp_path: Path) -> None:
     """A key of 250 steps, all of which would be made before the first signal is handled."""
     parameters = kw.Parameters.from_bits(13, [55, 40, 40, 40], [55, 55], 35, insecure=True)
     secret = kw.SecretKey.generate(parameters, ENTROPY)
-    masters = kw.MasterKeys.generate(secret, [1], EXTRA, entropy=ENTROPY)
+    masters = kw.keys.MasterKeys.generate(secret, [1], EXTRA, entropy=ENTROPY)
     specs = rotations(parameters, [250])
     generator = kw.KeyGenerator(secret)
     path = tmp_path / "keys.kw"

@@ -76,7 +76,7 @@ def test_ciphertexts_are_usable_beside_others(small: Party) -> None:
 def test_an_empty_pool_does_what_it_was_told(small: Party) -> None:
     key = small.generator.public_key()
     errors = kw.EncryptionPool(key, 1, threads=0, when_empty="error")
-    with pytest.raises(kw.PoolEmptyError, match="empty") as caught:
+    with pytest.raises(kw.errors.PoolEmptyError, match="empty") as caught:
         errors.encrypt_scalar(1)
     assert (caught.value.made, caught.value.taken) == (0, 0)
 
@@ -90,7 +90,7 @@ def test_an_empty_pool_does_what_it_was_told(small: Party) -> None:
     blocks = kw.EncryptionPool(key, 1, when_empty="block")
     assert len(blocks.encrypt_scalars(np.ones(20))) == 20
     blocks.close()
-    with pytest.raises(kw.PoolEmptyError):
+    with pytest.raises(kw.errors.PoolEmptyError):
         blocks.encrypt_scalars(np.ones(2))
 
 
@@ -100,13 +100,13 @@ def test_bad_input_takes_no_entry(small: Party) -> None:
     pool.fill()
     bad: list[Any] = [[np.nan], [1e300], np.ones((2, 2)), np.ones(1025), 1.0, ["a"]]
     for values in bad:
-        with pytest.raises(kw.EncodeError):
+        with pytest.raises(kw.errors.EncodeError):
             pool.encrypt(values)
-    with pytest.raises(kw.EncodeError):
+    with pytest.raises(kw.errors.EncodeError):
         pool.encrypt_scalar(float("inf"))
-    with pytest.raises(kw.EncodeError):
+    with pytest.raises(kw.errors.EncodeError):
         pool.encrypt_scalars([1.0, np.nan, 1.0])
-    with pytest.raises(kw.ParameterError):
+    with pytest.raises(kw.errors.ParameterError):
         pool.encrypt_scalar(1.0, slots=3)
     assert len(pool) == 3
     refused: list[dict[str, Any]] = [
@@ -117,13 +117,13 @@ def test_bad_input_takes_no_entry(small: Party) -> None:
         {"file_key": ENTROPY},
     ]
     for arguments in refused:
-        with pytest.raises(kw.ParameterError):
+        with pytest.raises(kw.errors.ParameterError):
             kw.EncryptionPool(key, **{"capacity": 1, **arguments})
-    with pytest.raises(kw.PoolEmptyError, match="at least one"):
+    with pytest.raises(kw.errors.PoolEmptyError, match="at least one"):
         kw.EncryptionPool(key, 1, threads=0, when_empty="block")
-    with pytest.raises(kw.LevelError):
+    with pytest.raises(kw.errors.LevelError):
         kw.EncryptionPool(key, 1, level=6)
-    with pytest.raises(kw.MixedParametersError):
+    with pytest.raises(kw.errors.MixedParametersError):
         kw.EncryptionPool(key, 1).encrypt_integers(1)
     with pytest.raises(TypeError):
         kw.EncryptionPool(small.generator, 1)  # type: ignore[call-overload]
@@ -155,7 +155,7 @@ def test_a_forked_child_is_refused(small: Party) -> None:
         try:
             pool.encrypt_scalar(1.0)
             sender.send("")
-        except kw.ForkedError as error:
+        except kw.errors.ForkedError as error:
             sender.send(f"{error.owner} {error.process}")
 
     receiver, sender = multiprocessing.Pipe()
@@ -183,7 +183,7 @@ def test_a_file_keeps_entries_between_processes(small: Party, tmp_path: Path) ->
         small.assert_decrypts(whole(pool.encrypt_scalar(0.25, slots=1)), np.array([0.25 + 0j]))
 
     def reason(**changes: object) -> str:
-        with pytest.raises(kw.PoolFileError) as caught:
+        with pytest.raises(kw.errors.PoolFileError) as caught:
             kw.EncryptionPool(small.secret, 1, threads=0, **{**arguments, **changes})
         assert caught.value.path == changes.get("file", arguments["file"])
         return caught.value.reason
@@ -212,10 +212,10 @@ def test_a_pool_ends_with_its_process() -> None:
 
 
 def test_integers_are_exact() -> None:
-    parameters = kw.BfvParameters.from_bits(10, [50, 40], [50], 12289, insecure=True)
+    parameters = kw.bfv.Parameters.from_bits(10, [50, 40], [50], 12289, insecure=True)
     secret = kw.SecretKey.generate(parameters, ENTROPY)
     public = kw.KeyGenerator(secret, ENTROPY).public_key()
-    decryptor = kw.BfvDecryptor(secret)
+    decryptor = kw.bfv.Decryptor(secret)
     values = np.arange(-512, 512)
     for key in (public, secret):
         pool = kw.EncryptionPool(key, 4, threads=0)
@@ -225,17 +225,17 @@ def test_integers_are_exact() -> None:
             (7, "slots", np.full(1024, 7)),
         ):
             made = pool.encrypt_integers(message, packing)
-            assert isinstance(made, kw.BfvCiphertext if key is public else kw.BfvSeededCiphertext)
-            whole = made.expand() if isinstance(made, kw.BfvSeededCiphertext) else made
+            assert isinstance(made, kw.bfv.Ciphertext if key is public else kw.bfv.SeededCiphertext)
+            whole = made.expand() if isinstance(made, kw.bfv.SeededCiphertext) else made
             assert (decryptor.decrypt(whole) == expected).all()
         assert pool.parameters == parameters
-        with pytest.raises(kw.MixedParametersError):
+        with pytest.raises(kw.errors.MixedParametersError):
             pool.encrypt([1.0])
-        with pytest.raises(kw.MixedParametersError):
+        with pytest.raises(kw.errors.MixedParametersError):
             pool.encrypt_scalar(1.0)
-        with pytest.raises(kw.EncodeError):
+        with pytest.raises(kw.errors.EncodeError):
             pool.encrypt_integers([12289])
-        with pytest.raises(kw.EncodeError):
+        with pytest.raises(kw.errors.EncodeError):
             pool.encrypt_integers([0.5])
         assert pool.metrics["taken"] == 3
 
@@ -273,10 +273,10 @@ def test_chem_is_told_apart(small: Party, bits: int) -> None:
 
 
 def test_chem_is_told_apart_in_bfv() -> None:
-    parameters = kw.BfvParameters.from_bits(10, [50, 40], [50], 12289, insecure=True)
+    parameters = kw.bfv.Parameters.from_bits(10, [50, 40], [50], 12289, insecure=True)
     secret = kw.SecretKey.generate(parameters, ENTROPY)
     key = kw.KeyGenerator(secret, ENTROPY).public_key()
-    decryptor = kw.BfvDecryptor(secret)
+    decryptor = kw.bfv.Decryptor(secret)
     chem = ChemEncryptor(key, 16, acknowledge=ACKNOWLEDGEMENT)
     for cache in (chem, ChemEncryptor(key, 16, 7, acknowledge=ACKNOWLEDGEMENT)):
         for message, made in zip([0, 1, 300, 65535], cache.encrypt_integers([0, 1, 300, 65535]), strict=True):
@@ -284,41 +284,41 @@ def test_chem_is_told_apart_in_bfv() -> None:
     attacker = ChemDistinguisher(chem.encrypt_integers([5] * 48))
     assert attacker.rank == 16
     assert [attacker.recognises(c) for c in chem.encrypt_integers([5, 4, 5, 0])] == [True, False, True, False]
-    with pytest.raises(kw.MixedParametersError):
+    with pytest.raises(kw.errors.MixedParametersError):
         chem.encrypt([1])
-    with pytest.raises(kw.ParameterError):
+    with pytest.raises(kw.errors.ParameterError):
         ChemEncryptor(key, 16, acknowledge=ACKNOWLEDGEMENT, unit=0.5)
-    with pytest.raises(kw.EncodeError):
+    with pytest.raises(kw.errors.EncodeError):
         chem.encrypt_integers([1 << 16])
 
 
 def test_chem_keeps_schemes_and_parameters_apart(small: Party) -> None:
     key = small.generator.public_key()
     chem = ChemEncryptor(key, 8, acknowledge=ACKNOWLEDGEMENT)
-    with pytest.raises(kw.MixedParametersError):
+    with pytest.raises(kw.errors.MixedParametersError):
         chem.encrypt_integers([1])
-    other = kw.BfvParameters.from_bits(11, [50, 40], [50], 12289, insecure=True)
-    others = kw.BfvEncryptor(kw.KeyGenerator(kw.SecretKey.generate(other, ENTROPY), ENTROPY).public_key())
+    other = kw.bfv.Parameters.from_bits(11, [50, 40], [50], 12289, insecure=True)
+    others = kw.bfv.Encryptor(kw.KeyGenerator(kw.SecretKey.generate(other, ENTROPY), ENTROPY).public_key())
     attacker = ChemDistinguisher(chem.encrypt([5] * 20))
-    with pytest.raises(kw.MixedParametersError):
+    with pytest.raises(kw.errors.MixedParametersError):
         attacker.recognises(others.encrypt([1]))
-    with pytest.raises(kw.MixedParametersError):
+    with pytest.raises(kw.errors.MixedParametersError):
         ChemDistinguisher([*chem.encrypt([5]), others.encrypt([1])])  # type: ignore[arg-type]
 
 
 def test_chem_wants_an_acknowledgement(small: Party) -> None:
     key = small.generator.public_key()
-    with pytest.raises(kw.SecurityError, match=ACKNOWLEDGEMENT):
+    with pytest.raises(kw.errors.SecurityError, match=ACKNOWLEDGEMENT):
         ChemEncryptor(key, 8, acknowledge="")
-    with pytest.raises(kw.ParameterError):
+    with pytest.raises(kw.errors.ParameterError):
         ChemEncryptor(key, 0, acknowledge=ACKNOWLEDGEMENT)
-    with pytest.raises(kw.ParameterError):
+    with pytest.raises(kw.errors.ParameterError):
         ChemEncryptor(key, 8, 1, acknowledge=ACKNOWLEDGEMENT)
-    with pytest.raises(kw.ParameterError):
+    with pytest.raises(kw.errors.ParameterError):
         ChemEncryptor(key, 8, acknowledge=ACKNOWLEDGEMENT, unit=2.0**-46)
-    with pytest.raises(kw.EncodeError):
+    with pytest.raises(kw.errors.EncodeError):
         ChemEncryptor(key, 8, acknowledge=ACKNOWLEDGEMENT).encrypt([256])
     with pytest.raises(OverflowError):
         ChemEncryptor(key, 8, acknowledge=ACKNOWLEDGEMENT).encrypt([-1])
-    with pytest.raises(kw.EncodeError):
+    with pytest.raises(kw.errors.EncodeError):
         ChemDistinguisher([])

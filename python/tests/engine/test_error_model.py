@@ -57,7 +57,7 @@ def zeros(slots: int) -> Array:
 
 @pytest.mark.parametrize("public", [False, True])
 def test_encryption(parameters: kw.Parameters, secret: kw.SecretKey, slots: int, public: bool) -> None:
-    model = kw.ErrorModel(parameters, kw.EvaluationKeys(parameters))
+    model = kw.keys.ErrorModel(parameters, kw.EvaluationKeys(parameters))
     generator, decryptor = kw.KeyGenerator(secret), kw.Decryptor(secret)
     encryptor = kw.Encryptor(generator.public_key())
     runs = RUNS * 1024 // slots
@@ -84,7 +84,7 @@ def test_a_rotation_by_the_hops_of_a_route(
     routes = [(4, [both], [(1, one, specs[0]), (one, both, specs[1])])]
     for keys, step in ((made, 3), (made.following(routes, []), 4)):
         outline = kw.EvaluationKeys.outline(parameters, specs)
-        model = kw.ErrorModel(parameters, outline if step == 3 else outline.following(routes, []))
+        model = kw.keys.ErrorModel(parameters, outline if step == 3 else outline.following(routes, []))
         evaluator = kw.Evaluator(parameters, keys)
         fresh = predicted(model.encryption(), unit := model.deviation_unit(slots, parameters.scale))
         found = measured(secret, slots, partial(evaluator.rotate, steps=step))
@@ -99,7 +99,7 @@ def test_a_linear_transform(parameters: kw.Parameters, secret: kw.SecretKey, slo
     keys = kw.KeyGenerator(secret).evaluation_keys(relinearization=False, specs=specs)
     evaluator = kw.Evaluator(parameters, keys)
     transform = kw.LinearTransform(parameters, diagonals, slots, 4, 4, special)
-    model = kw.ErrorModel(parameters, kw.EvaluationKeys.outline(parameters, specs))
+    model = kw.keys.ErrorModel(parameters, kw.EvaluationKeys.outline(parameters, specs))
     [babies], end = model.linear_transform([sorted(diagonals)], slots, 4, 4, special)
     norms = {
         baby: sum(float(np.mean(d**2)) for r, d in diagonals.items() if r % 4 == baby) for baby, _ in babies
@@ -114,7 +114,7 @@ def test_a_linear_transform(parameters: kw.Parameters, secret: kw.SecretKey, slo
 
 
 def test_the_encoding_of_diagonals(parameters: kw.Parameters, slots: int) -> None:
-    model = kw.ErrorModel(parameters, kw.EvaluationKeys(parameters))
+    model = kw.keys.ErrorModel(parameters, kw.EvaluationKeys(parameters))
     # A coefficient is off by 1/12, 2 p of them meet in a slot, half of them in its real part.
     assert model.diagonal(64, 4) == pytest.approx(64 / 12 / parameters.q[4] ** 2)
 
@@ -128,7 +128,7 @@ def test_a_polynomial(parameters: kw.Parameters, secret: kw.SecretKey, slots: in
     evaluator = kw.Evaluator(
         parameters, kw.KeyGenerator(secret).evaluation_keys(relinearization=False, specs=specs)
     )
-    model = kw.ErrorModel(parameters, kw.EvaluationKeys.outline(parameters, specs))
+    model = kw.keys.ErrorModel(parameters, kw.EvaluationKeys.outline(parameters, specs))
     gains = np.asarray(model.polynomial(coefficients, basis, 4, parameters.scale, values))
     unit = model.deviation_unit(slots, 1.0)
     evaluate = np.polynomial.chebyshev.chebval if basis == "chebyshev" else np.polynomial.polynomial.polyval
@@ -145,13 +145,13 @@ def test_an_outline_has_no_keys(parameters: kw.Parameters, secret: kw.SecretKey)
     outline = kw.EvaluationKeys.outline(parameters, specs)
     assert {spec.kind for spec in outline} == {"rotation", "relinearization"}
     ciphertext = kw.Decryptor(secret).encrypt([1.0]).expand()
-    with pytest.raises(kw.KeySourceError, match="not made"):
+    with pytest.raises(kw.errors.KeySourceError, match="not made"):
         kw.Evaluator(parameters, outline).rotate(ciphertext, 1)
-    model = kw.ErrorModel(parameters, outline)
-    with pytest.raises(kw.MissingKeyError):
+    model = kw.keys.ErrorModel(parameters, outline)
+    with pytest.raises(kw.errors.MissingKeyError):
         model.rotation(2, 1024, 4)
     other = kw.Parameters.from_bits(11, WIDTHS[:-1], [51], 40, insecure=True)
-    with pytest.raises(kw.MixedParametersError):
-        kw.ErrorModel(other, outline)
-    with pytest.raises(kw.MixedParametersError):
+    with pytest.raises(kw.errors.MixedParametersError):
+        kw.keys.ErrorModel(other, outline)
+    with pytest.raises(kw.errors.MixedParametersError):
         kw.EvaluationKeys.outline(other, specs)

@@ -59,15 +59,15 @@ def test_coefficients_and_symmetric_encryption(small: Party, slots: Slots) -> No
     ):
         assert (ciphertext.packing, ciphertext.slots) == ("coefficients", None)
         assert np.abs(small.decryptor.decrypt(ciphertext) - values).max() <= ciphertext.error_bound
-        with pytest.raises(kw.PackingError):
+        with pytest.raises(kw.errors.PackingError):
             small.decryptor.decrypt_complex(ciphertext)
-        with pytest.raises(kw.PackingError):
+        with pytest.raises(kw.errors.PackingError):
             small.evaluator.rotate(ciphertext, 1)
     seeded = small.decryptor.encrypt(slots.real, level=2)
     assert seeded.level == 2
     assert seeded.bytes == seeded.expand().bytes // 2 + 32
     small.assert_decrypts(seeded.expand(), slots.real.astype(complex))
-    with pytest.raises(kw.EncodeError):
+    with pytest.raises(kw.errors.EncodeError):
         small.decryptor.encrypt(slots)
 
 
@@ -161,21 +161,21 @@ def test_linear_transforms(small: Party) -> None:
     row = ev.linear_transform(cts, transforms)
     small.assert_decrypts(row, (matrices[0] @ vectors[0] + matrices[1] @ vectors[1]).astype(complex))
 
-    with pytest.raises(kw.MissingKeyError):
+    with pytest.raises(kw.errors.MissingKeyError):
         kw.Evaluator(small.parameters).linear_transform(cts[0], first)
-    with pytest.raises(kw.ParameterError):
+    with pytest.raises(kw.errors.ParameterError):
         ev.linear_transform(cts, first)
-    with pytest.raises(kw.LevelError):
+    with pytest.raises(kw.errors.LevelError):
         ev.linear_transform(ev.drop_to_level(cts[0], 1), first)
-    with pytest.raises(kw.EncodeError):
+    with pytest.raises(kw.errors.EncodeError):
         kw.LinearTransform(small.parameters, {0: [1.0, 2.0]}, slots=n)
-    with pytest.raises(kw.EncodeError):
+    with pytest.raises(kw.errors.EncodeError):
         kw.LinearTransform(small.parameters, {0: [np.nan] * n}, slots=n)
-    with pytest.raises(kw.LevelError):
+    with pytest.raises(kw.errors.LevelError):
         kw.LinearTransform(small.parameters, diagonals[0], slots=n, level=0)
-    with pytest.raises(kw.ParameterError):
+    with pytest.raises(kw.errors.ParameterError):
         kw.LinearTransform(small.parameters, {}, slots=n)
-    with pytest.raises(kw.ParameterError):
+    with pytest.raises(kw.errors.ParameterError):
         kw.LinearTransform(small.parameters, diagonals[0], slots=n, n1=0)
 
 
@@ -191,14 +191,14 @@ def test_polynomials(small: Party) -> None:
     small.assert_decrypts(chebyshev, np.polynomial.chebyshev.chebval(x, coefficients).astype(complex))
     wide = small.evaluator.polynomial(ciphertext, coefficients, "chebyshev", (-2, 2))
     small.assert_decrypts(wide, np.polynomial.chebyshev.chebval(x / 2, coefficients).astype(complex))
-    with pytest.raises(kw.LevelError) as caught:
+    with pytest.raises(kw.errors.LevelError) as caught:
         small.evaluator.polynomial(ciphertext, np.ones(64))
     assert (caught.value.needed, caught.value.available) == (6, 5)
-    with pytest.raises(kw.EncodeError):
+    with pytest.raises(kw.errors.EncodeError):
         small.evaluator.polynomial(ciphertext, [1.0, np.inf])
-    with pytest.raises(kw.ParameterError):
+    with pytest.raises(kw.errors.ParameterError):
         small.evaluator.polynomial(ciphertext, coefficients, basis="legendre")
-    with pytest.raises(kw.ParameterError):
+    with pytest.raises(kw.errors.ParameterError):
         small.evaluator.polynomial(ciphertext, coefficients, "chebyshev", (1, 1))
 
 
@@ -280,54 +280,74 @@ def test_the_interpreter_runs_while_keys_are_made(other: Party) -> None:
 
 
 MISUSE: list[tuple[str, Callable[[Party, kw.Ciphertext], object], type[kw.KeywrightError]]] = [
-    ("two dimensions", lambda p, _: p.encryptor.encrypt(np.zeros((2, 2))), kw.EncodeError),
-    ("a scalar", lambda p, _: p.encryptor.encrypt(1.0), kw.EncodeError),
-    ("text", lambda p, _: p.encryptor.encrypt(["1"]), kw.EncodeError),
-    ("objects", lambda p, _: p.encryptor.encrypt(np.array([None])), kw.EncodeError),
-    ("NaN", lambda p, _: p.encryptor.encrypt([0.0, np.nan]), kw.EncodeError),
-    ("infinity", lambda p, _: p.encryptor.encrypt([-np.inf]), kw.EncodeError),
-    ("complex NaN", lambda p, _: p.encryptor.encrypt([complex(0, np.nan)]), kw.EncodeError),
-    ("too large", lambda p, _: p.encryptor.encrypt([1e300]), kw.EncodeError),
+    ("two dimensions", lambda p, _: p.encryptor.encrypt(np.zeros((2, 2))), kw.errors.EncodeError),
+    ("a scalar", lambda p, _: p.encryptor.encrypt(1.0), kw.errors.EncodeError),
+    ("text", lambda p, _: p.encryptor.encrypt(["1"]), kw.errors.EncodeError),
+    ("objects", lambda p, _: p.encryptor.encrypt(np.array([None])), kw.errors.EncodeError),
+    ("NaN", lambda p, _: p.encryptor.encrypt([0.0, np.nan]), kw.errors.EncodeError),
+    ("infinity", lambda p, _: p.encryptor.encrypt([-np.inf]), kw.errors.EncodeError),
+    ("complex NaN", lambda p, _: p.encryptor.encrypt([complex(0, np.nan)]), kw.errors.EncodeError),
+    ("too large", lambda p, _: p.encryptor.encrypt([1e300]), kw.errors.EncodeError),
     (
         "too large for the level",
         lambda p, _: p.encryptor.encrypt([2.0**12], slots=1, level=0),
-        kw.EncodeError,
+        kw.errors.EncodeError,
     ),
-    ("too many values", lambda p, _: p.encryptor.encrypt(np.zeros(p.parameters.n)), kw.EncodeError),
-    ("too many coefficients", lambda p, _: p.encryptor.encrypt_coefficients(np.zeros(9999)), kw.EncodeError),
-    ("NaN coefficient", lambda p, _: p.encryptor.encrypt_coefficients([np.nan]), kw.EncodeError),
-    ("complex coefficients", lambda p, _: p.encryptor.encrypt_coefficients([1j]), kw.EncodeError),
-    ("slots not a power of two", lambda p, _: p.encryptor.encrypt([1], slots=3), kw.ParameterError),
-    ("no slots", lambda p, _: p.encryptor.encrypt([1], slots=0), kw.ParameterError),
-    ("too many slots", lambda p, _: p.encryptor.encrypt([1], slots=4096), kw.ParameterError),
-    ("level too high", lambda p, _: p.encryptor.encrypt([1], level=6), kw.LevelError),
-    ("NaN summand", lambda p, a: p.evaluator.add(a, np.nan), kw.EncodeError),
-    ("infinite factor", lambda p, a: p.evaluator.multiply(a, np.inf), kw.EncodeError),
-    ("NaN vector", lambda p, a: p.evaluator.multiply(a, [np.nan]), kw.EncodeError),
-    ("vector too long", lambda p, a: p.evaluator.add(a, np.zeros(9999)), kw.EncodeError),
-    ("matrix", lambda p, a: p.evaluator.add(a, np.zeros((2, 2))), kw.EncodeError),
-    ("other packing", lambda p, a: p.evaluator.add(a, p.encryptor.encrypt([1], slots=2)), kw.PackingError),
-    ("other scale", lambda p, a: p.evaluator.add(p.evaluator.square(a), a), kw.ScaleError),
-    ("NaN scale", lambda p, a: p.evaluator.set_scale(a, float("nan")), kw.ScaleError),
-    ("level up", lambda p, a: p.evaluator.drop_to_level(p.evaluator.rescale(a), 5), kw.LevelError),
-    ("rescale at 0", lambda p, a: p.evaluator.rescale(p.evaluator.drop_to_level(a, 0)), kw.LevelError),
+    ("too many values", lambda p, _: p.encryptor.encrypt(np.zeros(p.parameters.n)), kw.errors.EncodeError),
+    (
+        "too many coefficients",
+        lambda p, _: p.encryptor.encrypt_coefficients(np.zeros(9999)),
+        kw.errors.EncodeError,
+    ),
+    ("NaN coefficient", lambda p, _: p.encryptor.encrypt_coefficients([np.nan]), kw.errors.EncodeError),
+    ("complex coefficients", lambda p, _: p.encryptor.encrypt_coefficients([1j]), kw.errors.EncodeError),
+    ("slots not a power of two", lambda p, _: p.encryptor.encrypt([1], slots=3), kw.errors.ParameterError),
+    ("no slots", lambda p, _: p.encryptor.encrypt([1], slots=0), kw.errors.ParameterError),
+    ("too many slots", lambda p, _: p.encryptor.encrypt([1], slots=4096), kw.errors.ParameterError),
+    ("level too high", lambda p, _: p.encryptor.encrypt([1], level=6), kw.errors.LevelError),
+    ("NaN summand", lambda p, a: p.evaluator.add(a, np.nan), kw.errors.EncodeError),
+    ("infinite factor", lambda p, a: p.evaluator.multiply(a, np.inf), kw.errors.EncodeError),
+    ("NaN vector", lambda p, a: p.evaluator.multiply(a, [np.nan]), kw.errors.EncodeError),
+    ("vector too long", lambda p, a: p.evaluator.add(a, np.zeros(9999)), kw.errors.EncodeError),
+    ("matrix", lambda p, a: p.evaluator.add(a, np.zeros((2, 2))), kw.errors.EncodeError),
+    (
+        "other packing",
+        lambda p, a: p.evaluator.add(a, p.encryptor.encrypt([1], slots=2)),
+        kw.errors.PackingError,
+    ),
+    ("other scale", lambda p, a: p.evaluator.add(p.evaluator.square(a), a), kw.errors.ScaleError),
+    ("NaN scale", lambda p, a: p.evaluator.set_scale(a, float("nan")), kw.errors.ScaleError),
+    ("level up", lambda p, a: p.evaluator.drop_to_level(p.evaluator.rescale(a), 5), kw.errors.LevelError),
+    ("rescale at 0", lambda p, a: p.evaluator.rescale(p.evaluator.drop_to_level(a, 0)), kw.errors.LevelError),
     (
         "numbers at 0",
         lambda p, a: p.evaluator.multiply(p.evaluator.drop_to_level(a, 0), [0.5]),
-        kw.LevelError,
+        kw.errors.LevelError,
     ),
-    ("complex at 0", lambda p, a: p.evaluator.multiply(p.evaluator.drop_to_level(a, 0), 1j), kw.LevelError),
+    (
+        "complex at 0",
+        lambda p, a: p.evaluator.multiply(p.evaluator.drop_to_level(a, 0), 1j),
+        kw.errors.LevelError,
+    ),
     (
         "set_scale at 0",
         lambda p, a: p.evaluator.set_scale(p.evaluator.drop_to_level(a, 0), 2.0),
-        kw.LevelError,
+        kw.errors.LevelError,
     ),
-    ("degree 2 times", lambda p, a: p.evaluator.multiply(p.evaluator.multiply_lazy(a, a), a), kw.DegreeError),
-    ("degree 2 rotated", lambda p, a: p.evaluator.rotate(p.evaluator.multiply_lazy(a, a), 1), kw.DegreeError),
-    ("no such key", lambda p, a: p.evaluator.rotate(a, 77), kw.MissingKeyError),
-    ("one key missing", lambda p, a: p.evaluator.rotate_hoisted(a, [1, 77]), kw.MissingKeyError),
-    ("no keys", lambda p, a: kw.Evaluator(p.parameters).square(a), kw.MissingKeyError),
-    ("sum of 12", lambda p, a: p.evaluator.inner_sum(a, 1, 12), kw.ParameterError),
+    (
+        "degree 2 times",
+        lambda p, a: p.evaluator.multiply(p.evaluator.multiply_lazy(a, a), a),
+        kw.errors.DegreeError,
+    ),
+    (
+        "degree 2 rotated",
+        lambda p, a: p.evaluator.rotate(p.evaluator.multiply_lazy(a, a), 1),
+        kw.errors.DegreeError,
+    ),
+    ("no such key", lambda p, a: p.evaluator.rotate(a, 77), kw.errors.MissingKeyError),
+    ("one key missing", lambda p, a: p.evaluator.rotate_hoisted(a, [1, 77]), kw.errors.MissingKeyError),
+    ("no keys", lambda p, a: kw.Evaluator(p.parameters).square(a), kw.errors.MissingKeyError),
+    ("sum of 12", lambda p, a: p.evaluator.inner_sum(a, 1, 12), kw.errors.ParameterError),
 ]
 
 
@@ -342,34 +362,34 @@ def test_misuse_is_a_typed_error(
 
 def test_exhausted_levels(small: Party) -> None:
     bottom = small.encryptor.encrypt([0.5], level=0)
-    with pytest.raises((kw.LevelError, kw.ScaleError)):
+    with pytest.raises((kw.errors.LevelError, kw.errors.ScaleError)):
         small.evaluator.multiply(bottom, bottom)
 
 
 def test_errors_carry_values_and_bounds(small: Party) -> None:
     ciphertext = small.encryptor.encrypt([0.5], level=3)
-    with pytest.raises(kw.MissingKeyError) as missing:
+    with pytest.raises(kw.errors.MissingKeyError) as missing:
         small.evaluator.rotate(ciphertext, 33)
     assert (missing.value.rotation, missing.value.level) == (33, 3)
     assert missing.value.element == f"galois {pow(5, 33, 2 * small.parameters.n)}"
     assert "rotation by 32 at level 5" in str(missing.value.nearest)
     assert isinstance(missing.value, LookupError)
-    with pytest.raises(kw.MissingKeyError) as missing:
+    with pytest.raises(kw.errors.MissingKeyError) as missing:
         kw.Evaluator(small.parameters).square(ciphertext)
     assert (missing.value.element, missing.value.rotation) == ("relinearization", None)
-    with pytest.raises(kw.EncodeError) as encode:
+    with pytest.raises(kw.errors.EncodeError) as encode:
         small.encryptor.encrypt([0.0, 1.0, np.inf])
     assert (encode.value.index, encode.value.value) == (2, np.inf)
-    with pytest.raises(kw.EncodeError) as encode:
+    with pytest.raises(kw.errors.EncodeError) as encode:
         small.encryptor.encrypt([0.0] * 9, slots=8)
     assert (encode.value.count, encode.value.bound) == (9, 8)
-    with pytest.raises(kw.LevelError) as level:
+    with pytest.raises(kw.errors.LevelError) as level:
         small.evaluator.drop_to_level(ciphertext, 4)
     assert (level.value.level, level.value.maximum) == (4, 3)
-    with pytest.raises(kw.ScaleError) as scale:
+    with pytest.raises(kw.errors.ScaleError) as scale:
         small.evaluator.add(small.evaluator.square(ciphertext), ciphertext)
     assert scale.value.right_log_scale == 45.0
-    with pytest.raises(kw.DegreeError) as degree:
+    with pytest.raises(kw.errors.DegreeError) as degree:
         small.evaluator.rotate(small.evaluator.multiply_lazy(ciphertext, ciphertext), 1)
     assert degree.value.degree == 2
 
@@ -384,7 +404,7 @@ def test_mixed_parameters(small: Party, other: Party) -> None:
         lambda: small.decryptor.decrypt(theirs),
         lambda: small.evaluator.polynomial(theirs, [1.0, 2.0]),
     ):
-        with pytest.raises(kw.MixedParametersError):
+        with pytest.raises(kw.errors.MixedParametersError):
             act()
 
 
@@ -438,23 +458,23 @@ def test_rows_that_are_no_diagonals_are_refused(small: Party) -> None:
         )
 
     for values in (np.ones(4), np.ones((3, 4)), np.ones((2, 4), complex), [["a"], ["b"]]):
-        with pytest.raises(kw.EncodeError, match="a row of real numbers for each of the 2 indices"):
+        with pytest.raises(kw.errors.EncodeError, match="a row of real numbers for each of the 2 indices"):
             make([0, 1], values)
     for period in (0, 3, 32):
-        with pytest.raises(kw.ParameterError, match="power of two") as caught:
+        with pytest.raises(kw.errors.ParameterError, match="power of two") as caught:
             make([0, 1], np.ones((2, period)))
         assert (caught.value.what, caught.value.value, caught.value.maximum) == ("period", period, 16)
-    with pytest.raises(kw.EncodeError, match="NaN") as refused:
+    with pytest.raises(kw.errors.EncodeError, match="NaN") as refused:
         make([0, 7], [[1.0], [np.nan]])
     assert refused.value.index == 7
-    with pytest.raises(kw.EncodeError, match="fewer than 62") as wide:
+    with pytest.raises(kw.errors.EncodeError, match="fewer than 62") as wide:
         make([0], [[2.0**40]], "coefficients")
     assert wide.value.available_bits == 62
-    with pytest.raises(kw.ParameterError, match="storage is `streamed`"):
+    with pytest.raises(kw.errors.ParameterError, match="storage is `streamed`"):
         make([0], [[1.0]], "streamed")
-    with pytest.raises(kw.ParameterError, match="power of two"):
+    with pytest.raises(kw.errors.ParameterError, match="power of two"):
         kw.LinearTransform.predicted_bytes([16, 3], 5)
-    with pytest.raises(kw.ParameterError, match="storage"):
+    with pytest.raises(kw.errors.ParameterError, match="storage"):
         kw.LinearTransform.predicted_bytes([16], 5, "streamed")
 
 

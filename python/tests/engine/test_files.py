@@ -59,8 +59,8 @@ def test_round_trip(small: Party, tmp_path: Path, kind: str) -> None:
     thing.save(path)
     assert path.read_bytes() == data
     assert load(path).to_bytes() == data
-    assert kw.inspect(path)["bytes"] == len(data)
-    assert kw.inspect(path)["secret"] == (kind == "secret")
+    assert kw.keys.inspect(path)["bytes"] == len(data)
+    assert kw.keys.inspect(path)["secret"] == (kind == "secret")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -68,41 +68,41 @@ def test_truncated_damaged_and_foreign_bytes(small: Party, kind: str) -> None:
     thing, from_bytes, _ = objects(small)[kind]
     data = thing.to_bytes()
     for cut in (0, 3, 8, 40, len(data) // 2, len(data) - 1):
-        with pytest.raises(kw.FormatError) as caught:
+        with pytest.raises(kw.errors.FormatError) as caught:
             from_bytes(data[:cut])
         assert caught.value.reason
     for extra in (b"\0", data):
-        with pytest.raises(kw.FormatError):
+        with pytest.raises(kw.errors.FormatError):
             from_bytes(data + extra)
     for place in {0, 9, 12, 60, len(data) // 2, len(data) - 1}:
         damaged = bytearray(data)
         damaged[place] ^= 0x10
-        with pytest.raises((kw.FormatError, kw.MixedParametersError)):
+        with pytest.raises((kw.errors.FormatError, kw.errors.MixedParametersError)):
             from_bytes(bytes(damaged))
     for foreign in (b"PK\x03\x04" + bytes(100), b"\x93NUMPY" + bytes(100)):
-        with pytest.raises(kw.FormatError) as caught:
+        with pytest.raises(kw.errors.FormatError) as caught:
             from_bytes(foreign)
         assert caught.value.reason == "foreign"
 
 
 def test_another_kind_is_refused_by_name(small: Party) -> None:
-    with pytest.raises(kw.FormatError, match="a public key") as caught:
+    with pytest.raises(kw.errors.FormatError, match="a public key") as caught:
         kw.Ciphertext.from_bytes(small.generator.public_key().to_bytes(), small.parameters)
     assert caught.value.reason == "kind"
-    with pytest.raises(kw.FormatError, match="secret"):
+    with pytest.raises(kw.errors.FormatError, match="secret"):
         kw.EvaluationKeys.from_bytes(small.secret.to_bytes(), small.parameters)
 
 
 @pytest.mark.parametrize("kind", KINDS[:-1])
 def test_files_of_other_parameters_are_refused(small: Party, other: Party, kind: str) -> None:
     data = objects(small)[kind][0].to_bytes()
-    with pytest.raises(kw.MixedParametersError):
+    with pytest.raises(kw.errors.MixedParametersError):
         objects(other)[kind][1](data)
 
 
 def test_missing_files_are_named(small: Party, tmp_path: Path) -> None:
     path = tmp_path / "absent.kw"
-    for load in [functions[2] for functions in objects(small).values()] + [kw.inspect]:
+    for load in [functions[2] for functions in objects(small).values()] + [kw.keys.inspect]:
         with pytest.raises(FileNotFoundError) as caught:
             load(path)
         assert caught.value.filename == str(path)

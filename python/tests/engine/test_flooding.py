@@ -54,7 +54,7 @@ def test_noise_that_leaves_nothing_is_refused(secret: kw.SecretKey, ciphertext: 
         lambda: flooding.error_bound(ciphertext),
         lambda: kw.Decryptor(secret).decrypt(ciphertext, flooding),
     ):
-        with pytest.raises(kw.FloodingError, match="bits of precision") as caught:
+        with pytest.raises(kw.errors.FloodingError, match="bits of precision") as caught:
             refused()
         error = caught.value
         assert error.bits == 60
@@ -69,7 +69,7 @@ def test_noise_that_leaves_nothing_is_refused(secret: kw.SecretKey, ciphertext: 
 def test_queries_run_out(secret: kw.SecretKey, ciphertext: kw.Ciphertext) -> None:
     decryptor, flooding = kw.Decryptor(secret), kw.Flooding(bits=8, queries=1)
     decryptor.decrypt(ciphertext, flooding)
-    with pytest.raises(kw.FloodingError, match="all 1 decryptions") as caught:
+    with pytest.raises(kw.errors.FloodingError, match="all 1 decryptions") as caught:
         decryptor.decrypt(ciphertext, flooding)
     assert caught.value.queries == 1
     assert caught.value.bits is None
@@ -77,7 +77,7 @@ def test_queries_run_out(secret: kw.SecretKey, ciphertext: kw.Ciphertext) -> Non
 
 @pytest.mark.parametrize(("bits", "queries", "what"), [(0, 1, "bits"), (65, 1, "bits"), (20, 0, "queries")])
 def test_ranges(bits: int, queries: int, what: str) -> None:
-    with pytest.raises(kw.ParameterError) as caught:
+    with pytest.raises(kw.errors.ParameterError) as caught:
         kw.Flooding(bits, queries)
     assert caught.value.what == what
     assert caught.value.minimum == 1

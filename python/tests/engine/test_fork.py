@@ -123,7 +123,7 @@ def assert_refused(work: Callable[[], object]) -> None:
     owner = os.getpid()
 
     def child() -> tuple[int, int, bool]:
-        with pytest.raises(kw.ForkedError, match="process") as caught:
+        with pytest.raises(kw.errors.ForkedError, match="process") as caught:
             work()
         return caught.value.owner, caught.value.process, caught.value.process == os.getpid()
 
@@ -247,7 +247,7 @@ def test_a_child_waits_for_no_thread_of_its_parent(source: Source) -> None:
     def child() -> str:
         try:
             source.draw(made)
-        except kw.ForkedError:
+        except kw.errors.ForkedError:
             return "refused"
         # It can make again what it could not use.
         source.draw(source.make(None))
@@ -312,7 +312,7 @@ def test_keys_that_are_streamed_are_for_one_process(tmp_path: Path) -> None:
 # ---- the value of the repair ----
 
 
-def row(key: kw.SwitchingKey) -> tuple[int, Words, Words]:
+def row(key: kw.keys.SwitchingKey) -> tuple[int, Words, Words]:
     """Return the Galois element and one row `(b, a)`, `b = -a s(X^(1/g)) + e`, modulo the special prime."""
     read, (p,) = Object.read(key.to_bytes()), ckks().p
     _, element, level, *_ = read.take("BQBBBB")
@@ -321,7 +321,7 @@ def row(key: kw.SwitchingKey) -> tuple[int, Words, Words]:
     return element, b, uniform(seed, element, 0, len(ckks().q), p, read.n)
 
 
-def secret_of_equal_errors(first: kw.SwitchingKey, second: kw.SwitchingKey) -> Signed:
+def secret_of_equal_errors(first: kw.keys.SwitchingKey, second: kw.keys.SwitchingKey) -> Signed:
     """Recover the secret from two keys for different rotations whose rows have one error.
 
     At every root `x` of `X^N + 1`, `b - b' = a' s(x^(1/g')) - a s(x^(1/g))`. So each value of `s` gives the
@@ -359,7 +359,7 @@ def test_what_two_keys_of_one_error_give_away() -> None:
 
     generator = kw.KeyGenerator(secret())
     seen = [in_child(lambda steps=steps: generator.rotation_key(steps).to_bytes()) for steps in (1, 2)]  # type: ignore[misc]
-    keys = [kw.SwitchingKey.from_bytes(data, ckks()) for data in seen]
+    keys = [kw.keys.SwitchingKey.from_bytes(data, ckks()) for data in seen]
     assert np.abs(secret_of_equal_errors(*keys)).max() > 1 << 20
 
 

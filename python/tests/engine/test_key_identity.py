@@ -55,9 +55,9 @@ def test_an_identity_is_a_digest_of_the_secret(small: Party, stranger: Party) ->
     seeded = small.decryptor.encrypt([1.0])
     for thing in (small.generator.public_key(), small.keys, ciphertext, seeded, seeded.expand()):
         assert thing.key_identity == wanted.hex()
-        assert kw.inspect(thing.to_bytes())["key_identity"] == wanted.hex()
+        assert kw.keys.inspect(thing.to_bytes())["key_identity"] == wanted.hex()
     assert kw.EvaluationKeys(small.parameters).key_identity is None
-    assert kw.inspect(small.parameters.to_bytes())["key_identity"] is None
+    assert kw.keys.inspect(small.parameters.to_bytes())["key_identity"] is None
     for thing in (ciphertext, seeded):
         assert type(thing).from_bytes(thing.to_bytes(), small.parameters).key_identity == wanted.hex()
 
@@ -79,28 +79,28 @@ def test_operations_of_two_owners_are_refused(small: Party, stranger: Party) -> 
         ),
         lambda: small.evaluator.polynomial(b, [0.0, 0.5, 0.5]),
     ):
-        with pytest.raises(kw.KeyMismatchError, match="made with different secrets") as caught:
+        with pytest.raises(kw.errors.KeyMismatchError, match="made with different secrets") as caught:
             operation()
         identities = {small.secret.key_identity, stranger.secret.key_identity}
         assert {caught.value.left, caught.value.right} == identities
         assert all(str(identity) in str(caught.value) for identity in identities)
     keys = kw.EvaluationKeys(small.parameters)
     keys.add(small.generator.relinearization_key())
-    with pytest.raises(kw.KeyMismatchError):
+    with pytest.raises(kw.errors.KeyMismatchError):
         keys.add(stranger.generator.relinearization_key())
 
 
 def test_bfv_tells_owners_apart() -> None:
-    parameters = kw.BfvParameters.from_bits(11, [50, 40], [50], 65537, insecure=True)
+    parameters = kw.bfv.Parameters.from_bits(11, [50, 40], [50], 65537, insecure=True)
     alice, bob = (kw.SecretKey.generate(parameters) for _ in range(2))
-    a, b = (kw.BfvDecryptor(secret).encrypt([1, 2]).expand() for secret in (alice, bob))
-    assert kw.BfvDecryptor(alice).decrypt(a)[:2].tolist() == [1, 2]
+    a, b = (kw.bfv.Decryptor(secret).encrypt([1, 2]).expand() for secret in (alice, bob))
+    assert kw.bfv.Decryptor(alice).decrypt(a)[:2].tolist() == [1, 2]
     for operation in (
-        lambda: kw.BfvDecryptor(alice).decrypt(b),
-        lambda: kw.BfvDecryptor(alice).noise_budget(b),
-        lambda: kw.BfvEvaluator(parameters).add(a, b),
+        lambda: kw.bfv.Decryptor(alice).decrypt(b),
+        lambda: kw.bfv.Decryptor(alice).noise_budget(b),
+        lambda: kw.bfv.Evaluator(parameters).add(a, b),
     ):
-        with pytest.raises(kw.KeyMismatchError):
+        with pytest.raises(kw.errors.KeyMismatchError):
             operation()
 
 
@@ -110,15 +110,15 @@ def test_a_forged_identity_gives_no_result(small: Party, stranger: Party, tmp_pa
     # The victim's identity, and no identity: decryption sees garbage.
     for identity in (mine, bytes(16)):
         ciphertext = kw.Ciphertext.from_bytes(forged(theirs.to_bytes(), identity), small.parameters)
-        with pytest.raises(kw.MessageOverflowError, match="another secret key") as caught:
+        with pytest.raises(kw.errors.MessageOverflowError, match="another secret key") as caught:
             small.decryptor.decrypt(ciphertext)
         assert caught.value.log_value > caught.value.log_limit
     # A secret key's own identity is compared.
-    with pytest.raises(kw.KeyMismatchError, match="header of the secret"):
+    with pytest.raises(kw.errors.KeyMismatchError, match="header of the secret"):
         kw.SecretKey.from_bytes(forged(stranger.secret.to_bytes(), mine), small.parameters)
     # Keys that are read on use have their identity before.
     stranger.keys.save(tmp_path / "keys.kw")
-    assert kw.inspect(tmp_path / "keys.kw")["key_identity"] == stranger.secret.key_identity
+    assert kw.keys.inspect(tmp_path / "keys.kw")["key_identity"] == stranger.secret.key_identity
 
 
 def test_an_overflow_has_no_bound(small: Party) -> None:
@@ -129,7 +129,7 @@ def test_an_overflow_has_no_bound(small: Party) -> None:
     assert wrapped.error_bound == np.inf
     assert wrapped.precision_bits == -np.inf
     near = small.encryptor.encrypt(np.full(small.parameters.max_slots, 505.0), level=0, magnitude=505)
-    with pytest.raises(kw.MessageOverflowError):
+    with pytest.raises(kw.errors.MessageOverflowError):
         small.decryptor.decrypt(near)
-    with pytest.raises(kw.EncodeError):
+    with pytest.raises(kw.errors.EncodeError):
         small.encryptor.encrypt(np.full(small.parameters.max_slots, 600.0), level=0, magnitude=600)

@@ -136,15 +136,15 @@ def test_the_stages_of_a_bootstrap_hold_what_is_predicted(storage: str, values: 
 def test_counts_outside_their_range_are_refused() -> None:
     parameters = kw.Parameters.from_bits(10, [50, 45, 45], [50], 45, insecure=True)
     spec = kw.KeySpec.relinearization(parameters, level=1)
-    with pytest.raises(kw.LevelError):
+    with pytest.raises(kw.errors.LevelError):
         spec.scratch_bytes(2)
-    with pytest.raises(kw.ParameterError, match="0 threads"):
+    with pytest.raises(kw.errors.ParameterError, match="0 threads"):
         spec.scratch_bytes(threads=0)
-    with pytest.raises(kw.LevelError):
+    with pytest.raises(kw.errors.LevelError):
         _core.polynomial_scratch(spec, 1, [1.0] * 8)
-    with pytest.raises(kw.LevelError):
+    with pytest.raises(kw.errors.LevelError):
         _core.transform_scratch(parameters, 3, [3], babies=1, giants=1)
-    with pytest.raises(kw.ParameterError, match="power of two"):
+    with pytest.raises(kw.errors.ParameterError, match="power of two"):
         _core.transform_scratch(parameters, 1, [3], babies=1, giants=1, periods=[3])
 
 
@@ -183,7 +183,7 @@ resource.setrlimit(resource.RLIMIT_AS, (status("VmSize") + (64 << 20), resource.
 for work in (transform, lambda: [evaluator.rotate(ciphertext, 1) for _ in range(400)]):
     try:
         work()
-    except kw.OutOfMemoryError as error:
+    except kw.errors.OutOfMemoryError as error:
         assert isinstance(error, MemoryError) and 0 < error.bytes <= 1.01 * needed, error.bytes
     else:
         raise SystemExit("there was memory")

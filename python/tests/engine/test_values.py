@@ -102,7 +102,7 @@ def test_scales_that_differ_by_primes_are_matched(apart: Pair, name: str) -> Non
 
 def test_without_a_spare_level_scales_are_refused(apart: Pair) -> None:
     lowest = apart.x.evaluator.drop_to_level(apart.x.ciphertext, 2)
-    with pytest.raises(kw.ScaleError, match="scales differ"):
+    with pytest.raises(kw.errors.ScaleError, match="scales differ"):
         FORMULAS["variance"](apart.x.evaluator(lowest), None)
 
 
@@ -113,14 +113,14 @@ def test_a_matrix_is_encoded_once(pair: Pair) -> None:
     assert (pair.decryptor.decrypt(once) == pair.decryptor.decrypt(found)).all()
     assert set(transform.rotations) <= set(range(1, SLOTS))
     for shape in ((SLOTS + 1, 2), (2, SLOTS + 1), (0, 3), (3, 0)):
-        with pytest.raises(kw.EncodeError, match="does not multiply 16 slots"):
+        with pytest.raises(kw.errors.EncodeError, match="does not multiply 16 slots"):
             pair.x @ np.ones(shape)
     for value in (np.ones(3), 2.0, np.array([["a"]])):
-        with pytest.raises(kw.EncodeError, match="pass a matrix of numbers"):
+        with pytest.raises(kw.errors.EncodeError, match="pass a matrix of numbers"):
             pair.x @ value
     with pytest.raises(TypeError, match="multiplies from the left"):
         pair.x @ transform  # type: ignore[operator]
-    with pytest.raises(kw.MissingKeyError):
+    with pytest.raises(kw.errors.MissingKeyError):
         kw.Evaluator(pair.parameters)(pair.x.ciphertext) @ MATRIX
 
 
@@ -154,14 +154,14 @@ def test_sparse_secrets_are_as_secure_as_their_bound() -> None:
     assert sparse.secret_distribution == "ternary of weight 192"
     assert not sparse.insecure
     assert sparse != kw.Parameters.from_bits(15, [60, 45, 45], [60], 45)
-    with pytest.raises(kw.SecurityError, match="weight 192"):
+    with pytest.raises(kw.errors.SecurityError, match="weight 192"):
         kw.Parameters.from_bits(15, [60] * 13, [60], 45, secret_weight=192)
     kw.Parameters.from_bits(15, [60] * 13, [60], 45)
     for log_n, weight in ((13, 192), (15, 31)):
-        with pytest.raises(kw.SecurityError):
+        with pytest.raises(kw.errors.SecurityError):
             kw.Parameters.from_bits(log_n, [40, 30], [40], 30, secret_weight=weight)
     for weight in (0, 1 + (1 << 10)):
-        with pytest.raises(kw.ParameterError, match="Hamming weight"):
+        with pytest.raises(kw.errors.ParameterError, match="Hamming weight"):
             kw.Parameters.from_bits(10, [40], [40], 30, insecure=True, secret_weight=weight)
 
 
@@ -271,13 +271,13 @@ def test_values_have_no_truth_but_an_identity(pair: Pair) -> None:
 
 @pytest.mark.parametrize("largest", [1.5, 20.0])
 def test_functions_on_a_range_give_nothing_outside_of_it(pair: Pair, largest: float) -> None:
-    """Polynomials grow fast outside of [-1, 1]; their results declare that they do not, and decryption refuses
-    what is above twice a declaration."""
+    """Polynomials grow fast outside of [-1, 1]; their results declare that they do not, and decryption
+    refuses what is above twice a declaration."""
     outside = pair.x.evaluator(pair.encrypt([largest, -largest, 0.5], magnitude=32))
     inside = pair.x.evaluator(pair.encrypt([0.5, -0.5, 0.5]))
     for name, function in FUNCTIONS.items():
         result = function(outside, -outside)
-        with pytest.raises(kw.MessageOverflowError, match="declared range"):
+        with pytest.raises(kw.errors.MessageOverflowError, match="declared range"):
             pair.decryptor.decrypt(result)
         assert np.isfinite(function(inside, -inside).ciphertext.error_bound), name
         pair.decryptor.decrypt(function(outside / 20.0, -outside / 20.0))
@@ -312,7 +312,7 @@ def test_parameters_from_what_a_circuit_needs(depth: int, precision: int, slots:
     # No smaller ring suffices: it lacks slots or security.
     if parameters.log_n > 12 and parameters.log_n - 2 >= math.log2(count):
         bits = [prime.bit_length() for prime in parameters.q]
-        with pytest.raises(kw.SecurityError):
+        with pytest.raises(kw.errors.SecurityError):
             kw.KeySpec.relinearization(kw.Parameters.from_bits(parameters.log_n - 1, bits, [60], bits[-1]))
 
 
@@ -327,5 +327,5 @@ def test_circuits_without_parameters() -> None:
         ({"depth": 1, "magnitude": math.nan}, "magnitude=NaN"),
         ({"depth": 1, "slots": 1 << 17}, "no ring"),
     ):
-        with pytest.raises(kw.ParameterError, match=part):
+        with pytest.raises(kw.errors.ParameterError, match=part):
             kw.Parameters.for_circuit(**needs)

@@ -48,17 +48,17 @@ def test_values_outside_the_bound_are_clipped_or_refused_as_declared() -> None:
     integers, clipped = clip.encode(np.array([-7.0, 2.0, 2.5, 0.0]), 1000)
     assert integers.tolist() == [-ENCODING.magnitude, ENCODING.magnitude, ENCODING.magnitude, 0]
     assert clipped == 2
-    with pytest.raises(kw.EncodeError, match=r"2 values .* the largest is value 2, 3\.5") as caught:
+    with pytest.raises(kw.errors.EncodeError, match=r"2 values .* the largest is value 2, 3\.5") as caught:
         ENCODING.encode(np.array([-2.0, 2.5, 3.5]), 1000)
     assert (caught.value.index, caught.value.value, caught.value.bound) == (2, 3.5, 2.0)
     layout = ArrayLayout.of({"weight": np.zeros(2), "variance": np.zeros((1, 1))})
-    with pytest.raises(kw.EncodeError, match="value 0 of array 'variance', 75"):
+    with pytest.raises(kw.errors.EncodeError, match="value 0 of array 'variance', 75"):
         ENCODING.encode(np.array([0.0, 2.5, 75.0]), 1000, layout)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_values_that_are_not_finite_are_named(value: float) -> None:
-    with pytest.raises(kw.EncodeError) as caught:
+    with pytest.raises(kw.errors.EncodeError) as caught:
         ENCODING.encode(np.array([0.0, value]), 1)
     assert caught.value.index == 1
 
@@ -80,14 +80,14 @@ def test_values_that_are_not_finite_are_named(value: float) -> None:
 )
 def test_declarations_are_checked(change: dict[str, object], what: str) -> None:
     arguments: dict[str, object] = {"bound": 1.0, "max_clients": 6, "max_weight": 10}
-    with pytest.raises(kw.ParameterError) as caught:
+    with pytest.raises(kw.errors.ParameterError) as caught:
         Encoding(**(arguments | change))  # type: ignore[arg-type]
     assert caught.value.what == what
 
 
 @pytest.mark.parametrize("weight", [0, 1001, 2.5, float("nan"), "7", True, None])
 def test_weights_are_whole_numbers_within_the_declaration(weight: object) -> None:
-    with pytest.raises(kw.ParameterError):
+    with pytest.raises(kw.errors.ParameterError):
         ENCODING.require_weight(weight)
     assert ENCODING.require_weight(3.0) == 3
 
@@ -102,10 +102,10 @@ def test_the_headroom_is_computed_and_one_more_is_refused() -> None:
 
     updates = [make(client) for client in range(parameters.capacity)]
     assert key.decrypt(EncryptedSum.of(updates, parameters)).tolist() == [100 * parameters.capacity]
-    with pytest.raises(kw.ParameterError) as caught:
+    with pytest.raises(kw.errors.ParameterError) as caught:
         EncryptedSum.of([*updates, make(-1 % 2**64)], parameters)
     assert caught.value.maximum == parameters.capacity
-    with pytest.raises(kw.EncodeError) as too_large:
+    with pytest.raises(kw.errors.EncodeError) as too_large:
         key.encrypt(np.array([101]), session=SESSION, round=1, client=1, weight=1)
     assert (too_large.value.value, too_large.value.bound) == (101, 100)
 
@@ -117,10 +117,10 @@ def test_updates_that_do_not_belong_together_are_refused() -> None:
         (update([1, 2], 2, round=2), "round"),
         (update([1, 2], 1), "duplicate"),
     ]:
-        with pytest.raises(kw.AggregationError) as caught:
+        with pytest.raises(kw.errors.AggregationError) as caught:
             EncryptedSum.of([one, other], ENCODING.parameters)
         assert caught.value.reason == reason
-    with pytest.raises(kw.AggregationError) as caught:
+    with pytest.raises(kw.errors.AggregationError) as caught:
         SumKey.generate(ENCODING.parameters).decrypt(EncryptedSum.of([one], ENCODING.parameters))
     assert caught.value.reason == "undecodable"
 
@@ -140,23 +140,23 @@ def test_objects_come_back_from_their_bytes_and_every_flipped_bit_is_found() -> 
         for offset in range(len(data)):
             damaged = bytearray(data)
             damaged[offset] ^= 1 << (offset % 8)
-            with pytest.raises((kw.FormatError, kw.MixedParametersError)):
+            with pytest.raises((kw.errors.FormatError, kw.errors.MixedParametersError)):
                 read(bytes(damaged), parameters)
         for length in range(len(data)):
-            with pytest.raises(kw.FormatError):
+            with pytest.raises(kw.errors.FormatError):
                 read(data[:length], parameters)
-        with pytest.raises(kw.FormatError):
+        with pytest.raises(kw.errors.FormatError):
             read(data + b"\0", parameters)
 
 
 def test_other_declarations_and_kinds_are_refused() -> None:
     one = update([1])
     for other in (SumParameters(7, ENCODING.magnitude), SumParameters(6, 100)):
-        with pytest.raises((kw.FormatError, kw.MixedParametersError)):
+        with pytest.raises((kw.errors.FormatError, kw.errors.MixedParametersError)):
             EncryptedUpdate.from_bytes(one.to_bytes(), other)
-    with pytest.raises(kw.FormatError, match="an encrypted update, not an encrypted sum"):
+    with pytest.raises(kw.errors.FormatError, match="an encrypted update, not an encrypted sum"):
         EncryptedSum.from_bytes(one.to_bytes(), ENCODING.parameters)
-    with pytest.raises(kw.FormatError):
+    with pytest.raises(kw.errors.FormatError):
         EncryptedUpdate.from_bytes(KEY.to_bytes(), ENCODING.parameters)
 
 
@@ -185,7 +185,7 @@ def test_layouts_cut_and_mend_arrays() -> None:
         dict(reversed(arrays.items())),
     ]
     for other in others:
-        with pytest.raises(kw.AggregationError) as caught:
+        with pytest.raises(kw.errors.AggregationError) as caught:
             layout.flatten(other)
         assert caught.value.reason == "shapes"
     wrong: list[dict[str, NDArray[Any]]] = [
@@ -195,7 +195,7 @@ def test_layouts_cut_and_mend_arrays() -> None:
         {"x": np.zeros(2, complex)},
     ]
     for bad in wrong:
-        with pytest.raises(kw.EncodeError):
+        with pytest.raises(kw.errors.EncodeError):
             ArrayLayout.of(bad)
 
 
@@ -221,5 +221,5 @@ def test_layouts_cut_and_mend_arrays() -> None:
 )
 def test_layouts_from_outside_are_checked(entries: object) -> None:
     data = entries if isinstance(entries, str) else json.dumps(entries)
-    with pytest.raises(kw.FormatError):
+    with pytest.raises(kw.errors.FormatError):
         ArrayLayout.from_bytes(data.encode())

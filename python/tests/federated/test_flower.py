@@ -193,7 +193,7 @@ def test_values_above_the_bound_are_refused_and_the_array_is_named() -> None:
     (reason,) = failures
     assert "array 'b' has values above the bound 4.0" in reason
     assert "1e" not in reason
-    with pytest.raises(kw.EncodeError) as caught:
+    with pytest.raises(kw.errors.EncodeError) as caught:
         encode_update(ENCODING, ArrayLayout.of(START), record(explode(START, 44)), 44, 440)
     assert (caught.value.value, caught.value.index) == (1e6, 2100)
     assert "value 0 of array 'b', 1e+06" in str(caught.value.__cause__)
@@ -246,7 +246,7 @@ def test_the_server_s_view_of_a_client_does_not_depend_on_its_update() -> None:
 def test_an_error_that_reaches_the_server_names_no_value(bad: float) -> None:
     """Flower puts the text of a client's exception into its reply."""
     arrays = {"w": np.zeros((3, 700), np.float32), "b": np.array([0.5, bad], np.float32)}
-    with pytest.raises(kw.EncodeError, match="array 'b'") as refusal:
+    with pytest.raises(kw.errors.EncodeError, match="array 'b'") as refusal:
         encode_update(ENCODING, ArrayLayout.of(START), record(arrays), 11, 110)
     assert str(bad) not in str(refusal.value)
     assert str(bad) in str(refusal.value.__cause__)
@@ -393,7 +393,7 @@ def test_an_update_with_altered_claims_spoils_the_sum_and_is_noticed() -> None:
 
     federation = Federation(rounds=2, tamper=only(22, forge), fraction_evaluate=0.0)
     assert federation.reasons() == []
-    with pytest.raises(kw.AggregationError) as caught:
+    with pytest.raises(kw.errors.AggregationError) as caught:
         federation.model()
     assert caught.value.reason == "undecodable"
 
@@ -411,7 +411,7 @@ def test_clients_refuse_sums_of_too_few_and_of_other_runs() -> None:
     total = federation.result.arrays
     assert decrypt_arrays(total, KEY, mod.encoding).keys() == START.keys()
     lonely = Federation(tamper=lambda node, reply: reply if node in (11, 22) else None).result.arrays
-    with pytest.raises(kw.AggregationError) as caught:
+    with pytest.raises(kw.errors.AggregationError) as caught:
         decrypt_arrays(lonely, KEY, mod.encoding)
     assert (caught.value.reason, caught.value.found) == ("too few", 2)
     # Another bound is another session: the client does not train on a model that it would misread.
@@ -427,11 +427,11 @@ def test_more_clients_than_the_modulus_has_room_for_are_an_error() -> None:
     assert encoding.capacity < 8
     nodes = range(1, encoding.capacity + 2)
     grid = TamperedGrid({node: app([], train, samples) for node in nodes})
-    with pytest.raises(kw.ParameterError) as caught:
+    with pytest.raises(kw.errors.ParameterError) as caught:
         EncryptedFedAvg(encoding).start(grid, record(), num_rounds=1)
     assert (caught.value.value, caught.value.maximum) == (encoding.capacity + 1, encoding.capacity)
 
 
 def test_a_key_of_another_declaration_is_refused() -> None:
-    with pytest.raises(kw.ParameterError):
+    with pytest.raises(kw.errors.ParameterError):
         EncryptionMod(KEY, Encoding(bound=4.0, max_clients=9, max_weight=500))

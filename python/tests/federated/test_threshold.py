@@ -100,7 +100,7 @@ class Federation:
         self.strategy = ThresholdFedAvg(ENCODING, threshold, state=state, **options)
         arrays = ArrayRecord({name: Array(value) for name, value in start.items()})
         if fails:
-            with pytest.raises(kw.AggregationError):
+            with pytest.raises(kw.errors.AggregationError):
                 self.strategy.start(self.grid, arrays, num_rounds=rounds)
         else:
             self.result = self.strategy.start(self.grid, arrays, num_rounds=rounds)
@@ -175,13 +175,13 @@ def test_a_client_that_fails_in_the_set_up_is_left_out(action: str) -> None:
 
 
 def test_fewer_clients_than_the_threshold_are_an_error() -> None:
-    with pytest.raises(kw.AggregationError) as caught:
+    with pytest.raises(kw.errors.AggregationError) as caught:
         Federation(threshold=4, tamper=lambda node, reply: None if node == 33 else reply)
     assert (caught.value.reason, caught.value.found, caught.value.expected) == ("set-up", 3, 4)
 
 
 def test_a_server_with_a_lower_threshold_gets_no_shares() -> None:
-    with pytest.raises(kw.AggregationError) as caught:
+    with pytest.raises(kw.errors.AggregationError) as caught:
         Federation(threshold=2, client_threshold=3)
     assert caught.value.reason == "set-up"
 
@@ -434,7 +434,7 @@ def test_two_sums_at_once_get_one_answer() -> None:
         message = Message(content, idle, f"query.{DECRYPT}")
         try:
             app_of[idle](message, contexts[idle])
-        except kw.AggregationError as error:
+        except kw.errors.AggregationError as error:
             return str(error.reason)
         return "answered"
 
@@ -490,13 +490,15 @@ def test_what_does_not_fit_is_refused_before_anybody_is_asked() -> None:
     assert threshold_parameters(page, 30, 20, 1 << 20).log_q < 122
     wide = Encoding(bound=4.0, max_clients=30, max_weight=2000, bits=40)
     for make in (lambda: ThresholdMod(wide, 20), lambda: ThresholdFedAvg(wide, 20, min_available_nodes=30)):
-        with pytest.raises(kw.ParameterError, match=r"declare Encoding\(bits=3\d\) or fewer") as caught:
+        with pytest.raises(
+            kw.errors.ParameterError, match=r"declare Encoding\(bits=3\d\) or fewer"
+        ) as caught:
             make()
         assert caught.value.what == "bits of the modulus"
 
 
 def test_a_first_round_of_fewer_than_the_threshold_is_an_error() -> None:
-    with pytest.raises(kw.AggregationError, match="raise fraction_train") as caught:
+    with pytest.raises(kw.errors.AggregationError, match="raise fraction_train") as caught:
         Federation(threshold=3, fraction_train=0.5)
     assert (caught.value.reason, caught.value.found, caught.value.expected) == ("too few", 2, 3)
 
@@ -515,13 +517,13 @@ def test_keys_outlive_the_server_and_the_run(tmp_path: Path) -> None:
         stored = tmp_path / str(node) / f"threshold-{node}.json"
         assert stored.stat().st_mode & 0o77 == 0
     # Another declaration, another model, garbage.
-    with pytest.raises(kw.ParameterError, match="name another file"):
+    with pytest.raises(kw.errors.ParameterError, match="name another file"):
         ThresholdFedAvg(ENCODING, 2, state=tmp_path / "server.json")
-    with pytest.raises(kw.AggregationError, match="the keys were made for 212"):
+    with pytest.raises(kw.errors.AggregationError, match="the keys were made for 212"):
         Federation(folder=tmp_path, start={"w": np.zeros(7)})
     for garbage in (b"", b"[]", b"{}}", b'{"nodes": 3}', (tmp_path / "server.json").read_bytes()[:-30]):
         (tmp_path / "server.json").write_bytes(garbage)
-        with pytest.raises((kw.FormatError, kw.ParameterError)):
+        with pytest.raises((kw.errors.FormatError, kw.errors.ParameterError)):
             ThresholdFedAvg(ENCODING, 3, state=tmp_path / "server.json")
 
 
@@ -551,19 +553,19 @@ def test_the_engine_makes_keys_and_decrypts() -> None:
     for active in ([1, 2], [3, 1], [2, 3]):
         assert parameters.finish(total, [partial(j, active) for j in active], 2, 2).tolist() == [0, 2]
     assert partial(1, [1, 2]) == partial(1, [2, 1]) != partial(1, [1, 3])
-    with pytest.raises(kw.AggregationError):
+    with pytest.raises(kw.errors.AggregationError):
         parameters.finish(total, [partial(1, [1, 2]), partial(3, [3, 1])], 2, 2)
-    with pytest.raises(kw.EncodeError):
+    with pytest.raises(kw.errors.EncodeError):
         key.encrypt(np.array([1001]))
-    with pytest.raises(kw.ParameterError):
+    with pytest.raises(kw.errors.ParameterError):
         ThresholdKey.combine(parameters, seed, [parties[0].public_half()])
-    with pytest.raises(kw.ParameterError):
+    with pytest.raises(kw.errors.ParameterError):
         ThresholdShare.combine(parameters, 1, [d[0] for d in dealt], keys[0][:2])
-    with pytest.raises(kw.AggregationError):
+    with pytest.raises(kw.errors.AggregationError):
         ThresholdShare.combine(parameters, 1, [d[0] for d in dealt], [bytes(32)] * 3)
-    with pytest.raises(kw.FormatError):
+    with pytest.raises(kw.errors.FormatError):
         parameters.add([b""])
-    with pytest.raises(kw.ParameterError):
+    with pytest.raises(kw.errors.ParameterError):
         ThresholdParameters(3, 4, max_inputs=3, magnitude=1000, max_values=10)
     assert repr(shares[0]) == "KeyShare(party 1, ..)"
 
@@ -575,13 +577,13 @@ def test_sealed_shares_open_for_their_receiver_only() -> None:
     sealed = seal(keys[0], roster, 1, 2, b"share", b"half")
     assert unseal(keys[1], roster, 1, 2, sealed, b"half") == b"share"
     for own, sender, receiver in ((keys[2], 1, 3), (keys[1], 3, 2), (keys[0], 2, 1)):
-        with pytest.raises(kw.FormatError):
+        with pytest.raises(kw.errors.FormatError):
             unseal(own, roster, sender, receiver, sealed, b"half")
-    with pytest.raises(kw.FormatError):
+    with pytest.raises(kw.errors.FormatError):
         unseal(keys[1], roster, 1, 2, sealed, b"another half")
     other = Roster.of([1, 2, 3], publics, [bytes([9] * 32)] * 3)
-    with pytest.raises(kw.FormatError):
+    with pytest.raises(kw.errors.FormatError):
         unseal(keys[1], other, 1, 2, sealed, b"half")
     for nodes, count in (([1, 3, 2], 3), ([1, 1, 2], 3), ([1, 2], 3)):
-        with pytest.raises(kw.FormatError):
+        with pytest.raises(kw.errors.FormatError):
             Roster.of(nodes, publics[:count], [bytes(32)] * count)

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from keywright import compiler
 from keywright.compiler.presets import BootstrapPreset
+from keywright.errors import ModelRefusedError, TooDeepError
 from keywright.model import compiling
 from keywright.model.model import DEEP_PRESETS
 from keywright.plan import CostModel
@@ -20,7 +20,7 @@ def compiled_for(seconds: dict[str, float], depth: int) -> tuple[str, list[str]]
     def compiled(name: str) -> Any:
         asked.append(name)
         if seconds[name] < 0:
-            raise compiler.ModelRefusedError([compiler.TooDeepError(depth, 0, [name])])
+            raise ModelRefusedError([TooDeepError(depth, 0, [name])])
         program = SimpleNamespace(layers=[SimpleNamespace(seconds=seconds[name])])
         return SimpleNamespace(program=program, name=name)
 
@@ -34,7 +34,7 @@ def test_a_preset_whose_bootstraps_alone_take_longer_is_not_compiled_for() -> No
     least = BootstrapPreset(second, CostModel()).least_seconds(100)
     assert compiled_for({first: least * 0.99, second: 0.0}, 100) == (first, [first])
     assert compiled_for({first: least * 1.01, second: least}, 100) == (second, [first, second])
-    with pytest.raises(compiler.ModelRefusedError, match=first):
+    with pytest.raises(ModelRefusedError, match=first):
         compiled_for({first: -1.0, second: 0.0}, 100)
 
 

@@ -13,6 +13,7 @@ import onnx
 import pytest
 from keywright import compiler
 from keywright.cli import main
+from keywright.errors import InvalidSamplesError, OutOfRangeError
 from keywright.errors.service import ManifestError
 from keywright.model import CompiledModel, InferenceClient, Model
 from keywright.model.served.manifest import Manifest
@@ -114,7 +115,7 @@ def test_samples_of_no_use_are_refused_alike(model: CompiledModel, method: str, 
         called = getattr(InferenceClient(model.program, model.parameters), method)
     else:
         called = getattr(model, method)
-    with pytest.raises(compiler.InvalidSamplesError):
+    with pytest.raises(InvalidSamplesError):
         called(samples)
 
 
@@ -152,7 +153,7 @@ def test_calibration_samples_are_accepted_in_any_width(curve: str, width: int, t
     for batch in (1, 4):
         program = compiler.compile(model, compiler.Target(slots=64, levels=9, batch=batch), fit)
         guard(program, samples)
-        with pytest.raises(compiler.OutOfRangeError, match="curve"):
+        with pytest.raises(OutOfRangeError, match="curve"):
             guard(program, samples[:1] + 2.0)
         program.save(tmp_path / f"{batch}.kwp")
         loaded = compiler.Program.load(tmp_path / f"{batch}.kwp")

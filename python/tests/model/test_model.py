@@ -13,18 +13,19 @@ import onnx
 import pytest
 from keywright import compiler
 from keywright.cli import main
-from keywright.errors.model import PrecisionError, ProgramMismatchError
-from keywright.model import (
+from keywright.errors import (
     BatchError,
     ChoiceError,
-    CompiledModel,
     FolderError,
-    Identity,
-    InferenceClient,
+    InvalidSamplesError,
     KeysMissingError,
-    Message,
     MessageError,
+    ModelRefusedError,
+    OutOfRangeError,
+    PrecisionError,
+    ProgramMismatchError,
 )
+from keywright.model import CompiledModel, Identity, InferenceClient, Message
 from keywright.plan.keys import plan_file
 from keywright.runtime.checking import run_clear
 from numpy.typing import NDArray
@@ -117,7 +118,7 @@ def test_a_model_in_a_folder_has_a_client_and_a_server(
     model: CompiledModel, typical: Vector, tmp_path: Path
 ) -> None:
     model.save(tmp_path / "model")
-    assert not [path for path in (tmp_path / "model").glob("*.kw") if kw.inspect(path)["secret"]]
+    assert not [path for path in (tmp_path / "model").glob("*.kw") if kw.keys.inspect(path)["secret"]]
     client, server = kw.load_client(tmp_path / "model", insecure=True), kw.load_server(tmp_path / "model")
     keys = client.keys()
     assert len(keys) == model.report.key_bytes
@@ -138,7 +139,7 @@ def test_a_model_in_a_folder_has_a_client_and_a_server(
     flooded = client.decrypt(answer, flooding)
     assert flooding.remaining == 0
     assert worst < np.abs(flooded - clear).max() < 1e6 * worst
-    with pytest.raises(kw.FloodingError, match="are used"):
+    with pytest.raises(kw.errors.FloodingError, match="are used"):
         client.decrypt(answer, flooding)
     with pytest.raises(FolderError, match="exists"):
         model.save(tmp_path / "model")
@@ -153,7 +154,7 @@ def test_a_client_is_kept_in_a_folder(model: CompiledModel, typical: Vector, tmp
     assert np.array_equal(again.decrypt(answer), first.decrypt(answer))
     # Another owner's secret key gives nothing, nor does the public key alone.
     model.save(tmp_path / "model")
-    with pytest.raises(kw.KeyMismatchError):
+    with pytest.raises(kw.errors.KeyMismatchError):
         kw.load_client(tmp_path / "model", insecure=True).decrypt(answer)
     (tmp_path / "client" / "secret.kw").unlink()
     friend = kw.load_client(tmp_path / "client", insecure=True)
@@ -169,23 +170,23 @@ def test_keys_of_another_client_are_no_use(model: CompiledModel, typical: Vector
     with pytest.raises(KeysMissingError, match="load_keys"):
         server.run(client.encrypt(typical[0]))
     server.load_keys(model.client().keys())
-    with pytest.raises(kw.KeyMismatchError):
+    with pytest.raises(kw.errors.KeyMismatchError):
         server.run(client.encrypt(typical[0]))
 
 
 def test_samples_outside_the_ranges_are_refused(model: CompiledModel, typical: Vector) -> None:
     client = model.client()
     for guarded in (client.encrypt, model.predict_encrypted):
-        with pytest.raises(compiler.OutOfRangeError) as refused:
+        with pytest.raises(OutOfRangeError) as refused:
             guarded(100 * typical[:2])
         assert refused.value.high < abs(refused.value.value)
-    with pytest.raises(kw.EncodeError, match="declared magnitude"):
+    with pytest.raises(kw.errors.EncodeError, match="declared magnitude"):
         client.encrypt(100 * typical[:2], force=True)
     # A forced sample leaves a range inside the program, never the magnitude that its ciphertexts declare.
     program = model.program
     largest = np.full((1, *program.input_shape), max(map(abs, program.input_range or (1.0, 1.0))))
     assert client.encrypt(largest, force=True)
-    with pytest.raises(compiler.InvalidSamplesError):
+    with pytest.raises(InvalidSamplesError):
         client.encrypt(typical[:, :5])
 
 
@@ -253,7 +254,7 @@ def test_every_choice_can_be_given(perceptron: onnx.ModelProto, typical: Vector,
     again = kw.compile(perceptron, typical, **choices, plan=path)
     assert again.specs == chosen.specs
     other = kw.compile(perceptron, typical, parameters=small())
-    with pytest.raises(kw.PlanMismatchError):
+    with pytest.raises(kw.errors.PlanMismatchError):
         other.with_plan(chosen.execution.plan)
 
 
@@ -312,7 +313,7 @@ def test_derived_keys_go_both_ways(tmp_path: Path) -> None:
     model = kw.compile(onnx_path, preset="N15_QP830_S45", plan=plan)
     assert model.execution.plan.masters is not None
     client, server = model.client(), model.server()
-    with pytest.raises(kw.PlanMismatchError, match="master keys"):
+    with pytest.raises(kw.errors.PlanMismatchError, match="master keys"):
         server.load_keys(client.keys())
     server.load_keys(client.keys(), client.master_keys())
     image = np.zeros((1, 8, 8))
@@ -492,7 +493,7 @@ def test_errors_of_encryption_are_warned_of_and_refused(perceptron: onnx.ModelPr
     """A scale of 24 bits leaves errors of hundredths; one of 20 bits more than the outputs allow."""
     fit: dict[str, Any] = {"activations": {"relu": "chebyshev:7"}}
     rough = kw.Parameters.from_bits(11, [34, *[24] * 8], [40], 24, insecure=True)
-    with pytest.raises(compiler.ModelRefusedError, match=r"times its spread.*noise=") as caught:
+    with pytest.raises(ModelRefusedError, match=r"times its spread.*noise=") as caught:
         kw.compile(perceptron, typical, parameters=rough, noise=1e-6, **fit)
     (reason,) = caught.value.exceptions
     assert isinstance(reason, PrecisionError)

@@ -63,17 +63,17 @@ def test_ckks_keys_and_ciphertexts(release: Path) -> None:
 
 def test_bfv_ciphertexts(release: Path) -> None:
     folder = release / "bfv"
-    parameters = kw.BfvParameters.load(folder / "parameters.kw")
-    decryptor = kw.BfvDecryptor(kw.SecretKey.load(folder / "secret.kw", parameters))
-    found = decryptor.decrypt(kw.BfvSeededCiphertext.load(folder / "input.kw", parameters).expand())
+    parameters = kw.bfv.Parameters.load(folder / "parameters.kw")
+    decryptor = kw.bfv.Decryptor(kw.SecretKey.load(folder / "secret.kw", parameters))
+    found = decryptor.decrypt(kw.bfv.SeededCiphertext.load(folder / "input.kw", parameters).expand())
     assert found[:4].tolist() == [7, -3, 40_000 - 65_537, 12]
 
 
 def test_thin_clients(release: Path) -> None:
     folder = release / "thin"
     server = kw.Parameters.load(folder / "server.kw")
-    handed_out = kw.ClientParameters.from_bytes((folder / "client.kw").read_bytes())
-    client = kw.Client.from_secret_bytes((folder / "secret.kw").read_bytes(), handed_out)
+    handed_out = kw.thin.Parameters.from_bytes((folder / "client.kw").read_bytes())
+    client = kw.thin.Client.from_secret_bytes((folder / "secret.kw").read_bytes(), handed_out)
     for name in ("upload.kw", "compact.kw"):
         upload = handed_out.read_upload((folder / name).read_bytes(), server)
         found = client.decrypt(handed_out.write_answer(upload), 4)

@@ -34,7 +34,7 @@ def network(name: str) -> dict[str, list[int]]:
     """A network with the keys of its plan."""
     side = digits() if name == "digits" else mnist()
     execution = PlanExecution(planned_network(side), side.parameters, side.program)
-    keys = side.generator.evaluation_keys(relinearization=False, specs=execution.key_specs())
+    keys = side.generator.evaluation_keys(relinearization=False, specs=execution.key_specs)
     backend = EncryptedBackend(kw.Evaluator(side.parameters, execution.follow(keys)), plan=execution)
     backend.prepare(side.program)
     return counted(lambda: backend.run(side.program, side.inputs))
@@ -45,7 +45,7 @@ def bootstrap(*, apart: bool) -> dict[str, list[int]]:
     plan, secret = bootstrapping(apart)
     execution = PlanExecution(planned_bootstrap(plan), plan.parameters, bootstraps=[plan])
     generator = kw.KeyGenerator(secret, bytes(32))
-    keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs())
+    keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs)
     evaluator = kw.Evaluator(plan.parameters, execution.follow(keys))
     bootstrapper = kw.Bootstrapper(execution.bootstrapper_plans[0])
     encryptor = kw.Encryptor(generator.public_key(), bytes(32))

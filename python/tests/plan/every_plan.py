@@ -8,8 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
 
-from keywright.plan import Automorphism, CostModel, Group, PlannedKey, Workload, shapes
-from keywright.plan.keys.key_plan import IDENTITY, Hop, tree_seconds
+from keywright.plan import CostModel, Workload
+from keywright.plan.keys.key_plan import IDENTITY, Hop, PlannedKey, tree_seconds
+from keywright.plan.ring.chain import shapes
+from keywright.plan.ring.galois import Automorphism
+from keywright.plan.workload.workload import Group
 
 INFINITY = float("inf")
 Ways = Mapping[Automorphism, list[tuple[Hop, ...]]]

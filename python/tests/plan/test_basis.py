@@ -3,9 +3,10 @@ from itertools import combinations, product
 from math import inf
 
 import pytest
-from keywright.plan import Automorphism, AutomorphismGroup, smallest_basis, smallest_shared_basis
+from keywright.plan import AutomorphismGroup, smallest_basis, smallest_shared_basis
 from keywright.plan.basis.basis_search import BasisSearch, SearchTimeoutError
 from keywright.plan.basis.group_codes import GroupCodes
+from keywright.plan.ring.galois import Automorphism
 from studies.network_keys.ark import KERNEL, ROT1, ROT2
 
 

@@ -7,26 +7,25 @@ from itertools import product
 import pytest
 from keywright.plan import (
     STRATEGIES,
-    Alternative,
-    Automorphism,
     AutomorphismGroup,
     Chain,
     Choice,
     CostModel,
-    FrontierSearch,
-    Group,
-    LowerBound,
     OpenWorkload,
-    PlannedKey,
     Relinearizations,
     Workload,
     make_group,
-    shapes,
 )
 from keywright.plan.cost.model import FORMS
 from keywright.plan.exact import linear
+from keywright.plan.exact.bound import LowerBound
 from keywright.plan.exact.linear import LinearProgram
-from keywright.plan.keys.key_plan import IDENTITY, Hop
+from keywright.plan.keys.key_plan import IDENTITY, Hop, PlannedKey
+from keywright.plan.ring.chain import shapes
+from keywright.plan.ring.galois import Automorphism
+from keywright.plan.search.frontier import FrontierSearch
+from keywright.plan.workload.open_workload import Alternative
+from keywright.plan.workload.workload import Group
 from tests.plan.every_plan import least_seconds
 
 CHAIN = Chain(12, (30, 25, 25), (30, 30), 180)

@@ -9,10 +9,10 @@ from statistics import median
 import keywright as kw
 import numpy as np
 import pytest
-from keywright.plan import CostModel, Weights
+from keywright.errors import CalibrationError
+from keywright.plan import CostModel
 from keywright.plan.cost.calibration import (
     Calibration,
-    CalibrationError,
     Measured,
     _nonnegative,
     default_path,
@@ -23,7 +23,7 @@ from keywright.plan.cost.calibration import (
 )
 from keywright.plan.cost.gauge import CHAINS
 from keywright.plan.cost.measuring import cases, settled, transform_cases
-from keywright.plan.cost.model import TYPICAL_WEIGHTS, Work, engine_use
+from keywright.plan.cost.model import TYPICAL_WEIGHTS, Weights, Work, engine_use
 from keywright.plan.cost.operations import Operation, product_operation
 from keywright.plan.ring.chain import shapes
 from keywright.plan.workload.ring_switches import RingSwitches, ring_keys

@@ -7,24 +7,23 @@ from math import log2
 import keywright as kw
 import pytest
 from keywright._core import ERROR_DEVIATION, DerivationTree, PrimeWidths
+from keywright.errors import InfeasibleBudgetError, WorkloadError
 from keywright.plan import (
     STRATEGIES,
-    Automorphism,
     AutomorphismGroup,
     Chain,
     CostModel,
-    DerivationDesign,
     DerivationPlanner,
-    InfeasibleBudgetError,
     KeyPlan,
     KeyPolicy,
     Relinearizations,
-    Weights,
     Workload,
-    WorkloadError,
     make_group,
     smallest_basis,
 )
+from keywright.plan.cost.model import Weights
+from keywright.plan.keys.derivation import DerivationDesign
+from keywright.plan.ring.galois import Automorphism
 from tests.plan.test_prediction import counted
 
 Q, P = (55, 40, 40, 40), (55, 55)
@@ -57,7 +56,7 @@ def test_what_is_priced_can_be_derived(seed: int) -> None:
     secret = kw.SecretKey.generate(parameters, bytes(32))
     for price in (planner.priced[0], planner.priced[-1]):
         assert not any(a.conjugate for a in price.masters)
-        masters = kw.MasterKeys.generate(
+        masters = kw.keys.MasterKeys.generate(
             secret, [a.step for a in price.masters], price.extra_bits, price.shape.level - len(P)
         )
         # The engine's choice is never larger: it weighs the same special primes.
@@ -108,13 +107,13 @@ def wide_price(model: CostModel) -> DerivationDesign:
     return price
 
 
-def wide_derivation() -> kw.Derivation:
+def wide_derivation() -> kw.keys.Derivation:
     """Return the same keys for the engine."""
     price = wide_price(MODEL)
     parameters = kw.Parameters.from_bits(11, Q, P, 35, insecure=True)
     secret = kw.SecretKey.generate(parameters, bytes(32))
     steps = [master.step for master in price.masters]
-    masters = kw.MasterKeys.generate(secret, steps, price.extra_bits, price.shape.level - len(P))
+    masters = kw.keys.MasterKeys.generate(secret, steps, price.extra_bits, price.shape.level - len(P))
     shape = price.plan.keys[0].shape
     specs = [
         kw.KeySpec.rotation(
@@ -142,7 +141,7 @@ def test_the_engine_decomposes_as_often_as_is_priced() -> None:
 
 def test_the_engine_states_the_noise_of_derivations() -> None:
     parameters = kw.Parameters.from_bits(11, Q, P, 35, insecure=True)
-    masters = kw.MasterKeys.generate(
+    masters = kw.keys.MasterKeys.generate(
         kw.SecretKey.generate(parameters, bytes(32)), [1, 4, 16], [55, 55], entropy=bytes(32)
     )
     own = [log2(prime) for prime in (*parameters.p, *parameters.q)]

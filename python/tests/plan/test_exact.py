@@ -3,24 +3,24 @@
 import random
 
 import pytest
+from keywright.errors import InfeasibleBudgetError
 from keywright.plan import (
     STRATEGIES,
-    Automorphism,
     Budget,
     Chain,
     CostModel,
-    Group,
-    InfeasibleBudgetError,
     KeyPlan,
-    LowerBound,
-    Optimizer,
     Planner,
     Relinearizations,
     Workload,
     make_group,
 )
 from keywright.plan.cost.model import FORMS
+from keywright.plan.exact.bound import LowerBound
+from keywright.plan.exact.optimal import Optimizer
+from keywright.plan.ring.galois import Automorphism
 from keywright.plan.search import planner as planning
+from keywright.plan.workload.workload import Group
 from tests.plan.every_plan import EveryPlan
 
 MODEL = CostModel()

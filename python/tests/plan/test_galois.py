@@ -3,7 +3,8 @@ import random
 import keywright as kw
 import numpy as np
 import pytest
-from keywright.plan import Automorphism, AutomorphismGroup
+from keywright.plan import AutomorphismGroup
+from keywright.plan.ring.galois import Automorphism
 
 ROT2 = [3, 5, 9, 17, 33, 65, 129, 257, 513, 1025, 2049, 4097, 8193, 16385, 32769, 65537]
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from keywright.cli import main
-from keywright.plan import STRATEGIES, Chain, CostModel, KeyPolicy, PlannedKey, Planner, make_group
+from keywright.plan import STRATEGIES, Chain, CostModel, KeyPolicy, Planner, make_group
+from keywright.plan.keys.key_plan import PlannedKey
 from keywright.plan.ring.galois import Automorphism, AutomorphismGroup
 from keywright.plan.search.recombination import WORK
 from keywright.plan.strategies.policy import largest_alpha

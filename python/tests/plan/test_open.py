@@ -5,30 +5,29 @@ import random
 
 import pytest
 from keywright._units import format_bytes
+from keywright.errors import InfeasibleBudgetError, WorkloadError
 from keywright.plan import (
     STRATEGIES,
-    Alternative,
-    Automorphism,
     AutomorphismGroup,
     Budget,
     Chain,
     Choice,
     CostModel,
-    EphemeralSwitch,
-    FrontierSearch,
-    InfeasibleBudgetError,
-    JointPlanner,
     KeyPlan,
-    LowerBound,
     OpenWorkload,
-    Optimizer,
     Planner,
     Relinearizations,
     Workload,
-    WorkloadError,
     make_group,
 )
+from keywright.plan.cost.ephemeral import EphemeralSwitch
+from keywright.plan.exact.bound import LowerBound
+from keywright.plan.exact.optimal import Optimizer
+from keywright.plan.ring.galois import Automorphism
+from keywright.plan.search.frontier import FrontierSearch
+from keywright.plan.search.joint import JointPlanner
 from keywright.plan.workload.factors import COUNTS, factor_alternatives
+from keywright.plan.workload.open_workload import Alternative
 
 CHAIN = Chain(12, (30, 25, 25), (30,), 140)
 WIDE = Chain(12, (30, 25, 25), (30, 30), 140)

@@ -7,30 +7,25 @@ from itertools import pairwise
 
 import keywright as kw
 import pytest
+from keywright.errors import InfeasibleBudgetError, WorkloadError
 from keywright.plan import (
     STRATEGIES,
-    Automorphism,
     AutomorphismGroup,
     Budget,
     Chain,
     CostModel,
-    FrontierSearch,
-    InfeasibleBudgetError,
     KeyPlan,
     KeyPolicy,
-    LowerBound,
-    PlannedKey,
     Planner,
     Relinearizations,
-    Shape,
     Workload,
-    WorkloadError,
     make_group,
-    published_bytes,
-    shapes,
 )
-from keywright.plan.keys.key_plan import IDENTITY, Hop, tree_seconds
-from keywright.plan.search.frontier import candidate_shapes
+from keywright.plan.exact.bound import LowerBound
+from keywright.plan.keys.key_plan import IDENTITY, Hop, PlannedKey, tree_seconds
+from keywright.plan.ring.chain import Shape, published_bytes, shapes
+from keywright.plan.ring.galois import Automorphism
+from keywright.plan.search.frontier import FrontierSearch, candidate_shapes
 from keywright.plan.search.serving import CandidateKeys
 
 CHAIN = Chain(12, (30, 25, 25), (30,), 140)

@@ -13,11 +13,16 @@ from typing import TYPE_CHECKING
 import keywright as kw
 import pytest
 from keywright import plan as planning
-from keywright.plan import Operation, WorkloadError, predict_plan
+from keywright.errors import WorkloadError
+from keywright.plan import predict_plan
 from keywright.plan.cost.calibration import Measured, measured_work
 from keywright.plan.cost.measuring import cases
-from keywright.plan.cost.model import Work, engine_use
+from keywright.plan.cost.model import TYPICAL_WEIGHTS, Work, engine_use
+from keywright.plan.cost.operations import Operation
+from keywright.plan.keys.key_plan import Hop, PlannedKey
 from keywright.plan.keys.time_prediction import plan_work, removed_at
+from keywright.plan.ring.chain import shapes
+from keywright.plan.ring.galois import Automorphism
 from keywright.plan.workload.network import convert, convert_bootstrap
 from tests.plan.test_execution import EXAMPLES, bootstrapping, digits, mnist
 
@@ -123,7 +128,7 @@ def test_steps_of_a_transform_save_divisions() -> None:
     assert whole.seconds == pytest.approx(plan.seconds(MODEL))
     forms = (replace(workload.groups[0], form="baby"), replace(workload.groups[1], form="giant"))
     formed = replace(workload, groups=forms, operations=(Operation("sum", 2, 7, visits=2),))
-    model = planning.CostModel(replace(planning.TYPICAL_WEIGHTS, visit=1e-6))
+    model = planning.CostModel(replace(TYPICAL_WEIGHTS, visit=1e-6))
     predicted = predict_plan(replace(plan, workload=formed), model)
     shape = plan.keys[0].shape
     use = engine_use(shape, 4)
@@ -132,15 +137,15 @@ def test_steps_of_a_transform_save_divisions() -> None:
     assert removed_at(plan, 4) == use.removed
     expected = use.shared.plus(use.baby, 3).plus(use.shared, 3).plus(use.giant, 3)
     assert predicted.switches == pytest.approx(expected.seconds(model.of_degree(16)))
-    assert predicted.rest == pytest.approx(7 * (2 * 3 * 1e-6 + planning.TYPICAL_WEIGHTS.call))
+    assert predicted.rest == pytest.approx(7 * (2 * 3 * 1e-6 + TYPICAL_WEIGHTS.call))
     # Diagonals for other primes: most automorphisms of the level remove them.
     other = planning.make_group(group, "others", 4, [100], 100)
     crowd = planning.Workload("c", CHAIN, (*forms, other))
-    shapes = [s for s in planning.shapes(CHAIN, 4) if s.special != shape.special]
-    key = planning.PlannedKey(other.targets[0], shapes[0])
-    hops = (*plan.hops, (planning.Hop(planning.Automorphism(0), other.targets[0], key),))
+    mixed_shapes = [s for s in shapes(CHAIN, 4) if s.special != shape.special]
+    key = PlannedKey(other.targets[0], mixed_shapes[0])
+    hops = (*plan.hops, (Hop(Automorphism(0), other.targets[0], key),))
     mixed = planning.KeyPlan("", crowd, hops)
-    alone = model.switch(shapes[0], 4)
+    alone = model.switch(mixed_shapes[0], 4)
     assert alone is not None
     dividing = predict_plan(mixed, model).switches - 100 * alone.alone
     all_whole = use.shared.plus(use.own, 3).plus(use.shared, 3).plus(use.own, 3)
@@ -152,8 +157,8 @@ def test_rotating_again_divides() -> None:
     pair = replace(planning.make_group(group, "babies", 4, [1, 2]), form="baby")
     workload = planning.Workload("p", CHAIN, (pair,))
     (one, two) = pair.targets
-    key = planning.PlannedKey(one, planning.shapes(CHAIN, 4)[0])
-    chain = (planning.Hop(planning.Automorphism(0), one, key), planning.Hop(one, two, key))
+    key = PlannedKey(one, shapes(CHAIN, 4)[0])
+    chain = (Hop(Automorphism(0), one, key), Hop(one, two, key))
     use = engine_use(key.shape, 4)
     assert use is not None
     expected = use.shared.plus(use.own).plus(use.shared).plus(use.baby)

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from keywright.plan.keys.budget import Budget, InfeasibleBudgetError
+from keywright.errors import InfeasibleBudgetError
+from keywright.plan.keys.budget import Budget
 from keywright.plan.search.joint import divide_budget
 from keywright.plan.search.quick import plan_jointly
 

@@ -15,14 +15,13 @@ from keywright.plan import (
     Chain,
     CostModel,
     DerivationPlanner,
-    EphemeralSwitch,
-    FixedKeys,
-    Operation,
     Relinearizations,
     Workload,
     make_group,
 )
 from keywright.plan.cost.calibration import Calibration
+from keywright.plan.cost.ephemeral import EphemeralSwitch, FixedKeys
+from keywright.plan.cost.operations import Operation
 from keywright.plan.keys import plan_file
 from keywright.plan.keys.time_prediction import predict_plan
 

@@ -6,30 +6,27 @@ import random
 from itertools import product
 
 import pytest
-from keywright import BootstrapperPlan, bootstrap_presets
+from keywright import BootstrapperPlan
 from keywright._core import ERROR_DEVIATION
 from keywright.plan import (
-    Alternative,
     AutomorphismGroup,
     Chain,
     Choice,
     CostModel,
-    FrontierPoint,
-    FrontierSearch,
     KeyPlan,
     OpenWorkload,
-    PlannedKey,
     Relinearizations,
     Workload,
     make_group,
 )
 from keywright.plan.cost.error_budget import error_budget
-from keywright.plan.keys.key_plan import tree_seconds
-from keywright.plan.search.frontier import candidate_shapes, fastest_keys
+from keywright.plan.keys.key_plan import PlannedKey, tree_seconds
+from keywright.plan.search.frontier import FrontierSearch, candidate_shapes, fastest_keys
 from keywright.plan.search.recombination import Recombination, frontier
 from keywright.plan.search.routes import Routes, automorphism_of, code_of
-from keywright.plan.search.search_state import INFINITY, SearchState
+from keywright.plan.search.search_state import INFINITY, FrontierPoint, SearchState
 from keywright.plan.search.serving import CandidateKeys
+from keywright.plan.workload.open_workload import Alternative
 
 CHAIN = Chain(12, (30, 25, 25), (30,), 140)
 GROUP = AutomorphismGroup(12)
@@ -164,7 +161,7 @@ def test_the_error_budget_is_that_of_an_encryption() -> None:
     n = 1 << 14
     encryption = ERROR_DEVIATION**2 * (1 + 4 * n / 3) / ((1 + 2 * n / 3) / 12)
     assert error_budget() == pytest.approx(0.5 * math.log2(encryption), abs=1e-3)
-    for name in bootstrap_presets():
+    for name in BootstrapperPlan.presets():
         plan = BootstrapperPlan.preset(name)
         bits = plan.predicted_bits()
         least = math.inf if bits is None else bits[0] / 8

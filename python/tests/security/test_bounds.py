@@ -30,7 +30,7 @@ def test_the_bound_for_weight_192_is_the_largest_there_is() -> None:
 
 
 def test_the_command_prints_every_secret_of_a_preset(capsys: pytest.CaptureFixture[str]) -> None:
-    name = next(name for name in kw.bootstrap_presets() if name.startswith("N15"))
+    name = next(name for name in kw.BootstrapperPlan.presets() if name.startswith("N15"))
     plan = kw.BootstrapperPlan.preset(name)
     assert main(["security", name, "--json"]) == 0
     key, ephemeral = (json.loads(line) for line in capsys.readouterr().out.splitlines())

@@ -148,13 +148,13 @@ def test_a_rotation_of_the_secret_saves_reductions_and_nothing_else() -> None:
     [(0, 60.0, 3.2), (2048, 3.0, 3.2), (2048, 60.0, 1e-9), (2048, 20.0, 1e6), (1 << 30, 60.0, 3.2)],
 )
 def test_numbers_out_of_range_are_refused(values: tuple[int, float, float]) -> None:
-    with pytest.raises(kw.ParameterError, match="outside"):
+    with pytest.raises(kw.errors.ParameterError, match="outside"):
         Problem(values[0], values[1], ternary(), values[2])
 
 
 def test_names_and_weights_that_do_not_exist_are_refused() -> None:
-    with pytest.raises(kw.ParameterError, match="cost model"):
+    with pytest.raises(kw.errors.ParameterError, match="cost model"):
         security.estimate(Problem(1024, 26, ternary()), "bkw")
     for weight in (0, 2049):
-        with pytest.raises(kw.ParameterError, match="weight"):
+        with pytest.raises(kw.errors.ParameterError, match="weight"):
             sparse(weight, 2048)

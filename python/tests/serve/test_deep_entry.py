@@ -46,7 +46,7 @@ def test_a_thin_client_enters_a_deep_program(model: Model) -> None:
     assert (model.entry.slots, model.program.slots) == (256, 512)
     assert {spec.log_n for spec in model.specs} == {12, 11, 10}
     secret = kw.SecretKey.generate(model.parameters)
-    client = kw.Client.from_secret_bytes(secret.to_bytes(), model.client)
+    client = kw.thin.Client.from_secret_bytes(secret.to_bytes(), model.client)
     keys = kw.KeyGenerator(secret).evaluation_keys(relinearization=False, specs=model.specs)
     sample = np.random.default_rng(9).uniform(-1, 1, (2, 8, 8))
     one = 2.0**model.client.fraction_bits

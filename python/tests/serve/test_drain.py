@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright.client import RemoteModel
+from keywright.errors import WorkerEndedError
 from keywright.errors.service import BusyError
 from keywright.model import Model
 from keywright.model.served import framing
 from keywright.runtime.checking import run_clear
 from keywright.serve import Server, Service, Workers
 from keywright.serve.evaluation.jobs import Job
-from keywright.serve.workers.workers import Worker, WorkerEndedError
+from keywright.serve.workers.workers import Worker
 from tests.serve.network import WORKERS, listening
 from tests.serve.test_http import ask, wait
 

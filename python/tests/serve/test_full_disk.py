@@ -100,8 +100,8 @@ def test_jobs_are_refused_or_done(
     identifier = upload(service, key_file)
     finish(service, identifier, key_file)
     secret = kw.SecretKey.generate(thin.parameters, bytes(range(32)))
-    client = kw.Client.from_secret_bytes(
-        secret.to_bytes(), kw.ClientParameters.from_bytes(thin.manifest.client)
+    client = kw.thin.Client.from_secret_bytes(
+        secret.to_bytes(), kw.thin.Parameters.from_bytes(thin.manifest.client)
     )
     one = 2.0**client.parameters.fraction_bits
     rows = thin.manifest.input.pack(sample[np.newaxis]) / thin.manifest.divisor

@@ -185,7 +185,7 @@ def test_parameters_that_only_say_that_they_are_checked_cannot_be_read() -> None
     for model in (make_thin(), weak_thin()):
         assert kw.Parameters.from_bytes(model.manifest.parameters).insecure
         forged, client = called_secure(model.manifest.parameters), called_secure(model.manifest.client)
-        for read, data in ((kw.Parameters.from_bytes, forged), (kw.ClientParameters.from_bytes, client)):
+        for read, data in ((kw.Parameters.from_bytes, forged), (kw.thin.Parameters.from_bytes, client)):
             with pytest.raises(SecurityError):
                 read(data)
     # What the forgery rests on: parameters within the bound, which have the switch without need.
@@ -203,7 +203,7 @@ def test_a_manifest_that_calls_weak_parameters_secure_is_refused(
 ) -> None:
     """In a ring where one prime is within the bound, so that a thin client's own part can pass."""
     model = make_thin(log_n=11)
-    assert kw.ClientParameters.from_bytes(called_secure(model.manifest.client)).capacity > 0
+    assert kw.thin.Parameters.from_bytes(called_secure(model.manifest.client)).capacity > 0
     entry: Entry = json.loads(model.manifest.encoded) | {"insecure": False}
     entry |= {name: text(called_secure(getattr(model.manifest, name))) for name in (*forged, "key_set")}
     for manifest in (entry, entry | {"key_set": text(model.manifest.key_set)}):
@@ -424,7 +424,7 @@ def test_an_address_that_is_none_is_refused() -> None:
 
 def test_limits_are_above_zero_and_messages_have_one() -> None:
     for make in (partial(Demands, key_bytes=0), partial(Demands, key_count=0)):
-        with pytest.raises(kw.ParameterError, match="allows no key"):
+        with pytest.raises(kw.errors.ParameterError, match="allows no key"):
             make()
     assert Demands().key_bytes == KEY_BYTES
     require_message("a request", MESSAGE_BYTES)
@@ -444,7 +444,7 @@ def test_the_author_of_a_folder_is_no_more_trusted_than_a_server(folder: Path, t
     with pytest.raises(SecurityError, match="insecure=True"):
         kw.load_client(folder)
     client = kw.load_client(folder, insecure=True)
-    specs = client.execution.key_specs()
+    specs = client.execution.key_specs
     size = sum(spec.bytes for spec in specs)
     client.save(tmp_path / "client")
     for place in (folder, tmp_path / "client"):

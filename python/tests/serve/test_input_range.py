@@ -13,6 +13,7 @@ import onnx
 import pytest
 from keywright import compiler
 from keywright.client import RemoteModel
+from keywright.errors import OutOfRangeError
 from keywright.model import Model
 from keywright.runtime.checking import run_clear
 from keywright.serve import Server, Service
@@ -119,7 +120,7 @@ def test_what_is_out_of_range_is_refused_before_there_are_keys(server: Server, n
     sample = network.test[0].copy()
     for value in (low - 0.01, high + 0.01, 100.0, -100.0):
         sample[3] = value
-        with pytest.raises(compiler.OutOfRangeError, match="the model's input takes values") as refused:
+        with pytest.raises(OutOfRangeError, match="the model's input takes values") as refused:
             remote.check(sample)
         assert (refused.value.value, refused.value.low, refused.value.high) == (value, low, high)
     for value in (low, high):

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+from keywright.errors import WorkerEndedError
 from keywright.errors.service import (
     BusyError,
     NotDoneError,
@@ -20,7 +21,7 @@ from keywright.serve.evaluation.dispatch import ATTEMPTS, Dispatcher
 from keywright.serve.evaluation.jobs import EACH, FETCHED_S, Job, Jobs
 from keywright.serve.workers.key_cache import KeyCache
 from keywright.serve.workers.worker import write_whole
-from keywright.serve.workers.workers import Worker, WorkerEndedError
+from keywright.serve.workers.workers import Worker
 from tests.serve.storage_servers import Place
 
 

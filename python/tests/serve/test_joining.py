@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 from keywright.client import RemoteModel
+from keywright.errors import WorkerEndedError
 from keywright.errors.service import BadRequestError, EvaluationFailedError
 from keywright.model import Model
 from keywright.runtime.checking import run_clear
 from keywright.serve import Service
 from keywright.serve.evaluation.jobs import Job
 from keywright.serve.metrics import PREFIX
-from keywright.serve.workers.workers import Worker, WorkerEndedError
+from keywright.serve.workers.workers import Worker
 from tests.serve.network import INPUTS, WORKERS, listening, make_full, make_thin
 from tests.serve.test_http import ask, wait
 from tests.serve.test_metrics import measured

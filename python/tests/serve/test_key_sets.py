@@ -12,6 +12,7 @@ from pathlib import Path
 import keywright as kw
 import pytest
 from keywright._core import HEAD_BYTES
+from keywright.errors import WorkerEndedError
 from keywright.errors.service import (
     BusyError,
     InvalidObjectError,
@@ -31,7 +32,6 @@ from keywright.serve.uploads import upload_store
 from keywright.serve.uploads.secret_scanner import SecretScanner
 from keywright.serve.uploads.upload_store import UploadStore
 from keywright.serve.uploads.uploaded import STALLED_S, UploadedKeys
-from keywright.serve.workers.workers import WorkerEndedError
 from tests.serve.network import WORKERS, make_thin
 from tests.serve.storage_servers import Place
 
@@ -257,7 +257,7 @@ def test_a_step_of_the_clock_deletes_nothing(
 
 def test_keys_that_are_not_the_models_are_refused(thin: Model, key_file: Path, place: Place) -> None:
     data, store = key_file.read_bytes(), Store(place, thin)
-    fewer = kw.key_set_head(thin.specs[1:])
+    fewer = kw.keys.set_head(thin.specs[1:])
     damaged = bytearray(data)
     damaged[len(data) // 2] ^= 1
     for wrong in (fewer, bytes(100), bytes(damaged)):

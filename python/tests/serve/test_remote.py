@@ -26,6 +26,7 @@ from keywright.client import RemoteModel, parts
 from keywright.client import remote as remote_module
 from keywright.client.parts import PART_BYTES
 from keywright.client.remote import PROGRESS
+from keywright.errors import OutOfRangeError, ServeError, WorkerEndedError
 from keywright.errors.service import (
     BadRequestError,
     BusyError,
@@ -44,9 +45,9 @@ from keywright.model import Model
 from keywright.model.served import framing
 from keywright.model.served.manifest import MAX_BYTES
 from keywright.runtime.checking import run_clear
-from keywright.serve import ServeError, Server, Service
+from keywright.serve import Server, Service
 from keywright.serve.http.app import MAX_PIECE
-from keywright.serve.workers.workers import Worker, WorkerEndedError
+from keywright.serve.workers.workers import Worker
 from onnx import helper
 from tests.serve.network import INPUTS, WORKERS, listening, make_full, make_thin, network
 from tests.serve.storage_servers import Place
@@ -427,7 +428,7 @@ def test_samples_of_the_wrong_shape_or_size_are_refused(server: Server) -> None:
     for values in (np.zeros(15), np.zeros((4, 4)), np.full(16, np.nan)):
         with pytest.raises(BadRequestError):
             session.infer(values)
-    with pytest.raises(compiler.OutOfRangeError, match=r"from -1 to 1, .*gives 1\.01"):
+    with pytest.raises(OutOfRangeError, match=r"from -1 to 1, .*gives 1\.01"):
         session.infer(np.full(16, 1.01))
     session.close()
 
@@ -452,14 +453,14 @@ def test_samples_out_of_range_are_refused_before_keys_are_made(tmp_path: Path, s
         assert 1 < high < 2
         for remote in (stranger, owner):
             assert remote.check(typical[0]).shape == (INPUTS,)
-        with pytest.raises(compiler.OutOfRangeError, match="the model's input takes values"):
+        with pytest.raises(OutOfRangeError, match="the model's input takes values"):
             stranger.check(100 * typical)
-        with pytest.raises(compiler.OutOfRangeError, match="Tanh at 'squash' takes values"):
+        with pytest.raises(OutOfRangeError, match="Tanh at 'squash' takes values"):
             owner.check(100 * typical)
         # One large input alone leaves the inputs' range and none of the program's.
         peak = np.zeros(INPUTS)
         peak[0] = 1.5 * high
-        with pytest.raises(compiler.OutOfRangeError):
+        with pytest.raises(OutOfRangeError):
             stranger.check(peak)
         assert owner.check(peak).max() > high
         for remote in (stranger, owner):

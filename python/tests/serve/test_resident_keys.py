@@ -288,7 +288,7 @@ sys.stdin.readline()
 def test_the_words_of_a_set_are_in_memory_once(thin: Model, key_file: Path, tmp_path: Path) -> None:
     """Three processes: each has its share of the memory (PSS), which adds up to the words."""
     thin.parameters.save(tmp_path / "parameters.kw")
-    first = EvaluationKeys.load_shared(key_file, thin.parameters, thin.execution.key_steps())
+    first = EvaluationKeys.load_shared(key_file, thin.parameters, thin.execution.key_steps)
     number = first.share()
     keys = EvaluationKeys.open_shared(number, thin.parameters)
     assert keys.to_bytes() == EvaluationKeys.load(key_file, thin.parameters).to_bytes()

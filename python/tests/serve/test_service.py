@@ -49,8 +49,8 @@ def test_what_comes_back_is_what_the_network_gives_in_clear(
         uploads = [decryptor.encrypt(packed, manifest.input.size, manifest.input_level).to_bytes()]
     else:
         # Every form that a thin client sends.
-        client = kw.Client.from_secret_bytes(secret.to_bytes(), model.client)
-        sender = kw.ClientEncryptor(client.public_key(), model.client)
+        client = kw.thin.Client.from_secret_bytes(secret.to_bytes(), model.client)
+        sender = kw.thin.Encryptor(client.public_key(), model.client)
         one = 2**model.client.fraction_bits
         numbers = np.rint(packed * one).astype(np.int64)
         uploads = [client.encrypt(numbers), client.encrypt(numbers, dropped=1)]
@@ -117,7 +117,7 @@ def test_the_plan_of_another_model_is_refused(thin: Model, full: Model, tmp_path
         (tmp_path / model.name).mkdir()
         model.save(tmp_path / model.name)
     (tmp_path / thin.name / "plan.json").replace(tmp_path / full.name / "plan.json")
-    with pytest.raises(kw.PlanMismatchError):
+    with pytest.raises(kw.errors.PlanMismatchError):
         _ = Model.load(tmp_path / full.name).specs
 
 
@@ -134,7 +134,7 @@ def test_folders_that_are_no_models_are_refused(thin: Model, full: Model, tmp_pa
     for entry in (
         {"version": 4},
         {"entry": {"slots_to_coeffs": 2}},
-        {"entry": {"preset": kw.bootstrap_presets()[0]}},
+        {"entry": {"preset": kw.BootstrapperPlan.presets()[0]}},
         {"labels": ["one"]},
         {"entry": 3},
     ):
@@ -171,7 +171,7 @@ def test_a_manifest_survives_its_bytes_and_nothing_else_does(thin: Model) -> Non
     data = thin.manifest.encoded
     assert Manifest.read(data) == thin.manifest
     entry = json.loads(data)
-    other = kw.ClientParameters(make_full().parameters, scale=1 << 20, fraction_bits=10)
+    other = kw.thin.Parameters(make_full().parameters, scale=1 << 20, fraction_bits=10)
     changes: list[dict[str, Any]] = [
         {"format": "x"},
         {"version": 1},
@@ -258,7 +258,7 @@ def test_nothing_of_a_client_is_kept_after_its_keys_are_gone(
         secret = kw.SecretKey.generate(thin.parameters, bytes([seed] * 32))
         kw.KeyGenerator(secret).save_evaluation_keys(tmp_path / "keys.kw", thin.specs)
         identifier = upload(service, (tmp_path / "keys.kw").read_bytes())
-        client = kw.Client.from_secret_bytes(secret.to_bytes(), thin.client)
+        client = kw.thin.Client.from_secret_bytes(secret.to_bytes(), thin.client)
         numbers = np.rint(thin.manifest.input.pack(sample[None])[0] * 2**thin.client.fraction_bits)
         message = framing.join([client.encrypt(numbers.astype(np.int64))])
         jobs = [str(service.evaluations.submit(identifier, message).identifier) for _ in range(2)]
@@ -310,10 +310,10 @@ def test_requests_that_make_no_sense_are_refused(service: Service, key_file: Pat
     secret = kw.SecretKey.generate(service.model.parameters)
     ours, theirs = kw.Decryptor(secret), kw.Decryptor(kw.SecretKey.generate(full.parameters))
     assert service.model.client is not None
-    foreign = kw.ClientParameters(
+    foreign = kw.thin.Parameters(
         service.model.parameters, scale=service.model.client.scale, fraction_bits=20, slots=8, values="real"
     )
-    compact = kw.Client.from_secret_bytes(secret.to_bytes(), foreign).encrypt([1, 2, 3], dropped=0)
+    compact = kw.thin.Client.from_secret_bytes(secret.to_bytes(), foreign).encrypt([1, 2, 3], dropped=0)
     objects = [
         b"x",
         compact,

@@ -102,7 +102,7 @@ def test_who_lies_alike_to_all_is_noticed_with_the_program_alone() -> None:
 
 @pytest.mark.parametrize(("count", "tolerance"), [(0, 1.0), (1, 0.0), (1, float("nan")), (1, float("inf"))])
 def test_numbers_that_say_nothing_are_refused(count: int, tolerance: float) -> None:
-    with pytest.raises(kw.ParameterError):
+    with pytest.raises(kw.errors.ParameterError):
         SpotChecks(count, tolerance)
 
 
@@ -111,7 +111,7 @@ def test_more_checks_than_requests_are_refused() -> None:
         lambda: SpotChecks(6, 1.0).noticed(5, 1, with_program=True),
         lambda: answers(REQUESTS, lambda _, request: right(request), SpotChecks(6, 1.0), None),
     ):
-        with pytest.raises(kw.ParameterError) as caught:
+        with pytest.raises(kw.errors.ParameterError) as caught:
             ask()
         assert (caught.value.value, caught.value.maximum) == (6, 5)
 

@@ -111,12 +111,6 @@ fn input_slots(
     log_slots(input_ring(parameters, log_n)?, slots)
 }
 
-/// Names of the shipped bootstrappings, each with matching parameters.
-#[pyfunction]
-pub(crate) fn bootstrap_presets() -> Vec<&'static str> {
-    BOOTSTRAP_PRESETS.iter().map(|preset| preset.name).collect()
-}
-
 impl PyBootstrapperPlan {
     fn make(parameters: PyParameters, literal: &BootstrapperLiteral) -> Result<Self, Failure> {
         let plan = Arc::new(BootstrapperPlan::new(&parameters.0, literal)?);
@@ -186,10 +180,16 @@ impl PyBootstrapperPlan {
         compute(py, || Self::make(parameters.clone(), &literal))
     }
 
+    /// Names of the shipped bootstrappings, each with matching parameters.
+    #[staticmethod]
+    fn presets() -> Vec<&'static str> {
+        BOOTSTRAP_PRESETS.iter().map(|preset| preset.name).collect()
+    }
+
     /// A shipped bootstrapping, with its own `parameters`.
     ///
     /// Args:
-    ///     name: one of `keywright.bootstrap_presets()`.
+    ///     name: one of `presets()`.
     ///     key_budget: another budget than the preset's.
     ///     slots: another number of slots: fewer slots need smaller transforms.
     ///     subrings: of the parameters, as in `Parameters.with_subrings`.
@@ -373,8 +373,8 @@ impl PyBootstrapperPlan {
     }
 
     /// The key switches of one bootstrapping that have more than one implementation, in the order of the stages: stage,
-    /// form ("whole", "baby" or "giant", as in `keywright.plan.Group`), level of the ciphertext, its required Galois
-    /// elements (none for a relinearization), and how often.
+    /// form ("whole", "baby" or "giant", as in `keywright.plan.make_group`), level of the ciphertext, its required
+    /// Galois elements (none for a relinearization), and how often.
     #[getter]
     fn key_groups(&self) -> Vec<(&'static str, &'static str, usize, Vec<u64>, usize)> {
         let groups = self.plan.key_groups(self.parameters.0.rlwe().log_n()).into_iter();

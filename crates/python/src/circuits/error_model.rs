@@ -104,7 +104,7 @@ impl PyErrorModel {
     ///     special: indices of the primes that the transform's key switches divide by.
     ///
     /// Raises:
-    ///     MissingKeyError, PlanMismatchError, SpecialPrimesError: as for `Evaluator.linear_transform`.
+    ///     KeyUseError, MissingKeyError, PlanMismatchError: as for `Evaluator.linear_transform`.
     ///     ParameterError: n1 is illegal, or there are no diagonals.
     #[expect(clippy::type_complexity, reason = "pairs of pairs, as Python has them")]
     fn linear_transform(

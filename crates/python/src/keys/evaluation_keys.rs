@@ -88,7 +88,7 @@ impl PyEvaluationKeys {
     ///
     /// Raises:
     ///     MixedParametersError: a spec is for other parameters.
-    ///     KeySpecError: there are two keys to or from an ephemeral secret of one weight.
+    ///     ParameterError: there are two keys to or from an ephemeral secret of one weight.
     #[staticmethod]
     fn outline(parameters: KeyParameters, specs: Vec<PyRef<'_, PyKeySpec>>) -> Result<Self, Failure> {
         let specs = specs_for(parameters.rlwe(), &specs, "the key set", "the key spec")?;

@@ -17,19 +17,19 @@ pub(crate) struct PyBfvParameters(pub(crate) BfvParameters);
 
 parameter_methods!(PyBfvParameters wraps BfvParameters, described by BfvLiteral);
 
-/// Names of the shipped BFV parameter sets, smallest first: ring degree, bits of all primes, bits of the plaintext
-/// modulus.
-#[pyfunction]
-pub(crate) fn bfv_presets() -> Vec<&'static str> {
-    PRESETS.iter().map(|preset| preset.name).collect()
-}
-
 #[pymethods]
 impl PyBfvParameters {
+    /// Names of the shipped parameter sets, smallest first: ring degree, bits of all primes, bits of the plaintext
+    /// modulus.
+    #[staticmethod]
+    fn presets() -> Vec<&'static str> {
+        PRESETS.iter().map(|preset| preset.name).collect()
+    }
+
     /// A shipped parameter set.
     ///
     /// Args:
-    ///     name: one of `keywright.bfv_presets()`.
+    ///     name: one of `presets()`.
     ///
     /// Raises:
     ///     ParameterError: there is no such set.

@@ -17,18 +17,18 @@ pub(crate) struct PyParameters(pub(crate) CkksParameters);
 
 parameter_methods!(PyParameters wraps CkksParameters, described by CkksLiteral);
 
-/// Names of the shipped parameter sets, smallest first: ring degree, bits of all primes, bits of the scale.
-#[pyfunction]
-pub(crate) fn presets() -> Vec<&'static str> {
-    PRESETS.iter().map(|preset| preset.name).collect()
-}
-
 #[pymethods]
 impl PyParameters {
+    /// Names of the shipped parameter sets, smallest first: ring degree, bits of all primes, bits of the scale.
+    #[staticmethod]
+    fn presets() -> Vec<&'static str> {
+        PRESETS.iter().map(|preset| preset.name).collect()
+    }
+
     /// A shipped parameter set.
     ///
     /// Args:
-    ///     name: one of `keywright.presets()`.
+    ///     name: one of `presets()`.
     ///
     /// Raises:
     ///     ParameterError: there is no such set.

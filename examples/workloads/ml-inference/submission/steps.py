@@ -15,7 +15,7 @@ from pathlib import Path
 import keywright as kw
 import numpy as np
 from keywright.model.served.model import Model, ModelRunner
-from keywright.runtime.encrypted.backend import decrypt_result, encrypt_sample_seeded
+from keywright.runtime import decrypt_result, encrypt_sample_seeded
 from numpy.typing import NDArray
 
 HERE = Path(__file__).resolve().parent

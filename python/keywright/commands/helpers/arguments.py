@@ -66,7 +66,7 @@ def add_preset_argument(
     """Declare --preset."""
     parser.add_argument(
         "--preset",
-        choices=[*kw.presets(), *kw.bootstrap_presets()],
+        choices=[*kw.Parameters.presets(), *kw.BootstrapperPlan.presets()],
         metavar="PRESET",
         help=help_text,
     )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from keywright import compiler
 from keywright.commands.terminal import Column, Terminal
+from keywright.errors import OutOfRangeError
 from keywright.model import InferenceClient
 from keywright.model.report import fit_text
 
@@ -147,7 +148,7 @@ def guard_samples(
     with terminal.progress("checking ranges", None):
         try:
             client.guard(samples)
-        except compiler.OutOfRangeError as error:
+        except OutOfRangeError as error:
             if not force:
                 raise
             terminal.warn(f"{error}; continuing because of --force")

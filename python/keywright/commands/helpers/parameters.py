@@ -18,6 +18,6 @@ def named_parameters(preset: str | None, path: Path | None) -> kw.Parameters | N
         return None if path is None else kw.Parameters.load(path)
     if path is not None:
         raise CommandError("--preset and --parameters exclude each other; give one of them")
-    if preset in kw.bootstrap_presets():
+    if preset in kw.BootstrapperPlan.presets():
         return kw.BootstrapperPlan.preset(preset).parameters
     return kw.Parameters.preset(preset)

@@ -66,10 +66,10 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             compiled = compile_model(approximated, None, options.preset, batch=options.batch or 1)
         model = Model(name, compiled.program, compiled.parameters, compiled.plans, labels=labels)
     else:
-        if options.preset in kw.presets():
+        if options.preset in kw.Parameters.presets():
             raise CommandError(
                 f"--preset {options.preset} has no bootstrapping, which thin clients need; add --slots or "
-                f"name one of {', '.join(kw.bootstrap_presets())}"
+                f"name one of {', '.join(kw.BootstrapperPlan.presets())}"
             )
         with terminal.progress("compiling", None):
             model = compile_thin(

@@ -29,6 +29,7 @@ from keywright.commands.output.report import print_report
 from keywright.commands.steps.decrypt import prediction_columns, predictions
 from keywright.commands.terminal import Column, Terminal, Value
 from keywright.compiler.placement.target import SPREAD_DOUBLINGS
+from keywright.errors import ModelRefusedError
 from keywright.model import CompiledModel, Inference, InferenceClient
 from keywright.model.compiling import compile_model
 from keywright.model.folder.files import new_file
@@ -147,7 +148,7 @@ def explain_batches(
             same = compiled.program.batch == batch
             try:
                 other = compiled if same else compile_model(approximated, None, preset, batch=batch)
-            except compiler.ModelRefusedError:
+            except ModelRefusedError:
                 break  # its diagonals are too large
             rows.append(batch_row(other))
             if len(rows) > 1 and rows[-1]["seconds"] >= rows[-2]["seconds"]:

@@ -38,7 +38,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         print_fit(compiled.program, terminal)
         return
     program = compiler.Program.load(path) if zipfile.is_zipfile(path) else None
-    described = kw.inspect(path) if program is None else _program(path, program)
+    described = kw.keys.inspect(path) if program is None else _program(path, program)
     if terminal.json:
         terminal.record(described)
         return

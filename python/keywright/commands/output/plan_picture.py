@@ -9,8 +9,10 @@ from keywright import plan as planning
 from keywright._units import format_bytes, format_seconds
 from keywright.commands.terminal import Terminal
 from keywright.model.folder.files import new_file
-from keywright.plan.keys.key_plan import tree_seconds
+from keywright.plan.keys.key_plan import PlannedKey, tree_seconds
 from keywright.plan.keys.time_prediction import predict_plan
+from keywright.plan.ring.galois import Automorphism
+from keywright.plan.search.joint import JointPlanner
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +29,7 @@ NO_PICTURE = "no picture without matplotlib; install it with: pip install 'keywr
 
 
 def draw_frontier(
-    planner: planning.JointPlanner,
+    planner: JointPlanner,
     plans: Sequence[planning.KeyPlan],
     best: planning.KeyPlan,
     budget: planning.Budget,
@@ -115,7 +117,7 @@ def served(plan: planning.KeyPlan) -> Counter[tuple[int, int, str]]:
     several hops."""
     out: Counter[tuple[int, int, str]] = Counter()
     for group, tree in zip(plan.workload.groups, plan.hops, strict=True):
-        depth = {planning.Automorphism(0): 0}
+        depth = {Automorphism(0): 0}
         shapes = Counter((hop.parent, hop.key.shape) for hop in tree)
         hops = {hop.child: hop for hop in tree}
         for hop in tree:
@@ -190,10 +192,10 @@ def _powers_across(axes: "Axes", low: int, high: int) -> None:
     axes.set_xlim(-1.3 * 2**left if left else -0.2, 1.3 * max(1, high))
 
 
-def residency(plan: planning.KeyPlan, model: planning.CostModel) -> dict[planning.PlannedKey, list[float]]:
+def residency(plan: planning.KeyPlan, model: planning.CostModel) -> dict[PlannedKey, list[float]]:
     """Return the predicted times of the uses of each Galois key since the start of the program, without the
     time of relinearizations, whose positions a program does not record."""
-    out: dict[planning.PlannedKey, list[float]] = {}
+    out: dict[PlannedKey, list[float]] = {}
     now = 0.0
     for group, tree in zip(plan.workload.groups, plan.hops, strict=True):
         for hop in tree:

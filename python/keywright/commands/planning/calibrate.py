@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--network", type=Path, help="model for --check (.onnx; default: the digits network)")
     parser.add_argument(
         "--bootstrap",
-        choices=kw.bootstrap_presets(),
+        choices=kw.BootstrapperPlan.presets(),
         metavar="PRESET",
         help="bootstrapping for --check (default: one for the largest measured ring, if it has one)",
     )

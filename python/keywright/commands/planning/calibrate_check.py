@@ -16,7 +16,7 @@ import numpy as np
 
 import keywright as kw
 from keywright import plan as planning
-from keywright.errors import KeywrightError
+from keywright.errors import WrongResultError
 from keywright.model.compiling import compile_model
 from keywright.plan.cost.calibration import Calibration
 from keywright.plan.cost.gauge import Gauge
@@ -34,10 +34,6 @@ ENOUGH = 10.0
 """Seconds of timed runs after which no further run starts."""
 GAUGED = 5
 """How often the speed gauge is read before and after a run."""
-
-
-class WrongResultError(KeywrightError, AssertionError):
-    """A measured program with a wrong result."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +67,7 @@ def check_bootstrap(preset: str, calibration: Calibration) -> Checked:
     """Run a bootstrapping on random values.
 
     Args:
-        preset: one of `keywright.bootstrap_presets()`.
+        preset: one of `keywright.BootstrapperPlan.presets()`.
         calibration: predicts its time.
 
     Raises:
@@ -85,7 +81,7 @@ def check_bootstrap(preset: str, calibration: Calibration) -> Checked:
     execution = PlanExecution(planned, parameters, bootstraps=[bootstrap])
     secret = kw.SecretKey.generate(parameters)
     generator = kw.KeyGenerator(secret)
-    keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs())
+    keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs)
     evaluator = kw.Evaluator(parameters, execution.follow(keys))
     bootstrapper = kw.Bootstrapper(execution.bootstrapper_plans[0])
     values = np.random.default_rng(1).uniform(-1, 1, bootstrap.slots)
@@ -124,7 +120,7 @@ def check_network(model_file: Path | None, calibration: Calibration) -> Checked:
     execution = PlanExecution(planned, parameters, network, compiled.plans)
     secret = kw.SecretKey.generate(parameters)
     generator = kw.KeyGenerator(secret)
-    keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs())
+    keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs)
     evaluator = kw.Evaluator(parameters, execution.follow(keys))
     bootstrappers = [kw.Bootstrapper(plan) for plan in execution.bootstrapper_plans]
     backend = EncryptedBackend(evaluator, bootstrappers, plan=execution)

@@ -9,7 +9,7 @@ import re
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from keywright import BootstrapperPlan, bootstrap_presets
+from keywright import BootstrapperPlan
 from keywright import plan as planning
 from keywright._units import format_bytes, format_seconds
 from keywright.commands.helpers.arguments import add_batch_argument, add_preset_argument
@@ -20,14 +20,20 @@ from keywright.commands.helpers.parameters import named_parameters
 from keywright.commands.output.plan_picture import draw_frontier, draw_residency, draw_rotations
 from keywright.commands.output.rotation_table import require_picture
 from keywright.commands.terminal import Column, Terminal
+from keywright.errors import WorkloadError
 from keywright.model.compiling import compile_model
 from keywright.model.folder.files import new_file, require_place
 from keywright.plan.cost.calibration import Calibration, stored_calibration
+from keywright.plan.cost.error_budget import error_budget
 from keywright.plan.keys import plan_file
+from keywright.plan.keys.derivation import DerivationDesign
 from keywright.plan.keys.execution import smaller_rings
+from keywright.plan.keys.key_plan import PlannedKey
 from keywright.plan.keys.time_prediction import predict_plan
-from keywright.plan.search.joint import divide_budget
+from keywright.plan.ring.galois import Automorphism
+from keywright.plan.search.joint import JointPlanner, divide_budget
 from keywright.plan.search.quick import QuickPlanner, open_ring
+from keywright.plan.strategies import Strategy
 from keywright.plan.workload.network import convert, convert_bootstrap, on_parameters, open_bootstraps
 
 MAX_PROGRAM_BYTES = 64 << 20
@@ -144,7 +150,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     subrings, left = _smaller_rings(workload, variants, smaller, model, budget)
     steps = (1 + len(variants)) * (len(planning.STRATEGIES) + 1)
     with terminal.progress("planning", steps) as advance:
-        planner = planning.JointPlanner(
+        planner = JointPlanner(
             [workload, *variants], model, max_hops=options.hops, report=lambda _: advance(1)
         )
     with terminal.progress("the best plan within the budget", None):
@@ -161,7 +167,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     if options.out is not None:
         with new_file(options.out) as path:
             planned = chosen if derived is None else derived.planned
-            path.write_text(plan_file.to_json(planned), encoding="utf-8")
+            plan_file.save(planned, path)
     if derived is not None:
         rows.append(_derived_row(derived, model, whole))
     if terminal.json:
@@ -197,7 +203,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
 
 
 def _in_all_rings(
-    strategy: planning.Strategy,
+    strategy: Strategy,
     workload: planning.Workload,
     smaller: list[planning.OpenWorkload],
     model: planning.CostModel,
@@ -259,7 +265,7 @@ def explain(
     """Describe the plan in words, with what is proven about plans of at most ``hops`` hops."""
     depths = {1: 0, 2: 0, 3: 0, 4: 0}
     for group, tree in zip(plan.workload.groups, plan.hops, strict=True):
-        made = {planning.Automorphism(0): 0}
+        made = {Automorphism(0): 0}
         for hop in tree:
             made[hop.child] = made[hop.parent] + 1
         for target in group.targets:
@@ -313,7 +319,7 @@ def explain(
     return text
 
 
-def explain_derived(derived: planning.DerivationDesign) -> str:
+def explain_derived(derived: DerivationDesign) -> str:
     """Describe the master keys in words."""
     return (
         f"Number of master keys: {len(derived.masters)}, at level {derived.shape.level} of their chain, "
@@ -326,7 +332,7 @@ def explain_derived(derived: planning.DerivationDesign) -> str:
     )
 
 
-def _derive(plan: planning.KeyPlan, model: planning.CostModel, sent: int | None) -> planning.DerivationDesign:
+def _derive(plan: planning.KeyPlan, model: planning.CostModel, sent: int | None) -> DerivationDesign:
     """Return the fastest derivation within a limit on sent bytes, or the one with the fewest bytes."""
     planner = planning.DerivationPlanner(plan, model)
     if sent is None and planner.priced:
@@ -335,7 +341,7 @@ def _derive(plan: planning.KeyPlan, model: planning.CostModel, sent: int | None)
 
 
 def _derived_row(
-    derived: planning.DerivationDesign, model: planning.CostModel, every: float
+    derived: DerivationDesign, model: planning.CostModel, every: float
 ) -> dict[str, str | int | float | None]:
     return {
         **_row(derived.plan, model, every),
@@ -349,7 +355,7 @@ def _derived_row(
     }
 
 
-def _described_masters(derived: planning.DerivationDesign) -> dict[str, object]:
+def _described_masters(derived: DerivationDesign) -> dict[str, object]:
     group = derived.plan.workload.automorphisms
     return {
         "masters": [group.galois_element(automorphism) for automorphism in derived.masters],
@@ -375,17 +381,17 @@ def _load(
     path: Path = options.program
     variants: list[planning.OpenWorkload] = []
     smaller: list[planning.OpenWorkload] = []
-    if not path.exists() and not path.suffix and str(path) not in bootstrap_presets():
+    if not path.exists() and not path.suffix and str(path) not in BootstrapperPlan.presets():
         raise CommandError(
             f"{path} is neither a file nor a bootstrapping preset; the presets are "
-            f"{', '.join(bootstrap_presets())}"
+            f"{', '.join(BootstrapperPlan.presets())}"
         )
-    if str(path) in bootstrap_presets() and not path.exists():
+    if str(path) in BootstrapperPlan.presets() and not path.exists():
         _refuse(options, "a bootstrapping preset", "preset", "parameters", "calibration", "batch")
         bootstrap = BootstrapperPlan.preset(str(path))
         workload = convert_bootstrap(bootstrap, str(path))
         variants = open_bootstraps([bootstrap], str(path))
-        budget: float | None = planning.error_budget([bootstrap])
+        budget: float | None = error_budget([bootstrap])
     elif path.suffix == ".json":
         _refuse(options, "a program in JSON", "calibration", "batch")
         workload = _read_workload(path)
@@ -403,7 +409,7 @@ def _load(
             open_ring(compiled.program, compiled.parameters, compiled.plans, path.stem, ring)
             for ring in smaller_rings(compiled.program)
         ]
-        budget = planning.error_budget(compiled.plans)
+        budget = error_budget(compiled.plans)
     noise = budget if options.noise is None else options.noise
     opened = [each.with_noise(noise) for each in variants]
     return replace(workload, noise_bits=noise), opened, smaller
@@ -422,7 +428,7 @@ def _read_workload(path: Path) -> planning.Workload:
         raise CommandError(f"{path} has {size} bytes; a program may have at most {MAX_PROGRAM_BYTES}")
     try:
         return planning.Workload.from_json(path.read_text(encoding="utf-8", errors="replace"))
-    except planning.WorkloadError as error:
+    except WorkloadError as error:
         raise CommandError(f"{path}: {error}") from None
 
 
@@ -453,7 +459,7 @@ def _row(
     }
 
 
-def _name(automorphism: planning.Automorphism | None) -> str:
+def _name(automorphism: Automorphism | None) -> str:
     if automorphism is None:
         return "relinearization"
     text = f"rotation {automorphism.step}" if automorphism.step else ""
@@ -461,7 +467,7 @@ def _name(automorphism: planning.Automorphism | None) -> str:
 
 
 def _key_rows(plan: planning.KeyPlan) -> list[dict[str, str | int | float | None]]:
-    uses: dict[planning.PlannedKey, int] = dict.fromkeys(plan.keys, 0)
+    uses: dict[PlannedKey, int] = dict.fromkeys(plan.keys, 0)
     for group, tree in zip(plan.workload.groups, plan.hops, strict=True):
         for hop in tree:
             uses[hop.key] += group.count

@@ -28,10 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Print the table."""
     rows: list[dict[str, Value]] = []
-    for name in kw.presets():
+    for name in kw.Parameters.presets():
         parameters = kw.Parameters.preset(name)
         rows.append(_row(name, parameters) | {"levels": parameters.max_level, "values": "complex"})
-    for name in kw.bootstrap_presets():
+    for name in kw.BootstrapperPlan.presets():
         plan = kw.BootstrapperPlan.preset(name)
         rows.append(
             _row(name, plan.parameters)

@@ -127,9 +127,9 @@ def _secret(text: str, n: int) -> security.Secret:
 def _of_parameters(name: str, sigma: float) -> dict[str, security.Problem]:
     """Return the estimation problem of each secret of the parameters, with its largest modulus."""
     found: dict[str, security.Problem] = {}
-    if name in kw.bootstrap_presets():
+    if name in kw.BootstrapperPlan.presets():
         plan = kw.BootstrapperPlan.preset(name)
-        parameters: kw.Parameters | kw.BfvParameters = plan.parameters
+        parameters: kw.Parameters | kw.bfv.Parameters = plan.parameters
         primes = [*parameters.q, *parameters.p]
         for key in plan.fixed_keys:
             if key.kind == "dense_to_sparse":
@@ -139,9 +139,9 @@ def _of_parameters(name: str, sigma: float) -> dict[str, security.Problem]:
                 found["the ephemeral key"] = security.Problem(
                     n, bits, security.sparse(EPHEMERAL_WEIGHT, n), sigma
                 )
-    elif name in kw.bfv_presets():
-        parameters = kw.BfvParameters.preset(name)
-    elif name in kw.presets():
+    elif name in kw.bfv.Parameters.presets():
+        parameters = kw.bfv.Parameters.preset(name)
+    elif name in kw.Parameters.presets():
         parameters = kw.Parameters.preset(name)
     elif Path(name).exists():
         parameters = kw.Parameters.load(name)
@@ -155,7 +155,7 @@ def _of_parameters(name: str, sigma: float) -> dict[str, security.Problem]:
     return {"the key": _dense(parameters, sigma)} | found
 
 
-def _dense(parameters: kw.Parameters | kw.BfvParameters, sigma: float) -> security.Problem:
+def _dense(parameters: kw.Parameters | kw.bfv.Parameters, sigma: float) -> security.Problem:
     """Return a key at the top level, with as many special primes as the security bound allows."""
     secret = getattr(parameters, "secret_distribution", "ternary")
     weight = re.fullmatch(r"ternary of weight (\d+)", secret)

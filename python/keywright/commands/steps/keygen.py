@@ -105,13 +105,13 @@ def _parameters(
     names."""
     name = plan.workload.name
     preset = options.preset
-    if preset is None and options.parameters is None and name in kw.bootstrap_presets():
+    if preset is None and options.parameters is None and name in kw.BootstrapperPlan.presets():
         preset = name
     if not plan.workload.bootstraps:
         parameters = named_parameters(preset, options.parameters)
         if parameters is not None:
             return parameters, ()
-    elif preset in kw.bootstrap_presets() and options.parameters is None:
+    elif preset in kw.BootstrapperPlan.presets() and options.parameters is None:
         bootstrap = kw.BootstrapperPlan.preset(preset)
         return bootstrap.parameters, [bootstrap]
     raise CommandError(
@@ -146,7 +146,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
         server.mkdir()
         secret = kw.SecretKey.generate(parameters)
         parameters.save(server / PARAMETERS)
-        (server / PLAN).write_text(plan_file.to_json(plan), encoding="utf-8")
+        plan_file.save(plan, server / PLAN)
         save_keys(server, secret, execution, terminal.progress)
         # Write the secret key last: a process that is killed before leaves no secret behind.
         if compiled is None:
@@ -164,7 +164,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     if compiled is not None:
         print_fit(compiled.program, terminal)
     beside = "" if plan.masters is None else f"{len(plan.masters.automorphisms)} master keys and "
-    count = len(execution.key_specs())
+    count = len(execution.key_specs)
     terminal.note(f"{beside}{count} evaluation keys in {time.perf_counter() - start:.1f} s")
     terminal.note(f"keep {options.out / 'client'}; give {options.out / 'server'} to the server")
 

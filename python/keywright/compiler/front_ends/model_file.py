@@ -21,7 +21,7 @@ def load_model(model: onnx.ModelProto | str | Path | bytes) -> onnx.ModelProto:
     Raises:
         InvalidModelError: not an ONNX model, one that contradicts the standard, or bytes that refer to
             weights in files.
-        TooLargeError: the model, or its files of weights, are too large; nothing was read.
+        ModelTooLargeError: the model, or its files of weights, are too large; nothing was read.
         FileNotFoundError: there is no such file.
     """
     if isinstance(model, onnx.ModelProto):

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from keywright.compiler.graph.graph import Graph, Input, Linear
 from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.compiler.limits import MAX_ELEMENTS, require_elements
+from keywright.errors import ModelTooLargeError
 from keywright.errors.network import (
     DynamicShapeError,
     InvalidModelError,
     RefusalError,
-    TooLargeError,
     UnsupportedOperatorError,
 )
 from keywright.program.arrays import Shape
@@ -112,7 +112,7 @@ class _Importer:
         for value in inputs:
             try:
                 declared = self._declared_shape(value)
-            except TooLargeError as refusal:
+            except ModelTooLargeError as refusal:
                 self.reasons.append(refusal)
                 return
             if declared is None:  # shapes that follow from it would be wrong: operators alone are examined

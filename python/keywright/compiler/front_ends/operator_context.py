@@ -199,7 +199,7 @@ class OperatorContext:
 
         Raises:
             InvalidModelError: sizes do not match, or weights are not finite.
-            TooLargeError: the result has too many elements.
+            ModelTooLargeError: the result has too many elements.
         """
         require_elements(f"the result of node {self.name!r}", shape)
         size = int(np.prod(shape, dtype=np.int64))

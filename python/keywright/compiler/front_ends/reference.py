@@ -39,7 +39,7 @@ class Reference:
             InvalidModelError: shapes do not match.
             UnsupportedAttributeError: the shape of a result is unknown before it is computed, or the
                 reference implementation refuses the node.
-            TooLargeError: the results of this node and of all before are too large together.
+            ModelTooLargeError: the results of this node and of all before are too large together.
         """
         values = [onnx.ValueInfoProto(name=name) for name in feeds]
         results = [onnx.ValueInfoProto(name=name) for name in node.output if name]

@@ -47,7 +47,7 @@ def to_onnx(model: object, example: ArrayLike | None = None) -> onnx.ModelProto:
         InvalidSamplesError: the example has no samples.
         ExporterMissingError: the exporter is not installed.
         ModelRefusedError: the exporter cannot export the model (`NotExportedError`), or it is not a valid
-            ONNX model (`InvalidModelError`, `TooLargeError`).
+            ONNX model (`InvalidModelError`, `ModelTooLargeError`).
         FileNotFoundError: there is no such file.
     """
     if isinstance(model, onnx.ModelProto | str | Path | bytes):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from keywright.compiler.graph.graph import Graph, Linear, operands
-from keywright.errors.network import TooLargeError
+from keywright.errors import ModelTooLargeError
 from keywright.program.arrays import Shape
 from keywright.program.operands.layout import Layout, candidates, next_power_of_two
 
@@ -32,7 +32,7 @@ def choose_layouts(
         cyclic: whether images use `cyclic_layouts` where they exist, instead of the cheapest.
 
     Raises:
-        TooLargeError: a layer is too large in every layout.
+        ModelTooLargeError: a layer is too large in every layout.
     """
     smallest = max_slots if fixed else min(next_power_of_two(largest_tensor(graph)), max_slots)
     options = []
@@ -72,7 +72,7 @@ class _Search:
             groups = self._touched(number, node)
             for group in groups:
                 self.near[group] |= groups - {group}
-        self.refusal: TooLargeError | None = None
+        self.refusal: ModelTooLargeError | None = None
         self.kept: list[Layout] = []  # keeps every layout alive, because costs are cached by identity
 
     def run(self) -> float:
@@ -138,7 +138,7 @@ class _Search:
         if key not in self.costs:
             try:
                 self.costs[key] = placement_cost(list(node.matrices), sources, target, self.prices)
-            except TooLargeError as refusal:
+            except ModelTooLargeError as refusal:
                 self.costs[key], self.refusal = float("inf"), refusal
         return self.costs[key]
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from keywright._core import BootstrapperPlan, Parameters, bootstrap_presets
+from keywright._core import BootstrapperPlan, Parameters
 from keywright.compiler.presets import preset_plans
 from keywright.errors.model import FolderError, UnknownPresetError
 from keywright.model.served.model import DESCRIPTION, Model
@@ -22,10 +22,10 @@ def bootstrap_plans(program: Program) -> list[BootstrapperPlan]:
         UnknownPresetError: a bootstrap is not one of a preset.
     """
     for bootstrap in program.bootstraps:
-        if bootstrap.preset not in bootstrap_presets():
+        if bootstrap.preset not in BootstrapperPlan.presets():
             raise UnknownPresetError(
                 f"the program bootstraps with preset {bootstrap.preset!r}, but this release has "
-                f"{', '.join(bootstrap_presets())}; compile the model again"
+                f"{', '.join(BootstrapperPlan.presets())}; compile the model again"
             )
     return preset_plans(program)
 

@@ -122,7 +122,7 @@ class Manifest:
             slots.
         client: bytes of a thin client's `ClientParameters`; empty for clients that encrypt slots.
         parameters: bytes of `Parameters`.
-        key_set: the head of the key set that the server needs, see `keywright.key_set_head`.
+        key_set: the head of the key set that the server needs, see `keywright.keys.set_head`.
         key_bytes: bytes of that set.
         input, output: places of the values.
         input_level: level of the ciphertexts that clients send.

@@ -33,7 +33,7 @@ from keywright._core import (
     key_set_head,
 )
 from keywright.compiler.presets import preset_plans
-from keywright.errors import KeywrightError
+from keywright.errors import BackendMisuseError, KeywrightError, OutOfRangeError
 from keywright.errors.service import EvaluationFailedError, InvalidObjectError, ModelFolderError
 from keywright.plan.cost.calibration import stored_model
 from keywright.plan.cost.model import CostModel
@@ -219,7 +219,7 @@ class Model:
             spec: (int(begin), max(int(begin) + 1, int(end)))
             for spec, (begin, end) in zip(self.specs, pairwise(ends), strict=True)
         }
-        used = dict.fromkeys(spec for step in self.execution.key_steps() for spec in step)
+        used = dict.fromkeys(spec for step in self.execution.key_steps for spec in step)
         return [(0, self.key_head_bytes), *(places[spec] for spec in used if spec in places)]
 
     @property
@@ -235,7 +235,7 @@ class Model:
     @cached_property
     def specs(self) -> list[KeySpec]:
         """The keys that a client sends, in order."""
-        return self.execution.key_specs()
+        return self.execution.key_specs
 
     @cached_property
     def client(self) -> ClientParameters | None:
@@ -299,7 +299,7 @@ class Model:
             return False
         try:
             guard(self.program, np.zeros((1, *shape)))
-        except compiler.OutOfRangeError:
+        except OutOfRangeError:
             return False
         return True
 
@@ -371,7 +371,7 @@ class Model:
         """Write the files of the model into an existing folder."""
         self.parameters.save(folder / PARAMETERS)
         self.program.save(folder / PROGRAM)
-        (folder / PLAN).write_text(plan_file.to_json(self.execution.plan), encoding="utf-8")
+        plan_file.save(self.execution.plan, folder / PLAN)
         description = {
             "format": FORMAT,
             "version": VERSION,
@@ -483,7 +483,7 @@ class ModelRunner:
 def _failures() -> Iterator[None]:
     try:
         yield
-    except (KeywrightError, compiler.BackendMisuseError) as error:
+    except (KeywrightError, BackendMisuseError) as error:
         raise EvaluationFailedError(f"the model could not be evaluated: {error}") from error
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from keywright._core import Parameters, __version__
 from keywright._reading.records import number, read_object, refusing, shown, whole
-from keywright.errors import KeywrightError
+from keywright.errors import CalibrationError
 from keywright.plan.ring.chain import Chain, Shape
 from keywright.plan.ring.chain_sources import read_chain
 
@@ -38,18 +38,6 @@ FORMAT = "keywright-calibration-4"
 MAX_BYTES = 16 << 20
 VARIABLE = "KEYWRIGHT_CALIBRATION"
 """Environment variable that names the file of the calibration."""
-
-
-class CalibrationError(KeywrightError, ValueError):
-    """A malformed calibration file, or one from another machine.
-
-    Attributes:
-        found: a description of its machine; None if the file is malformed.
-        expected: this machine.
-    """
-
-    found: str | None = None
-    expected: str | None = None
 
 
 SWITCHES = ("switch", "hoisted")

@@ -31,13 +31,13 @@ from math import ceil, gcd
 import highspy
 import numpy as np
 
-from keywright.errors import KeywrightError
+from keywright.errors import InfeasibleBudgetError, TooManyColumnsError, WorkloadError
 from keywright.plan.cost.model import CostModel, Form
-from keywright.plan.keys.budget import Budget, InfeasibleBudgetError
+from keywright.plan.keys.budget import Budget
 from keywright.plan.keys.key_plan import IDENTITY, Digits, Hop, KeyPlan, PlannedKey, digits_of
 from keywright.plan.ring.galois import Automorphism
 from keywright.plan.workload.open_workload import Choice, OpenWorkload
-from keywright.plan.workload.workload import Group, Workload, WorkloadError
+from keywright.plan.workload.workload import Group, Workload
 
 from .candidates import Candidates
 
@@ -81,10 +81,6 @@ class _Served:
     group: Group
     first: dict[tuple[Automorphism, PlannedKey], int]
     second: dict[tuple[Automorphism, Automorphism, PlannedKey], int]
-
-
-class TooManyColumnsError(KeywrightError):
-    """The integer program has too many columns."""
 
 
 class Optimizer:

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from keywright.plan.workload.workload import WorkloadError
-
 
 @dataclass(frozen=True)
 class Budget:
@@ -31,7 +29,3 @@ class Budget:
             raise ValueError(f"a budget of {self.stored_bytes} bytes is not possible; it must be 0 or more")
         if self.seconds is not None and not self.seconds > 0:
             raise ValueError(f"a budget of {self.seconds} seconds is not possible; it must be more than 0")
-
-
-class InfeasibleBudgetError(WorkloadError):
-    """No plan fits the budget."""

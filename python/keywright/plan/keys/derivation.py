@@ -15,14 +15,12 @@ from math import log2
 
 from keywright._core import DEFAULT_DERIVATION_HOPS, MAX_EXTRA_PRIMES, DerivationTree
 from keywright._units import format_bytes
-from keywright.errors import DerivationError
+from keywright.errors import DerivationError, InfeasibleBudgetError, WorkloadError
 from keywright.plan.basis.basis import smallest_basis
 from keywright.plan.cost.model import CostModel
 from keywright.plan.ring.chain import Chain, Shape, shapes
 from keywright.plan.ring.galois import Automorphism
-from keywright.plan.workload.workload import WorkloadError
 
-from .budget import InfeasibleBudgetError
 from .key_plan import IDENTITY, KeyPlan, Masters, PlannedKey, master_level
 
 NARROWER = 0.05

@@ -92,13 +92,14 @@ class PlanExecution:
         """Return the execution for one of the network's rings: a smaller one, or this one for 0."""
         return self.subrings[log_n] if log_n else self
 
+    @property
     def key_specs(self) -> list[KeySpec]:
         """The keys that the owner of the secret key makes besides master keys: the plan's keys that are not
         derived, those to and from the ephemeral secrets of bootstraps, and those of smaller rings."""
         made = [spec for key, spec in self._specs.items() if not self.plan.derives(key)]
         fixed = [spec for plan in self.bootstraps for spec in plan.fixed_keys] if self.log_n == 0 else []
         for ring in (0, *self.subrings) if self.log_n == 0 else ():
-            fixed += self.in_ring(ring).key_specs() if ring else []
+            fixed += self.in_ring(ring).key_specs if ring else []
             fixed += [spec for specs in self._ring_specs(ring).values() for spec in specs]
         return list(dict.fromkeys([*made, *fixed]))
 
@@ -116,6 +117,7 @@ class PlanExecution:
                 out[source] = [KeySpec.ring_up(parameters, source, level, alpha, True, special, ring)]
         return out
 
+    @property
     def derived_specs(self) -> list[KeySpec]:
         """The plan's keys that are derived from master keys."""
         return [spec for key, spec in self._specs.items() if self.plan.derives(key)]
@@ -168,7 +170,7 @@ class PlanExecution:
             self._match_masters(masters)
         if memory is None:
             return self.complete(EvaluationKeys.load(path, self.parameters), masters, progress)
-        derived, steps = self.derived_specs(), self.key_steps()
+        derived, steps = self.derived_specs, self.key_steps
         keys = EvaluationKeys.stream(path, self.parameters, memory, steps, masters, derived, self._max_hops)
         return self.follow(keys)
 
@@ -192,7 +194,7 @@ class PlanExecution:
         if masters is not None or self.plan.masters is not None:
             self._match_masters(masters)
         if masters is not None:
-            derived = self.derived_specs()
+            derived = self.derived_specs
             for done, key in enumerate(masters.derivation(derived, self._max_hops), 1):
                 keys.add(key)
                 if progress is not None:
@@ -401,6 +403,7 @@ class PlanExecution:
         """Return the levels above the last one with key switches of transforms in this ring."""
         return {group.level for group in self.plan.workload.groups if group.level > 0}
 
+    @property
     def key_steps(self) -> list[list[KeySpec]]:
         """Return the keys of each step of the network, or of one bootstrap, in order: the argument of
         `EvaluationKeys.stream`.
@@ -412,9 +415,10 @@ class PlanExecution:
             if len(self.bootstraps) != 1:
                 raise ValueError("no network or bootstrap was given; the order of steps needs one")
             return self._steps(bootstrap_bundles(self.bootstraps[0], self.plan.workload, "b"))
-        found = self.instruction_keys()
+        found = self.instruction_keys
         return [keys for index in sorted(found) for keys in found[index]]
 
+    @property
     def instruction_keys(self) -> dict[int, list[list[KeySpec]]]:
         """The keys of each step of each of the network's instructions, by the instruction's place.
 

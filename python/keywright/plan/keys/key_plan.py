@@ -7,10 +7,11 @@ from functools import cached_property
 from itertools import pairwise
 from math import log2
 
+from keywright.errors import WorkloadError
 from keywright.plan.cost.model import CostModel, Form, SwitchCost, engine_use
 from keywright.plan.ring.chain import Shape
 from keywright.plan.ring.galois import Automorphism
-from keywright.plan.workload.workload import Group, Workload, WorkloadError
+from keywright.plan.workload.workload import Group, Workload
 
 IDENTITY = Automorphism(0)
 

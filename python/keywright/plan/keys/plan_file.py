@@ -7,8 +7,9 @@ from typing import Any
 
 from keywright._core import MAX_DERIVATION_HOPS, MAX_EXTRA_PRIMES
 from keywright._reading.records import number, read_object, refusing, shown, whole
+from keywright.errors import WorkloadError
 from keywright.plan.ring.chain import Chain, Shape
-from keywright.plan.workload.workload import MAX_BYTES, Workload, WorkloadError, describe, read_automorphism
+from keywright.plan.workload.workload import MAX_BYTES, Workload, describe, read_automorphism
 
 from .key_plan import IDENTITY, Hop, KeyPlan, Masters, PlannedKey
 
@@ -95,6 +96,15 @@ def load(path: Path) -> KeyPlan:
         return from_json(path.read_text(encoding="utf-8", errors="replace"))
     except WorkloadError as error:
         raise WorkloadError(f"{path}: {error}; write a plan with keywright plan --out") from None
+
+
+def save(plan: KeyPlan, path: Path) -> None:
+    """Write the documented format to a file.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path.write_text(to_json(plan), encoding="utf-8")
 
 
 def _read(data: Mapping[str, Any], *, smaller: bool = False) -> KeyPlan:

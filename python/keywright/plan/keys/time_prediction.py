@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from keywright.errors import WorkloadError
 from keywright.plan.cost.model import CostModel, Form, Use, Work, engine_use
 from keywright.plan.ring.chain import Shape
-from keywright.plan.workload.workload import Group, WorkloadError
+from keywright.plan.workload.workload import Group
 
 from .key_plan import IDENTITY, Hop, KeyPlan, PlannedKey
 

@@ -157,14 +157,14 @@ class _Candidate:
         if self.execution.plan.masters is not None:  # the engine evicts and derives them within the budget
             return [(None, every, 0.0)] if most == every else [self._streamed(most)]
         out: list[tuple[int | None, int, float]] = [(None, every, 0.0)] if most == every else []
-        least = least_key_memory(self.execution.key_steps())
+        least = least_key_memory(self.execution.key_steps)
         if self.process.streams and least <= most:
             out += [self._streamed(least + int(share * (most - least))) for share in STREAMED]
             out += [] if most == every else [self._streamed(most)]
         return out
 
     def _streamed(self, memory: int) -> tuple[int, int, float]:
-        steps = self.execution.key_steps()
+        steps = self.execution.key_steps
         return memory, memory, stream_seconds(steps, memory, self.model, self.chain.log_n)
 
     def choose(self, left: float) -> dict[Place, Way]:
@@ -303,7 +303,7 @@ def plan_process(
         for keys in candidate.key_ways()
     ]
     if not found:
-        least = min(least_key_memory(execution.key_steps()) for execution in executions)
+        least = min(least_key_memory(execution.key_steps) for execution in executions)
         asked = format_bytes(process.key_memory or 0)
         text = (
             f"{asked} for keys is too little; allow at least {format_bytes(least)}, the size of the "

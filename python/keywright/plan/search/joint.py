@@ -9,12 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from keywright._units import format_bytes, format_seconds
+from keywright.errors import InfeasibleBudgetError, WorkloadError
 from keywright.plan.cost.model import CostModel
-from keywright.plan.keys.budget import Budget, InfeasibleBudgetError
+from keywright.plan.keys.budget import Budget
 from keywright.plan.keys.derivation import DerivationDesign, DerivationPlanner
 from keywright.plan.keys.key_plan import KeyPlan
 from keywright.plan.workload.open_workload import OpenWorkload
-from keywright.plan.workload.workload import Workload, WorkloadError
+from keywright.plan.workload.workload import Workload
 
 from .planner import DEFAULT_HOPS, Planner, gap, refusal
 from .quick import TimedPlan, plan_jointly

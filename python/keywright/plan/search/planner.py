@@ -5,10 +5,11 @@ from dataclasses import replace
 from functools import cached_property
 
 from keywright._units import format_bytes, format_seconds
+from keywright.errors import InfeasibleBudgetError, TooManyColumnsError
 from keywright.plan.cost.model import CostModel
 from keywright.plan.exact.bound import LowerBound
-from keywright.plan.exact.optimal import Optimizer, TooManyColumnsError
-from keywright.plan.keys.budget import Budget, InfeasibleBudgetError
+from keywright.plan.exact.optimal import Optimizer
+from keywright.plan.keys.budget import Budget
 from keywright.plan.keys.key_plan import KeyPlan
 from keywright.plan.keys.time_prediction import predict_plan
 from keywright.plan.strategies import STRATEGIES

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+from keywright.errors import WorkloadError
 from keywright.plan.cost.model import CostModel
 from keywright.plan.keys.key_plan import PlannedKey
 from keywright.plan.ring.chain import Chain, Shape, shapes
 from keywright.plan.ring.galois import Automorphism
-from keywright.plan.workload.workload import Workload, WorkloadError
+from keywright.plan.workload.workload import Workload
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from keywright._core import BootstrapperPlan, KeySpec, Parameters
+from keywright.errors import WorkloadError
 from keywright.plan.cost.ephemeral import FixedKeys
 from keywright.plan.cost.model import Form
 from keywright.plan.cost.operations import Operation
@@ -17,7 +18,7 @@ from .factors import COUNTS
 from .network_protocol import NetworkLike
 from .open_workload import Alternative, Choice, OpenWorkload
 from .ring_switches import RingSwitches
-from .workload import Group, Relinearizations, Workload, WorkloadError
+from .workload import Group, Relinearizations, Workload
 
 
 def on_parameters(workload: Workload, parameters: Parameters) -> Workload:

@@ -10,7 +10,7 @@ Vector = NDArray[np.float64]
 
 
 class KeySwitchLike(Protocol):
-    """See `keywright.compiler.KeySwitch`."""
+    """See `keywright.program.key_switches.KeySwitch`."""
 
     @property
     def instruction(self) -> int:
@@ -42,7 +42,7 @@ class KeySwitchLike(Protocol):
 
 
 class InstructionLike(Protocol):
-    """See `keywright.compiler.Instruction`."""
+    """See `keywright.program.instructions.Instruction`."""
 
     @property
     def opcode(self) -> str:
@@ -66,7 +66,7 @@ class InstructionLike(Protocol):
 
 
 class TransformLike(Protocol):
-    """See `keywright.compiler.DiagonalMatrix`."""
+    """See `keywright.program.operands.diagonals.DiagonalMatrix`."""
 
     @property
     def diagonals(self) -> Sequence[Mapping[int, Vector]]:
@@ -82,7 +82,7 @@ class TransformLike(Protocol):
 
 
 class PolynomialLike(Protocol):
-    """See `keywright.compiler.PolynomialSpec`."""
+    """See `keywright.program.operands.polynomials.PolynomialSpec`."""
 
     @property
     def coefficients(self) -> Vector:

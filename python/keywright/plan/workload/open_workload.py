@@ -8,9 +8,10 @@ keys depend on n1, and the best n1 on the other keys. So the planner chooses bot
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from keywright.errors import WorkloadError
 from keywright.plan.cost.operations import Operation
 
-from .workload import Group, Workload, WorkloadError
+from .workload import Group, Workload
 
 
 @dataclass(frozen=True)

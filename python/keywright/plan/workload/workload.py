@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from keywright._core import maximum_log_qp
 from keywright._reading.records import number, read_object, refusing, shown, whole
-from keywright.errors import KeywrightError
+from keywright.errors import WorkloadError
 from keywright.plan.cost.ephemeral import EphemeralSwitch, FixedKeys
 from keywright.plan.cost.model import FORMS, CostModel, Form
 from keywright.plan.cost.operations import MAX_COUNT, Operation
@@ -27,10 +27,6 @@ from .ring_switches import RingSwitches, ring_keys, ring_seconds
 FORMAT = "keywright-program-1"
 MAX_GROUPS = 100_000
 MAX_BYTES = 64 << 20
-
-
-class WorkloadError(KeywrightError, ValueError):
-    """A malformed workload or plan; the message states the place."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ class Bootstrap:
         input_level: lowest level of its operand.
         output_level: level of its result.
         seconds: measured time; None uses the cost table.
-        preset: its name in `keywright.bootstrap_presets()`, for running a stored program.
+        preset: its name in `keywright.BootstrapperPlan.presets()`, for running a stored program.
         input_log_n: log2 of the degree of the smaller ring of its operand; 0 for that of its result.
 
     Raises:

@@ -8,7 +8,7 @@ from keywright.program.arrays import Vector
 
 Variance = tuple[float, float]
 """A variance that is the same at every slot, and one that the secret key multiplies there: see
-`keywright.ErrorModel`."""
+`keywright.keys.ErrorModel`."""
 
 MESSAGES = np.linspace(-1.0, 1.0, 65)
 """Messages at which a bootstrap's errors are evaluated, with interpolation between them."""

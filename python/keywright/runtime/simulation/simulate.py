@@ -89,7 +89,8 @@ def simulate(
     """Run a program in the clear, with random errors as the engine predicts them for every operation.
 
     Encryptions, roundings and key switches, by the plan's keys and routes, have normal errors with the
-    variances of `keywright.ErrorModel`. Bootstraps have the errors of `keywright.BootstrapperPlan.errors_of`.
+    variances of `keywright.keys.ErrorModel`. Bootstraps have the errors of
+    `keywright.BootstrapperPlan.errors_of`.
     The run propagates them through the network. Each repetition has another secret key. The predicted mean
     and largest errors are within 2 bits of measured ones on these samples; on others, errors differ as far as
     the network's slopes do.
@@ -109,7 +110,7 @@ def simulate(
     if repetitions < 1:
         raise InvalidSamplesError(f"a simulation needs at least 1 repetition, got {repetitions}")
     batches = program.batches(samples)
-    outline = EvaluationKeys.outline(plan.parameters, [*plan.key_specs(), *plan.derived_specs()])
+    outline = EvaluationKeys.outline(plan.parameters, [*plan.key_specs, *plan.derived_specs])
     keys, rng = plan.follow(outline), np.random.default_rng(seed)
     noise = {
         ring: NoiseSource(

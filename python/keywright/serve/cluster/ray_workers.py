@@ -21,17 +21,10 @@ from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
 from ray.serve.schema import ApplicationStatus
 
+from keywright.errors import NotBegunError, WorkerEndedError
 from keywright.errors.service import ServeError
 from keywright.serve.workers.resident_keys import ResidentKeys
-from keywright.serve.workers.workers import (
-    Meanwhile,
-    NotBegunError,
-    OnStep,
-    Worker,
-    WorkerEndedError,
-    Workers,
-    understand,
-)
+from keywright.serve.workers.workers import Meanwhile, OnStep, Worker, Workers, understand
 
 from .deployment import QUEUE, Replicas, deployment, fingerprint
 from .replica import ENDED

@@ -6,9 +6,10 @@ import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
+from keywright.errors import WorkerEndedError
 from keywright.errors.service import CancelledError, ServeError, UnforeseenError
 from keywright.serve.workers.resident_keys import ResidentKeys
-from keywright.serve.workers.workers import Worker, WorkerEndedError
+from keywright.serve.workers.workers import Worker
 
 from .routing import Costs
 

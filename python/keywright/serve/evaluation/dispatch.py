@@ -5,9 +5,10 @@ import time
 from collections.abc import Callable
 from traceback import format_exception
 
+from keywright.errors import NotBegunError, WorkerEndedError
 from keywright.errors.service import DiskError, EvaluationFailedError, ServeError, UnforeseenError
 from keywright.serve.logs import on_behalf
-from keywright.serve.workers.workers import NotBegunError, Worker, WorkerEndedError, Workers
+from keywright.serve.workers.workers import Worker, Workers
 
 from .jobs import Job, Jobs
 

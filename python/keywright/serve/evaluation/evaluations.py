@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from keywright.errors import WorkerEndedError
 from keywright.errors.service import (
     BadRequestError,
     EvaluationFailedError,
@@ -30,7 +31,7 @@ from keywright.serve.tenants.quotas import Usage
 from keywright.serve.uploads.secret_scanner import SecretScanner
 from keywright.serve.uploads.upload_store import UploadStore
 from keywright.serve.uploads.uploaded import UploadedKeys
-from keywright.serve.workers.workers import Worker, WorkerEndedError, Workers
+from keywright.serve.workers.workers import Worker, Workers
 
 from .dispatch import Dispatcher, Work
 from .jobs import MAX_PRIORITY, Job, Jobs, Reservation

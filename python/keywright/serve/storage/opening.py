@@ -4,7 +4,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from keywright.errors.service import ServeError, StateFolderError
+from keywright.errors import StorageMissingError
+from keywright.errors.service import StateFolderError
 
 from .folder import FolderObjects
 from .objects import Objects
@@ -13,15 +14,6 @@ from .sqlite import SqliteRecords
 
 MARK = "storage.json"
 """The object that names the database that a store of objects belongs to."""
-
-
-class StorageMissingError(ServeError, ImportError):
-    """A package that the storage needs is not installed."""
-
-    code = "storage_missing"
-
-    def __init__(self, package: str) -> None:
-        super().__init__(f"{package} is not installed; install it with: pip install 'keywright[storage]'")
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from keywright.errors import WorkerEndedError
 from keywright.errors.service import (
     BusyError,
     KeysIncompleteError,
@@ -28,7 +29,7 @@ from keywright.serve.storage import Row, Storage
 from keywright.serve.storage.arriving import Arriving
 from keywright.serve.tenants.accounts import NOBODY
 from keywright.serve.workers.worker import digest_of
-from keywright.serve.workers.workers import WorkerEndedError, Workers
+from keywright.serve.workers.workers import Workers
 
 from .piece import Piece
 from .upload_check import look_at_joints, look_through

@@ -213,7 +213,7 @@ class KeyLoading:
 
     def _open(self, model: Model) -> EvaluationKeys:
         """Return the keys. Each is read, and checked, when its bytes are there."""
-        steps, arriving = model.execution.key_steps(), self._arriving
+        steps, arriving = model.execution.key_steps, self._arriving
         if self._hand_over is None:
             if arriving is not None:
                 arriving.wait(0, arriving.ends[-1])

@@ -15,6 +15,7 @@ from typing import Any
 
 from keywright._core import Parameters
 from keywright._units import format_bytes
+from keywright.errors import WorkerEndedError
 from keywright.errors.service import (
     BusyError,
     CancelledError,
@@ -33,18 +34,6 @@ evaluation."""
 OnStep = Callable[[int], object]
 Meanwhile = Callable[[], object]
 """Called while a worker evaluates; what it raises is raised in place of the answer."""
-
-
-class WorkerEndedError(ServeError):
-    """A worker ended, or was killed, during an order."""
-
-    code = "worker_ended"
-
-
-class NotBegunError(WorkerEndedError):
-    """A worker ended before it began an order, which therefore counts as no attempt."""
-
-    code = "not_begun"
 
 
 def understand(answer: Mapping[str, Any], on_step: OnStep | None = None) -> dict[str, Any] | None:
