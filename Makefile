@@ -3,11 +3,16 @@
 
 PYTHON ?= python3
 DENY_VERSION := 0.20.2
-BARE_TARGETS := thumbv7em-none-eabi armv7a-none-eabi wasm32-unknown-unknown
+BARE_TARGETS := thumbv7em-none-eabi wasm32-unknown-unknown
+# Another processor without an operating system: `make bare-full` adds it.
+MORE_BARE_TARGETS := armv7a-none-eabi
 # What these crates need is compiled for Windows and macOS, and not linked: no linker of theirs is needed. It is without
 # the insecure scheme, as in wheels.
 CHECKED_TARGETS := x86_64-pc-windows-msvc aarch64-apple-darwin
 CHECKED_CRATES := keywright-python keywright-capi
+# Features that tests and the extension are compiled with.
+TESTED_FEATURES := keywright-python/insecure
+LINTED_FEATURES := $(TESTED_FEATURES),keywright-fuzz/libfuzzer
 BARE_CRATES := keywright-ring keywright-rlwe keywright-frame keywright-client
 
 A64_TARGET := aarch64-unknown-linux-gnu
@@ -38,20 +43,23 @@ WASM_FLAGS := -C target-feature=+simd128 -C link-arg=--max-memory=$(WASM_MEMORY)
 WASM_FEATURES := --enable-simd --enable-bulk-memory --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals \
   --enable-reference-types --enable-multivalue
 WEB_SOURCES := $(wildcard web/client/*.json web/client/src/*.ts web/demo/*.* web/demo/src/*.ts)
-PAGES := README.md $(wildcard docs/*.md docs/tutorials/*.md docs/how-to/*.md docs/reference/*.md docs/explanation/*.md) docs/reproduction/models.md docs/reproduction/peers.md
-# Tests in Python run in so many processes. Many of them use several threads, and some a gigabyte of memory.
+# Tests in Python run in so many processes, each with one thread of the engine. Some take a gigabyte of memory.
 WORKERS ?= 2
 EXTRAS := check federated images plot serve sklearn storage
+# Extras of which each has Ray in a version of its own: an environment for each, for `make test-full` alone.
+RAY_EXTRAS := cluster simulation
+SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
+TARGET := $(or $(CARGO_TARGET_DIR),target)
 
 # Valgrind runs one thread at a time, so more threads would only add time.
 CT_WATCHED := RAYON_NUM_THREADS=1 valgrind --quiet --error-exitcode=1 --suppressions=crates/constant-time/public.supp \
-  target/release/keywright-constant-time
+  $(TARGET)/release/keywright-constant-time
 
 export PYO3_PYTHON := $(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help neon-test cortex-m4 cortex-m4-full cortex-m4-phases cortex-a7 cortex-a7-full demo build test rust-programs rust-test python-test check format-check lint types deny bare docs fuzz fuzz-hour ct-test dist dist-again dist-sums dist-test release-check publish test-lowest mutants bench fmt lock advisories clean \
+.PHONY: help neon-test cortex-m4 cortex-m4-full cortex-m4-phases cortex-a7 cortex-a7-full demo build test test-full full-system python-full ray-full tested durations rust-programs rust-test python-test check format-check lint types deny bare bare-full docs fuzz fuzz-hour ct-test dist dist-again dist-sums dist-test release-check publish test-lowest mutants bench fmt lock advisories clean \
   hw-test hw-full hw-syn hw-lint web web-demo web-test web-bench
 .DELETE_ON_ERROR:
 
@@ -65,31 +73,80 @@ demo: build ## Classify encrypted digits: keys, encryption, evaluation, decrypti
 build: $(VENV)/.extension ## Build the extension (release) and install the package into .venv
 
 test: rust-test python-test hw-test ## Run the Rust and the Python tests, and simulate the hardware
+	@echo "The package in $(VENV) has the tests' extension, with assertions: \`make build\` installs the fast one."
 
-rust-programs:
-	cargo test --locked --workspace --no-run
+# One selection of crates, so that each is compiled once: for tests, for the extension, for the hardware's vectors. The
+# variable is maturin's: the extension does not link Python's library.
+rust-programs: $(VENV)/.installed
+	PYO3_BUILD_EXTENSION_MODULE=1 cargo build --locked --workspace --lib --tests --examples \
+	  --bin keywright-hardware-vectors --features $(TESTED_FEATURES)
 
 rust-test: rust-programs
-	cargo test --locked --workspace
+	PYO3_BUILD_EXTENSION_MODULE=1 cargo test --locked --workspace --features $(TESTED_FEATURES)
 
-# A test of the C client links the library that the Rust tests build.
-python-test: build rust-programs
-	$(BIN)/pytest --numprocesses $(WORKERS) --dist worksteal
+# What `make build` put there is replaced, so its stamp goes.
+tested: rust-programs
+	@rm -f $(VENV)/.extension
+	$(BIN)/python scripts/tested_extension.py $(TARGET)/debug
 
-check: format-check lint types deny bare docs hw-lint ## Run every check that is not a test; CI also runs `test`
+# Snippets of the pages are tests too. A test of the C client links the library that the Rust tests build.
+python-test: tested
+	$(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+durations: tested ## Time the Python tests on an idle machine, and write scripts/durations.txt, which orders them
+	$(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder --junitxml target/durations.xml
+	$(BIN)/python scripts/durations.py target/durations.xml
+
+# What no change needs at once, and why. All of it runs before a release and every week; nothing is skipped there.
+#   python-full      tests marked large or full: lists of rotations, Flower's processes, studies of benchmarks, every
+#                    limit of memory, which take a minute or more and whose parts have quick tests; constants that papers
+#                    print. With them all other tests, where PostgreSQL and the client in C have their packages
+#   ray-full         Ray in the two versions that the cluster and Flower's simulation need: environments of 300 MB
+#   fuzz             compiles the engine again with libFuzzer's counters and runs for a minute; the stored inputs are
+#                    tests in Rust and in Python, which `make test` runs
+#   ct-test          compiles the engine again without assertions, because valgrind would report their branches
+#   bare-full        compiles the engine for a processor, Windows and macOS; the same sources are checked here
+#   deny, advisories need cargo-deny, which compiles for a minute, and change with Cargo.lock alone
+#   hw-full          every size of the hardware; `make test` simulates one of each module
+#   neon-test, cortex-m4, cortex-m4-full, cortex-a7
+#                    compile the client or the ring for another processor and emulate it
+#   web-test         needs npm and a browser
+#   test-lowest      the oldest versions of every dependency, in an environment of their own
+FULL := python-full ray-full fuzz ct-test bare-full deny advisories hw-full neon-test cortex-m4 cortex-m4-full cortex-a7 \
+  web-test test-lowest
+
+test-full: ## Run what `make test` leaves out, before a release and weekly; a missing tool is an error
+	$(BIN)/python scripts/full_tools.py
+	$(MAKE) $(FULL)
+
+full-system: ## Install what `make test-full` needs from Debian or Ubuntu (needs root)
+	$(SUDO) apt-get update
+	$(SUDO) apt-get install --yes --no-install-recommends $$(grep -v '^#' requirements/full.apt)
+
+python-full: tested
+	KEYWRIGHT_SKIPS=error $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder \
+	  -m "" --ignore python/tests/serve/cluster --ignore python/tests/serve/test_image.py \
+	  --ignore python/tests/federated/test_simulation.py
+
+ray-full: tested $(RAY_EXTRAS:%=target/ray/%/.installed)
+	KEYWRIGHT_SKIPS=error PYTHONPATH=python target/ray/cluster/$(PROGRAMS)/python -m pytest python/tests/serve/cluster
+	KEYWRIGHT_SKIPS=error PYTHONPATH=python target/ray/simulation/$(PROGRAMS)/python -m pytest \
+	  python/tests/federated/test_simulation.py
+
+check: format-check lint types bare docs hw-lint ## Run every check that is not a test; CI also runs `test`
 
 format-check: $(VENV)/.installed
 	cargo fmt --all --check
 	$(BIN)/ruff format --check
 
 lint: $(VENV)/.installed
-	cargo clippy --locked --workspace --all-targets --features keywright-python/insecure,keywright-fuzz/libfuzzer -- -D warnings
+	cargo clippy --locked --workspace --all-targets --features $(LINTED_FEATURES) -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/python scripts/prose.py
 	$(BIN)/zizmor --offline --quiet .github/workflows
 
-types: build $(HARDWARE_VENV)/.installed
-	$(BIN)/mypy python scripts examples fuzz
+types: tested $(HARDWARE_VENV)/.installed
+	$(BIN)/mypy conftest.py python scripts examples fuzz
 	$(BIN)/mypy benchmarks
 	MYPYPATH=$(HARDWARE_PYTHON) $(BIN)/mypy --python-executable $(HARDWARE_BIN)/python --exclude 'hardware/(build|\.venv)' hardware
 	MYPYPATH=python $(BIN)/stubtest keywright._core --mypy-config-file pyproject.toml
@@ -97,24 +154,25 @@ types: build $(HARDWARE_VENV)/.installed
 deny: $(DENY)
 	$(DENY) --locked check --hide-inclusion-graph bans licenses sources
 
-bare:
-	@for target in $(BARE_TARGETS); do \
-	  rustup target list --installed | grep -qx $$target || rustup target add $$target || exit 1; \
-	  for crate in $(BARE_CRATES); do \
-	    echo "cargo check -p $$crate --no-default-features --target $$target"; \
-	    cargo check --locked -p $$crate --no-default-features --target $$target || exit 1; \
-	  done; \
-	done
+bare: $(BARE_TARGETS:%=bare-%) ## Check what runs without an operating system for a microcontroller and a browser
+
+bare-full: $(MORE_BARE_TARGETS:%=bare-%) ## Check it for another processor, and the package for Windows and macOS
 	@for target in $(CHECKED_TARGETS); do \
 	  rustup target list --installed | grep -qx $$target || rustup target add $$target || exit 1; \
 	  echo "cargo clippy $(CHECKED_CRATES:%=-p %) --target $$target"; \
 	  env -u PYO3_PYTHON PYO3_NO_PYTHON=1 cargo clippy --locked $(CHECKED_CRATES:%=-p %) --target $$target -- -D warnings || exit 1; \
 	done
 
-docs: build ## Build the site of the documentation into target/site/html, check its links and run every snippet
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --workspace --features keywright-pool/insecure
-	$(BIN)/python scripts/build_site.py --rustdoc target/doc
-	$(BIN)/python scripts/run_snippets.py $(PAGES)
+bare-%:
+	@rustup target list --installed | grep -qx $* || rustup target add $*
+	@for crate in $(BARE_CRATES); do \
+	  echo "cargo check -p $$crate --no-default-features --target $*"; \
+	  cargo check --locked -p $$crate --no-default-features --target $* || exit 1; \
+	done
+
+docs: tested ## Build the site of the documentation into target/site/html and check its links
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --workspace --features $(LINTED_FEATURES)
+	$(BIN)/python scripts/build_site.py --rustdoc $(TARGET)/doc
 
 # libFuzzer's compiler flags, on stable Rust. Instrumented code has a target folder of its own. With --target, build
 # scripts and macros are not instrumented. libFuzzer needs a C++ compiler.
@@ -129,10 +187,10 @@ FUZZ = program=; \
   fi; \
   $(BIN)/python fuzz/run.py $$program
 
-fuzz: build ## Fuzz every reader, guided by coverage, for one minute in all
+fuzz: tested ## Fuzz every reader, guided by coverage, for one minute in all
 	@$(FUZZ) --seconds 60
 
-fuzz-hour: build ## Fuzz for an hour, keep what reaches new code in fuzz/corpus, and write a record to OUT
+fuzz-hour: tested ## Fuzz for an hour, keep what reaches new code in fuzz/corpus, and write a record to OUT
 	@$(FUZZ) --seconds 3600 --rounds 6 --keep $(if $(OUT),--out $(OUT))
 
 # The program also branches on a secret bit on purpose: valgrind must report it, which proves that the test works.
@@ -159,7 +217,7 @@ dist-test: $(VENV)/.installed ## Install the packages that `make dist` built in 
 dist-sums: $(VENV)/.installed
 	cd scripts && $(BIN)/python -m release.sums
 
-release-check: $(VENV)/.installed ## Go through the check-list of a release: TAG=v1.2.3
+release-check: test-full ## Run the second lane, then go through the check-list of a release: TAG=v1.2.3
 	$(BIN)/python scripts/release_check.py $(TAG)
 
 publish: $(VENV)/.installed
@@ -253,7 +311,13 @@ lock: $(VENV)/.installed ## Pin the newest versions that pyproject.toml allows, 
 	$(BIN)/uv pip compile pyproject.toml --group tools $(EXTRAS:%=--extra %) --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --upgrade --quiet --custom-compile-command "make lock" \
 	  --output-file requirements/dev.txt
-
+	for extra in $(RAY_EXTRAS); do \
+	  $(BIN)/uv pip compile pyproject.toml --group tools $(EXTRAS:%=--extra %) --extra $$extra --universal --python-version 3.11 \
+	    --constraint requirements/dev.txt --generate-hashes --no-emit-index-url --upgrade --quiet \
+	    --custom-compile-command "make lock" --output-file target/$$extra.txt && \
+	  awk 'NR == FNR { if (/^[a-z0-9]/) base[$$1] = 1; next } /^[a-z0-9]/ { skip = ($$1 in base) } !skip' \
+	    requirements/dev.txt target/$$extra.txt > requirements/$$extra.txt || exit 1; \
+	done
 	for tools in dist hardware; do \
 	  $(BIN)/uv pip compile requirements/$$tools.in --universal --python-version 3.11 \
 	    --generate-hashes --no-emit-index-url --upgrade --quiet --custom-compile-command "make lock" \
@@ -283,18 +347,23 @@ clean: ## Remove everything that was built
 	rm -rf target web/node_modules web/bench/node_modules web/client/dist web/client/src/wasm web/client/LICENSE $(VENV) $(HARDWARE_VENV) \
 	  hardware/build python/keywright/_core.abi3.so .mypy_cache .ruff_cache .pytest_cache
 
-# Stamps are written last, so an interrupted recipe runs again from its start. pip reads the user's settings (mirror,
-# certificates), which uv does not. Python compiles what is imported, so nothing else has to be compiled.
+# Stamps are written last, so an interrupted recipe runs again from its start. Python compiles what is imported, so
+# nothing else has to be compiled.
 $(VENV)/.installed: requirements/dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
 	  f"Keywright needs Python 3.11 or later, $(PYTHON) is {sys.version.split()[0]}: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/pip install --quiet --no-compile --no-deps --require-hashes -r requirements/dev.txt
+	$(BIN)/python scripts/install_pins.py requirements/dev.txt
 	touch $@
 
-$(HARDWARE_VENV)/.installed: requirements/hardware.txt
+$(HARDWARE_VENV)/.installed: requirements/hardware.txt $(VENV)/.installed
 	$(PYTHON) -m venv --clear $(HARDWARE_VENV)
-	$(HARDWARE_BIN)/pip install --quiet --no-compile --no-deps --require-hashes -r requirements/hardware.txt
+	$(BIN)/python scripts/install_pins.py --python $(HARDWARE_BIN)/python requirements/hardware.txt
+	touch $@
+
+target/ray/%/.installed: requirements/dev.txt requirements/%.txt $(VENV)/.installed
+	$(PYTHON) -m venv --clear $(@D)
+	$(BIN)/python scripts/install_pins.py --python $(@D)/$(PROGRAMS)/python requirements/dev.txt requirements/$*.txt
 	touch $@
 
 $(DIST_TOOLS)/.installed: requirements/dist.txt

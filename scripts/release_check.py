@@ -3,8 +3,8 @@
     make release-check             # before the tag
     make release-check TAG=v1.2.3  # the tag is of this commit and names this version
 
-Every line says what was checked. The exit status is 1 if something is not as it should be. Tests and `make
-check` are not run here; they have to have passed for this commit.
+Every line says what was checked. The exit status is 1 if something is not as it should be. The recipe runs
+`make test-full` first; `.ci/run` has to have passed for this commit.
 """
 
 import argparse

@@ -154,6 +154,13 @@ def run_page(page: Path) -> int:
     return ran
 
 
+def run_apart(page: Path) -> None:
+    """Run a page in a process of its own. Raises `AssertionError` with what it printed if a snippet fails."""
+    command = [sys.executable, str(Path(__file__).resolve()), str(page)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the pages named on the command line; return the exit status."""
     parser = argparse.ArgumentParser(description="Run the python and console snippets of Markdown pages.")

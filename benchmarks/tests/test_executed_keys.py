@@ -31,6 +31,7 @@ def compiled() -> Compiled:
     return compile_subject(subject, subject.model, calibration)
 
 
+@pytest.mark.full
 def test_key_sets_differ_as_they_are_named(compiled: Compiled) -> None:
     workload = convert(compiled.program, compiled.parameters, "digits")
     model = CostModel()

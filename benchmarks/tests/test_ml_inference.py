@@ -22,6 +22,7 @@ def write_mnist(folder: Path) -> None:
             file.write(head + array.tobytes())
 
 
+@pytest.mark.full
 def test_every_step_of_one_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_mnist(tmp_path)
     arguments = ["study", "--data", str(tmp_path), "--sizes", "0", "--out", str(tmp_path / "record")]

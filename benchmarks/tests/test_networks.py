@@ -24,6 +24,7 @@ def options(images: int, *more: str) -> Any:
     return parse_options(["--network", "digits", "--images", str(images), *more])
 
 
+@pytest.mark.full
 def test_a_record_goes_on_where_it_was_cut_off(tmp_path: Path) -> None:
     Measurement(options(2), tmp_path).run(Console())
     path = tmp_path / "digits.jsonl"
@@ -55,6 +56,7 @@ def test_a_record_goes_on_where_it_was_cut_off(tmp_path: Path) -> None:
     assert path.read_text() == before, "nothing is missing, so nothing is measured"
 
 
+@pytest.mark.full
 def test_images_of_a_batch_share_what_it_takes(tmp_path: Path) -> None:
     Measurement(options(3, "--batch", "2"), tmp_path).run(Console())
     lines = read(tmp_path / "digits-batch2.jsonl").images

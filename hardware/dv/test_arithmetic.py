@@ -10,8 +10,9 @@ import cocotb
 import pytest
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, Timer
-from conftest import Simulate
 from sparse import NARROW, WIDE, Sparse, moduli
+
+from conftest import Simulate
 
 LISTS = {
     # 251 = 2^8 - 5; 127 = 2^7 - 1 in scaled form; 249 = 2^8 - 7.

@@ -8,6 +8,7 @@ import pytest
 from chacha import block
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge
+
 from conftest import Simulate
 
 

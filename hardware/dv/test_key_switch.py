@@ -10,7 +10,6 @@ import axi
 import cocotb
 import pytest
 from cocotb.triggers import FallingEdge
-from conftest import CheckVectors, Simulate, Vectors
 from key_switch_bench import (
     CONTROL,
     CYCLES,
@@ -29,6 +28,8 @@ from key_switch_bench import (
 from key_switch_schedule import Shape, result_order
 from key_switching import Switch, random_switch, switch_from, switched
 from transforms import latency, lead
+
+from conftest import CheckVectors, Simulate, Vectors
 
 
 @cocotb.test()

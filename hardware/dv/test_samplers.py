@@ -9,9 +9,10 @@ import pytest
 from chacha import block
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge
-from conftest import Simulate
 from expander import residue
 from gaussian import cumulative
+
+from conftest import Simulate
 
 PRIME = (1 << 60) - (1 << 18) + 1
 # Just above a power of two: nearly half of the candidates are rejected, and nearly half of those again.

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from math import inf
 
 from keywright._core import BootstrapperPlan, Parameters
@@ -42,19 +42,16 @@ class BootstrapPreset:
     @cached_property
     def plan(self) -> BootstrapperPlan:
         """The shipped bootstrapping, with one ring."""
-        return BootstrapperPlan.preset(self.name)
+        return _shipped(self.name)
 
     @cached_property
     def options(self) -> tuple[Bootstrap, ...]:
         """Return the bootstrapping to each useful output level, with its predicted time: the modulus is
         raised only as far as necessary. `eval_mod` then uses other primes; levels at which these are too
         narrow for it are left out."""
-        top, least = self.plan.output_level, self.plan.input_level + LEAST_LEVELS
-        lower = [BootstrapperPlan.preset(self.name, output_level=level) for level in range(least, top)]
-        enough = _worst_bits(self.plan) - LOST_BITS
-        plans = [*(plan for plan in lower if _worst_bits(plan) >= enough), self.plan]
         return tuple(
-            Bootstrap.of(plan, predict_bootstrap(plan, self.model), preset=self.name) for plan in plans
+            Bootstrap.of(plan, predict_bootstrap(plan, self.model), preset=self.name)
+            for plan in _useful_plans(self.name)
         )
 
     @cached_property
@@ -78,6 +75,22 @@ class BootstrapPreset:
     def parameters(self, program: CompiledNetwork) -> Parameters:
         """Return the parameters of a program without bootstraps, with its rings."""
         return self.plan.parameters.with_subrings(_subrings(self.plan, program))
+
+
+@cache
+def _shipped(name: str) -> BootstrapperPlan:
+    """Return a shipped bootstrapping, made once: it takes a tenth of a second and a megabyte."""
+    return BootstrapperPlan.preset(name)
+
+
+@cache
+def _useful_plans(name: str) -> tuple[BootstrapperPlan, ...]:
+    """Return a shipped bootstrapping to each useful output level, the highest last."""
+    plan = _shipped(name)
+    levels = range(plan.input_level + LEAST_LEVELS, plan.output_level)
+    lower = [BootstrapperPlan.preset(name, output_level=level) for level in levels]
+    enough = _worst_bits(plan) - LOST_BITS
+    return (*(each for each in lower if _worst_bits(each) >= enough), plan)
 
 
 def _worst_bits(plan: BootstrapperPlan) -> float:
@@ -123,7 +136,7 @@ def preset_plan(option: Bootstrap, program: CompiledNetwork) -> BootstrapperPlan
         BootstrapperPlan.preset,
         option.preset,
         slots=option.slots,
-        subrings=_subrings(BootstrapperPlan.preset(option.preset), program),
+        subrings=_subrings(_shipped(option.preset), program),
         input_log_n=option.input_log_n or None,
         output_level=option.output_level,
     )

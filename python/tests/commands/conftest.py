@@ -1,17 +1,59 @@
-"""The digits, keys and a plan, which tests of commands share."""
+"""The digits, keys and a plan, which tests of commands share; models are compiled once for all of them."""
 
 from __future__ import annotations
 
+import pickle
 import shutil
+from collections.abc import Iterator
 from importlib.resources import as_file, files
 from pathlib import Path
 
 import numpy as np
 import pytest
+from keywright import compiler
 from keywright.cli import main
+from keywright.commands.models import infer
+from keywright.compiler.approximating import Source as ModelSource
+from keywright.model import CompiledModel, compiling
 
 DATA = files("keywright") / "data"
 COUNT = 3
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_once() -> Iterator[None]:
+    """What commands compile again for the same file, fit, preset and batch is what they compiled before."""
+    approximate, compile_preset = compiling.approximate_model, compiling._compile_preset
+    approximated: dict[tuple[object, ...], compiler.ApproximatedModel] = {}
+    compiled: dict[tuple[object, ...], tuple[compiler.ApproximatedModel, CompiledModel]] = {}
+
+    def approximate_once(
+        model: ModelSource,
+        fit: compiler.Fit | None = None,
+        preset: str | None = None,
+        *,
+        thin: bool = False,
+    ) -> compiler.ApproximatedModel:
+        if not isinstance(model, str | Path) or not Path(model).is_file():
+            return approximate(model, fit, preset, thin=thin)
+        key = str(model), Path(model).read_bytes(), pickle.dumps(fit), preset, thin
+        if key not in approximated:
+            approximated[key] = approximate(model, fit, preset, thin=thin)
+        return approximated[key]
+
+    def compile_once(
+        model: compiler.ApproximatedModel, preset: str | None, batching: compiling.Batching
+    ) -> CompiledModel:
+        key = id(model), preset, batching
+        if key not in compiled:
+            compiled[key] = model, compile_preset(model, preset, batching)
+        return compiled[key][1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiling, "approximate_model", approximate_once)
+        patch.setattr(infer, "approximate_model", approximate_once)
+        patch.setattr(compiling, "_compile_preset", compile_once)
+        yield
 
 
 @pytest.fixture(scope="session")

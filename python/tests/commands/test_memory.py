@@ -145,6 +145,7 @@ sys.exit(main(sys.argv[2:]))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are enforced by Linux")
+@pytest.mark.full
 def test_no_limit_of_memory_aborts_a_command(folder: Path, tmp_path: Path) -> None:
     """From too little to enough, in steps of 50 MB. Nothing is aborted, and no temporary file stays."""
     model, images = folder / "digits.onnx", folder / "images.npy"

@@ -17,6 +17,7 @@ APP = Path(__file__).parent / "threshold_app"
 ENCODING = Encoding(bound=4.0, max_clients=3, max_weight=100)
 
 
+@pytest.mark.large
 def test_processes_train_on_encrypted_sums() -> None:
     command = [sys.executable, str(RUN), "processes", "--clients", "2", "--fraction", "1.0", "--rounds", "1"]
     run = subprocess.run(command, capture_output=True, text=True, timeout=560, check=False)

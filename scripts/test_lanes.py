@@ -1,0 +1,186 @@
+"""Both lanes of tests: what they install, what they leave out, and the order of files."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import durations
+import full_tools
+import install_pins
+import pytest
+import tested_extension
+import yaml  # type: ignore[import-untyped]
+
+ROOT = Path(__file__).resolve().parents[1]
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def goals(name: str) -> set[str]:
+    """The words of a variable of the Makefile."""
+    found = re.search(rf"^{name} := ((?:.*\\\n)*.*)$", MAKEFILE, re.MULTILINE)
+    assert found is not None
+    return set(found[1].replace("\\\n", " ").split())
+
+
+def test_every_goal_of_the_second_lane_says_why_it_is_there() -> None:
+    comment = MAKEFILE[MAKEFILE.index("# What no change needs at once") : MAKEFILE.index("FULL := ")]
+    named = re.findall(r"^#   ((?:[a-z0-9-]+, )*[a-z0-9-]+)(?: |$)", comment, re.MULTILINE)
+    listed = {goal for line in named for goal in line.split(", ")}
+    assert listed == goals("FULL")
+    for goal in goals("FULL"):
+        assert re.search(rf"^{goal}:", MAKEFILE, re.MULTILINE), goal
+
+
+def test_the_second_lane_runs_weekly_and_before_a_release() -> None:
+    weekly = yaml.safe_load((ROOT / ".github/workflows/weekly.yml").read_text(encoding="utf-8"))
+    commands = [step.get("run", "") for step in weekly["jobs"]["full"]["steps"]]
+    assert commands[-2] == "make full-system"
+    assert commands[-1].startswith("make test-full")
+    assert re.search(r"^release-check: test-full\b", MAKEFILE, re.MULTILINE)
+
+
+def test_every_tool_of_the_second_lane_has_a_package() -> None:
+    packages = (ROOT / "requirements/full.apt").read_text(encoding="utf-8").split("\n")
+    needed = {*full_tools.TOOLS.values(), *full_tools.LIBRARIES.values(), "postgresql"}
+    assert needed <= set(packages)
+
+
+def test_a_missing_tool_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert "valgrind: `make full-system` installs valgrind" in full_tools.missing()
+
+
+LISTED = """:env:.cert='/etc/authorities.pem'
+global.find-links='/wheels /more'
+global.index-url='https://first/simple'
+global.timeout='60'
+install.index-url='https://second/simple'
+list.format='columns'
+"""
+
+
+def test_settings_of_pip_are_handed_to_uv() -> None:
+    configured = install_pins.settings(LISTED)
+    assert configured["cert"] == "/etc/authorities.pem"
+    assert install_pins.options(configured) == [
+        "--find-links=/wheels", "--find-links=/more", "--index-url=https://second/simple",
+    ]  # fmt: skip
+    assert install_pins.options({"no-index": "true"}) == ["--no-index"]
+    assert install_pins.options({"no-index": "false"}) == []
+
+
+@pytest.mark.parametrize("name", ["client-cert", "proxy", "no-binary", "keyring-provider", "platform"])
+def test_a_setting_that_uv_does_not_have_is_left_to_pip(name: str) -> None:
+    assert install_pins.options({name: "x"}) is None
+
+
+@pytest.mark.parametrize("configured", ["", "global.proxy='http://localhost:1'\n"])
+def test_pins_are_installed_with_hashes(monkeypatch: pytest.MonkeyPatch, configured: str) -> None:
+    called: list[list[str]] = []
+
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        called.append(command)
+        return subprocess.CompletedProcess(command, 0, configured, "")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    done = install_pins.install("python", [Path("requirements/dev.txt")])
+    assert called[-1] == done
+    assert {"--require-hashes", "--no-deps", "requirements/dev.txt"} <= set(done)
+    assert ("uv" in done) is (configured == "")
+
+
+def test_one_pin_of_uv_is_in_the_list() -> None:
+    (pin,) = install_pins.PIN.findall((ROOT / "requirements/dev.txt").read_text(encoding="utf-8"))
+    assert re.fullmatch(r"uv==\S+ \\\n(    (--hash=|#).*\n)+", pin)
+
+
+def test_the_wheel_has_what_the_project_states(tmp_path: Path) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    with zipfile.ZipFile(tested_extension.wheel(ROOT, tmp_path)) as archive:
+        (info,) = {name.partition("/")[0] for name in archive.namelist() if "/" in name}
+        metadata = archive.read(f"{info}/METADATA").decode()
+        programs = archive.read(f"{info}/entry_points.txt").decode()
+        assert archive.read("keywright.pth").decode().strip() == str(ROOT / "python")
+    assert "keywright = keywright.cli:main" in programs
+    assert re.findall("^Provides-Extra: (.*)$", metadata, re.MULTILINE) == list(
+        project["optional-dependencies"]
+    )
+    bare = [
+        line for line in re.findall("^Requires-Dist: (.*)$", metadata, re.MULTILINE) if "extra ==" not in line
+    ]
+    assert bare == project["dependencies"]
+
+
+def test_the_wheel_can_be_installed(tmp_path: Path) -> None:
+    wheel = tested_extension.wheel(ROOT, tmp_path)
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--no-deps",
+        "--no-index",
+        "--target",
+        str(tmp_path / "to"),
+    ]
+    done = subprocess.run([*command, str(wheel)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "to" / "keywright.pth").is_file()
+
+
+REPORT = """<testsuites><testsuite>
+<testcase classname="scripts.test_lanes" name="a" time="1.5"/>
+<testcase classname="scripts.test_lanes.Group" name="b" time="0.25"/>
+<testcase classname="python.tests.plan.test_bound" name="c" time="4"/>
+<testcase classname="docs.how-to.bfv.md" name="snippets" time="2"/>
+</testsuite></testsuites>"""
+
+
+def test_durations_are_those_of_files(tmp_path: Path) -> None:
+    (tmp_path / "report.xml").write_text(REPORT)
+    totals = durations.totals(tmp_path / "report.xml")
+    assert totals == {
+        "scripts/test_lanes.py": 1.75,
+        "python/tests/plan/test_bound.py": 4.0,
+        "docs/how-to/bfv.md": 2.0,
+    }
+
+
+def test_the_record_is_of_these_tests() -> None:
+    record = durations.load()
+    gone = [path for path in record if not (ROOT / path).is_file()]
+    assert record
+    assert len(gone) <= len(record) / 10, f"run `make durations`: {gone} do not exist"
+
+
+TESTS = """import pytest
+
+@pytest.mark.skip("no tool")
+def test_a(): pass
+
+def test_b(): pytest.skip("torch is not installed")
+
+@pytest.mark.skip("no server")
+def test_c(): pass
+
+@pytest.mark.xfail
+def test_d(): assert False
+"""
+
+
+def test_a_skip_is_an_error_in_the_second_lane(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text((ROOT / "conftest.py").read_text(encoding="utf-8"))
+    (tmp_path / "test_it.py").write_text(TESTS)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path)]
+    command += ["-o", f"pythonpath={ROOT / 'scripts'}", str(tmp_path)]
+    for setting, expected in (("", "3 skipped, 1 xfailed"), ("error", "1 skipped, 1 xfailed, 2 errors")):
+        environment = {"PATH": "", "KEYWRIGHT_SKIPS": setting}
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment
+        )
+        assert expected in done.stdout, done.stdout + done.stderr
