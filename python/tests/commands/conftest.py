@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from keywright import compiler
 from keywright.cli import main
-from keywright.commands.models import infer
 from keywright.compiler.approximating import Source as ModelSource
 from keywright.model import CompiledModel, compiling
 
@@ -23,22 +22,16 @@ COUNT = 3
 @pytest.fixture(scope="session", autouse=True)
 def _compiled_once() -> Iterator[None]:
     """What commands compile again for the same file, fit, preset and batch is what they compiled before."""
-    approximate, compile_preset = compiling.approximate_model, compiling._compile_preset
+    approximate, compile_preset = compiler.approximate, compiling._compile_preset
     approximated: dict[tuple[object, ...], compiler.ApproximatedModel] = {}
     compiled: dict[tuple[object, ...], tuple[compiler.ApproximatedModel, CompiledModel]] = {}
 
-    def approximate_once(
-        model: ModelSource,
-        fit: compiler.Fit | None = None,
-        preset: str | None = None,
-        *,
-        thin: bool = False,
-    ) -> compiler.ApproximatedModel:
+    def approximate_once(model: ModelSource, fit: compiler.Fit | None = None) -> compiler.ApproximatedModel:
         if not isinstance(model, str | Path) or not Path(model).is_file():
-            return approximate(model, fit, preset, thin=thin)
-        key = str(model), Path(model).read_bytes(), pickle.dumps(fit), preset, thin
+            return approximate(model, fit)
+        key = str(model), Path(model).read_bytes(), pickle.dumps(fit)
         if key not in approximated:
-            approximated[key] = approximate(model, fit, preset, thin=thin)
+            approximated[key] = approximate(model, fit)
         return approximated[key]
 
     def compile_once(
@@ -50,8 +43,7 @@ def _compiled_once() -> Iterator[None]:
         return compiled[key][1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiling, "approximate_model", approximate_once)
-        patch.setattr(infer, "approximate_model", approximate_once)
+        patch.setattr(compiler, "approximate", approximate_once)
         patch.setattr(compiling, "_compile_preset", compile_once)
         yield
 
