@@ -328,10 +328,10 @@ lock: $(VENV)/.installed ## Pin the newest versions that pyproject.toml allows, 
 hw-test: $(HARDWARE_VENV)/.installed ## Simulate the hardware against the software's vectors, small degrees (N up to 2^12)
 	@missing=; for tool in c++ make perl; do command -v $$tool > /dev/null || missing="$$missing $$tool"; done; \
 	if [ -n "$$missing" ]; then echo "hw-test SKIPPED: not installed:$$missing"; else \
-	$(HARDWARE_BIN)/pytest hardware/dv -m "not full" -n auto --maxschedchunk 1; fi
+	$(HARDWARE_BIN)/pytest --confcutdir=hardware hardware/dv -m "not full" -n auto --maxschedchunk 1; fi
 
 hw-full: $(HARDWARE_VENV)/.installed ## Simulate the hardware at every size up to N = 2^16 (minutes)
-	$(HARDWARE_BIN)/pytest hardware/dv -m full
+	$(HARDWARE_BIN)/pytest --confcutdir=hardware hardware/dv -m full
 
 hw-syn: $(HARDWARE_VENV)/.installed ## Estimate the hardware's resources with yosys and write hardware/syn/estimate.md
 	$(HARDWARE_BIN)/python hardware/syn/estimate.py
