@@ -35,7 +35,7 @@ os.environ["MAKEFLAGS"] = "-j2 -- OPT_FAST=-O1 VM_PARALLEL_BUILDS=0"
 # WAVES=1 leaves the waves of every simulation beside its log, in dump.vcd.
 _WAVES = os.environ.get("WAVES", "0") != "0"
 # What cocotb's process imports: the bench's helpers and the repository's own definitions in Python.
-sys.path += [str(HARDWARE / "dv"), str(HARDWARE / "generate"), str(REPOSITORY / "vectors")]
+sys.path[:0] = [str(HARDWARE / "dv"), str(HARDWARE / "generate"), str(REPOSITORY / "vectors")]
 
 Simulate = Callable[..., Path]
 Vectors = Callable[..., Path]
