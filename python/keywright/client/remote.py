@@ -14,6 +14,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
@@ -212,9 +214,14 @@ class RemoteModel:
         if not force:
             if self.program is not None:
                 guard(self.program, values)
-            batch = values.reshape(-1, *shape)
-            require_magnitude(batch, manifest.entering(batch), manifest.input_magnitude)
+            self._require_declared(values)
         return values
+
+    def _require_declared(self, values: NDArray[np.float64]) -> None:
+        """Refuse samples that cannot be encrypted, whether forced or not."""
+        batch = values.reshape(-1, *self.manifest.input.shape)
+        most = 1.0 if self.manifest.packing == "coefficients" else self.manifest.input_magnitude
+        require_magnitude(batch, self.manifest.entering(batch), most)
 
     def session(self, secret: SecretKey | None = None) -> "Session":
         """Return a client of the model, with a new secret key by default."""
@@ -437,32 +444,38 @@ class Session:
             ServeError: a refusal of the server.
         """
         shape, size = self.manifest.input.shape, self.manifest.input.batch
+        # A refusal after the first request would tell the server which sample is refused.
         values = self.remote.check(samples, force=force)
+        self.remote._require_declared(values)
         many = values.reshape(-1, *shape)
         requests = [np.arange(first, min(first + size, len(many))) for first in range(0, len(many), size)]
         program = self.remote.program
         sent = len(requests) + (checks.count if checks is not None and program is None else 0)
 
-        def send(place: int, request: Request) -> NDArray[np.float64]:
+        def send(place: int, request: Request) -> Callable[[], NDArray[np.float64]]:
             def advance(done: int, total: int) -> None:
                 if progress is not None:
                     whole = PROGRESS * done // max(1, total)
                     progress(place * PROGRESS + whole, sent * PROGRESS)
 
-            return self._infer_batch(many[request], advance)
+            return self._evaluate_batch(many[request], advance)
 
         clear = None if program is None else lambda request: run_clear(program, many[request])
         results = answers(requests, send, checks, clear)
         result: NDArray[np.float64] = np.concatenate(results)
         return result[0] if values.shape == shape else result
 
-    def _infer_batch(self, batch: NDArray[np.float64], progress: Progress) -> NDArray[np.float64]:
-        """Evaluate samples that share ciphertexts."""
+    def _evaluate_batch(
+        self, batch: NDArray[np.float64], progress: Progress
+    ) -> Callable[[], NDArray[np.float64]]:
+        """Evaluate samples that share ciphertexts. Returns what decrypts the answer, with the model and the
+        secret of now."""
         places = self._places(len(batch))
         message = framing.join(self._encrypt(batch, places))
         for _ in range(RETRIES):
             try:
-                return self._decrypt(self._evaluated(message, progress, places), len(batch), places)
+                answer = self._evaluated(message, progress, places)
+                return partial(copy(self)._decrypt, answer, len(batch), places)
             except UnknownJobError:
                 # A server that restarted without its state has lost the request.
                 continue
@@ -475,7 +488,8 @@ class Session:
                 self.upload_keys()
             places = self._places(len(batch))
             message = framing.join(self._encrypt(batch, places))
-        return self._decrypt(self._evaluated(message, progress, places), len(batch), places)
+        answer = self._evaluated(message, progress, places)
+        return partial(copy(self)._decrypt, answer, len(batch), places)
 
     def _places(self, count: int) -> range | None:
         """Return the places for ``count`` samples: after those of the previous request, so that the two can

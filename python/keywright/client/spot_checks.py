@@ -89,15 +89,17 @@ class SpotChecks:
 
 def answers(
     requests: Sequence[Request],
-    send: Callable[[int, Request], Numbers],
+    send: Callable[[int, Request], Callable[[], Numbers]],
     checks: SpotChecks | None,
     clear: Callable[[Request], Numbers] | None,
 ) -> list[Numbers]:
-    """Return the answers of all requests after checking some.
+    """Return the answers of all requests after checking some. An answer is decrypted when all are there, so
+    the number of requests does not tell the server whether its answers can be used.
 
     Args:
         requests: the indices of the samples that share ciphertexts.
-        send: answers one request, given its index among those that are sent.
+        send: sends one request, given its index among those that are sent, and returns what decrypts its
+            answer.
         checks: None for no checks.
         clear: returns the right answers of one request, if the client knows them.
 
@@ -106,24 +108,28 @@ def answers(
         WrongAnswerError: an answer is wrong.
     """
     if checks is None:
-        return [send(place, request) for place, request in enumerate(requests)]
+        return _decrypted([send(place, request) for place, request in enumerate(requests)])
     checks._require(len(requests))
     # Use the system's randomness, so that the server cannot guess.
     chance = random.SystemRandom()
     chosen = chance.sample(range(len(requests)), checks.count)
     if clear is not None:
-        found = [send(place, request) for place, request in enumerate(requests)]
+        found = _decrypted([send(place, request) for place, request in enumerate(requests)])
         for number in chosen:
             _compare(found[number], clear(requests[number]), checks, len(requests))
         return found
     orders = [np.array(chance.sample(range(len(requests[n])), len(requests[n]))) for n in chosen]
     sent = [*requests, *(requests[n][order] for n, order in zip(chosen, orders, strict=True))]
     places = chance.sample(range(len(sent)), len(sent))
-    by_place = [send(place, sent[number]) for place, number in enumerate(places)]
+    by_place = _decrypted([send(place, sent[number]) for place, number in enumerate(places)])
     found = [answer for _, answer in sorted(zip(places, by_place, strict=True), key=lambda pair: pair[0])]
     for again, number, order in zip(found[len(requests) :], chosen, orders, strict=True):
         _compare(found[number][order], again, checks, len(requests))
     return found[: len(requests)]
+
+
+def _decrypted(answers: Sequence[Callable[[], Numbers]]) -> list[Numbers]:
+    return [decrypt() for decrypt in answers]
 
 
 def _compare(found: Numbers, expected: Numbers, checks: SpotChecks, requests: int) -> None:

@@ -32,9 +32,9 @@ def asked(garble: Callable[[int, Numbers], Numbers], clear: Callable[[Request], 
     """Whether a server is detected that changes its answer at each place with `garble`."""
     sent: list[tuple[int, list[int]]] = []
 
-    def send(place: int, request: Request) -> Numbers:
+    def send(place: int, request: Request) -> Callable[[], Numbers]:
         sent.append((place, sorted(request.tolist())))
-        return garble(place, right(request))
+        return lambda: garble(place, right(request))
 
     noticed = False
     try:
@@ -49,9 +49,27 @@ def asked(garble: Callable[[int, Numbers], Numbers], clear: Callable[[Request], 
 def test_honest_servers_are_not_noticed_and_answers_are_in_order() -> None:
     for clear in (None, right):
         for _ in range(50):
-            found = answers(REQUESTS, lambda _, request: right(request) + 0.004, CHECKS, clear)
+            found = answers(REQUESTS, lambda _, request: lambda: right(request) + 0.004, CHECKS, clear)
             assert np.concatenate(found)[:, 0] == pytest.approx(SAMPLES + 0.004)
-    assert len(answers(REQUESTS, lambda _, request: right(request), None, None)) == 5
+    assert len(answers(REQUESTS, lambda _, request: lambda: right(request), None, None)) == 5
+
+
+@pytest.mark.parametrize("checks", [None, CHECKS])
+def test_answers_are_decrypted_when_all_requests_are_sent(checks: SpotChecks | None) -> None:
+    """A server that sends an unreadable answer does not learn from the number of requests that it is one."""
+    sent: list[int] = []
+
+    def send(place: int, request: Request) -> Callable[[], Numbers]:
+        sent.append(place)
+
+        def decrypt() -> Numbers:
+            raise kw.errors.MessageOverflowError("unreadable")
+
+        return decrypt
+
+    with pytest.raises(kw.errors.MessageOverflowError):
+        answers(REQUESTS, send, checks, None)
+    assert sent == list(range(5 if checks is None else 7))
 
 
 @pytest.mark.parametrize("with_program", [False, True])
@@ -109,7 +127,7 @@ def test_numbers_that_say_nothing_are_refused(count: int, tolerance: float) -> N
 def test_more_checks_than_requests_are_refused() -> None:
     for ask in (
         lambda: SpotChecks(6, 1.0).noticed(5, 1, with_program=True),
-        lambda: answers(REQUESTS, lambda _, request: right(request), SpotChecks(6, 1.0), None),
+        lambda: answers(REQUESTS, lambda _, request: lambda: right(request), SpotChecks(6, 1.0), None),
     ):
         with pytest.raises(kw.errors.ParameterError) as caught:
             ask()

@@ -69,7 +69,8 @@ impl PyEvaluator {
     ///
     /// Args:
     ///     magnitude: the largest absolute value that the numbers may have. The result states it instead of the largest
-    ///         of them, so that they may depend on data; by default, whoever sees the result learns their size.
+    ///         of them, which it states by default. That hides their size from readers of the result alone: whoever has
+    ///         a as well can compute the numbers. Encrypt numbers that are secret.
     ///
     /// Raises:
     ///     EncodeError: the numbers are above the declared magnitude, or b is a ciphertext, which states its own.

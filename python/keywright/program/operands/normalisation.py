@@ -12,8 +12,8 @@ WIDE, FAR, LARGE = 16.0, 8.0, 16.0
 further from 0 than so many half-widths, or if values exceed the last number or stay below its inverse."""
 
 MARGIN = 2.0
-"""Ciphertexts of inputs declare so many times the larger end of their range: a single input may leave the
-range without harm."""
+"""Ciphertexts of inputs declare so many times the larger end of their range, rounded up to a power of two: a
+single input may leave the range without harm, and the ends, which calibration data measured, stay unsaid."""
 
 HEADROOM = 16.0
 """Inputs may be so many times as large as the largest calibrated one where no range says otherwise: nothing
@@ -78,9 +78,9 @@ class Normalisation:
 def declared_magnitude(
     input_range: tuple[float, float] | None, divisor: float, normalisation: Normalisation | None
 ) -> float | None:
-    """Return the magnitude that ciphertexts of a program's inputs declare: `MARGIN` times the larger end of
-    their range, normalised and divided, or `HEADROOM` if elements have scales of their own. It depends on the
-    program alone, never on a sample. None if there is no range: then it is
+    """Return the magnitude that ciphertexts of a program's inputs declare: the power of two above `MARGIN`
+    times the larger end of their range, normalised and divided, or `HEADROOM` if elements have scales of
+    their own. It depends on the program alone, never on a sample. None if there is no range: then it is
     `Parameters.default_magnitude`."""
     if input_range is None:
         return None if normalisation is None else HEADROOM / divisor
@@ -89,7 +89,7 @@ def declared_magnitude(
         if normalisation.scale.size > 1:
             return HEADROOM / divisor
         ends = normalisation.apply(ends)
-    return MARGIN * float(np.abs(ends).max()) / divisor
+    return _power_of_two(MARGIN * float(np.abs(ends).max())) / divisor
 
 
 def _power_of_two(value: float) -> float:
