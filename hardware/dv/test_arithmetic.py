@@ -10,9 +10,8 @@ import cocotb
 import pytest
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, Timer
+from fixtures import Simulate
 from sparse import NARROW, WIDE, Sparse, moduli
-
-from conftest import Simulate
 
 LISTS = {
     # 251 = 2^8 - 5; 127 = 2^7 - 1 in scaled form; 249 = 2^8 - 7.

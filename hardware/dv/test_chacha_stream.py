@@ -8,8 +8,7 @@ import pytest
 from chacha import block
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge
-
-from conftest import Simulate
+from fixtures import Simulate
 
 
 def words(key: bytes, nonce: int, first: int, rounds: int, count: int) -> list[int]:

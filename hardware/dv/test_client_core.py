@@ -11,8 +11,7 @@ import pytest
 from client import BIT, LIMIT, Q0, Core, cycles_of, store, vector
 from client_trace import Trace, watch
 from cocotb.triggers import FallingEdge
-
-from conftest import BUILD, CheckVectors, Simulate, Vectors
+from fixtures import BUILD, CheckVectors, Simulate, Vectors
 
 
 @cocotb.test(timeout_time=LIMIT, timeout_unit="step")

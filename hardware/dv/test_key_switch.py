@@ -10,6 +10,7 @@ import axi
 import cocotb
 import pytest
 from cocotb.triggers import FallingEdge
+from fixtures import CheckVectors, Simulate, Vectors
 from key_switch_bench import (
     CONTROL,
     CYCLES,
@@ -28,8 +29,6 @@ from key_switch_bench import (
 from key_switch_schedule import Shape, result_order
 from key_switching import Switch, random_switch, switch_from, switched
 from transforms import latency, lead
-
-from conftest import CheckVectors, Simulate, Vectors
 
 
 @cocotb.test()

@@ -6,11 +6,10 @@ import axi
 import cocotb
 import pytest
 from cocotb.triggers import FallingEdge
+from fixtures import Simulate
 from key_switch_bench import CONTROL, DONE, ERROR, Bench, Frame, run
 from key_switch_schedule import Shape
 from key_switching import random_switch
-
-from conftest import Simulate
 
 CORE_1 = 0x80
 

@@ -8,10 +8,9 @@ import cocotb
 import pytest
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
+from fixtures import Simulate
 from key_switch_package import FRACTION_BITS, share
 from sparse import NARROW, WIDE, Sparse, moduli
-
-from conftest import Simulate
 
 TARGETS = {60: [WIDE[0], NARROW[0], WIDE[2]], 51: [NARROW[0], NARROW[3]]}
 SOURCES = [(WIDE[1], WIDE[2]), (NARROW[1], NARROW[2]), (WIDE[0], NARROW[1]), (NARROW[4],)]

@@ -7,11 +7,10 @@ import cocotb
 import pytest
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
+from fixtures import BUILD, Simulate
 from pipe_twiddles import lines, log_lanes, tables
 from sparse import NARROW, WIDE, moduli
 from transforms import forward, latency, lead, packed, scrambled, unpacked
-
-from conftest import BUILD, Simulate
 
 FORMS = [WIDE[0], NARROW[2], WIDE[1]]
 WIDTH = 60

@@ -10,9 +10,8 @@ from chacha import block
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge
 from expander import residue
+from fixtures import Simulate
 from gaussian import cumulative
-
-from conftest import Simulate
 
 PRIME = (1 << 60) - (1 << 18) + 1
 # Just above a power of two: nearly half of the candidates are rejected, and nearly half of those again.
