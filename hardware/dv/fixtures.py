@@ -1,5 +1,7 @@
-"""Types of the fixtures of conftest.py, and the folder of what they build. The simulator imports this file, not
-conftest.py, of which the repository has another one."""
+"""Types of the fixtures of conftest.py, and the folder of what they build.
+
+The simulator imports this file, not conftest.py, of which the repository has another one.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
