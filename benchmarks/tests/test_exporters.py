@@ -8,7 +8,7 @@ from onnx import TensorProto, helper, numpy_helper
 from studies.exporters.__main__ import EXPORTERS, FIXTURES, IMPORTS, cell, tables
 from studies.exporters.watching import WrongError, watch
 
-FIXED = HERE.parent / "python" / "tests" / "nn" / "exported"
+FIXED = HERE.parent / "python" / "tests" / "compiler" / "exported"
 
 
 @pytest.fixture
