@@ -86,7 +86,9 @@ def placement_cost(matrices: list[Matrix], sources: list[Layout], target: Layout
     folds = _folds(target.period, max(target.period, *(source.period for source in sources)))
     cost = prices.rotation * target.ciphertexts * len(folds)
     for block_out in range(target.ciphertexts):
-        cost += best_n1(np.stack([source.used[block_out] for source in inputs]), prices)[1]
+        used = np.stack([source.used[block_out] for source in inputs])
+        # A row without entries is a product with zero.
+        cost += best_n1(used, prices)[1] + (0.0 if used.any() else prices.diagonal)
     return cost
 
 
