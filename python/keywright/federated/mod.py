@@ -141,9 +141,19 @@ def encode_update(
 
     Raises:
         AggregationError: the arrays have other names or shapes than the received ones.
-        EncodeError: a value is not finite, or above the bound.
+        EncodeError: an array cannot be read or is not of real numbers, or a value is not finite or above the
+            bound.
     """
-    values = layout.flatten(to_numpy(record), client)
+    try:
+        arrays = to_numpy(record)
+        unreal = next((name for name, array in arrays.items() if array.dtype.kind not in "biuf"), None)
+    except Exception as error:
+        raise EncodeError(
+            "the update is not sent: an array cannot be read; the log of this client says why"
+        ) from error
+    if unreal is not None:
+        raise EncodeError(f"the update is not sent: array {unreal!r} is not of real numbers; convert it")
+    values = layout.flatten(arrays, client)
     try:
         integers, clipped = encoding.encode(values, weight, layout)
     except EncodeError as error:

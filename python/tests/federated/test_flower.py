@@ -252,6 +252,24 @@ def test_an_error_that_reaches_the_server_names_no_value(bad: float) -> None:
     assert str(bad) in str(refusal.value.__cause__)
 
 
+@pytest.mark.parametrize(
+    "array",
+    [
+        Array(np.array(["3.14159", "secret"])),
+        Array(np.array([b"secret", b"1"])),
+        Array(np.array([0.5, 0.25 + 1j])),
+        Array("float32", (2,), "numpy.ndarray", b"\x93NUMPY\x01\x00\x10\x00'secret-header' \n"),
+    ],
+    ids=["text", "bytes", "complex", "malformed"],
+)
+def test_arrays_that_are_not_of_real_numbers_are_refused_without_their_contents(array: Array) -> None:
+    """Conversions of numpy quote what they cannot convert, and drop imaginary parts with a warning."""
+    with pytest.raises(kw.errors.EncodeError, match="is not sent") as refusal:
+        encode_update(ENCODING, ArrayLayout.of(START), ArrayRecord({"w": record()["w"], "b": array}), 11, 110)
+    assert "secret" not in str(refusal.value)
+    assert "3.14" not in str(refusal.value)
+
+
 def only(node: int, change: Callable[[Message], Message]) -> Tamper:
     return lambda sender, reply: change(reply) if sender == node and "arrays" in reply.content else reply
 
