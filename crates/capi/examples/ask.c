@@ -10,8 +10,8 @@
  * the numbers are made up; so are more than N bytes of keys (32 GiB) and more than N keys (4096). Keys go to URL alone.
  *
  * The program recovers from what a server forgets. It makes and sends keys again that expired or were deleted
- * ("unknown_keys"). It follows a model that is no longer served to its successor ("retired"), with new keys unless the
- * configuration is the same. It retries broken connections, and resumes a piece of the keys at the byte that the server
+ * ("unknown_keys"). It follows a model that is no longer served to its successor ("retired") if that takes the same
+ * inputs, with new keys unless the configuration is the same. It retries broken connections, and resumes a piece of the keys at the byte that the server
  * expects.
  *
  *   cc -std=c11 -I crates/capi/include crates/capi/examples/ask.c target/release/libkeywright_capi.a \
@@ -54,6 +54,8 @@ typedef struct {
     char model[HASH + 1], configuration[HASH + 1];
     /* Identifier of the keys that the server has; empty if there are none. */
     char keys[IDENTIFIER + 1];
+    /* What the first manifest says of inputs. */
+    cJSON *inputs;
     /* Code of the last refusal; empty after an answer. */
     char refusal[64], successor[HASH + 1], successor_configuration[HASH + 1];
 } asker;
@@ -490,12 +492,26 @@ static void check_range(const manifest *m, const double *values) {
         }
 }
 
+/* Keeps what the first manifest says of inputs, and refuses another model with other inputs. A server that could change the
+ * range while a sample waits would read from the next request whether the sample is in it. */
+static void keep_inputs(asker *a, const manifest *m) {
+    static const char *const names[] = {"packing", "client", "input", "input_range", "divisor"};
+    cJSON *inputs = cJSON_CreateObject();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        cJSON_AddItemToObject(inputs, names[i], cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(m->json, names[i]), 1));
+    if (a->inputs != NULL && !cJSON_Compare(a->inputs, inputs, 1))
+        fail(a->model, "has replaced the model and takes other inputs; run this program again to use it");
+    cJSON_Delete(a->inputs);
+    a->inputs = inputs;
+}
+
 /* One attempt. Returns 0 if the scores were printed, or 1 if the server refused and the caller should try again after
  * handling the noted reason. */
 static int attempt(asker *a, const char *sample) {
     if (a->model[0] == 0) choose_model(a);
     manifest m = read_manifest(a);
     if (m.json == NULL) return 1;
+    keep_inputs(a, &m);
     double *values = read_sample(sample, m.input.count);
     check_range(&m, values);
     kw_client *client = open_client(a, &m);
@@ -558,6 +574,7 @@ int main(int argc, char **argv) {
         else if (!is_refused(&a, "unknown_job")) break;
     }
     if (!failed) store_session(&a);
+    cJSON_Delete(a.inputs);
     curl_easy_cleanup(a.curl);
     curl_global_cleanup();
     return failed;

@@ -158,6 +158,10 @@ class RemoteModel:
     def refresh(self) -> None:
         """Fetch the manifest again, for example after a new version has replaced the model; errors as
         above."""
+        self._adopt(self._fetch())
+
+    def _fetch(self) -> Manifest:
+        """Fetch the manifest and refuse it where a client must; errors as above."""
         pinned, program = self._pinned, self.program
         path = "/v1/model" if pinned is None else f"/v1/models/{pinned}"
         manifest = Manifest.read(self.request("GET", path, limit=MAX_BYTES))
@@ -174,6 +178,9 @@ class RemoteModel:
                 expected=digest(program),
             )
         manifest.require(self._demands)
+        return manifest
+
+    def _adopt(self, manifest: Manifest) -> None:
         self.manifest = manifest
         self.joins = manifest.input.batch > 1 and self._says_joins()
 
@@ -347,9 +354,26 @@ class Session:
             self._client = Client.from_secret_bytes(self._secret.to_bytes(), parameters)
 
     def _follow(self) -> None:
-        """Switch to the model that has replaced this one. Uploaded keys are kept if it accepts them."""
-        before = self.manifest
-        self.remote.refresh()
+        """Switch to the model that has replaced this one, if it takes the same inputs. Uploaded keys are kept
+        if it accepts them.
+
+        Samples were checked against the inputs of the model before. A server that could change what is
+        checked while they wait would read from the client's next step whether they lie in a range of its
+        choice.
+
+        Raises:
+            OtherModelError: the successor takes other inputs; the session keeps its model.
+        """
+        before, successor = self.manifest, self.remote._fetch()
+        changed = before.other_inputs(successor)
+        if changed:
+            raise OtherModelError(
+                f"the server has replaced the model by {successor.hash}, which has another "
+                f"{' and '.join(changed)}; connect again with RemoteModel(...) to use it",
+                found=successor.hash,
+                expected=before.hash,
+            )
+        self.remote._adopt(successor)
         same = self.remote.manifest.parameters == before.parameters
         self._take(self._secret if same else None)
         if not same or self.manifest.key_set != before.key_set:
@@ -377,7 +401,8 @@ class Session:
 
         Raises:
             UnreachableError: the server does not come back. Call this again to resume the upload.
-            OtherModelError: the server now has another model.
+            OtherModelError: the server now has another model than the pinned one, or one that takes other
+                inputs.
             ServeError: a refusal of the server.
         """
         for _ in range(RENEWALS):
@@ -421,7 +446,8 @@ class Session:
 
         A request is retried after a broken connection, while the server is busy, and after the server's
         restart; at worst its samples are evaluated several times. If the server has lost the keys, they are
-        made again. If another version has replaced the model and no hash is pinned, that version is used.
+        made again. If another version has replaced the model, takes the same inputs, and no hash is pinned,
+        that version is used.
         After the upload of keys, several threads may call this at once; the server evaluates their requests
         together if the model packs several samples.
 
@@ -439,6 +465,7 @@ class Session:
         Raises:
             BadRequestError, OutOfRangeError: as for `RemoteModel.check`.
             InvalidReplyError: the server's ciphertexts cannot be read.
+            OtherModelError: the model was replaced by one that takes other inputs.
             WrongAnswerError: a checked answer is wrong.
             ParameterError: there are more checks than requests.
             ServeError: a refusal of the server.
@@ -483,7 +510,6 @@ class Session:
                 self._drop_keys()
             except RetiredError:
                 self._follow()
-                self.remote.check(batch)
             if self._identifier is None:
                 self.upload_keys()
             places = self._places(len(batch))

@@ -11,6 +11,7 @@ import base64
 import json
 import shutil
 import subprocess
+import zlib
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,11 +24,18 @@ import pytest
 from keywright.cli import main
 from keywright.client import RemoteModel
 from keywright.errors import KeywrightError, SecurityError
-from keywright.errors.service import DemandError, ForeignAddressError, OtherModelError, StorageError
+from keywright.errors.service import (
+    DemandError,
+    ForeignAddressError,
+    ManifestError,
+    OtherModelError,
+    StorageError,
+)
 from keywright.model import Manifest, Model
 from keywright.model.served.demands import KEY_BYTES, MESSAGE_BYTES, Demands, require_address, require_message
 from keywright.plan import plan_network
 from keywright.plan.keys import plan_file
+from keywright.program.operands.normalisation import Normalisation
 from tests.serve import network
 from tests.serve.hostile import (
     Answer,
@@ -40,6 +48,7 @@ from tests.serve.hostile import (
     encoded,
     hostile,
     places,
+    refused,
 )
 from tests.serve.network import INPUTS, make_full, make_thin
 from tests.serve.test_c_client import build_ask
@@ -321,6 +330,60 @@ def test_a_successor_is_judged_as_its_predecessor_was() -> None:
         with pytest.raises(DemandError):
             remote.refresh()
         assert remote.manifest == THIN
+
+
+def _successors() -> dict[str, bytes]:
+    """Manifests that differ in what a client checks of its samples, or does to them."""
+    low, high = THIN.input_range or (-1.0, 1.0)
+    half = {"input_range": [low / 2, high / 2]}
+    return {
+        "range": encoded(ENTRY | half),
+        "divisor": encoded(ENTRY | {"divisor": 2 * THIN.divisor}),
+        "normalisation": replace(
+            THIN, input_normalisation=Normalisation(np.zeros(1), np.full(1, 0.25))
+        ).encoded,
+        "batch": make_thin(batch=2).manifest.encoded,
+        "packing": make_full().manifest.encoded,
+    }
+
+
+@pytest.mark.parametrize("name", list(_successors()))
+def test_a_successor_does_not_ask_whether_a_waiting_sample_is_in_its_range(name: str) -> None:
+    """A server retires the model while a sample waits, and looks at what the client sends next: it must not
+    depend on the sample."""
+    successor, traces = _successors()[name], []
+    low, high = THIN.input_range or (-1.0, 1.0)
+    for sample in (np.full(INPUTS, 0.0), np.full(INPUTS, low), np.full(INPUTS, high)):
+        honest = Honest(THIN.encoded, successor, total=THIN.key_bytes)
+
+        def reply(method: str, path: str, length: int, honest: Honest = honest) -> bytes:
+            return refused("retired", 410) if "/jobs" in path else honest(method, path, length)
+
+        with hostile(reply) as seen:
+            session = RemoteModel(seen.url, insecure=True).session()
+            session.upload_keys()
+            with pytest.raises(OtherModelError, match="connect again"):
+                session.infer(sample)
+            assert session.manifest == session.remote.manifest == THIN
+            calls = [(method, path, len(body)) for method, path, body in seen.requests]
+            traces.append(calls[next(i for i, call in enumerate(calls) if "/jobs" in call[1]) :])
+            session.close()
+    assert traces[0] == traces[1] == traces[2]
+
+
+def test_a_thin_client_accepts_every_number_of_the_models_range() -> None:
+    """Numbers that end below 1 would be refused one by one, after others were sent."""
+    parts = kw.thin.Parameters.from_bytes(THIN.client)
+    data = bytearray(THIN.client)
+    place = THIN.client.index(parts.maximum.to_bytes(8, "little"))
+    data[place : place + 8] = (parts.maximum // 2).to_bytes(8, "little")
+    end = 44 + int.from_bytes(data[32:36], "little")
+    data[end : end + 4] = zlib.crc32(data[:end]).to_bytes(4, "little")
+    data[-4:] = zlib.crc32(data[:end] + data[end + 4 : -4]).to_bytes(4, "little")
+    assert kw.thin.Parameters.from_bytes(bytes(data)).maximum < 1 << parts.fraction_bits
+    honest = Honest(replace(THIN, client=bytes(data)).encoded)
+    with hostile(honest) as seen, pytest.raises(ManifestError, match="numbers end at"):
+        RemoteModel(seen.url, insecure=True)
 
 
 def test_a_server_that_understates_its_keys_is_refused() -> None:

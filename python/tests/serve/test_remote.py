@@ -289,10 +289,13 @@ def test_clients_follow_a_model_to_its_next_version(tmp_path: Path, sample: Samp
             assert np.abs(beside.infer(sample) - run_clear(full.program, sample)).max() < 1e-6
     second.close()
     third = Service(other, tmp_path, workers=WORKERS)
-    with listening(third, port):
-        assert np.abs(session.infer(sample) - run_clear(full.program, sample)).max() < 1e-6
-        assert session._identifier != identifier
+    with listening(third, port) as server:
+        # Its inputs are others: samples of the waiting call were not checked against them.
+        with pytest.raises(OtherModelError, match="another packing"):
+            session.infer(sample)
         session.close()
+        with RemoteModel(server.url, insecure=True).session() as anew:
+            assert np.abs(anew.infer(sample) - run_clear(full.program, sample)).max() < 1e-6
         pinned.close()
     third.close()
 

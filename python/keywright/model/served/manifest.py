@@ -176,6 +176,23 @@ class Manifest:
         declared = declared_magnitude(self.input_range, self.divisor, self.input_normalisation)
         return declared or Parameters.from_bytes(self.parameters).default_magnitude
 
+    def other_inputs(self, other: "Manifest") -> tuple[str, ...]:
+        """Return in words what decides which samples a client refuses, or how many it joins in a request, and
+        differs from another manifest."""
+        mine, theirs = (
+            {
+                "packing": each.packing,
+                "shape of inputs": each.input.shape,
+                "batch": each.input.batch,
+                "input range": each.input_range,
+                "normalisation of inputs": (each.divisor, _map(each.input_normalisation)),
+                "declared magnitude": each.input_magnitude,
+                "fixed-point format": _number_format(each.client),
+            }
+            for each in (self, other)
+        )
+        return tuple(what for what in mine if mine[what] != theirs[what])
+
     def answers(self, outputs: ArrayLike) -> dict[str, NDArray[Any]]:
         """Compute the model's own outputs by name, such as labels and probabilities, from decrypted ones.
         This is the client's part of the model. Without a client's part, the decrypted outputs are the model's
@@ -357,7 +374,24 @@ def _capacity(manifest: Manifest, parameters: Parameters) -> int:
     expected = (parameters.log_n, parameters.q[0], manifest.scale)
     if found != expected:
         raise ManifestError(f"the client's parameters are for {found}, the server's for {expected}")
+    if client.maximum < 1 << client.fraction_bits:
+        # A sample that passes the check of ranges must never be refused later, when others were sent.
+        raise ManifestError(
+            f"the client's numbers end at {client.maximum} of 2^-{client.fraction_bits}, and inputs go to 1"
+        )
     return client.capacity
+
+
+def _map(normalisation: Normalisation | None) -> tuple[bytes, bytes] | None:
+    return None if normalisation is None else (normalisation.offset.tobytes(), normalisation.scale.tobytes())
+
+
+def _number_format(client: bytes) -> tuple[int, int] | None:
+    """Return the fraction bits and the largest number of a thin client; None for other clients."""
+    if not client:
+        return None
+    parameters = ClientParameters.from_bytes(client)
+    return parameters.fraction_bits, parameters.maximum
 
 
 def _client_part(entry: Mapping[str, Any], size: int) -> ClientPart | None:
