@@ -9,6 +9,7 @@ use crate::bfv::ciphertext::PyBfvCiphertext;
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::errors::{Failure, Refusal};
 use crate::getters::getters;
+use crate::integers::integers;
 use crate::keys::public_key::PyPublicKey;
 use crate::parameters::keys::KeyParameters;
 use crate::randomness::rng;
@@ -79,6 +80,7 @@ pub(crate) struct PyChemEncryptor {
 
 not_pickled!(PyChemEncryptor);
 
+#[integers]
 #[pymethods]
 impl PyChemEncryptor {
     #[new]

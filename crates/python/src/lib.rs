@@ -17,6 +17,7 @@ mod errors;
 mod evaluator;
 mod getters;
 mod inspect;
+mod integers;
 mod keys;
 mod memory;
 mod operand;

@@ -6,6 +6,7 @@ use crate::bfv::ciphertext::PyBfvCiphertext;
 use crate::bfv::plaintext;
 use crate::bfv::seeded_ciphertext::PyBfvSeededCiphertext;
 use crate::errors::Failure;
+use crate::integers::integers;
 use crate::keys::secret_key::PySecretKey;
 use crate::operand::unbound;
 use crate::parameters::keys::KeyParameters;
@@ -30,6 +31,7 @@ pub(crate) struct PyBfvDecryptor {
 
 opaque!(PyBfvDecryptor);
 
+#[integers]
 #[pymethods]
 impl PyBfvDecryptor {
     #[new]

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use crate::bfv::ciphertext::PyBfvCiphertext;
 use crate::bfv::plaintext;
 use crate::errors::Failure;
+use crate::integers::integers;
 use crate::keys::public_key::PyPublicKey;
 use crate::parameters::keys::KeyParameters;
 use crate::randomness::Randomness;
@@ -25,6 +26,7 @@ pub(crate) struct PyBfvEncryptor {
 
 opaque!(PyBfvEncryptor);
 
+#[integers]
 #[pymethods]
 impl PyBfvEncryptor {
     #[new]

@@ -5,6 +5,7 @@ use crate::array::Integers;
 use crate::bfv::ciphertext::PyBfvCiphertext;
 use crate::errors::Failure;
 use crate::evaluator::evaluator_methods;
+use crate::integers::integers;
 use crate::keys::evaluation_keys::PyEvaluationKeys;
 use crate::operand;
 use crate::parameters::bfv::PyBfvParameters;
@@ -72,6 +73,7 @@ impl PyBfvEvaluator {
     }
 }
 
+#[integers]
 #[pymethods]
 impl PyBfvEvaluator {
     /// a + b, with b a ciphertext or integers.

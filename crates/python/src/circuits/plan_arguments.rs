@@ -1,25 +1,17 @@
 //! The words and numbers of a bootstrapping plan's arguments, converted for the engine.
 
+use crate::errors::{Failure, Refusal};
+use crate::integers::CountOrName;
 use keywright_circuits::bootstrapping::{
     DigitRule, Iterations, KeyBudget, KeyDesign, KeyLevels, Order, Values,
 };
 use keywright_circuits::linear_transform::Storage;
 use keywright_rlwe::Parameters;
-use pyo3::prelude::*;
 
-use crate::errors::{Failure, Refusal};
-
-/// The Python form of a [`KeyBudget`].
-#[derive(FromPyObject)]
-pub(crate) enum PyKeyBudget {
-    Bytes(usize),
-    Name(String),
-}
-
-pub(super) fn parse_budget(budget: PyKeyBudget) -> Result<KeyBudget, Failure> {
+pub(super) fn parse_budget(budget: CountOrName) -> Result<KeyBudget, Failure> {
     match budget {
-        PyKeyBudget::Bytes(bytes) => Ok(KeyBudget::Bytes(bytes)),
-        PyKeyBudget::Name(name) => match name.as_str() {
+        CountOrName::Count(bytes) => Ok(KeyBudget::Bytes(bytes)),
+        CountOrName::Name(name) => match name.as_str() {
             "fastest" => Ok(KeyBudget::Fastest),
             "fewest" => Ok(KeyBudget::Fewest),
             _ => Err(Refusal::KeyBudget(name).into()),
@@ -59,17 +51,10 @@ pub(super) fn parse_values(name: &str) -> Result<Values, Failure> {
     }
 }
 
-/// `alpha`: a number of primes or a name.
-#[derive(FromPyObject)]
-pub(crate) enum Alpha {
-    Count(usize),
-    Name(String),
-}
-
-fn parse_digits(alpha: Alpha, parameters: &Parameters) -> Result<DigitRule, Failure> {
+fn parse_digits(alpha: CountOrName, parameters: &Parameters) -> Result<DigitRule, Failure> {
     let name = match alpha {
-        Alpha::Count(alpha) => return Ok(DigitRule::Static { alpha }),
-        Alpha::Name(name) => name,
+        CountOrName::Count(alpha) => return Ok(DigitRule::Static { alpha }),
+        CountOrName::Name(name) => name,
     };
     match name.as_str() {
         "maximum" => Ok(DigitRule::maximum(parameters)),
@@ -83,7 +68,7 @@ fn parse_digits(alpha: Alpha, parameters: &Parameters) -> Result<DigitRule, Fail
 }
 
 pub(super) fn parse_design(
-    alpha: Option<Alpha>,
+    alpha: Option<CountOrName>,
     key_levels: &str,
     parameters: &Parameters,
 ) -> Result<Option<KeyDesign>, Failure> {

@@ -9,6 +9,7 @@ use crate::ckks::encryptor::declaration;
 use crate::ckks::flooding::PyFlooding;
 use crate::ckks::seeded_ciphertext::PySeededCiphertext;
 use crate::errors::Failure;
+use crate::integers::integers;
 use crate::keys::secret_key::PySecretKey;
 use crate::operand::unbound;
 use crate::parameters::keys::KeyParameters;
@@ -31,6 +32,7 @@ pub(crate) struct PyDecryptor {
 
 opaque!(PyDecryptor);
 
+#[integers]
 #[pymethods]
 impl PyDecryptor {
     #[new]

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use crate::array::{Numbers, log_slots};
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::errors::Failure;
+use crate::integers::integers;
 use crate::keys::public_key::PyPublicKey;
 use crate::parameters::keys::KeyParameters;
 use crate::randomness::Randomness;
@@ -23,6 +24,7 @@ pub(crate) struct PyEncryptor {
 
 opaque!(PyEncryptor);
 
+#[integers]
 #[pymethods]
 impl PyEncryptor {
     #[new]

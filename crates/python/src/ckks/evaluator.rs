@@ -6,6 +6,7 @@ use crate::ckks::ciphertext::PyCiphertext;
 use crate::ckks::plaintext;
 use crate::errors::{Failure, Refusal};
 use crate::evaluator::evaluator_methods;
+use crate::integers::integers;
 use crate::keys::evaluation_keys::PyEvaluationKeys;
 use crate::operand;
 use crate::parameters::ckks::PyParameters;
@@ -63,6 +64,7 @@ fn operand(b: &Bound<'_, PyAny>, magnitude: Option<f64>) -> Result<(Operand, Opt
     Ok((b, magnitude.map(Magnitude::new).transpose()?))
 }
 
+#[integers]
 #[pymethods]
 impl PyEvaluator {
     /// a + b, with b a ciphertext or numbers.

@@ -3,6 +3,7 @@ use pyo3::prelude::*;
 
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::errors::Failure;
+use crate::integers::integers;
 use crate::stored::not_pickled;
 
 /// The flooding of decryptions under one secret before they are shared, and the number of decryptions left.
@@ -23,6 +24,7 @@ pub(crate) struct PyFlooding(pub(crate) Flooding);
 
 not_pickled!(PyFlooding);
 
+#[integers]
 #[pymethods]
 impl PyFlooding {
     #[new]

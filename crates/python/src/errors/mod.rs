@@ -105,6 +105,15 @@ fn memory(py: Python<'_>, error: OutOfMemory) -> PyResult<Described<'_>> {
     described!(py, "OutOfMemoryError", bytes = error.bytes)
 }
 
+/// The exception for an argument with an integer out of range.
+pub(crate) fn out_of_bounds(name: &str, value: &Bound<'_, PyAny>, minimum: i128, maximum: u128) -> PyErr {
+    let py = value.py();
+    let message = format!("{name} is {value}; use an integer from {minimum} to {maximum}");
+    let described =
+        || described!(py, "ParameterError", what = name, value = value, minimum = minimum, maximum = maximum);
+    exception(py, &message, described()).unwrap_or_else(|error| error)
+}
+
 /// Adds the file to an error of the operating system.
 pub(crate) fn file(path: &Path) -> impl FnOnce(WireError) -> Failure + '_ {
     |error| match error {

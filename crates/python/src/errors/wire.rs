@@ -25,6 +25,9 @@ pub(super) fn wire<'py>(py: Python<'py>, error: &WireError) -> PyResult<Describe
         WireError::DerivedKey { element } => {
             described!(py, "DerivationError", element = element_name(element), reason = "written")
         }
+        WireError::NotAFile { found } => {
+            described!(py, "FormatError", reason = "kind", found = *found, expected = "a file")
+        }
         WireError::Truncated { needed, missing, .. } => {
             described!(py, "FormatError", reason = "truncated", found = needed - missing, expected = needed)
         }

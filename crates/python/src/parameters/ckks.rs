@@ -3,6 +3,7 @@ use keywright_rlwe::{SecretDistribution, Security};
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
+use crate::integers::integers;
 use crate::parameters::methods::parameter_methods;
 
 /// CKKS parameters: ring degree, primes, scale. Immutable, checked for security, cheap to share.
@@ -17,6 +18,7 @@ pub(crate) struct PyParameters(pub(crate) CkksParameters);
 
 parameter_methods!(PyParameters wraps CkksParameters, described by CkksLiteral);
 
+#[integers]
 #[pymethods]
 impl PyParameters {
     /// Names of the shipped parameter sets, smallest first: ring degree, bits of all primes, bits of the scale.

@@ -14,6 +14,7 @@ use crate::array::{Integers, Numbers, log_slots};
 use crate::bfv::plaintext;
 use crate::ckks::encryptor::declaration;
 use crate::errors::{Failure, Refusal};
+use crate::integers::integers;
 use crate::keys::public_key::PyPublicKey;
 use crate::keys::secret_key::PySecretKey;
 use crate::parameters::keys::KeyParameters;
@@ -76,6 +77,7 @@ pub(crate) struct PyEncryptionPool {
 
 not_pickled!(PyEncryptionPool);
 
+#[integers]
 #[pymethods]
 impl PyEncryptionPool {
     #[new]

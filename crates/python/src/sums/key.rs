@@ -10,6 +10,7 @@ use pyo3::types::PyBytes;
 use zeroize::Zeroizing;
 
 use crate::errors::{Failure, file};
+use crate::integers::integers;
 use crate::randomness::{Randomness, rng};
 use crate::stored::opaque;
 use crate::sums::encrypted::{PyEncryptedSum, PyEncryptedUpdate};
@@ -32,6 +33,7 @@ impl PySumKey {
 
 opaque!(PySumKey);
 
+#[integers]
 #[pymethods]
 impl PySumKey {
     /// A new secret.

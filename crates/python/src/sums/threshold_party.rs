@@ -6,6 +6,7 @@ use pyo3::types::PyBytes;
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::errors::Failure;
+use crate::integers::integers;
 use crate::randomness::rng;
 use crate::stored::{self, not_pickled, opaque};
 use crate::sums::threshold_parameters::PyThresholdParameters;
@@ -70,6 +71,7 @@ pub(crate) struct PyThresholdShare {
 
 not_pickled!(PyThresholdShare);
 
+#[integers]
 #[pymethods]
 impl PyThresholdShare {
     /// The share of a party from the values that all parties dealt to it, including itself.

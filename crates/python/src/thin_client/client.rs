@@ -9,6 +9,7 @@ use zeroize::Zeroizing;
 
 use crate::array::Integers;
 use crate::errors::Failure;
+use crate::integers::integers;
 use crate::keys::spec::{PyKeySpec, specs_for};
 use crate::parameters::keys::KeyParameters;
 use crate::stored::opaque;
@@ -50,6 +51,7 @@ impl PyClient {
 
 opaque!(PyClient);
 
+#[integers]
 #[pymethods]
 impl PyClient {
     #[new]

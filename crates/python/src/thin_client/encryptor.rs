@@ -6,6 +6,7 @@ use zeroize::Zeroizing;
 
 use crate::array::Integers;
 use crate::errors::Failure;
+use crate::integers::integers;
 use crate::stored::opaque;
 use crate::thin_client::entropy::platform;
 use crate::thin_client::parameters::{PyClientParameters, form};
@@ -30,6 +31,7 @@ pub(crate) struct PyClientEncryptor {
 
 opaque!(PyClientEncryptor);
 
+#[integers]
 #[pymethods]
 impl PyClientEncryptor {
     #[new]

@@ -9,6 +9,7 @@ use crate::array::{Integers, log_slots};
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::errors::{Failure, Refusal};
 use crate::getters::getters;
+use crate::integers::integers;
 use crate::parameters::ckks::PyParameters;
 use crate::stored::not_pickled;
 use crate::threads::compute;
@@ -43,6 +44,7 @@ pub(crate) fn form(dropped: Option<[u32; 2]>) -> Form {
 
 not_pickled!(PyClientParameters);
 
+#[integers]
 #[pymethods]
 impl PyClientParameters {
     #[new]
