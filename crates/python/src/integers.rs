@@ -53,7 +53,8 @@ pub(crate) fn named<'a, 'py, I: Bounded, T: FromPyObject<'a, 'py>>(
 
 /// The first integer in an object that is out of range.
 fn outside<'py, I: Bounded>(value: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
-    if value.is_instance_of::<PyInt>() || value.hasattr("__index__").is_ok_and(|has| has) {
+    let has = |name: &str| value.hasattr(name).is_ok_and(|has| has);
+    if value.is_instance_of::<PyInt>() || has("__index__") && !has("__len__") {
         let small = value.lt(I::MINIMUM).is_ok_and(|less| less);
         return (small || value.gt(I::MAXIMUM).is_ok_and(|more| more)).then(|| value.clone());
     }
