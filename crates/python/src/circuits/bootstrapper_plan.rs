@@ -15,9 +15,9 @@ use pyo3::types::PyDict;
 use crate::array::{Numbers, log_slots};
 use crate::circuits::arithmetic::named;
 use crate::circuits::plan_arguments::{
-    parse_budget, parse_design, parse_iterations, parse_kept, parse_order, parse_values,
+    ORDERS, parse_budget, parse_design, parse_iterations, parse_kept, parse_values,
 };
-use crate::errors::Failure;
+use crate::errors::{Failure, Refusal};
 use crate::getters::getters;
 use crate::integers::{CountOrName, integers};
 use crate::keys::spec::PyKeySpec;
@@ -163,7 +163,7 @@ impl PyBootstrapperPlan {
         let literal = BootstrapperLiteral {
             log_slots: input_slots(&parameters.0, slots, input_log_n)?,
             values: parse_values(values)?,
-            order: parse_order(order)?,
+            order: Refusal::choice("order", order, &ORDERS, None)?,
             slots_to_coeffs,
             coeffs_to_slots,
             budget: parse_budget(key_budget)?,

@@ -11,14 +11,9 @@ use crate::integers::integers;
 
 /// The basis with a name; the Chebyshev basis is on [-1, 1] by default.
 fn parse_basis(name: &str, interval: Option<(f64, f64)>) -> Result<Basis, Failure> {
-    match name {
-        "monomial" => Ok(Basis::Monomial),
-        "chebyshev" => {
-            let (a, b) = interval.unwrap_or((-1.0, 1.0));
-            Ok(Basis::chebyshev(a, b)?)
-        }
-        other => Err(Refusal::Basis(other.into()).into()),
-    }
+    let (a, b) = interval.unwrap_or((-1.0, 1.0));
+    let chebyshev = Refusal::choice("basis", name, &[("monomial", false), ("chebyshev", true)], None)?;
+    if chebyshev { Ok(Basis::chebyshev(a, b)?) } else { Ok(Basis::Monomial) }
 }
 
 /// The engine's evaluation of a polynomial: a plan from its coefficients alone.

@@ -33,6 +33,7 @@ use client::{client, server};
 use description::{Described, described, exception};
 use pools::pool;
 pub(crate) use refusal::Refusal;
+use refusal::refusal;
 use sums::aggregation;
 use wire::{system_text, wire};
 
@@ -155,7 +156,7 @@ impl From<Failure> for PyErr {
                 Failure::Wire(error) => (error.to_string(), wire(py, &error)),
                 Failure::Aggregation(error) => (error.to_string(), aggregation(py, &error)),
                 Failure::Memory(error) => (error.to_string(), memory(py, error)),
-                Failure::Argument(refusal) => refusal.describe(py),
+                Failure::Argument(error) => (error.to_string(), refusal(py, &error)),
             };
             exception(py, &message, described).unwrap_or_else(|error| error)
         })

@@ -98,12 +98,9 @@ impl PyEncryptionPool {
         register: Option<PathBuf>,
         entropy: Option<[u8; 32]>,
     ) -> Result<Self, Failure> {
-        let when_empty = match when_empty {
-            "encrypt" => WhenEmpty::Encrypt,
-            "block" => WhenEmpty::Block,
-            "error" => WhenEmpty::Error,
-            other => return Err(Refusal::WhenEmpty(other.into()).into()),
-        };
+        let choices =
+            [("encrypt", WhenEmpty::Encrypt), ("block", WhenEmpty::Block), ("error", WhenEmpty::Error)];
+        let when_empty = Refusal::choice("when_empty", when_empty, &choices, None)?;
         let file = match (file, file_key.map(Zeroizing::new)) {
             (None, None) => None,
             (Some(path), Some(key)) => {

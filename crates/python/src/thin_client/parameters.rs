@@ -56,11 +56,7 @@ impl PyClientParameters {
         slots: Option<usize>,
         values: &str,
     ) -> Result<Self, Failure> {
-        let complex = match values {
-            "complex" => true,
-            "real" => false,
-            other => return Err(Refusal::SlotValues(other.into()).into()),
-        };
+        let complex = Refusal::choice("values", values, &[("complex", true), ("real", false)], None)?;
         let layout = match slots {
             None => Layout::Coefficients,
             Some(_) => Layout::Slots { log_slots: log_slots(&parameters.0, slots)?, complex },
