@@ -233,10 +233,9 @@ impl PyChemDistinguisher {
         self.parameters.require_same(ciphertext.parameters(), "the known ciphertexts", "the ciphertext")?;
         Ok(py.detach(|| self.distinguisher.recognises(ciphertext.rlwe())))
     }
+}
 
+getters! { PyChemDistinguisher, self;
     /// Dimension of the span of the differences of the known ciphertexts.
-    #[getter]
-    fn rank(&self) -> usize {
-        self.distinguisher.rank()
-    }
+    rank: usize = self.distinguisher.rank();
 }

@@ -12,6 +12,7 @@ use crate::circuits::linear_transform::checked_periods;
 use crate::circuits::plan_arguments::parse_kept;
 use crate::circuits::polynomial::plan;
 use crate::errors::Failure;
+use crate::getters::getters;
 use crate::integers::integers;
 use crate::keys::spec::PyKeySpec;
 use crate::parameters::ckks::PyParameters;
@@ -194,11 +195,10 @@ impl PyBootstrapperPlan {
         }
         Ok(out)
     }
+}
 
+getters! { PyBootstrapperPlan, self;
     /// Peak bytes of the numbers from which the matrices of a stage are made, for each use if they are "streamed".
     /// These are no buffers: idle buffers make no room for them.
-    #[getter]
-    fn making_bytes(&self) -> usize {
-        self.plan.making_bytes()
-    }
+    making_bytes: usize = self.plan.making_bytes();
 }

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use crate::bfv::ciphertext::PyBfvCiphertext;
 use crate::bfv::plaintext;
 use crate::errors::Failure;
+use crate::getters::getters;
 use crate::integers::integers;
 use crate::keys::public_key::PyPublicKey;
 use crate::parameters::keys::KeyParameters;
@@ -36,12 +37,6 @@ impl PyBfvEncryptor {
         Ok(Self { key: public_key, rng: Randomness::new(entropy)? })
     }
 
-    /// The parameters of the key.
-    #[getter]
-    fn parameters(&self) -> KeyParameters {
-        self.key.get().parameters.clone()
-    }
-
     /// Encrypts integers.
     ///
     /// Args:
@@ -70,4 +65,9 @@ impl PyBfvEncryptor {
         })
         .map(PyBfvCiphertext)
     }
+}
+
+getters! { PyBfvEncryptor, self;
+    /// The parameters of the key.
+    parameters: KeyParameters = self.key.get().parameters.clone();
 }

@@ -3,6 +3,7 @@ use pyo3::prelude::*;
 
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::errors::Failure;
+use crate::getters::getters;
 use crate::integers::integers;
 use crate::stored::not_pickled;
 
@@ -32,24 +33,6 @@ impl PyFlooding {
         Ok(Self(Flooding::new(bits, queries)?))
     }
 
-    /// Statistical bits over all queries.
-    #[getter]
-    fn bits(&self) -> u32 {
-        self.0.bits()
-    }
-
-    /// The planned number of decryptions.
-    #[getter]
-    fn queries(&self) -> u64 {
-        self.0.queries()
-    }
-
-    /// The number of decryptions left.
-    #[getter]
-    fn remaining(&self) -> u64 {
-        self.0.remaining()
-    }
-
     /// Bound on the absolute error of every value of a flooded decryption of this ciphertext; exceeded with
     /// probability below 2^-40.
     ///
@@ -61,4 +44,13 @@ impl PyFlooding {
     fn __repr__(&self) -> String {
         format!("Flooding(bits={}, queries={}, remaining={})", self.bits(), self.queries(), self.remaining())
     }
+}
+
+getters! { PyFlooding, self;
+    /// Statistical bits over all queries.
+    bits: u32 = self.0.bits();
+    /// The planned number of decryptions.
+    queries: u64 = self.0.queries();
+    /// The number of decryptions left.
+    remaining: u64 = self.0.remaining();
 }

@@ -6,6 +6,7 @@ use pyo3::types::PyBytes;
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::errors::Failure;
+use crate::getters::getters;
 use crate::integers::integers;
 use crate::randomness::rng;
 use crate::stored::{self, not_pickled, opaque};
@@ -105,12 +106,6 @@ impl PyThresholdShare {
         Ok(Self { parameters: parameters.clone(), share })
     }
 
-    /// The party's number.
-    #[getter]
-    fn party(&self) -> u32 {
-        self.share.party()
-    }
-
     /// The party's part of a decryption. The same question has the same answer, bit for bit. Answer for one sum per
     /// round, and for at most `MAX_SETS` sets.
     ///
@@ -162,4 +157,9 @@ impl PyThresholdShare {
     fn __repr__(&self) -> String {
         format!("{:?}", self.share)
     }
+}
+
+getters! { PyThresholdShare, self;
+    /// The party's number.
+    party: u32 = self.share.party();
 }

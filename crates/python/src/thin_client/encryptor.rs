@@ -6,6 +6,7 @@ use zeroize::Zeroizing;
 
 use crate::array::Integers;
 use crate::errors::Failure;
+use crate::getters::getters;
 use crate::integers::integers;
 use crate::stored::opaque;
 use crate::thin_client::entropy::platform;
@@ -46,12 +47,6 @@ impl PyClientEncryptor {
         Ok(Self { parameters, encryptor: ForkMutex::new(encryptor) })
     }
 
-    /// The server's parameters for its clients.
-    #[getter]
-    fn parameters(&self) -> PyClientParameters {
-        self.parameters.clone()
-    }
-
     /// Encrypts integers: the bytes to send.
     ///
     /// Args:
@@ -80,4 +75,9 @@ impl PyClientEncryptor {
         })?;
         Ok(PyBytes::new(py, &bytes))
     }
+}
+
+getters! { PyClientEncryptor, self;
+    /// The server's parameters for its clients.
+    parameters: PyClientParameters = self.parameters.clone();
 }
