@@ -5,14 +5,9 @@ use keywright_aggregation::{
     AggregationError, Binding, Contributor, EncryptedSum, EncryptedUpdate, MAX_INPUTS, Residues, SumKey,
     SumParameters,
 };
-use keywright_ring::sampling::SecretRng;
 use keywright_ring::{Modulus, Seed};
+use keywright_ring_testing::rng;
 use proptest::prelude::*;
-use zeroize::Zeroizing;
-
-fn rng(byte: u8) -> SecretRng {
-    SecretRng::from_entropy(&Zeroizing::new([byte; 32]))
-}
 
 fn binding(client: u64) -> Binding {
     Binding { session: [7; 16], round: 3, client, weight: 10 + client as u32 }

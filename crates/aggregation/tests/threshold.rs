@@ -5,14 +5,10 @@ use keywright_aggregation::AggregationError;
 use keywright_aggregation::threshold::{
     KeyShare, MAX_SETS, MaskKey, Party, Question, ThresholdParameters, add, encrypt, finish, joint_public_key,
 };
-use keywright_ring::sampling::SecretRng;
 use keywright_ring::{Evaluation, Poly, Seed};
+use keywright_ring_testing::rng;
 use keywright_rlwe::{PublicKey, RlweCiphertext};
 use zeroize::Zeroizing;
-
-fn rng(byte: u8) -> SecretRng {
-    SecretRng::from_entropy(&Zeroizing::new([byte; 32]))
-}
 
 const SESSION: [u8; 16] = [7; 16];
 

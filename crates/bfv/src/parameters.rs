@@ -36,6 +36,11 @@ impl BfvLiteral {
     ) -> Result<Self, RlweError> {
         Ok(Self { rlwe: ParametersLiteral::from_bits(log_n, q_bits, p_bits)?, plaintext_modulus })
     }
+
+    /// The same without the security bound, for experiments on data that need no protection.
+    pub fn insecure(self) -> Self {
+        Self { rlwe: self.rlwe.insecure(), ..self }
+    }
 }
 
 /// The constants of a level for encoding and decryption.

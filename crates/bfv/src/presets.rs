@@ -44,13 +44,7 @@ impl Preset {
     /// # Errors
     /// [`RlweError::Ring`] if there are not enough primes.
     pub fn literal(&self) -> Result<BfvLiteral, RlweError> {
-        let widths = |runs: &[(u32, usize)]| -> Vec<u32> {
-            runs.iter().flat_map(|&(bits, count)| std::iter::repeat_n(bits, count)).collect()
-        };
         let plaintext_modulus = ntt_primes(self.log_n, self.t_bits, 1, &[])?[0];
-        Ok(BfvLiteral {
-            rlwe: ParametersLiteral::from_bits(self.log_n, &widths(self.q), &widths(self.p))?,
-            plaintext_modulus,
-        })
+        Ok(BfvLiteral { rlwe: ParametersLiteral::from_runs(self.log_n, self.q, self.p)?, plaintext_modulus })
     }
 }

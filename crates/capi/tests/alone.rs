@@ -76,7 +76,7 @@ mod demands {
     use keywright_capi::{Limits, kw_client_keys, kw_encryptor_new};
     use keywright_ckks::{CkksLiteral, CkksParameters};
     use keywright_ring::rotation_element;
-    use keywright_rlwe::{KeyElement, KeySpec, Security};
+    use keywright_rlwe::{KeyElement, KeySpec};
     use keywright_thin_server as server;
     use keywright_wire::{KeySetWriter, Wire};
 
@@ -97,8 +97,7 @@ mod demands {
 
     #[test]
     fn parameters_and_keys_beyond_what_the_caller_accepts_are_refused() {
-        let mut literal = CkksLiteral::from_bits(10, &[50, 40, 40], &[50], 40.0).unwrap();
-        literal.rlwe.security = Security::InsecureForExperiments;
+        let literal = CkksLiteral::from_bits(10, &[50, 40, 40], &[50], 40.0).unwrap().insecure();
         let full = CkksParameters::new(literal.clone()).unwrap();
         let element = KeyElement::Galois(rotation_element(10, 3));
         let specs = [KeySpec::new(full.rlwe(), element, 2, 1, true)];

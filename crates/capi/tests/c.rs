@@ -9,7 +9,7 @@ use std::{env, fs};
 use keywright_ckks::{CkksLiteral, CkksParameters};
 use keywright_client::{Client, ClientLiteral, ClientParameters, Layout, SystemEntropy};
 use keywright_ring::rotation_element;
-use keywright_rlwe::{KeyElement, KeySpec, SecretDistribution, Security};
+use keywright_rlwe::{KeyElement, KeySpec, SecretDistribution};
 use keywright_thin_server as server;
 use keywright_wire::{KeySetReader, KeySetWriter, Wire};
 
@@ -44,8 +44,7 @@ fn a_picture_goes_out_and_its_class_comes_back() {
     let program = file("classify");
     compile("examples/classify.c", &program);
 
-    let mut literal = CkksLiteral::from_bits(10, &[50, 40, 40], &[50], 40.0).unwrap();
-    literal.rlwe.security = Security::InsecureForExperiments;
+    let literal = CkksLiteral::from_bits(10, &[50, 40, 40], &[50], 40.0).unwrap().insecure();
     let parameters = CkksParameters::new(literal.clone()).unwrap();
     let rlwe = parameters.rlwe();
     let rotation = KeyElement::Galois(rotation_element(10, 3));

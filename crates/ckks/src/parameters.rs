@@ -61,11 +61,8 @@ impl Preset {
     /// # Errors
     /// [`RlweError::Ring`] if there are not enough primes.
     pub fn literal(&self) -> Result<CkksLiteral, RlweError> {
-        let widths = |runs: &[(u32, usize)]| -> Vec<u32> {
-            runs.iter().flat_map(|&(bits, count)| std::iter::repeat_n(bits, count)).collect()
-        };
         Ok(CkksLiteral {
-            rlwe: ParametersLiteral::from_bits(self.log_n, &widths(self.q), &widths(self.p))?,
+            rlwe: ParametersLiteral::from_runs(self.log_n, self.q, self.p)?,
             log_scale: f64::from(self.log_scale),
         })
     }
@@ -78,6 +75,11 @@ impl CkksLiteral {
     /// [`RlweError`] if there are not enough primes or too many widths.
     pub fn from_bits(log_n: u32, q_bits: &[u32], p_bits: &[u32], log_scale: f64) -> Result<Self, RlweError> {
         Ok(Self { rlwe: ParametersLiteral::from_bits(log_n, q_bits, p_bits)?, log_scale })
+    }
+
+    /// The same without the security bound, for experiments on data that need no protection.
+    pub fn insecure(self) -> Self {
+        Self { rlwe: self.rlwe.insecure(), ..self }
     }
 }
 

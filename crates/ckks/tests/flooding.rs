@@ -6,20 +6,15 @@ use keywright_ckks::encoder::Integers;
 use keywright_ckks::{
     Ciphertext, CkksError, CkksLiteral, CkksParameters, Decryptor, Encryptor, Evaluator, Flooding, Packing,
 };
-use keywright_ring::sampling::{SecretRng, ternary};
-use keywright_rlwe::{EvaluationKeys, KeyGenerator, SecretKey, Security};
+use keywright_ring::sampling::ternary;
+use keywright_ring_testing::rng;
+use keywright_rlwe::{EvaluationKeys, KeyGenerator, SecretKey};
 
 const LOG_N: u32 = 10;
 const SLOTS: Packing = Packing::Slots { log_slots: LOG_N - 1 };
 
-fn rng(byte: u8) -> SecretRng {
-    SecretRng::from_entropy(&[byte; 32].into())
-}
-
 fn parameters() -> CkksParameters {
-    let mut literal = CkksLiteral::from_bits(LOG_N, &[60, 50], &[60], 50.0).unwrap();
-    literal.rlwe.security = Security::InsecureForExperiments;
-    CkksParameters::new(literal).unwrap()
+    CkksParameters::new(CkksLiteral::from_bits(LOG_N, &[60, 50], &[60], 50.0).unwrap().insecure()).unwrap()
 }
 
 fn values(count: usize, byte: u8) -> Vec<f64> {

@@ -4,22 +4,14 @@
 use keywright_ckks::{
     Ciphertext, CkksError, CkksLiteral, CkksParameters, Decryptor, Encryptor, Evaluator, Magnitude, Packing,
 };
-use keywright_ring::sampling::SecretRng;
-use keywright_rlwe::{
-    EvaluationKeys, KeyElement, KeyGenerator, KeyIdentity, KeySpec, RlweError, SecretKey, Security,
-};
-use zeroize::Zeroizing;
+use keywright_ring_testing::rng;
+use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeyIdentity, KeySpec, RlweError, SecretKey};
 
 const SLOTS: Packing = Packing::Slots { log_slots: 9 };
 
-fn rng(byte: u8) -> SecretRng {
-    SecretRng::from_entropy(&Zeroizing::new([byte; 32]))
-}
-
 /// Two rings, `q_0` of 50 bits at a scale of 40. Not secure.
 fn parameters() -> CkksParameters {
-    let mut literal = CkksLiteral::from_bits(11, &[50, 40, 40], &[50], 40.0).unwrap();
-    literal.rlwe.security = Security::InsecureForExperiments;
+    let mut literal = CkksLiteral::from_bits(11, &[50, 40, 40], &[50], 40.0).unwrap().insecure();
     literal.rlwe = literal.rlwe.with_subrings(&[(10, 1, None)]);
     CkksParameters::new(literal).unwrap()
 }

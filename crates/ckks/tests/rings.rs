@@ -6,19 +6,14 @@ use keywright_ckks::{
     Ciphertext, CkksError, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator,
     Magnitude, PRODUCT_TAIL, Packing,
 };
-use keywright_ring::{rotation_element, sampling::SecretRng};
-use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, RlweError, SecretKey, Security};
+use keywright_ring::rotation_element;
+use keywright_ring_testing::rng;
+use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, RlweError, SecretKey};
 use proptest::prelude::*;
-use zeroize::Zeroizing;
-
-fn rng(byte: u8) -> SecretRng {
-    SecretRng::from_entropy(&Zeroizing::new([byte; 32]))
-}
 
 /// Rings of degrees `2^13`, `2^12` to level 3, `2^10` to level 2. Not secure.
 fn parameters() -> CkksParameters {
-    let mut literal = CkksLiteral::from_bits(13, &[55, 40, 40, 40, 40], &[50, 50], 40.0).unwrap();
-    literal.rlwe.security = Security::InsecureForExperiments;
+    let mut literal = CkksLiteral::from_bits(13, &[55, 40, 40, 40, 40], &[50, 50], 40.0).unwrap().insecure();
     literal.rlwe = literal.rlwe.with_subrings(&[(12, 3, None), (10, 2, None)]);
     CkksParameters::new(literal).unwrap()
 }

@@ -8,18 +8,15 @@ use keywright_ckks::{
     Ciphertext, CkksError, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, Evaluator,
     Magnitude, PRESETS, PRODUCT_TAIL, Packing,
 };
-use keywright_ring::{rotation_element, sampling::SecretRng};
+use keywright_ring::rotation_element;
+use keywright_ring_testing::rng;
 use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, RlweError, SecretKey, Security};
-use zeroize::Zeroizing;
-
-fn rng(byte: u8) -> SecretRng {
-    SecretRng::from_entropy(&Zeroizing::new([byte; 32]))
-}
 
 fn small() -> CkksParameters {
-    let mut literal = CkksLiteral::from_bits(11, &[55, 40, 40, 40, 40], &[50, 50], 40.0).unwrap();
-    literal.rlwe.security = Security::InsecureForExperiments;
-    CkksParameters::new(literal).unwrap()
+    CkksParameters::new(
+        CkksLiteral::from_bits(11, &[55, 40, 40, 40, 40], &[50, 50], 40.0).unwrap().insecure(),
+    )
+    .unwrap()
 }
 
 /// The declaration of a message that is known: its largest absolute value.
@@ -273,9 +270,7 @@ fn products_of_zeros_stay_within_the_estimate() {
 #[test]
 fn smallest_and_largest_rings_and_chains() {
     let insecure = |log_n, q: &[u32], p: &[u32], log_scale| {
-        let mut literal = CkksLiteral::from_bits(log_n, q, p, log_scale).unwrap();
-        literal.rlwe.security = Security::InsecureForExperiments;
-        CkksParameters::new(literal).unwrap()
+        CkksParameters::new(CkksLiteral::from_bits(log_n, q, p, log_scale).unwrap().insecure()).unwrap()
     };
     // One prime and no special one: a thin client's parameters. No switching key exists.
     let parameters = insecure(10, &[55], &[], 40.0);

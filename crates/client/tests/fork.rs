@@ -12,7 +12,7 @@ use keywright_client::{
     SinkError, SystemEntropy,
 };
 use keywright_ring_testing::children::in_child;
-use keywright_rlwe::{KeyElement, KeySpec, Parameters, ParametersLiteral, SecretDistribution, Security};
+use keywright_rlwe::{KeyElement, KeySpec, Parameters, ParametersLiteral, SecretDistribution};
 
 /// The output of an operation, and whether it succeeds.
 type Outcome = (bool, Vec<u8>);
@@ -114,8 +114,7 @@ fn an_encryption_does_not_go_on_in_a_child() {
 
 #[test]
 fn a_forked_child_goes_on_with_the_same_key() {
-    let mut literal = ParametersLiteral::from_bits(10, &[50, 40], &[50]).unwrap();
-    literal.security = Security::InsecureForExperiments;
+    let literal = ParametersLiteral::from_bits(10, &[50, 40], &[50]).unwrap().insecure();
     let client = thin(&literal);
     let parameters = Parameters::new(literal).unwrap();
     let specs = [KeySpec::new(&parameters, KeyElement::Relinearization, 1, 1, true)];

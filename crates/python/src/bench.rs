@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors::{Failure, Refusal};
+use crate::integers::integers;
 use crate::threads::compute_detached;
 
 /// The interval at which the interpreter's thread checks for signals while it waits for a message.
@@ -29,6 +30,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 ///
 /// Raises:
 ///     ParameterError: a name is unknown, or runs is 0.
+#[integers]
 #[pyfunction]
 #[pyo3(signature = (emit, *, set="main", alpha=None, works=Vec::new(), runs=5, seeded=true))]
 pub(crate) fn bench(
@@ -61,6 +63,7 @@ pub(crate) fn bench(
 ///
 /// Raises:
 ///     ParameterError: the name is unknown, or runs is 0.
+#[integers]
 #[pyfunction]
 #[pyo3(signature = (emit, *, preset, runs=5, progress=None))]
 pub(crate) fn bench_bootstrap(

@@ -9,6 +9,7 @@ use crate::bfv::ciphertext::PyBfvCiphertext;
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::errors::{Failure, Refusal};
 use crate::getters::getters;
+use crate::integers::integers;
 use crate::keys::public_key::PyPublicKey;
 use crate::parameters::keys::KeyParameters;
 use crate::randomness::rng;
@@ -79,6 +80,7 @@ pub(crate) struct PyChemEncryptor {
 
 not_pickled!(PyChemEncryptor);
 
+#[integers]
 #[pymethods]
 impl PyChemEncryptor {
     #[new]
@@ -231,10 +233,9 @@ impl PyChemDistinguisher {
         self.parameters.require_same(ciphertext.parameters(), "the known ciphertexts", "the ciphertext")?;
         Ok(py.detach(|| self.distinguisher.recognises(ciphertext.rlwe())))
     }
+}
 
+getters! { PyChemDistinguisher, self;
     /// Dimension of the span of the differences of the known ciphertexts.
-    #[getter]
-    fn rank(&self) -> usize {
-        self.distinguisher.rank()
-    }
+    rank: usize = self.distinguisher.rank();
 }

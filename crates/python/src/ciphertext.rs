@@ -5,27 +5,17 @@
 macro_rules! stored_ciphertext {
     ($class:ident of $parameters:ident, packed as $packing:ident) => {
         $crate::stored::not_pickled!($class);
+        $crate::getters::getters! { $class, self;
+            /// The parameters of the ciphertext.
+            parameters: $parameters = $parameters(self.0.parameters.clone());
+            /// The identity of the secret key that decrypts it, 32 hexadecimal digits; None if unknown.
+            key_identity: Option<String> = $crate::stored::known(self.0.key());
+            /// "slots" or "coefficients": the places of its values.
+            packing: &'static str = $packing(self.0.packing);
+        }
 
         #[pyo3::pymethods]
         impl $class {
-            /// The parameters of the ciphertext.
-            #[getter]
-            fn parameters(&self) -> $parameters {
-                $parameters(self.0.parameters.clone())
-            }
-
-            /// The identity of the secret key that decrypts it, 32 hexadecimal digits; None if unknown.
-            #[getter]
-            fn key_identity(&self) -> Option<String> {
-                $crate::stored::known(self.0.key())
-            }
-
-            /// "slots" or "coefficients": the places of its values.
-            #[getter]
-            fn packing(&self) -> &'static str {
-                $packing(self.0.packing)
-            }
-
             /// Ciphertexts have no comparison that a program could use: equal messages have different ciphertexts.
             fn __richcmp__(
                 &self,
@@ -93,19 +83,11 @@ macro_rules! whole_ciphertext {
     ($class:ident of $parameters:ident, packed as $packing:ident) => {
         $crate::ciphertext::stored_ciphertext!($class of $parameters, packed as $packing);
 
-        #[pyo3::pymethods]
-        impl $class {
+        $crate::getters::getters! { $class, self;
             /// Degree in the secret: 1, or 2 after `multiply_lazy`.
-            #[getter]
-            fn degree(&self) -> usize {
-                self.0.degree()
-            }
-
+            degree: usize = self.0.degree();
             /// Bytes of its residues in memory.
-            #[getter]
-            fn bytes(&self) -> usize {
-                self.0.bytes()
-            }
+            bytes: usize = self.0.bytes();
         }
     };
 }
@@ -115,14 +97,13 @@ macro_rules! seeded_ciphertext {
     ($class:ident of $parameters:ident, packed as $packing:ident, expanded to $ciphertext:ident) => {
         $crate::ciphertext::stored_ciphertext!($class of $parameters, packed as $packing);
 
+        $crate::getters::getters! { $class, self;
+            /// Bytes of its residues and its seed in memory.
+            bytes: usize = self.0.bytes();
+        }
+
         #[pyo3::pymethods]
         impl $class {
-            /// Bytes of its residues and its seed in memory.
-            #[getter]
-            fn bytes(&self) -> usize {
-                self.0.bytes()
-            }
-
             /// The ciphertext to compute with.
             fn expand(&self, py: pyo3::Python<'_>) -> Result<$ciphertext, $crate::errors::Failure> {
                 $crate::threads::compute(py, || Ok::<_, $crate::errors::Failure>($ciphertext(self.0.expand())))

@@ -91,4 +91,26 @@ macro_rules! evaluator_methods {
     };
 }
 
-pub(crate) use evaluator_methods;
+/// Methods of an evaluator that compute a ciphertext in the ring of the first operand `a`: documentation, name and
+/// further arguments of each, which are those of the engine's method of that name.
+macro_rules! operations {
+    ($class:ident on $ciphertext:ident; $(
+        $(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*);
+    )*) => {
+        #[$crate::integers::integers]
+        #[pymethods]
+        impl $class {$(
+            $(#[$doc])*
+            fn $name(
+                &self,
+                py: Python<'_>,
+                a: &$ciphertext,
+                $($argument: $type),*
+            ) -> Result<$ciphertext, Failure> {
+                self.run_on(py, a, |evaluator| evaluator.$name(&a.0, $($argument),*))
+            }
+        )*}
+    };
+}
+
+pub(crate) use {evaluator_methods, operations};

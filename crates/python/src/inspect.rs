@@ -1,8 +1,7 @@
-use std::fs::File;
 use std::path::PathBuf;
 
 use keywright_rlwe::Security;
-use keywright_wire::{Content, Info, Kind, MAGIC, inspect as inspect_header};
+use keywright_wire::{Content, Info, Kind, MAGIC, inspect as inspect_header, open_file};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyDict;
@@ -49,7 +48,7 @@ pub(crate) fn inspect(py: Python<'_>, source: Source) -> Result<Bound<'_, PyDict
     let info = match source {
         Source::Bytes(data) => inspect_header(&mut &*data)?,
         Source::Path(path) => py
-            .detach(|| inspect_header(&mut std::io::BufReader::new(File::open(&path)?)))
+            .detach(|| inspect_header(&mut std::io::BufReader::new(open_file(&path)?)))
             .map_err(file(&path))?,
     };
     Ok(describe(py, &info)?)

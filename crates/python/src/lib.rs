@@ -17,6 +17,7 @@ mod errors;
 mod evaluator;
 mod getters;
 mod inspect;
+mod integers;
 mod keys;
 mod memory;
 mod operand;
@@ -35,101 +36,61 @@ static ALLOCATOR: keywright_ring::Reserve = keywright_ring::Reserve;
 /// Keywright's compiled engine. Import it as `keywright`.
 #[pyo3::pymodule(gil_used = false)]
 mod _core {
-    #[pymodule_export]
-    use crate::bench::{bench, bench_bootstrap, bench_presets, bench_sets, bench_works};
-    #[pymodule_export]
-    use crate::bfv::ciphertext::PyBfvCiphertext;
-    #[pymodule_export]
-    use crate::bfv::decryptor::PyBfvDecryptor;
-    #[pymodule_export]
-    use crate::bfv::encryptor::PyBfvEncryptor;
-    #[pymodule_export]
-    use crate::bfv::evaluator::PyBfvEvaluator;
-    #[pymodule_export]
-    use crate::bfv::seeded_ciphertext::PyBfvSeededCiphertext;
     #[cfg(feature = "insecure")]
     #[pymodule_export]
     use crate::chem::{PyChemDistinguisher, PyChemEncryptor};
     #[pymodule_export]
-    use crate::circuits::arithmetic::kernel_counts;
-    #[pymodule_export]
-    use crate::circuits::bootstrapper::PyBootstrapper;
-    #[pymodule_export]
-    use crate::circuits::bootstrapper_plan::PyBootstrapperPlan;
-    #[pymodule_export]
-    use crate::circuits::error_model::PyErrorModel;
-    #[pymodule_export]
-    use crate::circuits::linear_transform::PyLinearTransform;
-    #[pymodule_export]
-    use crate::circuits::polynomial::{polynomial_arithmetic, polynomial_depth, polynomial_relinearizations};
-    #[pymodule_export]
-    use crate::ckks::ciphertext::PyCiphertext;
-    #[pymodule_export]
-    use crate::ckks::decryptor::PyDecryptor;
-    #[pymodule_export]
-    use crate::ckks::encryptor::PyEncryptor;
-    #[pymodule_export]
-    use crate::ckks::evaluator::PyEvaluator;
-    #[pymodule_export]
-    use crate::ckks::flooding::PyFlooding;
-    #[pymodule_export]
-    use crate::ckks::seeded_ciphertext::PySeededCiphertext;
-    #[pymodule_export]
-    use crate::inspect::{contains_secret, inspect};
-    #[pymodule_export]
-    use crate::keys::derivation::PyDerivation;
-    #[pymodule_export]
-    use crate::keys::derivation_tree::PyDerivationTree;
-    #[pymodule_export]
-    use crate::keys::evaluation_keys::PyEvaluationKeys;
-    #[pymodule_export]
-    use crate::keys::generator::PyKeyGenerator;
-    #[pymodule_export]
-    use crate::keys::master_keys::{PyMasterKeys, master_key_bytes, maximum_log_qp};
-    #[pymodule_export]
-    use crate::keys::public_key::PyPublicKey;
-    #[pymodule_export]
-    use crate::keys::secret_key::PySecretKey;
-    #[pymodule_export]
-    use crate::keys::set_head::{key_set_head, read_key_set_head};
-    #[pymodule_export]
-    use crate::keys::spec::PyKeySpec;
-    #[pymodule_export]
-    use crate::keys::switching_key::PySwitchingKey;
-    #[pymodule_export]
-    use crate::keys::widths::PyPrimeWidths;
-    #[pymodule_export]
-    use crate::memory::{
-        memory_use, polynomial_scratch, recycled_bytes, reset_memory_peak, transform_scratch, trim_memory,
+    use crate::{
+        bench::{bench, bench_bootstrap, bench_presets, bench_sets, bench_works},
+        bfv::{
+            ciphertext::PyBfvCiphertext, decryptor::PyBfvDecryptor, encryptor::PyBfvEncryptor,
+            evaluator::PyBfvEvaluator, seeded_ciphertext::PyBfvSeededCiphertext,
+        },
+        circuits::{
+            arithmetic::kernel_counts,
+            bootstrapper::PyBootstrapper,
+            bootstrapper_plan::PyBootstrapperPlan,
+            error_model::PyErrorModel,
+            linear_transform::PyLinearTransform,
+            polynomial::{polynomial_arithmetic, polynomial_depth, polynomial_relinearizations},
+        },
+        ckks::{
+            ciphertext::PyCiphertext, decryptor::PyDecryptor, encryptor::PyEncryptor, evaluator::PyEvaluator,
+            flooding::PyFlooding, seeded_ciphertext::PySeededCiphertext,
+        },
+        inspect::{contains_secret, inspect},
+        keys::{
+            derivation::PyDerivation,
+            derivation_tree::PyDerivationTree,
+            evaluation_keys::PyEvaluationKeys,
+            generator::PyKeyGenerator,
+            master_keys::{PyMasterKeys, master_key_bytes, maximum_log_qp},
+            public_key::PyPublicKey,
+            secret_key::PySecretKey,
+            set_head::{key_set_head, read_key_set_head},
+            spec::PyKeySpec,
+            switching_key::PySwitchingKey,
+            widths::PyPrimeWidths,
+        },
+        memory::{
+            memory_use, polynomial_scratch, recycled_bytes, reset_memory_peak, transform_scratch, trim_memory,
+        },
+        parameters::{bfv::PyBfvParameters, ckks::PyParameters},
+        pools::encryption_pool::PyEncryptionPool,
+        sums::{
+            encrypted::{PyEncryptedSum, PyEncryptedUpdate},
+            key::PySumKey,
+            parameters::PySumParameters,
+            threshold_key::PyThresholdKey,
+            threshold_parameters::PyThresholdParameters,
+            threshold_party::{PyThresholdParty, PyThresholdShare},
+        },
+        thin_client::{
+            client::PyClient, encryptor::PyClientEncryptor, key_stream::PyClientKeyStream,
+            parameters::PyClientParameters,
+        },
+        threads::{set_threads, threads},
     };
-    #[pymodule_export]
-    use crate::parameters::bfv::PyBfvParameters;
-    #[pymodule_export]
-    use crate::parameters::ckks::PyParameters;
-    #[pymodule_export]
-    use crate::pools::encryption_pool::PyEncryptionPool;
-    #[pymodule_export]
-    use crate::sums::encrypted::{PyEncryptedSum, PyEncryptedUpdate};
-    #[pymodule_export]
-    use crate::sums::key::PySumKey;
-    #[pymodule_export]
-    use crate::sums::parameters::PySumParameters;
-    #[pymodule_export]
-    use crate::sums::threshold_key::PyThresholdKey;
-    #[pymodule_export]
-    use crate::sums::threshold_parameters::PyThresholdParameters;
-    #[pymodule_export]
-    use crate::sums::threshold_party::{PyThresholdParty, PyThresholdShare};
-    #[pymodule_export]
-    use crate::thin_client::client::PyClient;
-    #[pymodule_export]
-    use crate::thin_client::encryptor::PyClientEncryptor;
-    #[pymodule_export]
-    use crate::thin_client::key_stream::PyClientKeyStream;
-    #[pymodule_export]
-    use crate::thin_client::parameters::PyClientParameters;
-    #[pymodule_export]
-    use crate::threads::{set_threads, threads};
 
     #[pymodule_init]
     fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {

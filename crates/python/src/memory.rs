@@ -12,6 +12,8 @@ use crate::circuits::linear_transform::checked_periods;
 use crate::circuits::plan_arguments::parse_kept;
 use crate::circuits::polynomial::plan;
 use crate::errors::Failure;
+use crate::getters::getters;
+use crate::integers::integers;
 use crate::keys::spec::PyKeySpec;
 use crate::parameters::ckks::PyParameters;
 use crate::threads::thread_count;
@@ -40,6 +42,7 @@ pub(crate) fn trim_memory(py: Python<'_>) {
 }
 
 /// The most bytes of idle buffers that a process keeps, given the peak of its buffers in use.
+#[integers]
 #[pyfunction]
 pub(crate) fn recycled_bytes(peak: usize) -> usize {
     keywright_ring::recycled_bytes(peak)
@@ -63,6 +66,7 @@ pub(crate) fn recycled_bytes(peak: usize) -> usize {
 /// Raises:
 ///     LevelError: the level does not exist.
 ///     ParameterError: a special prime does not exist, or a period is not a power of two.
+#[integers]
 #[pyfunction]
 #[pyo3(signature = (parameters, level, special, *, babies, giants, inputs=1, made=0, decomposed=None, above=0, periods=None, threads=None))]
 pub(crate) fn transform_scratch(
@@ -110,6 +114,7 @@ pub(crate) fn transform_scratch(
 /// Raises:
 ///     ParameterError: another basis, a coefficient that is not finite.
 ///     LevelError: the level is above that of the key, or below the depth of the polynomial.
+#[integers]
 #[pyfunction]
 #[pyo3(signature = (relinearization, level, coefficients, basis="monomial", *, threads=None))]
 pub(crate) fn polynomial_scratch(
@@ -135,6 +140,7 @@ pub(crate) fn polynomial_scratch(
     Ok(plan.scratch_limbs(level, &limbs) * (8 << rlwe.log_n()))
 }
 
+#[integers]
 #[pymethods]
 impl PyKeySpec {
     /// Peak bytes of a key switch with such a key, including its results but not its input and keys. A product of
@@ -163,6 +169,7 @@ impl PyKeySpec {
     }
 }
 
+#[integers]
 #[pymethods]
 impl PyBootstrapperPlan {
     /// For each stage, in order, the peak bytes of its buffers, including its results but not its input, keys and kept
@@ -188,11 +195,10 @@ impl PyBootstrapperPlan {
         }
         Ok(out)
     }
+}
 
+getters! { PyBootstrapperPlan, self;
     /// Peak bytes of the numbers from which the matrices of a stage are made, for each use if they are "streamed".
     /// These are no buffers: idle buffers make no room for them.
-    #[getter]
-    fn making_bytes(&self) -> usize {
-        self.plan.making_bytes()
-    }
+    making_bytes: usize = self.plan.making_bytes();
 }

@@ -1,13 +1,12 @@
 //! Serialization of objects to bytes and files. Never by pickling: unpickling runs code.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use keywright_bfv::BfvParameters;
 use keywright_ckks::CkksParameters;
 use keywright_rlwe::KeyIdentity;
-use keywright_wire::{Wire, ring_of};
+use keywright_wire::{Wire, open_file, ring_of};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -44,8 +43,7 @@ pub(crate) trait Rings: Sized {
 
     /// The parameters of the ring that the object in a file claims.
     fn of_file(&self, path: &Path) -> Result<Self, Failure> {
-        let mut opened = File::open(path).map_err(|error| file(path)(error.into()))?;
-        self.of_object(&mut opened)
+        self.of_object(&mut open_file(path).map_err(file(path))?)
     }
 }
 

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::errors::{Failure, Refusal};
+use crate::integers::integers;
 
 /// A forked child has the memory of its parent's threads but not the threads, so it starts its own. It also leaves the
 /// parent's lock alone, which another thread may have held.
@@ -128,6 +129,7 @@ where
 ///
 /// Raises:
 ///     ParameterError: n is 0, above 256, or more than the system can start.
+#[integers]
 #[pyfunction]
 #[pyo3(signature = (n=None))]
 pub(crate) fn set_threads(py: Python<'_>, n: Option<usize>) -> Result<(), Failure> {

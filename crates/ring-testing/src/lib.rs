@@ -14,3 +14,10 @@ pub mod children;
 pub mod conformance;
 pub mod oracle;
 pub mod samples;
+
+use keywright_ring::sampling::SecretRng;
+
+/// A generator of known secrets, one for each byte.
+pub fn rng(byte: u8) -> SecretRng {
+    SecretRng::from_entropy(&[byte; 32].into())
+}

@@ -65,6 +65,22 @@ impl ParametersLiteral {
         let (secret, security) = (SecretDistribution::Ternary, Security::Classical128);
         Ok(Self { log_n, q, p, secret, security, subrings: Vec::new() })
     }
+
+    /// The same for runs of equal widths, as `(bits, count)`.
+    ///
+    /// # Errors
+    /// As [`Self::from_bits`].
+    pub fn from_runs(log_n: u32, q: &[(u32, usize)], p: &[(u32, usize)]) -> Result<Self, RlweError> {
+        let widths = |runs: &[(u32, usize)]| -> Vec<u32> {
+            runs.iter().flat_map(|&(bits, count)| core::iter::repeat_n(bits, count)).collect()
+        };
+        Self::from_bits(log_n, &widths(q), &widths(p))
+    }
+
+    /// The same without the security bound, for experiments on data that need no protection.
+    pub fn insecure(self) -> Self {
+        Self { security: Security::InsecureForExperiments, ..self }
+    }
 }
 
 struct Inner {

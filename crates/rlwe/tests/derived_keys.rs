@@ -2,26 +2,19 @@
 //! within the derived bounds.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use keywright_ring::{
-    Evaluation, Poly, RingError, Seed, StreamId, galois_inverse, rotation_element, sampling::SecretRng,
-};
+use keywright_ring::{Evaluation, Poly, RingError, Seed, StreamId, galois_inverse, rotation_element};
+use keywright_ring_testing::rng;
 use keywright_rlwe::derive::{DerivationTree, MasterKeys, MasterParameters};
 use keywright_rlwe::{
     Decomposed, EvaluationKeys, Finish, KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral,
-    RlweCiphertext, RlweError, SecretKey, Security, SwitchingKey, UniformPart, decrypt, noise,
+    RlweCiphertext, RlweError, SecretKey, SwitchingKey, UniformPart, decrypt, noise,
 };
 use proptest::prelude::*;
-use zeroize::Zeroizing;
-
-fn rng(byte: u8) -> SecretRng {
-    SecretRng::from_entropy(&Zeroizing::new([byte; 32]))
-}
 
 /// Four ciphertext primes, two special primes; small for speed, not secure.
 fn parameters(log_n: u32) -> Parameters {
-    let mut literal = ParametersLiteral::from_bits(log_n, &[50, 40, 40, 40], &[55, 55]).unwrap();
-    literal.security = Security::InsecureForExperiments;
-    Parameters::new(literal).unwrap()
+    Parameters::new(ParametersLiteral::from_bits(log_n, &[50, 40, 40, 40], &[55, 55]).unwrap().insecure())
+        .unwrap()
 }
 
 /// Largest centred coefficient of a small polynomial in evaluation form, which must be the same integer modulo every

@@ -10,16 +10,14 @@ use keywright_ring::sampling::SecretRng;
 use keywright_ring_testing::children::in_child;
 use keywright_rlwe::{
     KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral, PublicKey, RlweError, SecretKey,
-    Security, SwitchingKey, UniformPart, encrypt_zero, encrypt_zero_symmetric,
+    SwitchingKey, UniformPart, encrypt_zero, encrypt_zero_symmetric,
 };
 use zeroize::Zeroizing;
 
 const WEIGHT: usize = 32;
 
 fn parameters() -> Parameters {
-    let mut literal = ParametersLiteral::from_bits(10, &[40, 30], &[45]).unwrap();
-    literal.security = Security::InsecureForExperiments;
-    Parameters::new(literal).unwrap()
+    Parameters::new(ParametersLiteral::from_bits(10, &[40, 30], &[45]).unwrap().insecure()).unwrap()
 }
 
 fn given(byte: u8) -> SecretRng {

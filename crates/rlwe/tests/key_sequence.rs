@@ -1,17 +1,12 @@
 //! Keys of a list: in its order, with the two keys of an ephemeral secret made together.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use keywright_ring::sampling::SecretRng;
 use keywright_ring::{Evaluation, Poly};
+use keywright_ring_testing::rng;
 use keywright_rlwe::{
     Decomposed, EvaluationKeys, Finish, KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral,
     RlweError, SecretKey, Security, noise, raise_modulus,
 };
-use zeroize::Zeroizing;
-
-fn rng(byte: u8) -> SecretRng {
-    SecretRng::from_entropy(&Zeroizing::new([byte; 32]))
-}
 
 fn parameters() -> Parameters {
     let literal = ParametersLiteral {

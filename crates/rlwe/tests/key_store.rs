@@ -7,23 +7,16 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 
 use keywright_ring::rotation_element;
-use keywright_ring::sampling::SecretRng;
+use keywright_ring_testing::rng;
 use keywright_rlwe::derive::{DerivationPlan, DerivedKeys, MasterKeys, MasterParameters};
 use keywright_rlwe::residency::{KeyLoader, KeyStore, Loaders, Stop};
 use keywright_rlwe::{
     EvaluationKeys, KeyElement, KeyGenerator, KeyLayout, KeySpec, Parameters, ParametersLiteral, RlweError,
-    SecretKey, Security, StoredKey, SwitchingKey, UniformPart,
+    SecretKey, StoredKey, SwitchingKey, UniformPart,
 };
-use zeroize::Zeroizing;
-
-fn rng(byte: u8) -> SecretRng {
-    SecretRng::from_entropy(&Zeroizing::new([byte; 32]))
-}
 
 fn parameters() -> Parameters {
-    let mut literal = ParametersLiteral::from_bits(10, &[55, 40, 40], &[55, 55]).unwrap();
-    literal.security = Security::InsecureForExperiments;
-    Parameters::new(literal).unwrap()
+    Parameters::new(ParametersLiteral::from_bits(10, &[55, 40, 40], &[55, 55]).unwrap().insecure()).unwrap()
 }
 
 /// Keys that are copied, and how often.

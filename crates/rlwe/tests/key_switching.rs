@@ -3,25 +3,21 @@
 
 use std::sync::Arc;
 
-use keywright_ring::{
-    Evaluation, Poly, Seed, StreamId, galois_inverse, rotation_element, sampling::SecretRng,
-};
+use keywright_ring::{Evaluation, Poly, Seed, StreamId, galois_inverse, rotation_element};
+use keywright_ring_testing::rng;
 use keywright_rlwe::{
     Decomposed, EvaluationKeys, Finish, KeyElement, KeyGenerator, KeySpec, Parameters, ParametersLiteral,
     RlweCiphertext, RlweError, SecretKey, Security, SwitchingKey, decrypt, noise, raise_modulus,
 };
-use zeroize::Zeroizing;
-
-fn rng(byte: u8) -> SecretRng {
-    SecretRng::from_entropy(&Zeroizing::new([byte; 32]))
-}
 
 /// A wide q_0, narrow primes, three special primes; small enough in bits per level to be quick, not secure.
 fn parameters(log_n: u32) -> Parameters {
-    let mut literal =
-        ParametersLiteral::from_bits(log_n, &[58, 45, 45, 45, 45, 45, 45, 45], &[50, 50, 50]).unwrap();
-    literal.security = Security::InsecureForExperiments;
-    Parameters::new(literal).unwrap()
+    Parameters::new(
+        ParametersLiteral::from_bits(log_n, &[58, 45, 45, 45, 45, 45, 45, 45], &[50, 50, 50])
+            .unwrap()
+            .insecure(),
+    )
+    .unwrap()
 }
 
 fn uniform(parameters: &Parameters, level: usize, byte: u8) -> Poly<Evaluation> {

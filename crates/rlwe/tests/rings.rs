@@ -1,24 +1,19 @@
 //! Switches between rings against their definition, and against decryption over the integers.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use keywright_ring::{Coefficient, Evaluation, Poly, Seed, StreamId, sampling::SecretRng};
+use keywright_ring::{Coefficient, Evaluation, Poly, Seed, StreamId};
+use keywright_ring_testing::rng;
 use keywright_rlwe::{
     AddMessage, EvaluationKeys, KeyElement, KeyGenerator, KeyIdentity, KeySequence, KeySpec, Parameters,
-    ParametersLiteral, RlweCiphertext, RlweError, SecretDistribution, SecretKey, Security, decrypt,
+    ParametersLiteral, RlweCiphertext, RlweError, SecretDistribution, SecretKey, decrypt,
     encrypt_zero_symmetric, noise, ring_down, ring_up,
 };
 use num_bigint::BigInt;
 use proptest::prelude::*;
-use zeroize::Zeroizing;
-
-fn rng(byte: u8) -> SecretRng {
-    SecretRng::from_entropy(&Zeroizing::new([byte; 32]))
-}
 
 /// A chain of rings of degrees `2^13`, `2^12`, `2^11`, `2^10`. Not secure.
 fn parameters() -> Parameters {
-    let mut literal = ParametersLiteral::from_bits(13, &[58, 45, 45, 45, 45], &[50, 50]).unwrap();
-    literal.security = Security::InsecureForExperiments;
+    let literal = ParametersLiteral::from_bits(13, &[58, 45, 45, 45, 45], &[50, 50]).unwrap().insecure();
     let subrings = [(12, 3, None), (10, 1, Some(vec![5, 6])), (11, 2, Some(vec![5, 4]))];
     Parameters::new(literal.with_subrings(&subrings)).unwrap()
 }

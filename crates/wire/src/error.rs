@@ -12,6 +12,12 @@ pub enum WireError {
     /// The reader or writer failed.
     #[error("input or output failed: {0}")]
     Io(#[from] io::Error),
+    /// The path is not that of a regular file.
+    #[error("this is {found}; name a regular file")]
+    NotAFile {
+        /// A folder, a pipe, a socket or a device.
+        found: &'static str,
+    },
     /// The bytes end too early.
     #[error("{what} ends early: {missing} of {needed} bytes are missing; the file or message was cut off")]
     Truncated {

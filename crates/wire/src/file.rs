@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::WireError;
+
 /// The number of files that this process is writing, for distinct names.
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
@@ -100,6 +102,32 @@ impl AtomicFile {
         }
         Ok(())
     }
+}
+
+/// Opens a regular file. Anything else is refused before it is opened: opening a pipe may block for ever.
+///
+/// # Errors
+/// [`WireError::NotAFile`]; the error of the operating system.
+pub fn open_file(path: impl AsRef<Path>) -> Result<File, WireError> {
+    let kind = fs::metadata(&path)?.file_type();
+    if !kind.is_file() {
+        return Err(WireError::NotAFile { found: kind_name(kind) });
+    }
+    Ok(File::open(path)?)
+}
+
+fn kind_name(kind: fs::FileType) -> &'static str {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if kind.is_fifo() {
+            return "a pipe";
+        }
+        if kind.is_socket() {
+            return "a socket";
+        }
+    }
+    if kind.is_dir() { "a folder" } else { "a device" }
 }
 
 impl Write for AtomicFile {

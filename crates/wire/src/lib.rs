@@ -48,13 +48,16 @@ mod key_set;
 mod master_keys;
 mod object;
 mod rlwe;
+mod scheme;
 mod sequence;
 
 pub use aggregation::{SumDescriptor, UpdateDescriptor};
 pub use bfv::{BfvCiphertextDescriptor, BfvSeededDescriptor, ValueDescriptor};
-pub use ckks::{CkksCiphertextDescriptor, CkksSeededDescriptor, MessageDescriptor, PlaintextDescriptor};
+pub use ckks::{
+    CkksCiphertextDescriptor, CkksDescriptor, CkksSeededDescriptor, MessageDescriptor, PlaintextDescriptor,
+};
 pub use error::WireError;
-pub use file::AtomicFile;
+pub use file::{AtomicFile, open_file};
 pub use inspect::{Content, Info, inspect, ring_of};
 pub use key_set::{
     Arrival, KeyEntry, KeySetFile, KeySetLoader, KeySetReader, KeySetWriter, KeySharing, SharedKeyLoader,

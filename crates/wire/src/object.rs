@@ -1,6 +1,5 @@
 //! From objects to bytes and back.
 
-use std::fs::File;
 use std::io::{BufReader, Read, Write};
 use std::path::Path;
 
@@ -13,7 +12,7 @@ use zeroize::Zeroizing;
 
 use crate::body::{BodyReader, BodyWriter};
 use crate::header_io::Header;
-use crate::{AtomicFile, Identity, Kind, WireError};
+use crate::{AtomicFile, Identity, Kind, WireError, open_file};
 
 /// The fields that determine the shape of a body. They can be read without the parameters.
 pub trait Descriptor: Sized {
@@ -212,7 +211,7 @@ pub trait Wire: Record {
     /// # Errors
     /// As [`Wire::from_bytes`].
     fn load(path: impl AsRef<Path>, context: &Self::Context) -> Result<Self, WireError> {
-        let file = File::open(path)?;
+        let file = open_file(path)?;
         let available = file.metadata()?.len();
         read_whole(BufReader::with_capacity(1 << 16, file), available, context)
     }
@@ -257,7 +256,7 @@ pub trait WireSecret: Record {
     /// # Errors
     /// Any [`WireError`].
     fn load_secret(path: impl AsRef<Path>, context: &Self::Context) -> Result<Self, WireError> {
-        let file = File::open(path)?;
+        let file = open_file(path)?;
         let available = file.metadata()?.len();
         // Unbuffered: a buffer would keep a copy.
         read_whole(file, available, context)

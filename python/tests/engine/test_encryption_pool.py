@@ -318,7 +318,7 @@ def test_chem_wants_an_acknowledgement(small: Party) -> None:
         ChemEncryptor(key, 8, acknowledge=ACKNOWLEDGEMENT, unit=2.0**-46)
     with pytest.raises(kw.errors.EncodeError):
         ChemEncryptor(key, 8, acknowledge=ACKNOWLEDGEMENT).encrypt([256])
-    with pytest.raises(OverflowError):
+    with pytest.raises(kw.errors.ParameterError):
         ChemEncryptor(key, 8, acknowledge=ACKNOWLEDGEMENT).encrypt([-1])
     with pytest.raises(kw.errors.EncodeError):
         ChemDistinguisher([])

@@ -12,17 +12,11 @@ use keywright_bfv::{
     BfvLiteral, BfvParameters, Ciphertext, Decryptor, Encryptor, Evaluator, Packing, Plaintext,
 };
 use keywright_ring::{rotation_element, sampling::SecretRng};
+use keywright_ring_testing::rng;
 use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, SecretKey, Security};
-use zeroize::Zeroizing;
-
-fn rng(byte: u8) -> SecretRng {
-    SecretRng::from_entropy(&Zeroizing::new([byte; 32]))
-}
 
 fn parameters(log_n: u32, q: &[u32], p: &[u32], t: u64) -> BfvParameters {
-    let mut literal = BfvLiteral::from_bits(log_n, q, p, t).unwrap();
-    literal.rlwe.security = Security::InsecureForExperiments;
-    BfvParameters::new(literal).unwrap()
+    BfvParameters::new(BfvLiteral::from_bits(log_n, q, p, t).unwrap().insecure()).unwrap()
 }
 
 struct Party {

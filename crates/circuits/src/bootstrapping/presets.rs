@@ -265,10 +265,7 @@ impl BootstrapPreset {
     /// # Errors
     /// [`keywright_rlwe::RlweError::Ring`] if there are not enough primes.
     pub fn literal(&self) -> Result<CkksLiteral, CircuitError> {
-        let widths = |runs: &[(u32, usize)]| -> Vec<u32> {
-            runs.iter().flat_map(|&(bits, count)| std::iter::repeat_n(bits, count)).collect()
-        };
-        let mut rlwe = ParametersLiteral::from_bits(self.log_n, &widths(self.q), &widths(self.p))?;
+        let mut rlwe = ParametersLiteral::from_runs(self.log_n, self.q, self.p)?;
         if let Some(q_0) = self.q_0 {
             // Another place that has this prime takes the one that was chosen for `q_0`.
             let chosen = std::mem::replace(&mut rlwe.q[0], q_0);

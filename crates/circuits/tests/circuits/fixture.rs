@@ -4,13 +4,9 @@ use keywright_ckks::{
     Ciphertext, CkksLiteral, CkksParameters, Complex64, Decryptor, Encryptor, ErrorEstimate, Magnitude,
     Packing,
 };
-use keywright_ring::{rotation_element, sampling::SecretRng};
-use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, PublicKey, SecretKey, Security};
-use zeroize::Zeroizing;
-
-pub(crate) fn rng(byte: u8) -> SecretRng {
-    SecretRng::from_entropy(&Zeroizing::new([byte; 32]))
-}
+use keywright_ring::rotation_element;
+pub(crate) use keywright_ring_testing::rng;
+use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, PublicKey, SecretKey};
 
 /// Splitmix64: values for tests.
 pub(crate) struct Values(pub u64);
@@ -65,8 +61,7 @@ impl Owner {
 
     /// An insecure ring of any degree.
     pub(crate) fn insecure(log_n: u32, q_bits: &[u32], p_bits: &[u32], log_scale: f64) -> Self {
-        let mut literal = CkksLiteral::from_bits(log_n, q_bits, p_bits, log_scale).unwrap();
-        literal.rlwe.security = Security::InsecureForExperiments;
+        let literal = CkksLiteral::from_bits(log_n, q_bits, p_bits, log_scale).unwrap().insecure();
         Self::new(CkksParameters::new(literal).unwrap())
     }
 

@@ -9,14 +9,13 @@ use keywright_circuits::bootstrapping::{
     Bootstrapper, BootstrapperLiteral, BootstrapperPlan, Iterations, KeyBudget, Order, Values,
 };
 use keywright_ckks::{Ciphertext, CkksError, CkksLiteral, CkksParameters, Complex64, Encryptor, Evaluator};
-use keywright_rlwe::{KeyElement, KeyGenerator, RlweError, SecretDistribution, Security};
+use keywright_rlwe::{KeyElement, KeyGenerator, RlweError, SecretDistribution};
 
 /// Degree `2^12`, with subrings of `2^11` to level 4 and of `2^10` to level 2.
 fn owner(secret: SecretDistribution) -> Owner {
     let mut q = vec![50, 40, 40, 45, 45, 45];
     q.extend([50; 14]);
-    let mut literal = CkksLiteral::from_bits(12, &q, &[50, 50, 50], 45.0).unwrap();
-    literal.rlwe.security = Security::InsecureForExperiments;
+    let mut literal = CkksLiteral::from_bits(12, &q, &[50, 50, 50], 45.0).unwrap().insecure();
     literal.rlwe.secret = secret;
     literal.rlwe = literal.rlwe.with_subrings(&[(11, 4, None), (10, 2, None)]);
     Owner::new(CkksParameters::new(literal).unwrap())

@@ -7,15 +7,13 @@ use keywright_circuits::bootstrapping::range::integer_part_bound;
 use keywright_ckks::{Ciphertext, CkksError, CkksLiteral, CkksParameters, Encryptor, Evaluator, Packing};
 use keywright_rlwe::{
     EvaluationKeys, KeyElement, KeyGenerator, KeySpec, PublicKey, RlweError, SecretDistribution, SecretKey,
-    Security,
 };
 
 const WEIGHT: usize = 32;
 
 fn parameters(q0_bits: u32, secret: SecretDistribution) -> CkksParameters {
     let q_bits = [&[q0_bits][..], &[45; 6]].concat();
-    let mut literal = CkksLiteral::from_bits(11, &q_bits, &[q0_bits, 50], 40.0).unwrap();
-    literal.rlwe.security = Security::InsecureForExperiments;
+    let mut literal = CkksLiteral::from_bits(11, &q_bits, &[q0_bits, 50], 40.0).unwrap().insecure();
     literal.rlwe.secret = secret;
     CkksParameters::new(literal).unwrap()
 }

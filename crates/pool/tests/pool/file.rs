@@ -5,7 +5,7 @@ use std::sync::Barrier;
 
 use keywright_ckks::{CkksLiteral, CkksParameters};
 use keywright_pool::{FileProblem, PoolError, PoolFile, WhenEmpty, ZeroKey};
-use keywright_rlwe::{SecretKey, Security, SeededRlweCiphertext};
+use keywright_rlwe::{SecretKey, SeededRlweCiphertext};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
@@ -108,8 +108,7 @@ fn other_keys_and_parameters_are_refused() {
         assert!(matches!(found, FileProblem::ForeignEntries { found: 1, .. }), "{found}");
     }
 
-    let mut literal = CkksLiteral::from_bits(10, &[50, 41], &[50], 36.0).unwrap();
-    literal.rlwe.security = Security::InsecureForExperiments;
+    let literal = CkksLiteral::from_bits(10, &[50, 41], &[50], 36.0).unwrap().insecure();
     let (foreign, _) = keys(&CkksParameters::new(literal).unwrap());
     let found = problem(PoolFile::open(&options, &*foreign, 1, rng(6)));
     assert!(matches!(found, FileProblem::ForeignParameters { .. }));

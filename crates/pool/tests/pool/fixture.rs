@@ -4,18 +4,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use keywright_ckks::{CkksLiteral, CkksParameters};
 use keywright_pool::{EncryptionPool, PoolFileOptions, PoolOptions, WhenEmpty, ZeroKey};
-use keywright_ring::sampling::SecretRng;
-use keywright_rlwe::{KeyGenerator, Parameters, PublicKey, SecretKey, Security};
+pub(crate) use keywright_ring_testing::rng;
+use keywright_rlwe::{KeyGenerator, Parameters, PublicKey, SecretKey};
 use zeroize::Zeroizing;
 
-pub(crate) fn rng(byte: u8) -> SecretRng {
-    SecretRng::from_entropy(&Zeroizing::new([byte; 32]))
-}
-
 pub(crate) fn parameters() -> CkksParameters {
-    let mut literal = CkksLiteral::from_bits(10, &[50, 40], &[50], 36.0).unwrap();
-    literal.rlwe.security = Security::InsecureForExperiments;
-    CkksParameters::new(literal).unwrap()
+    CkksParameters::new(CkksLiteral::from_bits(10, &[50, 40], &[50], 36.0).unwrap().insecure()).unwrap()
 }
 
 pub(crate) fn keys(parameters: &CkksParameters) -> (Arc<SecretKey>, Arc<PublicKey>) {

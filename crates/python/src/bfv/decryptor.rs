@@ -6,6 +6,8 @@ use crate::bfv::ciphertext::PyBfvCiphertext;
 use crate::bfv::plaintext;
 use crate::bfv::seeded_ciphertext::PyBfvSeededCiphertext;
 use crate::errors::Failure;
+use crate::getters::getters;
+use crate::integers::integers;
 use crate::keys::secret_key::PySecretKey;
 use crate::operand::unbound;
 use crate::parameters::keys::KeyParameters;
@@ -30,6 +32,7 @@ pub(crate) struct PyBfvDecryptor {
 
 opaque!(PyBfvDecryptor);
 
+#[integers]
 #[pymethods]
 impl PyBfvDecryptor {
     #[new]
@@ -37,12 +40,6 @@ impl PyBfvDecryptor {
     fn new(secret: Py<PySecretKey>, entropy: Option<[u8; 32]>) -> Result<Self, Failure> {
         secret.get().parameters.bfv()?;
         Ok(Self { secret, rng: Randomness::new(entropy)? })
-    }
-
-    /// The parameters of the secret.
-    #[getter]
-    fn parameters(&self) -> KeyParameters {
-        self.secret.get().parameters.clone()
     }
 
     /// The N values as int64, centred: above -t/2 and at most t/2.
@@ -99,4 +96,9 @@ impl PyBfvDecryptor {
         })
         .map(PyBfvSeededCiphertext)
     }
+}
+
+getters! { PyBfvDecryptor, self;
+    /// The parameters of the secret.
+    parameters: KeyParameters = self.secret.get().parameters.clone();
 }

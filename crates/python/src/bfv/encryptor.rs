@@ -4,6 +4,8 @@ use pyo3::prelude::*;
 use crate::bfv::ciphertext::PyBfvCiphertext;
 use crate::bfv::plaintext;
 use crate::errors::Failure;
+use crate::getters::getters;
+use crate::integers::integers;
 use crate::keys::public_key::PyPublicKey;
 use crate::parameters::keys::KeyParameters;
 use crate::randomness::Randomness;
@@ -25,6 +27,7 @@ pub(crate) struct PyBfvEncryptor {
 
 opaque!(PyBfvEncryptor);
 
+#[integers]
 #[pymethods]
 impl PyBfvEncryptor {
     #[new]
@@ -32,12 +35,6 @@ impl PyBfvEncryptor {
     fn new(public_key: Py<PyPublicKey>, entropy: Option<[u8; 32]>) -> Result<Self, Failure> {
         public_key.get().parameters.bfv()?;
         Ok(Self { key: public_key, rng: Randomness::new(entropy)? })
-    }
-
-    /// The parameters of the key.
-    #[getter]
-    fn parameters(&self) -> KeyParameters {
-        self.key.get().parameters.clone()
     }
 
     /// Encrypts integers.
@@ -68,4 +65,9 @@ impl PyBfvEncryptor {
         })
         .map(PyBfvCiphertext)
     }
+}
+
+getters! { PyBfvEncryptor, self;
+    /// The parameters of the key.
+    parameters: KeyParameters = self.key.get().parameters.clone();
 }

@@ -4,7 +4,8 @@ use pyo3::prelude::*;
 use crate::array::Integers;
 use crate::bfv::ciphertext::PyBfvCiphertext;
 use crate::errors::Failure;
-use crate::evaluator::evaluator_methods;
+use crate::evaluator::{evaluator_methods, operations};
+use crate::integers::integers;
 use crate::keys::evaluation_keys::PyEvaluationKeys;
 use crate::operand;
 use crate::parameters::bfv::PyBfvParameters;
@@ -72,6 +73,7 @@ impl PyBfvEvaluator {
     }
 }
 
+#[integers]
 #[pymethods]
 impl PyBfvEvaluator {
     /// a + b, with b a ciphertext or integers.
@@ -115,14 +117,6 @@ impl PyBfvEvaluator {
         .map(PyBfvCiphertext)
     }
 
-    /// a^2, relinearized.
-    ///
-    /// Raises:
-    ///     DegreeError: a has degree 2.
-    fn square(&self, py: Python<'_>, a: &PyBfvCiphertext) -> Result<PyBfvCiphertext, Failure> {
-        self.run(py, |evaluator| evaluator.square(&a.0))
-    }
-
     /// a b at degree 2; a sum of such products needs one `relinearize`.
     ///
     /// Raises:
@@ -136,20 +130,6 @@ impl PyBfvEvaluator {
         self.run(py, |evaluator| evaluator.multiply_lazy(&a.0, &b.0))
     }
 
-    /// Rotates both rows of slots to the left: numpy.roll(slots.reshape(2, -1), -steps, axis=1).
-    ///
-    /// Raises:
-    ///     PackingError: the values are in coefficients.
-    ///     DegreeError: a has degree 2.
-    fn rotate_rows(
-        &self,
-        py: Python<'_>,
-        a: &PyBfvCiphertext,
-        steps: i64,
-    ) -> Result<PyBfvCiphertext, Failure> {
-        self.run(py, |evaluator| evaluator.rotate_rows(&a.0, steps))
-    }
-
     /// Several rotations of one ciphertext, which share its decomposition; errors as for `rotate_rows`, raised before
     /// anything is computed.
     fn rotate_rows_hoisted(
@@ -161,33 +141,33 @@ impl PyBfvEvaluator {
         let rotated = self.with(py, |evaluator| evaluator.rotate_rows_hoisted(&a.0, &steps))?;
         Ok(rotated.into_iter().map(PyBfvCiphertext).collect())
     }
+}
 
+operations! { PyBfvEvaluator on PyBfvCiphertext;
+    /// a^2, relinearized.
+    ///
+    /// Raises:
+    ///     DegreeError: a has degree 2.
+    square();
+    /// Rotates both rows of slots to the left: numpy.roll(slots.reshape(2, -1), -steps, axis=1).
+    ///
+    /// Raises:
+    ///     PackingError: the values are in coefficients.
+    ///     DegreeError: a has degree 2.
+    rotate_rows(steps: i64);
     /// Swaps the two rows of slots. Needs the key from `KeyGenerator.conjugation_key`.
     ///
     /// Raises:
     ///     PackingError, DegreeError: as for `rotate_rows`.
-    fn swap_rows(&self, py: Python<'_>, a: &PyBfvCiphertext) -> Result<PyBfvCiphertext, Failure> {
-        self.run(py, |evaluator| evaluator.swap_rows(&a.0))
-    }
-
+    swap_rows();
     /// a one level lower, with the same values: smaller and faster, with room for less noise.
     ///
     /// Raises:
     ///     LevelError: a is at level 0.
-    fn mod_switch(&self, py: Python<'_>, a: &PyBfvCiphertext) -> Result<PyBfvCiphertext, Failure> {
-        self.run(py, |evaluator| evaluator.mod_switch(&a.0))
-    }
-
+    mod_switch();
     /// a at a lower level.
     ///
     /// Raises:
     ///     LevelError: the level is above that of a.
-    fn mod_switch_to(
-        &self,
-        py: Python<'_>,
-        a: &PyBfvCiphertext,
-        level: usize,
-    ) -> Result<PyBfvCiphertext, Failure> {
-        self.run(py, |evaluator| evaluator.mod_switch_to(&a.0, level))
-    }
+    mod_switch_to(level: usize);
 }

@@ -37,11 +37,7 @@ pub(crate) fn encrypt<C: Send>(
 }
 
 /// The packing with a name; that of the parameters by default.
-pub(crate) fn packing(parameters: &BfvParameters, name: Option<&str>) -> Result<Packing, Failure> {
-    match name {
-        None => Ok(parameters.default_packing()),
-        Some("slots") => Ok(Packing::Slots),
-        Some("coefficients") => Ok(Packing::Coefficients),
-        Some(other) => Err(Refusal::Packing(other.into()).into()),
-    }
+pub(crate) fn packing(parameters: &BfvParameters, name: Option<&str>) -> Result<Packing, Refusal> {
+    let choices = [("slots", Packing::Slots), ("coefficients", Packing::Coefficients)];
+    name.map_or(Ok(parameters.default_packing()), |name| Refusal::choice("packing", name, &choices, None))
 }

@@ -3,6 +3,7 @@ use pyo3::prelude::*;
 
 use crate::bfv::ciphertext::{PyBfvCiphertext, packing_name};
 use crate::ciphertext::seeded_ciphertext;
+use crate::getters::getters;
 use crate::parameters::bfv::PyBfvParameters;
 
 /// A BFV ciphertext made with the secret key. One half of it is a 32-byte seed: half the bytes to send. `expand`
@@ -14,13 +15,12 @@ seeded_ciphertext!(PyBfvSeededCiphertext of PyBfvParameters, packed as packing_n
 
 #[pymethods]
 impl PyBfvSeededCiphertext {
-    /// Number of times that `mod_switch` can drop a prime.
-    #[getter]
-    fn level(&self) -> usize {
-        self.0.level()
-    }
-
     fn __repr__(&self) -> String {
         format!("Bfv{:?}", self.0)
     }
+}
+
+getters! { PyBfvSeededCiphertext, self;
+    /// Number of times that `mod_switch` can drop a prime.
+    level: usize = self.0.level();
 }

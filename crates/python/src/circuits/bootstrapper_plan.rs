@@ -15,10 +15,11 @@ use pyo3::types::PyDict;
 use crate::array::{Numbers, log_slots};
 use crate::circuits::arithmetic::named;
 use crate::circuits::plan_arguments::{
-    Alpha, PyKeyBudget, parse_budget, parse_design, parse_iterations, parse_kept, parse_order, parse_values,
+    ORDERS, parse_budget, parse_design, parse_iterations, parse_kept, parse_values,
 };
-use crate::errors::Failure;
+use crate::errors::{Failure, Refusal};
 use crate::getters::getters;
+use crate::integers::{CountOrName, integers};
 use crate::keys::spec::PyKeySpec;
 use crate::parameters::ckks::PyParameters;
 use crate::parameters::keys::KeyParameters;
@@ -126,12 +127,13 @@ impl PyBootstrapperPlan {
 
 not_pickled!(PyBootstrapperPlan);
 
+#[integers]
 #[pymethods]
 impl PyBootstrapperPlan {
     #[new]
     #[pyo3(signature = (
         parameters, *, slots_to_coeffs, coeffs_to_slots, log_ratio, cosine_degree, double_angles, arcsine_degree, slots=None,
-        values="complex", order="slots_to_coeffs_first", key_budget=PyKeyBudget::Name("fastest".into()), stages_apart=false,
+        values="complex", order="slots_to_coeffs_first", key_budget=CountOrName::Name("fastest".into()), stages_apart=false,
         alpha=None, key_levels="needed", ephemeral_weight=32, log2_failure=-40.0, iterations=1, log_precision=None, output_level=None,
         input_log_n=None
     ))]
@@ -147,9 +149,9 @@ impl PyBootstrapperPlan {
         slots: Option<usize>,
         values: &str,
         order: &str,
-        key_budget: PyKeyBudget,
+        key_budget: CountOrName,
         stages_apart: bool,
-        alpha: Option<Alpha>,
+        alpha: Option<CountOrName>,
         key_levels: &str,
         ephemeral_weight: Option<usize>,
         log2_failure: f64,
@@ -161,7 +163,7 @@ impl PyBootstrapperPlan {
         let literal = BootstrapperLiteral {
             log_slots: input_slots(&parameters.0, slots, input_log_n)?,
             values: parse_values(values)?,
-            order: parse_order(order)?,
+            order: Refusal::choice("order", order, &ORDERS, None)?,
             slots_to_coeffs,
             coeffs_to_slots,
             budget: parse_budget(key_budget)?,
@@ -205,7 +207,7 @@ impl PyBootstrapperPlan {
     fn preset(
         py: Python<'_>,
         name: &str,
-        key_budget: Option<PyKeyBudget>,
+        key_budget: Option<CountOrName>,
         slots: Option<usize>,
         subrings: Vec<(u32, usize, Option<Vec<usize>>)>,
         input_log_n: Option<u32>,
@@ -328,7 +330,7 @@ impl PyBootstrapperPlan {
     ///
     /// Raises:
     ///     ParameterError: the budget is below its `minimum`.
-    fn with_key_budget(&self, py: Python<'_>, key_budget: PyKeyBudget) -> Result<Self, Failure> {
+    fn with_key_budget(&self, py: Python<'_>, key_budget: CountOrName) -> Result<Self, Failure> {
         let budget = parse_budget(key_budget)?;
         let plan = compute(py, || self.plan.with_key_budget(&self.parameters.0, budget))?;
         Ok(Self { plan: Arc::new(plan), parameters: self.parameters.clone(), ..*self })

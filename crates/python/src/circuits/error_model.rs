@@ -8,6 +8,7 @@ use crate::array::{Numbers, log_slots};
 use crate::circuits::polynomial::plan;
 use crate::errors::Failure;
 use crate::getters::getters;
+use crate::integers::integers;
 use crate::keys::evaluation_keys::PyEvaluationKeys;
 use crate::parameters::ckks::PyParameters;
 use crate::stored::not_pickled;
@@ -39,6 +40,7 @@ fn pair(variance: Variance) -> Pair {
 
 not_pickled!(PyErrorModel);
 
+#[integers]
 #[pymethods]
 impl PyErrorModel {
     #[new]

@@ -16,6 +16,7 @@ use crate::ckks::ciphertext::PyCiphertext;
 use crate::ckks::evaluator::PyEvaluator;
 use crate::errors::{Failure, Refusal};
 use crate::getters::getters;
+use crate::integers::{integers, named};
 use crate::keys::spec::{PyKeySpec, rotation};
 use crate::parameters::ckks::PyParameters;
 use crate::parameters::keys::KeyParameters;
@@ -56,6 +57,7 @@ pub(crate) struct PyLinearTransform {
 
 not_pickled!(PyLinearTransform);
 
+#[integers]
 #[pymethods]
 impl PyLinearTransform {
     #[new]
@@ -76,7 +78,7 @@ impl PyLinearTransform {
             let diagonals = linear_transform::diagonals_of(&values, columns, 1 << shape.log_slots)?;
             return shape.make(py, parameters, Diagonals::Slots(&diagonals));
         }
-        let diagonals: BTreeMap<usize, Bound<'_, PyAny>> = matrix.extract()?;
+        let diagonals: BTreeMap<usize, Bound<'_, PyAny>> = named::<usize, _>("matrix", matrix)?;
         let mut vectors = BTreeMap::new();
         for (r, values) in &diagonals {
             let vector = match Numbers::vector(values)? {

@@ -5,111 +5,61 @@ use keywright_circuits::bootstrapping::{
 };
 use keywright_circuits::linear_transform::Storage;
 use keywright_rlwe::Parameters;
-use pyo3::prelude::*;
 
 use crate::errors::{Failure, Refusal};
+use crate::integers::CountOrName;
 
-/// The Python form of a [`KeyBudget`].
-#[derive(FromPyObject)]
-pub(crate) enum PyKeyBudget {
-    Bytes(usize),
-    Name(String),
-}
-
-pub(super) fn parse_budget(budget: PyKeyBudget) -> Result<KeyBudget, Failure> {
+pub(super) fn parse_budget(budget: CountOrName) -> Result<KeyBudget, Refusal> {
+    let choices = [("fastest", KeyBudget::Fastest), ("fewest", KeyBudget::Fewest)];
     match budget {
-        PyKeyBudget::Bytes(bytes) => Ok(KeyBudget::Bytes(bytes)),
-        PyKeyBudget::Name(name) => match name.as_str() {
-            "fastest" => Ok(KeyBudget::Fastest),
-            "fewest" => Ok(KeyBudget::Fewest),
-            _ => Err(Refusal::KeyBudget(name).into()),
-        },
+        CountOrName::Count(bytes) => Ok(KeyBudget::Bytes(bytes)),
+        CountOrName::Name(name) => Refusal::choice("key_budget", &name, &choices, Some("a number of bytes")),
     }
 }
+
+const STORAGES: [(&str, Option<Storage>); 3] =
+    [("encoded", Some(Storage::Encoded)), ("coefficients", Some(Storage::Coefficients)), ("streamed", None)];
 
 /// The storage of a transform's diagonals.
-pub(super) fn parse_storage(name: &str) -> Result<Storage, Failure> {
-    match name {
-        "encoded" => Ok(Storage::Encoded),
-        "coefficients" => Ok(Storage::Coefficients),
-        _ => {
-            let known = "\"encoded\" or \"coefficients\"";
-            Err(Refusal::Choice { argument: "storage", value: name.into(), known }.into())
-        }
-    }
+pub(super) fn parse_storage(name: &str) -> Result<Storage, Refusal> {
+    let kept = STORAGES.map(|(name, storage)| storage.map(|storage| (name, storage)));
+    Refusal::choice("storage", name, &kept.into_iter().flatten().collect::<Vec<_>>(), None)
 }
 
 /// The storage of a bootstrapping's diagonals, if any are kept.
-pub(crate) fn parse_kept(name: &str) -> Result<Option<Storage>, Failure> {
-    match (name, parse_storage(name)) {
-        ("streamed", _) => Ok(None),
-        (_, Ok(storage)) => Ok(Some(storage)),
-        (_, Err(_)) => {
-            let known = "\"encoded\", \"coefficients\" or \"streamed\"";
-            Err(Refusal::Choice { argument: "storage", value: name.into(), known }.into())
-        }
-    }
+pub(crate) fn parse_kept(name: &str) -> Result<Option<Storage>, Refusal> {
+    Refusal::choice("storage", name, &STORAGES, None)
 }
 
-pub(super) fn parse_values(name: &str) -> Result<Values, Failure> {
-    match name {
-        "complex" => Ok(Values::Complex),
-        "real" => Ok(Values::Real),
-        other => Err(Refusal::SlotValues(other.into()).into()),
-    }
+pub(super) fn parse_values(name: &str) -> Result<Values, Refusal> {
+    Refusal::choice("values", name, &[("complex", Values::Complex), ("real", Values::Real)], None)
 }
 
-/// `alpha`: a number of primes or a name.
-#[derive(FromPyObject)]
-pub(crate) enum Alpha {
-    Count(usize),
-    Name(String),
-}
-
-fn parse_digits(alpha: Alpha, parameters: &Parameters) -> Result<DigitRule, Failure> {
-    let name = match alpha {
-        Alpha::Count(alpha) => return Ok(DigitRule::Static { alpha }),
-        Alpha::Name(name) => name,
-    };
-    match name.as_str() {
-        "maximum" => Ok(DigitRule::maximum(parameters)),
-        "dynamic" => Ok(DigitRule::Dynamic { dropped_primes: false }),
-        "dynamic_dropped" => Ok(DigitRule::Dynamic { dropped_primes: true }),
-        _ => {
-            let known = "a number, \"maximum\", \"dynamic\" or \"dynamic_dropped\"";
-            Err(Refusal::Choice { argument: "alpha", value: name, known }.into())
-        }
+fn parse_digits(alpha: CountOrName, parameters: &Parameters) -> Result<DigitRule, Refusal> {
+    let choices = [
+        ("maximum", DigitRule::maximum(parameters)),
+        ("dynamic", DigitRule::Dynamic { dropped_primes: false }),
+        ("dynamic_dropped", DigitRule::Dynamic { dropped_primes: true }),
+    ];
+    match alpha {
+        CountOrName::Count(alpha) => Ok(DigitRule::Static { alpha }),
+        CountOrName::Name(name) => Refusal::choice("alpha", &name, &choices, Some("a number")),
     }
 }
 
 pub(super) fn parse_design(
-    alpha: Option<Alpha>,
+    alpha: Option<CountOrName>,
     key_levels: &str,
     parameters: &Parameters,
-) -> Result<Option<KeyDesign>, Failure> {
-    let levels = parse_key_levels(key_levels)?;
+) -> Result<Option<KeyDesign>, Refusal> {
+    let choices = [("needed", KeyLevels::Needed), ("top", KeyLevels::Top)];
+    let levels = Refusal::choice("key_levels", key_levels, &choices, None)?;
     let digits = alpha.map(|alpha| parse_digits(alpha, parameters)).transpose()?;
     Ok(digits.map(|digits| KeyDesign { digits, levels }))
 }
 
-fn parse_key_levels(name: &str) -> Result<KeyLevels, Failure> {
-    match name {
-        "needed" => Ok(KeyLevels::Needed),
-        "top" => Ok(KeyLevels::Top),
-        other => {
-            let known = "\"needed\" or \"top\"";
-            Err(Refusal::Choice { argument: "key_levels", value: other.into(), known }.into())
-        }
-    }
-}
-
-pub(super) fn parse_order(name: &str) -> Result<Order, Failure> {
-    match name {
-        "slots_to_coeffs_first" => Ok(Order::SlotsToCoeffsFirst),
-        "mod_raise_first" => Ok(Order::ModRaiseFirst),
-        other => Err(Refusal::StageOrder(other.into()).into()),
-    }
-}
+pub(super) const ORDERS: [(&str, Order); 2] =
+    [("slots_to_coeffs_first", Order::SlotsToCoeffsFirst), ("mod_raise_first", Order::ModRaiseFirst)];
 
 /// A count of 1 is not an iteration, and would not use a precision.
 pub(super) fn parse_iterations(

@@ -7,17 +7,13 @@ use crate::circuits::arithmetic::named;
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::ckks::evaluator::PyEvaluator;
 use crate::errors::{Failure, Refusal};
+use crate::integers::integers;
 
 /// The basis with a name; the Chebyshev basis is on [-1, 1] by default.
 fn parse_basis(name: &str, interval: Option<(f64, f64)>) -> Result<Basis, Failure> {
-    match name {
-        "monomial" => Ok(Basis::Monomial),
-        "chebyshev" => {
-            let (a, b) = interval.unwrap_or((-1.0, 1.0));
-            Ok(Basis::chebyshev(a, b)?)
-        }
-        other => Err(Refusal::Basis(other.into()).into()),
-    }
+    let (a, b) = interval.unwrap_or((-1.0, 1.0));
+    let chebyshev = Refusal::choice("basis", name, &[("monomial", false), ("chebyshev", true)], None)?;
+    if chebyshev { Ok(Basis::chebyshev(a, b)?) } else { Ok(Basis::Monomial) }
 }
 
 /// The engine's evaluation of a polynomial: a plan from its coefficients alone.
@@ -63,6 +59,7 @@ impl PyEvaluator {
 
 /// Levels of the evaluation of a polynomial of a degree: ceil(log2(degree + 1)). In the Chebyshev basis of an interval
 /// of another width than 2 it takes one more.
+#[integers]
 #[pyfunction]
 pub(crate) fn polynomial_depth(degree: usize) -> usize {
     polynomial::degree_depth(degree)

@@ -2,6 +2,7 @@ use keywright_ckks::{Ciphertext, Packing};
 use pyo3::prelude::*;
 
 use crate::ciphertext::whole_ciphertext;
+use crate::getters::getters;
 use crate::parameters::ckks::PyParameters;
 
 /// An encrypted vector, with its level, its scale and an estimate of its error. Immutable.
@@ -28,62 +29,29 @@ whole_ciphertext!(PyCiphertext of PyParameters, packed as packing_name);
 
 #[pymethods]
 impl PyCiphertext {
-    /// log2 of the degree of its ring.
-    #[getter]
-    fn log_n(&self) -> u32 {
-        self.0.parameters.rlwe().log_n()
-    }
-
-    /// Degree of its ring.
-    #[getter]
-    fn n(&self) -> usize {
-        self.0.parameters.rlwe().n()
-    }
-
-    /// Number of rescalings left.
-    #[getter]
-    fn level(&self) -> usize {
-        self.0.level()
-    }
-
-    /// Factor by which the message is scaled.
-    #[getter]
-    fn scale(&self) -> f64 {
-        self.0.scale
-    }
-
-    /// log2 of the scale.
-    #[getter]
-    fn log_scale(&self) -> f64 {
-        self.0.scale.log2()
-    }
-
-    /// Number of slots; None if its values are in coefficients.
-    #[getter]
-    fn slots(&self) -> Option<usize> {
-        slots(self.0.packing)
-    }
-
-    /// Bound on the absolute error of every value, derived without decrypting; exceeded with probability below 2^-40.
-    /// Infinite if values as large as `magnitude_bound` do not fit the modulus, since they may have overflowed.
-    #[getter]
-    fn error_bound(&self) -> f64 {
-        self.0.error_bound()
-    }
-
-    /// Bound on the absolute value of every value, derived without decrypting.
-    #[getter]
-    fn magnitude_bound(&self) -> f64 {
-        self.0.estimate.magnitude
-    }
-
-    /// -log2 of the error bound: bits after the point that are right.
-    #[getter]
-    fn precision_bits(&self) -> f64 {
-        -self.0.error_bound().log2()
-    }
-
     fn __repr__(&self) -> String {
         format!("{:?}", self.0)
     }
+}
+
+getters! { PyCiphertext, self;
+    /// log2 of the degree of its ring.
+    log_n: u32 = self.0.parameters.rlwe().log_n();
+    /// Degree of its ring.
+    n: usize = self.0.parameters.rlwe().n();
+    /// Number of rescalings left.
+    level: usize = self.0.level();
+    /// Factor by which the message is scaled.
+    scale: f64 = self.0.scale;
+    /// log2 of the scale.
+    log_scale: f64 = self.0.scale.log2();
+    /// Number of slots; None if its values are in coefficients.
+    slots: Option<usize> = slots(self.0.packing);
+    /// Bound on the absolute error of every value, derived without decrypting; exceeded with probability below 2^-40.
+    /// Infinite if values as large as `magnitude_bound` do not fit the modulus, since they may have overflowed.
+    error_bound: f64 = self.0.error_bound();
+    /// Bound on the absolute value of every value, derived without decrypting.
+    magnitude_bound: f64 = self.0.estimate.magnitude;
+    /// -log2 of the error bound: bits after the point that are right.
+    precision_bits: f64 = -self.0.error_bound().log2();
 }

@@ -9,6 +9,8 @@ use crate::ckks::encryptor::declaration;
 use crate::ckks::flooding::PyFlooding;
 use crate::ckks::seeded_ciphertext::PySeededCiphertext;
 use crate::errors::Failure;
+use crate::getters::getters;
+use crate::integers::integers;
 use crate::keys::secret_key::PySecretKey;
 use crate::operand::unbound;
 use crate::parameters::keys::KeyParameters;
@@ -31,18 +33,13 @@ pub(crate) struct PyDecryptor {
 
 opaque!(PyDecryptor);
 
+#[integers]
 #[pymethods]
 impl PyDecryptor {
     #[new]
     #[pyo3(signature = (secret, entropy=None))]
     fn new(secret: Py<PySecretKey>, entropy: Option<[u8; 32]>) -> Result<Self, Failure> {
         Ok(Self { secret, rng: Randomness::new(entropy)? })
-    }
-
-    /// The parameters of the secret.
-    #[getter]
-    fn parameters(&self) -> KeyParameters {
-        self.secret.get().parameters.clone()
     }
 
     /// The real parts of the slots, or the coefficients, as float64: `ciphertext.slots` or N of them.
@@ -139,6 +136,11 @@ impl PyDecryptor {
         let ring = self.secret.get().parameters.ckks()?;
         self.run(py, values, Packing::Coefficients, level, ring, magnitude)
     }
+}
+
+getters! { PyDecryptor, self;
+    /// The parameters of the secret.
+    parameters: KeyParameters = self.secret.get().parameters.clone();
 }
 
 impl PyDecryptor {

@@ -4,6 +4,8 @@ use pyo3::prelude::*;
 use crate::array::{Numbers, log_slots};
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::errors::Failure;
+use crate::getters::getters;
+use crate::integers::integers;
 use crate::keys::public_key::PyPublicKey;
 use crate::parameters::keys::KeyParameters;
 use crate::randomness::Randomness;
@@ -23,18 +25,13 @@ pub(crate) struct PyEncryptor {
 
 opaque!(PyEncryptor);
 
+#[integers]
 #[pymethods]
 impl PyEncryptor {
     #[new]
     #[pyo3(signature = (public_key, entropy=None))]
     fn new(public_key: Py<PyPublicKey>, entropy: Option<[u8; 32]>) -> Result<Self, Failure> {
         Ok(Self { key: public_key, rng: Randomness::new(entropy)? })
-    }
-
-    /// The parameters of the key.
-    #[getter]
-    fn parameters(&self) -> KeyParameters {
-        self.key.get().parameters.clone()
     }
 
     /// Encrypts a vector of real or complex numbers in slots.
@@ -87,6 +84,11 @@ impl PyEncryptor {
             encryptor.encrypt_real(&values, Packing::Coefficients, level)
         })
     }
+}
+
+getters! { PyEncryptor, self;
+    /// The parameters of the key.
+    parameters: KeyParameters = self.key.get().parameters.clone();
 }
 
 /// The magnitude that a caller declares, or the default of the parameters.

@@ -5,7 +5,8 @@ use crate::array::{Numbers, log_slots};
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::ckks::plaintext;
 use crate::errors::{Failure, Refusal};
-use crate::evaluator::evaluator_methods;
+use crate::evaluator::{evaluator_methods, operations};
+use crate::integers::integers;
 use crate::keys::evaluation_keys::PyEvaluationKeys;
 use crate::operand;
 use crate::parameters::ckks::PyParameters;
@@ -63,8 +64,31 @@ fn operand(b: &Bound<'_, PyAny>, magnitude: Option<f64>) -> Result<(Operand, Opt
     Ok((b, magnitude.map(Magnitude::new).transpose()?))
 }
 
-#[pymethods]
-impl PyEvaluator {
+/// Operations with a ciphertext or with numbers, which [`plaintext`] encodes to match.
+macro_rules! binary_operations {
+    ($($(#[$doc:meta])* $name:ident;)*) => {
+        #[pymethods]
+        impl PyEvaluator {$(
+            $(#[$doc])*
+            #[pyo3(signature = (a, b, *, magnitude=None))]
+            fn $name(
+                &self,
+                py: Python<'_>,
+                a: &PyCiphertext,
+                b: &Bound<'_, PyAny>,
+                magnitude: Option<f64>,
+            ) -> Result<PyCiphertext, Failure> {
+                let (b, magnitude) = operand(b, magnitude)?;
+                self.run_on(py, a, |evaluator| match &b {
+                    Operand::Ciphertext(b) => Ok(evaluator.$name(&a.0, &b.get().0)?),
+                    Operand::Numbers(b) => plaintext::$name(evaluator, &a.0, b, magnitude),
+                })
+            }
+        )*}
+    };
+}
+
+binary_operations! {
     /// a + b, with b a ciphertext or numbers.
     ///
     /// Args:
@@ -76,37 +100,9 @@ impl PyEvaluator {
     ///     EncodeError: the numbers are above the declared magnitude, or b is a ciphertext, which states its own.
     ///     ScaleError: the scales differ by more than one part in 2^30.
     ///     PackingError: the packings differ.
-    #[pyo3(signature = (a, b, *, magnitude=None))]
-    fn add(
-        &self,
-        py: Python<'_>,
-        a: &PyCiphertext,
-        b: &Bound<'_, PyAny>,
-        magnitude: Option<f64>,
-    ) -> Result<PyCiphertext, Failure> {
-        let (b, magnitude) = operand(b, magnitude)?;
-        self.run_on(py, a, |evaluator| match &b {
-            Operand::Ciphertext(b) => Ok(evaluator.add(&a.0, &b.get().0)?),
-            Operand::Numbers(b) => plaintext::add(evaluator, &a.0, b, magnitude),
-        })
-    }
-
+    add;
     /// a - b, with b a ciphertext or numbers; arguments and errors as for `add`.
-    #[pyo3(signature = (a, b, *, magnitude=None))]
-    fn sub(
-        &self,
-        py: Python<'_>,
-        a: &PyCiphertext,
-        b: &Bound<'_, PyAny>,
-        magnitude: Option<f64>,
-    ) -> Result<PyCiphertext, Failure> {
-        let (b, magnitude) = operand(b, magnitude)?;
-        self.run_on(py, a, |evaluator| match &b {
-            Operand::Ciphertext(b) => Ok(evaluator.sub(&a.0, &b.get().0)?),
-            Operand::Numbers(b) => plaintext::sub(evaluator, &a.0, b, magnitude),
-        })
-    }
-
+    sub;
     /// a b, with b a ciphertext or numbers: relinearized, rescaled, one level less.
     ///
     /// A product with numbers keeps the scale of a exactly; one with a Python integer consumes no level, unless a
@@ -116,72 +112,61 @@ impl PyEvaluator {
     ///     LevelError: there is no level left.
     ///     DegreeError: an operand has degree 2; relinearize it first.
     ///     PackingError: the packings differ.
-    #[pyo3(signature = (a, b, *, magnitude=None))]
-    fn multiply(
-        &self,
-        py: Python<'_>,
-        a: &PyCiphertext,
-        b: &Bound<'_, PyAny>,
-        magnitude: Option<f64>,
-    ) -> Result<PyCiphertext, Failure> {
-        let (b, magnitude) = operand(b, magnitude)?;
-        self.run_on(py, a, |evaluator| match &b {
-            Operand::Ciphertext(b) => Ok(evaluator.multiply(&a.0, &b.get().0)?),
-            Operand::Numbers(b) => plaintext::multiply(evaluator, &a.0, b, magnitude),
-        })
-    }
-
-    /// a^2, relinearized and rescaled: two products of polynomials instead of four; errors as for `multiply`.
-    fn square(&self, py: Python<'_>, a: &PyCiphertext) -> Result<PyCiphertext, Failure> {
-        self.run_on(py, a, |evaluator| evaluator.square(&a.0))
-    }
-
+    multiply;
     /// a b of two ciphertexts at degree 2, or of a ciphertext and numbers at degree 1; not rescaled. A sum of such
     /// products needs one `relinearize_rescale`. `magnitude` as for `add`.
     ///
     /// Raises:
     ///     ScaleError: the product's scale does not fit the modulus.
     ///     DegreeError, PackingError: as for `multiply`.
-    #[pyo3(signature = (a, b, *, magnitude=None))]
-    fn multiply_lazy(
-        &self,
-        py: Python<'_>,
-        a: &PyCiphertext,
-        b: &Bound<'_, PyAny>,
-        magnitude: Option<f64>,
-    ) -> Result<PyCiphertext, Failure> {
-        let (b, magnitude) = operand(b, magnitude)?;
-        self.run_on(py, a, |evaluator| match &b {
-            Operand::Ciphertext(b) => Ok(evaluator.multiply_lazy(&a.0, &b.get().0)?),
-            Operand::Numbers(b) => plaintext::multiply_lazy(evaluator, &a.0, b, magnitude),
-        })
-    }
+    multiply_lazy;
+}
 
+operations! { PyEvaluator on PyCiphertext;
+    /// a^2, relinearized and rescaled: two products of polynomials instead of four; errors as for `multiply`.
+    square();
     /// a at degree 1, rescaled: one division for both.
     ///
     /// Raises:
     ///     LevelError: a is at level 0.
-    fn relinearize_rescale(&self, py: Python<'_>, a: &PyCiphertext) -> Result<PyCiphertext, Failure> {
-        self.run_on(py, a, |evaluator| evaluator.relinearize_rescale(&a.0))
-    }
-
+    relinearize_rescale();
     /// a with message and scale divided by the last prime: one level less.
     ///
     /// Raises:
     ///     LevelError: a is at level 0.
-    fn rescale(&self, py: Python<'_>, a: &PyCiphertext) -> Result<PyCiphertext, Failure> {
-        self.run_on(py, a, |evaluator| evaluator.rescale(&a.0))
-    }
-
+    rescale();
     /// Rotates the slots to the left: numpy.roll(slots, -steps), modulo their number.
     ///
     /// Raises:
     ///     PackingError: the values are in coefficients.
     ///     DegreeError: a has degree 2.
-    fn rotate(&self, py: Python<'_>, a: &PyCiphertext, steps: i64) -> Result<PyCiphertext, Failure> {
-        self.run_on(py, a, |evaluator| evaluator.rotate(&a.0, steps))
-    }
+    rotate(steps: i64);
+    /// The complex conjugate of all slots.
+    ///
+    /// Raises:
+    ///     DegreeError: a has degree 2.
+    conjugate();
+    /// Each slot times the imaginary unit: exact, consumes no level.
+    ///
+    /// Raises:
+    ///     PackingError: the values are in coefficients.
+    multiply_by_i();
+    /// a with fewer primes and the same message.
+    ///
+    /// Raises:
+    ///     LevelError: the level is above that of a.
+    drop_to_level(level: usize);
+    /// a at another scale, exactly, one level lower, so that it can be added to a ciphertext at that scale.
+    ///
+    /// Raises:
+    ///     LevelError: a is at level 0.
+    ///     ScaleError: the scale cannot be reached from that of a.
+    set_scale(scale: f64);
+}
 
+#[integers]
+#[pymethods]
+impl PyEvaluator {
     /// Several rotations of one ciphertext, which share its decomposition: cheaper than one by one; errors as for
     /// `rotate`, raised before anything is computed.
     fn rotate_hoisted(
@@ -192,22 +177,6 @@ impl PyEvaluator {
     ) -> Result<Vec<PyCiphertext>, Failure> {
         let rotated = self.with(py, |evaluator| evaluator.of(&a.0)?.rotate_hoisted(&a.0, &steps))?;
         Ok(rotated.into_iter().map(PyCiphertext).collect())
-    }
-
-    /// The complex conjugate of all slots.
-    ///
-    /// Raises:
-    ///     DegreeError: a has degree 2.
-    fn conjugate(&self, py: Python<'_>, a: &PyCiphertext) -> Result<PyCiphertext, Failure> {
-        self.run_on(py, a, |evaluator| evaluator.conjugate(&a.0))
-    }
-
-    /// Each slot times the imaginary unit: exact, consumes no level.
-    ///
-    /// Raises:
-    ///     PackingError: the values are in coefficients.
-    fn multiply_by_i(&self, py: Python<'_>, a: &PyCiphertext) -> Result<PyCiphertext, Failure> {
-        self.run_on(py, a, |evaluator| evaluator.multiply_by_i(&a.0))
     }
 
     /// In each slot i the sum of the slots i, i + stride, ..., i + (count - 1) stride.
@@ -232,14 +201,6 @@ impl PyEvaluator {
             .or_else(|| crate::ckks::ciphertext::slots(a.0.packing))
             .unwrap_or(a.0.parameters.rlwe().n());
         self.run_on(py, a, |evaluator| evaluator.inner_sum(&a.0, stride, count))
-    }
-
-    /// a with fewer primes and the same message.
-    ///
-    /// Raises:
-    ///     LevelError: the level is above that of a.
-    fn drop_to_level(&self, py: Python<'_>, a: &PyCiphertext, level: usize) -> Result<PyCiphertext, Failure> {
-        self.run_on(py, a, |evaluator| evaluator.drop_to_level(&a.0, level))
     }
 
     /// The same values in another ring of the parameters, at the same level and scale.
@@ -285,14 +246,5 @@ impl PyEvaluator {
     fn declare(&self, py: Python<'_>, a: &PyCiphertext, magnitude: f64) -> Result<PyCiphertext, Failure> {
         let magnitude = Magnitude::new(magnitude)?;
         self.run_on(py, a, |_| Ok::<_, Failure>(a.0.clone().declared(magnitude)))
-    }
-
-    /// a at another scale, exactly, one level lower, so that it can be added to a ciphertext at that scale.
-    ///
-    /// Raises:
-    ///     LevelError: a is at level 0.
-    ///     ScaleError: the scale cannot be reached from that of a.
-    fn set_scale(&self, py: Python<'_>, a: &PyCiphertext, scale: f64) -> Result<PyCiphertext, Failure> {
-        self.run_on(py, a, |evaluator| evaluator.set_scale(&a.0, scale))
     }
 }

@@ -3,6 +3,8 @@ use pyo3::prelude::*;
 
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::errors::Failure;
+use crate::getters::getters;
+use crate::integers::integers;
 use crate::stored::not_pickled;
 
 /// The flooding of decryptions under one secret before they are shared, and the number of decryptions left.
@@ -23,29 +25,12 @@ pub(crate) struct PyFlooding(pub(crate) Flooding);
 
 not_pickled!(PyFlooding);
 
+#[integers]
 #[pymethods]
 impl PyFlooding {
     #[new]
     fn new(bits: u32, queries: u64) -> Result<Self, Failure> {
         Ok(Self(Flooding::new(bits, queries)?))
-    }
-
-    /// Statistical bits over all queries.
-    #[getter]
-    fn bits(&self) -> u32 {
-        self.0.bits()
-    }
-
-    /// The planned number of decryptions.
-    #[getter]
-    fn queries(&self) -> u64 {
-        self.0.queries()
-    }
-
-    /// The number of decryptions left.
-    #[getter]
-    fn remaining(&self) -> u64 {
-        self.0.remaining()
     }
 
     /// Bound on the absolute error of every value of a flooded decryption of this ciphertext; exceeded with
@@ -59,4 +44,13 @@ impl PyFlooding {
     fn __repr__(&self) -> String {
         format!("Flooding(bits={}, queries={}, remaining={})", self.bits(), self.queries(), self.remaining())
     }
+}
+
+getters! { PyFlooding, self;
+    /// Statistical bits over all queries.
+    bits: u32 = self.0.bits();
+    /// The planned number of decryptions.
+    queries: u64 = self.0.queries();
+    /// The number of decryptions left.
+    remaining: u64 = self.0.remaining();
 }

@@ -3,6 +3,7 @@ use pyo3::prelude::*;
 
 use crate::ciphertext::seeded_ciphertext;
 use crate::ckks::ciphertext::{PyCiphertext, packing_name, slots};
+use crate::getters::getters;
 use crate::parameters::ckks::PyParameters;
 
 /// A ciphertext made with the secret key. One half of it is a 32-byte seed: half the bytes to send. `expand` returns
@@ -14,25 +15,16 @@ seeded_ciphertext!(PySeededCiphertext of PyParameters, packed as packing_name, e
 
 #[pymethods]
 impl PySeededCiphertext {
-    /// log2 of the degree of its ring.
-    #[getter]
-    fn log_n(&self) -> u32 {
-        self.0.parameters.rlwe().log_n()
-    }
-
-    /// Number of rescalings left.
-    #[getter]
-    fn level(&self) -> usize {
-        self.0.seeded.c0.limb_count() - 1
-    }
-
-    /// Number of slots; None if its values are in coefficients.
-    #[getter]
-    fn slots(&self) -> Option<usize> {
-        slots(self.0.packing)
-    }
-
     fn __repr__(&self) -> String {
         format!("{:?}", self.0)
     }
+}
+
+getters! { PySeededCiphertext, self;
+    /// log2 of the degree of its ring.
+    log_n: u32 = self.0.parameters.rlwe().log_n();
+    /// Number of rescalings left.
+    level: usize = self.0.seeded.c0.limb_count() - 1;
+    /// Number of slots; None if its values are in coefficients.
+    slots: Option<usize> = slots(self.0.packing);
 }

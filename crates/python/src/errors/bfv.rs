@@ -1,54 +1,28 @@
 //! BFV.
 
 use keywright_bfv::BfvError;
-use pyo3::prelude::*;
 
-use super::description::{Described, described};
+use super::description::table;
 use super::rlwe::rlwe;
 
-pub(super) fn bfv<'py>(py: Python<'py>, error: &BfvError) -> PyResult<Described<'py>> {
-    match error {
-        BfvError::Rlwe(error) => rlwe(py, error),
-        BfvError::PlaintextModulus { value, smallest } => described!(
-            py,
-            "ParameterError",
-            what = "plaintext_modulus",
-            value = value,
-            minimum = 2,
-            maximum = (1 << keywright_bfv::MAX_PLAINTEXT_BITS).min(*smallest) - 1
-        ),
-        BfvError::NoSlots { modulus, .. } => {
-            described!(py, "ParameterError", what = "plaintext_modulus", value = modulus)
-        }
-        BfvError::MixedPlaintextModuli { left, right } => {
-            described!(py, "MixedParametersError", left = left.to_string(), right = right.to_string())
-        }
-        BfvError::Value { index, value, min, max } => {
-            described!(py, "EncodeError", index = index, value = value, minimum = min, maximum = max)
-        }
-        BfvError::TooManyValues { count, max } => {
-            described!(py, "EncodeError", count = count, bound = max)
-        }
-        BfvError::PackingMismatch { left, right } => {
-            described!(py, "PackingError", left = left.to_string(), right = right.to_string())
-        }
-        BfvError::LevelMismatch { left, right } => described!(
-            py,
-            "LevelError",
-            level = left.max(right),
-            maximum = left.min(right),
-            object = "the other operand"
-        ),
-        BfvError::Degree { operation, degree } => {
-            described!(py, "DegreeError", operation = operation, degree = degree)
-        }
-        BfvError::NoiseExhausted { operation, budget } => {
-            described!(py, "NoiseError", operation = operation, budget = budget)
-        }
-        BfvError::NoiseOverflow => described!(py, "NoiseError", operation = "decrypt"),
-        BfvError::UnknownPreset { name, known } => {
-            described!(py, "ParameterError", what = "preset", value = name, known = known)
-        }
-        _ => described!(py, "KeywrightError"),
-    }
+table! { bfv(py, BfvError);
+    E::Rlwe(error) => rlwe(error),
+    E::PlaintextModulus { value, smallest } =>
+        "ParameterError" {
+            what = "plaintext_modulus", value, minimum = 2, maximum = (1 << keywright_bfv::MAX_PLAINTEXT_BITS).min(*smallest) - 1
+        },
+    E::NoSlots { modulus, .. } => "ParameterError" { what = "plaintext_modulus", value = modulus },
+    E::MixedPlaintextModuli { left, right } =>
+        "MixedParametersError" { left = left.to_string(), right = right.to_string() },
+    E::Value { index, value, min, max } => "EncodeError" { index, value, minimum = min, maximum = max },
+    E::TooManyValues { count, max } => "EncodeError" { count, bound = max },
+    E::PackingMismatch { left, right } =>
+        "PackingError" { left = left.to_string(), right = right.to_string() },
+    E::LevelMismatch { left, right } =>
+        "LevelError" { level = left.max(right), maximum = left.min(right), object = "the other operand" },
+    E::Degree { operation, degree } => "DegreeError" { operation, degree },
+    E::NoiseExhausted { operation, budget } => "NoiseError" { operation, budget },
+    E::NoiseOverflow => "NoiseError" { operation = "decrypt" },
+    E::UnknownPreset { name, known } => "ParameterError" { what = "preset", value = name, known },
+    _ => "KeywrightError" {},
 }

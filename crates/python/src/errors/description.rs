@@ -10,11 +10,38 @@ pub(super) type Described<'py> = (&'static str, Bound<'py, PyDict>);
 macro_rules! described {
     ($py:expr, $class:literal $(, $name:ident = $value:expr)* $(,)?) => {{
         let details = ::pyo3::types::PyDict::new($py);
-        $(details.set_item(stringify!($name), $value)?;)*
+        $(::pyo3::types::PyDictMethods::set_item(&details, stringify!($name), $value)?;)*
         Ok(($class, details))
     }};
 }
 pub(super) use described;
+
+/// A function that describes each variant of an error: by its class and attributes, by the function of another error in
+/// it, or by an expression. An attribute without a value has that of the variant's field.
+macro_rules! table {
+    ($name:ident($py:ident, $error:ident); $($(#[$meta:meta])* $variant:pat =>
+        $($class:literal { $($attribute:ident $(= $value:expr)?),* })? $($inner:ident($field:ident))? $($other:block)?,
+    )*) => {
+        pub(super) fn $name<'py>(
+            $py: ::pyo3::Python<'py>,
+            error: &$error,
+        ) -> ::pyo3::PyResult<$crate::errors::description::Described<'py>> {
+            use $error as E;
+            match error {
+                $($(#[$meta])* $variant => {
+                    $($crate::errors::description::described!(
+                        $py, $class $(, $attribute = $crate::errors::description::table!(@ $attribute $($value)?))*
+                    ))?
+                    $($inner($py, $field))?
+                    $($other)?
+                })*
+            }
+        }
+    };
+    (@ $attribute:ident) => { $attribute };
+    (@ $attribute:ident $value:expr) => { $value };
+}
+pub(super) use table;
 
 /// The exception of that class.
 pub(super) fn exception(

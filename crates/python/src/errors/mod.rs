@@ -33,6 +33,7 @@ use client::{client, server};
 use description::{Described, described, exception};
 use pools::pool;
 pub(crate) use refusal::Refusal;
+use refusal::refusal;
 use sums::aggregation;
 use wire::{system_text, wire};
 
@@ -105,6 +106,15 @@ fn memory(py: Python<'_>, error: OutOfMemory) -> PyResult<Described<'_>> {
     described!(py, "OutOfMemoryError", bytes = error.bytes)
 }
 
+/// The exception for an argument with an integer out of range.
+pub(crate) fn out_of_bounds(name: &str, value: &Bound<'_, PyAny>, minimum: i128, maximum: u128) -> PyErr {
+    let py = value.py();
+    let message = format!("{name} is {value}; use an integer from {minimum} to {maximum}");
+    let described =
+        || described!(py, "ParameterError", what = name, value = value, minimum = minimum, maximum = maximum);
+    exception(py, &message, described()).unwrap_or_else(|error| error)
+}
+
 /// Adds the file to an error of the operating system.
 pub(crate) fn file(path: &Path) -> impl FnOnce(WireError) -> Failure + '_ {
     |error| match error {
@@ -146,7 +156,7 @@ impl From<Failure> for PyErr {
                 Failure::Wire(error) => (error.to_string(), wire(py, &error)),
                 Failure::Aggregation(error) => (error.to_string(), aggregation(py, &error)),
                 Failure::Memory(error) => (error.to_string(), memory(py, error)),
-                Failure::Argument(refusal) => refusal.describe(py),
+                Failure::Argument(error) => (error.to_string(), refusal(py, &error)),
             };
             exception(py, &message, described).unwrap_or_else(|error| error)
         })

@@ -2,72 +2,29 @@
 
 use keywright_ring::RingError;
 use keywright_rlwe::{KeyElement, RlweError};
-use pyo3::prelude::*;
 
-use super::description::{Described, described};
+use super::description::table;
 
-pub(super) fn ring<'py>(py: Python<'py>, error: &RingError) -> PyResult<Described<'py>> {
-    match error {
-        RingError::Degree(log_n) => described!(
-            py,
-            "ParameterError",
-            what = "log_n",
-            value = log_n,
-            minimum = keywright_ring::MIN_LOG_N,
-            maximum = keywright_ring::MAX_LOG_N
-        ),
-        RingError::ModulusRange(modulus) => {
-            described!(
-                py,
-                "ParameterError",
-                what = "modulus",
-                value = modulus,
-                minimum = 3,
-                maximum = (1u64 << 61) - 1
-            )
-        }
-        RingError::Randomness(_) => described!(py, "RandomnessError"),
-        RingError::Forked { owner, process } | RingError::OtherProcess { owner, process, .. } => {
-            described!(py, "ForkedError", owner = owner, process = process)
-        }
-        RingError::NotPrime(modulus) => described!(py, "ParameterError", what = "modulus", value = modulus),
-        RingError::NoRoot { prime, two_n } => {
-            described!(py, "ParameterError", what = "modulus", value = prime, two_n = two_n)
-        }
-        RingError::NotEnoughPrimes { bits, found, required, .. } => described!(
-            py,
-            "ParameterError",
-            what = "number of primes",
-            value = required,
-            maximum = found,
-            bits = bits
-        ),
-        RingError::Repeated(prime) => described!(py, "ParameterError", what = "modulus", value = prime),
-        RingError::GaloisElement { element, two_n } => {
-            described!(
-                py,
-                "ParameterError",
-                what = "Galois element",
-                value = element,
-                minimum = 1,
-                maximum = two_n - 1
-            )
-        }
-        RingError::BackendUnavailable(name, available) => {
-            described!(py, "BackendError", backend = name, available = available)
-        }
-        RingError::HammingWeight { weight, n } => {
-            described!(
-                py,
-                "ParameterError",
-                what = "Hamming weight",
-                value = weight,
-                minimum = 1,
-                maximum = n
-            )
-        }
-        _ => described!(py, "ParameterError"),
-    }
+table! { ring(py, RingError);
+    E::Degree(log_n) =>
+        "ParameterError" {
+            what = "log_n", value = log_n, minimum = keywright_ring::MIN_LOG_N, maximum = keywright_ring::MAX_LOG_N
+        },
+    E::ModulusRange(modulus) =>
+        "ParameterError" { what = "modulus", value = modulus, minimum = 3, maximum = (1u64 << 61) - 1 },
+    E::Randomness(_) => "RandomnessError" {},
+    E::Forked { owner, process } | E::OtherProcess { owner, process, .. } => "ForkedError" { owner, process },
+    E::NotPrime(modulus) => "ParameterError" { what = "modulus", value = modulus },
+    E::NoRoot { prime, two_n } => "ParameterError" { what = "modulus", value = prime, two_n },
+    E::NotEnoughPrimes { bits, found, required, .. } =>
+        "ParameterError" { what = "number of primes", value = required, maximum = found, bits },
+    E::Repeated(prime) => "ParameterError" { what = "modulus", value = prime },
+    E::GaloisElement { element, two_n } =>
+        "ParameterError" { what = "Galois element", value = element, minimum = 1, maximum = two_n - 1 },
+    E::BackendUnavailable(name, available) => "BackendError" { backend = name, available },
+    E::HammingWeight { weight, n } =>
+        "ParameterError" { what = "Hamming weight", value = weight, minimum = 1, maximum = n },
+    _ => "ParameterError" {},
 }
 
 pub(super) fn element_name(element: &KeyElement) -> String {
@@ -86,108 +43,45 @@ pub(super) fn element_name(element: &KeyElement) -> String {
     }
 }
 
-pub(super) fn rlwe<'py>(py: Python<'py>, error: &RlweError) -> PyResult<Described<'py>> {
-    match error {
-        RlweError::Ring(error) => ring(py, error),
-        RlweError::Insecure { object, log_qp, log_n, secret, bound } => described!(
-            py,
-            "SecurityError",
-            object = object,
-            modulus_bits = log_qp,
-            bound = bound,
-            log_n = log_n,
-            secret = secret
-        ),
-        RlweError::NoBound { secret, log_n } => described!(
-            py,
-            "SecurityError",
-            object = py.None(),
-            modulus_bits = py.None(),
-            bound = py.None(),
-            log_n = log_n,
-            secret = secret
-        ),
-        RlweError::Count { what, count, min, max } => {
-            described!(py, "ParameterError", what = what, value = count, minimum = min, maximum = max)
-        }
-        RlweError::Level { level, max, object } => {
-            described!(py, "LevelError", level = level, maximum = max, object = object)
-        }
-        RlweError::LastPrime => described!(
-            py,
-            "LevelError",
-            level = 0_usize,
-            operation = "division by a prime",
-            needed = 1_usize,
-            available = 0_usize
-        ),
-        RlweError::SpecialPrime { index, level, .. } => {
-            described!(py, "ParameterError", what = "special prime", value = index, level = level)
-        }
-        RlweError::SpecialTooSmall { index, prime_bits, special_bits } => described!(
-            py,
-            "ParameterError",
-            what = "bits of a prime",
-            value = prime_bits,
-            maximum = special_bits,
-            index = index
-        ),
-        RlweError::MissingKey { element, rotation, level, nearest } => described!(
-            py,
-            "MissingKeyError",
-            element = element_name(element),
-            rotation = rotation.parse::<i64>().ok(),
-            level = level,
-            nearest = nearest
-        ),
-        RlweError::KeyUse { element, key_level, alpha, level, coalesce, .. } => described!(
-            py,
-            "KeyUseError",
-            element = element_name(element),
-            key_level = key_level,
-            alpha = alpha,
-            level = level,
-            coalesce = coalesce
-        ),
-        RlweError::KeyMismatch { left_key, right_key, .. } => {
-            described!(py, "KeyMismatchError", left = left_key.to_string(), right = right_key.to_string())
-        }
-        RlweError::MixedParameters { left, right } | RlweError::MixedRings { left, right, .. } => {
-            described!(py, "MixedParametersError", left = left, right = right)
-        }
-        RlweError::EphemeralSecret(element) | RlweError::EphemeralRepeated(element) => {
-            described!(py, "ParameterError", what = "ephemeral keys", value = element_name(element))
-        }
-        RlweError::Subring { log_n, level, .. } => {
-            described!(py, "ParameterError", what = "subring", value = log_n, level = level)
-        }
-        RlweError::NoRing { log_n, known } => {
-            described!(py, "ParameterError", what = "log_n", value = log_n, known = known)
-        }
-        RlweError::RingSwitch { element, log_n, .. } => {
-            described!(py, "ParameterError", what = "log_n", value = log_n, element = element_name(element))
-        }
-        RlweError::Route { level, child, .. } => {
-            described!(py, "PlanMismatchError", level = level, galois_element = child)
-        }
-        RlweError::NotPlanned { level, .. } => described!(py, "PlanMismatchError", level = level),
-        RlweError::KeyMemory { element, level, needed, budget } => described!(
-            py,
-            "KeyMemoryError",
-            needed = needed,
-            budget = budget,
-            element = element_name(element),
-            level = level
-        ),
-        RlweError::KeySource { element, level, .. } => {
-            described!(py, "KeySourceError", element = element_name(element), level = level)
-        }
-        RlweError::NotGalois(element) => {
-            described!(py, "DerivationError", element = element_name(element), reason = "kind")
-        }
-        RlweError::Underivable { element, .. } => {
-            described!(py, "DerivationError", element = element_name(element), reason = "unreachable")
-        }
-        _ => described!(py, "KeywrightError"),
-    }
+table! { rlwe(py, RlweError);
+    E::Ring(error) => ring(error),
+    E::Insecure { object, log_qp, log_n, secret, bound } =>
+        "SecurityError" { object, modulus_bits = log_qp, bound, log_n, secret },
+    E::NoBound { secret, log_n } =>
+        "SecurityError" { object = py.None(), modulus_bits = py.None(), bound = py.None(), log_n, secret },
+    E::Count { what, count, min, max } =>
+        "ParameterError" { what, value = count, minimum = min, maximum = max },
+    E::Level { level, max, object } => "LevelError" { level, maximum = max, object },
+    E::LastPrime =>
+        "LevelError" {
+            level = 0_usize, operation = "division by a prime", needed = 1_usize, available = 0_usize
+        },
+    E::SpecialPrime { index, level, .. } => "ParameterError" { what = "special prime", value = index, level },
+    E::SpecialTooSmall { index, prime_bits, special_bits } =>
+        "ParameterError" { what = "bits of a prime", value = prime_bits, maximum = special_bits, index },
+    E::MissingKey { element, rotation, level, nearest } =>
+        "MissingKeyError" {
+            element = element_name(element), rotation = rotation.parse::<i64>().ok(), level, nearest
+        },
+    E::KeyUse { element, key_level, alpha, level, coalesce, .. } =>
+        "KeyUseError" { element = element_name(element), key_level, alpha, level, coalesce },
+    E::KeyMismatch { left_key, right_key, .. } =>
+        "KeyMismatchError" { left = left_key.to_string(), right = right_key.to_string() },
+    E::MixedParameters { left, right } | E::MixedRings { left, right, .. } =>
+        "MixedParametersError" { left, right },
+    E::EphemeralSecret(element) | E::EphemeralRepeated(element) =>
+        "ParameterError" { what = "ephemeral keys", value = element_name(element) },
+    E::Subring { log_n, level, .. } => "ParameterError" { what = "subring", value = log_n, level },
+    E::NoRing { log_n, known } => "ParameterError" { what = "log_n", value = log_n, known },
+    E::RingSwitch { element, log_n, .. } =>
+        "ParameterError" { what = "log_n", value = log_n, element = element_name(element) },
+    E::Route { level, child, .. } => "PlanMismatchError" { level, galois_element = child },
+    E::NotPlanned { level, .. } => "PlanMismatchError" { level },
+    E::KeyMemory { element, level, needed, budget } =>
+        "KeyMemoryError" { needed, budget, element = element_name(element), level },
+    E::KeySource { element, level, .. } => "KeySourceError" { element = element_name(element), level },
+    E::NotGalois(element) => "DerivationError" { element = element_name(element), reason = "kind" },
+    E::Underivable { element, .. } =>
+        "DerivationError" { element = element_name(element), reason = "unreachable" },
+    _ => "KeywrightError" {},
 }

@@ -1,40 +1,21 @@
 //! Encrypted sums.
 
 use keywright_aggregation::AggregationError;
-use pyo3::prelude::*;
 
-use super::description::{Described, described};
+use super::description::table;
 use super::rlwe::rlwe;
 
-pub(super) fn aggregation<'py>(py: Python<'py>, error: &AggregationError) -> PyResult<Described<'py>> {
-    match error {
-        AggregationError::Rlwe(error) => rlwe(py, error),
-        AggregationError::Range { what, value, min, max } => {
-            described!(py, "ParameterError", what = what, value = value, minimum = min, maximum = max)
-        }
-        AggregationError::NoModulus { bits, max, .. } => {
-            described!(py, "ParameterError", what = "bits of the modulus", value = bits, maximum = max)
-        }
-        AggregationError::Magnitude { index, value, magnitude } => {
-            described!(py, "EncodeError", value = value, index = index, bound = magnitude)
-        }
-        AggregationError::Mismatch { what, client, found, expected } => described!(
-            py,
-            "AggregationError",
-            reason = what,
-            client = client,
-            found = found,
-            expected = expected
-        ),
-        AggregationError::Duplicate(client) => {
-            described!(py, "AggregationError", reason = "duplicate", client = client)
-        }
-        AggregationError::RepeatedKey { parties } => {
-            described!(py, "AggregationError", reason = "set-up", found = parties[1], expected = py.None())
-        }
-        AggregationError::Undecodable { .. } => {
-            described!(py, "AggregationError", reason = "undecodable")
-        }
-        _ => described!(py, "KeywrightError"),
-    }
+table! { aggregation(py, AggregationError);
+    E::Rlwe(error) => rlwe(error),
+    E::Range { what, value, min, max } => "ParameterError" { what, value, minimum = min, maximum = max },
+    E::NoModulus { bits, max, .. } =>
+        "ParameterError" { what = "bits of the modulus", value = bits, maximum = max },
+    E::Magnitude { index, value, magnitude } => "EncodeError" { value, index, bound = magnitude },
+    E::Mismatch { what, client, found, expected } =>
+        "AggregationError" { reason = what, client, found, expected },
+    E::Duplicate(client) => "AggregationError" { reason = "duplicate", client },
+    E::RepeatedKey { parties } =>
+        "AggregationError" { reason = "set-up", found = parties[1], expected = py.None() },
+    E::Undecodable { .. } => "AggregationError" { reason = "undecodable" },
+    _ => "KeywrightError" {},
 }

@@ -1,73 +1,43 @@
 //! Bytes and files.
 
 use keywright_wire::WireError;
-use pyo3::prelude::*;
 
-use super::description::{Described, described};
+use super::description::table;
 use super::rlwe::{element_name, rlwe};
 use super::sums::aggregation;
 
-pub(super) fn wire<'py>(py: Python<'py>, error: &WireError) -> PyResult<Described<'py>> {
-    match error {
-        WireError::Aggregation(error) => aggregation(py, error),
-        WireError::Rlwe(error) => rlwe(py, error),
-        WireError::ForeignParameters { found, expected } => {
-            described!(py, "MixedParametersError", left = found.to_string(), right = expected.to_string())
-        }
-        WireError::NoSuchKey { element, level } => described!(
-            py,
-            "MissingKeyError",
-            element = element_name(element),
-            rotation = py.None(),
-            level = level,
-            nearest = py.None()
-        ),
-        WireError::DerivedKey { element } => {
-            described!(py, "DerivationError", element = element_name(element), reason = "written")
-        }
-        WireError::Truncated { needed, missing, .. } => {
-            described!(py, "FormatError", reason = "truncated", found = needed - missing, expected = needed)
-        }
-        WireError::Trailing { extra, .. } => {
-            described!(py, "FormatError", reason = "trailing", found = extra, expected = 0)
-        }
-        WireError::Magic { found } => described!(
-            py,
-            "FormatError",
-            reason = "foreign",
-            found = found.to_vec(),
-            expected = keywright_wire::MAGIC.to_vec()
-        ),
-        WireError::Version { found, supported } => {
-            described!(py, "FormatError", reason = "version", found = found, expected = supported)
-        }
-        WireError::UnknownKind(kind) => described!(py, "FormatError", reason = "kind", found = kind),
-        WireError::WrongKind { found, expected } => described!(
-            py,
-            "FormatError",
-            reason = "kind",
-            found = found.to_string(),
-            expected = expected.to_string()
-        ),
-        WireError::Checksum { stored, computed, .. } => {
-            described!(py, "FormatError", reason = "checksum", found = computed, expected = stored)
-        }
-        WireError::Length { found, expected, .. } => {
-            described!(py, "FormatError", reason = "length", found = found, expected = expected)
-        }
-        WireError::Number { value, .. } => described!(py, "FormatError", reason = "field", found = value),
-        WireError::Field { value, .. } => described!(py, "FormatError", reason = "field", found = value),
-        WireError::Residue { value, modulus, .. } => {
-            described!(py, "FormatError", reason = "residue", found = value, expected = modulus)
-        }
-        WireError::SecretCoefficient { count } => {
-            described!(py, "FormatError", reason = "secret", found = count)
-        }
-        WireError::KeyCount { found, expected } => {
-            described!(py, "FormatError", reason = "number of keys", found = found, expected = expected)
-        }
-        _ => described!(py, "FormatError", reason = "contents"),
-    }
+table! { wire(py, WireError);
+    E::Aggregation(error) => aggregation(error),
+    E::Rlwe(error) => rlwe(error),
+    E::ForeignParameters { found, expected } =>
+        "MixedParametersError" { left = found.to_string(), right = expected.to_string() },
+    E::NoSuchKey { element, level } =>
+        "MissingKeyError" {
+            element = element_name(element), rotation = py.None(), level, nearest = py.None()
+        },
+    E::DerivedKey { element } => "DerivationError" { element = element_name(element), reason = "written" },
+    E::NotAFile { found } => "FormatError" { reason = "kind", found, expected = "a file" },
+    E::Truncated { needed, missing, .. } =>
+        "FormatError" { reason = "truncated", found = needed - missing, expected = needed },
+    E::Trailing { extra, .. } => "FormatError" { reason = "trailing", found = extra, expected = 0 },
+    E::Magic { found } =>
+        "FormatError" {
+            reason = "foreign", found = found.to_vec(), expected = keywright_wire::MAGIC.to_vec()
+        },
+    E::Version { found, supported } => "FormatError" { reason = "version", found, expected = supported },
+    E::UnknownKind(kind) => "FormatError" { reason = "kind", found = kind },
+    E::WrongKind { found, expected } =>
+        "FormatError" { reason = "kind", found = found.to_string(), expected = expected.to_string() },
+    E::Checksum { stored, computed, .. } =>
+        "FormatError" { reason = "checksum", found = computed, expected = stored },
+    E::Length { found, expected, .. } => "FormatError" { reason = "length", found, expected },
+    E::Number { value, .. } => "FormatError" { reason = "field", found = value },
+    E::Field { value, .. } => "FormatError" { reason = "field", found = value },
+    E::Residue { value, modulus, .. } =>
+        "FormatError" { reason = "residue", found = value, expected = modulus },
+    E::SecretCoefficient { count } => "FormatError" { reason = "secret", found = count },
+    E::KeyCount { found, expected } => "FormatError" { reason = "number of keys", found, expected },
+    _ => "FormatError" { reason = "contents" },
 }
 
 /// The system's words for an error, without the number that Rust appends.

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 use crate::errors::Failure;
 use crate::getters::getters;
+use crate::integers::integers;
 use crate::keys::evaluation_keys::PyEvaluationKeys;
 use crate::keys::master_keys::PyMasterKeys;
 use crate::keys::progress::report;
@@ -39,6 +40,7 @@ impl PyMasterKeys {
     }
 }
 
+#[integers]
 #[pymethods]
 impl PyMasterKeys {
     /// Derives keys, on the server. The same specs always give the same keys again, even after eviction.

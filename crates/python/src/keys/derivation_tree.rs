@@ -3,6 +3,7 @@ use pyo3::prelude::*;
 
 use crate::errors::Failure;
 use crate::getters::getters;
+use crate::integers::integers;
 use crate::stored::not_pickled;
 
 /// The tree of derivations, for the planner, which chooses master keys before any is made.
@@ -21,6 +22,7 @@ pub(crate) struct PyDerivationTree(DerivationTree);
 
 not_pickled!(PyDerivationTree);
 
+#[integers]
 #[pymethods]
 impl PyDerivationTree {
     #[new]

@@ -14,6 +14,7 @@ use pyo3::types::{PyBytes, PyDict, PyIterator, PyList};
 
 use crate::errors::{Failure, file};
 use crate::getters::getters;
+use crate::integers::integers;
 use crate::keys::master_keys::PyMasterKeys;
 use crate::keys::spec::{PyKeySpec, specs_for};
 use crate::keys::switching_key::PySwitchingKey;
@@ -34,9 +35,6 @@ pub(crate) struct PyEvaluationKeys {
     /// The shared memory of the keys.
     sharing: Option<Arc<KeySharing>>,
 }
-
-/// A group's level, the required Galois elements, and the hops that make them.
-type PyRoute<'py> = (usize, Vec<u64>, Vec<(u64, u64, PyRef<'py, PyKeySpec>)>);
 
 impl PyEvaluationKeys {
     pub(crate) fn new(parameters: KeyParameters, keys: EvaluationKeys) -> Self {
@@ -75,6 +73,7 @@ impl PyEvaluationKeys {
 
 not_pickled!(PyEvaluationKeys);
 
+#[integers]
 #[pymethods]
 impl PyEvaluationKeys {
     /// An empty set.
@@ -117,9 +116,10 @@ impl PyEvaluationKeys {
     /// Raises:
     ///     PlanMismatchError: hops that do not make the required elements.
     ///     MissingKeyError: the set lacks one of the keys.
+    #[expect(clippy::type_complexity, reason = "tuples in tuples, as Python has them")]
     fn following(
         &self,
-        routes: Vec<PyRoute<'_>>,
+        routes: Vec<(usize, Vec<u64>, Vec<(u64, u64, PyRef<'_, PyKeySpec>)>)>,
         relinearizations: Vec<(usize, PyRef<'_, PyKeySpec>)>,
     ) -> Result<Self, Failure> {
         let routes = routes.into_iter().map(|(level, targets, hops)| Route {

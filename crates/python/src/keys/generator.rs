@@ -6,6 +6,7 @@ use keywright_wire::{AtomicFile, KeySetWriter};
 use pyo3::prelude::*;
 
 use crate::errors::{Failure, file};
+use crate::integers::integers;
 use crate::keys::evaluation_keys::PyEvaluationKeys;
 use crate::keys::progress::report;
 use crate::keys::public_key::PyPublicKey;
@@ -79,6 +80,7 @@ impl PyKeyGenerator {
 
 opaque!(PyKeyGenerator);
 
+#[integers]
 #[pymethods]
 impl PyKeyGenerator {
     #[new]

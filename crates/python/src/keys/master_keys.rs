@@ -9,6 +9,7 @@ use pyo3::types::PyBytes;
 
 use crate::errors::Failure;
 use crate::getters::getters;
+use crate::integers::integers;
 use crate::keys::progress::report;
 use crate::keys::secret_key::PySecretKey;
 use crate::parameters::keys::KeyParameters;
@@ -42,6 +43,7 @@ fn spec(
 
 not_pickled!(PyMasterKeys);
 
+#[integers]
 #[pymethods]
 impl PyMasterKeys {
     /// Makes master keys, on the client.
@@ -168,6 +170,7 @@ getters! { PyMasterKeys, self;
 ///
 /// Raises:
 ///     SecurityError, ParameterError, LevelError: as for `MasterKeys.generate`.
+#[integers]
 #[pyfunction]
 #[pyo3(signature = (parameters, extra_bits, level=None, special=None))]
 pub(crate) fn master_key_bytes(
@@ -193,6 +196,7 @@ pub(crate) fn master_key_bytes(
 ///
 /// Raises:
 ///     SecurityError: there is no bound for that degree and secret.
+#[integers]
 #[pyfunction]
 #[pyo3(signature = (log_n, weight = None))]
 pub(crate) fn maximum_log_qp(log_n: u32, weight: Option<usize>) -> Result<u32, Failure> {

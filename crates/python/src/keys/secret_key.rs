@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::errors::{Failure, file};
+use crate::getters::getters;
 use crate::parameters::keys::KeyParameters;
 use crate::randomness::rng;
 use crate::stored::opaque;
@@ -45,12 +46,6 @@ impl PySecretKey {
         Ok(Self { parameters, key: Arc::new(key) })
     }
 
-    /// The parameters of the secret.
-    #[getter]
-    fn parameters(&self) -> KeyParameters {
-        self.parameters.clone()
-    }
-
     /// Identifies keys and ciphertexts of this secret: 32 hexadecimal digits, which do not reveal it. None for a secret
     /// of less than 128 bits, which a digest would let others guess.
     #[getter]
@@ -86,4 +81,9 @@ impl PySecretKey {
         let key = compute(py, || SecretKey::load_secret(&path, parameters.rlwe()).map_err(file(&path)))?;
         Ok(Self { parameters, key: Arc::new(key) })
     }
+}
+
+getters! { PySecretKey, self;
+    /// The parameters of the secret.
+    parameters: KeyParameters = self.parameters.clone();
 }

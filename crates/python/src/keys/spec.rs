@@ -1,4 +1,5 @@
 use crate::getters::getters;
+use crate::integers::integers;
 use crate::stored::not_pickled;
 use keywright_ring::rotation_element;
 use keywright_rlwe::{KeyElement, KeySpec, Parameters};
@@ -119,6 +120,7 @@ impl PyKeySpec {
 
 not_pickled!(PyKeySpec);
 
+#[integers]
 #[pymethods]
 impl PyKeySpec {
     /// A rotation by a number of steps to the left: numpy.roll(slots, -steps).

@@ -6,6 +6,7 @@ use pyo3::types::PyBytes;
 
 use crate::errors::Failure;
 use crate::getters::getters;
+use crate::integers::integers;
 use crate::keys::spec::PyKeySpec;
 use crate::parameters::keys::KeyParameters;
 use crate::stored::{self, known, not_pickled};
@@ -20,6 +21,7 @@ pub(crate) struct PySwitchingKey {
 
 not_pickled!(PySwitchingKey);
 
+#[integers]
 #[pymethods]
 impl PySwitchingKey {
     /// The same key for ciphertexts up to a lower level: fewer bytes.

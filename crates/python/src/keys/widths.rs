@@ -6,6 +6,7 @@ use keywright_rlwe::{PrimeWidths, SwitchLayout, Work, noise};
 use pyo3::prelude::*;
 
 use crate::errors::{Failure, Refusal};
+use crate::integers::integers;
 
 /// Counts of kernels: transforms, products, conversions modulo narrow and modulo wide primes, stored products,
 /// diagonals, multiplications, visits, embeddings, calls.
@@ -54,6 +55,7 @@ impl PyPrimeWidths {
     }
 }
 
+#[integers]
 #[pymethods]
 impl PyPrimeWidths {
     #[new]

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 
 use crate::errors::Failure;
 use crate::getters::getters;
+use crate::integers::integers;
 use crate::parameters::methods::parameter_methods;
 
 /// BFV parameters: ring degree, primes, plaintext modulus. Immutable, checked for security, cheap to share.
@@ -17,6 +18,7 @@ pub(crate) struct PyBfvParameters(pub(crate) BfvParameters);
 
 parameter_methods!(PyBfvParameters wraps BfvParameters, described by BfvLiteral);
 
+#[integers]
 #[pymethods]
 impl PyBfvParameters {
     /// Names of the shipped parameter sets, smallest first: ring degree, bits of all primes, bits of the plaintext

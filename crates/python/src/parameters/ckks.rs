@@ -3,6 +3,8 @@ use keywright_rlwe::{SecretDistribution, Security};
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
+use crate::getters::getters;
+use crate::integers::integers;
 use crate::parameters::methods::parameter_methods;
 
 /// CKKS parameters: ring degree, primes, scale. Immutable, checked for security, cheap to share.
@@ -17,6 +19,7 @@ pub(crate) struct PyParameters(pub(crate) CkksParameters);
 
 parameter_methods!(PyParameters wraps CkksParameters, described by CkksLiteral);
 
+#[integers]
 #[pymethods]
 impl PyParameters {
     /// Names of the shipped parameter sets, smallest first: ring degree, bits of all primes, bits of the scale.
@@ -122,56 +125,12 @@ impl PyParameters {
         })
     }
 
-    /// The parameters of the subrings, from the largest down: ordinary parameters, with their own levels and special
-    /// primes.
-    #[getter]
-    fn subrings(&self) -> Vec<Self> {
-        self.0.subrings().iter().cloned().map(Self).collect()
-    }
-
     /// The ring of a degree: these parameters themselves, or a subring.
     ///
     /// Raises:
     ///     ParameterError: they have no such ring.
     fn subring(&self, log_n: u32) -> Result<Self, Failure> {
         Ok(Self(self.0.ring_of_degree(log_n)?.clone()))
-    }
-
-    /// Ring degree N.
-    #[getter]
-    fn n(&self) -> usize {
-        self.0.rlwe().n()
-    }
-
-    /// Highest level L, that of fresh ciphertexts: the number of rescalings that they allow.
-    #[getter]
-    fn max_level(&self) -> usize {
-        self.0.max_level()
-    }
-
-    /// Slots of a full packing, N/2.
-    #[getter]
-    fn max_slots(&self) -> usize {
-        1 << self.0.max_log_slots()
-    }
-
-    /// Factor by which fresh messages are scaled.
-    #[getter]
-    fn scale(&self) -> f64 {
-        self.0.scale()
-    }
-
-    /// The largest absolute value that a message may have where `magnitude=` declares no other: the largest power of
-    /// two of which the product of two still fits level 0, and at least 1.
-    #[getter]
-    fn default_magnitude(&self) -> f64 {
-        self.0.default_magnitude().get()
-    }
-
-    /// log2 of the scale.
-    #[getter]
-    fn log_scale(&self) -> f64 {
-        self.0.literal().log_scale
     }
 
     /// Distribution of the secret: "ternary", or "ternary of weight h".
@@ -181,12 +140,6 @@ impl PyParameters {
             SecretDistribution::Ternary => "ternary".into(),
             SecretDistribution::Sparse { weight } => format!("ternary of weight {weight}"),
         }
-    }
-
-    /// Instruction set of the kernels: "portable", "avx2", "avx512" or "neon"; KEYWRIGHT_BACKEND forces one.
-    #[getter]
-    fn backend(&self) -> &'static str {
-        self.0.rlwe().ring().backend().kind().name()
     }
 
     fn __hash__(&self) -> u64 {
@@ -213,4 +166,25 @@ impl PyParameters {
             }),
         )
     }
+}
+
+getters! { PyParameters, self;
+    /// The parameters of the subrings, from the largest down: ordinary parameters, with their own levels and special
+    /// primes.
+    subrings: Vec<Self> = self.0.subrings().iter().cloned().map(Self).collect();
+    /// Ring degree N.
+    n: usize = self.0.rlwe().n();
+    /// Highest level L, that of fresh ciphertexts: the number of rescalings that they allow.
+    max_level: usize = self.0.max_level();
+    /// Slots of a full packing, N/2.
+    max_slots: usize = 1 << self.0.max_log_slots();
+    /// Factor by which fresh messages are scaled.
+    scale: f64 = self.0.scale();
+    /// The largest absolute value that a message may have where `magnitude=` declares no other: the largest power of
+    /// two of which the product of two still fits level 0, and at least 1.
+    default_magnitude: f64 = self.0.default_magnitude().get();
+    /// log2 of the scale.
+    log_scale: f64 = self.0.literal().log_scale;
+    /// Instruction set of the kernels: "portable", "avx2", "avx512" or "neon"; KEYWRIGHT_BACKEND forces one.
+    backend: &'static str = self.0.rlwe().ring().backend().kind().name();
 }

@@ -8,33 +8,21 @@ macro_rules! parameter_methods {
         }
 
         $crate::stored::not_pickled!($class);
+        $crate::getters::getters! { $class, self;
+            /// log2 of the ring degree.
+            log_n: u32 = self.0.rlwe().log_n();
+            /// Ciphertext primes q_0 .. q_L.
+            q: Vec<u64> = self.0.rlwe().literal().q.clone();
+            /// Special primes.
+            p: Vec<u64> = self.0.rlwe().literal().p.clone();
+            /// log2 of the ciphertext modulus at the highest level.
+            log_q: f64 = self.0.rlwe().log2_q(self.0.max_level());
+            /// Whether the security bound is switched off.
+            insecure: bool = self.0.security() == keywright_rlwe::Security::InsecureForExperiments;
+        }
 
         #[pyo3::pymethods]
         impl $class {
-            /// log2 of the ring degree.
-            #[getter]
-            fn log_n(&self) -> u32 {
-                self.0.rlwe().log_n()
-            }
-
-            /// Ciphertext primes q_0 .. q_L.
-            #[getter]
-            fn q(&self) -> Vec<u64> {
-                self.0.rlwe().literal().q.clone()
-            }
-
-            /// Special primes.
-            #[getter]
-            fn p(&self) -> Vec<u64> {
-                self.0.rlwe().literal().p.clone()
-            }
-
-            /// log2 of the ciphertext modulus at the highest level.
-            #[getter]
-            fn log_q(&self) -> f64 {
-                self.0.rlwe().log2_q(self.0.max_level())
-            }
-
             /// log2 of the modulus of all primes.
             #[getter]
             fn log_qp(&self) -> f64 {
@@ -56,12 +44,6 @@ macro_rules! parameter_methods {
                     }
                     _ => "128-bit classical".into(),
                 }
-            }
-
-            /// Whether the security bound is switched off.
-            #[getter]
-            fn insecure(&self) -> bool {
-                self.0.security() == keywright_rlwe::Security::InsecureForExperiments
             }
 
             /// The parameters as bytes, for `from_bytes`.

@@ -14,6 +14,8 @@ use crate::array::{Integers, Numbers, log_slots};
 use crate::bfv::plaintext;
 use crate::ckks::encryptor::declaration;
 use crate::errors::{Failure, Refusal};
+use crate::getters::getters;
+use crate::integers::integers;
 use crate::keys::public_key::PyPublicKey;
 use crate::keys::secret_key::PySecretKey;
 use crate::parameters::keys::KeyParameters;
@@ -76,6 +78,7 @@ pub(crate) struct PyEncryptionPool {
 
 not_pickled!(PyEncryptionPool);
 
+#[integers]
 #[pymethods]
 impl PyEncryptionPool {
     #[new]
@@ -96,12 +99,9 @@ impl PyEncryptionPool {
         register: Option<PathBuf>,
         entropy: Option<[u8; 32]>,
     ) -> Result<Self, Failure> {
-        let when_empty = match when_empty {
-            "encrypt" => WhenEmpty::Encrypt,
-            "block" => WhenEmpty::Block,
-            "error" => WhenEmpty::Error,
-            other => return Err(Refusal::WhenEmpty(other.into()).into()),
-        };
+        let choices =
+            [("encrypt", WhenEmpty::Encrypt), ("block", WhenEmpty::Block), ("error", WhenEmpty::Error)];
+        let when_empty = Refusal::choice("when_empty", when_empty, &choices, None)?;
         let file = match (file, file_key.map(Zeroizing::new)) {
             (None, None) => None,
             (Some(path), Some(key)) => {
@@ -134,24 +134,6 @@ impl PyEncryptionPool {
         item: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         cls.py().import("types")?.getattr("GenericAlias")?.call1((cls, item))
-    }
-
-    /// The parameters of its key.
-    #[getter]
-    fn parameters(&self) -> KeyParameters {
-        self.parameters.clone()
-    }
-
-    /// Level of its ciphertexts.
-    #[getter]
-    fn level(&self) -> usize {
-        on!(self, pool => pool.level())
-    }
-
-    /// Most entries in memory.
-    #[getter]
-    fn capacity(&self) -> usize {
-        on!(self, pool => pool.capacity())
     }
 
     /// Bytes of one entry in memory.
@@ -319,6 +301,15 @@ impl PyEncryptionPool {
             Err(_) => format!("EncryptionPool(level {level}, of another process)"),
         }
     }
+}
+
+getters! { PyEncryptionPool, self;
+    /// The parameters of its key.
+    parameters: KeyParameters = self.parameters.clone();
+    /// Level of its ciphertexts.
+    level: usize = on!(self, pool => pool.level());
+    /// Most entries in memory.
+    capacity: usize = on!(self, pool => pool.capacity());
 }
 
 /// The encoding of a message, for either kind of pool.

@@ -10,6 +10,8 @@ use pyo3::types::PyBytes;
 use zeroize::Zeroizing;
 
 use crate::errors::{Failure, file};
+use crate::getters::getters;
+use crate::integers::integers;
 use crate::randomness::{Randomness, rng};
 use crate::stored::opaque;
 use crate::sums::encrypted::{PyEncryptedSum, PyEncryptedUpdate};
@@ -32,6 +34,7 @@ impl PySumKey {
 
 opaque!(PySumKey);
 
+#[integers]
 #[pymethods]
 impl PySumKey {
     /// A new secret.
@@ -52,12 +55,6 @@ impl PySumKey {
         let mut rng = rng(entropy)?;
         let key = compute(py, || SumKey::sample(&parameters.0, &mut rng))?;
         Ok(Self { key: Arc::new(key), rng: rng.into() })
-    }
-
-    /// The parameters of the sums.
-    #[getter]
-    fn parameters(&self) -> PySumParameters {
-        PySumParameters(self.key.parameters().clone())
     }
 
     /// Encrypts a vector of integers.
@@ -131,4 +128,9 @@ impl PySumKey {
         let secret = py.detach(|| SecretKey::load_secret(&path, rlwe).map_err(file(&path)))?;
         Self::from_secret(parameters, secret)
     }
+}
+
+getters! { PySumKey, self;
+    /// The parameters of the sums.
+    parameters: PySumParameters = PySumParameters(self.key.parameters().clone());
 }

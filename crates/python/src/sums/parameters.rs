@@ -3,6 +3,7 @@ use pyo3::prelude::*;
 
 use crate::errors::Failure;
 use crate::getters::getters;
+use crate::integers::integers;
 use crate::stored::not_pickled;
 
 /// Ring, modulus and scale for exact sums of encrypted vectors of integers.
@@ -28,6 +29,7 @@ impl PartialEq for PySumParameters {
 
 not_pickled!(PySumParameters);
 
+#[integers]
 #[pymethods]
 impl PySumParameters {
     #[new]

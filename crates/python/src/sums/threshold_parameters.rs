@@ -10,6 +10,7 @@ use pyo3::types::PyBytes;
 
 use crate::errors::Failure;
 use crate::getters::getters;
+use crate::integers::integers;
 use crate::stored::not_pickled;
 use crate::threads::compute;
 
@@ -42,6 +43,7 @@ impl PyThresholdParameters {
 
 not_pickled!(PyThresholdParameters);
 
+#[integers]
 #[pymethods]
 impl PyThresholdParameters {
     #[new]

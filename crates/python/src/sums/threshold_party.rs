@@ -6,6 +6,8 @@ use pyo3::types::PyBytes;
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::errors::Failure;
+use crate::getters::getters;
+use crate::integers::integers;
 use crate::randomness::rng;
 use crate::stored::{self, not_pickled, opaque};
 use crate::sums::threshold_parameters::PyThresholdParameters;
@@ -70,6 +72,7 @@ pub(crate) struct PyThresholdShare {
 
 not_pickled!(PyThresholdShare);
 
+#[integers]
 #[pymethods]
 impl PyThresholdShare {
     /// The share of a party from the values that all parties dealt to it, including itself.
@@ -101,12 +104,6 @@ impl PyThresholdShare {
             Ok(share?)
         })?;
         Ok(Self { parameters: parameters.clone(), share })
-    }
-
-    /// The party's number.
-    #[getter]
-    fn party(&self) -> u32 {
-        self.share.party()
     }
 
     /// The party's part of a decryption. The same question has the same answer, bit for bit. Answer for one sum per
@@ -160,4 +157,9 @@ impl PyThresholdShare {
     fn __repr__(&self) -> String {
         format!("{:?}", self.share)
     }
+}
+
+getters! { PyThresholdShare, self;
+    /// The party's number.
+    party: u32 = self.share.party();
 }

@@ -9,6 +9,8 @@ use zeroize::Zeroizing;
 
 use crate::array::Integers;
 use crate::errors::Failure;
+use crate::getters::getters;
+use crate::integers::integers;
 use crate::keys::spec::{PyKeySpec, specs_for};
 use crate::parameters::keys::KeyParameters;
 use crate::stored::opaque;
@@ -50,6 +52,7 @@ impl PyClient {
 
 opaque!(PyClient);
 
+#[integers]
 #[pymethods]
 impl PyClient {
     #[new]
@@ -79,12 +82,6 @@ impl PyClient {
     ) -> Result<Self, Failure> {
         let client = compute(py, || Client::from_secret_bytes(&parameters.0, data, &mut *platform(entropy)))?;
         Ok(Self { parameters, client: Arc::new(ForkMutex::new(client)) })
-    }
-
-    /// The server's parameters for its clients.
-    #[getter]
-    fn parameters(&self) -> PyClientParameters {
-        self.parameters.clone()
     }
 
     /// The secret as bytes, unencrypted: protect them like a password. `SecretKey.from_bytes` reads them. Python does
@@ -197,4 +194,9 @@ impl PyClient {
         };
         PyClientKeyStream::new(py, self.client.clone(), parameters, specs, Zeroizing::new(session))
     }
+}
+
+getters! { PyClient, self;
+    /// The server's parameters for its clients.
+    parameters: PyClientParameters = self.parameters.clone();
 }

@@ -6,6 +6,8 @@ use zeroize::Zeroizing;
 
 use crate::array::Integers;
 use crate::errors::Failure;
+use crate::getters::getters;
+use crate::integers::integers;
 use crate::stored::opaque;
 use crate::thin_client::entropy::platform;
 use crate::thin_client::parameters::{PyClientParameters, form};
@@ -30,6 +32,7 @@ pub(crate) struct PyClientEncryptor {
 
 opaque!(PyClientEncryptor);
 
+#[integers]
 #[pymethods]
 impl PyClientEncryptor {
     #[new]
@@ -42,12 +45,6 @@ impl PyClientEncryptor {
     ) -> Result<Self, Failure> {
         let encryptor = compute(py, || Encryptor::new(&parameters.0, public_key, &mut *platform(entropy)))?;
         Ok(Self { parameters, encryptor: ForkMutex::new(encryptor) })
-    }
-
-    /// The server's parameters for its clients.
-    #[getter]
-    fn parameters(&self) -> PyClientParameters {
-        self.parameters.clone()
     }
 
     /// Encrypts integers: the bytes to send.
@@ -78,4 +75,9 @@ impl PyClientEncryptor {
         })?;
         Ok(PyBytes::new(py, &bytes))
     }
+}
+
+getters! { PyClientEncryptor, self;
+    /// The server's parameters for its clients.
+    parameters: PyClientParameters = self.parameters.clone();
 }

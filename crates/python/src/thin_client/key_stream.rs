@@ -11,6 +11,7 @@ use zeroize::Zeroizing;
 
 use crate::errors::Failure;
 use crate::getters::getters;
+use crate::integers::integers;
 use crate::parameters::keys::KeyParameters;
 use crate::threads::compute_detached;
 
@@ -111,6 +112,7 @@ impl Pieces<'_> {
     }
 }
 
+#[integers]
 #[pymethods]
 impl PyClientKeyStream {
     /// Number of keys.

@@ -9,6 +9,7 @@ use crate::array::{Integers, log_slots};
 use crate::ckks::ciphertext::PyCiphertext;
 use crate::errors::{Failure, Refusal};
 use crate::getters::getters;
+use crate::integers::integers;
 use crate::parameters::ckks::PyParameters;
 use crate::stored::not_pickled;
 use crate::threads::compute;
@@ -43,6 +44,7 @@ pub(crate) fn form(dropped: Option<[u32; 2]>) -> Form {
 
 not_pickled!(PyClientParameters);
 
+#[integers]
 #[pymethods]
 impl PyClientParameters {
     #[new]
@@ -54,11 +56,7 @@ impl PyClientParameters {
         slots: Option<usize>,
         values: &str,
     ) -> Result<Self, Failure> {
-        let complex = match values {
-            "complex" => true,
-            "real" => false,
-            other => return Err(Refusal::SlotValues(other.into()).into()),
-        };
+        let complex = Refusal::choice("values", values, &[("complex", true), ("real", false)], None)?;
         let layout = match slots {
             None => Layout::Coefficients,
             Some(_) => Layout::Slots { log_slots: log_slots(&parameters.0, slots)?, complex },

@@ -7,9 +7,10 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Backend, BackendKind, Kernels, NttPlan, Planes, Quotient, Sampling, Term, UniformRow};
-use crate::conversion::{Column, Decomposer, ScaledLayout, ScaledPart};
-use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId};
+use super::methods::methods;
+use super::{Backend, BackendKind, Kernels, NttPlan, Planes, Sampling, UniformRow};
+use crate::conversion::{Column, ScaledLayout, ScaledPart};
+use crate::{Modulus, ShoupFactor};
 
 /// What is counted: words computed modulo primes of at most 50 bits, then modulo wider ones.
 pub const COUNTERS: [&str; 7] =
@@ -102,138 +103,92 @@ impl Kernels for Counted {
         Box::new(CountedPlan { plan, wide: !modulus.is_narrow() })
     }
 
-    fn add_assign(&self, m: &Modulus, a: &mut [u64], b: &[u64]) {
-        count(Counter::Visits, !m.is_narrow(), a.len());
-        self.0.add_assign(m, a, b);
-    }
-
-    fn sub_assign(&self, m: &Modulus, a: &mut [u64], b: &[u64]) {
-        count(Counter::Visits, !m.is_narrow(), a.len());
-        self.0.sub_assign(m, a, b);
-    }
-
-    fn neg_assign(&self, m: &Modulus, a: &mut [u64]) {
-        count(Counter::Visits, !m.is_narrow(), a.len());
-        self.0.neg_assign(m, a);
-    }
-
-    fn mul(&self, m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
-        count(Counter::Products, !m.is_narrow(), a.len());
-        self.0.mul(m, a, b, out);
-    }
-
-    fn mul_add_assign(&self, m: &Modulus, acc: &mut [u64], a: &[u64], b: &[u64]) {
-        count(Counter::Products, !m.is_narrow(), a.len());
-        self.0.mul_add_assign(m, acc, a, b);
-    }
-
-    fn mul_scalar_assign(&self, m: &Modulus, a: &mut [u64], w: ShoupFactor) {
-        count(Counter::Visits, !m.is_narrow(), a.len());
-        self.0.mul_scalar_assign(m, a, w);
-    }
-
-    fn mul_scalar_add_assign(&self, m: &Modulus, acc: &mut [u64], a: &[u64], w: ShoupFactor) {
-        count(Counter::Visits, !m.is_narrow(), a.len());
-        self.0.mul_scalar_add_assign(m, acc, a, w);
-    }
-
-    fn quotient(&self, m: &Modulus, quotient: &Quotient<'_>, out: &mut [u64]) {
-        count(Counter::Visits, !m.is_narrow(), out.len());
-        self.0.quotient(m, quotient, out);
-    }
-
-    fn lift_small(&self, m: &Modulus, values: &[i64], out: &mut [u64]) {
-        self.0.lift_small(m, values, out);
-    }
-
-    fn permute(&self, automorphism: &Automorphism, input: &[u64], out: &mut [u64]) {
-        // No arithmetic: the width of the prime is unknown and makes no difference.
-        count(Counter::Visits, false, out.len());
-        self.0.permute(automorphism, input, out);
+    methods! {
+        add_assign(self, m, a, b) => {
+            count(Counter::Visits, !m.is_narrow(), a.len());
+            self.0.add_assign(m, a, b);
+        };
+        sub_assign(self, m, a, b) => {
+            count(Counter::Visits, !m.is_narrow(), a.len());
+            self.0.sub_assign(m, a, b);
+        };
+        neg_assign(self, m, a) => {
+            count(Counter::Visits, !m.is_narrow(), a.len());
+            self.0.neg_assign(m, a);
+        };
+        mul(self, m, a, b, out) => {
+            count(Counter::Products, !m.is_narrow(), a.len());
+            self.0.mul(m, a, b, out);
+        };
+        mul_add_assign(self, m, acc, a, b) => {
+            count(Counter::Products, !m.is_narrow(), a.len());
+            self.0.mul_add_assign(m, acc, a, b);
+        };
+        mul_scalar_assign(self, m, a, w) => {
+            count(Counter::Visits, !m.is_narrow(), a.len());
+            self.0.mul_scalar_assign(m, a, w);
+        };
+        mul_scalar_add_assign(self, m, acc, a, w) => {
+            count(Counter::Visits, !m.is_narrow(), a.len());
+            self.0.mul_scalar_add_assign(m, acc, a, w);
+        };
+        quotient(self, m, quotient, out) => {
+            count(Counter::Visits, !m.is_narrow(), out.len());
+            self.0.quotient(m, quotient, out);
+        };
+        lift_small(self, m, values, out) => self.0.lift_small(m, values, out);
+        permute(self, automorphism, input, out) => {
+            // No arithmetic: the width of the prime is unknown and makes no difference.
+            count(Counter::Visits, false, out.len());
+            self.0.permute(automorphism, input, out);
+        };
     }
 
     fn scaled_layout(&self, n: usize) -> ScaledLayout {
         self.0.scaled_layout(n)
     }
 
-    fn derive_terms(&self, decomposer: &Decomposer, rows: &[&[u64]], out: &mut [u64]) {
-        self.0.derive_terms(decomposer, rows, out);
-    }
-
-    fn inner_product(
-        &self,
-        m: &Modulus,
-        digits: &[&[u64]],
-        b: &[&[u64]],
-        a: &[UniformRow<'_>],
-        out_b: &mut [u64],
-        out_a: &mut [u64],
-    ) {
-        let counter = match a.first() {
-            Some(UniformRow::Seeded(..)) => Counter::SeededProducts,
-            _ => Counter::StoredProducts,
+    methods! {
+        derive_terms(self, decomposer, rows, out) => self.0.derive_terms(decomposer, rows, out);
+        inner_product(self, m, digits, b, a, out_b, out_a) => {
+            let counter = match a.first() {
+                Some(UniformRow::Seeded(..)) => Counter::SeededProducts,
+                _ => Counter::StoredProducts,
+            };
+            count(counter, !m.is_narrow(), digits.len() * out_b.len());
+            self.0.inner_product(m, digits, b, a, out_b, out_a);
         };
-        count(counter, !m.is_narrow(), digits.len() * out_b.len());
-        self.0.inner_product(m, digits, b, a, out_b, out_a);
-    }
-
-    fn inner_products(
-        &self,
-        m: &Modulus,
-        terms: &[Term<'_>],
-        repeat: usize,
-        add: bool,
-        out: [&mut [u64]; 4],
-    ) {
-        // A product is a factor with two rows.
-        count(Counter::StoredProducts, !m.is_narrow(), 2 * terms.len() * out[0].len());
-        self.0.inner_products(m, terms, repeat, add, out);
-    }
-
-    fn join_halves(&self, f: &[i64], g: Option<&[i64]>, out: &mut [i64]) {
-        self.0.join_halves(f, g, out);
-    }
-
-    fn separate_halves(&self, m: &Modulus, factors: [ShoupFactor; 2], values: &mut [u64]) {
-        // A sum and a product for every value.
-        count(Counter::Visits, !m.is_narrow(), 2 * values.len());
-        self.0.separate_halves(m, factors, values);
+        inner_products(self, m, terms, repeat, add, out) => {
+            // A product is a factor with two rows.
+            count(Counter::StoredProducts, !m.is_narrow(), 2 * terms.len() * out[0].len());
+            self.0.inner_products(m, terms, repeat, add, out);
+        };
+        join_halves(self, f, g, out) => self.0.join_halves(f, g, out);
+        separate_halves(self, m, factors, values) => {
+            // A sum and a product for every value.
+            count(Counter::Visits, !m.is_narrow(), 2 * values.len());
+            self.0.separate_halves(m, factors, values);
+        };
     }
 }
 
 impl Sampling for Counted {
-    fn expand_part(&self, seed: &Seed, id: StreamId, m: &Modulus, start: usize, out: &mut [u64]) {
-        count(Counter::Expansions, !m.is_narrow(), out.len());
-        self.0.expand_part(seed, id, m, start, out);
-    }
-
-    fn key_stream(&self, key: &[u32; 16], first: u64, out: &mut [u64]) {
-        self.0.key_stream(key, first, out);
-    }
-
-    fn gaussian(&self, words: &[u64], out: &mut [i64]) {
-        self.0.gaussian(words, out);
-    }
-
-    fn ternary(&self, words: &[u64], out: &mut [i64]) {
-        self.0.ternary(words, out);
+    methods! {
+        expand_part(self, seed, id, m, start, out) => {
+            count(Counter::Expansions, !m.is_narrow(), out.len());
+            self.0.expand_part(seed, id, m, start, out);
+        };
+        key_stream(self, key, first, out) => self.0.key_stream(key, first, out);
+        gaussian(self, words, out) => self.0.gaussian(words, out);
+        ternary(self, words, out) => self.0.ternary(words, out);
     }
 }
 
 impl Planes for Counted {
-    fn add_words(&self, planes: &[&[u8]], sums: &mut [u64]) {
-        self.0.add_words(planes, sums);
-    }
-
-    fn add_bytes(&self, planes: &[&[u8]], sums: &mut [u16]) {
-        self.0.add_bytes(planes, sums);
-    }
-
-    fn fold_sums(&self, m: &Modulus, high: &[&[u16]], sums: &mut [u64]) {
-        self.0.fold_sums(m, high, sums);
-    }
-
-    fn write_planes(&self, words: &[u64], low: &mut [u8], high: &mut [&mut [u8]]) {
-        self.0.write_planes(words, low, high);
+    methods! {
+        add_words(self, planes, sums) => self.0.add_words(planes, sums);
+        add_bytes(self, planes, sums) => self.0.add_bytes(planes, sums);
+        fold_sums(self, m, high, sums) => self.0.fold_sums(m, high, sums);
+        write_planes(self, words, low, high) => self.0.write_planes(words, low, high);
     }
 }

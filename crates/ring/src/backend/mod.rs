@@ -12,6 +12,7 @@ mod avx512;
 mod counted;
 mod halves;
 mod kernels;
+mod methods;
 #[cfg(any(
     target_arch = "x86_64",
     all(target_arch = "aarch64", target_endian = "little", target_feature = "neon")

@@ -4,7 +4,7 @@ use keywright_circuits::bootstrapping::{
 use keywright_ckks::{CkksLiteral, CkksParameters};
 use keywright_client::{Client, ClientParameters};
 use keywright_ring::sampling::SecretRng;
-use keywright_rlwe::{SecretKey, Security};
+use keywright_rlwe::SecretKey;
 use keywright_wire::WireSecret;
 use zeroize::Zeroizing;
 
@@ -37,8 +37,7 @@ impl Random {
 pub(crate) fn toy(log_n: u32, log_slots: u32, values: Kind) -> (CkksParameters, BootstrapperPlan) {
     let mut q = vec![50, 40, 40, 45, 45, 45];
     q.extend([50; 14]);
-    let mut literal = CkksLiteral::from_bits(log_n, &q, &[50, 50, 50], 45.0).unwrap();
-    literal.rlwe.security = Security::InsecureForExperiments;
+    let literal = CkksLiteral::from_bits(log_n, &q, &[50, 50, 50], 45.0).unwrap().insecure();
     let parameters = CkksParameters::new(literal).unwrap();
     let literal = BootstrapperLiteral {
         log_slots,

@@ -2,14 +2,13 @@
 
 use keywright_ckks::{CkksLiteral, CkksParameters, Evaluator};
 use keywright_client::{Client, ClientError, ClientParameters, Encryptor, Form, Groups, Layout, Numbers};
-use keywright_rlwe::{EvaluationKeys, Security};
+use keywright_rlwe::EvaluationKeys;
 use keywright_thin_server as server;
 
 use crate::fixture::{Random, entropy};
 
 fn thin(fraction_bits: u32) -> (CkksParameters, ClientParameters) {
-    let mut literal = CkksLiteral::from_bits(10, &[60], &[], 50.0).unwrap();
-    literal.rlwe.security = Security::InsecureForExperiments;
+    let literal = CkksLiteral::from_bits(10, &[60], &[], 50.0).unwrap().insecure();
     let parameters = CkksParameters::new(literal).unwrap();
     let thin = server::parameters_at(&parameters, 1 << 55, fraction_bits, Layout::Coefficients).unwrap();
     (parameters, thin)

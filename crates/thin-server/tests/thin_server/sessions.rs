@@ -96,9 +96,7 @@ fn sized_words(list: &[u64]) -> Vec<u8> {
 }
 
 fn parameters(q: &[u32], p: &[u32]) -> CkksParameters {
-    let mut literal = CkksLiteral::from_bits(10, q, p, 40.0).unwrap();
-    literal.rlwe.security = Security::InsecureForExperiments;
-    CkksParameters::new(literal).unwrap()
+    CkksParameters::new(CkksLiteral::from_bits(10, q, p, 40.0).unwrap().insecure()).unwrap()
 }
 
 /// A ternary secret in the client's stored form, and in that of the full library.

@@ -1,13 +1,11 @@
-use std::io::{Read, Write};
-
 use keywright_bfv::{BfvParameters, Ciphertext, NoiseEstimate, SeededCiphertext};
 use keywright_frame::{CiphertextDescriptor, FieldReader, FieldWriter, SeededDescriptor};
-use keywright_rlwe::{KeyIdentity, RlweCiphertext, SeededRlweCiphertext};
+use keywright_rlwe::{RlweCiphertext, SeededRlweCiphertext};
 
 use super::ValueDescriptor;
-use crate::body::{BodyReader, BodyWriter};
-use crate::object::{Descriptor, Record};
-use crate::{Identity, Kind, Wire, WireError};
+use crate::WireError;
+use crate::object::Descriptor;
+use crate::scheme::ciphertext;
 
 /// Shape, values and noise of a ciphertext.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,57 +51,6 @@ impl Descriptor for BfvCiphertextDescriptor {
     }
 }
 
-/// An RLWE ciphertext with the description of its values and noise.
-impl Record for Ciphertext {
-    type Context = BfvParameters;
-    type Descriptor = BfvCiphertextDescriptor;
-    const KIND: Kind = Kind::BfvCiphertext;
-
-    fn identity(_: &BfvCiphertextDescriptor, parameters: &BfvParameters) -> Result<Identity, WireError> {
-        Ok(Identity::of(parameters.rlwe().literal())?)
-    }
-
-    fn key(&self) -> KeyIdentity {
-        self.rlwe.key
-    }
-
-    fn descriptor(&self, parameters: &BfvParameters) -> Result<BfvCiphertextDescriptor, WireError> {
-        let own = self.parameters.rlwe();
-        own.require_same(parameters.rlwe(), "the ciphertext", "the parameters it is written for")?;
-        let modulus = self.parameters.plaintext_modulus();
-        Ok(BfvCiphertextDescriptor {
-            rlwe: self.rlwe.descriptor(parameters.rlwe())?,
-            values: ValueDescriptor { modulus, packing: self.packing },
-            estimate: self.estimate,
-        })
-    }
-
-    fn body_len(descriptor: &BfvCiphertextDescriptor, parameters: &BfvParameters) -> Result<u64, WireError> {
-        descriptor.values.require_fit(parameters)?;
-        RlweCiphertext::body_len(&descriptor.rlwe, parameters.rlwe())
-    }
-
-    fn write_body<W: Write>(
-        &self,
-        body: &mut BodyWriter<W>,
-        parameters: &BfvParameters,
-    ) -> Result<(), WireError> {
-        self.rlwe.write_body(body, parameters.rlwe())
-    }
-
-    fn read_body<R: Read>(
-        descriptor: BfvCiphertextDescriptor,
-        body: &mut BodyReader<R>,
-        parameters: &BfvParameters,
-    ) -> Result<Self, WireError> {
-        let rlwe = RlweCiphertext::read_body(descriptor.rlwe, body, parameters.rlwe())?;
-        let BfvCiphertextDescriptor { values, estimate, .. } = descriptor;
-        Ok(Self { parameters: parameters.clone(), rlwe, packing: values.packing, estimate })
-    }
-}
-
-impl Wire for Ciphertext {}
-
 /// Shape, seed and values of a seeded ciphertext. Its noise is that of a fresh encryption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BfvSeededDescriptor {
@@ -124,51 +71,18 @@ impl Descriptor for BfvSeededDescriptor {
     }
 }
 
-/// A seeded RLWE ciphertext with the description of its values.
-impl Record for SeededCiphertext {
-    type Context = BfvParameters;
-    type Descriptor = BfvSeededDescriptor;
-    const KIND: Kind = Kind::BfvSeededCiphertext;
+// RLWE ciphertexts with the description of their values and noise.
 
-    fn identity(_: &BfvSeededDescriptor, parameters: &BfvParameters) -> Result<Identity, WireError> {
-        Ok(Identity::of(parameters.rlwe().literal())?)
-    }
-
-    fn key(&self) -> KeyIdentity {
-        self.seeded.key
-    }
-
-    fn descriptor(&self, parameters: &BfvParameters) -> Result<BfvSeededDescriptor, WireError> {
-        let own = self.parameters.rlwe();
-        own.require_same(parameters.rlwe(), "the ciphertext", "the parameters it is written for")?;
-        let modulus = self.parameters.plaintext_modulus();
-        Ok(BfvSeededDescriptor {
-            rlwe: self.seeded.descriptor(parameters.rlwe())?,
-            values: ValueDescriptor { modulus, packing: self.packing },
-        })
-    }
-
-    fn body_len(descriptor: &BfvSeededDescriptor, parameters: &BfvParameters) -> Result<u64, WireError> {
-        descriptor.values.require_fit(parameters)?;
-        SeededRlweCiphertext::body_len(&descriptor.rlwe, parameters.rlwe())
-    }
-
-    fn write_body<W: Write>(
-        &self,
-        body: &mut BodyWriter<W>,
-        parameters: &BfvParameters,
-    ) -> Result<(), WireError> {
-        self.seeded.write_body(body, parameters.rlwe())
-    }
-
-    fn read_body<R: Read>(
-        descriptor: BfvSeededDescriptor,
-        body: &mut BodyReader<R>,
-        parameters: &BfvParameters,
-    ) -> Result<Self, WireError> {
-        let seeded = SeededRlweCiphertext::read_body(descriptor.rlwe, body, parameters.rlwe())?;
-        Ok(Self { parameters: parameters.clone(), seeded, packing: descriptor.values.packing })
-    }
+ciphertext! {
+    Ciphertext as BfvCiphertext of BfvParameters, with rlwe: RlweCiphertext;
+    BfvCiphertextDescriptor { values, estimate } from |this|
+        (ValueDescriptor { modulus: this.parameters.plaintext_modulus(), packing: this.packing }, this.estimate);
+    packing = values.packing, estimate = estimate
 }
 
-impl Wire for SeededCiphertext {}
+ciphertext! {
+    SeededCiphertext as BfvSeededCiphertext of BfvParameters, with seeded: SeededRlweCiphertext;
+    BfvSeededDescriptor { values } from |this|
+        (ValueDescriptor { modulus: this.parameters.plaintext_modulus(), packing: this.packing },);
+    packing = values.packing
+}

@@ -1,13 +1,10 @@
-use std::io::{Read, Write};
-
 use keywright_bfv::BfvLiteral;
 use keywright_frame::{FieldReader, FieldWriter};
-
 use keywright_rlwe::ParametersLiteral;
 
-use crate::body::{BodyReader, BodyWriter};
-use crate::object::{Descriptor, Record};
-use crate::{Identity, Kind, Wire, WireError};
+use crate::WireError;
+use crate::object::Descriptor;
+use crate::scheme::literal;
 
 impl Descriptor for BfvLiteral {
     fn encode(&self, out: &mut FieldWriter) -> Result<(), WireError> {
@@ -21,32 +18,5 @@ impl Descriptor for BfvLiteral {
     }
 }
 
-/// The identity is that of the RLWE parameters, since keys serve every plaintext modulus. Reading does not check the
-/// literal; `BfvParameters::new` does.
-impl Record for BfvLiteral {
-    type Context = ();
-    type Descriptor = Self;
-    const KIND: Kind = Kind::BfvParameters;
-
-    fn identity(descriptor: &Self, (): &()) -> Result<Identity, WireError> {
-        Ok(Identity::of(&descriptor.rlwe)?)
-    }
-
-    fn descriptor(&self, (): &()) -> Result<Self, WireError> {
-        Ok(self.clone())
-    }
-
-    fn body_len(_: &Self, (): &()) -> Result<u64, WireError> {
-        Ok(0)
-    }
-
-    fn write_body<W: Write>(&self, _: &mut BodyWriter<W>, (): &()) -> Result<(), WireError> {
-        Ok(())
-    }
-
-    fn read_body<R: Read>(descriptor: Self, _: &mut BodyReader<R>, (): &()) -> Result<Self, WireError> {
-        Ok(descriptor)
-    }
-}
-
-impl Wire for BfvLiteral {}
+// The identity is that of the RLWE parameters, since keys serve every plaintext modulus.
+literal!(BfvLiteral as BfvParameters, identified by |literal| &literal.rlwe);

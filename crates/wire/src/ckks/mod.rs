@@ -5,6 +5,6 @@ mod message;
 mod parameters;
 mod plaintext;
 
-pub use ciphertext::{CkksCiphertextDescriptor, CkksSeededDescriptor};
+pub use ciphertext::{CkksCiphertextDescriptor, CkksDescriptor, CkksSeededDescriptor};
 pub use message::MessageDescriptor;
 pub use plaintext::PlaintextDescriptor;

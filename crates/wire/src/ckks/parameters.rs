@@ -1,13 +1,10 @@
-use std::io::{Read, Write};
-
 use keywright_ckks::CkksLiteral;
 use keywright_frame::{FieldReader, FieldWriter};
-
 use keywright_rlwe::ParametersLiteral;
 
-use crate::body::{BodyReader, BodyWriter};
-use crate::object::{Descriptor, Record};
-use crate::{Identity, Kind, Wire, WireError};
+use crate::WireError;
+use crate::object::Descriptor;
+use crate::scheme::literal;
 
 impl Descriptor for CkksLiteral {
     fn encode(&self, out: &mut FieldWriter) -> Result<(), WireError> {
@@ -29,32 +26,5 @@ impl Descriptor for CkksLiteral {
     }
 }
 
-/// The identity is that of the RLWE parameters, since keys serve every scale. Reading does not check the literal;
-/// `CkksParameters::new` does.
-impl Record for CkksLiteral {
-    type Context = ();
-    type Descriptor = Self;
-    const KIND: Kind = Kind::CkksParameters;
-
-    fn identity(descriptor: &Self, (): &()) -> Result<Identity, WireError> {
-        Ok(Identity::of(&descriptor.rlwe)?)
-    }
-
-    fn descriptor(&self, (): &()) -> Result<Self, WireError> {
-        Ok(self.clone())
-    }
-
-    fn body_len(_: &Self, (): &()) -> Result<u64, WireError> {
-        Ok(0)
-    }
-
-    fn write_body<W: Write>(&self, _: &mut BodyWriter<W>, (): &()) -> Result<(), WireError> {
-        Ok(())
-    }
-
-    fn read_body<R: Read>(descriptor: Self, _: &mut BodyReader<R>, (): &()) -> Result<Self, WireError> {
-        Ok(descriptor)
-    }
-}
-
-impl Wire for CkksLiteral {}
+// The identity is that of the RLWE parameters, since keys serve every scale.
+literal!(CkksLiteral as CkksParameters, identified by |literal| &literal.rlwe);

@@ -5,9 +5,9 @@ use std::path::Path;
 use keywright_rlwe::{EvaluationKeys, KeyElement, KeyIdentity, Parameters, SwitchingKey};
 
 use super::{Directory, KeyEntry, read_key};
-use crate::WireError;
 use crate::header_io::Header;
 use crate::object::open;
+use crate::{WireError, open_file};
 
 /// A stored key set from which single keys are read, at one seek each.
 pub struct KeySetFile<R: Read + Seek> {
@@ -26,7 +26,7 @@ impl KeySetFile<BufReader<File>> {
     /// # Errors
     /// As [`KeySetFile::new`].
     pub fn open(path: impl AsRef<Path>, parameters: &Parameters) -> Result<Self, WireError> {
-        Self::new(BufReader::with_capacity(1 << 16, File::open(path)?), parameters)
+        Self::new(BufReader::with_capacity(1 << 16, open_file(path)?), parameters)
     }
 }
 

@@ -8,7 +8,7 @@ use keywright_rlwe::residency::{KeyLoader, Stop};
 use keywright_rlwe::{KeyLayout, Parameters, RlweError, SwitchingKey};
 
 use super::KeySetFile;
-use crate::WireError;
+use crate::{WireError, open_file};
 
 /// The keys of a file for a [`keywright_rlwe::residency::KeyStore`].
 ///
@@ -46,7 +46,7 @@ impl KeySetLoader {
     /// # Errors
     /// As [`KeySetFile::open`].
     pub fn open(path: impl AsRef<Path>, parameters: &Parameters) -> Result<Self, WireError> {
-        let opened = File::open(path)?;
+        let opened = open_file(path)?;
         let stamp = stamp(&opened)?;
         let file = KeySetFile::new(BufReader::with_capacity(1 << 16, opened.try_clone()?), parameters)?;
         let layouts = file

@@ -3,7 +3,7 @@
 use crate::round_trip::round_trip;
 use crate::samples;
 use keywright_frame::{FieldReader, FieldWriter, Fields, FrameError};
-use keywright_ring::sampling::SecretRng;
+use keywright_ring_testing::rng;
 use keywright_rlwe::{
     EvaluationKeys, KeyElement, KeyGenerator, KeySpec, MAX_SUBRINGS, Parameters, ParametersLiteral,
     RlweError, SecretKey, SubringLiteral, encrypt_zero_symmetric,
@@ -12,11 +12,6 @@ use keywright_wire::{
     Identity, KeySetFile, KeySetReader, KeySetWriter, Wire, WireError, WireSecret, inspect, ring_of,
 };
 use std::io::Cursor;
-use zeroize::Zeroizing;
-
-fn rng(byte: u8) -> SecretRng {
-    SecretRng::from_entropy(&Zeroizing::new([byte; 32]))
-}
 
 fn literal() -> ParametersLiteral {
     let bits = ParametersLiteral::from_bits(12, &[50, 40, 61], &[61]).unwrap();

@@ -21,13 +21,14 @@ use alloc::boxed::Box;
 
 use self::narrow::Narrow;
 use self::wide::Wide;
+use super::methods::{methods, proven};
 use super::{
-    Backend, BackendKind, Kernels, NttPlan, Planes, Quotient, Sampling, Term, UniformRow, avx2,
-    require_length, require_planes, require_planes_mut,
+    Backend, BackendKind, Kernels, NttPlan, Planes, Sampling, UniformRow, avx2, require_length,
+    require_planes, require_planes_mut,
 };
-use crate::conversion::{Decomposer, ScaledLayout};
+use crate::conversion::ScaledLayout;
 use crate::expander::CHUNK_WORDS;
-use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId};
+use crate::{Modulus, ShoupFactor};
 
 /// The back end for CPUs with AVX-512 F, DQ, VL, IFMA and VBMI2.
 ///
@@ -88,180 +89,122 @@ impl Kernels for Avx512 {
         }
     }
 
-    fn add_assign(&self, m: &Modulus, a: &mut [u64], b: &[u64]) {
-        by_width!(m, a.len(), [b.len()]; pointwise::add_assign(m, a, b));
-    }
-
-    fn sub_assign(&self, m: &Modulus, a: &mut [u64], b: &[u64]) {
-        by_width!(m, a.len(), [b.len()]; pointwise::sub_assign(m, a, b));
-    }
-
-    fn neg_assign(&self, m: &Modulus, a: &mut [u64]) {
-        by_width!(m, a.len(), []; pointwise::neg_assign(m, a));
-    }
-
-    fn mul(&self, m: &Modulus, a: &[u64], b: &[u64], out: &mut [u64]) {
-        by_width!(m, out.len(), [a.len(), b.len()]; pointwise::mul(m, out, a, b));
-    }
-
-    fn mul_add_assign(&self, m: &Modulus, acc: &mut [u64], a: &[u64], b: &[u64]) {
-        by_width!(m, acc.len(), [a.len(), b.len()]; pointwise::mul_add_assign(m, acc, a, b));
-    }
-
-    fn mul_scalar_assign(&self, m: &Modulus, a: &mut [u64], w: ShoupFactor) {
-        by_width!(m, a.len(), []; pointwise::mul_scalar_assign(m, a, w));
-    }
-
-    fn mul_scalar_add_assign(&self, m: &Modulus, acc: &mut [u64], a: &[u64], w: ShoupFactor) {
-        by_width!(m, acc.len(), [a.len()]; pointwise::mul_scalar_add_assign(m, acc, a, w));
-    }
-
-    fn quotient(&self, m: &Modulus, quotient: &Quotient<'_>, out: &mut [u64]) {
-        let n = out.len();
-        assert!(
-            quotient.addend.is_none_or(|addend| addend.len() == n),
-            "an addend of the quotient's length, {n}"
-        );
-        by_width!(m, n, [quotient.dividend.len(), quotient.remainder.len()]; pointwise::quotient(m, quotient, out));
-    }
-
-    fn lift_small(&self, m: &Modulus, values: &[i64], out: &mut [u64]) {
-        assert!(
-            out.len().is_multiple_of(8) && values.len() == out.len(),
-            "limbs of one length, a multiple of 8"
-        );
-        // SAFETY: the lengths agree; `self` proves the CPU features.
-        unsafe { pointwise::lift_small(m, values, out) }
-    }
-
-    fn permute(&self, automorphism: &Automorphism, input: &[u64], out: &mut [u64]) {
-        let n = 8 * automorphism.groups.len();
-        assert!(input.len() == n && out.len() == n, "limbs of the automorphism's degree, {n}");
-        // SAFETY: the lengths agree; `self` proves the CPU features.
-        unsafe { pointwise::permute(automorphism, input, out) }
+    methods! {
+        add_assign(self, m, a, b) => by_width!(m, a.len(), [b.len()]; pointwise::add_assign(m, a, b));
+        sub_assign(self, m, a, b) => by_width!(m, a.len(), [b.len()]; pointwise::sub_assign(m, a, b));
+        neg_assign(self, m, a) => by_width!(m, a.len(), []; pointwise::neg_assign(m, a));
+        mul(self, m, a, b, out) => by_width!(m, out.len(), [a.len(), b.len()]; pointwise::mul(m, out, a, b));
+        mul_add_assign(self, m, acc, a, b) =>
+            by_width!(m, acc.len(), [a.len(), b.len()]; pointwise::mul_add_assign(m, acc, a, b));
+        mul_scalar_assign(self, m, a, w) => by_width!(m, a.len(), []; pointwise::mul_scalar_assign(m, a, w));
+        mul_scalar_add_assign(self, m, acc, a, w) =>
+            by_width!(m, acc.len(), [a.len()]; pointwise::mul_scalar_add_assign(m, acc, a, w));
+        quotient(self, m, quotient, out) => {
+            let n = out.len();
+            assert!(
+                quotient.addend.is_none_or(|addend| addend.len() == n),
+                "an addend of the quotient's length, {n}"
+            );
+            by_width!(m, n, [quotient.dividend.len(), quotient.remainder.len()]; pointwise::quotient(m, quotient, out));
+        };
+        lift_small(self, m, values, out) => {
+            assert!(
+                out.len().is_multiple_of(8) && values.len() == out.len(),
+                "limbs of one length, a multiple of 8"
+            );
+            proven!(pointwise::lift_small(m, values, out));
+        };
+        permute(self, automorphism, input, out) => {
+            let n = 8 * automorphism.groups.len();
+            assert!(input.len() == n && out.len() == n, "limbs of the automorphism's degree, {n}");
+            proven!(pointwise::permute(automorphism, input, out));
+        };
     }
 
     fn scaled_layout(&self, n: usize) -> ScaledLayout {
         ntt::scaled_layout(n)
     }
 
-    fn derive_terms(&self, decomposer: &Decomposer, rows: &[&[u64]], out: &mut [u64]) {
-        let n = rows.first().map_or(0, |row| row.len());
-        assert_eq!(rows.len(), decomposer.sources().len(), "a row for every source");
-        assert!(
-            n.is_multiple_of(8) && rows.iter().all(|row| row.len() == n),
-            "rows of one length, a multiple of 8"
-        );
-        assert_eq!(out.len(), n * decomposer.derived_count(), "room for every derived term");
-        // SAFETY: the lengths agree; `self` proves the CPU features.
-        unsafe { conversion::derive_terms(decomposer, rows, n, out) }
-    }
-
-    fn inner_product(
-        &self,
-        m: &Modulus,
-        digits: &[&[u64]],
-        b: &[&[u64]],
-        a: &[UniformRow<'_>],
-        out_b: &mut [u64],
-        out_a: &mut [u64],
-    ) {
-        let n = out_b.len();
-        assert!(digits.len() == b.len() && digits.len() == a.len(), "a row of each half for every digit");
-        assert!(
-            n.is_multiple_of(CHUNK_WORDS) && out_a.len() == n,
-            "results of one length, a multiple of {CHUNK_WORDS}"
-        );
-        assert!(digits.iter().chain(b).all(|row| row.len() == n), "rows as long as the result");
-        let stored = |row: &UniformRow<'_>| !matches!(row, UniformRow::Stored(words) if words.len() != n);
-        assert!(a.iter().all(stored), "rows as long as the result");
-        by_width!(m, 0, []; inner_product::inner_product(m, digits, b, a, out_b, out_a));
-    }
-
-    fn inner_products(
-        &self,
-        m: &Modulus,
-        terms: &[Term<'_>],
-        repeat: usize,
-        add: bool,
-        out: [&mut [u64]; 4],
-    ) {
-        let n = out[0].len();
-        assert!(
-            n.is_multiple_of(8) && out.iter().all(|out| out.len() == n),
-            "results of one length, a multiple of 8"
-        );
-        let rows = terms.iter().flat_map(|term| &term.rows).all(|row| row.len() == n);
-        let factors = terms.iter().flat_map(|term| [term.factor, term.upcoming]);
-        assert!(
-            rows && factors.into_iter().all(|factor| factor.len() * repeat == n),
-            "rows as long as the result"
-        );
-        assert!(matches!(repeat, 1 | 2 | 4 | 8), "words repeat 1, 2, 4 or 8 times, not {repeat} times");
-        by_width!(m, 0, []; inner_product::inner_products(m, terms, repeat, add, out));
-    }
-
-    fn join_halves(&self, f: &[i64], g: Option<&[i64]>, out: &mut [i64]) {
-        let half = f.len();
-        assert!(
-            half.is_power_of_two() && g.is_none_or(|g| g.len() == half) && out.len() == 2 * half,
-            "halves of one length, a power of two, and twice as many coefficients"
-        );
-        // SAFETY: the lengths agree; `self` proves the CPU features.
-        unsafe { halves::join(f, g, out) }
-    }
-
-    fn separate_halves(&self, m: &Modulus, factors: [ShoupFactor; 2], values: &mut [u64]) {
-        assert!(values.len().is_multiple_of(32), "values in multiples of 32, not {}", values.len());
-        by_width!(m, 0, []; halves::separate(m, factors, values));
+    methods! {
+        derive_terms(self, decomposer, rows, out) => {
+            let n = rows.first().map_or(0, |row| row.len());
+            assert_eq!(rows.len(), decomposer.sources().len(), "a row for every source");
+            assert!(
+                n.is_multiple_of(8) && rows.iter().all(|row| row.len() == n),
+                "rows of one length, a multiple of 8"
+            );
+            assert_eq!(out.len(), n * decomposer.derived_count(), "room for every derived term");
+            proven!(conversion::derive_terms(decomposer, rows, n, out));
+        };
+        inner_product(self, m, digits, b, a, out_b, out_a) => {
+            let n = out_b.len();
+            assert!(digits.len() == b.len() && digits.len() == a.len(), "a row of each half for every digit");
+            assert!(
+                n.is_multiple_of(CHUNK_WORDS) && out_a.len() == n,
+                "results of one length, a multiple of {CHUNK_WORDS}"
+            );
+            assert!(digits.iter().chain(b).all(|row| row.len() == n), "rows as long as the result");
+            let stored = |row: &UniformRow<'_>| !matches!(row, UniformRow::Stored(words) if words.len() != n);
+            assert!(a.iter().all(stored), "rows as long as the result");
+            by_width!(m, 0, []; inner_product::inner_product(m, digits, b, a, out_b, out_a));
+        };
+        inner_products(self, m, terms, repeat, add, out) => {
+            let n = out[0].len();
+            assert!(
+                n.is_multiple_of(8) && out.iter().all(|out| out.len() == n),
+                "results of one length, a multiple of 8"
+            );
+            let rows = terms.iter().flat_map(|term| &term.rows).all(|row| row.len() == n);
+            let factors = terms.iter().flat_map(|term| [term.factor, term.upcoming]);
+            assert!(
+                rows && factors.into_iter().all(|factor| factor.len() * repeat == n),
+                "rows as long as the result"
+            );
+            assert!(matches!(repeat, 1 | 2 | 4 | 8), "words repeat 1, 2, 4 or 8 times, not {repeat} times");
+            by_width!(m, 0, []; inner_product::inner_products(m, terms, repeat, add, out));
+        };
+        join_halves(self, f, g, out) => {
+            let half = f.len();
+            assert!(
+                half.is_power_of_two() && g.is_none_or(|g| g.len() == half) && out.len() == 2 * half,
+                "halves of one length, a power of two, and twice as many coefficients"
+            );
+            proven!(halves::join(f, g, out));
+        };
+        separate_halves(self, m, factors, values) => {
+            assert!(values.len().is_multiple_of(32), "values in multiples of 32, not {}", values.len());
+            by_width!(m, 0, []; halves::separate(m, factors, values));
+        };
     }
 }
 
 impl Sampling for Avx512 {
-    fn expand_part(&self, seed: &Seed, id: StreamId, m: &Modulus, start: usize, out: &mut [u64]) {
-        // SAFETY: `self` proves the CPU features.
-        unsafe { chacha::expand_part(seed, id, m, start, out) }
-    }
-
-    fn key_stream(&self, key: &[u32; 16], first: u64, out: &mut [u64]) {
-        // SAFETY: `self` proves the CPU features; so below.
-        unsafe { chacha::key_stream(key, first, out) }
-    }
-
-    fn gaussian(&self, words: &[u64], out: &mut [i64]) {
-        // SAFETY: as above.
-        unsafe { sampling::gaussian(words, out) }
-    }
-
-    fn ternary(&self, words: &[u64], out: &mut [i64]) {
-        // SAFETY: as above.
-        unsafe { sampling::ternary(words, out) }
+    methods! {
+        expand_part(self, seed, id, m, start, out) => proven!(chacha::expand_part(seed, id, m, start, out));
+        key_stream(self, key, first, out) => proven!(chacha::key_stream(key, first, out));
+        gaussian(self, words, out) => proven!(sampling::gaussian(words, out));
+        ternary(self, words, out) => proven!(sampling::ternary(words, out));
     }
 }
 
 impl Planes for Avx512 {
-    fn add_words(&self, planes: &[&[u8]], sums: &mut [u64]) {
-        require_planes(planes, 4 * sums.len());
-        // SAFETY: as above, and the lengths agree.
-        unsafe { avx2::planes::add_words(planes, sums) }
-    }
-
-    fn add_bytes(&self, planes: &[&[u8]], sums: &mut [u16]) {
-        require_planes(planes, sums.len());
-        // SAFETY: as above, and the lengths agree.
-        unsafe { avx2::planes::add_bytes(planes, sums) }
-    }
-
-    fn fold_sums(&self, m: &Modulus, high: &[&[u16]], sums: &mut [u64]) {
-        require_length(high, sums.len());
-        // SAFETY: as above, and the lengths agree.
-        unsafe { planes::fold_sums(m, high, sums) }
-    }
-
-    fn write_planes(&self, words: &[u64], low: &mut [u8], high: &mut [&mut [u8]]) {
-        require_planes_mut(words.len(), low, high);
-        // SAFETY: as above, and the lengths agree.
-        unsafe { planes::write_planes(words, low, high) }
+    methods! {
+        add_words(self, planes, sums) => {
+            require_planes(planes, 4 * sums.len());
+            proven!(avx2::planes::add_words(planes, sums));
+        };
+        add_bytes(self, planes, sums) => {
+            require_planes(planes, sums.len());
+            proven!(avx2::planes::add_bytes(planes, sums));
+        };
+        fold_sums(self, m, high, sums) => {
+            require_length(high, sums.len());
+            proven!(planes::fold_sums(m, high, sums));
+        };
+        write_planes(self, words, low, high) => {
+            require_planes_mut(words.len(), low, high);
+            proven!(planes::write_planes(words, low, high));
+        };
     }
 }
 

@@ -4,7 +4,9 @@ use alloc::vec::Vec;
 
 use super::super::portable::Portable;
 use super::*;
+use crate::backend::Quotient;
 use crate::conversion::{Column, ScaledPart};
+use crate::{Automorphism, Seed, StreamId};
 use crate::{Ring, ntt_primes};
 
 /// Runs only where the CPU can; says so where it cannot.

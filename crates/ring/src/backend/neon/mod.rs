@@ -13,11 +13,12 @@ mod terms;
 
 use alloc::boxed::Box;
 
+use super::methods::{methods, proven};
 use super::narrow_kernels::narrow_kernels;
 use super::portable::Portable;
 use super::{Backend, BackendKind, Kernels, NttPlan, Planes, Quotient, Sampling, UniformRow, plain_layout};
-use crate::conversion::{Decomposer, ScaledLayout};
-use crate::{Automorphism, Modulus, Seed, ShoupFactor, StreamId};
+use crate::conversion::ScaledLayout;
+use crate::{Modulus, ShoupFactor};
 
 /// Kernels for 64-bit ARM CPUs with NEON.
 ///
@@ -50,71 +51,36 @@ impl Kernels for Neon {
 
     // Sums, permutations and byte planes: the compiler's code of the portable form has the same vector instructions.
 
-    fn add_assign(&self, m: &Modulus, a: &mut [u64], b: &[u64]) {
-        Portable.add_assign(m, a, b);
-    }
-
-    fn sub_assign(&self, m: &Modulus, a: &mut [u64], b: &[u64]) {
-        Portable.sub_assign(m, a, b);
-    }
-
-    fn neg_assign(&self, m: &Modulus, a: &mut [u64]) {
-        Portable.neg_assign(m, a);
-    }
-
-    fn lift_small(&self, m: &Modulus, values: &[i64], out: &mut [u64]) {
-        Portable.lift_small(m, values, out);
-    }
-
-    fn permute(&self, automorphism: &Automorphism, input: &[u64], out: &mut [u64]) {
-        Portable.permute(automorphism, input, out);
-    }
-
-    fn derive_terms(&self, decomposer: &Decomposer, rows: &[&[u64]], out: &mut [u64]) {
-        if terms::applies(decomposer) {
-            terms::quotients(decomposer, rows, out);
-        } else {
-            Portable.derive_terms(decomposer, rows, out);
-        }
+    methods! {
+        add_assign(self, m, a, b) => Portable.add_assign(m, a, b);
+        sub_assign(self, m, a, b) => Portable.sub_assign(m, a, b);
+        neg_assign(self, m, a) => Portable.neg_assign(m, a);
+        lift_small(self, m, values, out) => Portable.lift_small(m, values, out);
+        permute(self, automorphism, input, out) => Portable.permute(automorphism, input, out);
+        derive_terms(self, decomposer, rows, out) => {
+            if terms::applies(decomposer) {
+                terms::quotients(decomposer, rows, out);
+            } else {
+                Portable.derive_terms(decomposer, rows, out);
+            }
+        };
     }
 }
 
 impl Sampling for Neon {
-    fn expand_part(&self, seed: &Seed, id: StreamId, m: &Modulus, start: usize, out: &mut [u64]) {
-        // SAFETY: by the invariant of `Neon` the CPU has the kernel's features; so below.
-        unsafe { chacha::fill_uniform(seed, id, m, start, out) }
-    }
-
-    fn key_stream(&self, key: &[u32; 16], first: u64, out: &mut [u64]) {
-        // SAFETY: as above.
-        unsafe { chacha::key_stream(key, first, out) }
-    }
-
-    fn gaussian(&self, words: &[u64], out: &mut [i64]) {
-        // SAFETY: as above.
-        unsafe { sampling::gaussian(words, out) }
-    }
-
-    fn ternary(&self, words: &[u64], out: &mut [i64]) {
-        // SAFETY: as above.
-        unsafe { sampling::ternary(words, out) }
+    methods! {
+        expand_part(self, seed, id, m, start, out) => proven!(chacha::fill_uniform(seed, id, m, start, out));
+        key_stream(self, key, first, out) => proven!(chacha::key_stream(key, first, out));
+        gaussian(self, words, out) => proven!(sampling::gaussian(words, out));
+        ternary(self, words, out) => proven!(sampling::ternary(words, out));
     }
 }
 
 impl Planes for Neon {
-    fn add_words(&self, planes: &[&[u8]], sums: &mut [u64]) {
-        Portable.add_words(planes, sums);
-    }
-
-    fn add_bytes(&self, planes: &[&[u8]], sums: &mut [u16]) {
-        Portable.add_bytes(planes, sums);
-    }
-
-    fn fold_sums(&self, m: &Modulus, high: &[&[u16]], sums: &mut [u64]) {
-        Portable.fold_sums(m, high, sums);
-    }
-
-    fn write_planes(&self, words: &[u64], low: &mut [u8], high: &mut [&mut [u8]]) {
-        Portable.write_planes(words, low, high);
+    methods! {
+        add_words(self, planes, sums) => Portable.add_words(planes, sums);
+        add_bytes(self, planes, sums) => Portable.add_bytes(planes, sums);
+        fold_sums(self, m, high, sums) => Portable.fold_sums(m, high, sums);
+        write_planes(self, words, low, high) => Portable.write_planes(words, low, high);
     }
 }
