@@ -177,9 +177,11 @@ def handshakes(target: Target, begun: Count) -> None:
 
 
 def sets(target: Target, begun: Count) -> None:
-    """Empty key sets are opened, one after the other on each connection."""
+    """Empty key sets are opened: one on a connection, or many one after the other."""
     head = target.request("POST", "/v1/keys", len(target.opening)) + target.opening
-    crowd(target, begun, lambda _: head, size=PARALLEL)
+    crowd(
+        target, begun, lambda number: head * (number % 2 * 50 or 1), size=PARALLEL, drip=head * 50, reads=False
+    )
 
 
 def openings(target: Target, begun: Count) -> None:
