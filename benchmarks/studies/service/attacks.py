@@ -13,7 +13,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from multiprocessing.sharedctypes import Synchronized
+from typing import Protocol
 
 SWEEP_S = 0.05
 """Pause after a look at all connections of an attack."""
@@ -24,11 +24,17 @@ CROWD = 600
 PARALLEL = 64
 """Requests of an attack that are under way together where each of them is answered."""
 
+MESSAGE = 60_000
+"""Bytes of a message; the server takes those of its model only."""
+
 UNKNOWN = "0" * 32
 """An identifier of a key set that does not exist."""
 
-Count = Synchronized  # type: ignore[type-arg]
-"""Number of requests or connections that an attack has begun."""
+
+class Count(Protocol):
+    """Number of connections that an attack has begun."""
+
+    value: int
 
 
 @dataclass(frozen=True)
@@ -147,7 +153,7 @@ def parts(target: Target, begun: Count) -> None:
 
 def unknown(target: Target, begun: Count) -> None:
     """Evaluations with keys that do not exist are announced and never sent."""
-    head = target.request("POST", f"/v1/keys/{UNKNOWN}/jobs", 4 << 20)
+    head = target.request("POST", f"/v1/keys/{UNKNOWN}/jobs", MESSAGE)
     crowd(target, begun, lambda _: head, size=PARALLEL)
 
 
@@ -160,9 +166,8 @@ def slow(target: Target, begun: Count) -> None:
 
 def messages(target: Target, begun: Count) -> None:
     """Evaluations with own keys are begun with most of a message, which never ends."""
-    length = 1 << 20
-    start = target.request("POST", f"/v1/keys/{target.keys}/jobs", length)
-    crowd(target, begun, lambda _: start + bytes(length - 1), size=PARALLEL)
+    start = target.request("POST", f"/v1/keys/{target.keys}/jobs", MESSAGE) + bytes(MESSAGE - 1)
+    crowd(target, begun, lambda _: start)
 
 
 def answers(target: Target, begun: Count) -> None:
@@ -180,7 +185,12 @@ def sets(target: Target, begun: Count) -> None:
     """Empty key sets are opened: one on a connection, or many one after the other."""
     head = target.request("POST", "/v1/keys", len(target.opening)) + target.opening
     crowd(
-        target, begun, lambda number: head * (number % 2 * 50 or 1), size=PARALLEL, drip=head * 50, reads=False
+        target,
+        begun,
+        lambda number: head * (number % 2 * 50 or 1),
+        size=PARALLEL,
+        drip=head * 50,
+        reads=False,
     )
 
 

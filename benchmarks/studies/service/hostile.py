@@ -11,7 +11,8 @@ program in the clear. An attack passes if the client got all its answers, and th
 percentile of its evaluations and its uploads are within twice those of its quiet turns.
 
 The attackers connect from another address of the loopback, at the lowest priority, because an attacker does
-not run on the server's processors.
+not run on the server's processors. The server's state is in memory where there is ``/dev/shm``: other work on
+a disk would be measured with it.
 """
 
 from __future__ import annotations
@@ -64,6 +65,9 @@ PAUSE_S = 0.1
 
 NEW_KEYS_EVERY = 8
 """Evaluations after which the client begins anew."""
+
+MEMORY = Path("/dev/shm")
+"""Where files are in memory."""
 
 WITHIN = 2.0
 """Most by which an attack may lengthen the honest client's requests."""
@@ -154,7 +158,8 @@ def slow_issuer() -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             time.sleep(SLOW_S)
-            entry = {"keys": []} if self.path == "/keys" else {"issuer": url, "jwks_uri": f"{url}/keys"}
+            keys: dict[str, object] = {"keys": []}
+            entry = keys if self.path == "/keys" else {"issuer": url, "jwks_uri": f"{url}/keys"}
             data = json.dumps(entry).encode()
             with contextlib.suppress(OSError):
                 self.send_response(200)
@@ -255,11 +260,12 @@ def measure(name: str, model: Model, folder: Path, seconds: float, turn: float) 
 
 def line(found: dict[str, Any]) -> str:
     """Return the result of an attack for people."""
-    kinds = (
-        f"{kind} {1e3 * found[kind]['quiet_median_s']:.0f} -> {1e3 * found[kind]['attacked_median_s']:.0f} ms, "
-        f"p95 {1e3 * found[kind]['quiet_p95_s']:.0f} -> {1e3 * found[kind]['attacked_p95_s']:.0f} ms"
-        for kind in KINDS
-    )
+
+    def change(kind: str, what: str) -> str:
+        before, after = (1e3 * found[kind][f"{when}_{what}_s"] for when in ("quiet", "attacked"))
+        return f"{what} {before:.0f} -> {after:.0f} ms"
+
+    kinds = (f"{kind} {change(kind, 'median')}, {change(kind, 'p95')}" for kind in KINDS)
     verdict = "within" if found["within"] else "NOT WITHIN"
     faults = f"; {len(found['faults'])} faults, the first: {found['faults'][0]}" if found["faults"] else ""
     return f"{found['attack']}: {'; '.join(kinds)}: {verdict} {WITHIN:g}x ({found['begun']} attempts){faults}"
@@ -270,7 +276,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"attacks: {', '.join(ATTACKS)}; default all")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"attacks: {', '.join(ATTACKS)}; default all"
+    )
     parser.add_argument("--seconds", type=float, default=600.0, help="of each attack")
     parser.add_argument("--turn", type=float, default=TURN_S, help="seconds of an attacked turn")
     parser.add_argument("--json", action="store_true", help="print a JSON object for each attack")
@@ -280,8 +288,8 @@ def main() -> None:
         parser.error(f"there is no attack {', '.join(sorted(strange))}; choose from {', '.join(ATTACKS)}")
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    results = []
-    with tempfile.TemporaryDirectory() as folder:
+    machine, results = describe(), []
+    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
         (Path(folder) / "model").mkdir()
         model = make_model(Path(folder) / "model")
         model = Model.load(Path(folder) / "model")
@@ -295,7 +303,7 @@ def main() -> None:
         command = ["PATH" if "/" in part else part for part in sys.argv[1:]]
         record = {
             "command": " ".join(["python", "-m", "studies.service.hostile", *command]),
-            "machine": describe(),
+            "machine": machine,
             "attacks": dict(named()),
             "results": results,
         }

@@ -3,7 +3,8 @@
 uvicorn answers requests; this module adds the limits that it lacks. A peer has credit: `GRACE_S` at the
 beginning of a body or an answer, and a second for every `SLOWEST` bytes that move, up to `TIMEOUT_S`. Without
 credit its connection is aborted. At `MAX_CONNECTIONS`, a newcomer replaces a connection of the holder who has
-the most (see `places`). TLS is negotiated within a place. The next request of an address above its pace waits.
+the most (see `places`). TLS is negotiated within a place. Above the
+pace of its address, a request waits.
 """
 
 import asyncio
