@@ -34,11 +34,11 @@ from keywright.federated.threshold.protocol import (
     threshold_parameters,
     unseal,
 )
-from keywright.federated.threshold.state import RECORD
 from numpy.typing import NDArray
 from tests.federated.loopback import Tamper, TamperedGrid, app
 
 NODES = (11, 22, 33, 44)
+RECORD = "keywright.threshold"
 ENCODING = Encoding(bound=4.0, max_clients=4, max_weight=500)
 START = {"w": np.linspace(-1, 1, 210, dtype=np.float64).reshape(3, 70), "b": np.zeros(2)}
 
