@@ -23,6 +23,7 @@ from keywright.federated.threshold.protocol import Roster
 from keywright.federated.threshold.state import ServerState
 from keywright.model.folder.files import new_file
 from keywright.plan.keys import plan_file
+from keywright.plan.keys.key_plan import KeyPlan
 from keywright.serve.tenants.accounts import Accounts, add
 from tests.serve.network import make_full, network
 
@@ -55,7 +56,7 @@ def by_plan(path: Path) -> None:
 
 
 @cache
-def compiled_plan() -> plan_file.KeyPlan:
+def compiled_plan() -> KeyPlan:
     return make_full().execution.plan
 
 

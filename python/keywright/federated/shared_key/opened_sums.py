@@ -57,7 +57,8 @@ class OpenedSums:
             yield
         except AggregationError:
             with self._state.exclusive(context) as state:
-                state["altered"][_place(state, total)] = 1
+                place = _place(state, total)
+                state["altered"][place] = 1
             raise
 
 
