@@ -495,8 +495,8 @@ def residuals(
 def assert_only_the_total_is_revealed(
     g: Group, question: Question, protocol: Callable[[Group, int], Answers]
 ) -> None:
-    """Check that the sum of the answers of every proper subset of a set is uniform, and that those of the whole
-    set add up to the decryption and one noise, which has every client's part of it.
+    """Check that the sum of the answers of every proper subset of a set is uniform, and that those of the
+    whole set add up to the decryption and one noise, which has every client's part of it.
 
     Answers that have noise of their own and no masks do not pass: an answer is then close to a multiple of
     the client's share, and no simulator that knows only the decryption can make it.

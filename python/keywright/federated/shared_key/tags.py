@@ -101,7 +101,7 @@ def _split(tag: bytes, count: int) -> tuple[list[int], list[tuple[int, bytes]]]:
     """Return the total, and the clients with their random bytes.
 
     Raises:
-        FormatError: it is not a tag of so many updates.
+        FormatError: it is not a tag of this number of updates.
     """
     if len(tag) != count * _ENTRY.size + _TOTAL.size or len(tag) > _MAX_BYTES:
         raise FormatError(f"a tag of {count} updates has {len(tag)} bytes", reason="contents")

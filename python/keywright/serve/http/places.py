@@ -136,7 +136,7 @@ class Door(socket.socket):
         """Accept a connection.
 
         Raises:
-            BlockingIOError: there is none, or many were refused; the others wait for the next call.
+            BlockingIOError: no connection waits, or many were refused; the others wait for the next call.
         """
         for _ in range(REFUSED_AT_ONCE):
             connection, address = super().accept()
@@ -155,7 +155,7 @@ def _parsed(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     """Parse an address of a socket.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not an address.
     """
     found = ipaddress.ip_address(address.partition("%")[0])
     mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
