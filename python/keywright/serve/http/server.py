@@ -25,7 +25,9 @@ from .edge import OnRequest
 from .pages import Page
 from .places import Door, Pace, Places
 
-BACKLOG = 512
+BACKLOG = 4096
+"""Connections that the system holds until they are accepted. Where they are too many for it, newcomers wait
+for a second at least."""
 
 COMPLAIN_S = 60.0
 """How often it is said that connections cannot be accepted."""
