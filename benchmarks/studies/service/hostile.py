@@ -256,11 +256,17 @@ def measure(name: str, model: Model, folder: Path, seconds: float, turn: float) 
         found |= {kind: measured.summary() for kind, measured in honest.measured.items()}
     found["log_bytes"] = (folder / "log").stat().st_size
     found["faults"] = honest.faults
-    found["within"] = not honest.faults and begun > 0
+    found["within"] = begun > 0 and passes(found, honest.faults)
+    return found
+
+
+def passes(found: dict[str, Any], faults: list[str]) -> bool:
+    """Whether the honest client was served without faults, in twice its quiet time at most."""
+    within = not faults
     for kind in KINDS:
         judged = ("median", "p95") if found[kind]["quiet_count"] >= OFTEN else ("median",)
-        found["within"] &= all(found[kind][f"{what}_ratio"] <= WITHIN for what in judged)
-    return found
+        within &= all(found[kind][f"{what}_ratio"] <= WITHIN for what in judged)
+    return within
 
 
 def line(found: dict[str, Any]) -> str:

@@ -134,8 +134,9 @@ class Connection(H11Protocol):
     def on_response_complete(self) -> None:
         """Wait for the client to read this answer and to send its next request, and for the turn of that."""
         self._wait()
-        cycle: RequestResponseCycle = self.cycle
-        delay = self._pace.delay(self.client[0]) if cycle.keep_alive and self.client is not None else 0.0
+        delay = 0.0
+        if self.client is not None and not self.transport.is_closing():
+            delay = self._pace.delay(self.client[0])
         if delay > 0:
             self.loop.call_later(delay, super().on_response_complete)
         else:
