@@ -113,6 +113,9 @@ class HonestClient:
 
     def __init__(self, url: str, model: Model, key: str | None = None) -> None:
         self._remote = RemoteModel(url, insecure=True, key=key)
+        # While nobody has keys on a server its workers end, and their start would be measured.
+        self._standing = self._remote.session()
+        self._standing.upload_keys()
         self._program, self._shape = model.program, model.manifest.input.shape
         self._random = np.random.default_rng(0)
         self.measured = {kind: Measured() for kind in KINDS}
@@ -139,6 +142,10 @@ class HonestClient:
                 time.sleep(PAUSE_S)
         finally:
             session.close()
+
+    def close(self) -> None:
+        """Delete the keys."""
+        self._standing.close()
 
     def _evaluate(self, session: Any, attacked: bool, counts: bool) -> None:
         sample = self._random.uniform(0, 1, self._shape)
@@ -243,6 +250,7 @@ def measure(name: str, model: Model, folder: Path, seconds: float, turn: float) 
             keys = str(evil._identifier)
         target = Target(*server.address, model.manifest.hash, keys, source=ATTACKER)
         honest = HonestClient(server.url, model, key)
+        stack.callback(honest.close)
         honest.turn(WARM_S, WARM_S, attacked=False)
         begun, peak = 0, server.memory()["all_pss"]
         warm = min(WARM_S, turn / 4)
