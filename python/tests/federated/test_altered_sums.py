@@ -134,8 +134,8 @@ def test_tags_fit_no_other_sum() -> None:
         open_sum(KEY, EncryptedSum.of(again, PARAMETERS), tags[0] * 3)
 
 
-def test_a_tag_alone_is_uniform() -> None:
-    """The server has tags of chosen updates, of zeros for example."""
+def test_tags_of_one_update_are_different_and_uniform() -> None:
+    """The server has tags of chosen updates, of zeros for example; each has a mask of its own."""
     name, zeros = session(ENCODING, LAYOUT_OF_ALL, RUN_ID), np.zeros(COUNT, np.int64)
     update = KEY.encrypt(zeros, session=name, round=1, client=5, weight=5)
     seen = np.array([np.frombuffer(tag_update(KEY, zeros, update)[-16:], "<u4") for _ in range(4000)])
