@@ -75,6 +75,8 @@ def read(path: Path) -> dict[str, Any]:
     """
     if not path.exists():
         return {}
+    if not path.is_file():
+        raise FormatError(f"{path} is not a regular file; name another one", reason="contents", path=path)
     if path.stat().st_size > _MAX_BYTES:
         raise FormatError(f"{path} exceeds {_MAX_BYTES} bytes", reason="contents", path=path)
     try:

@@ -287,7 +287,7 @@ class Clock:
 
 
 def admitted(pace: Pace, address: str, count: int) -> int:
-    """How many of so many connections at once are served."""
+    """How many of this number of connections at once are served."""
     return sum(pace.admits(address) for _ in range(count))
 
 
