@@ -21,6 +21,7 @@ from keywright.serve.http import connections
 from keywright.serve.http.places import (
     BURST,
     MANY,
+    OPENING,
     OTHERS_S,
     REQUESTS_A_SECOND,
     Pace,
@@ -363,6 +364,21 @@ def test_a_flood_of_connections_is_reset_and_another_address_is_served(server: S
     assert answered <= BURST + REQUESTS_A_SECOND * (time.monotonic() - begun) + 2
     assert answered >= BURST, (answered, reset)
     served_at_once(server, "/health")
+
+
+def test_a_new_key_set_counts_as_several_requests(server: Server, service: Service) -> None:
+    """A flood of empty sets is at an eighth of the pace."""
+    assert ask(server, "GET", "/health")[0] == 200
+    body = json.dumps({"model": service.model.manifest.hash}).encode()
+    request = stalled("POST", "/v1/keys", len(body)) + body
+    with connect(server, "127.0.0.88") as connection:
+        begun, found, count = time.monotonic(), b"", 3 * BURST // OPENING
+        connection.sendall(request * count)
+        while (opened := found.count(b"HTTP/1.1 201")) < count:
+            found += connection.recv(1 << 16)
+            took = time.monotonic() - begun
+            assert opened <= (BURST + took * REQUESTS_A_SECOND) / OPENING + 2
+    assert took > 1
 
 
 def test_a_flood_of_requests_on_one_connection_waits(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-from .places import Pace, Place, Places, neighbourhood
+from .places import OPENING, Pace, Place, Places, neighbourhood
 
 MAX_CONNECTIONS = 512
 
@@ -135,8 +135,11 @@ class Connection(H11Protocol):
         """Wait for the client to read this answer and to send its next request, and for the turn of that."""
         self._wait()
         delay = 0.0
-        if self.client is not None and not self.transport.is_closing():
-            delay = self._pace.delay(self.client[0])
+        if self.client is not None:
+            if (self.scope["method"], self.scope["path"]) == ("POST", "/v1/keys"):
+                self._pace.charge(self.client[0], OPENING - 1)
+            if not self.transport.is_closing():
+                delay = self._pace.delay(self.client[0])
         if delay > 0:
             self.loop.call_later(delay, super().on_response_complete)
         else:

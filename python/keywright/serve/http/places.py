@@ -21,6 +21,9 @@ NETWORK_BITS = 64
 REQUESTS_A_SECOND, BURST = 64, 128
 """Requests and connections of an address while others are served: on average, and at once."""
 
+OPENING = 8
+"""A request for a new key set counts as this number of requests: it writes, and may delete another set."""
+
 OTHERS_S = 30.0
 """How long an address counts as served after a request."""
 
@@ -99,6 +102,11 @@ class Pace:
     def delay(self, address: str) -> float:
         """Return the seconds that the next request on a connection has to wait; it will come then."""
         return max(0.0, self._delay(address, waits=True))
+
+    def charge(self, address: str, requests: int) -> None:
+        """Count more requests of an address, for one that took their time."""
+        for _ in range(requests):
+            self._delay(address, waits=True)
 
     def _delay(self, address: str, *, waits: bool) -> float:
         if self._exempt and any(_parsed(address) in network for network in self._exempt):
