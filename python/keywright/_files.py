@@ -8,6 +8,11 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
+
+PARTIAL = ".partial"
+"""Suffix of a file that is being written beside the one that it replaces. A process that was killed leaves
+it."""
 
 
 def is_special(path: Path) -> bool:
@@ -40,6 +45,45 @@ def put(temporary: Path, path: Path) -> None:
     with temporary.open("rb") as source, path.open("wb", buffering=0) as target:
         shutil.copyfileobj(source, target)
     temporary.unlink()
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Yield a file, which its owner alone can read, that `put` moves to a path when the block ends. It is
+    then on the disk. It is removed if the block fails.
+
+    Raises:
+        OSError: it cannot be written; the file of before stays.
+    """
+    handle, name = tempfile.mkstemp(dir=place_for(path), prefix=f".{path.name}.", suffix=PARTIAL)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        put(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    if not is_special(path):
+        settle(path.resolve().parent)
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Write a whole file, as `replacing`."""
+    with replacing(path) as file:
+        file.write(data)
+
+
+def settle(folder: Path) -> None:
+    """Sync the names in a folder to the disk."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 @contextmanager

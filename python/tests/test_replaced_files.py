@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import stat
@@ -15,11 +16,16 @@ import keywright as kw
 import numpy as np
 import pytest
 from keywright import compiler
-from keywright._files import put
+from keywright._files import put, replace, replacing
 from keywright.errors.model import FolderError
+from keywright.federated import Encoding
+from keywright.federated.threshold.protocol import Roster
+from keywright.federated.threshold.state import ServerState
 from keywright.model.folder.files import new_file
+from keywright.plan.keys import plan_file
+from keywright.plan.keys.key_plan import KeyPlan
 from keywright.serve.tenants.accounts import Accounts, add
-from tests.serve.network import network
+from tests.serve.network import make_full, network
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes in folders")
 
@@ -45,14 +51,119 @@ def by_accounts(path: Path) -> None:
     add(path, "somebody")
 
 
+def by_plan(path: Path) -> None:
+    plan_file.save(compiled_plan(), path)
+
+
+@cache
+def compiled_plan() -> KeyPlan:
+    return make_full().execution.plan
+
+
+def by_threshold_server(path: Path) -> None:
+    roster = Roster((1, 2), (bytes(32), bytes([1]) * 32), (bytes(32),) * 2)
+    ServerState(path, Encoding(bound=1.0, max_clients=2, max_weight=9), 2).store(roster, bytes(16), 3, 1)
+
+
 WRITERS: dict[str, Callable[[Path], None]] = {
     "--out": by_new_file,
     "Program.save": by_program,
     "accounts": by_accounts,
+    "a plan": by_plan,
+    "a threshold server's state": by_threshold_server,
 }
+OVERWRITING = sorted(set(WRITERS) - {"accounts"})
+"""Those that do not read what was there."""
+
+DIRECT: dict[str, str] = {
+    "_files.py": "the writer",
+    "model/folder/files.py": "a folder gets its name when it is complete",
+    "model/folder/identity.py": "a file of a folder that is being made",
+    "model/served/model.py": "files of a folder that is being made",
+    "serve/evaluation/evaluations.py": "a folder gets its name when it is complete",
+    "serve/storage/state_folder.py": "a lock",
+    "serve/storage/folder.py": "pieces of an upload, which are appended",
+    "serve/storage/arriving.py": "parts of a file that others read meanwhile",
+    "serve/storage/external/copies.py": "parts of a file that others read meanwhile",
+    "program/file/storage.py": "entries of an archive within the writer's file",
+    "serve/tenants/audit.py": "lines that are appended",
+    "commands/models/infer.py": "the file of `new_file`",
+    "commands/steps/decrypt.py": "the file of `new_file`",
+    "commands/planning/calibrate.py": "the file of `new_file`",
+}
+"""Modules that write files by themselves, and why."""
 
 
-@pytest.mark.parametrize("writer", ["--out", "Program.save"])
+def writes(call: ast.Call) -> bool:
+    """Whether a call opens a file to write it, or moves one."""
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    texts = [argument for argument in ast.walk(call) if isinstance(argument, ast.Constant)]
+    modes = {text.value for text in texts if isinstance(text.value, str) and len(text.value) <= 3}
+    flags = {part.attr for part in ast.walk(call) if isinstance(part, ast.Attribute)}
+    if name == "open":
+        writing = any(set(mode) & set("wax+") and set(mode) <= set("rwaxbt+") for mode in modes)
+        return writing or bool(flags & {"O_WRONLY", "O_RDWR"})
+    if name in ("replace", "rename"):
+        # Of text, `replace` takes two arguments, and of records only named ones.
+        return len(call.args) == 1 and isinstance(call.func, ast.Attribute)
+    others = (
+        "write_text",
+        "write_bytes",
+        "mkstemp",
+        "NamedTemporaryFile",
+        "move",
+        "copyfile",
+        "copy2",
+        "savez",
+    )
+    return name in others and isinstance(call.func, ast.Attribute)
+
+
+def test_files_are_written_by_one_writer() -> None:
+    """Any other one replaces devices, waits for pipes, or leaves half of a file."""
+    package = Path(kw.__file__).parent
+    found = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and writes(node)
+    }
+    assert found == set(DIRECT)
+
+
+def test_the_walk_sees_a_writer() -> None:
+    seen = ["open(p, 'w')", "p.open('ab')", "p.open(mode='r+b')", "os.open(p, os.O_WRONLY | os.O_CREAT)"]
+    seen += ["p.write_text('x')", "temporary.replace(path)", "os.rename(a)", "tempfile.mkstemp()"]
+    unseen = [
+        "open(p)",
+        "p.open('rb')",
+        "name.replace('a', 'b')",
+        "replace(path, data)",
+        "os.open(p, os.O_RDONLY)",
+    ]
+    for text, expected in [*((text, True) for text in seen), *((text, False) for text in unseen)]:
+        call = ast.parse(text, mode="eval").body
+        assert isinstance(call, ast.Call)
+        assert writes(call) is expected, text
+
+
+def test_a_block_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    replace(path, b"before")
+
+    def fail() -> None:
+        with replacing(path) as file:
+            file.write(b"half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert path.read_bytes() == b"before"
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("writer", OVERWRITING)
 def test_a_pipe_gets_the_contents_and_stays(tmp_path: Path, writer: str) -> None:
     pipe, plain, found = tmp_path / "pipe", tmp_path / "plain", list[bytes]()
     WRITERS[writer](plain)
@@ -66,7 +177,7 @@ def test_a_pipe_gets_the_contents_and_stays(tmp_path: Path, writer: str) -> None
     assert {path.name for path in tmp_path.iterdir()} == {"pipe", "plain"}
 
 
-@pytest.mark.parametrize("writer", ["--out", "Program.save"])
+@pytest.mark.parametrize("writer", OVERWRITING)
 def test_a_device_stays(tmp_path: Path, writer: str) -> None:
     """As root, ``--out /dev/null`` destroyed it."""
     link = tmp_path / "null"

@@ -64,7 +64,7 @@ def make_model(folder: Path) -> Model:
 class Process:
     """A server process, with its memory, files and counts."""
 
-    def __init__(self, folder: Path, state: Path, log: Path) -> None:
+    def __init__(self, folder: Path, state: Path, log: Path, *more: str) -> None:
         arguments = [
             "serve",
             str(folder),
@@ -75,6 +75,7 @@ class Process:
             "--json",
             "--log-format",
             "json",
+            *more,
         ]
         self.log = log.open("wb")
         self.process = subprocess.Popen(

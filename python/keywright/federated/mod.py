@@ -1,6 +1,9 @@
 """The client's side: decrypts the incoming model and encrypts the outgoing one."""
 
+import hashlib
 import logging
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,14 +16,18 @@ from keywright.errors import AggregationError, EncodeError, ParameterError
 from keywright.federated.array_layout import ArrayLayout
 from keywright.federated.encoding import Encoding
 from keywright.federated.records import (
+    TAG,
     UPDATE,
     blob,
+    blob_bytes,
     is_encrypted,
     only_arrays,
     read_sum,
     server_round,
     session,
 )
+from keywright.federated.shared_key.opened_sums import OpenedSums
+from keywright.federated.shared_key.tags import open_sum, tag_update
 
 LOG = logging.getLogger(__name__)
 
@@ -37,14 +44,24 @@ class EncryptionMod:
         key: the secret key that all clients share.
         encoding: the declaration that clients and server share.
         weighted_by_key: metric that holds the number of samples.
+        folder: folder of this client alone, in which it remembers the sums that it opened. The default is
+            Flower's state of the run, which suits simulations only: Flower sends a reply before it stores the
+            state, and forgets it after the run.
 
     Raises:
         MixedParametersError: the key belongs to another declaration.
     """
 
-    def __init__(self, key: SumKey, encoding: Encoding, weighted_by_key: str = "num-examples") -> None:
+    def __init__(
+        self,
+        key: SumKey,
+        encoding: Encoding,
+        weighted_by_key: str = "num-examples",
+        folder: str | os.PathLike[str] | None = None,
+    ) -> None:
         require_same(key, encoding)
         self.key = key
+        self._opened = OpenedSums(None if folder is None else Path(folder))
         self.encoding = encoding
         self.weighted_by_key = weighted_by_key
 
@@ -57,7 +74,7 @@ class EncryptionMod:
         name, record = only_arrays(message.content)
         number = server_round(dict(message.content.config_records))
         if is_encrypted(record):
-            layout, arrays = self._open(record, message.metadata.run_id, number)
+            layout, arrays = self._open(record, context, message.metadata.run_id, number)
             message.content[name] = ArrayRecord({key: Array(array) for key, array in arrays.items()})
         else:
             layout = ArrayLayout.of(to_numpy(record))
@@ -67,7 +84,7 @@ class EncryptionMod:
         return reply
 
     def _open(
-        self, record: ArrayRecord, run_id: int, number: int
+        self, record: ArrayRecord, context: Context, run_id: int, number: int
     ) -> tuple[ArrayLayout, dict[str, NDArray[Any]]]:
         total, layout = read_sum(record, self.encoding)
         expected = session(self.encoding, layout, run_id)
@@ -85,8 +102,10 @@ class EncryptionMod:
                 found=total.round,
                 expected=number,
             )
-        averages = self.encoding.decode(self.key.decrypt(total), total.total_weight)
-        return layout, layout.unflatten(averages)
+        tag = blob_bytes(record, TAG)
+        with self._opened.only(context, total, hashlib.sha256(total.to_bytes() + tag).digest()):
+            integers = open_sum(self.key, total, tag)
+        return layout, layout.unflatten(self.encoding.decode(integers, total.total_weight))
 
     def _encrypt(
         self,
@@ -112,7 +131,8 @@ class EncryptionMod:
             client=client,
             weight=weight,
         )
-        reply.content[name] = ArrayRecord({UPDATE: blob(UPDATE, update.to_bytes())})
+        tag = tag_update(self.key, integers, update)
+        reply.content[name] = ArrayRecord({UPDATE: blob(UPDATE, update.to_bytes()), TAG: blob(TAG, tag)})
 
 
 def decrypt_arrays(record: ArrayRecord, key: SumKey, encoding: Encoding) -> dict[str, NDArray[Any]]:
@@ -127,7 +147,8 @@ def decrypt_arrays(record: ArrayRecord, key: SumKey, encoding: Encoding) -> dict
         return to_numpy(record)
     require_same(key, encoding)
     total, layout = read_sum(record, encoding)
-    return layout.unflatten(encoding.decode(key.decrypt(total), total.total_weight))
+    integers = open_sum(key, total, blob_bytes(record, TAG))
+    return layout.unflatten(encoding.decode(integers, total.total_weight))
 
 
 def encode_update(

@@ -11,7 +11,7 @@ from keywright.errors import AggregationError, FormatError, ParameterError
 from keywright.federated.array_layout import ArrayLayout
 from keywright.federated.encoding import Encoding
 
-UPDATE, SUM, LAYOUT = "keywright.update", "keywright.sum", "keywright.layout"
+UPDATE, SUM, LAYOUT, TAG = "keywright.update", "keywright.sum", "keywright.layout", "keywright.tag"
 
 
 def session(encoding: Encoding, layout: ArrayLayout, run_id: int) -> bytes:

@@ -21,6 +21,7 @@ from keywright.federated.mod import to_numpy
 from keywright.federated.records import (
     LAYOUT,
     SUM,
+    TAG,
     UPDATE,
     blob,
     blob_bytes,
@@ -30,6 +31,7 @@ from keywright.federated.records import (
     read_sum,
     session,
 )
+from keywright.federated.shared_key.tags import add_tags, require_tag
 
 
 @dataclass(frozen=True)
@@ -240,20 +242,25 @@ class EncryptedFedAvg(FilteringFedAvg):
         self._require_capacity(messages, self.encoding.capacity)
         return messages
 
-    def _parse(self, number: int, reply: Message, weight: int) -> tuple[EncryptedUpdate, int]:
-        data = blob_bytes(only_arrays(reply.content)[1], UPDATE)
+    def _parse(self, number: int, reply: Message, weight: int) -> tuple[tuple[EncryptedUpdate, bytes], int]:
+        record = only_arrays(reply.content)[1]
+        data = blob_bytes(record, UPDATE)
         update = EncryptedUpdate.from_bytes(data, self.encoding.parameters)
         count = self._layout.count if self._layout else 0
         node = reply.metadata.src_node_id
         check_update(update, session=self._session, round=number, client=node, weight=weight, count=count)
-        return update, len(data)
+        tag = blob_bytes(record, TAG)
+        require_tag(tag, node)
+        return (update, tag), len(data) + len(tag)
 
     def _sum(self, number: int, accepted: dict[int, Accepted]) -> tuple[ArrayRecord | None, dict[str, float]]:
         if self._layout is None:
             return None, {}
         start = time.perf_counter()
-        total = EncryptedSum.of([good.update for good in accepted.values()], self.encoding.parameters)
+        updates, tags = zip(*(good.update for good in accepted.values()), strict=True)
+        total, tag = EncryptedSum.of(updates, self.encoding.parameters), add_tags(tags)
         seconds = time.perf_counter() - start
         data = total.to_bytes()
-        record = ArrayRecord({SUM: blob(SUM, data), LAYOUT: blob(LAYOUT, self._layout.to_bytes())})
+        parts = {SUM: data, LAYOUT: self._layout.to_bytes(), TAG: tag}
+        record = ArrayRecord({name: blob(name, part) for name, part in parts.items()})
         return record, {"keywright-bytes-sum": len(data), "keywright-sum-seconds": seconds}

@@ -88,7 +88,8 @@ def assert_average(federation: Federation, rounds: int = 1, nodes: tuple[int, ..
 
 
 def rewrite(reply: Message, data: bytes) -> Message:
-    reply.content["arrays"] = ArrayRecord({UPDATE: Array("uint8", (len(data),), UPDATE, data)})
+    arrays = dict(reply.content.array_records["arrays"])
+    reply.content["arrays"] = ArrayRecord({**arrays, UPDATE: Array("uint8", (len(data),), UPDATE, data)})
     return reply
 
 

@@ -2,6 +2,8 @@
 
 import hashlib
 import itertools
+import os
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -34,11 +36,11 @@ from keywright.federated.threshold.protocol import (
     threshold_parameters,
     unseal,
 )
-from keywright.federated.threshold.state import RECORD
 from numpy.typing import NDArray
 from tests.federated.loopback import Tamper, TamperedGrid, app
 
 NODES = (11, 22, 33, 44)
+RECORD = "keywright.threshold"
 ENCODING = Encoding(bound=4.0, max_clients=4, max_weight=500)
 START = {"w": np.linspace(-1, 1, 210, dtype=np.float64).reshape(3, 70), "b": np.zeros(2)}
 
@@ -525,6 +527,13 @@ def test_keys_outlive_the_server_and_the_run(tmp_path: Path) -> None:
         (tmp_path / "server.json").write_bytes(garbage)
         with pytest.raises((kw.errors.FormatError, kw.errors.ParameterError)):
             ThresholdFedAvg(ENCODING, 3, state=tmp_path / "server.json")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes in folders")
+def test_a_state_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "server.json")
+    with pytest.raises(kw.errors.FormatError, match="not a regular file"):
+        ThresholdFedAvg(ENCODING, 3, state=tmp_path / "server.json")
 
 
 def claims_of(federation: Federation, node: int) -> Claims:

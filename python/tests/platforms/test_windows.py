@@ -52,14 +52,14 @@ for module in pkgutil.walk_packages(keywright.__path__, "keywright."):
     imported += 1
 
 from pathlib import Path
-from keywright.federated.threshold.state import _lock
+from keywright._files import locked as hold
 from keywright.serve.overview import _resident
 from keywright.serve.storage.state_folder import StateFolder
 
 folder = Path(sys.argv[1])
 StateFolder(folder)
-with (folder / "other").open("a") as file:
-    _lock(file)
+with hold(folder / "other"):
+    pass
 assert locked == [(2, 1), (1, 1)], locked
 assert _resident(1 << 30) == 0
 print(imported)

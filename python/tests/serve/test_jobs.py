@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 import pytest
+from keywright._files import replace
 from keywright.errors import WorkerEndedError
 from keywright.errors.service import (
     BusyError,
@@ -20,7 +21,6 @@ from keywright.serve import Workers
 from keywright.serve.evaluation.dispatch import ATTEMPTS, Dispatcher
 from keywright.serve.evaluation.jobs import EACH, FETCHED_S, Job, Jobs
 from keywright.serve.workers.key_cache import KeyCache
-from keywright.serve.workers.worker import write_whole
 from keywright.serve.workers.workers import Worker
 from tests.serve.storage_servers import Place
 
@@ -42,7 +42,7 @@ def take(jobs: Jobs) -> Job:
 
 def answer(jobs: Jobs, job: Job, data: bytes) -> None:
     """Answer as a worker and the service do."""
-    write_whole(jobs.answer(job), data)
+    replace(jobs.answer(job), data)
     assert jobs.answered(job) == data
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import logging
 import socket
@@ -17,7 +18,17 @@ import pytest
 from keywright.model import Model
 from keywright.serve import Server, Service
 from keywright.serve.http import connections
-from keywright.serve.http.places import Place, Places, neighbourhood
+from keywright.serve.http.places import (
+    BURST,
+    MANY,
+    OPENING,
+    OTHERS_S,
+    REQUESTS_A_SECOND,
+    Pace,
+    Place,
+    Places,
+    neighbourhood,
+)
 from keywright.serve.tenants.accounts import Accounts, add
 from tests.serve.network import WORKERS, listening
 from tests.serve.test_http import ask, wait
@@ -264,6 +275,127 @@ def test_the_holder_with_the_most_places_gives_one_up() -> None:
 )
 def test_addresses_of_one_customer_count_as_one(one: str, other: str, same: bool) -> None:
     assert (neighbourhood(one) == neighbourhood(other)) is same
+
+
+class Clock:
+    """A clock that a test advances."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def admitted(pace: Pace, address: str, count: int) -> int:
+    """How many of this number of connections at once are served."""
+    return sum(pace.admits(address) for _ in range(count))
+
+
+def test_an_address_has_a_pace_while_others_are_served() -> None:
+    clock = Clock()
+    pace = Pace(clock=clock)
+    assert admitted(pace, "127.0.0.1", 10 * BURST) == 10 * BURST
+    clock.now += OTHERS_S
+    assert admitted(pace, "127.0.0.2", BURST) == BURST
+    # The first one did much while it was alone, which is forgotten.
+    clock.now += BURST / REQUESTS_A_SECOND
+    assert admitted(pace, "127.0.0.1", 2 * BURST) == BURST
+    for _ in range(20):
+        clock.now += 1
+        assert admitted(pace, "127.0.0.2", 20) == 20
+        assert admitted(pace, "127.0.0.1", 1000) in range(REQUESTS_A_SECOND - 1, REQUESTS_A_SECOND + 2)
+    clock.now += OTHERS_S
+    assert admitted(pace, "127.0.0.1", 10 * BURST) == 10 * BURST
+
+
+def test_the_requests_of_open_connections_wait_one_after_the_other() -> None:
+    clock = Clock()
+    pace = Pace(clock=clock)
+    assert pace.delay("127.0.0.2") == 0
+    delays = [pace.delay("127.0.0.1") for _ in range(BURST + 128)]
+    assert delays[:BURST] == [0.0] * BURST
+    assert delays[BURST:] == pytest.approx([k / REQUESTS_A_SECOND for k in range(1, 129)])
+    assert pace.delay("127.0.0.2") == 0
+    # New connections count too, and are refused meanwhile.
+    assert not pace.admits("127.0.0.1")
+    assert pace.admits("127.0.0.2")
+
+
+def test_a_pace_is_of_a_neighbourhood_and_not_of_a_proxy() -> None:
+    pace = Pace(["10.0.0.0/8", "2001:db8:1::/48"], Clock())
+    assert pace.admits("192.0.2.1")
+    assert admitted(pace, "10.1.2.3", 9 * BURST) == admitted(pace, "2001:db8:1::5", 9 * BURST) == 9 * BURST
+    assert admitted(pace, "::ffff:10.1.2.3", 9 * BURST) == 9 * BURST
+    assert sum(admitted(pace, f"2001:db8:2::{number:x}", 8) for number in range(BURST)) == BURST
+
+
+def test_a_pace_remembers_few_addresses() -> None:
+    clock = Clock()
+    pace = Pace(clock=clock)
+    for number in range(2 * MANY):
+        assert pace.admits(f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}")
+        clock.now += 0.01
+    assert len(pace._next) <= MANY
+
+
+def connect(server: Server, source: str) -> socket.socket:
+    """A connection from another address of the loopback."""
+    try:
+        return socket.create_connection(server.server_address, 20, (source, 0))
+    except OSError as error:
+        if error.errno != errno.EADDRNOTAVAIL:
+            raise
+        pytest.skip("the loopback has one address")
+
+
+def test_a_flood_of_connections_is_reset_and_another_address_is_served(server: Server) -> None:
+    request = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    assert ask(server, "GET", "/health")[0] == 200
+    begun, answered, reset = time.monotonic(), 0, 0
+    for _ in range(3 * BURST):
+        try:
+            with connect(server, "127.0.0.66") as connection:
+                connection.sendall(request)
+                answered += connection.recv(1 << 12).startswith(b"HTTP/1.1 200")
+        except ConnectionError:
+            reset += 1
+    assert answered + reset == 3 * BURST
+    assert answered <= BURST + REQUESTS_A_SECOND * (time.monotonic() - begun) + 2
+    assert answered >= BURST, (answered, reset)
+    served_at_once(server, "/health")
+
+
+def test_a_new_key_set_counts_as_several_requests(server: Server, service: Service) -> None:
+    """A flood of empty sets is at an eighth of the pace."""
+    assert ask(server, "GET", "/health")[0] == 200
+    body = json.dumps({"model": service.model.manifest.hash}).encode()
+    request = stalled("POST", "/v1/keys", len(body)) + body
+    with connect(server, "127.0.0.88") as connection:
+        begun, found, count = time.monotonic(), b"", 3 * BURST // OPENING
+        connection.sendall(request * count)
+        while (opened := found.count(b"HTTP/1.1 201")) < count:
+            found += connection.recv(1 << 16)
+            took = time.monotonic() - begun
+            assert opened <= (BURST + took * REQUESTS_A_SECOND) / OPENING + 2
+    assert took > 1
+
+
+def test_a_flood_of_requests_on_one_connection_waits(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("keywright.serve.http.places.BURST", 10)
+    monkeypatch.setattr("keywright.serve.http.places.REQUESTS_A_SECOND", 20)
+    assert ask(server, "GET", "/health")[0] == 200
+    request = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with connect(server, "127.0.0.77") as connection:
+        connection.sendall(request * 40)
+        begun, found, served = time.monotonic(), b"", 0
+        while found.count(b"HTTP/1.1 200") < 40:
+            found += connection.recv(1 << 16)
+            if time.monotonic() - begun < 0.5:
+                served = found.count(b"HTTP/1.1 200")
+        # 30 beyond the burst, at 20 a second.
+        assert 1.0 < time.monotonic() - begun < 10
+        assert 10 <= served <= 25
 
 
 def test_stalled_and_honest_clients_of_one_address_beside_each_other(

@@ -13,6 +13,7 @@ from flwr.clientapp.typing import ClientAppCallable
 from keywright._core import ThresholdKey, ThresholdParameters, ThresholdParty, ThresholdShare
 from keywright.errors import AggregationError, ParameterError
 from keywright.federated.array_layout import ArrayLayout
+from keywright.federated.client_state import ClientState
 from keywright.federated.encoding import Encoding
 from keywright.federated.mod import encode_update, to_numpy
 from keywright.federated.records import UPDATE, blob, only_arrays, server_round
@@ -30,7 +31,6 @@ from .protocol import (
     threshold_parameters,
     unseal,
 )
-from .state import ClientState
 
 # Phases of a client's set-up.
 JOINED, DEALT, OPENED = "joined", "dealt", "opened"
@@ -70,7 +70,7 @@ class ThresholdMod:
         self.encoding = encoding
         self.threshold = threshold
         self.weighted_by_key = weighted_by_key
-        self._state = ClientState(None if folder is None else Path(folder))
+        self._state = ClientState("threshold", None if folder is None else Path(folder))
 
     def register(self, app: ClientApp) -> None:
         """Add the handlers of the protocol to an app."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from keywright._core import MAX_DERIVATION_HOPS, MAX_EXTRA_PRIMES
+from keywright._files import replace
 from keywright._reading.records import number, read_object, refusing, shown, whole
 from keywright.errors import WorkloadError
 from keywright.plan.ring.chain import Chain, Shape
@@ -104,7 +105,7 @@ def save(plan: KeyPlan, path: Path) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    path.write_text(to_json(plan), encoding="utf-8")
+    replace(path, to_json(plan).encode())
 
 
 def _read(data: Mapping[str, Any], *, smaller: bool = False) -> KeyPlan:

@@ -13,7 +13,6 @@ import json
 import math
 import os
 import struct
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from keywright._files import place_for, put
+from keywright._files import replacing
 from keywright._reading.arrays import read_array, require_file
 from keywright.errors.network import ProgramFormatError
 from keywright.program.client_part import ClientPart
@@ -66,23 +65,15 @@ too deeply."""
 
 def save(program: CompiledNetwork, path: str | Path) -> None:
     """Write a program to one file, atomically."""
-    target = Path(path)
-    handle, name = tempfile.mkstemp(dir=place_for(target), prefix=f".{target.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-                stored = _description(program) | {"created": program.created}
-                archive.writestr("program.json", json.dumps(stored))
-                for name, array in _arrays(program):
-                    with archive.open(name, "w", force_zip64=True) as entry:
-                        np.lib.format.write_array(entry, array, allow_pickle=False)
-            file.flush()
-            os.fsync(file.fileno())
-        put(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with (
+        replacing(Path(path)) as file,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+    ):
+        stored = _description(program) | {"created": program.created}
+        archive.writestr("program.json", json.dumps(stored))
+        for name, array in _arrays(program):
+            with archive.open(name, "w", force_zip64=True) as entry:
+                np.lib.format.write_array(entry, array, allow_pickle=False)
 
 
 def load(path: str | Path, kind: type[Kind], max_bytes: int = MAX_BYTES) -> Kind:

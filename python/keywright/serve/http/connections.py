@@ -3,7 +3,8 @@
 uvicorn answers requests; this module adds the limits that it lacks. A peer has credit: `GRACE_S` at the
 beginning of a body or an answer, and a second for every `SLOWEST` bytes that move, up to `TIMEOUT_S`. Without
 credit its connection is aborted. At `MAX_CONNECTIONS`, a newcomer replaces a connection of the holder who has
-the most (see `places`). TLS is negotiated within a place.
+the most (see `places`). TLS is negotiated within a place. Above the
+pace of its address, a request waits.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-from .places import Place, Places, neighbourhood
+from .places import OPENING, Pace, Place, Places, neighbourhood
 
 MAX_CONNECTIONS = 512
 
@@ -53,11 +54,12 @@ class Connection(H11Protocol):
 
     Args:
         places: the places of the server's connections.
+        pace: of the addresses' requests.
     """
 
-    def __init__(self, *arguments: Any, places: Places, **named: Any) -> None:
+    def __init__(self, *arguments: Any, places: Places, pace: Pace, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._places = places
+        self._places, self._pace = places, pace
         self._place = Place(self._abort)
         self._timer: asyncio.TimerHandle | None = None
         self._takes = False
@@ -130,9 +132,18 @@ class Connection(H11Protocol):
         return cycle is not None and not cycle.response_complete and not cycle.more_body
 
     def on_response_complete(self) -> None:
-        """Wait for the client to read this answer and to send its next request."""
+        """Wait for the client to read this answer and to send its next request, and for the turn of that."""
         self._wait()
-        super().on_response_complete()
+        delay = 0.0
+        if self.client is not None:
+            if (self.scope["method"], self.scope["path"]) == ("POST", "/v1/keys"):
+                self._pace.charge(self.client[0], OPENING - 1)
+            if not self.transport.is_closing():
+                delay = self._pace.delay(self.client[0])
+        if delay > 0:
+            self.loop.call_later(delay, super().on_response_complete)
+        else:
+            super().on_response_complete()
 
     def begin(self, holder: str) -> None:
         """Count the connection for the sender of its request."""
@@ -243,13 +254,14 @@ class Handshake(asyncio.Protocol):
             self._connection.data_received(bytes(self._early))
 
 
-def protocol(places: Places, tls: ssl.SSLContext | None, **named: Any) -> asyncio.Protocol:
+def protocol(places: Places, pace: Pace, tls: ssl.SSLContext | None, **named: Any) -> asyncio.Protocol:
     """Return the protocol of a new connection.
 
     Args:
         places: the places of the server's connections.
+        pace: of the addresses' requests.
         tls: settings of a server that speaks TLS.
         named: uvicorn's arguments.
     """
-    connection = Connection(places=places, **named)
+    connection = Connection(places=places, pace=pace, **named)
     return connection if tls is None else Handshake(connection, places, tls)

@@ -1,16 +1,40 @@
-"""Places that peers share fairly: the holder with the most loses one for the next newcomer.
+"""Places and time that peers share fairly: the holder with the most places loses one for the next newcomer,
+and no address takes all of the server's time.
 
 A *holder* is a tenant, or without accounts a network address. Nobody can fill all places: a newcomer replaces
-one of the holder with the most, namely the one with the least credit.
+one of the holder with the most, namely the one with the least credit. While several addresses are served,
+each has a `Pace`.
 """
 
 import ipaddress
+import socket
+import struct
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 NETWORK_BITS = 64
 """An IPv6 customer has a network of this prefix, so its addresses count as one."""
+
+
+REQUESTS_A_SECOND, BURST = 64, 128
+"""Requests and connections of an address while others are served: on average, and at once."""
+
+OPENING = 8
+"""A request for a new key set counts as this number of requests: it writes, and may delete another set."""
+
+OTHERS_S = 30.0
+"""How long an address counts as served after a request."""
+
+MANY = 4096
+"""Addresses above which those that have all of their burst again are forgotten."""
+
+REFUSED_AT_ONCE = 64
+"""Connections that are refused before the event loop goes on with others."""
+
+_RESET = struct.pack("ii", 1, 0)
+"""A connection that is closed with this option leaves nothing behind."""
 
 
 @dataclass(eq=False)
@@ -55,18 +79,103 @@ class Places:
         self._held.pop(place, None)
 
 
+class Pace:
+    """The requests of each address while others are served. An address that is alone has no pace.
+
+    Args:
+        exempt: addresses and networks of proxies, which speak for many.
+        clock: returns seconds.
+    """
+
+    def __init__(self, exempt: Sequence[str] = (), clock: Callable[[], float] = time.monotonic) -> None:
+        self._exempt = [ipaddress.ip_network(each) for each in exempt]
+        self._clock = clock
+        self._next: dict[str, float] = {}
+        """When an address would be idle at its pace, by its neighbourhood."""
+        self._last = self._other = ("", -OTHERS_S)
+        """The last request, and the last one of another address."""
+
+    def admits(self, address: str) -> bool:
+        """Whether a new connection is served now."""
+        return self._delay(address, waits=False) <= 0
+
+    def delay(self, address: str) -> float:
+        """Return the seconds that the next request on a connection has to wait; it will come then."""
+        return max(0.0, self._delay(address, waits=True))
+
+    def charge(self, address: str, requests: int) -> None:
+        """Count more requests of an address, for one that took their time."""
+        for _ in range(requests):
+            self._delay(address, waits=True)
+
+    def _delay(self, address: str, *, waits: bool) -> float:
+        if self._exempt and any(_parsed(address) in network for network in self._exempt):
+            return 0.0
+        now, holder = self._clock(), neighbourhood(address)
+        if holder != self._last[0]:
+            self._other = self._last
+        self._last = holder, now
+        busy = max(self._next.get(holder, now), now)
+        if alone := now - self._other[1] >= OTHERS_S:
+            # What it did alone is not held against it.
+            busy = min(busy, now + (BURST - 1) / REQUESTS_A_SECOND)
+        delay = 0.0 if alone else busy - now - (BURST - 1) / REQUESTS_A_SECOND
+        if waits or delay <= 0:
+            self._next[holder] = busy + 1 / REQUESTS_A_SECOND
+            if len(self._next) > MANY:
+                self._next = {name: end for name, end in self._next.items() if end > now}
+        return delay
+
+
+class Door(socket.socket):
+    """A listening socket that refuses connections above the pace of their address, before they cost more than
+    a look.
+
+    Args:
+        listener: the socket; its descriptor is taken over.
+        pace: of each address.
+    """
+
+    def __init__(self, listener: socket.socket, pace: Pace) -> None:
+        super().__init__(listener.family, listener.type, listener.proto, listener.detach())
+        self._pace = pace
+
+    def accept(self) -> tuple[socket.socket, tuple[str, int]]:
+        """Accept a connection.
+
+        Raises:
+            BlockingIOError: no connection waits, or many were refused; the others wait for the next call.
+        """
+        for _ in range(REFUSED_AT_ONCE):
+            connection, address = super().accept()
+            if self._pace.admits(str(address[0])):
+                return connection, address
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            connection.close()
+        raise BlockingIOError
+
+
 def _credit(place: Place) -> float:
     return place.until
+
+
+def _parsed(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Parse an address of a socket.
+
+    Raises:
+        ValueError: it is not an address.
+    """
+    found = ipaddress.ip_address(address.partition("%")[0])
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return found if mapped is None else mapped
 
 
 def neighbourhood(address: str) -> str:
     """Return what an address is counted as: itself, or the network of an IPv6 address."""
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])
+        found = _parsed(address)
     except ValueError:
         return address
     if isinstance(found, ipaddress.IPv4Address):
         return str(found)
-    if found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
     return str(ipaddress.ip_network((found, NETWORK_BITS), strict=False))

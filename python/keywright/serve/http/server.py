@@ -23,9 +23,11 @@ from .app import application
 from .connections import protocol
 from .edge import OnRequest
 from .pages import Page
-from .places import Places
+from .places import Door, Pace, Places
 
-BACKLOG = 512
+BACKLOG = 4096
+"""Connections that the system holds until they are accepted. Where they are too many for it, newcomers wait
+for a second at least."""
 
 COMPLAIN_S = 60.0
 """How often it is said that connections cannot be accepted."""
@@ -88,7 +90,8 @@ class Server:
         self._certificate, tls = certificate, None if certificate is None else _tls(*certificate)
         self._tls = tls
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._socket = socket.create_server((host, port), family=family, backlog=BACKLOG)
+        pace = Pace(proxies)
+        self._socket = Door(socket.create_server((host, port), family=family, backlog=BACKLOG), pace)
         # Connections inherit this option. asyncio sets it only on sockets that name their protocol. Without
         # it, every answer waits 40 ms for the client to acknowledge its header.
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -101,7 +104,7 @@ class Server:
         self._complained = -COMPLAIN_S
         config = uvicorn.Config(
             self.app,
-            http=cast("type[asyncio.Protocol]", partial(protocol, Places(), tls)),
+            http=cast("type[asyncio.Protocol]", partial(protocol, Places(), pace, tls)),
             ws="none",
             loop="asyncio",
             lifespan="on",

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from .arriving import Arriving
+from keywright._files import replacing, settle
 
-PENDING = ".part"
-"""Suffix of the name of an object that is being written."""
+from .arriving import Arriving
 
 
 class FolderObjects:
@@ -37,18 +36,11 @@ class FolderObjects:
     def put(self, name: str, data: bytes) -> None:
         """Write a whole object."""
         path = self._folder / name
-        temporary = path.with_name(path.name + PENDING)
-        try:
-            with self._create(temporary) as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        except OSError:
-            # On a full disk, a partial file must not replace a whole one.
-            temporary.unlink(missing_ok=True)
-            raise
-        _settle(path.parent)
+        with contextlib.ExitStack() as stack:
+            with self._folders:
+                _make(path.parent)
+                file = stack.enter_context(replacing(path))
+            file.write(data)
 
     def append(self, name: str, at: int, data: bytes) -> None:
         """Truncate an object, then append to it."""
@@ -105,7 +97,7 @@ class FolderObjects:
                 os.fsync(whole.fileno())
                 self.delete([name])
             os.fsync(whole.fileno())
-        _settle(first.parent)
+        settle(first.parent)
         return [names[0]]
 
     @contextlib.contextmanager
@@ -154,13 +146,3 @@ def _make(folder: Path) -> None:
     if not folder.is_dir():
         _make(folder.parent)
         folder.mkdir(exist_ok=True, mode=0o700)
-
-
-def _settle(folder: Path) -> None:
-    """Sync the names in a folder to the disk."""
-    if os.name == "posix":
-        held = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(held)
-        finally:
-            os.close(held)

@@ -11,7 +11,7 @@ import sys
 import weakref
 from pathlib import Path
 
-from keywright._files import private
+from keywright._files import private, replace
 from keywright.errors.service import StateFolderError
 
 FORM, LOCK = "state.json", "lock"
@@ -72,9 +72,7 @@ class StateFolder:
                     f"{self.folder} has an earlier format; name another folder, clients will upload their "
                     "keys again"
                 )
-            temporary = self.folder / f".{FORM}.{os.getpid()}"
-            temporary.write_text(json.dumps({"format": FORMAT}), encoding="utf-8")
-            temporary.replace(path)
+            replace(path, json.dumps({"format": FORMAT}).encode())
             return
         found: object = None
         if path.is_file() and path.stat().st_size <= MAX_FORM_BYTES:
@@ -99,5 +97,5 @@ def operator_key(state: Path) -> str:
     key = path.read_text(encoding="ascii").strip()
     if not key:
         key = secrets.token_urlsafe(32)
-        path.write_text(key + "\n", encoding="ascii")
+        replace(path, f"{key}\n".encode("ascii"))
     return key

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from keywright._files import locked, place_for, private, put
+from keywright._files import locked, replace
 from keywright.errors.service import AccountsFileError, ForbiddenError, UnauthorizedError
 
 FORMAT = "keywright-accounts-1"
@@ -149,10 +149,7 @@ def add(path: Path, name: str) -> str:
         tenants = _tenants(entry, path) if path.exists() else {}
         tenants.setdefault(name, []).append(_digest(key))
         Accounts(tenants)
-        temporary = place_for(path) / f".{path.name}.new"
-        private(temporary)
-        temporary.write_text(json.dumps({**entry, "tenants": tenants}, indent=1) + "\n")
-        put(temporary, path)
+        replace(path, (json.dumps({**entry, "tenants": tenants}, indent=1) + "\n").encode())
     return key
 
 

@@ -30,6 +30,7 @@ from traceback import format_exception
 from typing import Any, BinaryIO
 
 from keywright._core import EvaluationKeys, Parameters
+from keywright._files import replace
 from keywright.errors import KeywrightError
 from keywright.errors.service import (
     CancelledError,
@@ -156,7 +157,7 @@ class Engine:
         if "bodies" in order:
             return {"seconds": seconds, "bytes": answer}
         # Another one may write it too, where the service that asked for it was killed and asked again.
-        write_whole(Path(order["answer"]), answer, f".{socket.gethostname()}-{os.getpid()}")
+        replace(Path(order["answer"]), answer)
         return {"seconds": seconds}
 
     def _descriptor(self) -> int:
@@ -257,27 +258,6 @@ def digest_of(path: Path) -> str:
     """SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def write_whole(path: Path, data: bytes, mark: str = "") -> None:
-    """Write a file atomically.
-
-    Args:
-        path: the file.
-        data: its contents.
-        mark: part of the temporary name that identifies the writer, if several processes may write the file.
-    """
-    temporary = path.with_suffix(f"{path.suffix}{mark}.part")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError:
-        # On a full disk, a partial file must not replace a whole one.
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def main(passing: int | None) -> None:

@@ -1,0 +1,249 @@
+"""Attacks on the connections, places and memory of a server, each by one client that goes on until it is
+ended."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import http.client
+import json
+import os
+import select
+import socket
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+SWEEP_S = 0.05
+"""Pause after a look at all connections of an attack."""
+
+CROWD = 600
+"""Connections of an attack; a server has 512 places."""
+
+PARALLEL = 64
+"""Requests of an attack that are under way together where each of them is answered."""
+
+MESSAGE = 60_000
+"""Bytes of a message; the server takes those of its model only."""
+
+UNKNOWN = "0" * 32
+"""An identifier of a key set that does not exist."""
+
+
+class Count(Protocol):
+    """Number of connections that an attack has begun."""
+
+    value: int
+
+
+@dataclass(frozen=True)
+class Target:
+    """A server, and what an attacker has there.
+
+    Attributes:
+        host: its name.
+        port: its port.
+        model: hash of a model.
+        keys: the attacker's complete key set.
+        head: lines of each request's head, such as its authorisation.
+        source: address that the attacker connects from; the system's choice if empty.
+    """
+
+    host: str
+    port: int
+    model: str
+    keys: str = UNKNOWN
+    head: tuple[str, ...] = ()
+    source: str = ""
+
+    def connect(self) -> socket.socket:
+        """Return a new connection."""
+        made = socket.create_connection((self.host, self.port), 10, (self.source, 0) if self.source else None)
+        made.setblocking(False)
+        return made
+
+    def request(self, method: str, path: str, length: int, *lines: str) -> bytes:
+        """Return the head of a request whose body has a length."""
+        head = [f"{method} {path} HTTP/1.1", f"Host: {self.host}", f"Content-Length: {length}"]
+        return "\r\n".join([*head, *self.head, *lines, "", ""]).encode()
+
+    def ask(self, method: str, path: str, body: bytes = b"") -> dict[str, object]:
+        """Send a request, and return the answer's JSON."""
+        source = (self.source, 0) if self.source else None
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=20, source_address=source)
+        with contextlib.closing(connection):
+            headers = dict(line.split(": ", 1) for line in self.head)
+            connection.request(method, path, body, headers)
+            found: dict[str, object] = json.loads(connection.getresponse().read())
+        return found
+
+    def open_set(self) -> str:
+        """Open a key set, and return its path."""
+        return f"/v1/keys/{self.ask('POST', '/v1/keys', self.opening)['keys']}"
+
+    @property
+    def opening(self) -> bytes:
+        """The body of a request for a new key set."""
+        return json.dumps({"model": self.model}).encode()
+
+
+def crowd(
+    target: Target,
+    begun: Count,
+    start: Callable[[int], bytes],
+    *,
+    size: int = CROWD,
+    drip: bytes = b"",
+    reads: bool = True,
+) -> None:
+    """Hold many connections, and open another for each that the server answers or ends.
+
+    Args:
+        target: the server.
+        begun: counts connections.
+        start: the first bytes of a connection, by its number.
+        size: number of connections.
+        drip: bytes that each connection sends once a second.
+        reads: whether an answer ends a connection; otherwise it stays, unread.
+    """
+    held: dict[int, socket.socket] = {}
+    poll, dripped = select.poll(), time.monotonic()
+    ends = select.POLLHUP | select.POLLERR | select.POLLRDHUP | (select.POLLIN if reads else 0)
+    while True:
+        while len(held) < size:
+            try:
+                made = target.connect()
+            except OSError:
+                break
+            with contextlib.suppress(OSError):
+                made.send(start(begun.value))
+            begun.value += 1
+            held[made.fileno()] = made
+            poll.register(made, ends)
+        for number, _ in poll.poll(0):
+            poll.unregister(number)
+            held.pop(number).close()
+        if drip and time.monotonic() - dripped > 1:
+            dripped = time.monotonic()
+            for connection in held.values():
+                with contextlib.suppress(OSError):
+                    connection.send(drip)
+        time.sleep(SWEEP_S)
+
+
+def bodies(target: Target, begun: Count) -> None:
+    """Pieces of an own key set are announced and never sent."""
+    path = target.open_set()
+    crowd(target, begun, lambda _: target.request("PUT", f"{path}?offset=0", 8 << 20))
+
+
+def parts(target: Target, begun: Count) -> None:
+    """Parts of an own key set are announced, begun and never ended, some of them of no bytes."""
+    path = target.open_set()
+
+    def start(number: int) -> bytes:
+        length = 0 if number % 4 == 0 else 1 << 20
+        return target.request("PUT", f"{path}/parts?offset={number % 64 << 10}", length) + bytes(
+            min(length, 1000)
+        )
+
+    crowd(target, begun, start)
+
+
+def unknown(target: Target, begun: Count) -> None:
+    """Evaluations with keys that do not exist are announced and never sent."""
+    head = target.request("POST", f"/v1/keys/{UNKNOWN}/jobs", MESSAGE)
+    crowd(target, begun, lambda _: head, size=PARALLEL)
+
+
+def slow(target: Target, begun: Count) -> None:
+    """Bodies and heads arrive at a byte a second."""
+    path = target.open_set()
+    body = target.request("PUT", f"{path}?offset=0", 8 << 20)
+    crowd(target, begun, lambda number: body if number % 2 else body[:40], drip=b"x")
+
+
+def messages(target: Target, begun: Count) -> None:
+    """Evaluations with own keys are begun with most of a message, which never ends."""
+    start = target.request("POST", f"/v1/keys/{target.keys}/jobs", MESSAGE) + bytes(MESSAGE - 1)
+    crowd(target, begun, lambda _: start)
+
+
+def answers(target: Target, begun: Count) -> None:
+    """Answers are requested again and again on each connection, and never read."""
+    head = target.request("GET", "/v1/model", 0)
+    crowd(target, begun, lambda _: head * 20, drip=head, reads=False)
+
+
+def handshakes(target: Target, begun: Count) -> None:
+    """Connections to a server that speaks TLS say nothing, or begin to."""
+    crowd(target, begun, lambda number: b"\x16\x03\x01" if number % 2 else b"")
+
+
+def sets(target: Target, begun: Count) -> None:
+    """Empty key sets are opened: one on a connection, or many one after the other."""
+    head = target.request("POST", "/v1/keys", len(target.opening)) + target.opening
+    crowd(
+        target,
+        begun,
+        lambda number: head * (number % 2 * 50 or 1),
+        size=PARALLEL,
+        drip=head * 50,
+        reads=False,
+    )
+
+
+def openings(target: Target, begun: Count) -> None:
+    """Key sets are opened, and the first piece of each arrives together with those of the others."""
+    opened: list[str] = []
+
+    def start(number: int) -> bytes:
+        if len(opened) < PARALLEL or number % 8 == 0:
+            # The server refuses above a number.
+            with contextlib.suppress(OSError, ValueError, KeyError, http.client.HTTPException):
+                opened.append(target.open_set())
+        path = opened[-1 - number % min(len(opened), PARALLEL)] if opened else f"/v1/keys/{UNKNOWN}"
+        return target.request("PUT", f"{path}?offset=0", 1 << 20) + bytes(1 << 12)
+
+    crowd(target, begun, start, size=2 * PARALLEL)
+
+
+def token(number: int) -> str:
+    """Return a token that names a key of its own."""
+    parts = ({"alg": "RS256", "kid": f"unknown-{number}-{os.urandom(4).hex()}"}, {"sub": "x"})
+    return ".".join(
+        base64.urlsafe_b64encode(data).decode().rstrip("=")
+        for data in (*(json.dumps(part).encode() for part in parts), bytes(256))
+    )
+
+
+def issuer(target: Target, begun: Count) -> None:
+    """Tokens name keys that the issuer, which is slow, does not have."""
+
+    def start(number: int) -> bytes:
+        return target.request("GET", "/v1/keys", 0, f"Authorization: Bearer {token(number)}")
+
+    crowd(target, begun, start, size=48)
+
+
+ATTACKS: dict[str, Callable[[Target, Count], None]] = {
+    attack.__name__: attack
+    for attack in (bodies, parts, unknown, slow, messages, answers, handshakes, sets, openings, issuer)
+}
+
+
+def run(name: str, target: Target, begun: Count) -> None:
+    """Attack until this process is ended. It yields the processors to others: an attacker has its own."""
+    os.nice(19)
+    while True:
+        # A server that refuses its set-up is attacked again.
+        with contextlib.suppress(OSError, ValueError, KeyError, http.client.HTTPException):
+            ATTACKS[name](target, begun)
+        time.sleep(SWEEP_S)
+
+
+def named() -> Iterator[tuple[str, str]]:
+    """Yield the names of the attacks, and what each does."""
+    for name, attack in ATTACKS.items():
+        yield name, " ".join((attack.__doc__ or "").split())

@@ -1,0 +1,336 @@
+"""Attacks a server by one client after the other, and measures what an honest client sees of it.
+
+    cd benchmarks && python -m studies.service.hostile [NAME ...] [--seconds 600] [--json] [--out FOLDER]
+
+The server is a process of ``keywright serve`` with digits in a small ring without security, so that little
+but the service is measured. For each attack (`attacks`) a new server starts. An honest client sends
+evaluations, and now and then begins anew: it makes keys, uploads them, and has them deleted. Quiet and
+attacked turns alternate, because the machine may have other work: a quiet turn, then an attacked one that is
+twice as long, until the attack had its seconds. The client decrypts every answer and compares it with the
+program in the clear. An attack passes if the client got all its answers, and the medians of its evaluations
+and its uploads are within twice those of its quiet turns, and so are the 95th percentiles of what it did
+often enough.
+
+The attackers connect from another address of the loopback, at the lowest priority, because an attacker does
+not run on the server's processors. The server's state is in memory where there is ``/dev/shm``: other work on
+a disk would be measured with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime as dt
+import ipaddress
+import json
+import multiprocessing
+import os
+import resource
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import keywright as kw
+import numpy as np
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from harness.folders import record_folder
+from harness.machine import describe
+from keywright.client import RemoteModel
+from keywright.model import Model
+from keywright.runtime.checking import run_clear
+from keywright.serve.tenants.accounts import add
+
+from studies.service.attacks import ATTACKS, Target, named, run
+from studies.service.malformed import Process, make_model
+
+TOLERANCE = 1e-3
+TURN_S = 20.0
+"""Seconds of an attacked turn; a quiet one has half of them."""
+
+WARM_S = 3.0
+"""Seconds at the beginning of a turn that do not count: the attack gathers, or its connections end."""
+
+PAUSE_S = 0.1
+"""Pause of the honest client between evaluations."""
+
+NEW_KEYS_EVERY = 8
+"""Evaluations after which the client begins anew."""
+
+MEMORY = Path("/dev/shm")
+"""Where files are in memory."""
+
+WITHIN = 2.0
+"""Most by which an attack may lengthen the honest client's requests."""
+
+OFTEN = 100
+"""Quiet requests of a kind from which its 95th percentile is judged: that of twenty is the slowest one."""
+
+SLOW_S = 4.5
+"""Seconds that the issuer takes for a document."""
+
+ATTACKER = "127.0.0.66"
+KINDS = ("evaluation", "upload")
+
+
+@dataclass
+class Measured:
+    """Seconds of the honest client's requests of a kind, by whether they were attacked."""
+
+    quiet: list[float] = field(default_factory=list)
+    attacked: list[float] = field(default_factory=list)
+
+    def summary(self) -> dict[str, float | int]:
+        """Return counts, medians, 95th percentiles, and their ratios."""
+        found: dict[str, float | int] = {}
+        for name, seconds in (("quiet", self.quiet), ("attacked", self.attacked)):
+            found[f"{name}_count"] = len(seconds)
+            for what, share in (("median", 0.5), ("p95", 0.95)):
+                found[f"{name}_{what}_s"] = float(np.quantile(seconds, share)) if seconds else float("nan")
+        for what in ("median", "p95"):
+            found[f"{what}_ratio"] = found[f"attacked_{what}_s"] / found[f"quiet_{what}_s"]
+        return found
+
+
+class HonestClient:
+    """A client that evaluates, and now and then begins anew, while others attack.
+
+    Args:
+        url: of the server.
+        model: that it serves.
+        key: of its account.
+    """
+
+    def __init__(self, url: str, model: Model, key: str | None = None) -> None:
+        self._remote = RemoteModel(url, insecure=True, key=key)
+        # While nobody has keys on a server its workers end, and their start would be measured.
+        self._standing = self._remote.session()
+        self._standing.upload_keys()
+        self._program, self._shape = model.program, model.manifest.input.shape
+        self._random = np.random.default_rng(0)
+        self.measured = {kind: Measured() for kind in KINDS}
+        self.faults: list[str] = []
+
+    def turn(self, seconds: float, warm: float, *, attacked: bool) -> None:
+        """Send requests for some seconds. The first ones do not count."""
+        begun = time.monotonic()
+        number = 0
+        session = self._remote.session()
+        try:
+            session.upload_keys()
+            while (now := time.monotonic()) < begun + seconds:
+                counts = now > begun + warm
+                try:
+                    if number % NEW_KEYS_EVERY == NEW_KEYS_EVERY - 1:
+                        session.close()
+                        session = self._remote.session()
+                        self._time("upload", session.upload_keys, attacked, counts)
+                    self._evaluate(session, attacked, counts)
+                except kw.KeywrightError as error:
+                    self.faults.append(f"{type(error).__name__}: {error}")
+                number += 1
+                time.sleep(PAUSE_S)
+        finally:
+            session.close()
+
+    def close(self) -> None:
+        """Delete the keys."""
+        self._standing.close()
+
+    def _evaluate(self, session: Any, attacked: bool, counts: bool) -> None:
+        sample = self._random.uniform(0, 1, self._shape)
+        answer = self._time("evaluation", lambda: session.infer(sample), attacked, counts)
+        if np.abs(answer - run_clear(self._program, sample)).max() > TOLERANCE:
+            self.faults.append("a wrong answer")
+
+    def _time(self, kind: str, work: Callable[[], Any], attacked: bool, counts: bool) -> Any:
+        start = time.monotonic()
+        answer = work()
+        if counts:
+            measured = self.measured[kind]
+            (measured.attacked if attacked else measured.quiet).append(time.monotonic() - start)
+        return answer
+
+
+@contextmanager
+def slow_issuer() -> Iterator[str]:
+    """An issuer of tokens that takes its time. Yields its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            time.sleep(SLOW_S)
+            keys: dict[str, object] = {"keys": []}
+            entry = keys if self.path == "/keys" else {"issuer": url, "jwks_uri": f"{url}/keys"}
+            data = json.dumps(entry).encode()
+            with contextlib.suppress(OSError):
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+        def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        url = f"http://127.0.0.1:{server.server_port}"
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield url
+        server.shutdown()
+        thread.join()
+
+
+def certify(folder: Path) -> tuple[Path, Path]:
+    """Make a certificate of the loopback and its key."""
+    key, now = ec.generate_private_key(ec.SECP256R1()), dt.datetime.now(dt.UTC)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "hostile")])
+    loopback = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(hours=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(loopback, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    paths = folder / "certificate.pem", folder / "key.pem"
+    paths[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    pem, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    paths[1].write_bytes(key.private_bytes(pem, form, serialization.NoEncryption()))
+    return paths
+
+
+@contextmanager
+def attacked(name: str, target: Target) -> Iterator[Any]:
+    """Have a process attack. Yields the counter of its connections."""
+    context = multiprocessing.get_context("spawn")
+    begun = context.Value("q", 0)
+    process = context.Process(target=run, args=(name, target, begun), daemon=True)
+    process.start()
+    try:
+        yield begun
+        if not process.is_alive():
+            raise SystemExit(f"the attack {name} ended with {process.exitcode}")
+    finally:
+        process.terminate()
+        process.join()
+
+
+def measure(name: str, model: Model, folder: Path, seconds: float, turn: float) -> dict[str, Any]:
+    """Attack a new server for some seconds in all. Returns the result of one attack."""
+    with contextlib.ExitStack() as stack:
+        more: list[str] = []
+        key: str | None = None
+        if name == "issuer":
+            key = add(folder / "accounts.json", "honest")
+            url = stack.enter_context(slow_issuer())
+            more += ["--accounts", str(folder / "accounts.json")]
+            more += ["--oidc-issuer", url, "--oidc-audience", "keywright"]
+        if name == "handshakes":
+            certificate, private = certify(folder)
+            more += ["--certificate", str(certificate), "--certificate-key", str(private)]
+            stack.enter_context(mock.patch.dict(os.environ, SSL_CERT_FILE=str(certificate)))
+        assert model.folder is not None
+        server = Process(model.folder, folder / "state", folder / "log", *more)
+        stack.callback(server.close)
+        keys = ""
+        if name == "messages":
+            evil = stack.enter_context(RemoteModel(server.url, insecure=True).session())
+            evil.upload_keys()
+            keys = str(evil._identifier)
+        target = Target(*server.address, model.manifest.hash, keys, source=ATTACKER)
+        honest = HonestClient(server.url, model, key)
+        stack.callback(honest.close)
+        honest.turn(WARM_S, WARM_S, attacked=False)
+        begun, peak = 0, server.memory()["all_pss"]
+        warm = min(WARM_S, turn / 4)
+        for _ in range(max(1, round(seconds / turn))):
+            honest.turn(turn / 2, warm, attacked=False)
+            with attacked(name, target) as count:
+                honest.turn(turn, warm, attacked=True)
+                peak = max(peak, server.memory()["all_pss"])
+                begun += count.value
+        found: dict[str, Any] = {"attack": name, "seconds": seconds, "begun": begun, "peak_bytes": peak}
+        found |= {kind: measured.summary() for kind, measured in honest.measured.items()}
+    found["log_bytes"] = (folder / "log").stat().st_size
+    found["faults"] = honest.faults
+    found["within"] = begun > 0 and passes(found, honest.faults)
+    return found
+
+
+def passes(found: dict[str, Any], faults: list[str]) -> bool:
+    """Whether the honest client was served without faults, in twice its quiet time at most."""
+    within = not faults
+    for kind in KINDS:
+        judged = ("median", "p95") if found[kind]["quiet_count"] >= OFTEN else ("median",)
+        within &= all(found[kind][f"{what}_ratio"] <= WITHIN for what in judged)
+    return within
+
+
+def line(found: dict[str, Any]) -> str:
+    """Return the result of an attack for people."""
+
+    def change(kind: str, what: str) -> str:
+        before, after = (1e3 * found[kind][f"{when}_{what}_s"] for when in ("quiet", "attacked"))
+        return f"{what} {before:.0f} -> {after:.0f} ms"
+
+    kinds = (f"{kind} {change(kind, 'median')}, {change(kind, 'p95')}" for kind in KINDS)
+    verdict = "within" if found["within"] else "NOT WITHIN"
+    faults = f"; {len(found['faults'])} faults, the first: {found['faults'][0]}" if found["faults"] else ""
+    return f"{found['attack']}: {'; '.join(kinds)}: {verdict} {WITHIN:g}x ({found['begun']} attempts){faults}"
+
+
+def main() -> None:
+    """Measure, and write the record."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"attacks: {', '.join(ATTACKS)}; default all"
+    )
+    parser.add_argument("--seconds", type=float, default=600.0, help="of each attack")
+    parser.add_argument("--turn", type=float, default=TURN_S, help="seconds of an attacked turn")
+    parser.add_argument("--json", action="store_true", help="print a JSON object for each attack")
+    parser.add_argument("--out", type=Path, help="folder of the record; none is written by default")
+    options = parser.parse_args()
+    if strange := set(options.names) - set(ATTACKS):
+        parser.error(f"there is no attack {', '.join(sorted(strange))}; choose from {', '.join(ATTACKS)}")
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    machine, results = describe(), []
+    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
+        (Path(folder) / "model").mkdir()
+        model = make_model(Path(folder) / "model")
+        model = Model.load(Path(folder) / "model")
+        for name in options.names or ATTACKS:
+            place = Path(folder) / name
+            place.mkdir()
+            found = measure(name, model, place, options.seconds, min(options.turn, options.seconds))
+            results.append(found)
+            print(json.dumps(found) if options.json else line(found), flush=True)
+    if options.out is not None:
+        command = ["PATH" if "/" in part else part for part in sys.argv[1:]]
+        record = {
+            "command": " ".join(["python", "-m", "studies.service.hostile", *command]),
+            "machine": machine,
+            "attacks": dict(named()),
+            "results": results,
+        }
+        out = record_folder(options.out)
+        (out / "hostile.json").write_text(json.dumps(record, indent=1) + "\n")
+    if not all(found["within"] for found in results):
+        raise SystemExit("an honest client was not served within twice its quiet latency")
+
+
+if __name__ == "__main__":
+    main()

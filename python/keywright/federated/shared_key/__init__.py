@@ -1,0 +1,1 @@
+"""What keeps a server that alters sums from learning about a shared key."""
