@@ -23,6 +23,7 @@ mod operand;
 mod parameters;
 mod pools;
 mod randomness;
+mod search;
 mod stored;
 mod sums;
 mod thin_client;
@@ -108,6 +109,10 @@ mod _core {
     use crate::parameters::ckks::PyParameters;
     #[pymodule_export]
     use crate::pools::encryption_pool::PyEncryptionPool;
+    #[pymodule_export]
+    use crate::search::answer::PySearchAnswer;
+    #[pymodule_export]
+    use crate::search::index::PySearchIndex;
     #[pymodule_export]
     use crate::sums::encrypted::{PyEncryptedSum, PyEncryptedUpdate};
     #[pymodule_export]

@@ -64,8 +64,8 @@ impl AnswerShape {
     }
 
     /// Widest coefficients: a product with the secret is below half of the first prime.
-    fn widest(parameters: &BfvParameters) -> u32 {
-        parameters.rlwe().modulus(0).bits() - 2 - parameters.rlwe().log_n()
+    pub fn widest(parameters: &BfvParameters) -> u32 {
+        parameters.rlwe().modulus(0).bits().saturating_sub(2 + parameters.rlwe().log_n())
     }
 
     /// Checks a shape that bytes claim.
