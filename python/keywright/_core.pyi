@@ -56,6 +56,8 @@ __all__ = [
     "Parameters",
     "PrimeWidths",
     "PublicKey",
+    "SearchAnswer",
+    "SearchIndex",
     "SecretKey",
     "SeededCiphertext",
     "SumKey",

@@ -67,7 +67,9 @@ def read_directories(data: bytes) -> list[Directory]:
 def _directories(data: bytes) -> Iterator[Directory]:
     start, places = 0, 0
     for _ in range(MAX_SHARDS):
-        magic, header, runs = HEAD.unpack(data[start : start + HEAD.size])
+        if len(data) - start < HEAD.size:
+            raise ValueError(f"it has {len(data) - start} bytes, less than a header")
+        magic, header, runs = HEAD.unpack_from(data, start)
         if magic != MAGIC:
             raise ValueError(f"it begins with {magic!r}")
         start += HEAD.size

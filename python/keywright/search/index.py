@@ -18,7 +18,7 @@ from keywright.errors import EmptyIndexError, FormatError, IdError, KeywrightErr
 
 from .directory import MAX_HEADER_BYTES, MAX_PLACES, Directory
 from .messages import IDENTITY_BYTES, AnswerPart, read_query
-from .quantisation import CHUNK, DEFAULT_LEVELS, Metric, Quantisation
+from .quantisation import CHUNK, DEFAULT_LEVELS, Metric, Quantisation, norms_of
 
 FORMAT = "keywright-search-index-1"
 MAX_ARRAY_HEADER = 4096 + 16
@@ -73,7 +73,8 @@ class Index:
         if metric == "euclidean" and array.ndim == 2 and len(array):
             centre = array.mean(axis=0, dtype=np.float64)
         if radius is None:
-            radius = _radius(array, centre) * (1.5 if metric == "euclidean" else 1.0)
+            radius = 1.0 if metric == "cosine" else _radius(array, centre)
+            radius *= 1.5 if metric == "euclidean" else 1.0
         index = cls(Quantisation(dimension, metric, levels, radius, centre))
         index.add(range(len(array)) if ids is None else ids, array)
         return index
@@ -289,10 +290,11 @@ def _radius(array: NDArray[np.generic], centre: NDArray[np.float64] | None) -> f
     largest = 0.0
     for start in range(0, len(array), CHUNK):
         rows = array[start : start + CHUNK].astype(np.float64)
-        norms = np.linalg.norm(rows if centre is None else rows - centre, axis=1)
-        largest = max(largest, float(norms.max(initial=0.0)))
+        if not np.isfinite(rows).all():
+            return 1.0
+        largest = max(largest, float(norms_of(rows if centre is None else rows - centre).max(initial=0.0)))
     # Above rounding: the largest vector fits.
-    return largest * (1 + 1e-9) if 0 < largest < np.inf else 1.0
+    return largest * (1 + 1e-9) if largest else 1.0
 
 
 def _ids_of(ids: ArrayLike | Sequence[int]) -> NDArray[np.int64]:

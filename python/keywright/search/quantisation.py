@@ -263,7 +263,11 @@ def _finite_norms(rows: NDArray[np.float64], first: int | None) -> NDArray[np.fl
         row = int(np.argmin(finite))
         value = float(rows[row][~np.isfinite(rows[row])][0])
         _refuse_row(row, first, f"has the number {value}, which is not finite; impute it", "number", value)
-    # Squares of the largest and the smallest numbers are out of range.
+    return norms_of(rows)
+
+
+def norms_of(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the norm of each row of finite numbers, of any size: squares would be out of range."""
     largest = np.abs(rows).max(axis=1, initial=0.0)
     scale = np.where(largest > 0, largest, 1.0)
     norms: NDArray[np.float64] = np.linalg.norm(rows / scale[:, None], axis=1) * scale
