@@ -21,7 +21,7 @@ use keywright_wire::{
 use crate::Target;
 
 /// Readers of `keywright-wire`.
-pub(crate) const TARGETS: [(&str, Target); 23] = [
+pub(crate) const TARGETS: [(&str, Target); 24] = [
     ("inspect", inspect_object),
     ("parameters", parameters),
     ("public_key", rlwe::<PublicKey>),

@@ -1,10 +1,10 @@
 //! What a server sends: two halves of every block, at the smallest moduli that decrypt.
 //!
-//! With `c(s) = Q (m + t k) / t + e` and both halves rounded, `c_1` to `round(2^a c_1 / q)` and `c_0` to
-//! `round(2^b c_0 / q)`, the client computes `t (2^-b c_0 + 2^-a c_1 s)`, which is `m` modulo `t` but for three errors: the
-//! noise, at most the estimate's bound; the rounding of `c_0`, at most `t 2^-b / 2`; and that of `c_1`, which the secret
-//! multiplies, at most `t 2^-a` times [`noise::bound`] of its variance. The widths `a` and `b` have the smallest sum for
-//! which the three together stay below 1/2.
+//! With `c(s) = Q (m + t k) / t + e` and both halves rounded, `c_1` to `round(2^a c_1 / q)` and `c_0` to `round(2^b
+//! c_0 / q)`, the client computes `t (2^-b c_0 + 2^-a c_1 s)`, which is `m` modulo `t` but for three errors: the
+//! noise, at most the estimate's bound; the rounding of `c_0`, at most `t 2^-b / 2`; and that of `c_1`, which the
+//! secret multiplies, at most `t 2^-a` times [`noise::bound`] of its variance. The widths `a` and `b` have the
+//! smallest sum for which the three together stay below 1/2.
 
 use std::fmt;
 

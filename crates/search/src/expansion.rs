@@ -1,7 +1,7 @@
 //! From one ciphertext of a polynomial to a ciphertext of each coefficient.
 //!
-//! Level `j` doubles the ciphertexts. With `g = N / 2^j + 1`, `X -> X^g` fixes `X^(2^j k)` for even `k` and negates it for
-//! odd `k`. So `c + c(X^g)` keeps the even ones, twice, and `X^(-2^j) (c - c(X^g))` the odd ones, shifted down.
+//! Level `j` doubles the ciphertexts. With `g = N / 2^j + 1`, `X -> X^g` fixes `X^(2^j k)` for even `k` and negates it
+//! for odd `k`. So `c + c(X^g)` keeps the even ones, twice, and `X^(-2^j) (c - c(X^g))` the odd ones, shifted down.
 
 use std::sync::OnceLock;
 

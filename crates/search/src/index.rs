@@ -155,9 +155,9 @@ impl Index {
         AnswerShape::new(&self.parameters, self.rows, self.product_estimate(estimate))
     }
 
-    /// The noise of `sum_i x_i(X) q_i`, for ciphertexts of this noise. Errors of different components come from different
-    /// coefficients of the query's ciphertext and of the expansion's key switches, so they are independent, and
-    /// `sum_i |x_i|^2` is the sum of `N` squared norms of vectors.
+    /// The noise of `sum_i x_i(X) q_i`, for ciphertexts of this noise. Errors of different components come from
+    /// different coefficients of the query's ciphertext and of the expansion's key switches, so they are independent,
+    /// and `sum_i |x_i|^2` is the sum of `N` squared norms of vectors.
     fn product_estimate(&self, factor: NoiseEstimate) -> NoiseEstimate {
         let norms2 = self.parameters.rlwe().n() as f64 * self.max_norm2.max(1) as f64;
         let log_deviation = factor.log_peak + norms2.log2() / 2.0;

@@ -135,7 +135,7 @@ fn places_are_rewritten_and_read() {
     assert_eq!(owner.scores(&index, &[1, 0, 0]), [1, 9, 5, 7, 9, 6]);
 }
 
-/// The shape of an answer is that of the index: it says nothing about vectors or the query.
+/// The shape of an answer is that of the index, whatever the vectors and the query are.
 #[test]
 fn the_shape_of_an_answer_depends_on_no_vector() {
     let parameters = parameters();

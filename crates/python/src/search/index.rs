@@ -2,7 +2,9 @@ use std::sync::{PoisonError, RwLock};
 
 use keywright_bfv::Evaluator;
 use keywright_search::{Index, expansion_elements, query_values};
-use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{
+    IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
+};
 use pyo3::prelude::*;
 
 use crate::array::Integers;
