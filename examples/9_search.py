@@ -1,4 +1,4 @@
-"""9. Similarity search: a client finds the nearest of a server's vectors, and the server does not see the query.
+"""9. Similarity search: the nearest of a server's vectors to a query that the server cannot read.
 
 Run with: python examples/9_search.py
 """
@@ -25,8 +25,9 @@ def main() -> None:
 
     # The server answers with the encrypted distance of every vector.
     answer = index.answer(query.data, keys)
+    question = len(query.data)
     print(
-        f"keys {len(keys) / 1e6:.1f} MB, question {len(query.data) / 1e3:.0f} kB, answer {len(answer) / 1e3:.0f} kB"
+        f"keys {len(keys) / 1e6:.1f} MB, question {question / 1e3:.0f} kB, answer {len(answer) / 1e3:.0f} kB"
     )
 
     ids, distances = query.top(answer, K)

@@ -48,10 +48,9 @@ def measure(count: int, dimension: int, threads: int, queries: int) -> dict[str,
         index.add(range(start, start + len(vectors)), vectors)
     client = search.Client(index.directory())
     keys = client.keys()
-    random = np.random.default_rng(2)
-    runs = []
-    for _ in range(queries):
-        vector = random.normal(size=dimension)
+    vectors = np.random.default_rng(2).normal(size=(queries, dimension))
+    runs, found = [], []
+    for vector in vectors:
         begin = time.perf_counter()
         query = client.query(vector)
         sent = time.perf_counter()
@@ -59,9 +58,21 @@ def measure(count: int, dimension: int, threads: int, queries: int) -> dict[str,
         answer = index.answer(query.data, keys)
         processor = time.process_time() - processor
         answered = time.perf_counter()
-        ids, _ = query.top(answer, K)
-        read = time.perf_counter()
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        found.append(set(query.top(answer, K)[0].tolist()))
+        runs.append(
+            {
+                "query_s": sent - begin,
+                "answer_s": answered - sent,
+                "answer_processor_s": processor,
+                "read_s": time.perf_counter() - answered,
+                "question_bytes": len(query.data),
+                "answer_bytes": len(answer),
+                "load": os.getloadavg()[0],
+            }
+        )
+    # The peak is of server and client together, before results are compared.
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    for vector, ids, run in zip(vectors, found, runs, strict=True):
         integers, _ = quantisation.query(vector)
 
         def rounded(rows: Any, integers: Any = integers) -> Any:
@@ -72,21 +83,8 @@ def measure(count: int, dimension: int, threads: int, queries: int) -> dict[str,
             rows = rows.astype(np.float64)
             return rows @ vector / np.linalg.norm(rows, axis=1)
 
-        found = set(ids.tolist())
-        runs.append(
-            {
-                "query_s": sent - begin,
-                "answer_s": answered - sent,
-                "answer_processor_s": processor,
-                "read_s": read - answered,
-                "question_bytes": len(query.data),
-                "answer_bytes": len(answer),
-                "peak_bytes": memory,
-                "recall_of_rounded": len(found & best((count, dimension), rounded)) / K,
-                "recall_of_exact": len(found & best((count, dimension), cosines)) / K,
-                "load": os.getloadavg()[0],
-            }
-        )
+        run["recall_of_rounded"] = len(ids & best((count, dimension), rounded)) / K
+        run["recall_of_exact"] = len(ids & best((count, dimension), cosines)) / K
     return {
         "vectors": count,
         "dimension": dimension,
@@ -95,6 +93,7 @@ def measure(count: int, dimension: int, threads: int, queries: int) -> dict[str,
         "index_bytes": index.nbytes,
         "key_bytes": len(keys),
         "directory_bytes": len(index.directory()),
+        "peak_bytes": peak,
         "runs": runs,
     }
 

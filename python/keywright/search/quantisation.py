@@ -200,11 +200,9 @@ class Quantisation:
         """Return cosines, inner products or distances of decrypted integers, and the factor of `query`."""
         if self.metric == "euclidean":
             squares = (int(factor) - decrypted) % self.parameters.plaintext_modulus
-            distances: NDArray[np.float64] = np.sqrt(squares) * self._unit
-            return distances
+            return np.sqrt(squares.astype(np.float64)) * self._unit
         scale = 1.0 if self.metric == "cosine" else factor
-        scores: NDArray[np.float64] = decrypted * (self._unit * scale / self.levels)
-        return scores
+        return decrypted.astype(np.float64) * (self._unit * scale / self.levels)
 
     def _scaled(self, rows: NDArray[Any], first: int | None) -> NDArray[np.float64]:
         """Return rows of norm at most `levels`. They are a query if `first` is None."""

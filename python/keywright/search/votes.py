@@ -52,7 +52,7 @@ class Vote:
         labels = [self.labels[i] for i in ids]
         if self.mean:
             return float(np.average(np.array(labels, dtype=np.float64), weights=weights))
-        classes = sorted(set(labels), key=lambda label: (isinstance(label, str), label))
+        classes: list[Label] = sorted(set(labels), key=lambda label: (isinstance(label, str), label))
         votes = [float(weights[[label == other for other in labels]].sum()) for label in classes]
         return classes[votes.index(max(votes))]
 

@@ -15,11 +15,11 @@ def vectors(count: int, dimension: int, seed: int = 1) -> NDArray[np.float64]:
 def exact(metric: search.Metric, stored: NDArray[Any], query: NDArray[Any]) -> NDArray[np.float64]:
     """Return the scores of vectors that are not rounded."""
     if metric == "euclidean":
-        return np.linalg.norm(stored - query, axis=1)
-    products = stored @ query
+        return np.asarray(np.linalg.norm(stored - query, axis=1))
+    products = np.asarray(stored @ query)
     if metric == "dot":
         return products
-    return products / np.linalg.norm(stored, axis=1) / np.linalg.norm(query)
+    return np.asarray(products / np.linalg.norm(stored, axis=1) / np.linalg.norm(query))
 
 
 def rounded(quantisation: search.Quantisation, stored: NDArray[Any], query: NDArray[Any]) -> NDArray[Any]:
@@ -28,7 +28,7 @@ def rounded(quantisation: search.Quantisation, stored: NDArray[Any], query: NDAr
     integers, factor = quantisation.query(query)
     unit = quantisation.radius / quantisation.levels
     if quantisation.metric == "euclidean":
-        return np.sqrt(np.square(rows - integers // 2).sum(axis=1)) * unit
+        return np.asarray(np.sqrt(np.square(rows - integers // 2).sum(axis=1)) * unit)
     if quantisation.metric == "dot":
-        return (rows @ integers) * (unit * factor / quantisation.levels)
-    return (rows @ integers) / quantisation.levels**2
+        return np.asarray((rows @ integers) * (unit * factor / quantisation.levels))
+    return np.asarray((rows @ integers) / quantisation.levels**2)
