@@ -37,6 +37,7 @@ ROOMS = (
     "keys",
     "security",
     "federated",
+    "search",
     "program",
     "plan",
     "compiler",

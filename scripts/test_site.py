@@ -24,6 +24,7 @@ MODULES = (
     "keywright.model",
     "keywright.plan",
     "keywright.runtime",
+    "keywright.search",
     "keywright.security",
     "keywright.serve",
     "keywright.thin",

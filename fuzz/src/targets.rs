@@ -21,7 +21,7 @@ use keywright_wire::{
 use crate::Target;
 
 /// Readers of `keywright-wire`.
-pub(crate) const TARGETS: [(&str, Target); 23] = [
+pub(crate) const TARGETS: [(&str, Target); 24] = [
     ("inspect", inspect_object),
     ("parameters", parameters),
     ("public_key", rlwe::<PublicKey>),
@@ -43,6 +43,7 @@ pub(crate) const TARGETS: [(&str, Target); 23] = [
     ("bfv_parameters", bfv_parameters),
     ("bfv_ciphertext", bfv::<bfv_scheme::Ciphertext>),
     ("bfv_ciphertext_seeded", bfv::<bfv_scheme::SeededCiphertext>),
+    ("search_answer", bfv::<keywright_search::Answer>),
     ("encrypted_update", sums::<EncryptedUpdate>),
     ("encrypted_sum", sums::<EncryptedSum>),
 ];

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from keywright import model as model
     from keywright import plan as plan
     from keywright import runtime as runtime
+    from keywright import search as search
     from keywright import security as security
     from keywright import serve as serve
     from keywright.model import CompiledModel as Model
@@ -91,7 +92,7 @@ __all__ = [
     "threads",
 ]
 
-_ROOMS = ("client", "compiler", "federated", "model", "plan", "runtime", "security", "serve")
+_ROOMS = ("client", "compiler", "federated", "model", "plan", "runtime", "search", "security", "serve")
 _OF_MODEL = {
     "Model": "CompiledModel",
     "compile": "compile",

@@ -16,7 +16,7 @@ N = 1024
 FILLER = bytes([0x5A]) * 32
 HALF = bytes([0xA5]) * 32
 KEY = bytes([0xC3]) * 16
-KEYED = {2, 3, 5, 6, 0x103, 0x104, 0x105, 0x203, 0x204, 0x8001}
+KEYED = {2, 3, 5, 6, 0x103, 0x104, 0x105, 0x203, 0x204, 0x401, 0x8001}
 PUBLIC_KEY_STREAM, ENCRYPTION_STREAM = 3 << 40, 4 << 40
 MASK = 0xFFFFFFFF
 VERSION = 2
@@ -357,7 +357,14 @@ class Checker:
         self.fillers(body, 14, 0, [0])
         body.end()
         self.half("bfv_ciphertext_seeded.kw", bytes(seed_bytes), ENCRYPTION_STREAM, 1)
-        return 19 + self.sums()
+
+        answer = self.open("search_answer.kw", 0x401)
+        assert answer.descriptor.take("QIBB") == [65537, 1027, 19, 27]
+        answer.descriptor.end()
+        # 1024 coefficients of both halves, then 8 and 1024 of them.
+        length = (1024 * (19 + 27) + 8 * 19 + 1024 * 27) // 8
+        assert bytes(answer.body) == bytes((11 * i + 5) & 255 for i in range(length))
+        return 20 + self.sums()
 
     def sums(self) -> int:
         """An encrypted update and a sum of two: claims, seeds and planes of bytes."""

@@ -44,13 +44,15 @@ pub enum Kind {
     EncryptedUpdate = 0x0301,
     /// `keywright_aggregation::EncryptedSum`.
     EncryptedSum = 0x0302,
+    /// `keywright_search::Answer`.
+    SearchAnswer = 0x0401,
     /// `keywright_rlwe::SecretKey`.
     SecretKey = 0x8001,
 }
 
 impl Kind {
     /// All kinds, by code.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Parameters,
         Self::PublicKey,
         Self::SwitchingKey,
@@ -70,6 +72,7 @@ impl Kind {
         Self::BfvSeededCiphertext,
         Self::EncryptedUpdate,
         Self::EncryptedSum,
+        Self::SearchAnswer,
         Self::SecretKey,
     ];
 
@@ -92,6 +95,7 @@ impl Kind {
                 | Self::CkksCompactCiphertext
                 | Self::BfvCiphertext
                 | Self::BfvSeededCiphertext
+                | Self::SearchAnswer
                 | Self::SecretKey
         )
     }
@@ -140,6 +144,7 @@ impl fmt::Display for Kind {
             Self::BfvSeededCiphertext => "a seeded BFV ciphertext",
             Self::EncryptedUpdate => "an encrypted update",
             Self::EncryptedSum => "an encrypted sum of updates",
+            Self::SearchAnswer => "an answer of a search",
             Self::SecretKey => "a secret key",
         })
     }

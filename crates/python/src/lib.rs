@@ -24,6 +24,7 @@ mod operand;
 mod parameters;
 mod pools;
 mod randomness;
+mod search;
 mod stored;
 mod sums;
 mod thin_client;
@@ -77,6 +78,7 @@ mod _core {
         },
         parameters::{bfv::PyBfvParameters, ckks::PyParameters},
         pools::encryption_pool::PyEncryptionPool,
+        search::{answer::PySearchAnswer, index::PySearchIndex},
         sums::{
             encrypted::{PyEncryptedSum, PyEncryptedUpdate},
             key::PySumKey,

@@ -17,6 +17,7 @@ use crate::master_keys::MasterDescriptor;
 use crate::object::Descriptor;
 use crate::rlwe::polynomial::PolynomialDescriptor;
 use crate::rlwe::secret_key::SecretKeyDescriptor;
+use crate::search::AnswerDescriptor;
 use crate::{Identity, Kind, WireError};
 
 /// The content of a header.
@@ -81,6 +82,8 @@ pub enum Content {
     EncryptedUpdate(UpdateDescriptor),
     /// A sum of encrypted updates.
     EncryptedSum(SumDescriptor),
+    /// An answer of a search.
+    SearchAnswer(AnswerDescriptor),
 }
 
 /// The ring of some parameters to which an object claims to belong; the parameters' own ring if there is none, so that
@@ -159,6 +162,7 @@ pub fn inspect(reader: &mut impl Read) -> Result<Info, WireError> {
         }
         Kind::EncryptedUpdate => Content::EncryptedUpdate(UpdateDescriptor::decode(f)?),
         Kind::EncryptedSum => Content::EncryptedSum(SumDescriptor::decode(f)?),
+        Kind::SearchAnswer => Content::SearchAnswer(AnswerDescriptor::decode(f)?),
     };
     fields.finish()?;
     let bytes = header.object_len()?;

@@ -49,6 +49,7 @@ mod master_keys;
 mod object;
 mod rlwe;
 mod scheme;
+mod search;
 mod sequence;
 
 pub use aggregation::{SumDescriptor, UpdateDescriptor};
@@ -70,4 +71,5 @@ pub use keywright_frame::{
 pub use object::{Wire, WireSecret};
 pub use rlwe::ciphertext::MAX_POLYNOMIALS;
 pub use rlwe::polynomial::PolynomialDescriptor;
+pub use search::AnswerDescriptor;
 pub use sequence::{sequence_from_bytes, sequence_to_bytes};

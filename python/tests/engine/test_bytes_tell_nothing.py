@@ -13,7 +13,7 @@ from typing import Any
 import keywright as kw
 import numpy as np
 import pytest
-from keywright import _core
+from keywright import _core, search
 from keywright.federated import (
     EncryptedSum,
     SumKey,
@@ -45,6 +45,10 @@ THIN = kw.thin.Parameters(CKKS, scale=1 << 38, fraction_bits=3, slots=2048)
 THIN_CLIENT = kw.thin.Client(THIN, ENTROPY)
 THIN_PUBLIC = THIN_CLIENT.public_key()
 SUMS = SumParameters(4, LARGEST)
+SEARCH = search.Quantisation(COUNT, levels=100).parameters
+SEARCH_SECRET = kw.SecretKey.generate(SEARCH, ENTROPY)
+SEARCHED = _core.SearchIndex(SEARCH, COUNT, 100**2)
+SEARCHED.write(np.arange(1), np.ones((1, COUNT), np.int16), np.zeros(0, np.int64))
 
 
 def encryptor(message: Message) -> list[Any]:
@@ -110,6 +114,16 @@ def update(message: Message) -> list[Any]:
     return [*updates, EncryptedSum.of(updates, SUMS)]
 
 
+def searches(message: Message) -> list[Any]:
+    """A query and, as only its index determines it, the answer to it."""
+    owner, generator = kw.bfv.Decryptor(SEARCH_SECRET, ENTROPY), kw.KeyGenerator(SEARCH_SECRET, ENTROPY)
+    elements = _core.SearchIndex.expansion_elements(SEARCH, COUNT)
+    specs = [kw.KeySpec.galois(SEARCH, element, SEARCH.max_level, alpha=1) for element in elements]
+    values = _core.SearchIndex.query_values(SEARCH, message)
+    query = owner.encrypt(values, packing="coefficients")
+    return [query, SEARCHED.answer(query, generator.evaluation_keys(relinearization=False, specs=specs))]
+
+
 def operands(message: Message) -> list[Any]:
     """An encryption of zero to which its owner adds, and which it multiplies by, numbers that are secret."""
     zero = kw.Encryptor(PUBLIC, ENTROPY).encrypt([0.0], SLOTS)
@@ -131,6 +145,7 @@ WRITERS: dict[str, Writer] = {
     "BfvEncryptor and BfvDecryptor": integers,
     "Client and ClientEncryptor": thin,
     "SumKey": update,
+    "BfvDecryptor and SearchIndex": searches,
     "Evaluator, declared operands": operands,
 }
 """Everything that takes a message and gives bytes that leave its owner, with equal randomness each time."""

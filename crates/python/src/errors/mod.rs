@@ -7,6 +7,7 @@ mod description;
 mod pools;
 mod refusal;
 mod rlwe;
+mod search;
 mod sums;
 mod wire;
 
@@ -22,6 +23,7 @@ use keywright_client::ClientError;
 use keywright_pool::PoolError;
 use keywright_ring::{OutOfMemory, RingError};
 use keywright_rlwe::RlweError;
+use keywright_search::SearchError;
 use keywright_thin_server::ServerError;
 use keywright_wire::WireError;
 use pyo3::exceptions::{PyOSError, PyTypeError};
@@ -34,6 +36,7 @@ use description::{Described, described, exception};
 use pools::pool;
 pub(crate) use refusal::Refusal;
 use refusal::refusal;
+use search::search;
 use sums::aggregation;
 use wire::{system_text, wire};
 
@@ -48,6 +51,7 @@ pub(crate) enum Failure {
     Pool(PoolError),
     Wire(WireError),
     Aggregation(AggregationError),
+    Search(SearchError),
     /// An invalid file.
     InFile(PathBuf, WireError),
     /// The error of the operating system for a file.
@@ -91,6 +95,7 @@ from! {
     EncoderError => |error| Self::Ckks(error.into()),
     WireError => Self::Wire,
     AggregationError => Self::Aggregation,
+    SearchError => Self::Search,
     BenchError => |error| match error {
         BenchError::Circuit(error) => error.into(),
         BenchError::Ckks(error) => error.into(),
@@ -155,6 +160,7 @@ impl From<Failure> for PyErr {
                 Failure::InFile(path, error) => (format!("{}: {error}", path.display()), wire(py, &error)),
                 Failure::Wire(error) => (error.to_string(), wire(py, &error)),
                 Failure::Aggregation(error) => (error.to_string(), aggregation(py, &error)),
+                Failure::Search(error) => (error.to_string(), search(py, &error)),
                 Failure::Memory(error) => (error.to_string(), memory(py, error)),
                 Failure::Argument(error) => (error.to_string(), refusal(py, &error)),
             };

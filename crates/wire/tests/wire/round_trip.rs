@@ -9,6 +9,7 @@ use keywright_rlwe::{
     ParametersLiteral, PublicKey, RlweCiphertext, SecretDistribution, SecretKey, Security,
     SeededRlweCiphertext, SubringLiteral, SwitchingKey, UniformPart, encrypt_zero_symmetric,
 };
+use keywright_search::{Answer, AnswerShape, MAX_ROWS};
 use keywright_wire::{
     Content, Kind, Wire, WireError, WireSecret, inspect, sequence_from_bytes, sequence_to_bytes,
 };
@@ -100,6 +101,35 @@ fn encrypted_sums() {
         panic!("another kind")
     };
     assert_eq!((sum.inputs(), sum.count()), (2, 7));
+}
+
+#[test]
+fn answers_of_a_search() {
+    let b = samples::bfv_parameters(&samples::literal());
+    let answer = samples::search_answer(&b);
+    assert!(round_trip(&answer, &b) == answer);
+    let bytes = answer.to_bytes(&b).unwrap();
+    let Content::SearchAnswer(found) = inspect(&mut &bytes[..]).unwrap().content else {
+        panic!("another kind")
+    };
+    assert_eq!((found.modulus, found.shape), (b.plaintext_modulus(), answer.shape));
+}
+
+/// A shape that the parameters do not allow is refused before the body is read.
+#[test]
+fn shapes_of_answers_have_bounds() {
+    let b = samples::bfv_parameters(&samples::literal());
+    let answer = samples::search_answer(&b);
+    for shape in [
+        AnswerShape { rows: 0, ..answer.shape },
+        AnswerShape { rows: MAX_ROWS + 1, ..answer.shape },
+        AnswerShape { width_1: 39, ..answer.shape },
+        AnswerShape { width_0: 28, ..answer.shape },
+        AnswerShape { width_0: 0, ..answer.shape },
+    ] {
+        let claim = Answer { shape, ..answer.clone() };
+        assert!(matches!(claim.to_bytes(&b), Err(WireError::Field { .. })), "{shape:?}");
+    }
 }
 
 #[test]

@@ -14,6 +14,7 @@ use keywright_rlwe::{
     EvaluationKeys, KeyElement, KeyIdentity, KeyRow, KeySpec, Parameters, ParametersLiteral, PublicKey,
     RlweCiphertext, SecretDistribution, SecretKey, Security, SeededRlweCiphertext, SwitchingKey, UniformPart,
 };
+use keywright_search::{Answer, AnswerShape};
 use keywright_wire::{Wire, WireError, WireSecret};
 use zeroize::Zeroizing;
 
@@ -245,6 +246,14 @@ pub(crate) fn encrypted_sum() -> EncryptedSum {
     EncryptedSum::new(sum_parameters(), SESSION, 3, contributors, planes(7)).unwrap()
 }
 
+/// A block of `2^10` places and one of 3, of which eight coefficients of the first half are stored: byte `i` is `11 i
+/// + 5`.
+pub(crate) fn search_answer(b: &BfvParameters) -> Answer {
+    let shape = AnswerShape { rows: 1027, width_0: 19, width_1: 27 };
+    let body = (0..shape.body_len(b.rlwe().n())).map(|i| (11 * i + 5) as u8).collect();
+    Answer { shape, key: KEY, body }
+}
+
 /// One object as bytes, and a function that loads such bytes and writes them again.
 pub(crate) struct Sample {
     pub(crate) name: &'static str,
@@ -312,6 +321,7 @@ pub(crate) fn all(c: &CkksParameters) -> Vec<Sample> {
         literals("bfv_parameters", &bfv_literal()),
         bfv("bfv_ciphertext", &bfv_ciphertext(b), b),
         bfv("bfv_ciphertext_seeded", &bfv_seeded(b), b),
+        bfv("search_answer", &search_answer(b), b),
         sums("encrypted_update", &encrypted_update()),
         sums("encrypted_sum", &encrypted_sum()),
     ]

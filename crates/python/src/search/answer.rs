@@ -1,0 +1,69 @@
+use keywright_bfv::BfvParameters;
+use keywright_search::Answer;
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::errors::Failure;
+use crate::getters::getters;
+use crate::keys::secret_key::PySecretKey;
+use crate::parameters::bfv::PyBfvParameters;
+use crate::stored::{self, known, not_pickled};
+use crate::threads::compute;
+
+/// The encrypted scores of all places of an index.
+#[pyclass(name = "SearchAnswer", module = "keywright.search", frozen)]
+pub(crate) struct PySearchAnswer {
+    pub(super) parameters: BfvParameters,
+    pub(super) answer: Answer,
+}
+
+not_pickled!(PySearchAnswer);
+
+#[pymethods]
+impl PySearchAnswer {
+    /// The scores as int64, one for each place, centred: above -t/2 and at most t/2.
+    ///
+    /// Raises:
+    ///     MixedParametersError: the secret belongs to other parameters.
+    ///     KeyMismatchError: another secret made the query.
+    fn decrypt<'py>(
+        &self,
+        py: Python<'py>,
+        secret: &PySecretKey,
+    ) -> Result<Bound<'py, PyArray1<i64>>, Failure> {
+        let scores = compute(py, || self.answer.decrypt(&self.parameters, &secret.key))?;
+        Ok(scores.into_pyarray(py))
+    }
+
+    /// The identity of the secret key that decrypts it, 32 hexadecimal digits; None if unknown.
+    #[getter]
+    fn key_identity(&self) -> Option<String> {
+        known(self.answer.key)
+    }
+
+    /// The answer as bytes, for `from_bytes`.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>, Failure> {
+        stored::to_bytes(py, &self.answer, &self.parameters)
+    }
+
+    /// An answer from the bytes of `to_bytes`.
+    ///
+    /// Raises:
+    ///     FormatError: the bytes are not a whole, intact answer.
+    ///     MixedParametersError: it belongs to other parameters.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, data: &[u8], parameters: &PyBfvParameters) -> Result<Self, Failure> {
+        let answer = stored::from_bytes(py, data, &parameters.0)?;
+        Ok(Self { parameters: parameters.0.clone(), answer })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Search{:?}", self.answer)
+    }
+}
+
+getters! { PySearchAnswer, self;
+    /// Number of scores.
+    rows: usize = self.answer.shape.rows;
+}

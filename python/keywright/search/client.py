@@ -1,0 +1,187 @@
+"""The client's part: keys, encrypted queries, and the best of the decrypted scores."""
+
+import secrets
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keywright import bfv
+from keywright._core import KeyGenerator, KeySpec, SearchAnswer, SearchIndex, SecretKey
+from keywright.errors import AnswerError, EmptyIndexError, FormatError, ResultCountError
+
+from .directory import Directory, read_directories
+from .messages import TAG_BYTES, query_to_bytes, read_answer
+from .quantisation import Metric, Quantisation, is_whole
+
+
+class Client:
+    """Makes queries of an index, or of shards of one, and reads the answers. The secret key never leaves it.
+
+    Args:
+        directory: from `Index.directory` or `Shards.directory`.
+        secret: a secret key of an earlier client of this index; a new one by default.
+
+    Raises:
+        FormatError: the bytes are not a directory, or the shards differ in how they round vectors.
+        MixedParametersError: the secret belongs to other parameters.
+    """
+
+    def __init__(self, directory: bytes, secret: SecretKey | None = None) -> None:
+        self._directories = _shards(directory)
+        self.quantisation: Quantisation = self._directories[0].quantisation
+        parameters = self.quantisation.parameters
+        self.secret = SecretKey.generate(parameters) if secret is None else secret
+        self._encryptor = bfv.Decryptor(self.secret)
+
+    def __len__(self) -> int:
+        """Number of vectors of the index."""
+        return int(sum(np.count_nonzero(directory.live) for directory in self._directories))
+
+    def update(self, directory: bytes) -> None:
+        """Take the directory of the index after a change. Keys stay valid.
+
+        Raises:
+            FormatError: the bytes are not a directory of an index that rounds vectors in the same way.
+        """
+        directories = _shards(directory)
+        if directories[0].quantisation != self.quantisation:
+            raise FormatError(
+                "this directory is of an index that rounds vectors in another way; make a Client of it",
+                reason="field",
+            )
+        self._directories = directories
+
+    def keys(self) -> bytes:
+        """Make the keys that a server needs for this client's queries. It may keep them for all queries."""
+        parameters = self.quantisation.parameters
+        level = parameters.max_level
+        elements = SearchIndex.expansion_elements(parameters, self.quantisation.dimension)
+        specs = [KeySpec.galois(parameters, element, level, alpha=1) for element in elements]
+        return KeyGenerator(self.secret).evaluation_keys(relinearization=False, specs=specs).to_bytes()
+
+    def query(self, vector: ArrayLike) -> "Query":
+        """Encrypt a vector. The number of bytes depends on the index alone.
+
+        Args:
+            vector: (dimension,).
+
+        Raises:
+            VectorError: it has another length, a number that is not finite, norm 0 for cosines and inner
+                products, or for distances is farther from the centre than the radius.
+            EmptyIndexError: the index has no vectors.
+        """
+        if not len(self):
+            raise EmptyIndexError("the index has no vectors; add some first")
+        integers, factor = self.quantisation.query(vector)
+        parameters = self.quantisation.parameters
+        values = SearchIndex.query_values(parameters, integers)
+        ciphertext = self._encryptor.encrypt(values, packing="coefficients")
+        tag = secrets.token_bytes(TAG_BYTES)
+        data = query_to_bytes(tag, ciphertext.to_bytes())
+        return Query(self.secret, self._directories, tag, data, factor)
+
+
+class Query:
+    """One encrypted vector, and how to read the answer to it.
+
+    Attributes:
+        data: bytes for the server.
+    """
+
+    def __init__(
+        self, secret: SecretKey, directories: Sequence[Directory], tag: bytes, data: bytes, factor: float
+    ) -> None:
+        self.data = data
+        self._secret, self._directories = secret, directories
+        self._tag, self._factor = tag, factor
+
+    @property
+    def metric(self) -> Metric:
+        """What the scores are."""
+        return self._directories[0].quantisation.metric
+
+    def scores(self, answer: bytes) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Decrypt the answer of an index.
+
+        Returns:
+            The ids of all vectors, and the score of each: a cosine, an inner product, or a distance.
+
+        Raises:
+            AnswerError: the bytes are not an answer to this query, or the index has changed since
+                `Client.update`.
+            KeyMismatchError: the answer is under another secret key.
+        """
+        ids, integers = self._decrypted(answer)
+        return ids, self._directories[0].quantisation.scores(integers, self._factor)
+
+    def top(self, answer: bytes, k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the best of the scores, best first: the largest, or the smallest distances.
+
+        Args:
+            answer: bytes from the server.
+            k: number of results.
+
+        Returns:
+            (k,) ids and (k,) scores. Equal scores are in the order of their places.
+
+        Raises:
+            ResultCountError: k is below 1, or above the number of vectors.
+            AnswerError, KeyMismatchError: as for `scores`.
+        """
+        vectors = int(sum(np.count_nonzero(directory.live) for directory in self._directories))
+        if not is_whole(k, 1, vectors):
+            raise ResultCountError(
+                f"k={k!r} is not from 1 to {vectors}, the number of vectors of the index",
+                k=k,
+                vectors=vectors,
+            )
+        ids, scores = self.scores(answer)
+        ranks = scores if self.metric == "euclidean" else -scores
+        limit = np.partition(ranks, k - 1)[k - 1]
+        candidates = np.flatnonzero(ranks <= limit)
+        best = candidates[np.argsort(ranks[candidates], kind="stable")[:k]]
+        return ids[best], scores[best]
+
+    def _decrypted(self, answer: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        known = {directory.index: directory for directory in self._directories}
+        parameters = self._directories[0].quantisation.parameters
+        ids, scores = [], []
+        for part in read_answer(answer):
+            if part.tag != self._tag:
+                raise AnswerError("this answers another query; read it with that one", reason="query")
+            directory = known.pop(part.index, None)
+            if directory is None:
+                raise AnswerError(
+                    "this is an answer of another index, or has a shard twice; ask that of the directory",
+                    reason="index",
+                )
+            encrypted = SearchAnswer.from_bytes(part.scores, parameters)
+            if part.revision != directory.revision or encrypted.rows != len(directory.ids):
+                raise AnswerError(
+                    f"the index is at revision {part.revision}, and the directory at {directory.revision};"
+                    " give Client.update the new directory, and query again",
+                    reason="revision",
+                )
+            ids.append(directory.ids[directory.live])
+            scores.append(encrypted.decrypt(self._secret)[directory.live])
+        missing = [directory for directory in known.values() if directory.live.any()]
+        if missing:
+            raise AnswerError(
+                f"{len(missing)} of {len(self._directories)} shards have not answered; ask them, too",
+                reason="index",
+            )
+        return np.concatenate(ids), np.concatenate(scores)
+
+
+def _shards(data: bytes) -> list[Directory]:
+    directories = read_directories(data)
+    first = directories[0].quantisation
+    if any(directory.quantisation != first for directory in directories):
+        raise FormatError(
+            "the shards round vectors in different ways; make all of them with one Quantisation",
+            reason="field",
+        )
+    if len({directory.index for directory in directories}) < len(directories):
+        raise FormatError("a shard occurs twice; name each once", reason="field")
+    return directories

@@ -1,0 +1,300 @@
+"""Vectors become integers, and integers scores.
+
+A vector of norm `radius` becomes one of norm `levels`: ``x`` is rounded to ``round(levels x / radius)``.
+Rounding moves a vector by at most ``sqrt(dimension) / 2`` levels, so integer vectors have norms of at most
+``levels + sqrt(dimension) / 2``, and the plaintext modulus is above every score of such vectors. Scores of
+the integers are exact.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NoReturn, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from keywright import bfv
+from keywright._reading.records import number, whole
+from keywright.errors import ParameterError, VectorError
+
+Metric = Literal["cosine", "dot", "euclidean"]
+
+LOG_N = 13
+Q_BITS, P_BITS = [50, 40], [55]
+"""Ring of queries and answers: 145 bits of modulus with keys, where 214 have 128 bits of security."""
+
+DEFAULT_LEVELS = 320
+MAX_LEVELS = 2048
+MAX_DIMENSION = 1 << LOG_N
+CHUNK = 8192
+"""Vectors that are quantised at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Quantisation:
+    """How an index and its clients round vectors. It is public.
+
+    Args:
+        dimension: components of a vector, at most 8192.
+        metric: "cosine"; "dot", the inner product; or "euclidean", the distance.
+        levels: the norm of integer vectors. More levels are more precise, and answers longer.
+        radius: largest norm of a stored vector; for distances, the largest distance from `centre`, also of
+            queries. Ignored for cosines.
+        centre: what is subtracted from all vectors before rounding, for "euclidean" only. Zero by default.
+
+    Raises:
+        ParameterError: an argument is out of range.
+        VectorError: the centre has another length, or is not finite.
+    """
+
+    dimension: int
+    metric: Metric = "cosine"
+    levels: int = DEFAULT_LEVELS
+    radius: float = 1.0
+    centre: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        if self.metric not in get_args(Metric):
+            known = ", ".join(get_args(Metric))
+            raise ParameterError(
+                f"metric={self.metric!r} is unknown; use one of {known}", what="metric", value=self.metric
+            )
+        _require("dimension", self.dimension, 1, MAX_DIMENSION)
+        _require("levels", self.levels, 1, MAX_LEVELS)
+        if not 0 < self.radius < math.inf:
+            raise ParameterError(
+                f"radius={self.radius} is not a positive number; pass the largest norm of a vector",
+                what="radius",
+                value=self.radius,
+            )
+        if self.centre is not None and self.metric != "euclidean":
+            raise ParameterError(
+                f"centre is for metric='euclidean', not {self.metric!r}; leave it out",
+                what="centre",
+                value="given",
+            )
+        if self.centre is not None:
+            centre = _numbers(self.centre).astype(np.float64)
+            self._require_shape(centre, (self.dimension,))
+            _finite_norms(centre[None], None)
+            centre.flags.writeable = False
+            object.__setattr__(self, "centre", centre)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Quantisation):
+            return NotImplemented
+        return self._fields() == other._fields()
+
+    def __hash__(self) -> int:
+        return hash(self._fields())
+
+    def _fields(self) -> tuple[object, ...]:
+        centre = None if self.centre is None else self.centre.tobytes()
+        return self.dimension, self.metric, self.levels, self.radius, centre
+
+    def to_json(self) -> dict[str, object]:
+        """Return the fields of a directory or an index's folder."""
+        return {
+            "dimension": int(self.dimension),
+            "metric": self.metric,
+            "levels": int(self.levels),
+            "radius": float(self.radius),
+            "centre": None if self.centre is None else self.centre.tolist(),
+        }
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> "Quantisation":
+        """Read the fields of `to_json`.
+
+        Raises:
+            ValueError: a field is not a number where one is expected.
+            KeyError: a field is missing.
+            ParameterError, VectorError: as for the class.
+        """
+        centre = fields["centre"]
+        if centre is not None:
+            centre = np.array([number(value, "a number of the centre") for value in centre], dtype=np.float64)
+        dimension, levels = whole(fields["dimension"], "dimension"), whole(fields["levels"], "levels")
+        return cls(dimension, fields["metric"], levels, number(fields["radius"], "radius"), centre)
+
+    @property
+    def max_norm2(self) -> int:
+        """Largest squared norm of an integer vector."""
+        return math.floor((self.levels + math.sqrt(self.dimension) / 2) ** 2)
+
+    @cached_property
+    def parameters(self) -> bfv.Parameters:
+        """The ring and the plaintext modulus of queries and answers."""
+        # Inner products have a sign; squared distances are at most (2 R)^2.
+        largest = 4 * self.max_norm2 if self.metric == "euclidean" else 2 * self.max_norm2
+        return bfv.Parameters.from_bits(LOG_N, Q_BITS, P_BITS, largest + 1)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the error that rounding causes: of a cosine, of a distance, or of an inner
+        product with a query of norm 1."""
+        return self._unit * math.sqrt(1 / 6)
+
+    @property
+    def error(self) -> float:
+        """Largest error of such a score by rounding."""
+        root = math.sqrt(self.dimension)
+        if self.metric == "euclidean":
+            return self._unit * root
+        return self._unit * (root + self.dimension / (4 * self.levels))
+
+    @property
+    def _unit(self) -> float:
+        return (1.0 if self.metric == "cosine" else self.radius) / self.levels
+
+    def vectors(self, vectors: ArrayLike) -> Iterator[tuple[NDArray[np.int16], NDArray[np.int64]]]:
+        """Quantise stored vectors, a row each, in chunks.
+
+        Yields:
+            The integers, and what is added to the inner product of each: nothing, or minus its squared norm.
+
+        Raises:
+            VectorError: a vector has another length, a number that is not finite, norm 0 for cosines, or a
+                norm above the radius.
+        """
+        array = _numbers(vectors)
+        self._require_shape(array, (len(array) if array.ndim else 0, self.dimension))
+        # All are checked before the first is returned.
+        for first in range(0, len(array), CHUNK):
+            self._scaled(array[first : first + CHUNK], first)
+        for first in range(0, len(array), CHUNK):
+            rows = np.rint(self._scaled(array[first : first + CHUNK], first)).astype(np.int16)
+            yield rows, self.addends(rows)
+
+    def addends(self, rows: NDArray[np.int16]) -> NDArray[np.int64]:
+        """Return what is added to the inner products of integer vectors, one for each, or nothing."""
+        if self.metric != "euclidean":
+            return np.zeros(0, dtype=np.int64)
+        addends: NDArray[np.int64] = -np.square(rows.astype(np.int64)).sum(axis=1)
+        return addends
+
+    def query(self, vector: ArrayLike) -> tuple[NDArray[np.int64], float]:
+        """Quantise a query.
+
+        Returns:
+            The integers to encrypt, and what `scores` needs: the norm of the query, or for distances its
+            squared norm in levels.
+
+        Raises:
+            VectorError: as for `vectors`; norm 0 also for inner products.
+        """
+        array = _numbers(vector)
+        self._require_shape(array, (self.dimension,))
+        array = array.astype(np.float64)
+        if self.metric == "euclidean":
+            rows = np.rint(self._scaled(array[None], None)[0]).astype(np.int64)
+            return 2 * rows, float(np.square(rows).sum())
+        norm = float(_finite_norms(array[None], None)[0])
+        if norm == 0:
+            _refuse_row(0, None, "has norm 0, so it has no direction; pass another one", "norm", 0.0)
+        return np.rint(array / norm * self.levels).astype(np.int64), norm
+
+    def scores(self, decrypted: NDArray[np.int64], factor: float) -> NDArray[np.float64]:
+        """Return cosines, inner products or distances of decrypted integers, and the factor of `query`."""
+        if self.metric == "euclidean":
+            squares = (int(factor) - decrypted) % self.parameters.plaintext_modulus
+            return np.sqrt(squares.astype(np.float64)) * self._unit
+        scale = 1.0 if self.metric == "cosine" else factor
+        return decrypted.astype(np.float64) * (self._unit * scale / self.levels)
+
+    def _scaled(self, rows: NDArray[Any], first: int | None) -> NDArray[np.float64]:
+        """Return rows of norm at most `levels`. They are a query if `first` is None."""
+        rows = rows.astype(np.float64)
+        if self.centre is not None:
+            rows = rows - self.centre
+        norms = _finite_norms(rows, first)
+        if self.metric == "cosine":
+            if not norms.all():
+                _refuse_row(
+                    int(np.argmin(norms)),
+                    first,
+                    "has norm 0, so it has no direction; leave it out",
+                    "norm",
+                    0.0,
+                )
+            return rows * (self.levels / norms[:, None])
+        row = int(np.argmax(norms)) if len(norms) else 0
+        if len(norms) and norms[row] > self.radius:
+            distance = "distance from the centre" if self.metric == "euclidean" else "norm"
+            _refuse_row(
+                row,
+                first,
+                f"has the {distance} {norms[row]:g}, above radius={self.radius:g} of the index; make an index"
+                " with a larger radius",
+                "radius",
+                float(norms[row]),
+                self.radius,
+            )
+        return rows * (self.levels / self.radius)
+
+    def _require_shape(self, array: NDArray[Any], shape: tuple[int, ...]) -> None:
+        if array.shape != shape:
+            expected = "(vectors, dimension)" if len(shape) == 2 else "(dimension,)"
+            raise VectorError(
+                f"the array has the shape {array.shape}, not {expected} with dimension={self.dimension}; pass"
+                " vectors of this length",
+                reason="shape",
+                value=array.shape[-1] if array.ndim else 0,
+                bound=self.dimension,
+            )
+
+
+def _refuse_row(
+    row: int, first: int | None, problem: str, reason: str, value: float, bound: float | None = None
+) -> NoReturn:
+    place = None if first is None else first + row
+    name = "the query" if place is None else f"vector {place}"
+    raise VectorError(f"{name} {problem}", reason=reason, row=place, value=value, bound=bound)
+
+
+def _finite_norms(rows: NDArray[np.float64], first: int | None) -> NDArray[np.float64]:
+    """Return the norm of each row; a row is a query if `first` is None."""
+    finite = np.isfinite(rows).all(axis=1)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        value = float(rows[row][~np.isfinite(rows[row])][0])
+        _refuse_row(row, first, f"has the number {value}, which is not finite; impute it", "number", value)
+    return norms_of(rows)
+
+
+def norms_of(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the norm of each row of finite numbers, of any size: squares would be out of range."""
+    largest = np.abs(rows).max(axis=1, initial=0.0)
+    scale = np.where(largest > 0, largest, 1.0)
+    norms: NDArray[np.float64] = np.linalg.norm(rows / scale[:, None], axis=1) * scale
+    return norms
+
+
+def _numbers(values: ArrayLike) -> NDArray[Any]:
+    array = np.asarray(values)
+    if array.dtype.kind not in "iuf":
+        raise VectorError(
+            f"the array has the type {array.dtype}, not one of real numbers; convert it with astype(float)",
+            reason="number",
+        )
+    return array
+
+
+def is_whole(value: object, minimum: int, maximum: int) -> bool:
+    """Whether a value is an integer in a range."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        return False
+    return minimum <= int(value) <= maximum
+
+
+def _require(what: str, value: object, minimum: int, maximum: int) -> None:
+    if not is_whole(value, minimum, maximum):
+        raise ParameterError(
+            f"{what}={value!r} is not an integer in {minimum}..{maximum}",
+            what=what,
+            value=value,
+            minimum=minimum,
+            maximum=maximum,
+        )

@@ -1,0 +1,127 @@
+"""An index in several parts, of which each may be in a process of its own."""
+
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Protocol
+
+from keywright._core import set_threads
+from keywright.errors import EmptyIndexError, ParameterError
+
+from .index import Index
+from .messages import MAX_SHARDS
+
+
+class Shard(Protocol):
+    """What answers for some of the vectors: an `Index`, an `IndexProcess`, or one elsewhere."""
+
+    def directory(self) -> bytes:
+        """Return `Index.directory`."""
+
+    def answer(self, query: bytes, keys: bytes) -> bytes:
+        """Return `Index.answer`."""
+
+
+class Shards:
+    """Several indices that answer as one. All round vectors by one `Quantisation`.
+
+    Args:
+        shards: at least one.
+
+    Raises:
+        ParameterError: there is none, or more than 1024.
+    """
+
+    def __init__(self, shards: Sequence[Shard]) -> None:
+        if not 1 <= len(shards) <= MAX_SHARDS:
+            raise ParameterError(
+                f"there are {len(shards)} shards; pass 1 to {MAX_SHARDS}",
+                what="shards",
+                value=len(shards),
+                minimum=1,
+                maximum=MAX_SHARDS,
+            )
+        self.shards = list(shards)
+
+    def directory(self) -> bytes:
+        """Return what clients need of all shards."""
+        return b"".join(shard.directory() for shard in self.shards)
+
+    def answer(self, query: bytes, keys: bytes) -> bytes:
+        """Ask all shards at once, and return their answers joined. Shards without vectors are left out.
+
+        Raises:
+            EmptyIndexError: no shard has a vector.
+            KeywrightError: as for `Index.answer`.
+        """
+
+        def ask(shard: Shard) -> bytes:
+            try:
+                return shard.answer(query, keys)
+            except EmptyIndexError:
+                return b""
+
+        with ThreadPoolExecutor(len(self.shards)) as threads:
+            answer = b"".join(threads.map(ask, self.shards))
+        if not answer:
+            raise EmptyIndexError("the index has no vectors; add some first")
+        return answer
+
+
+class IndexProcess:
+    """A process that holds the index of a folder, and answers for it. Use it in a ``with`` statement, or
+    close it.
+
+    Args:
+        folder: of `Index.save`.
+        threads: computing threads of the process; those of `keywright.set_threads` by default.
+
+    Raises:
+        FormatError, FileNotFoundError: as for `Index.load`.
+    """
+
+    def __init__(self, folder: str | Path, threads: int | None = None) -> None:
+        # A process that is spawned, not forked, has no copy of this one's memory.
+        self._process = ProcessPoolExecutor(1, get_context("spawn"))
+        try:
+            self._process.submit(_load, Path(folder), threads).result()
+        except BaseException:
+            self.close()
+            raise
+
+    def directory(self) -> bytes:
+        """Return `Index.directory`."""
+        return self._process.submit(_directory).result()
+
+    def answer(self, query: bytes, keys: bytes) -> bytes:
+        """Return `Index.answer`."""
+        return self._process.submit(_answer, query, keys).result()
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.shutdown()
+
+    def __enter__(self) -> "IndexProcess":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+_INDEX: list[Index] = []
+"""The index of this process, if it is one of `IndexProcess`."""
+
+
+def _load(folder: Path, threads: int | None) -> None:
+    if threads is not None:
+        set_threads(threads)
+    _INDEX.append(Index.load(folder))
+
+
+def _directory() -> bytes:
+    return _INDEX[0].directory()
+
+
+def _answer(query: bytes, keys: bytes) -> bytes:
+    return _INDEX[0].answer(query, keys)

@@ -1,0 +1,170 @@
+"""Nearest neighbours and clusters of scikit-learn: the server has an index, and the client votes."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from keywright._reading.records import number, read_object, refusing, whole
+from keywright.errors import EstimatorError, FormatError
+
+from .client import Query
+from .index import Index
+from .quantisation import DEFAULT_LEVELS, Metric
+
+FORMAT = "keywright-search-vote-1"
+MAX_BYTES = 1 << 28
+
+Weights = Literal["uniform", "distance"]
+Label = int | float | str
+
+
+@dataclass(frozen=True)
+class Vote:
+    """The last step of a model of neighbours, which its client does: data, no code. It is public to clients.
+
+    Attributes:
+        k: neighbours that vote.
+        weights: "uniform", or "distance": by the inverse of the distance.
+        labels: of every id of the index, from 0 on: a class, or a number to average.
+        mean: whether the prediction is an average, not the most frequent class.
+    """
+
+    k: int
+    weights: Weights
+    labels: Sequence[Label]
+    mean: bool = False
+
+    def predict(self, query: Query, answer: bytes) -> Label:
+        """Return the model's prediction for a query, from the answer of its index.
+
+        Raises:
+            AnswerError, KeyMismatchError: as for `Query.top`.
+        """
+        ids, scores = query.top(answer, self.k)
+        distances = scores if query.metric == "euclidean" else 1 - scores
+        weights = np.ones(self.k)
+        if self.weights == "distance":
+            zero = distances <= 0
+            weights = zero.astype(float) if zero.any() else 1 / distances
+        labels = [self.labels[i] for i in ids]
+        if self.mean:
+            return float(np.average(np.array(labels, dtype=np.float64), weights=weights))
+        classes: list[Label] = sorted(set(labels), key=lambda label: (isinstance(label, str), label))
+        votes = [float(weights[[label == other for other in labels]].sum()) for label in classes]
+        return classes[votes.index(max(votes))]
+
+    def to_bytes(self) -> bytes:
+        """Return the vote in JSON, for clients."""
+        fields = {
+            "format": FORMAT,
+            "k": self.k,
+            "weights": self.weights,
+            "mean": self.mean,
+            "labels": list(self.labels),
+        }
+        return json.dumps(fields).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Vote":
+        """Read the bytes of `to_bytes`.
+
+        Raises:
+            FormatError: they are not a vote.
+        """
+        with refusing("a vote", FormatError):
+            fields = read_object(data.decode(), FORMAT, MAX_BYTES)
+            labels = fields["labels"]
+            if not isinstance(labels, list) or not labels:
+                raise ValueError("it has no list of labels")
+            for label in labels:
+                if not isinstance(label, str):
+                    number(label, "a label")
+            if fields["weights"] not in ("uniform", "distance") or not isinstance(fields["mean"], bool):
+                raise ValueError("its weights or its mean are unknown")
+            k = whole(fields["k"], "k")
+            if not 1 <= k <= len(labels):
+                raise ValueError(f"k is {k}, with {len(labels)} labels")
+            return cls(k, fields["weights"], labels, fields["mean"])
+
+
+def from_estimator(
+    estimator: Any, *, levels: int = DEFAULT_LEVELS, radius: float | None = None
+) -> tuple[Index, Vote]:
+    """Make an index and a vote of a fitted model of scikit-learn: `KNeighborsClassifier`,
+    `KNeighborsRegressor`, `NearestCentroid`, `KMeans`, `MiniBatchKMeans` or `BisectingKMeans`.
+
+    Args:
+        estimator: the fitted model, with Euclidean distances or, for neighbours, cosines.
+        levels: as for `Quantisation`.
+        radius: as for `Index.of`: for distances, the largest distance of a query from the mean of the stored
+            vectors. Centres of clusters are closer together than the data, so `KMeans` and `NearestCentroid`
+            mostly need it.
+
+    Returns:
+        The server's index, with ids from 0 on, and the client's vote.
+
+    Raises:
+        EstimatorError: the model is another one, is not fitted, or has another metric or its own weights.
+        VectorError, ParameterError: as for `Index.of`.
+    """
+    name = type(estimator).__name__
+    if name in ("KNeighborsClassifier", "KNeighborsRegressor"):
+        vectors, vote, metric = _neighbours(estimator, name)
+    elif name == "NearestCentroid":
+        vectors, metric = _fitted(estimator, "centroids_", name), _metric(estimator.metric, 2, name)
+        vote = Vote(1, "uniform", _plain(estimator.classes_, name))
+    elif name in ("KMeans", "MiniBatchKMeans", "BisectingKMeans"):
+        vectors, metric = _fitted(estimator, "cluster_centers_", name), "euclidean"
+        vote = Vote(1, "uniform", list(range(len(vectors))))
+    else:
+        raise EstimatorError(
+            f"{name} is not a model of neighbours or clusters; compile it with keywright.compile"
+        )
+    return Index.of(vectors, metric=metric, levels=levels, radius=radius), vote
+
+
+def _neighbours(estimator: Any, name: str) -> tuple[Any, Vote, Metric]:
+    vectors = _fitted(estimator, "_fit_X", name)
+    if hasattr(vectors, "toarray"):
+        vectors = vectors.toarray()
+    if estimator.weights not in ("uniform", "distance"):
+        raise EstimatorError(
+            f"{name} has weights={estimator.weights!r}, which is code; use 'uniform' or 'distance'"
+        )
+    targets = np.asarray(estimator._y)
+    if targets.ndim == 2 and targets.shape[1] == 1:
+        targets = targets[:, 0]
+    if targets.ndim != 1:
+        raise EstimatorError(f"{name} has several outputs; fit one model for each")
+    mean = name == "KNeighborsRegressor"
+    labels = _plain(targets if mean else estimator.classes_[targets], name)
+    metric = _metric(estimator.effective_metric_, estimator.p, name)
+    return vectors, Vote(estimator.n_neighbors, estimator.weights, labels, mean), metric
+
+
+def _fitted(estimator: Any, attribute: str, name: str) -> Any:
+    value = getattr(estimator, attribute, None)
+    if value is None:
+        raise EstimatorError(f"this {name} is not fitted; call fit first")
+    return value
+
+
+def _metric(metric: object, p: float, name: str) -> Metric:
+    if metric == "euclidean" or (metric in ("minkowski", "l2") and p == 2):
+        return "euclidean"
+    if metric == "cosine":
+        return "cosine"
+    raise EstimatorError(
+        f"{name} has metric={metric!r}, and search has euclidean and cosine; fit it with one of them"
+    )
+
+
+def _plain(labels: Any, name: str) -> list[Label]:
+    """Return labels as numbers and strings of JSON."""
+    plain = np.asarray(labels).tolist()
+    if not all(isinstance(label, int | float | str) and not isinstance(label, bool) for label in plain):
+        raise EstimatorError(f"{name} has labels that are neither numbers nor strings; encode them first")
+    return list(plain)

@@ -1,0 +1,34 @@
+"""Indices and clients of tests."""
+
+from typing import Any
+
+import numpy as np
+from keywright import search
+from numpy.typing import NDArray
+
+
+def vectors(count: int, dimension: int, seed: int = 1) -> NDArray[np.float64]:
+    """Return normal vectors."""
+    return np.random.default_rng(seed).normal(size=(count, dimension))
+
+
+def exact(metric: search.Metric, stored: NDArray[Any], query: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the scores of vectors that are not rounded."""
+    if metric == "euclidean":
+        return np.asarray(np.linalg.norm(stored - query, axis=1))
+    products = np.asarray(stored @ query)
+    if metric == "dot":
+        return products
+    return np.asarray(products / np.linalg.norm(stored, axis=1) / np.linalg.norm(query))
+
+
+def rounded(quantisation: search.Quantisation, stored: NDArray[Any], query: NDArray[Any]) -> NDArray[Any]:
+    """Return the scores of rounded vectors, by integers alone: an oracle."""
+    rows = np.concatenate([rows for rows, _ in quantisation.vectors(stored)]).astype(np.int64)
+    integers, factor = quantisation.query(query)
+    unit = quantisation.radius / quantisation.levels
+    if quantisation.metric == "euclidean":
+        return np.asarray(np.sqrt(np.square(rows - integers // 2).sum(axis=1)) * unit)
+    if quantisation.metric == "dot":
+        return np.asarray((rows @ integers) * (unit * factor / quantisation.levels))
+    return np.asarray((rows @ integers) / quantisation.levels**2)

@@ -1,0 +1,312 @@
+"""Indices answer queries with the scores of rounded vectors, exactly."""
+
+import json
+from pathlib import Path
+
+import keywright as kw
+import numpy as np
+import pytest
+from keywright import search
+from keywright.errors import (
+    AnswerError,
+    EmptyIndexError,
+    FormatError,
+    IdError,
+    KeyMismatchError,
+    KeywrightError,
+    MissingKeyError,
+    ResultCountError,
+    VectorError,
+)
+from tests.search.cases import exact, rounded, vectors
+
+METRICS: list[search.Metric] = ["cosine", "dot", "euclidean"]
+STORED = vectors(300, 6)
+QUERY = vectors(1, 6, seed=2)[0]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_scores_are_those_of_rounded_vectors(metric: search.Metric) -> None:
+    index = search.Index.of(STORED, metric=metric)
+    client = search.Client(index.directory())
+    query = client.query(QUERY)
+    answer = index.answer(query.data, client.keys())
+    ids, scores = query.scores(answer)
+    expected = rounded(client.quantisation, STORED, QUERY)
+    assert np.array_equal(ids, np.arange(300))
+    np.testing.assert_allclose(scores, expected, rtol=1e-12, atol=1e-12)
+    scale = np.linalg.norm(QUERY) if metric == "dot" else 1
+    assert np.abs(scores - exact(metric, STORED, QUERY)).max() <= client.quantisation.error * scale
+
+    best, values = query.top(answer, 10)
+    order = np.argsort(expected if metric == "euclidean" else -expected, kind="stable")[:10]
+    assert np.array_equal(best, order)
+    np.testing.assert_allclose(values, expected[order], rtol=1e-12)
+
+
+def test_extreme_scores_are_exact() -> None:
+    """The same and the opposite of a stored vector: the ends of the range of every metric."""
+    stored = np.array([QUERY, -QUERY, QUERY * 1e-9])
+    for metric in METRICS:
+        index = search.Index(search.Quantisation(6, metric, radius=float(np.linalg.norm(QUERY)) * 1.001))
+        index.add([0, 1, 2], stored)
+        client = search.Client(index.directory())
+        for vector in (QUERY, -QUERY):
+            query = client.query(vector)
+            _, scores = query.scores(index.answer(query.data, client.keys()))
+            expected = rounded(client.quantisation, stored, vector)
+            np.testing.assert_allclose(scores, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_vectors_are_added_and_deleted() -> None:
+    index = search.Index(search.Quantisation(2))
+    index.add([7, -3, 100], [[1, 0], [0, 1], [-1, 0]])
+    client = search.Client(index.directory())
+    keys = client.keys()
+    index.delete([-3])
+    # The place of the deleted vector is used again.
+    index.add([5, 6], [[0.6, 0.8], [0.8, 0.6]])
+    client.update(index.directory())
+    assert len(index) == len(client) == 4
+    query = client.query([1, 0])
+    answer = index.answer(query.data, keys)
+    ids, scores = query.scores(answer)
+    assert ids.tolist() == [7, 5, 100, 6]
+    np.testing.assert_allclose(scores, [1, 0.6, -1, 0.8], atol=client.quantisation.error)
+    assert query.top(answer, 2)[0].tolist() == [7, 6]
+    assert sorted(index.ids) == [5, 6, 7, 100]
+
+    index.delete(index.ids)
+    assert len(index) == 0
+    with pytest.raises(EmptyIndexError):
+        index.answer(query.data, keys)
+    client.update(index.directory())
+    with pytest.raises(EmptyIndexError):
+        client.query([1, 0])
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_an_index_is_saved_and_loaded(metric: search.Metric, tmp_path: Path) -> None:
+    index = search.Index.of(STORED[:50], range(100, 150), metric=metric)
+    index.delete([120, 149])
+    client = search.Client(index.directory())
+    query = client.query(QUERY)
+    keys = client.keys()
+    index.save(tmp_path / "index")
+    loaded = search.Index.load(tmp_path / "index")
+    assert loaded.directory() == index.directory()
+    assert loaded.answer(query.data, keys) == index.answer(query.data, keys)
+    loaded.add([120], STORED[:1])
+    with pytest.raises(FileExistsError):
+        index.save(tmp_path / "index")
+
+
+def damages(folder: Path) -> list[tuple[str, bytes]]:
+    description = json.loads((folder / "index.json").read_text())
+    vectors = (folder / "vectors.npy").read_bytes()
+    ids = (folder / "ids.npy").read_bytes()
+    return [
+        ("index.json", b"{}"),
+        ("index.json", json.dumps({**description, "levels": 1 << 40}).encode()),
+        ("index.json", json.dumps({**description, "metric": ["dot"]}).encode()),
+        ("index.json", json.dumps({**description, "index": "00"}).encode()),
+        ("index.json", json.dumps({**description, "levels": 1}).encode()),
+        ("vectors.npy", vectors[:-2]),
+        ("vectors.npy", ids),
+        ("ids.npy", vectors),
+        ("ids.npy", ids[:-16] + ids[-8:] * 2),
+    ]
+
+
+@pytest.mark.parametrize("number", range(9))
+def test_a_damaged_folder_is_refused(number: int, tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    search.Index.of(STORED[:5]).save(folder)
+    name, data = damages(folder)[number]
+    (folder / name).write_bytes(data)
+    with pytest.raises(FormatError):
+        search.Index.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("stored", "reason", "row"),
+    [
+        ([[1.0, 2.0, 3.0]], "shape", None),
+        ([1.0, 2.0], "shape", None),
+        ([[1.0, 2.0], [1.0, np.nan]], "number", 1),
+        ([[1.0, 2.0], [-np.inf, 1.0]], "number", 1),
+        ([["a", "b"]], "number", None),
+        ([[1.0, 2.0], [0.0, 0.0]], "norm", 1),
+    ],
+)
+def test_bad_vectors_are_refused(stored: list[list[float]], reason: str, row: int | None) -> None:
+    index = search.Index(search.Quantisation(2))
+    with pytest.raises(VectorError) as refusal:
+        index.add(range(len(stored)), stored)
+    assert (refusal.value.reason, refusal.value.row) == (reason, row)
+    assert len(index) == 0
+
+
+@pytest.mark.parametrize(
+    ("metric", "vector", "reason"),
+    [
+        ("cosine", [0.0, 0.0], "norm"),
+        ("dot", [0.0, 0.0], "norm"),
+        ("cosine", [1.0], "shape"),
+        ("dot", [[1.0, 2.0]], "shape"),
+        ("euclidean", [np.nan, 1.0], "number"),
+        ("cosine", [np.inf, 1.0], "number"),
+        ("euclidean", [9.0, 9.0], "radius"),
+    ],
+)
+def test_bad_queries_are_refused(metric: search.Metric, vector: list[float], reason: str) -> None:
+    index = search.Index.of([[1.0, 0.0], [0.0, 1.0]], metric=metric)
+    with pytest.raises(VectorError) as refusal:
+        search.Client(index.directory()).query(vector)
+    assert (refusal.value.reason, refusal.value.row) == (reason, None)
+
+
+def test_a_vector_outside_of_the_radius_is_refused() -> None:
+    index = search.Index.of([[3.0, 4.0], [1.0, 0.0]], metric="dot")
+    with pytest.raises(VectorError, match="vector 1 has the norm 10, above radius=5") as refusal:
+        index.add([5, 6], [[3.0, 4.0], [6.0, 8.0]])
+    assert refusal.value.reason == "radius"
+    assert len(index) == 2
+
+
+def test_numbers_whose_squares_are_out_of_range_have_a_direction() -> None:
+    for size in (1e-300, 1e300):
+        index = search.Index.of(np.eye(2) * size)
+        client = search.Client(index.directory())
+        query = client.query([size, 0])
+        ids, scores = query.top(index.answer(query.data, client.keys()), 1)
+        assert (ids.tolist(), scores.tolist()) == ([0], [1.0])
+
+
+@pytest.mark.parametrize(
+    ("ids", "match"),
+    [
+        ([1], "1 ids for 2 vectors"),
+        ([1, 1], "id 1 occurs twice"),
+        ([0, 1], "id 0 is in the index already"),
+        ([1.5, 2.5], "64-bit integers"),
+        (np.array([1, 1 << 63], dtype=np.uint64), "64-bit integers"),
+    ],
+)
+def test_bad_ids_are_refused(ids: list[float], match: str) -> None:
+    index = search.Index.of(np.eye(2)[:1])
+    with pytest.raises(IdError, match=match):
+        index.add(ids, np.eye(2))
+    with pytest.raises(IdError, match="id 9 is not in the index"):
+        index.delete([0, 9])
+    assert index.ids.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"dimension": 0},
+        {"dimension": (1 << 13) + 1},
+        {"metric": "manhattan"},
+        {"levels": 0},
+        {"levels": 4096},
+        {"levels": True},
+        {"radius": 0.0},
+        {"radius": float("nan")},
+        {"centre": np.zeros(2)},
+        {"metric": "euclidean", "centre": np.zeros(3)},
+        {"metric": "euclidean", "centre": np.array([0, np.inf])},
+    ],
+)
+def test_bad_quantisations_are_refused(arguments: dict[str, object]) -> None:
+    with pytest.raises(KeywrightError):
+        search.Quantisation(**{"dimension": 2, **arguments})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("k", [0, 3, -1, True, 1.5])
+def test_more_results_than_vectors_are_refused(k: int) -> None:
+    index = search.Index.of(np.eye(2))
+    client = search.Client(index.directory())
+    query = client.query([1, 0])
+    answer = index.answer(query.data, client.keys())
+    with pytest.raises(ResultCountError, match="1 to 2"):
+        query.top(answer, k)
+
+
+def test_an_answer_belongs_to_a_query_an_index_and_a_revision() -> None:
+    index, other = search.Index.of(np.eye(2)), search.Index.of(np.eye(2))
+    client = search.Client(index.directory())
+    keys = client.keys()
+    query, second = client.query([1, 0]), client.query([0, 1])
+    answer = index.answer(query.data, keys)
+
+    def reason(query: search.Query, answer: bytes) -> str:
+        with pytest.raises(AnswerError) as refusal:
+            query.top(answer, 1)
+        return refusal.value.reason
+
+    assert reason(second, answer) == "query"
+    assert reason(query, other.answer(query.data, keys)) == "index"
+    assert reason(query, answer + answer) == "index"
+    index.delete([1])
+    assert reason(query, index.answer(query.data, keys)) == "revision"
+    assert [reason(query, cut) for cut in (b"", answer[:40], answer[:-1], b"x" + answer)] == ["format"] * 4
+    with pytest.raises(FormatError):
+        query.top(answer[:-1] + bytes([answer[-1] ^ 1]), 1)
+
+
+def test_keys_and_queries_of_others_are_refused() -> None:
+    index = search.Index.of(np.eye(4))
+    client, stranger = (search.Client(index.directory()) for _ in range(2))
+    query = client.query([1, 0, 0, 0])
+    with pytest.raises(KeyMismatchError):
+        index.answer(query.data, stranger.keys())
+    few = kw.KeyGenerator(client.secret).evaluation_keys(relinearization=False)
+    with pytest.raises(MissingKeyError):
+        index.answer(query.data, few)
+    for data in (b"", query.data[:-1], query.data[:20], b"x" + query.data):
+        with pytest.raises(FormatError):
+            index.answer(data, client.keys())
+    with pytest.raises(FormatError):
+        index.answer(query.data, b"")
+
+
+def test_a_client_is_made_again_from_its_secret() -> None:
+    index = search.Index.of(STORED)
+    first = search.Client(index.directory())
+    keys, query = first.keys(), first.query(QUERY)
+    again = search.Client(index.directory(), first.secret)
+    second = again.query(QUERY)
+    assert query.data != second.data
+    assert np.array_equal(
+        query.scores(index.answer(query.data, keys))[1], second.scores(index.answer(second.data, keys))[1]
+    )
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_lengths_depend_on_no_vector(metric: search.Metric) -> None:
+    """The query's length is that of the index; the header before its polynomials, too."""
+    index = search.Index.of(STORED, metric=metric)
+    client = search.Client(index.directory())
+    keys = client.keys()
+    queries = [client.query(vector) for vector in (QUERY, STORED[0], STORED.mean(axis=0) + 1e-6, -QUERY)]
+    assert len({len(query.data) for query in queries}) == 1
+    assert len({len(index.answer(query.data, keys)) for query in queries}) == 1
+
+
+def test_directories_are_read_strictly() -> None:
+    index = search.Index.of(STORED, np.random.default_rng(3).permutation(300) - 150)
+    index.delete(index.ids[::7])
+    data = index.directory()
+    assert np.array_equal(search.Client(data)._directories[0].ids, index._ids)
+    with pytest.raises(FormatError, match="a shard occurs twice"):
+        search.Client(data + data)
+    for cut in (b"", data[:10], data[:-1], data + b"x", data.replace(b"cosine", b"corine")):
+        with pytest.raises(FormatError):
+            search.Client(cut)
+    huge = data[:-8] + (1 << 62).to_bytes(8, "little")
+    with pytest.raises(FormatError):
+        search.Client(huge)
+    other = search.Index.of(STORED, levels=100)
+    with pytest.raises(FormatError, match="in another way"):
+        search.Client(data).update(other.directory())

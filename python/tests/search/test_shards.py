@@ -1,0 +1,66 @@
+"""Shards answer like one index."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from keywright import search
+from keywright.errors import AnswerError, EmptyIndexError, FormatError, ParameterError
+from tests.search.cases import rounded, vectors
+
+STORED = vectors(60, 5)
+QUERY = vectors(1, 5, seed=2)[0]
+QUANTISATION = search.Quantisation(5)
+
+
+def parts() -> list[search.Index]:
+    shards = []
+    for start in (0, 20, 40):
+        index = search.Index(QUANTISATION)
+        index.add(range(start, start + 20), STORED[start : start + 20])
+        shards.append(index)
+    return [*shards, search.Index(QUANTISATION)]
+
+
+def test_shards_answer_as_one_index() -> None:
+    shards = search.Shards(parts())
+    client = search.Client(shards.directory())
+    assert len(client) == 60
+    query = client.query(QUERY)
+    ids, scores = query.scores(shards.answer(query.data, client.keys()))
+    assert np.array_equal(ids, np.arange(60))
+    np.testing.assert_allclose(scores, rounded(QUANTISATION, STORED, QUERY), rtol=1e-12)
+
+
+def test_a_missing_shard_is_an_error() -> None:
+    shards = parts()
+    client = search.Client(search.Shards(shards).directory())
+    query = client.query(QUERY)
+    with pytest.raises(AnswerError, match="1 of 4 shards have not answered") as refusal:
+        query.top(search.Shards(shards[1:]).answer(query.data, client.keys()), 3)
+    assert refusal.value.reason == "index"
+    with pytest.raises(EmptyIndexError):
+        search.Shards(shards[3:]).answer(query.data, client.keys())
+    with pytest.raises(ParameterError):
+        search.Shards([])
+
+
+def test_shards_round_in_one_way() -> None:
+    other = search.Index.of(STORED, levels=99)
+    with pytest.raises(FormatError, match="round vectors in different ways"):
+        search.Client(search.Shards([*parts(), other]).directory())
+
+
+def test_a_shard_in_a_process_answers_the_same(tmp_path: Path) -> None:
+    index = parts()[0]
+    index.save(tmp_path / "shard")
+    client = search.Client(index.directory())
+    query, keys = client.query(QUERY), client.keys()
+    with search.IndexProcess(tmp_path / "shard", threads=1) as process:
+        shards = search.Shards([process])
+        assert shards.directory() == index.directory()
+        assert shards.answer(query.data, keys) == index.answer(query.data, keys)
+        with pytest.raises(FormatError):
+            process.answer(b"", keys)
+    with pytest.raises(FileNotFoundError):
+        search.IndexProcess(tmp_path / "none")

@@ -1,0 +1,102 @@
+"""scikit-learn's neighbours and clusters, encrypted."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from keywright import search
+from keywright.errors import EstimatorError, FormatError
+
+sklearn = pytest.importorskip("sklearn")
+from sklearn.cluster import KMeans, MiniBatchKMeans  # noqa: E402
+from sklearn.datasets import load_iris  # noqa: E402
+from sklearn.linear_model import LogisticRegression  # noqa: E402
+from sklearn.neighbors import (  # noqa: E402
+    KNeighborsClassifier,
+    KNeighborsRegressor,
+    NearestCentroid,
+    NearestNeighbors,
+)
+
+X, Y = load_iris(return_X_y=True)
+NAMES = np.array(["setosa", "versicolor", "virginica"])
+SAMPLES = X[::10] + 0.05
+
+
+def predictions(estimator: Any, radius: float | None = None) -> list[Any]:
+    index, vote = search.from_estimator(estimator, radius=radius, levels=1000)
+    vote = search.Vote.from_bytes(vote.to_bytes())
+    client = search.Client(index.directory())
+    keys, out = client.keys(), []
+    for sample in SAMPLES:
+        query = client.query(sample)
+        out.append(vote.predict(query, index.answer(query.data, keys)))
+    return out
+
+
+@pytest.mark.parametrize(
+    ("weights", "metric"), [("uniform", "minkowski"), ("uniform", "cosine"), ("distance", "minkowski")]
+)
+def test_neighbours_vote_like_scikit_learn(weights: str, metric: str) -> None:
+    estimator = KNeighborsClassifier(5, weights=weights, metric=metric).fit(X, NAMES[Y])
+    assert predictions(estimator) == estimator.predict(SAMPLES).tolist()
+
+
+def test_neighbours_average_like_scikit_learn() -> None:
+    estimator = KNeighborsRegressor(4, weights="distance").fit(X[:, :3], X[:, 3])
+    index, vote = search.from_estimator(estimator, levels=1000)
+    client = search.Client(index.directory())
+    query = client.query(SAMPLES[3, :3])
+    mean = vote.predict(query, index.answer(query.data, client.keys()))
+    assert mean == pytest.approx(estimator.predict(SAMPLES[3:4, :3])[0], abs=0.02)
+
+
+@pytest.mark.parametrize("kind", [KMeans, MiniBatchKMeans])
+def test_clusters_are_those_of_scikit_learn(kind: Any) -> None:
+    estimator = kind(3, random_state=1, n_init=3).fit(X)
+    assert predictions(estimator, radius=6.0) == estimator.predict(SAMPLES).tolist()
+
+
+def test_the_nearest_centroid_is_that_of_scikit_learn() -> None:
+    estimator = NearestCentroid().fit(X, Y)
+    assert predictions(estimator, radius=6.0) == estimator.predict(SAMPLES).tolist()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "match"),
+    [
+        (LogisticRegression(), "not a model of neighbours"),
+        (NearestNeighbors().fit(X), "not a model of neighbours"),
+        (KNeighborsClassifier(), "not fitted"),
+        (KMeans(2), "not fitted"),
+        (KNeighborsClassifier(metric="manhattan").fit(X, Y), "metric='manhattan'"),
+        (KNeighborsClassifier(p=3).fit(X, Y), "metric="),
+        (KNeighborsClassifier(weights=np.sqrt).fit(X, Y), "which is code"),
+        (KNeighborsClassifier().fit(X, np.stack([Y, Y], axis=1)), "several outputs"),
+    ],
+)
+def test_other_models_are_refused(estimator: Any, match: str) -> None:
+    with pytest.raises(EstimatorError, match=match):
+        search.from_estimator(estimator)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        b'"k": 9',
+        b'"k": 0',
+        b'"k": "1"',
+        b'"weights": "code"',
+        b'"mean": 1',
+        b'"labels": []',
+        b'"labels": [null]',
+        b'"labels": [1e999]',
+    ],
+)
+def test_a_vote_is_read_strictly(change: bytes) -> None:
+    data = search.Vote(1, "uniform", ["a", 2]).to_bytes()
+    assert search.Vote.from_bytes(data).labels == ["a", 2]
+    with pytest.raises(FormatError):
+        search.Vote.from_bytes(data[:-1] + b", " + change + b"}")
+    with pytest.raises(FormatError):
+        search.Vote.from_bytes(b"\xff" + data)
