@@ -110,24 +110,34 @@ impl PyEvaluator {
     /// a b, with b a ciphertext or numbers: relinearized, rescaled, one level less.
     ///
     /// A product with numbers keeps the scale of a exactly; one with a Python integer consumes no level, unless a
-    /// magnitude is declared: see `add`.
+    /// magnitude is declared: see `add`. With `scale`, which must be within a factor of 2 of that of a, it has that
+    /// scale instead, and consumes a level: a later sum with a ciphertext of that scale then needs no level to match
+    /// the two.
     ///
     /// Raises:
     ///     LevelError: there is no level left.
     ///     DegreeError: an operand has degree 2; relinearize it first.
     ///     PackingError: the packings differ.
-    #[pyo3(signature = (a, b, *, magnitude=None))]
+    ///     ScaleError: the scale cannot be reached from that of a.
+    #[pyo3(signature = (a, b, *, magnitude=None, scale=None))]
     fn multiply(
         &self,
         py: Python<'_>,
         a: &PyCiphertext,
         b: &Bound<'_, PyAny>,
         magnitude: Option<f64>,
+        scale: Option<f64>,
     ) -> Result<PyCiphertext, Failure> {
         let (b, magnitude) = operand(b, magnitude)?;
-        self.run_on(py, a, |evaluator| match &b {
-            Operand::Ciphertext(b) => Ok(evaluator.multiply(&a.0, &b.get().0)?),
-            Operand::Numbers(b) => plaintext::multiply(evaluator, &a.0, b, magnitude),
+        self.run_on(py, a, |evaluator| match (&b, scale) {
+            (Operand::Ciphertext(b), None) => Ok(evaluator.multiply(&a.0, &b.get().0)?),
+            (Operand::Ciphertext(_), Some(_)) => {
+                Err(Refusal::Values("scale= is for products with numbers; use set_scale".into()).into())
+            }
+            (Operand::Numbers(b), None) => plaintext::multiply(evaluator, &a.0, b, magnitude),
+            (Operand::Numbers(b), Some(scale)) => {
+                plaintext::multiply_to_scale(evaluator, &a.0, b, magnitude, scale)
+            }
         })
     }
 
