@@ -74,7 +74,7 @@ impl PyEvaluator {
     ///
     /// Raises:
     ///     EncodeError: the numbers are above the declared magnitude, or b is a ciphertext, which states its own.
-    ///     ScaleError: the scales differ by more than one part in 2^30.
+    ///     ScaleError: the scales differ by more than one part in 2^44.
     ///     PackingError: the packings differ.
     #[pyo3(signature = (a, b, *, magnitude=None))]
     fn add(

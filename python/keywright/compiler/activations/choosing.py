@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright.compiler.activations.approximation.method import Method
-from keywright.compiler.graph.graph import Activation, Graph, Multiply, Polynomial
+from keywright.compiler.graph.graph import Activation, Domain, Graph, Multiply, Polynomial
 from keywright.compiler.graph.piecewise import PiecewiseLinear
 from keywright.compiler.graph.simplify import simplify
 from keywright.errors.network import AccuracyError, OverflowingPolynomialError
@@ -148,11 +148,7 @@ def _require_bounded(chosen: Chosen, run: ExactRun) -> None:
     change = float(changes.max(initial=0.0))
     if change <= OVERFLOW * float(np.abs(run.outputs).max(initial=0.0)):
         return
-    guarded = [
-        (node.operands[0], node.label, node.domain)
-        for node in chosen.graph.nodes.values()
-        if isinstance(node, Multiply | Polynomial) and node.domain is not None
-    ]
+    guarded = _guarded(chosen.graph)
     reached = dict.fromkeys(chosen.graph.nodes, 0.0)
     for _, values in chosen.graph.runs(run.samples):
         for number, _, domain in guarded:
@@ -166,6 +162,15 @@ def _require_bounded(chosen: Chosen, run: ExactRun) -> None:
             )
     worst = max(chosen.fitted, key=lambda fitted: fitted.looseness)
     raise OverflowingPolynomialError(worst.label, worst.method, worst.low, worst.high, change, None)
+
+
+def _guarded(graph: Graph) -> list[tuple[int, str, Domain]]:
+    """Return the values that have a range: number of the value, label of its reader, range."""
+    return [
+        (node.operands[0], node.label, node.domain)
+        for node in graph.nodes.values()
+        if isinstance(node, Multiply | Polynomial) and node.domain is not None
+    ]
 
 
 class _Search:
@@ -237,13 +242,19 @@ def margins(outputs: Vector) -> Vector:
 
 
 def _follows(graph: Graph, run: ExactRun, wanted: Wanted) -> bool:
-    """Whether a graph follows the model; stops at the first samples that show it does not."""
+    """Whether a graph follows the model; stops at the first samples that show it does not. A sample that
+    errors of polynomials drive out of a later range has no answer: clients refuse it."""
     missed, allowed = 0, int((1 - wanted.accuracy) * len(run.samples) + 1e-9)
+    guarded = _guarded(graph)
     for chunk, values in graph.runs(run.samples):
         exact = run.outputs[chunk]
         changes, equal = _compare(values[graph.output], exact, run)
+        lost = np.zeros(len(exact), np.bool_)
+        for number, _, domain in guarded:
+            lost |= domain.left(values[number])
         if equal is not None:
-            missed += int((~equal & (margins(exact) > wanted.undecided)).sum())
+            lost |= ~equal & (margins(exact) > wanted.undecided)
+        missed += int(lost.sum())
         if missed > allowed or changes.max() > wanted.error:
             return False
     return True
