@@ -16,7 +16,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
-from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented  # noqa: A004 (its own name)
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail, NotImplemented  # noqa: A004 (its own name)
 
 Array = NDArray[Any]
 ML = "ai.onnx.ml"
@@ -100,7 +100,7 @@ class Drawing:
         ways = (_run, _referred) if operator in BY_RUNTIME else (_referred, _run)
         try:
             found = ways[0](model, feeds)
-        except (ValueError, RuntimeError, IndexError):
+        except (ValueError, RuntimeError, IndexError, Fail, NotImplemented):
             # It has no implementation, or a narrower one.
             found = ways[1](model, feeds)
         self.nodes.append(node)
@@ -173,9 +173,6 @@ def _run(model: onnx.ModelProto, feeds: list[dict[str, Array]]) -> list[list[Arr
             if array is not None:
                 element = helper.np_dtype_to_tensor_dtype(array.dtype)
                 value.CopyFrom(helper.make_tensor_value_info(value.name, element, array.shape))
-        for value in model.graph.output:
-            element = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
-            value.CopyFrom(helper.make_tensor_value_info(value.name, element, None))
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4
         try:
@@ -185,5 +182,9 @@ def _run(model: onnx.ModelProto, feeds: list[dict[str, Array]]) -> list[list[Arr
         except NotImplemented:
             continue
         outputs = [session.run(None, each) for each in typed]
-        return [[np.asarray(array, np.float64) for array in row] for row in outputs]
+        return [[_double(np.asarray(array)) for array in row] for row in outputs]
     raise NotImplementedError(model.graph.node[0].op_type)
+
+
+def _double(array: Array) -> Array:
+    return array.astype(np.float64) if array.dtype == np.float32 else array
