@@ -31,6 +31,9 @@ UNDECIDED_SIGN = 1 / 64
 """The same for a single output whose sign is the prediction: it is closer to 0 than this share. The share is
 larger, because every sample near the class boundary is near 0."""
 
+CONSTANT = 1e-9
+"""A single output that varies by less than this share of its size is constant."""
+
 OVERFLOW = 2.0**32
 """Requested polynomials are refused if they change an output by so many times the largest output."""
 
@@ -83,9 +86,14 @@ class Wanted:
     undecided: float = 0.0
 
     @staticmethod
-    def of(fit: Fit, outputs: Vector) -> "Wanted":
-        """Return the requirements of a fit, or the default ones."""
+    def of(fit: Fit, run: ExactRun) -> "Wanted":
+        """Return the requirements of a fit, or the default ones. A single output that is a value is judged by
+        what it varies: its distance from 0 may be a constant."""
+        outputs = run.outputs
         largest = float(np.abs(outputs).max(initial=0.0))
+        if outputs.shape[1] == 1 and len(outputs) and not run.signed:
+            half = float(np.ptp(outputs)) / 2
+            largest = half if half > CONSTANT * largest else largest
         if fit.accuracy is None and fit.error is None:
             share = UNDECIDED_SIGN if outputs.shape[1] == 1 else UNDECIDED
             return Wanted(1.0, DEFAULT_CHANGE * largest, share * largest)
@@ -111,7 +119,7 @@ def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price) -> Chosen:
         MethodError: a method cannot approximate a function.
     """
     required = bool(run.lows) and (fit.accuracy is not None or fit.error is not None)
-    search, wanted = _Search(graph, run.ranges(fit.margin), fit, price), Wanted.of(fit, run.outputs)
+    search, wanted = _Search(graph, run.ranges(fit.margin), fit, price), Wanted.of(fit, run)
     best: Chosen | None = None
     for methods in search.candidates():
         best = search.replaced(methods | search.fixed if required else methods)
@@ -131,7 +139,8 @@ def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price) -> Chosen:
         best.graph.depth(),
         default=None
         if required
-        else f"outputs within {wanted.error:.3g}, a sixteenth of the largest, and "
+        else f"outputs within {wanted.error:.3g}, a sixteenth of the largest, or of half the "
+        f"range of a single value, and "
         f"every prediction that is decided by more than {wanted.undecided:.3g}",
         loosest=loosest(best.fitted),
     )
