@@ -46,7 +46,9 @@ REGRESSORS = [
     lambda _: svm.LinearSVR(max_iter=10000),
     lambda r: svm.SVR(kernel=str(r.choice(["linear", "poly", "rbf"])), degree=2),
     lambda _: cross_decomposition.PLSRegression(1),
-    lambda r: neural_network.MLPRegressor(hidden_layer_sizes=(int(r.integers(2, 6)),), activation="tanh", max_iter=3000),
+    lambda r: neural_network.MLPRegressor(
+        hidden_layer_sizes=(int(r.integers(2, 6)),), activation="tanh", max_iter=3000
+    ),
 ]
 CLASSIFIERS = [
     lambda _: linear_model.LogisticRegression(),
@@ -58,7 +60,9 @@ CLASSIFIERS = [
     lambda _: discriminant_analysis.LinearDiscriminantAnalysis(),
     lambda _: discriminant_analysis.QuadraticDiscriminantAnalysis(),
     lambda _: naive_bayes.GaussianNB(),
-    lambda r: neural_network.MLPClassifier(hidden_layer_sizes=(int(r.integers(2, 6)),), activation="logistic", max_iter=3000),
+    lambda r: neural_network.MLPClassifier(
+        hidden_layer_sizes=(int(r.integers(2, 6)),), activation="logistic", max_iter=3000
+    ),
 ]
 DENSITIES = [
     lambda _: mixture.GaussianMixture(2),

@@ -35,9 +35,7 @@ def check_pipeline(case: Pipeline) -> Outcome:
     return Outcome(figures=figures(run))
 
 
-def require_own(
-    model: Any, compiled: CompiledModel, outputs: Array, samples: Array, bound: float
-) -> None:
+def require_own(model: Any, compiled: CompiledModel, outputs: Array, samples: Array, bound: float) -> None:
     """Check outputs against the methods of an estimator, within what the report and the bound state."""
     report = compiled.program.fit_report
     assert report is not None
