@@ -976,7 +976,12 @@ class Evaluator:
     ) -> Ciphertext: ...
     def neg(self, a: Ciphertext) -> Ciphertext: ...
     def multiply(
-        self, a: Ciphertext, b: Ciphertext | ArrayLike, *, magnitude: float | None = None
+        self,
+        a: Ciphertext,
+        b: Ciphertext | ArrayLike,
+        *,
+        magnitude: float | None = None,
+        scale: float | None = None,
     ) -> Ciphertext: ...
     def square(self, a: Ciphertext) -> Ciphertext: ...
     def multiply_lazy(

@@ -1,6 +1,7 @@
 """Ciphertexts with operators."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import deepcopy
 from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn, Self, TypeAlias
 
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 _GRID = np.cos(np.linspace(0.0, np.pi, 4097))
 """Points of [-1, 1] at which the stages of a sign are largest, up to their errors."""
 
+NEAR = 0.5
+"""Relative difference of scales below which numbers are encoded at another one: at most one bit of precision
+is lost. Those of primes differ by less."""
+
 
 class _Incomparable:
     """Values that nobody but the owner of the secret key can compare or take as a truth value."""
@@ -49,10 +54,11 @@ class Encrypted(_Incomparable):
 
     The operators ``+ - *`` take another value, a ciphertext, or numbers on either side; ``/`` takes numbers;
     ``@`` a matrix on either side; ``**`` a positive integer; ``<<`` and ``>>`` rotate the slots. Products are
-    relinearized and rescaled. If the operands of a sum differ in scale, the operand of the higher level is
-    brought to the scale of the other. This uses one of its spare levels, and the sum has the level of the
-    lower operand. Two operands of the same level that differ in scale, as products of different origin do,
-    take one level more. Without a spare level the sum raises `ScaleError`.
+    relinearized and rescaled. If the operands of a sum differ in scale, as products of different origin do, a
+    product with numbers among them, such as a mean, is computed again at the scale of the other. Else the
+    operand of the higher level is brought to the scale of the other. This uses one of its spare levels, and
+    the sum has the level of the lower operand. Two operands of the same level take one level more. Without a
+    spare level the sum raises `ScaleError`.
 
     Attributes:
         evaluator: the evaluator.
@@ -60,14 +66,22 @@ class Encrypted(_Incomparable):
     """
 
     __array_ufunc__ = None  # let numpy arrays on the left defer to this class
-    __slots__ = ("ciphertext", "evaluator")
+    __slots__ = ("_at_scale", "ciphertext", "evaluator")
 
     def __init__(self, evaluator: Evaluator, ciphertext: Ciphertext) -> None:
         self.evaluator = evaluator
         self.ciphertext = ciphertext
+        self._at_scale: Callable[[float], Ciphertext] | None = None
 
     def _with(self, ciphertext: Ciphertext) -> Self:
         return type(self)(self.evaluator, ciphertext)
+
+    def _moved(self, move: Callable[[Ciphertext], Ciphertext]) -> Self:
+        """Return the result of an operation that keeps scales."""
+        result, source = self._with(move(self.ciphertext)), self._at_scale
+        if source is not None:
+            result._at_scale = lambda scale: move(source(scale))
+        return result
 
     @property
     def _slots(self) -> int:
@@ -76,38 +90,56 @@ class Encrypted(_Incomparable):
             raise PackingError("the values are packed in coefficients; encrypt them in slots")
         return slots
 
-    def _aligned(self, other: Ciphertext) -> tuple[Ciphertext, Ciphertext]:
-        """Return both ciphertexts at one scale, if there is a level for it: a spare one of the higher
-        operand, or one below two operands of the same level."""
-        mine = self.ciphertext
-        if abs(mine.scale / other.scale - 1.0) <= SCALE_TOLERANCE:
-            return mine, other
-        if mine.level == other.level:
+    def _aligned(self, other: "Encrypted") -> tuple[Ciphertext, Ciphertext]:
+        """Return both ciphertexts at one scale, if there is a way: a product with numbers has any scale near
+        its own; else it takes a level, a spare one of the higher operand, or one below two operands of the
+        same level."""
+        mine, theirs = self.ciphertext, other.ciphertext
+        ratio = mine.scale / theirs.scale
+        if abs(ratio - 1.0) <= SCALE_TOLERANCE:
+            return mine, theirs
+        if mine.level == theirs.level and abs(ratio - 1.0) < NEAR:
+            if self._at_scale is not None:
+                return self._at_scale(theirs.scale), theirs
+            if other._at_scale is not None:
+                return mine, other._at_scale(mine.scale)
+        if mine.level == theirs.level:
             if mine.level == 0:
-                return mine, other
-            other = self.evaluator.drop_to_level(other, other.level - 1)
-        if mine.level > other.level:
-            return self._rescaled_to(mine, other), other
-        return mine, self._rescaled_to(other, mine)
+                return mine, theirs
+            theirs = self.evaluator.drop_to_level(theirs, theirs.level - 1)
+        if mine.level > theirs.level:
+            return self._rescaled_to(mine, theirs), theirs
+        return mine, self._rescaled_to(theirs, mine)
 
     def _rescaled_to(self, high: Ciphertext, low: Ciphertext) -> Ciphertext:
         dropped = self.evaluator.drop_to_level(high, low.level + 1)
         return self.evaluator.set_scale(dropped, low.scale)
 
     def __add__(self, other: "Operand") -> Self:
-        other = _ciphertext(other)
         if isinstance(other, Ciphertext):
+            other = self._with(other)
+        if isinstance(other, Encrypted):
             return self._with(self.evaluator.add(*self._aligned(other)))
-        return self._with(self.evaluator.add(self.ciphertext, other))
+        numbers = deepcopy(other)
+        return self._moved(lambda ct: self.evaluator.add(ct, numbers))
 
     def __sub__(self, other: "Operand") -> Self:
-        other = _ciphertext(other)
         if isinstance(other, Ciphertext):
+            other = self._with(other)
+        if isinstance(other, Encrypted):
             return self._with(self.evaluator.sub(*self._aligned(other)))
-        return self._with(self.evaluator.sub(self.ciphertext, other))
+        numbers = deepcopy(other)
+        return self._moved(lambda ct: self.evaluator.sub(ct, numbers))
 
     def __mul__(self, other: "Operand") -> Self:
-        return self._with(self.evaluator.multiply(self.ciphertext, _ciphertext(other)))
+        factor, source, evaluator = _ciphertext(other), self.ciphertext, self.evaluator
+        if isinstance(factor, Ciphertext):
+            return self._with(evaluator.multiply(source, factor))
+        numbers = deepcopy(factor)
+        product = self._moved(lambda ct: evaluator.multiply(ct, numbers))
+        if product.ciphertext.level < source.level:
+            product._at_scale = lambda scale: evaluator.multiply(source, numbers, scale=scale)
+        return product
 
     def __radd__(self, other: "Operand") -> Self:
         return self + other
@@ -119,7 +151,7 @@ class Encrypted(_Incomparable):
         return self * other
 
     def __neg__(self) -> Self:
-        return self._with(self.evaluator.neg(self.ciphertext))
+        return self._moved(self.evaluator.neg)
 
     def __pow__(self, exponent: int) -> Self:
         """Product of ``exponent`` copies, ceil(log2(exponent)) levels deep."""
@@ -185,7 +217,7 @@ class Encrypted(_Incomparable):
 
     def sum(self) -> Self:
         """Return the sum of all slots in every slot; uses rotations by powers of two."""
-        return self._with(self.evaluator.inner_sum(self.ciphertext))
+        return self._moved(self.evaluator.inner_sum)
 
     def mean(self) -> Self:
         """Return the mean of all slots in every slot; uses one level."""
@@ -246,11 +278,11 @@ class Encrypted(_Incomparable):
 
     def __lshift__(self, steps: int) -> Self:
         """Rotate the slots to the left: ``numpy.roll(slots, -steps)``."""
-        return self._with(self.evaluator.rotate(self.ciphertext, steps))
+        return self._moved(lambda ct: self.evaluator.rotate(ct, steps))
 
     def __rshift__(self, steps: int) -> Self:
         """Rotate the slots to the right: ``numpy.roll(slots, steps)``."""
-        return self._with(self.evaluator.rotate(self.ciphertext, -steps))
+        return self << -steps
 
     def __repr__(self) -> str:
         return f"Encrypted({self.ciphertext!r})"

@@ -86,6 +86,13 @@ impl ErrorEstimate {
         Self { deviation, magnitude, real: self.real && other.real }.saturated()
     }
 
+    /// The estimate of a message that is read at another scale than its own, which is `ratio` times that one.
+    #[must_use]
+    pub fn misread(self, ratio: f64) -> Self {
+        let deviation = self.deviation + (ratio - 1.0).abs() * self.magnitude / PRODUCT_TAIL;
+        Self { deviation, ..self }.saturated()
+    }
+
     /// The estimate of a product, value by value, with a factor whose error has no parts between the coefficients of a
     /// sparse packing, such as a constant. If both errors are as large as their bounds, so is their product.
     pub fn times(self, other: Self) -> Self {

@@ -330,7 +330,7 @@ class OutOfRangeError(CompilerError):
         super().__init__(
             f"{layer} takes values from {low:.6g} to {high:.6g}, but this sample gives {value:.6g}, so "
             "the encrypted result would be wrong; check the sample's scale, or compile with calibration "
-            "data that cover it"
+            "data that cover it, or with finer polynomials before this layer (activations=, error=)"
         )
         self.layer, self.value, self.low, self.high = layer, value, low, high
 

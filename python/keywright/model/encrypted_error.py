@@ -9,6 +9,7 @@ from keywright import compiler
 from keywright.compiler.activations.choosing import margins, outputs_of
 from keywright.compiler.approximating import ApproximatedModel
 from keywright.errors import ModelRefusedError, NoPredictionError, PrecisionError
+from keywright.model.served.model import FRACTION_BITS
 from keywright.plan.keys.execution import PlanExecution
 from keywright.runtime import simulate
 
@@ -67,16 +68,27 @@ class EncryptedError:
 
 
 def predict_error(
-    model: ApproximatedModel, program: compiler.Program, plan: PlanExecution
+    model: ApproximatedModel, program: compiler.Program, plan: PlanExecution, entry: int | None = None
 ) -> EncryptedError | None:
     """Simulate a few calibration samples. Returns None without calibration data, or if a bootstrap has no
-    prediction."""
+    prediction.
+
+    Args:
+        entry: for thin clients, index of the bootstrap through which their ciphertexts enter.
+    """
     run = model.run
     if not len(run.samples):
         return None
     samples = run.samples[: max(SAMPLES, program.batch)].reshape(-1, *program.input_shape)
     try:
-        simulated = simulate(program, plan, samples, repetitions=REPETITIONS)
+        simulated = simulate(
+            program,
+            plan,
+            samples,
+            repetitions=REPETITIONS,
+            entry=entry,
+            step=0.0 if entry is None else 2.0**-FRACTION_BITS,
+        )
     except NoPredictionError:
         return None
     errors = simulated.errors.max(axis=(0, 1))

@@ -38,6 +38,10 @@ class Instruction:
     argument: int = 0
 
 
+OUTSIDE = 1e-6
+"""Share of a range's width by which a value may exceed it: rounding."""
+
+
 @dataclass(frozen=True)
 class ValueRange:
     """The calibrated range of a polynomial's or square's operand, if it approximates a function.

@@ -5,14 +5,11 @@ from numpy.typing import ArrayLike
 
 from keywright.errors.network import OutOfRangeError
 from keywright.program.arrays import Vector
-from keywright.program.instructions import Instruction
+from keywright.program.instructions import OUTSIDE, Instruction
 from keywright.program.network import CompiledNetwork
 
 from .clear import ClearBackend, ClearCiphertext
 from .executor import execute
-
-ROUNDING = 1e-6
-"""Share of a range's width by which a value may exceed it."""
 
 
 def require_magnitude(samples: Vector, packed: Vector, magnitude: float) -> None:
@@ -81,7 +78,7 @@ class _Watch:
             values = values[list(range_.slots)]
         distances = np.abs(values - middle)
         worst = int(np.nan_to_num(distances, nan=np.inf).argmax())
-        if not distances[worst] <= half * (1 + 2 * ROUNDING):
+        if not distances[worst] <= half * (1 + 2 * OUTSIDE):
             share = (values[worst] - range_.low) / (range_.high - range_.low)
             value = range_.model_low + share * (range_.model_high - range_.model_low)
             raise OutOfRangeError(range_.name, float(value), range_.model_low, range_.model_high)

@@ -100,10 +100,49 @@ def test_scales_that_differ_by_primes_are_matched(apart: Pair, name: str) -> Non
     assert apart.error(found, expected) <= found.ciphertext.error_bound < 1e-3
 
 
+@pytest.mark.parametrize("name", ["variance", "covariance", "reversed", "moved", "numbers"])
+def test_products_with_numbers_need_no_level_to_match_a_scale(apart: Pair, name: str) -> None:
+    """They are computed again at the scale of the other operand, at the lowest level, too."""
+    others: dict[str, Callable[[Any, Any], Any]] = {
+        "moved": lambda x, y: -((x * x / 16).sum() + 1) + (x.mean() * y.mean()),
+        "numbers": lambda x, y: (x * x) * (x / 3 + 1) - (x * x) * np.linspace(1, 2, SLOTS) / 2 * 1,
+    }
+    formula = FORMULAS.get(name) or others[name]
+    depth = 3 if name == "numbers" else 2
+    drop = apart.x.evaluator.drop_to_level
+    x, y = (apart.x.evaluator(drop(each.ciphertext, depth)) for each in (apart.x, apart.y))
+    if name == "moved":
+        expected = -(apart.v @ apart.v / 16 + 1) + apart.v.mean() * apart.w.mean()
+    else:
+        expected = formula(apart.v, apart.w)
+    found = formula(x, y)
+    assert found.ciphertext.level == 0
+    assert apart.error(found, expected) <= found.ciphertext.error_bound < 1e-3
+
+
+def test_numbers_that_change_later_leave_a_product_as_it_was(apart: Pair) -> None:
+    numbers = apart.w.copy()
+    product = apart.x * numbers * 0.5
+    numbers[:] = 0
+    found, expected = product - apart.x * apart.x * 0.5, (apart.v * apart.w - apart.v**2) / 2
+    assert apart.error(found, expected) <= found.ciphertext.error_bound
+
+
 def test_without_a_spare_level_scales_are_refused(apart: Pair) -> None:
     lowest = apart.x.evaluator.drop_to_level(apart.x.ciphertext, 2)
+    x = apart.x.evaluator(lowest)
     with pytest.raises(kw.errors.ScaleError, match="scales differ"):
-        FORMULAS["variance"](apart.x.evaluator(lowest), None)
+        (x * x) * (x * x) - (x * x) * x
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), float("inf"), 2.0**30])
+def test_products_reach_scales_near_their_own(apart: Pair, scale: float) -> None:
+    evaluator, x = apart.x.evaluator, apart.x.ciphertext
+    for numbers in (2.0, apart.w):
+        with pytest.raises(kw.errors.ScaleError):
+            evaluator.multiply(x, numbers, scale=scale)
+    with pytest.raises(kw.errors.EncodeError, match="set_scale"):
+        evaluator.multiply(x, x, scale=x.scale)
 
 
 def test_a_matrix_is_encoded_once(pair: Pair) -> None:

@@ -44,6 +44,8 @@ from keywright.errors.service import (
 from keywright.model import Model
 from keywright.model.served import framing
 from keywright.model.served.manifest import MAX_BYTES
+from keywright.model.served.model import FRACTION_BITS
+from keywright.runtime import simulate
 from keywright.runtime.checking import run_clear
 from keywright.serve import Server, Service
 from keywright.serve.http.app import MAX_PIECE
@@ -95,6 +97,23 @@ def test_a_thin_client_gets_the_answer_and_the_server_nothing(
     assert seen["objects"][1]["size"] - slots * q.bit_length() // 8 < 256  # type: ignore[index]
     with pytest.raises(ServeError, match="identifier"):
         session.seen()
+
+
+def test_errors_of_thin_clients_are_predicted(server: Server, service: Service) -> None:
+    """Their ciphertexts enter through a bootstrap, and answers are multiples of 2^-24."""
+    model = service.model
+    samples = np.random.default_rng(8).uniform(-1, 1, (4, INPUTS))
+    with RemoteModel(server.url, model.manifest.hash, insecure=True).session() as session:
+        session.upload_keys()
+        values = np.asarray([session.infer(sample) for sample in samples])
+    errors = np.abs(values - run_clear(model.program, samples))
+    predicted = simulate(
+        model.program, model.execution, samples, entry=model.entry_index, step=2.0**-FRACTION_BITS
+    )
+    assert predicted.mean_error / 4 <= errors.mean() <= predicted.mean_error * 4
+    assert errors.max() <= predicted.worst_error * 4
+    alone = simulate(model.program, model.execution, samples)
+    assert alone.worst_error < predicted.worst_error / 4
 
 
 def test_a_full_client_sends_slots(tmp_path: Path, sample: Sample) -> None:

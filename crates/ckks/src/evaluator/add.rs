@@ -88,7 +88,7 @@ impl Evaluator<'_> {
             Sign::Plus => a.rlwe.add_assign(&b.rlwe, self.parameters.rlwe()),
             Sign::Minus => a.rlwe.sub_assign(&b.rlwe, self.parameters.rlwe()),
         }
-        a.estimate = a.estimate.plus(b.estimate);
+        a.estimate = a.estimate.plus(b.estimate.misread(b.scale / a.scale));
         Ok(())
     }
 
@@ -104,7 +104,7 @@ impl Evaluator<'_> {
             Sign::Plus => ring.backend().add_assign(ring.modulus(i), x, y),
             Sign::Minus => ring.backend().sub_assign(ring.modulus(i), x, y),
         });
-        out.estimate = out.estimate.plus(p.estimate());
+        out.estimate = out.estimate.plus(p.estimate().misread(p.scale / a.scale));
         Ok(out)
     }
 }

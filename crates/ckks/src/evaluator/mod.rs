@@ -12,9 +12,10 @@ use keywright_rlwe::{EvaluationKeys, KeyIdentity, RlweCiphertext, RlweError, for
 
 use crate::{Ciphertext, CkksError, CkksParameters, Plaintext};
 
-/// Largest relative difference between the scales of an addition's operands: it changes a message by less than `2^-30`
-/// of it.
-pub const SCALE_TOLERANCE: f64 = 1.0 / (1u64 << 30) as f64;
+/// Largest relative difference between scales that are one: some hundreds of roundings of double precision, as in
+/// products of another order. Scales that differ by the quotient of two primes differ by more, up to the largest primes;
+/// added as one, they would change a message by more than its error.
+pub const SCALE_TOLERANCE: f64 = 1.0 / (1u64 << 44) as f64;
 
 /// Computes on ciphertexts, with only the keys that it was given.
 #[derive(Debug, Clone)]

@@ -98,21 +98,11 @@ binary_operations! {
     ///
     /// Raises:
     ///     EncodeError: the numbers are above the declared magnitude, or b is a ciphertext, which states its own.
-    ///     ScaleError: the scales differ by more than one part in 2^30.
+    ///     ScaleError: the scales differ by more than one part in 2^44.
     ///     PackingError: the packings differ.
     add;
     /// a - b, with b a ciphertext or numbers; arguments and errors as for `add`.
     sub;
-    /// a b, with b a ciphertext or numbers: relinearized, rescaled, one level less.
-    ///
-    /// A product with numbers keeps the scale of a exactly; one with a Python integer consumes no level, unless a
-    /// magnitude is declared: see `add`.
-    ///
-    /// Raises:
-    ///     LevelError: there is no level left.
-    ///     DegreeError: an operand has degree 2; relinearize it first.
-    ///     PackingError: the packings differ.
-    multiply;
     /// a b of two ciphertexts at degree 2, or of a ciphertext and numbers at degree 1; not rescaled. A sum of such
     /// products needs one `relinearize_rescale`. `magnitude` as for `add`.
     ///
@@ -167,6 +157,39 @@ operations! { PyEvaluator on PyCiphertext;
 #[integers]
 #[pymethods]
 impl PyEvaluator {
+    /// a b, with b a ciphertext or numbers: relinearized, rescaled, one level less.
+    ///
+    /// A product with numbers keeps the scale of a exactly; one with a Python integer consumes no level, unless a
+    /// magnitude is declared: see `add`. With `scale`, which must be within a factor of 2 of that of a, it has that
+    /// scale instead, and consumes a level: a later sum with a ciphertext of that scale then needs no level to match
+    /// the two.
+    ///
+    /// Raises:
+    ///     LevelError: there is no level left.
+    ///     DegreeError: an operand has degree 2; relinearize it first.
+    ///     PackingError: the packings differ.
+    #[pyo3(signature = (a, b, *, magnitude=None, scale=None))]
+    fn multiply(
+        &self,
+        py: Python<'_>,
+        a: &PyCiphertext,
+        b: &Bound<'_, PyAny>,
+        magnitude: Option<f64>,
+        scale: Option<f64>,
+    ) -> Result<PyCiphertext, Failure> {
+        let (b, magnitude) = operand(b, magnitude)?;
+        self.run_on(py, a, |evaluator| match (&b, scale) {
+            (Operand::Ciphertext(b), None) => Ok(evaluator.multiply(&a.0, &b.get().0)?),
+            (Operand::Ciphertext(_), Some(_)) => {
+                Err(Refusal::Values("scale= is for products with numbers; use set_scale".into()).into())
+            }
+            (Operand::Numbers(b), None) => plaintext::multiply(evaluator, &a.0, b, magnitude),
+            (Operand::Numbers(b), Some(scale)) => {
+                plaintext::multiply_to_scale(evaluator, &a.0, b, magnitude, scale)
+            }
+        })
+    }
+
     /// Several rotations of one ciphertext, which share its decomposition: cheaper than one by one; errors as for
     /// `rotate`, raised before anything is computed.
     fn rotate_hoisted(

@@ -91,16 +91,28 @@ pub(crate) fn multiply(
         Numbers::Integer(value) if magnitude.is_none() => Ok(evaluator.mul_integer(a, *value)?),
         Numbers::Scalar(value) if magnitude.is_none() => Ok(evaluator.mul_constant(a, *value)?),
         Numbers::Real(values) if magnitude.is_none() => Ok(evaluator.multiply_values(a, values)?),
-        vector => {
-            if a.level() == 0 {
-                return Err(
-                    CkksError::LevelsExhausted { operation: "multiply", needed: 1, available: 0 }.into()
-                );
-            }
-            let product = multiply_lazy(evaluator, a, vector, magnitude)?;
-            Ok(Ciphertext { scale: a.scale, ..evaluator.rescale(&product)? })
-        }
+        vector => multiply_to_scale(evaluator, a, vector, magnitude, a.scale),
     }
+}
+
+/// `a numbers` at a scale: one level less. The numbers are encoded at `q_level scale / a.scale`.
+pub(crate) fn multiply_to_scale(
+    evaluator: &Evaluator<'_>,
+    a: &Ciphertext,
+    numbers: &Numbers,
+    magnitude: Option<Magnitude>,
+    scale: f64,
+) -> Result<Ciphertext, Failure> {
+    if a.level() == 0 {
+        return Err(CkksError::LevelsExhausted { operation: "multiply", needed: 1, available: 0 }.into());
+    }
+    let ratio = scale / a.scale;
+    if !(0.5..=2.0).contains(&ratio) {
+        return Err(CkksError::ScaleMismatch { left: a.scale.log2(), right: scale.log2() }.into());
+    }
+    let q = a.parameters.rlwe().modulus(a.level()).value() as f64;
+    let product = evaluator.multiply_plain_lazy(a, &encode(a, numbers, q * ratio, magnitude)?)?;
+    Ok(Ciphertext { scale, ..evaluator.rescale(&product)? })
 }
 
 /// `a numbers`, encoded at the prime that the next rescaling divides by, and not rescaled.

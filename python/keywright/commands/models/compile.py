@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=encrypted_error.REFUSED_SHARE,
         metavar="SHARE",
-        help="with --slots: largest predicted error of encryption as a share of the spread of an output on "
+        help="largest predicted error of encryption as a share of the spread of an output on "
         "the calibration data (default: %(default)s); above a hundredth it is warned of",
     )
     parser.add_argument("--name", help="name of the model; the file's name by default")
@@ -59,7 +59,6 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
     """Make the folder."""
     labels = tuple(options.labels.split(",")) if options.labels else ()
     name = options.name or options.model.stem
-    approximated: compiler.ApproximatedModel | None = None
     if options.slots:
         with terminal.progress("compiling", None):
             approximated = compiler.approximate(options.model, read_fit(options))
@@ -72,19 +71,18 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
                 f"name one of {', '.join(kw.BootstrapperPlan.presets())}"
             )
         with terminal.progress("compiling", None):
-            model = compile_thin(
-                options.model, read_fit(options), options.preset, name, labels, batch=options.batch or 1
-            )
+            approximated = compiler.approximate(options.model, read_fit(options))
+            model = compile_thin(approximated, None, options.preset, name, labels, batch=options.batch or 1)
     with terminal.progress("planning keys", None):
         if options.key_memory is not None:
             model = model.with_keys_within(parse_bytes(options.key_memory))
         _ = model.execution
-    if approximated is not None:
-        with terminal.progress("predicting the error of encryption", None):
-            predicted = encrypted_error.predict_error(approximated, model.program, model.execution)
-        encrypted_error.require_precision(predicted, approximated.fit.accuracy, options.noise)
-        for warning in () if predicted is None else predicted.warnings:
-            terminal.warn(warning)
+    with terminal.progress("predicting the error of encryption", None):
+        entry = None if model.entry is None else model.entry_index
+        predicted = encrypted_error.predict_error(approximated, model.program, model.execution, entry)
+    encrypted_error.require_precision(predicted, approximated.fit.accuracy, options.noise)
+    for warning in () if predicted is None else predicted.warnings:
+        terminal.warn(warning)
     if options.slots and options.calibration is not None:
         samples = load_samples(options.calibration, model.program.input_shape, options.calibration_count)
         predict_error(model.program, model.execution, samples, terminal)

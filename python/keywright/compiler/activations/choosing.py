@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keywright.compiler.activations.approximation.method import Method
-from keywright.compiler.graph.graph import Activation, Graph, Multiply, Polynomial
+from keywright.compiler.graph.graph import Activation, Domain, Graph, Multiply, Polynomial
 from keywright.compiler.graph.piecewise import PiecewiseLinear
 from keywright.compiler.graph.simplify import simplify
 from keywright.errors.network import AccuracyError, OverflowingPolynomialError
@@ -30,6 +30,9 @@ as all the others."""
 UNDECIDED_SIGN = 1 / 64
 """The same for a single output whose sign is the prediction: it is closer to 0 than this share. The share is
 larger, because every sample near the class boundary is near 0."""
+
+CONSTANT = 1e-9
+"""A single output that varies by less than this share of its size is constant."""
 
 OVERFLOW = 2.0**32
 """Requested polynomials are refused if they change an output by so many times the largest output."""
@@ -83,9 +86,14 @@ class Wanted:
     undecided: float = 0.0
 
     @staticmethod
-    def of(fit: Fit, outputs: Vector) -> "Wanted":
-        """Return the requirements of a fit, or the default ones."""
+    def of(fit: Fit, run: ExactRun) -> "Wanted":
+        """Return the requirements of a fit, or the default ones. A single output that is a value is judged by
+        what it varies: its distance from 0 may be a constant."""
+        outputs = run.outputs
         largest = float(np.abs(outputs).max(initial=0.0))
+        if outputs.shape[1] == 1 and len(outputs) and not run.signed:
+            half = float(np.ptp(outputs)) / 2
+            largest = half if half > CONSTANT * largest else largest
         if fit.accuracy is None and fit.error is None:
             share = UNDECIDED_SIGN if outputs.shape[1] == 1 else UNDECIDED
             return Wanted(1.0, DEFAULT_CHANGE * largest, share * largest)
@@ -111,7 +119,7 @@ def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price) -> Chosen:
         MethodError: a method cannot approximate a function.
     """
     required = bool(run.lows) and (fit.accuracy is not None or fit.error is not None)
-    search, wanted = _Search(graph, run.ranges(fit.margin), fit, price), Wanted.of(fit, run.outputs)
+    search, wanted = _Search(graph, run.ranges(fit.margin), fit, price), Wanted.of(fit, run)
     best: Chosen | None = None
     for methods in search.candidates():
         best = search.replaced(methods | search.fixed if required else methods)
@@ -131,7 +139,8 @@ def choose(graph: Graph, run: ExactRun, fit: Fit, price: Price) -> Chosen:
         best.graph.depth(),
         default=None
         if required
-        else f"outputs within {wanted.error:.3g}, a sixteenth of the largest, and "
+        else f"outputs within {wanted.error:.3g}, a sixteenth of the largest, or of half the "
+        f"range of a single value, and "
         f"every prediction that is decided by more than {wanted.undecided:.3g}",
         loosest=loosest(best.fitted),
     )
@@ -148,11 +157,7 @@ def _require_bounded(chosen: Chosen, run: ExactRun) -> None:
     change = float(changes.max(initial=0.0))
     if change <= OVERFLOW * float(np.abs(run.outputs).max(initial=0.0)):
         return
-    guarded = [
-        (node.operands[0], node.label, node.domain)
-        for node in chosen.graph.nodes.values()
-        if isinstance(node, Multiply | Polynomial) and node.domain is not None
-    ]
+    guarded = _guarded(chosen.graph)
     reached = dict.fromkeys(chosen.graph.nodes, 0.0)
     for _, values in chosen.graph.runs(run.samples):
         for number, _, domain in guarded:
@@ -166,6 +171,15 @@ def _require_bounded(chosen: Chosen, run: ExactRun) -> None:
             )
     worst = max(chosen.fitted, key=lambda fitted: fitted.looseness)
     raise OverflowingPolynomialError(worst.label, worst.method, worst.low, worst.high, change, None)
+
+
+def _guarded(graph: Graph) -> list[tuple[int, str, Domain]]:
+    """Return the values that have a range: number of the value, label of its reader, range."""
+    return [
+        (node.operands[0], node.label, node.domain)
+        for node in graph.nodes.values()
+        if isinstance(node, Multiply | Polynomial) and node.domain is not None
+    ]
 
 
 class _Search:
@@ -237,13 +251,19 @@ def margins(outputs: Vector) -> Vector:
 
 
 def _follows(graph: Graph, run: ExactRun, wanted: Wanted) -> bool:
-    """Whether a graph follows the model; stops at the first samples that show it does not."""
+    """Whether a graph follows the model; stops at the first samples that show it does not. A sample that
+    errors of polynomials drive out of a later range has no answer: clients refuse it."""
     missed, allowed = 0, int((1 - wanted.accuracy) * len(run.samples) + 1e-9)
+    guarded = _guarded(graph)
     for chunk, values in graph.runs(run.samples):
         exact = run.outputs[chunk]
         changes, equal = _compare(values[graph.output], exact, run)
+        lost = np.zeros(len(exact), np.bool_)
+        for number, _, domain in guarded:
+            lost |= domain.left(values[number])
         if equal is not None:
-            missed += int((~equal & (margins(exact) > wanted.undecided)).sum())
+            lost |= ~equal & (margins(exact) > wanted.undecided)
+        missed += int(lost.sum())
         if missed > allowed or changes.max() > wanted.error:
             return False
     return True

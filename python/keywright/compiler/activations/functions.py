@@ -151,9 +151,13 @@ POSITIVE = {"Log", "Reciprocal", "Sqrt"}
 """Functions that are defined for positive values only."""
 
 INSIDE = {
+    "Greater",
+    "GreaterOrEqual",
     "GroupNormalization",
     "InstanceNormalization",
     "LayerNormalization",
+    "Less",
+    "LessOrEqual",
     "LpNormalization",
     "Max",
     "MaxPool",

@@ -41,6 +41,7 @@ class Reference:
                 reference implementation refuses the node.
             ModelTooLargeError: the results of this node and of all before are too large together.
         """
+        feeds = _fitted(node, feeds)
         values = [onnx.ValueInfoProto(name=name) for name in feeds]
         results = [onnx.ValueInfoProto(name=name) for name in node.output if name]
         body = onnx.helper.make_graph([node], "node", values, results)
@@ -77,6 +78,32 @@ class Reference:
                 )
             self._computed += math.prod(sizes)
             require_at_most(f"the result up to node {name!r}", "elements", self._computed, MAX_CONSTANTS)
+
+
+def _fitted(node: onnx.NodeProto, feeds: Mapping[str, Array]) -> Mapping[str, Array]:
+    """Return operands that the reference implementation takes, with which a node has the same result. It
+    gathers elements by indices of the data's own size along the other axes alone, and cannot pad by less than
+    nothing."""
+    operands = [feeds.get(name) for name in node.input]
+    attributes = {entry.name: onnx.helper.get_attribute_value(entry) for entry in node.attribute}
+    if node.op_type == "GatherElements":
+        data, chosen = operands
+        if data is None or chosen is None or chosen.ndim != data.ndim:
+            return feeds
+        axis = attributes.get("axis", 0) % data.ndim
+        kept = [slice(None) if place == axis else slice(size) for place, size in enumerate(chosen.shape)]
+        return {**feeds, node.input[0]: data[tuple(kept)]}
+    if node.op_type == "Pad" and len(operands) > 1 and attributes.get("mode", b"constant") == b"constant":
+        data, ends = operands[:2]
+        if data is None or ends is None or ends.size != 2 * data.ndim or ends.min() >= 0:
+            return feeds
+        low, high = ends.ravel()[: data.ndim], ends.ravel()[data.ndim :]
+        kept = [
+            slice(max(0, -first), size + min(0, last))
+            for first, last, size in zip(low.tolist(), high.tolist(), data.shape, strict=True)
+        ]
+        return {**feeds, node.input[0]: data[tuple(kept)], node.input[1]: np.maximum(ends, 0)}
+    return feeds
 
 
 def _shape_only(name: str, array: Array) -> onnx.TensorProto:

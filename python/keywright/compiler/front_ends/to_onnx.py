@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import ArrayLike
+from onnx.reference import ReferenceEvaluator
 
 from keywright.errors.network import (
     ExporterMissingError,
@@ -30,6 +31,11 @@ SINGLE = 2.0**-24
 LOST, MOST_LOST = 2.0**-13, 2.0**-7
 """Share of a spread that the rounding of inputs may lose before double precision is tried, and before a model
 that cannot be exported in double precision is refused."""
+
+
+COMPARED, DIFFERENT = 16, 2.0**-6
+"""Samples on which an exported estimator is compared with the estimator, and the least difference, as a share
+of the largest value, that roundings do not explain."""
 
 
 def to_onnx(model: object, example: ArrayLike | None = None) -> onnx.ModelProto:
@@ -57,13 +63,16 @@ def to_onnx(model: object, example: ArrayLike | None = None) -> onnx.ModelProto:
     if _is_of(model, "sklearn", "sklearn.base", "BaseEstimator"):
         sample = _one_sample(example, "a scikit-learn estimator")
         lost = _lost_share(example)
+        exported = None
         if lost > LOST:
             try:
-                return _from_scikit_learn(model, sample.astype(np.float64))
+                exported = _from_scikit_learn(model, sample.astype(np.float64))
             except ModelRefusedError:
                 if lost > MOST_LOST:
                     raise
-        return _from_scikit_learn(model, sample)
+        exported = _from_scikit_learn(model, sample) if exported is None else exported
+        _require_same(model, exported, np.asarray(example)[:COMPARED])
+        return exported
     raise TypeError(
         "a model is an ONNX model, its bytes or its path, a torch.nn.Module or a fitted scikit-learn "
         f"estimator; got {type(model).__module__}.{type(model).__qualname__}"
@@ -133,7 +142,52 @@ def _from_scikit_learn(model: Any, sample: np.ndarray[Any, np.dtype[Any]]) -> on
             )
     except Exception as error:
         raise _not_exported(model, "skl2onnx", error) from error
-    return load_model(exported.SerializeToString())
+    return _as_discriminant(model, load_model(exported.SerializeToString()))
+
+
+def _as_discriminant(model: Any, exported: onnx.ModelProto) -> onnx.ModelProto:
+    """Return an exported estimator with the scores of a discriminant analysis of two classes halved: skl2onnx
+    writes the softmax of -d and d, whose probability is the sigmoid of 2 d and not of d."""
+    last = model.steps[-1][1] if getattr(model, "steps", None) else model
+    if type(last).__name__ != "LinearDiscriminantAnalysis" or len(last.classes_) != 2:
+        return exported
+    for node in exported.graph.node:
+        if node.op_type == "LinearClassifier":
+            for attribute in node.attribute:
+                if attribute.name in ("coefficients", "intercepts"):
+                    attribute.floats[:] = [value / 2 for value in attribute.floats]
+    return exported
+
+
+def _require_same(model: Any, exported: onnx.ModelProto, samples: np.ndarray[Any, Any]) -> None:
+    """Refuse an exported estimator that computes something else than the estimator.
+
+    Raises:
+        ModelRefusedError: with a `NotExportedError`.
+    """
+    method = next((name for name in ("predict_proba", "predict", "transform") if hasattr(model, name)), None)
+    source = exported.graph.input[0]
+    kind = onnx.helper.tensor_dtype_to_np_dtype(source.type.tensor_type.elem_type)
+    if method is None or kind.kind != "f" or hasattr(model, "classes_") and method != "predict_proba":
+        return
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            found: Any = ReferenceEvaluator(exported).run(None, {source.name: samples.astype(kind)})
+            wanted = np.asarray(getattr(model, method)(samples), np.float64)
+    except Exception:
+        return  # no evaluator for its operators, or samples that the estimator refuses: nothing to compare
+    result = found[-1] if method == "predict_proba" else found[0]
+    if isinstance(result, list):
+        result = [list(row.values()) for row in result]
+    values = np.asarray(result, np.float64)
+    if values.size != wanted.size:
+        return
+    apart = np.abs(values.reshape(wanted.shape) - wanted)
+    worst, largest = float(apart.max(initial=0.0)), float(np.abs(wanted).max(initial=0.0))
+    if worst > DIFFERENT * largest:
+        text = f"what it writes is off by {worst:.3g} from {method}, whose largest value is {largest:.3g}"
+        raise _not_exported(model, "skl2onnx", ValueError(text))
 
 
 def _options(model: Any) -> dict[int, dict[str, object]]:

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keywright._core import polynomial_depth
 from keywright.program.arrays import Shape, Vector
+from keywright.program.instructions import OUTSIDE
 
 from .convolution import Matrix
 from .piecewise import Function
@@ -41,6 +43,12 @@ class Domain:
         """Return how far values leave the range at most, as a share of its width; 0 if they do not."""
         beyond = max(float(values.max()) - self.high, self.low - float(values.min()), 0.0)
         return beyond / (self.high - self.low)
+
+    def left(self, values: Vector) -> NDArray[np.bool_]:
+        """Return which samples, the rows of values, leave the range by more than rounding."""
+        slack = OUTSIDE * (self.high - self.low)
+        outside = ~((values >= self.low - slack) & (values <= self.high + slack))
+        return np.asarray(outside.reshape(len(values), -1).any(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,10 @@ HEADROOM = 16.0
 """Inputs may be so many times as large as the largest calibrated one where no range says otherwise: nothing
 depends on it but the magnitude that ciphertexts declare. Normalised calibration data are at most 1."""
 
+ROUNDED = 2.0**-40
+"""An element that varies by less than this share of its size is constant: what varies is the rounding of
+double precision."""
+
 WIDE_TENSOR = 1024.0
 """The first factor for tensors, whose elements have a common scale: a scale of its own for every pixel costs
 the structure of a convolution."""
@@ -60,7 +64,7 @@ class Normalisation:
         low, high = values.min(axis=0), values.max(axis=0)
         half, middle = (high - low) / 2, low + (high - low) / 2
         size = np.maximum(np.abs(low), np.abs(high))
-        live = half > 0
+        live = half > ROUNDED * size
         if not live.any() or not np.isfinite(size).all():
             return None
         largest = float(size.max())

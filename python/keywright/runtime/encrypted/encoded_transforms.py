@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+
 from keywright._core import LinearTransform
 from keywright.plan.keys.execution import PlanExecution
 from keywright.plan.memory.diagonals import Place, Storage
@@ -14,6 +16,9 @@ Used = tuple[DiagonalMatrix, int, int]
 
 Encoded = tuple[list[int], list[LinearTransform]]
 """The operands that have diagonals, and these diagonals."""
+
+WIDEST_COEFFICIENT = 2.0**62
+"""Coefficients of diagonals are words. Wider ones, of very large weights, are encoded whatever was planned."""
 
 
 class Transforms:
@@ -79,12 +84,15 @@ class Transforms:
     ) -> LinearTransform:
         (level, ring), diagonals = place, transform.diagonals[operand]
         execution = self._plan.in_ring(ring)
+        table = table_of(diagonals)
+        # Coefficients are at most as large as values, times the scale.
+        fit = float(np.abs(table).max(initial=0.0)) * execution.parameters.q[level] < WIDEST_COEFFICIENT
         # For a single use coefficients are enough: each diagonal is transformed once anyway.
-        kept = "encoded" if storage == "encoded" else "coefficients"
+        kept = "encoded" if storage == "encoded" or not fit else "coefficients"
         return LinearTransform.from_rows(
             execution.parameters,
             sorted(diagonals),
-            table_of(diagonals),
+            table,
             transform.slots,
             level,
             transform.n1,

@@ -54,6 +54,23 @@ class SimulatedBackend:
         noise.add(rows, noise.model.encryption(public), scale)
         return SimulatedCiphertext(rows, level, scale, ring)
 
+    def enter(
+        self, values: Vector, level: int, repetitions: int, index: int, step: float
+    ) -> SimulatedCiphertext:
+        """Return vectors (batches, slots) as ciphertexts of thin clients, behind the last three stages of a
+        bootstrap. Its errors exceed those of the clients' own encryption of multiples of a step."""
+        rows = np.repeat(values[:, None, :], 1 + repetitions, axis=1)
+        self._noise[0].add_deviation(rows, step / np.sqrt(12))
+        self._noise[0].add_bootstrap(rows, self._errors[index])
+        return SimulatedCiphertext(rows, level, self._noise[0].model.parameters.scale)
+
+    def leave(self, ct: Value, step: float) -> SimulatedCiphertext:
+        """Return what thin clients read: multiples of a step."""
+        result = as_ciphertext(ct)
+        values = result.values.copy()
+        self._noise[result.ring].add_deviation(values, step / np.sqrt(12))
+        return replace(result, values=values)
+
     def level(self, ct: Value) -> int:
         """See `Backend.level`."""
         return as_ciphertext(ct).level

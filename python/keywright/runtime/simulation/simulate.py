@@ -85,6 +85,8 @@ def simulate(
     public: bool = False,
     repetitions: int = REPETITIONS,
     seed: int = SEED,
+    entry: int | None = None,
+    step: float = 0.0,
 ) -> Simulation:
     """Run a program in the clear, with random errors as the engine predicts them for every operation.
 
@@ -101,6 +103,8 @@ def simulate(
         public: whether samples are encrypted with the public key.
         repetitions: runs with errors of each sample.
         seed: of the random numbers.
+        entry: index of the bootstrap through which ciphertexts of thin clients enter.
+        step: of which the numbers of thin clients are multiples.
 
     Raises:
         InvalidSamplesError: there are no samples, or they have another shape; no repetitions.
@@ -120,13 +124,15 @@ def simulate(
     }
     backend = SimulatedBackend(noise, plan)
     packed = np.asarray([program.pack(batch) for batch in batches])
+    level, ring = program.input_level, program.input_log_n
     encrypted: list[Value] = [
-        backend.encrypt(
-            packed[:, row], program.input_level, repetitions, public=public, ring=program.input_log_n
-        )
+        backend.encrypt(packed[:, row], level, repetitions, public=public, ring=ring)
+        if entry is None
+        else backend.enter(packed[:, row], level, repetitions, entry, step)
         for row in range(packed.shape[1])
     ]
-    found = [as_ciphertext(output).values for output in execute(program, backend, encrypted)]
+    results = execute(program, backend, encrypted)
+    found = [(as_ciphertext(each) if step == 0 else backend.leave(each, step)).values for each in results]
     # (1 + repetitions, batches, ciphertexts, slots)
     runs = np.swapaxes(np.stack(found, axis=2), 0, 1)
     unpacked = [

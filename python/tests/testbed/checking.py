@@ -1,0 +1,77 @@
+"""Outcomes of drawn cases: an answer within what is stated, or a typed refusal."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import keywright as kw
+import numpy as np
+from keywright.errors import InvalidModelError, ModelRefusedError, OutOfRangeError
+from keywright.model import CompiledModel
+
+from .registry import Drawn
+from .running import Encrypted, options, require_model, small
+
+SAMPLES = 3
+"""Samples of an encrypted run."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a case.
+
+    Attributes:
+        refusals: types of the reasons, empty if it was answered.
+        texts: the reasons.
+        figures: shares of what is stated that errors reached, by name.
+    """
+
+    refusals: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    figures: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def answered(self) -> bool:
+        """Whether there was an answer."""
+        return not self.refusals
+
+
+def refused(error: Exception) -> Outcome:
+    """Return the outcome of a typed refusal."""
+    reasons = error.exceptions if isinstance(error, ModelRefusedError) else (error,)
+    assert all(len(str(reason)) > 20 for reason in reasons), reasons
+    return Outcome(tuple(type(reason).__name__ for reason in reasons), tuple(map(str, reasons)))
+
+
+def compiled_or_refused(drawn: Drawn, seed: int) -> CompiledModel | Outcome:
+    """Compile a drawn model for small parameters."""
+    try:
+        return kw.compile(drawn.model, drawn.samples, parameters=small(), noise=np.inf, **options(seed))
+    except (ModelRefusedError, InvalidModelError) as error:
+        return refused(error)
+
+
+def check_graph(drawn: Drawn, seed: int) -> Outcome:
+    """Compile a drawn model, run it on ciphertexts, and compare it with the libraries' outputs.
+
+    Requested polynomials can drive samples of the calibration out of later ranges: these are refused.
+    """
+    compiled = compiled_or_refused(drawn, seed)
+    if isinstance(compiled, Outcome):
+        return compiled
+    try:
+        run = require_model(compiled, drawn.outputs, drawn.samples[:SAMPLES], drawn.rounding)
+    except OutOfRangeError as error:
+        return refused(error)
+    return Outcome(figures=figures(run))
+
+
+def figures(run: Encrypted) -> dict[str, float]:
+    """Return the shares of what is stated that a run's errors reached."""
+    return {"of the derived bound": float(run.errors.max()) / run.bound}
+
+
+def most_answered(outcomes: list[Outcome], share: float) -> None:
+    """Check that refusals are the exception: a test of refusals alone would be none."""
+    answered = sum(outcome.answered for outcome in outcomes)
+    why = Counter(kind for outcome in outcomes for kind in set(outcome.refusals))
+    assert answered >= share * len(outcomes), why

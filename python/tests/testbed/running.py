@@ -1,0 +1,104 @@
+"""Encrypted runs in small rings, and what is stated about their errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import keywright as kw
+import numpy as np
+from keywright.compiler.activations.functions import ACTIVATIONS, INSIDE
+from keywright.compiler.front_ends.operators.activations import COMPARISONS
+from keywright.model import CompiledModel
+from keywright.model.session import infer
+from keywright.runtime.checking import run_clear
+
+from .drawing import Array
+
+STATED_FACTOR = 4.0
+"""Measured errors are within this factor of simulated ones: see `CompiledModel.simulate`."""
+
+BUDGET = 8 << 30
+
+
+def small(levels: int = 24, log_n: int = 11, bits: int = 45) -> kw.Parameters:
+    """Return parameters without security, which are quick."""
+    return kw.Parameters.from_bits(log_n, [bits + 10] + levels * [bits], [60], bits, insecure=True)
+
+
+def polynomials(degree: int) -> dict[str, str]:
+    """Return one degree for every function that a polynomial approximates."""
+    return {name.lower(): f"chebyshev:{degree}" for name in [*ACTIVATIONS, *INSIDE, *COMPARISONS]}
+
+
+@dataclass(frozen=True, eq=False)
+class Encrypted:
+    """An encrypted run.
+
+    Attributes:
+        outputs: (samples, *output_shape).
+        clear: of the same program, without encryption.
+        bound: on the difference of both, derived by the engine from every operation.
+    """
+
+    outputs: Array
+    clear: Array
+    bound: float
+
+    @property
+    def errors(self) -> Array:
+        """Absolute errors of the outputs."""
+        return np.abs(self.outputs - self.clear)
+
+
+def encrypted(compiled: CompiledModel, samples: Array) -> Encrypted:
+    """Run a compiled model on ciphertexts; the client's check of ranges accepts the samples."""
+    compiled.client().guard(samples)
+    planned = compiled.plan_process(len(samples), BUDGET)
+    found = infer(compiled.program, compiled.parameters, samples, planned)
+    return Encrypted(found.outputs, run_clear(compiled.program, samples), found.error_bound)
+
+
+def require_stated(compiled: CompiledModel, samples: Array) -> Encrypted:
+    """Check that the errors of an encrypted run are within the derived bound, and within the stated factor of
+    the simulated ones."""
+    run = encrypted(compiled, samples)
+    worst = float(run.errors.max())
+    assert worst <= run.bound, f"error {worst:.3g} above the derived bound {run.bound:.3g}"
+    simulated = compiled.simulate(samples)
+    assert worst <= STATED_FACTOR * simulated.worst_error, (
+        f"largest error {worst:.3g}, simulated {simulated.worst_error:.3g}"
+    )
+    assert run.errors.mean() <= STATED_FACTOR * simulated.mean_error, (
+        f"mean error {run.errors.mean():.3g}, simulated {simulated.mean_error:.3g}"
+    )
+    return run
+
+
+def require_model(compiled: CompiledModel, expected: Array, samples: Array, rounding: float) -> Encrypted:
+    """Check that an encrypted run follows the model as closely as its report states.
+
+    Args:
+        expected: the model's outputs of all calibration samples, (samples, ...).
+        rounding: of these outputs.
+    """
+    report = compiled.program.fit_report
+    assert report is not None
+    assert report.held_out == 0
+    run = require_stated(compiled, samples)
+    wanted, found = np.asarray(expected)[: len(samples)], run.clear
+    if compiled.program.client_part is not None:
+        if report.activations:
+            return run
+        (found,) = compiled.answers(found).values()
+    wanted = np.asarray(wanted, np.float64).reshape(np.shape(found))
+    stated = report.largest_change * (1 + 1e-9) + rounding
+    difference = float(np.abs(found - wanted).max())
+    assert difference <= stated, f"the program is off by {difference:.3g}, stated {stated:.3g}"
+    return run
+
+
+def options(seed: int) -> dict[str, Any]:
+    """Return drawn options of `kw.compile`."""
+    rng = np.random.default_rng([seed, 7])
+    return {"activations": polynomials(int(rng.choice([3, 5, 7])))}
