@@ -12,7 +12,9 @@ from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
 
 Q0 = (1 << 60) - (1 << 18) + 1
-_MAP = tomllib.loads((Path(__file__).parents[1] / "rtl/client_registers.toml").read_text(encoding="utf-8"))
+_MAP = tomllib.loads(
+    (Path(__file__).parents[1] / "rtl/client/client_registers.toml").read_text(encoding="utf-8")
+)
 OFFSET = {register["name"]: register["offset"] for register in _MAP["register"]}
 BIT = {
     f"{register['name']}.{field['name']}": 1 << field["low"]
