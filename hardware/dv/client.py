@@ -45,7 +45,7 @@ def cycles_of(operation: str, log_n: int) -> int:
 
 
 # Sums of pipeline latencies, see the page: to the first sample, around the transform, to the last beat out.
-ENCRYPT_LATENCY = 50
+ENCRYPT_LATENCY = 112
 DECRYPT_LATENCY = 25
 # Steps (half cycles) after which a test has hung: nothing may.
 LIMIT = 4_000_000
