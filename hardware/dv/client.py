@@ -12,7 +12,9 @@ from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
 
 Q0 = (1 << 60) - (1 << 18) + 1
-_MAP = tomllib.loads((Path(__file__).parents[1] / "rtl/client_registers.toml").read_text(encoding="utf-8"))
+_MAP = tomllib.loads(
+    (Path(__file__).parents[1] / "rtl/client/client_registers.toml").read_text(encoding="utf-8")
+)
 OFFSET = {register["name"]: register["offset"] for register in _MAP["register"]}
 BIT = {
     f"{register['name']}.{field['name']}": 1 << field["low"]
@@ -43,7 +45,7 @@ def cycles_of(operation: str, log_n: int) -> int:
 
 
 # Sums of pipeline latencies, see the page: to the first sample, around the transform, to the last beat out.
-ENCRYPT_LATENCY = 50
+ENCRYPT_LATENCY = 112
 DECRYPT_LATENCY = 25
 # Steps (half cycles) after which a test has hung: nothing may.
 LIMIT = 4_000_000

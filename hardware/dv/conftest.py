@@ -70,7 +70,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def _top_file(top: str) -> Path:
     """A module of rtl/, or a bench of dv/ that joins some."""
     bench = HARDWARE / "dv" / f"{top}.sv"
-    return bench if bench.exists() else RTL / f"{top}.sv"
+    return bench if bench.exists() else next(RTL.glob(f"*/{top}.sv"))
 
 
 @contextmanager
@@ -139,7 +139,7 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
         given = {"products": products, "waves": _WAVES}
         flags = [flag for flag in given if given[flag]]
         name = "-".join([top, *(f"{key}{value}" for key, value in parameters.items()), *flags])
-        packages = {path.name: path for path in sorted(RTL.glob("*_pkg.sv"))}
+        packages = {path.name: path for path in sorted(RTL.glob("*/*_pkg.sv"))}
         if package is not None:
             packages[package.name] = package
             name = f"{name}-{package.parent.name}"
@@ -159,7 +159,8 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
                 parameters=parameters,
                 build_dir=build,
                 build_args=[
-                    "-y", str(RTL), "--assert", "--coverage-user",
+                    *(word for room in sorted(RTL.iterdir()) for word in ("-y", str(room))),
+                    "--assert", "--coverage-user",
                     "--x-assign", initial, "--x-initial", initial, "-O3", "-Wno-fatal", "-Wno-lint",
                     *(["+define+PLAIN_PRODUCTS"] if products else []),
                 ],

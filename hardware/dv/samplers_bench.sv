@@ -1,4 +1,4 @@
-// The three samplers on ChaCha streams of their own, connected as in client_core (which has more stages, and so takes
+// The three samplers on ChaCha streams of their own, connected as in client_core (which has more rounds in a ring, and so takes
 // longer to compile), for any modulus.
 module samplers_bench #(
     parameter int unsigned Bits = 60,
@@ -25,7 +25,7 @@ module samplers_bench #(
   assign start = {retry_start, {3{start_i}}};
   for (genvar k = 0; k < 4; k++) begin : gen_stream
     chacha_stream #(
-        .Stages(1)
+        .Rounds(1)
     ) u_stream (
         .clk_i, .rst_ni, .key_i,
         .nonce_i(k == 3 ? nonce_i | {8'b0, retry_attempt, 80'b0} : k == 2 ? nonce_i : '0),

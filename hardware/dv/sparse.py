@@ -1,4 +1,4 @@
-"""Sparse moduli as the RTL describes them (rtl/sparse_moduli_pkg.sv)."""
+"""Sparse moduli as the RTL describes them (rtl/arithmetic/sparse_moduli_pkg.sv)."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""rtl/gaussian_pkg.sv: the cumulative table of the errors, made by vectors/gaussian.py."""
+"""rtl/client/gaussian_pkg.sv: the cumulative table of the errors, made by vectors/gaussian.py."""
 
 from output import definition, finish
 
@@ -20,7 +20,7 @@ def main() -> None:
     """Writes or checks the package."""
     table = definition("gaussian").cumulative("3.19", 63)
     entries = ",\n".join(f"    63'd{entry}" for entry in reversed(table))
-    finish("rtl/gaussian_pkg.sv", TEXT.format(bound=len(table), entries=entries))
+    finish("rtl/client/gaussian_pkg.sv", TEXT.format(bound=len(table), entries=entries))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The package of key_switch.sv: primes, constants of conversions, and the schedule as words.
 
-`python key_switch_package.py` makes the package in rtl/, for L = 3 and digits of one prime;
+`python key_switch_package.py` makes the package in rtl/key_switch/, for L = 3 and digits of one prime;
 `variant(FOLDER, shape)` makes one for another shape.
 """
 
@@ -316,7 +316,7 @@ def variant(folder: Path, shape: Shape) -> Path:
 def main() -> None:
     """Writes or checks the package for L = 3 and the page of its schedule."""
     schedule = search(Shape(3))
-    finish("rtl/key_switch_pkg.sv", package(schedule))
+    finish("rtl/key_switch/key_switch_pkg.sv", package(schedule))
     finish("doc/key_switch_schedule.md", page(schedule))
 
 

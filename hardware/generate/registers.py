@@ -1,4 +1,4 @@
-"""The register maps in SystemVerilog, C and Markdown, from rtl/*_registers.toml."""
+"""The register maps in SystemVerilog, C and Markdown, from rtl/*/*_registers.toml."""
 
 import tomllib
 from dataclasses import dataclass
@@ -9,8 +9,9 @@ from output import HARDWARE, finish
 
 @dataclass(frozen=True)
 class Map:
-    """What a register map is called: its files, its C header and the prefix in that, its title."""
+    """What a register map is called: its room, its files, its C header and the prefix in that, its title."""
 
+    room: str
     name: str
     header: str
     prefix: str
@@ -19,12 +20,12 @@ class Map:
     @property
     def by(self) -> str:
         """Where its files come from."""
-        return f"Made by hardware/generate/registers.py from rtl/{self.name}.toml."
+        return f"Made by hardware/generate/registers.py from rtl/{self.room}/{self.name}.toml."
 
 
 MAPS = [
-    Map("client_registers", "client_core", "KWCC", "the client core"),
-    Map("key_switch_registers", "key_switch", "KWKS", "the key switch"),
+    Map("client", "client_registers", "client_core", "KWCC", "the client core"),
+    Map("key_switch", "key_switch_registers", "key_switch", "KWKS", "the key switch"),
 ]
 
 
@@ -89,9 +90,9 @@ def page(names: Map, registers: list[dict[str, Any]]) -> str:
 def main() -> None:
     """Writes or checks the three files of every map."""
     for names in MAPS:
-        source = HARDWARE / f"rtl/{names.name}.toml"
+        source = HARDWARE / f"rtl/{names.room}/{names.name}.toml"
         registers = tomllib.loads(source.read_text(encoding="utf-8"))["register"]
-        finish(f"rtl/{names.name}_pkg.sv", package(names, registers))
+        finish(f"rtl/{names.room}/{names.name}_pkg.sv", package(names, registers))
         finish(f"host/{names.header}.h", header(names, registers))
         finish(f"doc/{names.name}.md", page(names, registers))
 

@@ -1,4 +1,4 @@
-"""rtl/client_twiddle_rom.sv: the factors of all powers of the root of unity, one product each.
+"""rtl/client/client_twiddle_rom.sv: the factors of all powers of the root of unity, one product each.
 
 For N = 2^16; smaller degrees use the same root: the one of degree N is psi^(2^16 / N), since both are powers
 of the first x whose (q-1)/2-th power is -1.
@@ -65,7 +65,7 @@ def main() -> None:
         for i in range(1 << LOW_BITS)
     ]
     text = TEXT.format(high=cases(60, 9, "high", high), low=cases(240, 7, "low", low))
-    finish("rtl/client_twiddle_rom.sv", text)
+    finish("rtl/client/client_twiddle_rom.sv", text)
 
 
 if __name__ == "__main__":

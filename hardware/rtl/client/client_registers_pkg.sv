@@ -1,4 +1,4 @@
-// Made by hardware/generate/registers.py from rtl/client_registers.toml.
+// Made by hardware/generate/registers.py from rtl/client/client_registers.toml.
 package client_registers_pkg;
   localparam logic [6:0] Id = 7'h00;
   localparam logic [6:0] Config = 7'h04;

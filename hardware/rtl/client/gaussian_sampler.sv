@@ -18,8 +18,8 @@ module gaussian_sampler #(
   localparam int unsigned Bound = gaussian_pkg::Bound;
 
   logic [Bound-1:0] reached, reached_q;
-  logic negative_q, compared_q, moves;
-  logic [ 4:0] magnitude;
+  logic negative_q, compared_q, sign_q, counted_q, moves;
+  logic [ 4:0] magnitude, magnitude_q;
   logic [59:0] residue;
 
   for (genvar k = 0; k < Bound; k++) begin : gen_entry
@@ -29,10 +29,10 @@ module gaussian_sampler #(
   always_comb begin
     magnitude = '0;
     for (int unsigned k = 0; k < Bound; k++) magnitude += 5'(reached_q[k]);
-    residue = negative_q && magnitude != 0 ? Modulus - 60'(magnitude) : 60'(magnitude);
+    residue = sign_q && magnitude_q != 0 ? Modulus - 60'(magnitude_q) : 60'(magnitude_q);
   end
 
-  // Two stages that move together.
+  // Three stages that move together: comparison, count, residue.
   assign moves   = !valid_o || ready_i;
   assign ready_o = moves;
 
@@ -40,13 +40,14 @@ module gaussian_sampler #(
     if (moves) begin
       reached_q  <= reached;
       negative_q <= word_i[0];
+      {magnitude_q, sign_q} <= {magnitude, negative_q};
       residue_o  <= residue;
     end
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) {compared_q, valid_o} <= '0;
-    else if (clear_i) {compared_q, valid_o} <= '0;
-    else if (moves) {compared_q, valid_o} <= {valid_i, compared_q};
+    if (!rst_ni) {compared_q, counted_q, valid_o} <= '0;
+    else if (clear_i) {compared_q, counted_q, valid_o} <= '0;
+    else if (moves) {compared_q, counted_q, valid_o} <= {valid_i, compared_q, counted_q};
   end
 endmodule

@@ -69,35 +69,37 @@ module key_switch_pair #(
     input  logic [1:0] m_axis_b_tready_i
 );
   // ---- Control: one write and one read at a time ----
-  logic [1:0] awready, wready, bvalid, arready, rvalid;
+  logic [1:0] awready, wready, bvalid, arready, rvalid, reset;
   logic [1:0][1:0] bresp, rresp;
   logic [1:0][31:0] rdata;
   logic [1:0] chosen;
+  logic reading_q;
   assign chosen = {s_axil_araddr_i[7], !s_axil_araddr_i[7]};
-  // The cores answer a write together.
+  // The cores take a write together, and answer it together.
   assign s_axil_awready_o = &awready;
   assign s_axil_wready_o = &wready;
   assign s_axil_bvalid_o = &bvalid;
   assign s_axil_bresp_o = bresp[0];
-  assign s_axil_arready_o = |(arready & chosen) && !(|rvalid);
+  assign s_axil_arready_o = !reading_q;
   assign s_axil_rvalid_o = |rvalid;
   assign s_axil_rdata_o = rvalid[1] ? rdata[1] : rdata[0];
   assign s_axil_rresp_o = rvalid[1] ? rresp[1] : rresp[0];
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) reading_q <= 1'b0;
+    else if (reading_q) reading_q <= !(s_axil_rvalid_o && s_axil_rready_i);
+    else reading_q <= s_axil_arvalid_i;
+  end
   logic unused;
-  assign unused = ^{s_axil_awaddr_i[7], bresp[1]};
+  assign unused = ^{s_axil_awaddr_i[7], bresp[1], arready};
 
   // ---- The key: a beat is valid for the core that has not taken it, and complete when both have ----
   logic [1:0][1:0] key_valid, key_ready, key_taken_q;  // [chain][core]
   logic [1:0] offered, done;
-  // After a reset from the register the cores' streams restart, and the key's with them: two cycles after the write.
-  logic [1:0] reset_q;
+  // After a reset from the register the cores' streams restart, and the key's with them.
+  logic reset_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) reset_q <= '0;
-    else begin
-      reset_q <= {reset_q[0], s_axil_awvalid_i && s_axil_awready_o && s_axil_wstrb_i == '1 &&
-                  s_axil_awaddr_i[6:0] == key_switch_registers_pkg::Control &&
-                  s_axil_wdata_i[key_switch_registers_pkg::ControlReset]};
-    end
+    if (!rst_ni) reset_q <= 1'b0;
+    else reset_q <= |reset;
   end
   assign offered = {s_axis_key_b_tvalid_i, s_axis_key_a_tvalid_i};
   for (genvar c = 0; c < 2; c++) begin : gen_key
@@ -105,7 +107,7 @@ module key_switch_pair #(
     assign done[c] = offered[c] && &(key_taken_q[c] | key_ready[c]);
     always_ff @(posedge clk_i or negedge rst_ni) begin
       if (!rst_ni) key_taken_q[c] <= '0;
-      else if (|reset_q || done[c]) key_taken_q[c] <= '0;
+      else if (|reset || reset_q || done[c]) key_taken_q[c] <= '0;
       else key_taken_q[c] <= key_taken_q[c] | (key_valid[c] & key_ready[c]);
     end
   end
@@ -118,13 +120,13 @@ module key_switch_pair #(
         .LogN(LogN), .FromMemory(FromMemory), .Tables(Tables)
     ) u_core (
         .clk_i, .rst_ni,
-        .s_axil_awaddr_i(s_axil_awaddr_i[6:0]), .s_axil_awvalid_i(s_axil_awvalid_i && !(|bvalid)),
+        .s_axil_awaddr_i(s_axil_awaddr_i[6:0]), .s_axil_awvalid_i,
         .s_axil_awready_o(awready[i]), .s_axil_wdata_i, .s_axil_wstrb_i, .s_axil_wvalid_i,
         .s_axil_wready_o(wready[i]),
         .s_axil_bresp_o(bresp[i]), .s_axil_bvalid_o(bvalid[i]), .s_axil_bready_i,
-        .s_axil_araddr_i(s_axil_araddr_i[6:0]), .s_axil_arvalid_i(s_axil_arvalid_i && chosen[i] && !(|rvalid)),
+        .s_axil_araddr_i(s_axil_araddr_i[6:0]), .s_axil_arvalid_i(s_axil_arvalid_i && chosen[i] && !reading_q),
         .s_axil_arready_o(arready[i]), .s_axil_rdata_o(rdata[i]), .s_axil_rresp_o(rresp[i]),
-        .s_axil_rvalid_o(rvalid[i]), .s_axil_rready_i,
+        .s_axil_rvalid_o(rvalid[i]), .s_axil_rready_i, .reset_o(reset[i]),
         .s_axis_key_a_tdata_i, .s_axis_key_a_tuser_i, .s_axis_key_a_tlast_i,
         .s_axis_key_a_tvalid_i(key_valid[0][i]), .s_axis_key_a_tready_o(key_ready[0][i]),
         .s_axis_key_b_tdata_i, .s_axis_key_b_tuser_i, .s_axis_key_b_tlast_i,

