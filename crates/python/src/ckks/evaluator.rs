@@ -168,6 +168,7 @@ impl PyEvaluator {
     ///     LevelError: there is no level left.
     ///     DegreeError: an operand has degree 2; relinearize it first.
     ///     PackingError: the packings differ.
+    ///     ScaleError: the scale cannot be reached from that of a.
     #[pyo3(signature = (a, b, *, magnitude=None, scale=None))]
     fn multiply(
         &self,
