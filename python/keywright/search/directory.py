@@ -32,8 +32,8 @@ class Directory:
         index: random identity of the index, 16 bytes.
         revision: number of changes of the index.
         quantisation: how vectors are rounded.
-        runs: int64, (runs, 2): the first of successive ids and their number, which is negative for places of deleted
-            vectors.
+        runs: int64, (runs, 2): the first of successive ids and their number, which is negative for places of
+            deleted vectors.
     """
 
     index: bytes
