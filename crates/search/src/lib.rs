@@ -5,8 +5,8 @@
 //! constant `q_i` (Angel, Chen, Laine and Setty, ePrint 2017/1142, section 3.3), and answers with `sum_i x_i(X) q_i`,
 //! whose coefficients are the inner products, after a switch to the smallest power-of-two moduli that decrypt.
 //!
-//! [`Index`] holds the vectors, [`Answer`] what the client decrypts. The vectors of an [`EncryptedIndex`] are encrypted,
-//! too: a ciphertext for each component of a block. `docs/explanation/search.md` counts the work.
+//! [`Index`] holds the vectors, [`Answer`] what the client decrypts. The vectors of an [`EncryptedIndex`] are
+//! encrypted, too: a ciphertext for each component of a block. `docs/explanation/search.md` counts the work.
 #![forbid(unsafe_code)]
 
 mod answer;
