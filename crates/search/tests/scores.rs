@@ -1,5 +1,5 @@
 //! Answers of an index against inner products that are computed one by one.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use keywright_bfv::{BfvError, BfvLiteral, BfvParameters, Decryptor, Encryptor, Evaluator, Packing};
 use keywright_ring::backend;
