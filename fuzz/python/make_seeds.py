@@ -34,6 +34,9 @@ from keywright.plan import (
 from keywright.plan.cost.ephemeral import EphemeralSwitch, FixedKeys
 from keywright.plan.cost.operations import Operation
 from keywright.plan.keys import plan_file
+from keywright.search import Quantisation, Vote
+from keywright.search.directory import Directory
+from keywright.search.messages import AnswerPart
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
@@ -313,6 +316,15 @@ def description() -> bytes:
         return (Path(folder) / DESCRIPTION).read_bytes()
 
 
+def directories() -> dict[str, bytes]:
+    """Return directories of one index and of two shards."""
+    quantisation = Quantisation(2, "euclidean", 100, 3.0, np.ones(2))
+    runs = np.array([[7, 3], [-5, -2], [100, 1]])
+    shards = [Directory(bytes([number]) * 16, number, quantisation, runs).to_bytes() for number in (1, 2)]
+    plain = Directory(bytes(16), 1, Quantisation(3), np.zeros((0, 2), np.int64))
+    return {"one": shards[0], "two": b"".join(shards), "empty": plain.to_bytes()}
+
+
 def seeds() -> dict[str, dict[str, bytes]]:
     """Return the seeds by reader and name."""
     layout = ArrayLayout.of(
@@ -334,6 +346,9 @@ def seeds() -> dict[str, dict[str, bytes]]:
             "one": Message(None, [b"x"], Identity(bytes(32))).to_bytes(),
         },
         "array_layout": {"three": layout.to_bytes()},
+        "search_directory": directories(),
+        "search_parts": {"two": AnswerPart(bytes(16), bytes(16), 3, b"scores").to_bytes() * 2},
+        "search_vote": {"three": Vote(2, "distance", ["a", 1, 0.5]).to_bytes()},
         "accounts": {"two": json.dumps(accounts).encode()},
     }
 

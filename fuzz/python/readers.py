@@ -32,6 +32,9 @@ from keywright.plan import Workload
 from keywright.plan.cost.calibration import Calibration
 from keywright.plan.keys import plan_file
 from keywright.program.file import storage
+from keywright.search import Vote
+from keywright.search.directory import read_directories
+from keywright.search.messages import read_answer
 from keywright.serve.tenants.accounts import Accounts
 from mutations import Mutation, mutate_json, mutate_onnx, mutate_plain, mutate_png, mutate_zip
 
@@ -254,6 +257,26 @@ def _description(data: bytes) -> bool:
     return True
 
 
+def _search_directory(data: bytes) -> bool:
+    directories = read_directories(data)
+    written = b"".join(directory.to_bytes() for directory in directories)
+    again = read_directories(written)
+    require(written == b"".join(directory.to_bytes() for directory in again), "a directory changed")
+    require(all(directory.vectors <= directory.places for directory in again), "vectors without a place")
+    return True
+
+
+def _search_answer(data: bytes) -> bool:
+    require(b"".join(part.to_bytes() for part in read_answer(data)) == data, "an answer has two encodings")
+    return True
+
+
+def _search_vote(data: bytes) -> bool:
+    vote = Vote.from_bytes(data)
+    require(Vote.from_bytes(vote.to_bytes()) == vote, "a vote changed when it was written")
+    return True
+
+
 READERS = {
     "program": Reader(_program, mutate_zip),
     "manifest": Reader(_manifest, mutate_json),
@@ -267,5 +290,8 @@ READERS = {
     "message": Reader(_message, longest=1 << 10),
     "array_layout": Reader(_layout, mutate_json, 1 << 12),
     "accounts": Reader(_accounts, mutate_json, 1 << 12),
+    "search_directory": Reader(_search_directory, longest=1 << 12),
+    "search_parts": Reader(_search_answer, longest=1 << 10),
+    "search_vote": Reader(_search_vote, mutate_json, 1 << 12),
 }
 """Readers by the name of their archive in `fuzz/corpus`."""

@@ -5,16 +5,19 @@
 //! constant `q_i` (Angel, Chen, Laine and Setty, ePrint 2017/1142, section 3.3), and answers with `sum_i x_i(X) q_i`,
 //! whose coefficients are the inner products, after a switch to the smallest power-of-two moduli that decrypt.
 //!
-//! [`Index`] holds the vectors, [`Answer`] what the client decrypts. `docs/explanation/search.md` counts the work.
+//! [`Index`] holds the vectors, [`Answer`] what the client decrypts. The vectors of an [`EncryptedIndex`] are
+//! encrypted, too: a ciphertext for each component of a block. `docs/explanation/search.md` counts the work.
 #![forbid(unsafe_code)]
 
 mod answer;
+mod encrypted;
 mod error;
 mod expansion;
 mod index;
 mod query;
 
 pub use answer::{Answer, AnswerShape};
+pub use encrypted::EncryptedIndex;
 pub use error::SearchError;
 pub use expansion::expansion_elements;
 pub use index::{Index, MAX_ROWS};

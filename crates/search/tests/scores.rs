@@ -1,10 +1,13 @@
 //! Answers of an index against inner products that are computed one by one.
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use keywright_bfv::{BfvError, BfvLiteral, BfvParameters, Decryptor, Encryptor, Evaluator, Packing};
 use keywright_ring::backend;
 use keywright_ring::sampling::SecretRng;
 use keywright_rlwe::{EvaluationKeys, KeyElement, KeyGenerator, KeySpec, SecretKey};
-use keywright_search::{Answer, Index, MAX_ROWS, SearchError, expansion_elements, query_values};
+use keywright_search::{
+    Answer, EncryptedIndex, Index, MAX_ROWS, SearchError, expansion_elements, query_values,
+};
 use proptest::prelude::*;
 use zeroize::Zeroizing;
 
@@ -213,4 +216,54 @@ fn a_query_in_slots_is_refused() {
     let query = Encryptor::new(&parameters, &public, rng(5)).unwrap().encrypt(&plaintext, 1).unwrap();
     let refused = index.answer(&Evaluator::new(&parameters, &owner.keys).unwrap(), &query);
     assert!(matches!(refused, Err(SearchError::Bfv(BfvError::PackingMismatch { .. }))));
+}
+
+/// The vectors of the index are encrypted, in two blocks.
+#[test]
+fn encrypted_vectors_have_the_same_scores() {
+    let mut literal = BfvLiteral::from_bits(LOG_N, &[50, 50, 40], &[50], T).unwrap();
+    literal.rlwe.security = keywright_rlwe::Security::InsecureForExperiments;
+    let parameters = BfvParameters::new(literal).unwrap();
+    let rlwe = parameters.rlwe();
+    let secret = SecretKey::sample(rlwe, &mut rng(1)).unwrap();
+    let mut generator = KeyGenerator::new(&secret, rng(2));
+    let mut keys = EvaluationKeys::new(rlwe);
+    let elements = expansion_elements(LOG_N, 5).into_iter().map(KeyElement::Galois);
+    for element in elements.chain([KeyElement::Relinearization]) {
+        let spec = KeySpec::new(rlwe, element, 2, 1, true);
+        keys.insert(generator.switching_key(&spec).unwrap()).unwrap();
+    }
+    let owner = Decryptor::new(&parameters, &secret).unwrap();
+    let mut random = rng(3);
+    let mut encrypt = |values: &[i64]| {
+        let plaintext = parameters.encode(values, Packing::Coefficients).unwrap();
+        owner.encrypt(&plaintext, 2, &mut random).unwrap().expand()
+    };
+    let rows: Vec<Vec<i16>> =
+        (0..N + 3).map(|k| (0..5).map(|i| ((k * 31 + i * 17) % 101) as i16 - 50).collect()).collect();
+    let query = [50, -50, 1, 0, 49];
+    let mut index = EncryptedIndex::new(&parameters, 5).unwrap();
+    let evaluator = Evaluator::new(&parameters, &keys).unwrap();
+    let sent = encrypt(&query_values(&parameters, &query).unwrap());
+    assert_eq!(index.answer(&evaluator, &sent), Err(SearchError::Empty));
+    for block in rows.chunks(N) {
+        let component = |i: usize| block.iter().map(|row| row[i].into()).collect::<Vec<i64>>();
+        let components = (0..5).map(|i| encrypt(&component(i))).collect();
+        index.add_block(components, block.len()).unwrap();
+    }
+    let answer = index.answer(&evaluator, &sent).unwrap();
+    assert_eq!(answer.decrypt(&parameters, &secret).unwrap(), oracle(&rows, &[], &query));
+
+    let refused = |result: Result<(), SearchError>| match result {
+        Err(SearchError::Range { what, .. }) => what,
+        other => panic!("{other:?}"),
+    };
+    let zeros: Vec<_> = (0..5).map(|_| encrypt(&[0])).collect();
+    assert_eq!(refused(index.add_block(zeros.clone(), 1)), "vectors of the last block");
+    let mut index = EncryptedIndex::new(&parameters, 5).unwrap();
+    assert_eq!(refused(index.add_block(zeros[1..].to_vec(), 1)), "number of ciphertexts of a block");
+    assert_eq!(refused(index.add_block(zeros.clone(), N + 1)), "number of vectors of a block");
+    let mut lower = zeros;
+    lower[2] = evaluator.mod_switch(&lower[2]).unwrap();
+    assert_eq!(refused(index.add_block(lower, 1)), "level of a ciphertext");
 }

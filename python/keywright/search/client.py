@@ -36,7 +36,7 @@ class Client:
 
     def __len__(self) -> int:
         """Number of vectors of the index."""
-        return int(sum(np.count_nonzero(directory.live) for directory in self._directories))
+        return sum(directory.vectors for directory in self._directories)
 
     def update(self, directory: bytes) -> None:
         """Take the directory of the index after a change. Keys stay valid.
@@ -129,7 +129,7 @@ class Query:
             ResultCountError: k is below 1, or above the number of vectors.
             AnswerError, KeyMismatchError: as for `scores`.
         """
-        vectors = int(sum(np.count_nonzero(directory.live) for directory in self._directories))
+        vectors = sum(directory.vectors for directory in self._directories)
         if not is_whole(k, 1, vectors):
             raise ResultCountError(
                 f"k={k!r} is not from 1 to {vectors}, the number of vectors of the index",
@@ -157,7 +157,7 @@ class Query:
                     reason="index",
                 )
             encrypted = SearchAnswer.from_bytes(part.scores, parameters)
-            if part.revision != directory.revision or encrypted.rows != len(directory.ids):
+            if part.revision != directory.revision or encrypted.rows != directory.places:
                 raise AnswerError(
                     f"the index is at revision {part.revision}, and the directory at {directory.revision};"
                     " give Client.update the new directory, and query again",
@@ -165,7 +165,7 @@ class Query:
                 )
             ids.append(directory.ids[directory.live])
             scores.append(encrypted.decrypt(self._secret)[directory.live])
-        missing = [directory for directory in known.values() if directory.live.any()]
+        missing = [directory for directory in known.values() if directory.vectors]
         if missing:
             raise AnswerError(
                 f"{len(missing)} of {len(self._directories)} shards have not answered; ask them, too",

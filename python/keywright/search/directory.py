@@ -4,6 +4,7 @@ import json
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,15 +32,37 @@ class Directory:
         index: random identity of the index, 16 bytes.
         revision: number of changes of the index.
         quantisation: how vectors are rounded.
-        ids: int64, the id at each place.
-        live: whether a place has a vector: False once it is deleted.
+        runs: int64, (runs, 2): the first of successive ids and their number, which is negative for places of
+            deleted vectors.
     """
 
     index: bytes
     revision: int
     quantisation: Quantisation
-    ids: NDArray[np.int64]
-    live: NDArray[np.bool_]
+    runs: NDArray[np.int64]
+
+    @property
+    def places(self) -> int:
+        """Number of places."""
+        return int(np.abs(self.runs[:, 1]).sum())
+
+    @property
+    def vectors(self) -> int:
+        """Number of vectors."""
+        return int(self.runs[:, 1].clip(min=0).sum())
+
+    @cached_property
+    def ids(self) -> NDArray[np.int64]:
+        """The id at each place. A short directory can have many: ask when an answer has as many scores."""
+        counts = np.abs(self.runs[:, 1])
+        starts = np.cumsum(counts) - counts
+        ids: NDArray[np.int64] = np.repeat(self.runs[:, 0] - starts, counts) + np.arange(self.places)
+        return ids
+
+    @cached_property
+    def live(self) -> NDArray[np.bool_]:
+        """Whether a place has a vector."""
+        return np.repeat(self.runs[:, 1] > 0, np.abs(self.runs[:, 1]))
 
     def to_bytes(self) -> bytes:
         """Return the directory as bytes; those of shards are joined."""
@@ -50,8 +73,7 @@ class Directory:
             **self.quantisation.to_json(),
         }
         text = json.dumps(header).encode()
-        runs = _runs(self.ids, self.live)
-        return HEAD.pack(MAGIC, len(text), len(runs)) + text + runs.astype("<i8").tobytes()
+        return HEAD.pack(MAGIC, len(text), len(self.runs)) + text + self.runs.astype("<i8").tobytes()
 
 
 def read_directories(data: bytes) -> list[Directory]:
@@ -77,15 +99,15 @@ def _directories(data: bytes) -> Iterator[Directory]:
             raise ValueError("its lengths do not fit")
         fields = read_object(data[start : start + header].decode(), FORMAT, MAX_HEADER_BYTES)
         start += header
-        ids, live = _expanded(np.frombuffer(data, "<i8", 2 * runs, start).reshape(runs, 2))
+        pairs = np.frombuffer(data, "<i8", 2 * runs, start).reshape(runs, 2).astype(np.int64)
         start += 16 * runs
-        places += len(ids)
+        places += _places(pairs)
         if places > MAX_PLACES:
             raise ValueError(f"it has more than {MAX_PLACES} places")
         index = bytes.fromhex(fields["index"])
         if len(index) != IDENTITY_BYTES:
             raise ValueError(f"the identity has {len(index)} bytes, not {IDENTITY_BYTES}")
-        yield Directory(index, whole(fields["revision"], "revision"), _quantisation(fields), ids, live)
+        yield Directory(index, whole(fields["revision"], "revision"), _quantisation(fields), pairs)
         if start == len(data):
             return
     raise ValueError(f"it has more than {MAX_SHARDS} shards")
@@ -98,7 +120,7 @@ def _quantisation(fields: Mapping[str, Any]) -> Quantisation:
         raise ValueError(str(error)) from None
 
 
-def _runs(ids: NDArray[np.int64], live: NDArray[np.bool_]) -> NDArray[np.int64]:
+def runs_of(ids: NDArray[np.int64], live: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return runs of successive ids: the first and their number, negative for places without a vector."""
     if not len(ids):
         return np.zeros((0, 2), dtype=np.int64)
@@ -108,14 +130,15 @@ def _runs(ids: NDArray[np.int64], live: NDArray[np.bool_]) -> NDArray[np.int64]:
     return np.stack([ids[starts], np.where(live[starts], counts, -counts)], axis=1)
 
 
-def _expanded(runs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return ids and live places of runs."""
-    first, signed = runs[:, 0], runs[:, 1]
-    if (np.abs(signed.astype(np.float64)) > MAX_PLACES).any() or (signed == 0).any():
-        raise ValueError("a run of ids has no length, or a larger one than an index")
-    counts = np.abs(signed)
-    if counts.sum() > MAX_PLACES:
-        raise ValueError(f"it has {counts.sum()} places; at most {MAX_PLACES} are read")
-    starts = np.cumsum(counts) - counts
-    ids = np.repeat(first - starts, counts) + np.arange(counts.sum())
-    return ids, np.repeat(signed > 0, counts)
+def _places(runs: NDArray[np.int64]) -> int:
+    """Return the number of places of runs.
+
+    Raises:
+        ValueError: a run has none, or all have too many.
+    """
+    counts = np.abs(runs[:, 1].astype(np.float64))
+    if not counts.all() or counts.sum() > MAX_PLACES:
+        raise ValueError(
+            f"it has {counts.sum():g} places, or a run without any; at most {MAX_PLACES} are read"
+        )
+    return int(counts.sum())

@@ -16,7 +16,7 @@ from keywright._reading.arrays import read_array, read_file
 from keywright._reading.records import read_object, refusing, whole
 from keywright.errors import EmptyIndexError, FormatError, IdError, KeywrightError
 
-from .directory import MAX_HEADER_BYTES, MAX_PLACES, Directory
+from .directory import MAX_HEADER_BYTES, MAX_PLACES, Directory, runs_of
 from .messages import IDENTITY_BYTES, AnswerPart, read_query
 from .quantisation import CHUNK, DEFAULT_LEVELS, Metric, Quantisation, norms_of
 
@@ -141,9 +141,8 @@ class Index:
     def directory(self) -> bytes:
         """Return what clients need, as bytes: rounding, ids and revision. It is public to all of them."""
         with self._lock:
-            return Directory(
-                self._identity, self._revision, self.quantisation, self._ids, self._live
-            ).to_bytes()
+            runs = runs_of(self._ids, self._live)
+            return Directory(self._identity, self._revision, self.quantisation, runs).to_bytes()
 
     @property
     def parameters(self) -> bfv.Parameters:
