@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from keywright.model import Model
 from studies.service import hostile, malformed
-from studies.service.attacks import ATTACKS, Target, named, run, token
-from studies.service.hostile import KINDS, WITHIN, Measured, line, measure
+from studies.service.attacks import ATTACKS, Target, named, token
+from studies.service.hostile import KINDS, WITHIN, Attacker, Measured, line, measure
 
 
 @pytest.fixture(scope="module")
@@ -66,11 +66,7 @@ def test_tokens_name_different_keys() -> None:
 
 
 def test_an_attacker_survives_a_server_that_is_not_there() -> None:
-    context = multiprocessing.get_context("spawn")
-    target, begun = Target("127.0.0.1", 9, "0" * 64), context.Value("q", 0)
-    process = context.Process(target=run, args=("bodies", target, begun), daemon=True)
-    process.start()
-    process.join(3)
-    assert process.is_alive()
-    process.terminate()
-    process.join()
+    attacker = Attacker("bodies", Target("127.0.0.1", 9, "0" * 64))
+    attacker.begin()
+    time.sleep(1)
+    assert attacker.end() == 0

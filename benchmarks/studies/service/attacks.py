@@ -13,6 +13,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from multiprocessing.synchronize import Event
 from typing import Protocol
 
 SWEEP_S = 0.05
@@ -233,9 +234,12 @@ ATTACKS: dict[str, Callable[[Target, Count], None]] = {
 }
 
 
-def run(name: str, target: Target, begun: Count) -> None:
-    """Attack until this process is ended. It yields the processors to others: an attacker has its own."""
+def run(name: str, target: Target, begun: Count, ready: Event, go: Event) -> None:
+    """Attack from ``go`` on until this process is ended. It yields the processors to others: an attacker has
+    its own."""
     os.nice(19)
+    ready.set()
+    go.wait()
     while True:
         # A server that refuses its set-up is attacked again.
         with contextlib.suppress(OSError, ValueError, KeyError, http.client.HTTPException):

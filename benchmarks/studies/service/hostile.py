@@ -210,20 +210,35 @@ def certify(folder: Path) -> tuple[Path, Path]:
     return paths
 
 
-@contextmanager
-def attacked(name: str, target: Target) -> Iterator[Any]:
-    """Have a process attack. Yields the counter of its connections."""
-    context = multiprocessing.get_context("spawn")
-    begun = context.Value("q", 0)
-    process = context.Process(target=run, args=(name, target, begun), daemon=True)
-    process.start()
-    try:
-        yield begun
-        if not process.is_alive():
-            raise SystemExit(f"the attack {name} ended with {process.exitcode}")
-    finally:
-        process.terminate()
-        process.join()
+class Attacker:
+    """A process that attacks when it is told to. It is started before: its start takes the processors' time.
+
+    Args:
+        name: of the attack.
+        target: the server.
+    """
+
+    def __init__(self, name: str, target: Target) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.name, self._begun = name, context.Value("q", 0)
+        ready, self._go = context.Event(), context.Event()
+        self._process = context.Process(
+            target=run, args=(name, target, self._begun, ready, self._go), daemon=True
+        )
+        self._process.start()
+        ready.wait()
+
+    def begin(self) -> None:
+        """Attack."""
+        self._go.set()
+
+    def end(self) -> int:
+        """End the process. Returns the number of connections that it began."""
+        if not self._process.is_alive():
+            raise SystemExit(f"the attack {self.name} ended with {self._process.exitcode}")
+        self._process.terminate()
+        self._process.join()
+        return int(self._begun.value)
 
 
 def measure(name: str, model: Model, folder: Path, seconds: float, turn: float) -> dict[str, Any]:
@@ -255,11 +270,12 @@ def measure(name: str, model: Model, folder: Path, seconds: float, turn: float) 
         begun, peak = 0, server.memory()["all_pss"]
         warm = min(WARM_S, turn / 4)
         for _ in range(max(1, round(seconds / turn))):
+            attacker = Attacker(name, target)
             honest.turn(turn / 2, warm, attacked=False)
-            with attacked(name, target) as count:
-                honest.turn(turn, warm, attacked=True)
-                peak = max(peak, server.memory()["all_pss"])
-                begun += count.value
+            attacker.begin()
+            honest.turn(turn, warm, attacked=True)
+            peak = max(peak, server.memory()["all_pss"])
+            begun += attacker.end()
         found: dict[str, Any] = {"attack": name, "seconds": seconds, "begun": begun, "peak_bytes": peak}
         found |= {kind: measured.summary() for kind, measured in honest.measured.items()}
     found["log_bytes"] = (folder / "log").stat().st_size

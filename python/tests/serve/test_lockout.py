@@ -372,7 +372,7 @@ def test_a_new_key_set_counts_as_several_requests(server: Server, service: Servi
     body = json.dumps({"model": service.model.manifest.hash}).encode()
     request = stalled("POST", "/v1/keys", len(body)) + body
     with connect(server, "127.0.0.88") as connection:
-        begun, found, count = time.monotonic(), b"", 3 * BURST // OPENING
+        begun, found, count, took = time.monotonic(), b"", 3 * BURST // OPENING, 0.0
         connection.sendall(request * count)
         while (opened := found.count(b"HTTP/1.1 201")) < count:
             found += connection.recv(1 << 16)
