@@ -33,6 +33,10 @@ pub(crate) struct PyDecryptor {
 
 opaque!(PyDecryptor);
 
+/// A decryption, with a flooding and a generator for it or without.
+type Decrypt<T> =
+    fn(&Decryptor<'_>, &Ciphertext, Option<(&Flooding, SecretRng)>) -> Result<Vec<T>, CkksError>;
+
 #[integers]
 #[pymethods]
 impl PyDecryptor {
@@ -132,7 +136,7 @@ impl PyDecryptor {
         py: Python<'py>,
         ciphertext: &Bound<'py, PyAny>,
         flooding: Option<&PyFlooding>,
-        decrypt: fn(&Decryptor<'_>, &Ciphertext, Option<(&Flooding, SecretRng)>) -> Result<Vec<T>, CkksError>,
+        decrypt: Decrypt<T>,
     ) -> Result<Bound<'py, PyArray1<T>>, Failure> {
         let ciphertext = unbound::<PyCiphertext>(ciphertext)?;
         let secret = self.secret.get();
