@@ -10,7 +10,7 @@ use keywright_ring::Seed;
 
 use crate::body::{BodyReader, BodyWriter};
 use crate::object::{Descriptor, Record};
-use crate::{Identity, Kind, Wire, WireError, error::in_range};
+use crate::{Kind, Wire, WireError, error::in_range};
 
 /// Bytes of a [`Contributor`] in a body.
 const CONTRIBUTOR_BYTES: usize = 8 + 4 + 32;
@@ -102,10 +102,6 @@ impl Record for EncryptedUpdate {
     type Descriptor = UpdateDescriptor;
     const KIND: Kind = Kind::EncryptedUpdate;
 
-    fn identity(_: &UpdateDescriptor, parameters: &SumParameters) -> Result<Identity, WireError> {
-        Ok(Identity::of(parameters.rlwe().literal())?)
-    }
-
     fn descriptor(&self, parameters: &SumParameters) -> Result<UpdateDescriptor, WireError> {
         require_width(self.residues(), parameters)?;
         let Binding { session, round, client, weight } = *self.binding();
@@ -170,10 +166,6 @@ impl Record for EncryptedSum {
     type Context = SumParameters;
     type Descriptor = SumDescriptor;
     const KIND: Kind = Kind::EncryptedSum;
-
-    fn identity(_: &SumDescriptor, parameters: &SumParameters) -> Result<Identity, WireError> {
-        Ok(Identity::of(parameters.rlwe().literal())?)
-    }
 
     fn descriptor(&self, parameters: &SumParameters) -> Result<SumDescriptor, WireError> {
         require_width(self.residues(), parameters)?;

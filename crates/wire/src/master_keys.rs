@@ -15,7 +15,7 @@ use crate::body::{BodyReader, BodyWriter};
 use crate::error::in_range;
 use crate::key_set::{Directory, read_key};
 use crate::object::{Descriptor, Record};
-use crate::{Identity, Kind, Wire, WireError};
+use crate::{Kind, Wire, WireError};
 
 /// The extra primes, and the keys in stored order.
 #[derive(Debug, Clone)]
@@ -56,10 +56,6 @@ impl Record for MasterKeys {
     type Context = Parameters;
     type Descriptor = MasterDescriptor;
     const KIND: Kind = Kind::MasterKeys;
-
-    fn identity(_: &MasterDescriptor, parameters: &Parameters) -> Result<Identity, WireError> {
-        Ok(Identity::of(parameters.literal())?)
-    }
 
     fn descriptor(&self, parameters: &Parameters) -> Result<MasterDescriptor, WireError> {
         let own = self.parameters();

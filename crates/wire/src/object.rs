@@ -3,11 +3,14 @@
 use std::io::{BufReader, Read, Write};
 use std::path::Path;
 
+use keywright_aggregation::SumParameters;
+use keywright_bfv::BfvParameters;
+use keywright_ckks::CkksParameters;
 use keywright_frame::{
     CiphertextDescriptor, FieldReader, FieldWriter, Fields, KeyDescriptor, MessageFields, SeededDescriptor,
 };
 use keywright_ring::Seed;
-use keywright_rlwe::{KeyIdentity, KeySpec, ParametersLiteral};
+use keywright_rlwe::{KeyIdentity, KeySpec, Parameters, ParametersLiteral};
 use zeroize::Zeroizing;
 
 use crate::body::{BodyReader, BodyWriter};
@@ -41,17 +44,39 @@ descriptors_of_the_frame!(
     ParametersLiteral Seed KeySpec KeyDescriptor CiphertextDescriptor SeededDescriptor MessageFields
 );
 
+/// The context for writing or reading objects with descriptors of type `D`: usually their parameters.
+pub trait Context<D> {
+    /// The literal whose identity an object has.
+    fn literal<'a>(&'a self, descriptor: &'a D) -> &'a ParametersLiteral;
+}
+
+impl<D> Context<D> for Parameters {
+    fn literal<'a>(&'a self, _: &'a D) -> &'a ParametersLiteral {
+        self.literal()
+    }
+}
+
+macro_rules! contexts_of_rlwe {
+    ($($parameters:ty)*) => {
+        $(impl<D> Context<D> for $parameters {
+            fn literal<'a>(&'a self, _: &'a D) -> &'a ParametersLiteral {
+                self.rlwe().literal()
+            }
+        })*
+    };
+}
+
+contexts_of_rlwe!(CkksParameters BfvParameters SumParameters);
+
 /// The layout of one type of object. Sealed: only this crate implements it.
 pub trait Record: Sized {
-    /// The context for writing or reading the object: usually its parameters.
-    type Context: ?Sized;
+    /// The context for writing or reading the object.
+    type Context: Context<Self::Descriptor>;
     /// Fields of the header that determine the shape of the body.
     type Descriptor: Descriptor;
     /// Code in the header.
     const KIND: Kind;
 
-    /// The parameters of the object.
-    fn identity(descriptor: &Self::Descriptor, context: &Self::Context) -> Result<Identity, WireError>;
     /// The identity of its secret, if objects of the kind have one.
     fn key(&self) -> KeyIdentity {
         KeyIdentity::UNKNOWN
@@ -74,6 +99,11 @@ pub trait Record: Sized {
     ) -> Result<Self, WireError>;
 }
 
+/// The parameters of an object.
+fn identity<T: Record>(descriptor: &T::Descriptor, context: &T::Context) -> Result<Identity, WireError> {
+    Ok(Identity::of(context.literal(descriptor))?)
+}
+
 pub(crate) fn header<T: Record>(
     descriptor: &T::Descriptor,
     context: &T::Context,
@@ -82,7 +112,7 @@ pub(crate) fn header<T: Record>(
     let mut fields = FieldWriter::default();
     descriptor.encode(&mut fields)?;
     let body_len = T::body_len(descriptor, context)?;
-    Header::new(T::KIND, T::identity(descriptor, context)?, key, fields, body_len)
+    Header::new(T::KIND, identity::<T>(descriptor, context)?, key, fields, body_len)
 }
 
 fn write<T: Record>(object: &T, writer: impl Write, context: &T::Context) -> Result<(), WireError> {
@@ -101,7 +131,7 @@ pub(crate) fn open<T: Record>(header: &Header, context: &T::Context) -> Result<T
     let mut fields = FieldReader::new(&header.descriptor);
     let descriptor = T::Descriptor::decode(&mut fields)?;
     fields.finish()?;
-    let identity = T::identity(&descriptor, context)?;
+    let identity = identity::<T>(&descriptor, context)?;
     if header.identity != identity {
         let (found, expected) = (header.identity.fingerprint, identity.fingerprint);
         return Err(WireError::ForeignParameters { found, expected });

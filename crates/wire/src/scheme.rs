@@ -4,15 +4,17 @@
 /// that they describe does. `$rlwe` gives the literal whose identity they have.
 macro_rules! literal {
     ($literal:ty as $kind:ident, identified by $rlwe:expr) => {
+        impl $crate::object::Context<$literal> for () {
+            fn literal<'a>(&'a self, literal: &'a $literal) -> &'a keywright_rlwe::ParametersLiteral {
+                let rlwe: fn(&$literal) -> &keywright_rlwe::ParametersLiteral = $rlwe;
+                rlwe(literal)
+            }
+        }
+
         impl $crate::object::Record for $literal {
             type Context = ();
             type Descriptor = Self;
             const KIND: $crate::Kind = $crate::Kind::$kind;
-
-            fn identity(descriptor: &Self, (): &()) -> Result<$crate::Identity, $crate::WireError> {
-                let rlwe: fn(&Self) -> &keywright_rlwe::ParametersLiteral = $rlwe;
-                Ok($crate::Identity::of(rlwe(descriptor))?)
-            }
 
             fn descriptor(&self, (): &()) -> Result<Self, $crate::WireError> {
                 Ok(self.clone())
@@ -55,13 +57,6 @@ macro_rules! ciphertext {
             type Context = $parameters;
             type Descriptor = $descriptor;
             const KIND: $crate::Kind = $crate::Kind::$kind;
-
-            fn identity(
-                _: &$descriptor,
-                parameters: &$parameters,
-            ) -> Result<$crate::Identity, $crate::WireError> {
-                Ok($crate::Identity::of(parameters.rlwe().literal())?)
-            }
 
             fn key(&self) -> keywright_rlwe::KeyIdentity {
                 self.$field.key

@@ -179,6 +179,28 @@ def test_linear_transforms(small: Party) -> None:
         kw.LinearTransform(small.parameters, diagonals[0], slots=n, n1=0)
 
 
+OPERATIONS: list[tuple[str, Callable[[Slots, Slots], Slots]]] = [
+    ("add", np.add),
+    ("sub", np.subtract),
+    ("multiply", np.multiply),
+    ("multiply_lazy", np.multiply),
+]
+
+
+@pytest.mark.parametrize("numbers", [3, 0.5, 0.5 - 1j, [0.5, -1.5], [1 + 2j, -3j]], ids=repr)
+@pytest.mark.parametrize(("name", "expected"), OPERATIONS, ids=[name for name, _ in OPERATIONS])
+def test_a_declaration_changes_the_statement_of_a_result_and_not_its_values(
+    small: Party, name: str, expected: Callable[[Slots, Slots], Slots], numbers: Any
+) -> None:
+    x = np.array([0.25 - 0.5j, 1.0 + 0.125j])
+    operation = getattr(small.evaluator, name)
+    ciphertext = small.encryptor.encrypt(x, slots=2)
+    results = [operation(ciphertext, numbers), operation(ciphertext, numbers, magnitude=64.0)]
+    for result in results:
+        small.assert_decrypts(result, expected(x, np.array(numbers, complex)))
+    assert results[0].magnitude_bound < results[1].magnitude_bound
+
+
 def test_polynomials(small: Party) -> None:
     x = np.linspace(-1, 1, 64)
     ciphertext = small.encryptor.encrypt(x, slots=64)

@@ -1,6 +1,6 @@
-use keywright_ckks::{CkksParameters, Complex64, Decryptor, Flooding, Packing};
+use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Complex64, Decryptor, Flooding, Packing};
 use keywright_ring::sampling::SecretRng;
-use numpy::{IntoPyArray, PyArray1};
+use numpy::{Element, IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
 use crate::array::{Numbers, log_slots};
@@ -33,6 +33,10 @@ pub(crate) struct PyDecryptor {
 
 opaque!(PyDecryptor);
 
+/// A decryption, with a flooding and a generator for it or without.
+type Decrypt<T> =
+    fn(&Decryptor<'_>, &Ciphertext, Option<(&Flooding, SecretRng)>) -> Result<Vec<T>, CkksError>;
+
 #[integers]
 #[pymethods]
 impl PyDecryptor {
@@ -61,19 +65,10 @@ impl PyDecryptor {
         ciphertext: &Bound<'py, PyAny>,
         flooding: Option<&PyFlooding>,
     ) -> Result<Bound<'py, PyArray1<f64>>, Failure> {
-        let ciphertext = unbound::<PyCiphertext>(ciphertext)?;
-        let ciphertext = &ciphertext.get().0;
-        let secret = self.secret.get();
-        let parameters = secret.parameters.ckks()?;
-        let flooding = self.flooded(flooding)?;
-        let values = compute(py, || {
-            let decryptor = Decryptor::new(parameters, &secret.key)?;
-            match flooding {
-                None => decryptor.decrypt_real(ciphertext),
-                Some((flooding, mut rng)) => decryptor.decrypt_real_flooded(ciphertext, flooding, &mut rng),
-            }
-        })?;
-        Ok(values.into_pyarray(py))
+        self.values(py, ciphertext, flooding, |decryptor, ciphertext, flooding| match flooding {
+            None => decryptor.decrypt_real(ciphertext),
+            Some((flooding, mut rng)) => decryptor.decrypt_real_flooded(ciphertext, flooding, &mut rng),
+        })
     }
 
     /// The slots as complex128; arguments as for `decrypt`.
@@ -91,19 +86,10 @@ impl PyDecryptor {
         ciphertext: &Bound<'py, PyAny>,
         flooding: Option<&PyFlooding>,
     ) -> Result<Bound<'py, PyArray1<Complex64>>, Failure> {
-        let ciphertext = unbound::<PyCiphertext>(ciphertext)?;
-        let ciphertext = &ciphertext.get().0;
-        let secret = self.secret.get();
-        let parameters = secret.parameters.ckks()?;
-        let flooding = self.flooded(flooding)?;
-        let values = compute(py, || {
-            let decryptor = Decryptor::new(parameters, &secret.key)?;
-            match flooding {
-                None => decryptor.decrypt(ciphertext),
-                Some((flooding, mut rng)) => decryptor.decrypt_flooded(ciphertext, flooding, &mut rng),
-            }
-        })?;
-        Ok(values.into_pyarray(py))
+        self.values(py, ciphertext, flooding, |decryptor, ciphertext, flooding| match flooding {
+            None => decryptor.decrypt(ciphertext),
+            Some((flooding, mut rng)) => decryptor.decrypt_flooded(ciphertext, flooding, &mut rng),
+        })
     }
 
     /// Encrypts a vector of real numbers in slots; arguments and errors as for `Encryptor.encrypt`. `log_n` is log2 of
@@ -144,12 +130,22 @@ getters! { PyDecryptor, self;
 }
 
 impl PyDecryptor {
-    /// The flooding, with a generator for one decryption.
-    fn flooded<'f>(
+    /// The values of a ciphertext, decrypted with a flooding and a generator for it, if there is one.
+    fn values<'py, T: Element + Send>(
         &self,
-        flooding: Option<&'f PyFlooding>,
-    ) -> Result<Option<(&'f Flooding, SecretRng)>, Failure> {
-        flooding.map(|flooding| Ok((&flooding.0, self.rng.split()?))).transpose()
+        py: Python<'py>,
+        ciphertext: &Bound<'py, PyAny>,
+        flooding: Option<&PyFlooding>,
+        decrypt: Decrypt<T>,
+    ) -> Result<Bound<'py, PyArray1<T>>, Failure> {
+        let ciphertext = unbound::<PyCiphertext>(ciphertext)?;
+        let secret = self.secret.get();
+        let parameters = secret.parameters.ckks()?;
+        let flooding = flooding.map(|f| Ok::<_, Failure>((&f.0, self.rng.split()?))).transpose()?;
+        let values = compute(py, || {
+            decrypt(&Decryptor::new(parameters, &secret.key)?, &ciphertext.get().0, flooding)
+        })?;
+        Ok(values.into_pyarray(py))
     }
 
     fn run(

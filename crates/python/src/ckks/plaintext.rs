@@ -48,6 +48,36 @@ fn encode_numbers(a: &Ciphertext, numbers: &Numbers, scale: f64) -> Result<Plain
     }
 }
 
+/// The sign of numbers that are added.
+#[derive(Clone, Copy, PartialEq)]
+enum Sign {
+    Plus,
+    Minus,
+}
+
+/// `a + numbers` or `a - numbers`.
+fn sum(
+    evaluator: &Evaluator<'_>,
+    a: &Ciphertext,
+    numbers: &Numbers,
+    magnitude: Option<Magnitude>,
+    sign: Sign,
+) -> Result<Ciphertext, Failure> {
+    let constant = match numbers {
+        // A constant states its size in the result, so one with a declaration is encoded as a vector.
+        _ if magnitude.is_some() => None,
+        Numbers::Integer(value) => Some(*value as f64),
+        Numbers::Scalar(value) => Some(*value),
+        _ => None,
+    };
+    Ok(match (constant, sign) {
+        (Some(value), Sign::Plus) => evaluator.add_constant(a, value)?,
+        (Some(value), Sign::Minus) => evaluator.add_constant(a, -value)?,
+        (None, Sign::Plus) => evaluator.add_plain(a, &encode(a, numbers, a.scale, magnitude)?)?,
+        (None, Sign::Minus) => evaluator.sub_plain(a, &encode(a, numbers, a.scale, magnitude)?)?,
+    })
+}
+
 /// `a + numbers`.
 pub(crate) fn add(
     evaluator: &Evaluator<'_>,
@@ -55,13 +85,7 @@ pub(crate) fn add(
     numbers: &Numbers,
     magnitude: Option<Magnitude>,
 ) -> Result<Ciphertext, Failure> {
-    match numbers {
-        // A constant states its size in the result, so one with a declaration is encoded as a vector.
-        vector if magnitude.is_some() => Ok(evaluator.add_plain(a, &encode(a, vector, a.scale, magnitude)?)?),
-        Numbers::Integer(value) => Ok(evaluator.add_constant(a, *value as f64)?),
-        Numbers::Scalar(value) => Ok(evaluator.add_constant(a, *value)?),
-        vector => Ok(evaluator.add_plain(a, &encode(a, vector, a.scale, None)?)?),
-    }
+    sum(evaluator, a, numbers, magnitude, Sign::Plus)
 }
 
 /// `a - numbers`.
@@ -71,13 +95,7 @@ pub(crate) fn sub(
     numbers: &Numbers,
     magnitude: Option<Magnitude>,
 ) -> Result<Ciphertext, Failure> {
-    match numbers {
-        // A constant states its size in the result, so one with a declaration is encoded as a vector.
-        vector if magnitude.is_some() => Ok(evaluator.add_plain(a, &encode(a, vector, a.scale, magnitude)?)?),
-        Numbers::Integer(value) => Ok(evaluator.add_constant(a, -(*value as f64))?),
-        Numbers::Scalar(value) => Ok(evaluator.add_constant(a, -value)?),
-        vector => Ok(evaluator.sub_plain(a, &encode(a, vector, a.scale, None)?)?),
-    }
+    sum(evaluator, a, numbers, magnitude, Sign::Minus)
 }
 
 /// `a numbers` at the scale of `a`: an integer without a declaration consumes no level, anything else one.

@@ -7,7 +7,7 @@ use super::MessageDescriptor;
 use crate::body::{BodyReader, BodyWriter};
 use crate::object::{Descriptor, Record};
 use crate::rlwe::{moduli, poly_len, require_shape};
-use crate::{Identity, Kind, Wire, WireError, error::in_range};
+use crate::{Kind, Wire, WireError, error::in_range};
 
 /// Shape and message of a plaintext. Its deviation is 0: its error is the rounding that its scale implies.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,10 +39,6 @@ impl Record for Plaintext {
     type Context = CkksParameters;
     type Descriptor = PlaintextDescriptor;
     const KIND: Kind = Kind::CkksPlaintext;
-
-    fn identity(_: &PlaintextDescriptor, parameters: &CkksParameters) -> Result<Identity, WireError> {
-        Ok(Identity::of(parameters.rlwe().literal())?)
-    }
 
     fn descriptor(&self, parameters: &CkksParameters) -> Result<PlaintextDescriptor, WireError> {
         self.parameters.require_same(parameters, "the plaintext", "the parameters it is written for")?;

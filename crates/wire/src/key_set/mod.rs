@@ -27,7 +27,7 @@ use crate::body::{BodyReader, BodyWriter};
 use crate::header_io::Header;
 use crate::object::{Record, read_after};
 use crate::rlwe::switching_key::require_made;
-use crate::{Identity, Kind, Wire, WireError};
+use crate::{Kind, Wire, WireError};
 
 /// Reads the key at a place of the directory of a set, and nothing after it. Refuses another length or spec.
 pub(crate) fn read_key(
@@ -58,10 +58,6 @@ impl Record for EvaluationKeys {
     type Context = Parameters;
     type Descriptor = Directory;
     const KIND: Kind = Kind::KeySet;
-
-    fn identity(_: &Directory, parameters: &Parameters) -> Result<Identity, WireError> {
-        Ok(Identity::of(parameters.literal())?)
-    }
 
     fn descriptor(&self, parameters: &Parameters) -> Result<Directory, WireError> {
         self.parameters().require_same(parameters, "the key set", "the parameters it is written for")?;

@@ -6,7 +6,7 @@ use keywright_rlwe::{KeyIdentity, Parameters, RlweCiphertext, SeededRlweCipherte
 use super::{moduli, poly_len, require_shape};
 use crate::body::{BodyReader, BodyWriter};
 use crate::object::Record;
-use crate::{Identity, Kind, Wire, WireError, error::in_range};
+use crate::{Kind, Wire, WireError, error::in_range};
 
 /// Most polynomials of one ciphertext: the product of two ciphertexts of degree 3 without relinearization.
 pub const MAX_POLYNOMIALS: usize = 7;
@@ -16,10 +16,6 @@ impl Record for RlweCiphertext {
     type Context = Parameters;
     type Descriptor = CiphertextDescriptor;
     const KIND: Kind = Kind::RlweCiphertext;
-
-    fn identity(_: &CiphertextDescriptor, parameters: &Parameters) -> Result<Identity, WireError> {
-        Ok(Identity::of(parameters.literal())?)
-    }
 
     fn key(&self) -> KeyIdentity {
         self.key
@@ -74,10 +70,6 @@ impl Record for SeededRlweCiphertext {
     type Context = Parameters;
     type Descriptor = SeededDescriptor;
     const KIND: Kind = Kind::SeededRlweCiphertext;
-
-    fn identity(_: &SeededDescriptor, parameters: &Parameters) -> Result<Identity, WireError> {
-        Ok(Identity::of(parameters.literal())?)
-    }
 
     fn key(&self) -> KeyIdentity {
         self.key

@@ -8,7 +8,7 @@ use keywright_rlwe::Parameters;
 use super::{moduli, poly_len, require_shape};
 use crate::body::{BodyReader, BodyWriter};
 use crate::object::{Descriptor, Record};
-use crate::{Identity, Kind, Wire, WireError, error::in_range};
+use crate::{Kind, Wire, WireError, error::in_range};
 
 /// Shape of a polynomial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,10 +38,6 @@ impl<D: Domain> Record for Poly<D> {
     type Context = Parameters;
     type Descriptor = PolynomialDescriptor;
     const KIND: Kind = Kind::Polynomial;
-
-    fn identity(_: &PolynomialDescriptor, parameters: &Parameters) -> Result<Identity, WireError> {
-        Ok(Identity::of(parameters.literal())?)
-    }
 
     fn descriptor(&self, parameters: &Parameters) -> Result<PolynomialDescriptor, WireError> {
         let limbs = self.limb_count();

@@ -6,17 +6,13 @@ use keywright_rlwe::{KeyIdentity, Parameters, PublicKey};
 use super::{moduli, poly_len, require_shape};
 use crate::body::{BodyReader, BodyWriter};
 use crate::object::Record;
-use crate::{Identity, Kind, Wire, WireError};
+use crate::{Kind, Wire, WireError};
 
 /// The seed of `a` in the header, `b` in the body.
 impl Record for PublicKey {
     type Context = Parameters;
     type Descriptor = Seed;
     const KIND: Kind = Kind::PublicKey;
-
-    fn identity(_: &Seed, parameters: &Parameters) -> Result<Identity, WireError> {
-        Ok(Identity::of(parameters.literal())?)
-    }
 
     fn key(&self) -> KeyIdentity {
         self.identity()

@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use crate::body::{BodyReader, BodyWriter};
 use crate::object::{Descriptor, Record};
-use crate::{Identity, Kind, WireError, WireSecret};
+use crate::{Kind, WireError, WireSecret};
 
 /// A secret needs no description besides its parameters.
 pub struct SecretKeyDescriptor;
@@ -29,10 +29,6 @@ impl Record for SecretKey {
     type Context = Parameters;
     type Descriptor = SecretKeyDescriptor;
     const KIND: Kind = Kind::SecretKey;
-
-    fn identity(_: &SecretKeyDescriptor, parameters: &Parameters) -> Result<Identity, WireError> {
-        Ok(Identity::of(parameters.literal())?)
-    }
 
     fn key(&self) -> KeyIdentity {
         self.identity()

@@ -7,7 +7,7 @@ use keywright_rlwe::{KeyIdentity, KeyLayout, KeyRow, KeySpec, Parameters, Switch
 use super::poly_len;
 use crate::body::{BodyReader, BodyWriter};
 use crate::object::Record;
-use crate::{Identity, Kind, Wire, WireError, error::in_range};
+use crate::{Kind, Wire, WireError, error::in_range};
 
 /// Checks a spec as strictly as key generation does, and counts its digits.
 pub(crate) fn digits(spec: &KeySpec, parameters: &Parameters) -> Result<usize, WireError> {
@@ -33,10 +33,6 @@ impl Record for SwitchingKey {
     type Context = Parameters;
     type Descriptor = KeyDescriptor;
     const KIND: Kind = Kind::SwitchingKey;
-
-    fn identity(_: &KeyDescriptor, parameters: &Parameters) -> Result<Identity, WireError> {
-        Ok(Identity::of(parameters.literal())?)
-    }
 
     fn key(&self) -> KeyIdentity {
         self.identity()

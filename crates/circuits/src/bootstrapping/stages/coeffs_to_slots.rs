@@ -31,6 +31,7 @@ use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Complex64, Evaluator
 use keywright_ring::rotation_element;
 use keywright_rlwe::{KeyElement, KeySpec};
 
+use super::encoded::encoded_stage;
 use super::mod_raise::{EphemeralKeys, Raised};
 use super::require_input;
 use crate::CircuitError;
@@ -193,47 +194,9 @@ impl CoeffsToSlotsPlan {
     }
 }
 
-/// The stage with its diagonals encoded.
-#[derive(Debug)]
-pub struct CoeffsToSlots {
-    parameters: CkksParameters,
-    plan: CoeffsToSlotsPlan,
-    transforms: Transforms,
-}
+encoded_stage!(CoeffsToSlots, CoeffsToSlotsPlan);
 
 impl CoeffsToSlots {
-    /// Encodes the diagonals of a plan.
-    ///
-    /// # Errors
-    /// As [`LinearTransform::new`].
-    pub fn new(parameters: &CkksParameters, plan: &CoeffsToSlotsPlan) -> Result<Self, CircuitError> {
-        Self::with_storage(parameters, plan, Some(Storage::Encoded))
-    }
-
-    /// The stage with its diagonals kept in one form, or made for each use.
-    ///
-    /// # Errors
-    /// As [`LinearTransform::with_steps`], for diagonals that are kept.
-    pub fn with_storage(
-        parameters: &CkksParameters,
-        plan: &CoeffsToSlotsPlan,
-        kept: Option<Storage>,
-    ) -> Result<Self, CircuitError> {
-        let transforms =
-            Transforms::new(kept, plan.factors.len(), |i, storage| encode(parameters, plan, i, storage))?;
-        Ok(Self { parameters: parameters.clone(), plan: plan.clone(), transforms })
-    }
-
-    /// The plan.
-    pub fn plan(&self) -> &CoeffsToSlotsPlan {
-        &self.plan
-    }
-
-    /// Bytes of the kept diagonals.
-    pub fn bytes(&self) -> usize {
-        self.transforms.bytes()
-    }
-
     /// Moves the values from coefficients to slots: the ciphertexts of the table in the [module documentation](self).
     ///
     /// # Errors

@@ -20,6 +20,7 @@
 use keywright_ckks::{Ciphertext, CkksError, CkksParameters, Evaluator, Packing};
 use keywright_rlwe::KeySpec;
 
+use super::encoded::encoded_stage;
 use super::require_input;
 use crate::CircuitError;
 use crate::bootstrapping::keys::KeyDesign;
@@ -107,47 +108,9 @@ impl SlotsToCoeffsPlan {
     }
 }
 
-/// The stage with its diagonals encoded.
-#[derive(Debug)]
-pub struct SlotsToCoeffs {
-    parameters: CkksParameters,
-    plan: SlotsToCoeffsPlan,
-    transforms: Transforms,
-}
+encoded_stage!(SlotsToCoeffs, SlotsToCoeffsPlan);
 
 impl SlotsToCoeffs {
-    /// Encodes the diagonals of a plan.
-    ///
-    /// # Errors
-    /// As [`LinearTransform::new`].
-    pub fn new(parameters: &CkksParameters, plan: &SlotsToCoeffsPlan) -> Result<Self, CircuitError> {
-        Self::with_storage(parameters, plan, Some(Storage::Encoded))
-    }
-
-    /// The stage with its diagonals kept in one form, or made for each use.
-    ///
-    /// # Errors
-    /// As [`LinearTransform::with_steps`], for diagonals that are kept.
-    pub fn with_storage(
-        parameters: &CkksParameters,
-        plan: &SlotsToCoeffsPlan,
-        kept: Option<Storage>,
-    ) -> Result<Self, CircuitError> {
-        let transforms =
-            Transforms::new(kept, plan.factors.len(), |i, storage| encode(parameters, plan, i, storage))?;
-        Ok(Self { parameters: parameters.clone(), plan: plan.clone(), transforms })
-    }
-
-    /// The plan.
-    pub fn plan(&self) -> &SlotsToCoeffsPlan {
-        &self.plan
-    }
-
-    /// Bytes of the kept diagonals.
-    pub fn bytes(&self) -> usize {
-        self.transforms.bytes()
-    }
-
     /// Moves the values from slots to coefficients.
     ///
     /// # Errors
