@@ -17,12 +17,12 @@ from keywright.errors.network import (
     RefusalError,
     UnsupportedOperatorError,
 )
-from keywright.program.arrays import Shape
+from keywright.program.arrays import Shape, Vector
 from keywright.program.client_part import ONLY_HERE
 from keywright.program.stored_tensors import array_of
 
 from .operator_context import FLOATS, of_sample
-from .operators import OPERATORS, Constant, EncryptedValue, Operand, OperatorContext
+from .operators import ANY_ORDER, MASKABLE, OPERATORS, Constant, EncryptedValue, Operand, OperatorContext
 from .reference import Reference
 
 DOMAINS = ("", "ai.onnx", "ai.onnx.ml")
@@ -44,9 +44,7 @@ ADVICE = {
         "loops, as those over the neighbours of a sample, have no encrypted form; fit an "
         "MLPClassifier, a LogisticRegression or an SVM of polynomial kernel, or write the steps out"
     ),
-    "Attention": "products of two encrypted matrices have no encrypted form; use convolutions",
     "LogSoftmax": AT_THE_END,
-    "Softmax": AT_THE_END,
     "TopK": AT_THE_END,
     "TreeEnsemble": TREES,
     "TreeEnsembleClassifier": TREES,
@@ -133,16 +131,22 @@ class _Importer:
         for value in body.output[:1]:
             result = self.values.get(value.name)
             if isinstance(result, EncryptedValue):
+                result = self._row_major(result, value.name)
                 self.graph.output, self.result_shape = result.number, result.shape
             elif not self.reasons:
                 self.reasons.append(InvalidModelError(f"output {value.name!r} does not depend on the input"))
+
+    def _row_major(self, result: EncryptedValue, name: str) -> EncryptedValue:
+        """Return the result with its elements in row-major order."""
+        end = OperatorContext(self.graph, onnx.NodeProto(op_type="Identity"), name, [result], self.reference)
+        return end.row_major(result)
 
     def _constant(self, name: str, array: NDArray[np.generic]) -> None:
         """Note a constant, and what is wrong with it; the rest of the model is then examined with zeros."""
         wrong = ""
         if array.dtype.kind == "c":
             wrong = "are complex numbers"
-        elif array.dtype.kind not in "biuOSUT" and not np.isfinite(np.asarray(array, np.float64)).all():
+        elif array.dtype.kind not in "biuOSUT" and not _usable(np.asarray(array, np.float64)):
             wrong = "hold values that are not finite"
         if wrong:
             self.reasons.append(InvalidModelError(f"weights {name!r} {wrong}"))
@@ -194,6 +198,10 @@ class _Importer:
             handler = OPERATORS.get(node.op_type) if node.domain in DOMAINS else None
             if handler is None:
                 raise _unsupported(node, name)
+            if node.op_type not in ANY_ORDER:
+                context.row_major_operands()
+            if node.op_type not in MASKABLE:
+                context.refuse_masked()
             results = handler(context)
             context.check_all_attributes_read()
             self.values.update(
@@ -229,6 +237,11 @@ class _Importer:
         results = self.reference.run(node, name, feeds)
         for output, result in zip([output for output in node.output if output], results, strict=True):
             self._constant(output, result)
+
+
+def _usable(values: Vector) -> bool:
+    """Whether constants are finite, or minus infinity, as masks are."""
+    return bool((np.isfinite(values) | np.isneginf(values)).all())
 
 
 def _unsupported(node: onnx.NodeProto, name: str) -> UnsupportedOperatorError:

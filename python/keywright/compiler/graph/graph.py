@@ -57,6 +57,7 @@ class Linear:
     Attributes:
         stride: pixels of the operands per pixel of the result, a hint for its layout.
         label: the ONNX node with most of its weights.
+        separate: whether linear maps behind it stay apart: together they would take many more diagonals.
     """
 
     shape: Shape
@@ -65,6 +66,7 @@ class Linear:
     bias: Vector
     stride: int = 1
     label: str = ""
+    separate: bool = False
 
 
 @dataclass(frozen=True, eq=False)

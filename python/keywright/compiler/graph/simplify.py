@@ -146,7 +146,7 @@ def _merge_linear(graph: Graph) -> bool:
     consumers = graph.consumers()
     for number, inner in graph.nodes.items():
         readers = consumers[number]
-        if not isinstance(inner, Linear) or number == graph.output or not readers:
+        if not isinstance(inner, Linear) or inner.separate or number == graph.output or not readers:
             continue
         if all(_can_merge(graph.nodes[reader], number, inner) for reader in readers):
             for reader in set(readers):
@@ -190,7 +190,8 @@ def _linear(
     for operand, matrix in terms:
         sums[operand] = total(sums[operand], matrix) if operand in sums else matrix
     label = max(parts, key=lambda part: sum(matrix.entries for matrix in part.matrices)).label
-    return Linear(parts[0].shape, tuple(sums), tuple(sums.values()), bias, stride, label)
+    separate = parts[0].separate
+    return Linear(parts[0].shape, tuple(sums), tuple(sums.values()), bias, stride, label, separate)
 
 
 def _sum_linear(graph: Graph) -> bool:

@@ -23,6 +23,30 @@ from .normalization import (
 )
 from .recurrent import recurrent
 from .reductions import global_average_pool, reduce_mean, reduce_product, reduce_squares, reduce_sum
+from .softmax import softmax
+
+ANY_ORDER = frozenset(
+    [
+        *ACTIVATIONS,
+        *MOVES,
+        "Add",
+        "Cast",
+        "Div",
+        "Einsum",
+        "Gemm",
+        "MatMul",
+        "Mul",
+        "ReduceMean",
+        "ReduceSum",
+        "Reshape",
+        "Softmax",
+        "Sub",
+    ]
+)
+"""Operators that read values whose elements are stored in any order; others get them in row-major order."""
+
+MASKABLE = frozenset(["Add", "Reshape", "Softmax"])
+"""Operators that read values of which a mask hides some elements."""
 
 OPERATORS: dict[str, Callable[[OperatorContext], Operand | tuple[Operand, ...]]] = {
     "Add": add,
@@ -62,6 +86,7 @@ OPERATORS: dict[str, Callable[[OperatorContext], Operand | tuple[Operand, ...]]]
     "ReduceSumSquare": reduce_squares,
     "Reshape": reshape,
     "Shape": shape_of,
+    "Softmax": softmax,
     "Sub": subtract,
     "Sum": sum_of,
     **dict.fromkeys(MOVES, move),
@@ -70,4 +95,4 @@ OPERATORS: dict[str, Callable[[OperatorContext], Operand | tuple[Operand, ...]]]
     **dict.fromkeys(COMPARISONS, comparison),
 }
 
-__all__ = ["OPERATORS", "Constant", "EncryptedValue", "Operand", "OperatorContext"]
+__all__ = ["ANY_ORDER", "MASKABLE", "OPERATORS", "Constant", "EncryptedValue", "Operand", "OperatorContext"]
