@@ -1,6 +1,7 @@
 """Imports an ONNX model as a `Graph`, and refuses what has no encrypted form."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,19 +73,21 @@ class ImportedModel:
         return of_sample(self.result_shape)
 
 
-def import_model(model: onnx.ModelProto) -> ImportedModel:
+def import_model(model: onnx.ModelProto, halvings: Mapping[str, int] | None = None) -> ImportedModel:
     """Return the model's graph and every reason why it cannot be compiled.
 
     A refused node is replaced by a layer without weights of the shape that ONNX infers, so that the rest is
     still examined.
+
+    Args:
+        halvings: of the operand of each softmax, by node; none by default.
     """
-    importer = _Importer(model)
-    return importer.run()
+    return _Importer(model, halvings or {}).run()
 
 
 class _Importer:
-    def __init__(self, model: onnx.ModelProto) -> None:
-        self.model = model
+    def __init__(self, model: onnx.ModelProto, halvings: Mapping[str, int]) -> None:
+        self.model, self.halvings = model, halvings
         self.graph = Graph()
         self.reasons: list[RefusalError] = []
         self.values: dict[str, Operand] = {}
@@ -194,7 +197,8 @@ class _Importer:
             if all(isinstance(source, Constant) or source is None for source in sources):
                 self._fold(node, name, sources)
                 return
-            context = OperatorContext(self.graph, node, name, sources, self.reference, self.batch)
+            halvings = self.halvings.get(name, 0)
+            context = OperatorContext(self.graph, node, name, sources, self.reference, self.batch, halvings)
             handler = OPERATORS.get(node.op_type) if node.domain in DOMAINS else None
             if handler is None:
                 raise _unsupported(node, name)

@@ -1,5 +1,6 @@
 """The context of an operator: its operands, its attributes, and the graph that it extends."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -96,6 +97,7 @@ class OperatorContext:
         graph: receives the nodes.
         node, name, operator: the ONNX node, and its name in messages.
         batch: samples that the model takes at a time; 1 if it takes any number. The graph is for one sample.
+        halvings: of the operand of a softmax; see `keywright.compiler.front_ends.operators.softmax`.
     """
 
     def __init__(
@@ -106,9 +108,10 @@ class OperatorContext:
         operands: list[Operand | None],
         reference: Reference,
         batch: int = 1,
+        halvings: int = 0,
     ) -> None:
         self.graph, self.node, self.name, self.operator = graph, node, name, node.op_type
-        self.batch = batch
+        self.batch, self.halvings = batch, halvings
         self._operands, self._reference = operands, reference
         self._attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
         self._read: set[str] = set()
@@ -319,15 +322,19 @@ class OperatorContext:
         operator: str | None = None,
         *,
         positive: bool = False,
+        limits: tuple[float, float] = (-math.inf, math.inf),
     ) -> EncryptedValue:
         """Return an elementwise function of a value, which a polynomial will approximate.
 
         Args:
             operator: name of the function; by default the node's.
             positive: whether it is defined for positive values only.
+            limits: between which the value is by its own computation.
         """
         shape, called = self.laid_out(source), operator or self.operator
-        node = Activation(shape, (source.number,), function, called, self.name, positive=positive)
+        node = Activation(
+            shape, (source.number,), function, called, self.name, positive=positive, limits=limits
+        )
         return EncryptedValue(self.graph.add(node), source.shape, source.order)
 
     def laid_out(self, source: EncryptedValue) -> Shape:

@@ -4,6 +4,7 @@ Nodes are values in static single assignment: a node's index is its name, and op
 exclude the batch dimension. Elements are numbered in row-major order, so a reshape needs no node.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -110,6 +111,7 @@ class Activation:
         name: ONNX node.
         levels: that its approximation consumes; a lower bound until that is chosen.
         positive: whether it is defined for positive values only.
+        limits: between which its operand is by its own computation, whatever the inputs are.
     """
 
     shape: Shape
@@ -119,6 +121,7 @@ class Activation:
     name: str
     levels: int = 1
     positive: bool = False
+    limits: tuple[float, float] = (-math.inf, math.inf)
 
     @property
     def label(self) -> str:

@@ -8,7 +8,9 @@ from keywright.compiler.front_ends.operator_context import Constant, EncryptedVa
 
 from .activations import COMPARISONS, activation, comparison, equal_to_itself, finite, parametric_relu
 from .arithmetic import add, choose, divide, multiply, negate, power, subtract, sum_of
+from .attention import attention
 from .dense import gemm, matmul
+from .einsum import einsum
 from .images.convolution import convolution, transposed_convolution
 from .images.pooling import average_pool
 from .maximum import extreme, max_pool, reduce_extreme
@@ -20,6 +22,7 @@ from .normalization import (
     layer_normalization,
     lp_normalization,
     normalizer,
+    rms_normalization,
 )
 from .recurrent import recurrent
 from .reductions import global_average_pool, reduce_mean, reduce_product, reduce_squares, reduce_sum
@@ -30,6 +33,7 @@ ANY_ORDER = frozenset(
         *ACTIVATIONS,
         *MOVES,
         "Add",
+        "Attention",
         "Cast",
         "Div",
         "Einsum",
@@ -50,12 +54,14 @@ MASKABLE = frozenset(["Add", "Reshape", "Softmax"])
 
 OPERATORS: dict[str, Callable[[OperatorContext], Operand | tuple[Operand, ...]]] = {
     "Add": add,
+    "Attention": attention,
     "AveragePool": average_pool,
     "BatchNormalization": batch_normalization,
     "Cast": cast,
     "Conv": convolution,
     "ConvTranspose": transposed_convolution,
     "Div": divide,
+    "Einsum": einsum,
     "Equal": equal_to_itself,
     "Gemm": gemm,
     "GRU": recurrent,
@@ -77,6 +83,7 @@ OPERATORS: dict[str, Callable[[OperatorContext], Operand | tuple[Operand, ...]]]
     "Neg": negate,
     "PRelu": parametric_relu,
     "Pow": power,
+    "RMSNormalization": rms_normalization,
     "RNN": recurrent,
     "ReduceMax": reduce_extreme,
     "ReduceMean": reduce_mean,

@@ -23,7 +23,7 @@ SMALL = 1 << 11
 
 
 @dataclass(frozen=True, eq=False)
-class _Factor:
+class Factor:
     """A factor as a stack of matrices.
 
     Attributes:
@@ -35,9 +35,9 @@ class _Factor:
     numbers: Indices
 
     @property
-    def transposed(self) -> "_Factor":
+    def transposed(self) -> "Factor":
         """The stack of transposed matrices."""
-        return _Factor(self.value, self.numbers.transpose(0, 2, 1))
+        return Factor(self.value, self.numbers.transpose(0, 2, 1))
 
 
 def matrix_product(context: OperatorContext, left: EncryptedValue, right: EncryptedValue) -> EncryptedValue:
@@ -53,10 +53,8 @@ def matrix_product(context: OperatorContext, left: EncryptedValue, right: Encryp
         raise _mismatch(context, left, right)
     result = contracted(
         context,
-        _Factor(left, np.broadcast_to(first, (*stacks, *first.shape[-2:])).reshape(-1, *first.shape[-2:])),
-        _Factor(
-            right, np.broadcast_to(second, (*stacks, *second.shape[-2:])).reshape(-1, *second.shape[-2:])
-        ),
+        Factor(left, np.broadcast_to(first, (*stacks, *first.shape[-2:])).reshape(-1, *first.shape[-2:])),
+        Factor(right, np.broadcast_to(second, (*stacks, *second.shape[-2:])).reshape(-1, *second.shape[-2:])),
     )
     shape = list(stacks)
     shape += [first.shape[-2]] if len(left.shape) > 1 else []
@@ -64,7 +62,7 @@ def matrix_product(context: OperatorContext, left: EncryptedValue, right: Encryp
     return result.reshaped(tuple(shape) or (1,))
 
 
-def contracted(context: OperatorContext, left: _Factor, right: _Factor) -> EncryptedValue:
+def contracted(context: OperatorContext, left: Factor, right: Factor) -> EncryptedValue:
     """Return the products of two stacks of matrices, (stack, rows, columns)."""
     (stack, rows, inner), columns = left.numbers.shape, right.numbers.shape[2]
     require_elements(f"the products of node {context.name!r}", (stack, rows, inner, columns))
@@ -81,7 +79,7 @@ def _swapped(result: EncryptedValue) -> EncryptedValue:
     return EncryptedValue(result.number, order.shape, order)
 
 
-def _turn(factor: _Factor) -> int | None:
+def _turn(factor: Factor) -> int | None:
     """Return 1 if a stack of matrices is stored by diagonals, 0 if by columns with the stack inside, as
     results of `_to_diagonals` are; None otherwise."""
     if factor.value.order is None:
@@ -101,7 +99,7 @@ def _diagonal_order(stack: int, rows: int, columns: int, turn: int) -> Indices:
     return np.asarray(((n - turn * m) % columns) * (stack * rows) + b * rows + m, np.int64)
 
 
-def _to_diagonals(context: OperatorContext, left: _Factor, right: _Factor) -> EncryptedValue:
+def _to_diagonals(context: OperatorContext, left: Factor, right: Factor) -> EncryptedValue:
     """Return products of matrices stored in any way: their results are stored by diagonals."""
     (stack, rows, inner), columns = left.numbers.shape, right.numbers.shape[2]
     turn = int(rows == columns > 1)
@@ -125,7 +123,7 @@ def _to_diagonals(context: OperatorContext, left: _Factor, right: _Factor) -> En
     return _viewed(result, _diagonal_order(stack, rows, columns, turn))
 
 
-def _from_diagonals(context: OperatorContext, left: _Factor, right: _Factor, turn: int) -> EncryptedValue:
+def _from_diagonals(context: OperatorContext, left: Factor, right: Factor, turn: int) -> EncryptedValue:
     """Return products whose left matrices are stored by diagonals; results have rows last."""
     (stack, rows, inner), columns = left.numbers.shape, right.numbers.shape[2]
     joint = (inner, stack, columns, rows)
@@ -149,7 +147,7 @@ def _viewed(value: EncryptedValue, order: Indices) -> EncryptedValue:
     return EncryptedValue(value.number, order.shape, order)
 
 
-def _stored(context: OperatorContext, factor: _Factor, separate: bool) -> EncryptedValue:
+def _stored(context: OperatorContext, factor: Factor, separate: bool) -> EncryptedValue:
     """Return a stack of matrices as a value that is stored in their order. A map that reorders is part of the
     map that made the value."""
     source, numbers = _origin(context, factor.value.number), factor.numbers
