@@ -292,7 +292,7 @@ def test_encrypted_attention_agrees_with_the_clear_run() -> None:
     nodes, constants = _attention(4, 8, 2)
     model = build_model(nodes, (4, 8), constants, opset=20)
     samples = RNG.normal(size=(60, 4, 8)).astype(np.float32)
-    parameters = kw.Parameters.from_bits(12, [50] + [40] * 19, [50] * 4, 40, insecure=True)
+    parameters = kw.Parameters.from_bits(12, [50] + [40] * 26, [50] * 4, 40, insecure=True)
     target = compiler.Target(slots=parameters.max_slots, levels=parameters.max_level)
     program = compiler.compile(model, target, compiler.Fit(calibration=samples, error=0.05))
     execution = plan_network(program, parameters)
