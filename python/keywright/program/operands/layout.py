@@ -117,7 +117,7 @@ def candidates(shape: Shape, slots: int, sources: Sequence[Layout], stride: int)
         size = int(np.prod(shape, dtype=np.int64))
         yield from _vector_layouts(np.arange(size, dtype=np.int32), slots)
         if len(shape) == 2 and min(shape) > 1:
-            # By columns: the tokens of a sentence beside each other, as products of matrices have them.
+            # By columns: the tokens of a sentence are neighbours, as products of matrices have them.
             yield from _vector_layouts(np.arange(size, dtype=np.int32).reshape(shape[::-1]).T.ravel(), slots)
 
 
