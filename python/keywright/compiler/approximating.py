@@ -17,6 +17,7 @@ from keywright.compiler.activations.fit import OPERATORS, Fit
 from keywright.compiler.activations.ranges import ExactRun, run_exact
 from keywright.compiler.front_ends.client_end import load_parts
 from keywright.compiler.front_ends.onnx_importer import ImportedModel, import_model
+from keywright.compiler.front_ends.operators.softmax import more_halvings
 from keywright.compiler.graph.graph import Activation, Graph, Input
 from keywright.compiler.graph.simplify import simplify
 from keywright.compiler.layout.layer_work import LayerWork
@@ -103,7 +104,7 @@ def read_model(model: Source, fit: Fit) -> ReadModel:
         server, client = load_parts(model)
     except RefusalError as reason:
         raise ModelRefusedError([reason]) from reason
-    read = import_model(server)
+    read = _imported(server, fit)
     graph, reasons = read.graph, read.reasons
     if graph.output >= 0:
         graph = simplify(graph)
@@ -121,6 +122,27 @@ def read_model(model: Source, fit: Fit) -> ReadModel:
     if client is not None:
         client = replace(client, shape=read.result_shape)
     return ReadModel(graph, read.result_shape, reasons, client)
+
+
+def _imported(model: onnx.ModelProto, fit: Fit) -> ImportedModel:
+    """Return a model's graph, with as many halvings of each softmax as calibration data need."""
+    read, halvings = import_model(model), dict[str, int]()
+    while fit.calibration is not None and not read.reasons:
+        nodes = read.graph.nodes
+        if not any(isinstance(node, Activation) and node.operator == "Softmax" for node in nodes.values()):
+            break
+        run = run_exact(read.graph, _samples(read.graph, fit.calibration))
+        found = [
+            (node, float(run.highs[number].max()))
+            for number, node in nodes.items()
+            if isinstance(node, Activation)
+        ]
+        more = more_halvings(halvings, found)
+        if more is None:
+            break
+        halvings = more
+        read = import_model(model, halvings)
+    return read
 
 
 def put_polynomials(read: ReadModel, fit: Fit) -> ApproximatedModel:

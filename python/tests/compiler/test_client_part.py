@@ -146,15 +146,15 @@ def test_activations_right_before_it_are_the_clients(build: Build) -> None:
     assert [fitted.label.split()[0] for fitted in program.fit_report.activations] == ["Relu"]
 
 
-def test_softmax_in_the_middle_is_refused(build: Build) -> None:
+def test_log_softmax_in_the_middle_is_refused(build: Build) -> None:
     nodes = [
         node("MatMul", ["x", "w"], ["h"]),
-        node("Softmax", ["h"], ["s"], "gate"),
+        node("LogSoftmax", ["h"], ["s"], "gate"),
         node("MatMul", ["s", "v"], ["y"]),
     ]
     with pytest.raises(
         ModelRefusedError,
-        match="'gate': operator Softmax is not supported; it is supported only at the end",
+        match="'gate': operator LogSoftmax is not supported; it is supported only at the end",
     ):
         compiler.compile(build(nodes, (4,), WEIGHTS | {"v": np.eye(3, dtype=np.float32)}), TARGET)
 

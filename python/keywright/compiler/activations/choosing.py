@@ -211,12 +211,13 @@ class _Search:
         return Chosen(simplify(graph), tuple(fitted))
 
     def _cheapest(self, number: int, share: float) -> Method:
-        """Return the cheapest method whose error is at most a share of half the range, or else the finest."""
+        """Return the cheapest method whose error is at most a share of half the range, or of the least value
+        of an inverse, or else the finest."""
         measured, node = self.ranges[number], self.active[number]
         options = self.positive if node.positive else self.smooth
         if isinstance(node.function, PiecewiseLinear):
             options = self.kinked
-        most = share * (measured.high - measured.low) / 2
+        most = share * _unit(node, measured)
         for method in options:
             if self._approximation(number, method).max_error <= most:
                 return method
@@ -226,6 +227,16 @@ class _Search:
         if (number, method) not in self.made:
             self.made[number, method] = approximate(self.active[number], self.ranges[number], method)
         return self.made[number, method]
+
+
+def _unit(node: Activation, measured: MeasuredRange) -> float:
+    """Return what errors of an approximation are compared with: half of the range; for an inverse its least
+    value, because all values are factors of others."""
+    if node.positive:
+        first, last = node.function(np.asarray([measured.low, measured.high]))
+        if first > last > 0:
+            return float(last)
+    return (measured.high - measured.low) / 2
 
 
 def outputs_of(graph: Graph, samples: Vector) -> Vector:

@@ -166,5 +166,6 @@ INSIDE = {
     "PRelu",
     "ReduceMax",
     "ReduceMin",
+    "Softmax",
 }
 """ONNX operator types composed of activations, which are named after the operator."""

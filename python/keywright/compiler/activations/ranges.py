@@ -1,7 +1,8 @@
 """Input ranges of activations, measured on calibration data."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,9 @@ values follow Gumbel's distribution, for which 2e-5 lie beyond."""
 POSITIVE_FACTOR = 4.0
 """By default, the low end of a range of positive values is at most so many times below the smallest measured
 value. Polynomials for 1 / x or a logarithm grow with the ratio of the ends, and a sample below is refused."""
+
+SLACK = 1 / 16
+"""Share by which a range exceeds the limits that its values have by their own computation."""
 
 MAX_VALUES = 1 << 13
 """Values of an activation used in a fit; if there are more, evenly spread ones are selected."""
@@ -56,6 +60,7 @@ class ExactRun:
         values: inputs of each activation for samples that are not held out, or some of them.
         positive: activations defined for positive values only, whose ranges are widened downwards by a
             factor.
+        limits: see `Activation.limits`.
         signed: whether a single output's sign is the model's prediction.
     """
 
@@ -66,6 +71,7 @@ class ExactRun:
     highs: dict[int, Vector]
     values: dict[int, Vector]
     positive: frozenset[int] = frozenset()
+    limits: Mapping[int, tuple[float, float]] = field(default_factory=dict)
     signed: bool = False
 
     def predictions(self, outputs: Vector) -> NDArray[np.int64] | None:
@@ -98,6 +104,9 @@ class ExactRun:
             floor = math.exp(logarithm)
             low = max(low, floor if margin is not None else max(floor, least / POSITIVE_FACTOR))
             escaped = escaped | (below & (lows < lows[~self.held_out].min()))
+        least, most = self.limits.get(number, (-math.inf, math.inf))
+        # Polynomials before it leave the limits by their error.
+        low, high = max(low, least - abs(least) * SLACK), min(high, most + abs(most) * SLACK)
         return MeasuredRange(low, high, self.values[number], escaped)
 
     def _widened(
@@ -177,4 +186,5 @@ def run_exact(graph: Graph, samples: Vector) -> ExactRun:
         {number: np.concatenate(found) for number, found in highs.items()},
         {number: np.concatenate(found) for number, found in seen.items()},
         frozenset(number for number, node in active.items() if node.positive),
+        {number: node.limits for number, node in active.items()},
     )

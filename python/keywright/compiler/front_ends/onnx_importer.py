@@ -1,6 +1,7 @@
 """Imports an ONNX model as a `Graph`, and refuses what has no encrypted form."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,12 +18,12 @@ from keywright.errors.network import (
     RefusalError,
     UnsupportedOperatorError,
 )
-from keywright.program.arrays import Shape
+from keywright.program.arrays import Shape, Vector
 from keywright.program.client_part import ONLY_HERE
 from keywright.program.stored_tensors import array_of
 
 from .operator_context import FLOATS, of_sample
-from .operators import OPERATORS, Constant, EncryptedValue, Operand, OperatorContext
+from .operators import ANY_ORDER, MASKABLE, OPERATORS, Constant, EncryptedValue, Operand, OperatorContext
 from .reference import Reference
 
 DOMAINS = ("", "ai.onnx", "ai.onnx.ml")
@@ -44,9 +45,7 @@ ADVICE = {
         "loops, as those over the neighbours of a sample, have no encrypted form; fit an "
         "MLPClassifier, a LogisticRegression or an SVM of polynomial kernel, or write the steps out"
     ),
-    "Attention": "products of two encrypted matrices have no encrypted form; use convolutions",
     "LogSoftmax": AT_THE_END,
-    "Softmax": AT_THE_END,
     "TopK": AT_THE_END,
     "TreeEnsemble": TREES,
     "TreeEnsembleClassifier": TREES,
@@ -74,19 +73,21 @@ class ImportedModel:
         return of_sample(self.result_shape)
 
 
-def import_model(model: onnx.ModelProto) -> ImportedModel:
+def import_model(model: onnx.ModelProto, halvings: Mapping[str, int] | None = None) -> ImportedModel:
     """Return the model's graph and every reason why it cannot be compiled.
 
     A refused node is replaced by a layer without weights of the shape that ONNX infers, so that the rest is
     still examined.
+
+    Args:
+        halvings: of the operand of each softmax, by node; none by default.
     """
-    importer = _Importer(model)
-    return importer.run()
+    return _Importer(model, halvings or {}).run()
 
 
 class _Importer:
-    def __init__(self, model: onnx.ModelProto) -> None:
-        self.model = model
+    def __init__(self, model: onnx.ModelProto, halvings: Mapping[str, int]) -> None:
+        self.model, self.halvings = model, halvings
         self.graph = Graph()
         self.reasons: list[RefusalError] = []
         self.values: dict[str, Operand] = {}
@@ -133,16 +134,22 @@ class _Importer:
         for value in body.output[:1]:
             result = self.values.get(value.name)
             if isinstance(result, EncryptedValue):
+                result = self._row_major(result, value.name)
                 self.graph.output, self.result_shape = result.number, result.shape
             elif not self.reasons:
                 self.reasons.append(InvalidModelError(f"output {value.name!r} does not depend on the input"))
+
+    def _row_major(self, result: EncryptedValue, name: str) -> EncryptedValue:
+        """Return the result with its elements in row-major order."""
+        end = OperatorContext(self.graph, onnx.NodeProto(op_type="Identity"), name, [result], self.reference)
+        return end.row_major(result)
 
     def _constant(self, name: str, array: NDArray[np.generic]) -> None:
         """Note a constant, and what is wrong with it; the rest of the model is then examined with zeros."""
         wrong = ""
         if array.dtype.kind == "c":
             wrong = "are complex numbers"
-        elif array.dtype.kind not in "biuOSUT" and not np.isfinite(np.asarray(array, np.float64)).all():
+        elif array.dtype.kind not in "biuOSUT" and not _usable(np.asarray(array, np.float64)):
             wrong = "hold values that are not finite"
         if wrong:
             self.reasons.append(InvalidModelError(f"weights {name!r} {wrong}"))
@@ -190,10 +197,15 @@ class _Importer:
             if all(isinstance(source, Constant) or source is None for source in sources):
                 self._fold(node, name, sources)
                 return
-            context = OperatorContext(self.graph, node, name, sources, self.reference, self.batch)
+            halvings = self.halvings.get(name, 0)
+            context = OperatorContext(self.graph, node, name, sources, self.reference, self.batch, halvings)
             handler = OPERATORS.get(node.op_type) if node.domain in DOMAINS else None
             if handler is None:
                 raise _unsupported(node, name)
+            if node.op_type not in ANY_ORDER:
+                context.row_major_operands()
+            if node.op_type not in MASKABLE:
+                context.refuse_masked()
             results = handler(context)
             context.check_all_attributes_read()
             self.values.update(
@@ -229,6 +241,11 @@ class _Importer:
         results = self.reference.run(node, name, feeds)
         for output, result in zip([output for output in node.output if output], results, strict=True):
             self._constant(output, result)
+
+
+def _usable(values: Vector) -> bool:
+    """Whether constants are finite, or minus infinity, as masks are."""
+    return bool((np.isfinite(values) | np.isneginf(values)).all())
 
 
 def _unsupported(node: onnx.NodeProto, name: str) -> UnsupportedOperatorError:

@@ -1,7 +1,8 @@
 """The context of an operator: its operands, its attributes, and the graph that it extends."""
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -36,12 +37,21 @@ class Constant:
     array: NDArray[np.generic]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EncryptedValue:
-    """A value of the graph: its number and its ONNX shape, with a batch of 1."""
+    """A value of the graph: its number and its ONNX shape, with a batch of 1.
+
+    Attributes:
+        order: the number of each element in the graph's value, in the value's shape, where elements are not
+            stored in row-major order; every number occurs once.
+        masked: elements that a mask hides from a softmax, in the value's shape: they hold what they held
+            before it.
+    """
 
     number: int
     shape: Shape
+    order: Indices | None = None
+    masked: NDArray[np.bool_] | None = None
 
     @property
     def size(self) -> int:
@@ -50,7 +60,22 @@ class EncryptedValue:
 
     def indices(self) -> Indices:
         """Return the number of each element, in the value's shape."""
-        return np.arange(self.size).reshape(self.shape)
+        return np.arange(self.size).reshape(self.shape) if self.order is None else self.order
+
+    def reshaped(self, shape: Shape) -> "EncryptedValue":
+        """Return the value in another shape of as many elements."""
+        order = None if self.order is None else self.order.reshape(shape)
+        masked = None if self.masked is None else self.masked.reshape(shape)
+        return EncryptedValue(self.number, shape, order, masked)
+
+    def stored(self, values: Vector) -> Vector:
+        """Return constants in the value's shape as a vector in the order of its elements."""
+        flat = np.broadcast_to(values, self.shape).ravel()
+        if self.order is None:
+            return flat
+        placed = np.empty(self.size)
+        placed[self.order.ravel()] = flat
+        return placed
 
 
 Operand = Constant | EncryptedValue
@@ -72,6 +97,7 @@ class OperatorContext:
         graph: receives the nodes.
         node, name, operator: the ONNX node, and its name in messages.
         batch: samples that the model takes at a time; 1 if it takes any number. The graph is for one sample.
+        halvings: of the operand of a softmax; see `keywright.compiler.front_ends.operators.softmax`.
     """
 
     def __init__(
@@ -82,9 +108,10 @@ class OperatorContext:
         operands: list[Operand | None],
         reference: Reference,
         batch: int = 1,
+        halvings: int = 0,
     ) -> None:
         self.graph, self.node, self.name, self.operator = graph, node, name, node.op_type
-        self.batch = batch
+        self.batch, self.halvings = batch, halvings
         self._operands, self._reference = operands, reference
         self._attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
         self._read: set[str] = set()
@@ -178,9 +205,11 @@ class OperatorContext:
         bias: Vector | None = None,
         stride: int = 1,
         laid_out: Shape | None = None,
+        *,
+        separate: bool = False,
     ) -> EncryptedValue:
         """Add matrix @ source + bias; see `total`."""
-        return self.total([(source, matrix)], shape, bias, stride, laid_out)
+        return self.total([(source, matrix)], shape, bias, stride, laid_out, separate=separate)
 
     def total(
         self,
@@ -189,6 +218,8 @@ class OperatorContext:
         bias: Vector | None = None,
         stride: int = 1,
         laid_out: Shape | None = None,
+        *,
+        separate: bool = False,
     ) -> EncryptedValue:
         """Add bias + the sum of matrix @ value over the terms.
 
@@ -196,6 +227,7 @@ class OperatorContext:
             shape: of the result, with the batch.
             stride: pixels of the values for each pixel of the result.
             laid_out: the result's shape for layouts; by default without the batch.
+            separate: whether the map stays apart from linear maps behind it.
 
         Raises:
             InvalidModelError: sizes do not match, or weights are not finite.
@@ -218,16 +250,42 @@ class OperatorContext:
                 f"node {self.name!r}: weights are not finite, or become so when they are combined"
             )
         shown = of_sample(shape) if laid_out is None else laid_out
-        node = Linear(shown, tuple(sums), tuple(sums.values()), offset, stride, self.name)
+        node = Linear(shown, tuple(sums), tuple(sums.values()), offset, stride, self.name, separate)
         return EncryptedValue(self.graph.add(node), shape)
 
     def select(
         self, source: EncryptedValue, chosen: Indices, factors: Vector | float = 1.0
     ) -> EncryptedValue:
         """Return the elements with these numbers, in the shape of ``chosen``, times factors."""
-        if np.array_equal(chosen.ravel(), np.arange(source.size)) and np.all(factors == 1.0):
-            return EncryptedValue(source.number, chosen.shape)
+        if np.all(factors == 1.0):
+            if np.array_equal(chosen.ravel(), np.arange(source.size)):
+                return EncryptedValue(source.number, chosen.shape)
+            if source.order is not None and _permutes(chosen, source.size):
+                return EncryptedValue(source.number, chosen.shape, chosen)
         return self.linear(source, chosen.shape, picking(source, chosen, factors))
+
+    def row_major_operands(self) -> None:
+        """Store all encrypted operands in row-major order."""
+        self._operands = [
+            self.row_major(value) if isinstance(value, EncryptedValue) else value for value in self._operands
+        ]
+
+    def refuse_masked(self) -> None:
+        """Refuse operands of which a mask hides elements: only a softmax gives that a meaning. Raises
+        `UnsupportedAttributeError`."""
+        for index, value in enumerate(self._operands):
+            if isinstance(value, EncryptedValue) and value.masked is not None:
+                raise self.refuse(
+                    f"operand {index}",
+                    "a value with a mask of large negative constants",
+                    "a Softmax behind it",
+                )
+
+    def row_major(self, source: EncryptedValue) -> EncryptedValue:
+        """Return a value whose elements are stored in row-major order."""
+        if source.order is None:
+            return source
+        return self.linear(source, source.shape, picking(source, source.order))
 
     def expand(self, source: EncryptedValue, shape: Shape) -> EncryptedValue:
         """Broadcast a value to a shape. Raises `UnsupportedAttributeError` if that is impossible."""
@@ -239,13 +297,23 @@ class OperatorContext:
 
     def scaled(self, source: EncryptedValue, factors: Vector | float) -> EncryptedValue:
         """Return a value with each element times a constant."""
-        matrix = SparseMatrix.diagonal(np.broadcast_to(factors, source.size))
-        return self.linear(source, source.shape, matrix, laid_out=self.laid_out(source))
+        matrix = SparseMatrix.diagonal(
+            source.stored(np.reshape(np.broadcast_to(factors, source.size), source.shape))
+        )
+        result = self.linear(source, source.shape, matrix, laid_out=self.laid_out(source))
+        return replace(result, order=source.order)
 
     def product(self, left: EncryptedValue, right: EncryptedValue) -> EncryptedValue:
         """Return the product of two values of equal shape."""
+        left, right = self.aligned(left, right)
         node = Multiply(self.laid_out(left), (left.number, right.number), self.name)
-        return EncryptedValue(self.graph.add(node), left.shape)
+        return EncryptedValue(self.graph.add(node), left.shape, left.order)
+
+    def aligned(self, left: EncryptedValue, right: EncryptedValue) -> tuple[EncryptedValue, EncryptedValue]:
+        """Return two values of equal shape with their elements in the same order."""
+        if left.order is right.order or np.array_equal(left.indices(), right.indices()):
+            return left, right
+        return self.row_major(left), self.row_major(right)
 
     def function(
         self,
@@ -254,20 +322,29 @@ class OperatorContext:
         operator: str | None = None,
         *,
         positive: bool = False,
+        limits: tuple[float, float] = (-math.inf, math.inf),
     ) -> EncryptedValue:
         """Return an elementwise function of a value, which a polynomial will approximate.
 
         Args:
             operator: name of the function; by default the node's.
             positive: whether it is defined for positive values only.
+            limits: between which the value is by its own computation.
         """
         shape, called = self.laid_out(source), operator or self.operator
-        node = Activation(shape, (source.number,), function, called, self.name, positive=positive)
-        return EncryptedValue(self.graph.add(node), source.shape)
+        node = Activation(
+            shape, (source.number,), function, called, self.name, positive=positive, limits=limits
+        )
+        return EncryptedValue(self.graph.add(node), source.shape, source.order)
 
     def laid_out(self, source: EncryptedValue) -> Shape:
         """Return the shape of a value for layouts."""
         return self.graph.nodes[source.number].shape
+
+
+def _permutes(chosen: Indices, size: int) -> bool:
+    """Whether every number below a size occurs once."""
+    return chosen.size == size and np.array_equal(np.sort(chosen, axis=None), np.arange(size))
 
 
 def picking(source: EncryptedValue, chosen: Indices, factors: Vector | float = 1.0) -> SparseMatrix:

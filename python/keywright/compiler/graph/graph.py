@@ -4,6 +4,7 @@ Nodes are values in static single assignment: a node's index is its name, and op
 exclude the batch dimension. Elements are numbered in row-major order, so a reshape needs no node.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -65,6 +66,7 @@ class Linear:
     Attributes:
         stride: pixels of the operands per pixel of the result, a hint for its layout.
         label: the ONNX node with most of its weights.
+        separate: whether linear maps behind it stay apart: together they would take many more diagonals.
     """
 
     shape: Shape
@@ -73,6 +75,7 @@ class Linear:
     bias: Vector
     stride: int = 1
     label: str = ""
+    separate: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +119,7 @@ class Activation:
         name: ONNX node.
         levels: that its approximation consumes; a lower bound until that is chosen.
         positive: whether it is defined for positive values only.
+        limits: between which its operand is by its own computation, whatever the inputs are.
     """
 
     shape: Shape
@@ -125,6 +129,7 @@ class Activation:
     name: str
     levels: int = 1
     positive: bool = False
+    limits: tuple[float, float] = (-math.inf, math.inf)
 
     @property
     def label(self) -> str:

@@ -146,7 +146,7 @@ def _merge_linear(graph: Graph) -> bool:
     consumers = graph.consumers()
     for number, inner in graph.nodes.items():
         readers = consumers[number]
-        if not isinstance(inner, Linear) or number == graph.output or not readers:
+        if not isinstance(inner, Linear) or inner.separate or number == graph.output or not readers:
             continue
         if all(_can_merge(graph.nodes[reader], number, inner) for reader in readers):
             for reader in set(readers):
@@ -190,7 +190,8 @@ def _linear(
     for operand, matrix in terms:
         sums[operand] = total(sums[operand], matrix) if operand in sums else matrix
     label = max(parts, key=lambda part: sum(matrix.entries for matrix in part.matrices)).label
-    return Linear(parts[0].shape, tuple(sums), tuple(sums.values()), bias, stride, label)
+    separate = parts[0].separate
+    return Linear(parts[0].shape, tuple(sums), tuple(sums.values()), bias, stride, label, separate)
 
 
 def _sum_linear(graph: Graph) -> bool:
@@ -236,7 +237,8 @@ def scale_value(graph: Graph, number: int, factor: float, reader: int | None) ->
     """Multiply a value by a constant without spending a level, if its producer and all its readers but one
     allow it.
 
-    The producer takes the factor into its weights. Other readers must be linear maps, which take the inverse.
+    The producer takes the factor into its weights. Other readers must be linear maps, which take the inverse,
+    or products and shifts with such maps behind them.
 
     Args:
         reader: the node that asks for the factor; None if it is the reader of the output.
@@ -316,17 +318,33 @@ class _Scaling:
         """Whether a value can be scaled; ``readers`` ask for it and are not changed."""
         if number == self.graph.output and readers:
             return False
-        for other in set(self.consumers[number]) - readers:
-            node = self.changes.get(other, self.graph.nodes[other])
-            if not isinstance(node, Linear):
-                return False
-            matrices = tuple(
-                m.scaled(1.0 / factor) if o == number else m
-                for o, m in zip(node.operands, node.matrices, strict=True)
-            )
-            self.changes[other] = replace(node, matrices=matrices)
+        if not all(self._read(other, number, factor) for other in set(self.consumers[number]) - readers):
+            return False
         self.factors[number] = self.factors.get(number, 1.0) * factor
         return self._produce(number, factor)
+
+    def _read(self, reader: int, number: int, factor: float) -> bool:
+        """Whether a reader of a scaled value can take the inverse factor, or pass the factor on to its own
+        readers."""
+        node = self.changes.get(reader, self.graph.nodes[reader])
+        match node:
+            case Linear():
+                matrices = tuple(
+                    m.scaled(1.0 / factor) if o == number else m
+                    for o, m in zip(node.operands, node.matrices, strict=True)
+                )
+                self.changes[reader] = replace(node, matrices=matrices)
+                return True
+            case Shift():
+                self.changes[reader] = replace(node, vector=node.vector * factor)
+            case Multiply(operands=(left, right), domain=None):
+                factor = factor**2 if left == right else factor
+            case _:
+                return False
+        if reader == self.graph.output:
+            return False
+        self.factors[reader] = self.factors.get(reader, 1.0) * factor
+        return all(self._read(other, reader, factor) for other in set(self.consumers[reader]))
 
     def _produce(self, number: int, factor: float) -> bool:
         """Whether a node, or what it reads, can take the factor."""

@@ -68,6 +68,10 @@ class SparseMatrix:
             dense = np.zeros(self.shape)
             dense[self.rows, self.columns] = self.values
             return np.asarray(flat @ dense.T, np.float64).reshape(*np.shape(x)[:-1], self.shape[0])
+        if len(self.values) <= self.shape[0] and self.row_counts().max(initial=0) <= 1:
+            picked = np.zeros((len(flat), self.shape[0]))
+            picked[:, self.rows] = flat[:, self.columns] * self.values
+            return picked.reshape(*np.shape(x)[:-1], self.shape[0])
         out = [np.bincount(self.rows, self.values * row[self.columns], self.shape[0]) for row in flat]
         return np.asarray(out, np.float64).reshape(*np.shape(x)[:-1], self.shape[0])
 

@@ -30,7 +30,7 @@ def bound_values(graph: Graph, largest: Mapping[int, float], headroom: float) ->
     """
     scaled = dict(largest)
     for number, node in list(graph.nodes.items()):
-        reach = _reach(node, headroom) * largest[number]
+        reach = _reach(node, headroom) * scaled[number]
         scalable = number != graph.output and isinstance(node, Linear | Multiply | Polynomial)
         if scalable and 0 < reach < float("inf"):
             for value, factor in scale_value(graph, number, TARGET / reach, reader=None).items():

@@ -108,13 +108,17 @@ def candidates(shape: Shape, slots: int, sources: Sequence[Layout], stride: int)
     if len(shape) == 3:
         seen: set[Grid] = set()
         if shape[1] * shape[2] > slots:
-            yield from _vector_layouts(int(np.prod(shape, dtype=np.int64)), slots)
+            yield from _vector_layouts(np.arange(int(np.prod(shape)), dtype=np.int32), slots)
         for grid in _grids((shape[0], shape[1], shape[2]), sources, stride):
             if grid not in seen:
                 seen.add(grid)
                 yield from _image_layouts((shape[0], shape[1], shape[2]), slots, grid)
     else:
-        yield from _vector_layouts(int(np.prod(shape, dtype=np.int64)), slots)
+        size = int(np.prod(shape, dtype=np.int64))
+        yield from _vector_layouts(np.arange(size, dtype=np.int32), slots)
+        if len(shape) == 2 and min(shape) > 1:
+            # By columns: the tokens of a sentence are neighbours, as products of matrices have them.
+            yield from _vector_layouts(np.arange(size, dtype=np.int32).reshape(shape[::-1]).T.ravel(), slots)
 
 
 def _grids(shape: tuple[int, int, int], sources: Sequence[Layout], stride: int) -> Iterator[Grid]:
@@ -150,8 +154,9 @@ def _image_layouts(shape: tuple[int, int, int], slots: int, grid: Grid) -> Itera
         )
 
 
-def _vector_layouts(size: int, slots: int) -> Iterator[Layout]:
-    index = np.arange(size, dtype=np.int32)
+def _vector_layouts(index: Positions, slots: int) -> Iterator[Layout]:
+    """Yield layouts of elements that follow each other in the order of ``index``."""
+    size = len(index)
     if size > slots:
         yield Layout(slots, slots, index)
         return

@@ -8,7 +8,9 @@ from keywright.compiler.front_ends.operator_context import Constant, EncryptedVa
 
 from .activations import COMPARISONS, activation, comparison, equal_to_itself, finite, parametric_relu
 from .arithmetic import add, choose, divide, multiply, negate, power, subtract, sum_of
+from .attention import attention
 from .dense import gemm, matmul
+from .einsum import einsum
 from .images.convolution import convolution, transposed_convolution
 from .images.pooling import average_pool
 from .maximum import extreme, max_pool, reduce_extreme
@@ -20,18 +22,46 @@ from .normalization import (
     layer_normalization,
     lp_normalization,
     normalizer,
+    rms_normalization,
 )
 from .recurrent import recurrent
 from .reductions import global_average_pool, reduce_mean, reduce_product, reduce_squares, reduce_sum
+from .softmax import softmax
+
+ANY_ORDER = frozenset(
+    [
+        *ACTIVATIONS,
+        *MOVES,
+        "Add",
+        "Attention",
+        "Cast",
+        "Div",
+        "Einsum",
+        "Gemm",
+        "MatMul",
+        "Mul",
+        "ReduceMean",
+        "ReduceSum",
+        "Reshape",
+        "Softmax",
+        "Sub",
+    ]
+)
+"""Operators that read values whose elements are stored in any order; others get them in row-major order."""
+
+MASKABLE = frozenset(["Add", "Reshape", "Softmax"])
+"""Operators that read values of which a mask hides some elements."""
 
 OPERATORS: dict[str, Callable[[OperatorContext], Operand | tuple[Operand, ...]]] = {
     "Add": add,
+    "Attention": attention,
     "AveragePool": average_pool,
     "BatchNormalization": batch_normalization,
     "Cast": cast,
     "Conv": convolution,
     "ConvTranspose": transposed_convolution,
     "Div": divide,
+    "Einsum": einsum,
     "Equal": equal_to_itself,
     "Gemm": gemm,
     "GRU": recurrent,
@@ -53,6 +83,7 @@ OPERATORS: dict[str, Callable[[OperatorContext], Operand | tuple[Operand, ...]]]
     "Neg": negate,
     "PRelu": parametric_relu,
     "Pow": power,
+    "RMSNormalization": rms_normalization,
     "RNN": recurrent,
     "ReduceMax": reduce_extreme,
     "ReduceMean": reduce_mean,
@@ -62,6 +93,7 @@ OPERATORS: dict[str, Callable[[OperatorContext], Operand | tuple[Operand, ...]]]
     "ReduceSumSquare": reduce_squares,
     "Reshape": reshape,
     "Shape": shape_of,
+    "Softmax": softmax,
     "Sub": subtract,
     "Sum": sum_of,
     **dict.fromkeys(MOVES, move),
@@ -70,4 +102,4 @@ OPERATORS: dict[str, Callable[[OperatorContext], Operand | tuple[Operand, ...]]]
     **dict.fromkeys(COMPARISONS, comparison),
 }
 
-__all__ = ["OPERATORS", "Constant", "EncryptedValue", "Operand", "OperatorContext"]
+__all__ = ["ANY_ORDER", "MASKABLE", "OPERATORS", "Constant", "EncryptedValue", "Operand", "OperatorContext"]

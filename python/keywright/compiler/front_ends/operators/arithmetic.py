@@ -1,6 +1,9 @@
 """Add, Sub, Mul, Div, Sum, Mean, Neg and Pow between encrypted values and constants."""
 
+from dataclasses import replace
+
 import numpy as np
+from numpy.typing import NDArray
 
 from keywright.compiler.activations.functions import reciprocal
 from keywright.compiler.front_ends.operator_context import Constant, EncryptedValue, Operand, OperatorContext
@@ -9,18 +12,21 @@ from keywright.program.arrays import Shape, Vector
 
 from .moves import move
 
+HIDDEN = -1e4
+"""Constants of at most this mask what they are added to, for a softmax."""
+
 
 def add(context: OperatorContext) -> EncryptedValue:
     """Add the sum of two values that broadcast to each other; one may be constant."""
-    return _sum(context, context.operand(0), context.operand(1))
+    return summed(context, context.operand(0), context.operand(1))
 
 
 def subtract(context: OperatorContext) -> EncryptedValue:
     """Add the difference of two values; one may be constant."""
     left, right = context.operand(0), context.operand(1)
     if isinstance(right, Constant):
-        return _sum(context, left, Constant(-np.asarray(right.array, np.float64)))
-    return _sum(context, left, context.scaled(context.encrypted(1), -1.0))
+        return summed(context, left, Constant(-np.asarray(right.array, np.float64)))
+    return summed(context, left, context.scaled(context.encrypted(1), -1.0))
 
 
 def multiply(context: OperatorContext) -> EncryptedValue:
@@ -46,7 +52,7 @@ def sum_of(context: OperatorContext) -> EncryptedValue:
     operands = context.operands
     result: Operand | None = operands[0]
     for operand in operands[1:]:
-        result = _sum(context, result, operand)
+        result = summed(context, result, operand)
     if not isinstance(result, EncryptedValue):
         raise context.refuse("operand 0", "a constant", "an encrypted value")
     return context.scaled(result, 1 / len(operands)) if context.operator == "Mean" else result
@@ -55,16 +61,28 @@ def sum_of(context: OperatorContext) -> EncryptedValue:
 def choose(context: OperatorContext) -> Operand | tuple[Operand, ...]:
     """Add Where: a selection if the condition is constant, else no + condition (yes - no)."""
     condition, yes, no = context.operands
-    if not isinstance(condition, EncryptedValue):
-        return move(context)
+    if isinstance(condition, Constant):
+        return _selected(context, np.asarray(condition.array, np.bool_), yes, no)
     if isinstance(no, EncryptedValue):
-        difference = _sum(context, yes, context.scaled(no, -1.0))
+        difference = summed(context, yes, context.scaled(no, -1.0))
     elif isinstance(yes, EncryptedValue) and no is not None:
-        difference = _sum(context, yes, Constant(-np.asarray(no.array, np.float64)))
+        difference = summed(context, yes, Constant(-np.asarray(no.array, np.float64)))
     else:
         both = [np.asarray(value.array, np.float64) for value in (yes, no) if isinstance(value, Constant)]
-        return _sum(context, _product(context, condition, Constant(both[0] - both[1])), no)
-    return _sum(context, no, _product(context, condition, difference))
+        return summed(context, _product(context, condition, Constant(both[0] - both[1])), no)
+    return summed(context, no, _product(context, condition, difference))
+
+
+def _selected(
+    context: OperatorContext, condition: NDArray[np.bool_], yes: Operand | None, no: Operand | None
+) -> Operand | tuple[Operand, ...]:
+    """Return elements of one operand where a constant condition holds, and of the other elsewhere."""
+    for value, other, hidden in ((yes, no, ~condition), (no, yes, condition)):
+        if isinstance(value, EncryptedValue) and isinstance(other, Constant):
+            constant = np.asarray(other.array, np.float64)
+            if constant.size == 1 and constant.item() <= HIDDEN:
+                return summed(context, value, Constant(np.where(hidden, constant.item(), 0.0)))
+    return move(context)
 
 
 def negate(context: OperatorContext) -> EncryptedValue:
@@ -90,18 +108,29 @@ def raised(context: OperatorContext, source: EncryptedValue, exponent: int) -> E
     return context.product(low, high)
 
 
-def _sum(context: OperatorContext, left: Operand | None, right: Operand | None) -> EncryptedValue:
+def summed(context: OperatorContext, left: Operand | None, right: Operand | None) -> EncryptedValue:
+    """Return the sum of two values that broadcast to each other; one may be constant."""
     shape = _joint_shape(context, left, right)
     if isinstance(left, EncryptedValue) and isinstance(right, EncryptedValue):
-        left, right = context.expand(left, shape), context.expand(right, shape)
-        node = Add(context.laid_out(left), (left.number, right.number))
-        return EncryptedValue(context.graph.add(node), shape)
+        left, right = context.aligned(context.expand(left, shape), context.expand(right, shape))
+        both = Add(context.laid_out(left), (left.number, right.number))
+        return EncryptedValue(context.graph.add(both), shape, left.order)
     value, constant = _apart(context, left, right)
     value = context.expand(value, shape)
-    vector = np.broadcast_to(constant, shape).ravel()
+    masked = _masked(value, constant)
+    if masked.any():
+        value, constant = replace(value, masked=masked), np.where(masked, 0.0, constant)
+    vector = value.stored(constant)
     if not np.isfinite(vector).all():
         raise context.refuse("a constant operand", "not finite", "finite numbers")
-    return EncryptedValue(context.graph.add(Shift(context.laid_out(value), (value.number,), vector)), shape)
+    node = Shift(context.laid_out(value), (value.number,), vector)
+    return EncryptedValue(context.graph.add(node), shape, value.order, value.masked)
+
+
+def _masked(value: EncryptedValue, constant: Vector) -> NDArray[np.bool_]:
+    """Return which elements are hidden: exporters add a number that no exponential survives to them."""
+    hidden = np.broadcast_to(constant <= HIDDEN, value.shape)
+    return hidden if value.masked is None else hidden | value.masked
 
 
 def _product(context: OperatorContext, left: Operand | None, right: Operand | None) -> EncryptedValue:

@@ -1,16 +1,21 @@
-"""Gemm and MatMul: products with constant matrices on either side."""
+"""Gemm and MatMul: products with constant matrices on either side, or of two encrypted ones."""
 
 import numpy as np
 
-from keywright.compiler.front_ends.operator_context import EncryptedValue, OperatorContext
+from keywright.compiler.front_ends.operator_context import Constant, EncryptedValue, Operand, OperatorContext
 from keywright.compiler.graph.sparse import SparseMatrix
 from keywright.compiler.limits import MAX_ENTRIES, require_at_most
 from keywright.program.arrays import Shape, Vector
 
+from .arithmetic import summed
+from .products import matrix_product
+
 
 def gemm(context: OperatorContext) -> EncryptedValue:
-    """Add alpha * A @ B + beta * C with an encrypted matrix A, usually of one row, and constant B and C."""
-    source = context.encrypted(0)
+    """Add alpha * A @ B + beta * C with an encrypted matrix A, usually of one row."""
+    source, factor, added = context.encrypted(0), context.operand(1), context.operand(2)
+    if isinstance(factor, EncryptedValue) or isinstance(added, EncryptedValue):
+        return _gemm_of_values(context, source, factor, added)
     weight = context.required_constant(1)
     bias = context.constant(2)
     if len(source.shape) != 2 or weight.ndim != 2:
@@ -24,15 +29,33 @@ def gemm(context: OperatorContext) -> EncryptedValue:
     return _from_right(context, source, weight, None if bias is None else beta * bias)
 
 
+def _gemm_of_values(
+    context: OperatorContext, source: EncryptedValue, factor: Operand | None, added: Operand | None
+) -> EncryptedValue:
+    """Add Gemm with an encrypted B or C."""
+    alpha, beta = context.attribute("alpha", 1.0), context.attribute("beta", 1.0)
+    if context.attribute("transA", 0):
+        source = context.select(source, source.indices().T)
+    turned = context.attribute("transB", 0)
+    if isinstance(factor, EncryptedValue):
+        if turned:
+            factor = context.select(factor, factor.indices().T)
+        result = matrix_product(context, source, factor)
+        result = result if alpha == 1 else context.scaled(result, alpha)
+    else:
+        weight = context.required_constant(1)
+        result = _from_right(context, source, alpha * (weight.T if turned else weight), None)
+    if isinstance(added, EncryptedValue):
+        return summed(context, result, added if beta == 1 else context.scaled(added, beta))
+    return result if added is None else summed(context, result, Constant(beta * np.asarray(added.array)))
+
+
 def matmul(context: OperatorContext) -> EncryptedValue:
-    """Add A @ B with one constant factor."""
-    if isinstance(context.operand(0), EncryptedValue) and isinstance(context.operand(1), EncryptedValue):
-        raise context.refuse(
-            "operand 1",
-            "an encrypted value",
-            "a constant: products of two encrypted matrices, as in attention, have no encrypted form",
-        )
-    if isinstance(context.operand(0), EncryptedValue):
+    """Add A @ B; one factor may be constant."""
+    left, right = context.operand(0), context.operand(1)
+    if isinstance(left, EncryptedValue) and isinstance(right, EncryptedValue):
+        return matrix_product(context, left, right)
+    if isinstance(left, EncryptedValue):
         return _from_right(context, context.encrypted(0), context.required_constant(1), None)
     return _from_left(context, context.required_constant(0), context.encrypted(1))
 
@@ -53,7 +76,7 @@ def _from_right(
         _without(shape, -2 if len(source.shape) == 1 else None), -1 if weight.ndim == 1 else None
     )
     offset = None if bias is None else _bias(context, bias, shape)
-    if rows.size == rows.shape[-1] and columns.ndim == 2:
+    if rows.size == rows.shape[-1] and columns.ndim == 2 and source.order is None:
         return context.linear(source, shown, SparseMatrix.from_dense(columns.T), offset)
     pairs = int(np.prod(shape, dtype=np.int64)) * rows.shape[-1]
     require_at_most(f"node {context.name!r}", "entries", pairs, MAX_ENTRIES)

@@ -104,7 +104,7 @@ def reshape(context: OperatorContext) -> EncryptedValue:
     for batch in dict.fromkeys((context.batch, 1)):
         shape = _reshaped(source.shape, target, batch, keep)
         if shape is not None:
-            return EncryptedValue(source.number, shape)
+            return source.reshaped(shape)
     raise context.refuse("shape", target, f"one of {source.size} elements a sample")
 
 

@@ -40,6 +40,15 @@ def layer_normalization(context: OperatorContext) -> EncryptedValue:
     return _normalized(context, source, axes, *(_spread(context, value, shape) for value in (scale, bias)))
 
 
+def rms_normalization(context: OperatorContext) -> EncryptedValue:
+    """Add RMSNormalization: over the axes from ``axis`` on, without their mean."""
+    source = context.encrypted(0)
+    context.attribute("stash_type", 1)
+    axis = context.attribute("axis", -1) % len(source.shape)
+    scale = _spread(context, context.required_constant(1), source.shape[axis:])
+    return _divided(context, source, list(range(axis, len(source.shape))), scale, None)
+
+
 def instance_normalization(context: OperatorContext) -> EncryptedValue:
     """Add InstanceNormalization: over the pixels of each channel."""
     source = context.encrypted(0)
@@ -109,14 +118,26 @@ def _normalized(
     scale: Vector | None,
     bias: Vector | None,
 ) -> EncryptedValue:
-    """Add (x - mean) / sqrt(variance + epsilon) over axes, times scale, plus bias. A polynomial approximates
-    the inverse root on the variances of the calibration data."""
-    epsilon = context.attribute("epsilon", 1e-5)
+    """Add (x - mean) / sqrt(variance + epsilon) over axes, times scale, plus bias."""
     shape = tuple(1 if axis in axes else size for axis, size in enumerate(source.shape))
     mean = context.expand(average(context, source, axes, shape), source.shape)
     terms = [(source, SparseMatrix.diagonal(np.ones(source.size)))]
     terms.append((mean, SparseMatrix.diagonal(-np.ones(source.size))))
     centred = context.total(terms, source.shape, laid_out=context.laid_out(source))
+    return _divided(context, centred, axes, scale, bias)
+
+
+def _divided(
+    context: OperatorContext,
+    centred: EncryptedValue,
+    axes: list[int],
+    scale: Vector | None,
+    bias: Vector | None,
+) -> EncryptedValue:
+    """Add x / sqrt(mean of x^2 + epsilon) over axes, times scale, plus bias. A polynomial approximates the
+    inverse root on the means of the calibration data."""
+    epsilon = context.attribute("epsilon", 1e-5)
+    shape = tuple(1 if axis in axes else size for axis, size in enumerate(centred.shape))
     variance = average(context, context.product(centred, centred), axes, shape)
     raised = EncryptedValue(
         context.graph.add(
@@ -125,8 +146,8 @@ def _normalized(
         shape,
     )
     inverse = context.function(raised, inverse_root, positive=True)
-    result = context.product(centred, context.expand(inverse, source.shape))
-    factor = np.ones(source.size) if scale is None else np.broadcast_to(scale, source.shape).ravel()
-    offset = np.zeros(source.size) if bias is None else np.broadcast_to(bias, source.shape).ravel()
+    result = context.product(centred, context.expand(inverse, centred.shape))
+    factor = np.ones(centred.size) if scale is None else np.broadcast_to(scale, centred.shape).ravel()
+    offset = np.zeros(centred.size) if bias is None else np.broadcast_to(bias, centred.shape).ravel()
     matrix = SparseMatrix.diagonal(factor)
-    return context.linear(result, source.shape, matrix, offset, laid_out=context.laid_out(source))
+    return context.linear(result, centred.shape, matrix, offset, laid_out=context.laid_out(centred))

@@ -1,0 +1,82 @@
+"""Attention, as ONNX has it since opset 23: scaled products of queries and keys, a softmax, products with
+values."""
+
+import math
+
+import numpy as np
+
+from keywright.compiler.front_ends.operator_context import Constant, EncryptedValue, OperatorContext
+
+from .arithmetic import summed
+from .products import matrix_product
+from .softmax import softmax_of
+
+
+def attention(context: OperatorContext) -> EncryptedValue:
+    """Add attention of encrypted queries, keys and values, with a constant mask or none."""
+    for index, name in ((4, "past_key"), (5, "past_value"), (6, "nonpad_kv_seqlen")):
+        if context.operand(index) is not None:
+            raise context.refuse(
+                name,
+                "given",
+                "none: compile the model for whole sequences, without cached keys (use_cache=False)",
+            )
+    for name in ("softcap", "qk_matmul_output_mode"):
+        if value := context.attribute(name, 0.0):
+            raise context.refuse(name, value, "0")
+    context.attribute("softmax_precision", 1)
+    if any(context.node.output[1:]):
+        raise context.refuse("outputs", len(context.node.output), "the first alone")
+    queries, keys, values = (context.encrypted(index) for index in range(3))
+    flat = len(queries.shape) == 3
+    heads, shared = context.attribute("q_num_heads", 0), context.attribute("kv_num_heads", 0)
+    if flat:
+        if heads < 1 or shared < 1:
+            raise context.refuse("q_num_heads", heads, "a number of heads, for operands of three axes")
+        queries, keys, values = (
+            _heads(context, value, count)
+            for value, count in ((queries, heads), (keys, shared), (values, shared))
+        )
+    groups = queries.shape[1] // keys.shape[1]
+    if groups * keys.shape[1] != queries.shape[1]:
+        raise context.refuse(
+            "heads of queries", queries.shape[1], f"a multiple of the {keys.shape[1]} of keys"
+        )
+    if groups > 1:
+        keys, values = (
+            context.select(value, np.repeat(value.indices(), groups, axis=1)) for value in (keys, values)
+        )
+    scale = context.attribute("scale", 0.0) or 1.0 / math.sqrt(queries.shape[-1])
+    turned = context.select(keys, np.swapaxes(keys.indices(), -1, -2))
+    scores = context.scaled(matrix_product(context, queries, turned), scale)
+    scores = _masked(context, scores)
+    result = matrix_product(context, softmax_of(context, scores, len(scores.shape) - 1), values)
+    if not flat:
+        return result
+    order = np.swapaxes(result.indices(), 1, 2)
+    joined = EncryptedValue(result.number, order.shape, order)
+    return joined.reshaped((*order.shape[:2], order.shape[2] * order.shape[3]))
+
+
+def _heads(context: OperatorContext, value: EncryptedValue, count: int) -> EncryptedValue:
+    batch, length, width = value.shape
+    if width % count:
+        raise context.refuse("heads", count, f"a divisor of the width {width}")
+    return context.select(value, value.indices().reshape(batch, length, count, -1).transpose(0, 2, 1, 3))
+
+
+def _masked(context: OperatorContext, scores: EncryptedValue) -> EncryptedValue:
+    """Hide what a causal or given mask hides, and add a bias."""
+    mask = np.zeros(scores.shape)
+    given = context.operand(3)
+    if isinstance(given, EncryptedValue):
+        raise context.refuse("attn_mask", "an encrypted value", "a constant, for one length of all sequences")
+    if given is not None:
+        array = given.array
+        mask = mask + (
+            np.where(array, 0.0, -np.inf) if array.dtype == bool else np.asarray(array, np.float64)
+        )
+    if context.attribute("is_causal", 0):
+        rows, columns = scores.shape[-2:]
+        mask = mask + np.where(np.tri(rows, columns, dtype=bool), 0.0, -np.inf)
+    return summed(context, scores, Constant(mask)) if mask.any() else scores

@@ -1,0 +1,306 @@
+"""Products of encrypted tensors, softmax inside a model, and attention, beside ONNX's reference."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import keywright as kw
+import numpy as np
+import onnx
+import pytest
+from keywright import compiler
+from keywright.compiler.front_ends.operators.softmax import MOST_HALVINGS
+from keywright.errors import ModelRefusedError
+from keywright.plan import plan_network
+from keywright.program.arrays import Vector
+from keywright.runtime import run_clear
+from keywright.runtime.encrypted.backend import EncryptedBackend, decrypt_result, encrypt_sample
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+from tests.compiler.conftest import build_model
+
+TARGET = compiler.Target(slots=1 << 13, levels=60)
+RNG = np.random.default_rng(36)
+node = helper.make_node
+
+
+def compiled(
+    nodes: Sequence[onnx.NodeProto],
+    shape: tuple[int, ...],
+    constants: dict[str, Any] | None = None,
+    *,
+    opset: int = 20,
+    size: float = 1.0,
+    fit: dict[str, Any] | None = None,
+    target: compiler.Target = TARGET,
+) -> tuple[Any, Vector, Vector]:
+    """A program, samples, and the model's outputs for them."""
+    model = build_model(nodes, shape, constants, opset=opset)
+    samples = size * RNG.normal(size=(60, *shape)).astype(np.float32)
+    program = compiler.compile(model, target, compiler.Fit(calibration=samples, **fit or {}))
+    expected = ReferenceEvaluator(model).run(None, {"x": samples})[0]
+    return program, samples, np.asarray(expected, np.float64)
+
+
+def agree(program: Any, samples: Vector, expected: Vector, within: float = 1e-5) -> None:
+    """Compare in the clear; products and sums are exact but for rounding."""
+    found = run_clear(program, samples[:4]).reshape(expected[:4].shape)
+    assert np.abs(found - expected[:4]).max() <= within * max(1.0, float(np.abs(expected).max()))
+
+
+SHAPES = [(3, 4, 3), (4, 4, 4), (1, 5, 1), (5, 1, 5), (2, 7, 6), (6, 3, 2), (8, 8, 3)]
+
+
+@pytest.mark.parametrize(("rows", "inner", "columns"), SHAPES)
+@pytest.mark.parametrize("stack", [1, 3])
+def test_products_of_encrypted_matrices(rows: int, inner: int, columns: int, stack: int) -> None:
+    size = stack * inner * (rows + columns)
+    cut = stack * rows * inner
+    nodes = [
+        node("Slice", ["x", "zero", "cut", "one"], ["left"]),
+        node("Slice", ["x", "cut", "size", "one"], ["right"]),
+        node("Reshape", ["left", "as_left"], ["a"]),
+        node("Reshape", ["right", "as_right"], ["b"]),
+        node("MatMul", ["a", "b"], ["y"]),
+    ]
+    constants = {
+        "zero": np.array([0]),
+        "cut": np.array([cut]),
+        "size": np.array([size]),
+        "one": np.array([1]),
+        "as_left": np.array([0, stack, rows, inner]),
+        "as_right": np.array([0, stack, inner, columns]),
+    }
+    agree(*compiled(nodes, (size,), constants))
+
+
+@pytest.mark.parametrize(
+    ("equation", "first", "second"),
+    [
+        ("bhid,bhjd->bhij", (2, 4, 3), (2, 4, 3)),
+        ("bihd,bjhd->bhij", (4, 2, 3), (5, 2, 3)),
+        ("bi,bj->bij", (3,), (4,)),
+        ("bij,bij->b", (3, 4), (3, 4)),
+        ("bij,bij->bji", (3, 4), (3, 4)),
+        ("bij,bjk", (3, 4), (4, 2)),
+    ],
+)
+def test_einsum_of_encrypted_values(equation: str, first: tuple[int, ...], second: tuple[int, ...]) -> None:
+    sizes = int(np.prod(first)), int(np.prod(second))
+    nodes = [
+        node("Split", ["x", "sizes"], ["l", "r"], axis=1),
+        node("Reshape", ["l", "first"], ["a"]),
+        node("Reshape", ["r", "second"], ["b"]),
+        node("Einsum", ["a", "b"], ["y"], equation=equation),
+    ]
+    constants = {
+        "sizes": np.array(sizes),
+        "first": np.array([0, *first]),
+        "second": np.array([0, *second]),
+    }
+    model = build_model(nodes, (sum(sizes),), constants)
+    samples = RNG.normal(size=(4, sum(sizes))).astype(np.float32)
+    program = compiler.compile(model, TARGET)
+    for sample in samples:
+        expected = ReferenceEvaluator(model).run(None, {"x": sample[None]})[0]
+        assert np.abs(run_clear(program, sample).ravel() - expected.ravel()).max() < 1e-5
+
+
+@pytest.mark.parametrize(
+    "equation", ["bij,jk->bik", "bij,ij->bi", "bij->bji", "bij->bi", "bij,k->bkj", "bij->"]
+)
+def test_einsum_with_a_constant_or_alone(equation: str) -> None:
+    letters = equation.split("->")[0].split(",")
+    sizes = {"b": 1, "i": 3, "j": 4, "k": 2}
+    operands, constants = ["x"], {}
+    if len(letters) == 2:
+        operands.append("w")
+        constants["w"] = RNG.normal(size=[sizes[a] for a in letters[1]]).astype(np.float32)
+    model = build_model([node("Einsum", operands, ["y"], equation=equation)], (3, 4), constants)
+    sample = RNG.normal(size=(3, 4)).astype(np.float32)
+    expected = ReferenceEvaluator(model).run(None, {"x": sample[None]})[0]
+    found = run_clear(compiler.compile(model, TARGET), sample)
+    assert np.abs(found.ravel() - expected.ravel()).max() < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("equation", "reason"),
+    [
+        ("...ij,jk->...ik", "without an ellipsis"),
+        ("bii,ij->bj", "an axis for each letter"),
+    ],
+)
+def test_equations_that_do_not_fit_are_refused(equation: str, reason: str) -> None:
+    constants = {"w": np.ones((4, 2), np.float32)}
+    with pytest.raises(ModelRefusedError, match=re.escape(reason)):
+        compiler.compile(
+            build_model([node("Einsum", ["x", "w"], ["y"], equation=equation)], (3, 4), constants), TARGET
+        )
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.5])
+def test_gemm_of_encrypted_matrices(alpha: float) -> None:
+    nodes = [
+        node("Squeeze", ["x", "first"], ["m"]),
+        node("Gemm", ["m", "m", "m"], ["g"], alpha=alpha, beta=2.0, transB=1),
+        node("Unsqueeze", ["g", "first"], ["y"]),
+    ]
+    model = build_model(nodes, (4, 4), {"first": np.array([0])}, batch=1)
+    program = compiler.compile(model, TARGET)
+    sample = RNG.normal(size=(1, 4, 4)).astype(np.float32)
+    expected = ReferenceEvaluator(model).run(None, {"x": sample})[0]
+    assert np.abs(run_clear(program, sample[0]).ravel() - expected.ravel()).max() < 1e-5
+
+
+@pytest.mark.parametrize("axis", [1, 2, -1])
+@pytest.mark.parametrize("size", [1.0, 4.0])
+def test_softmax_inside_a_model(axis: int, size: float) -> None:
+    nodes = [node("Softmax", ["x"], ["p"], axis=axis), node("MatMul", ["p", "w"], ["y"])]
+    constants = {"w": RNG.normal(size=(6, 3)).astype(np.float32)}
+    program, samples, expected = compiled(nodes, (5, 6), constants, size=size, fit={"error": 0.02})
+    agree(program, samples, expected, 0.02)
+
+
+def test_a_softmax_whose_sums_spread_widely_is_squared_and_normalised() -> None:
+    nodes = [node("Softmax", ["x"], ["p"], axis=-1), node("MatMul", ["p", "w"], ["y"])]
+    constants = {"w": RNG.normal(size=(6, 3)).astype(np.float32)}
+    program, samples, expected = compiled(nodes, (6,), constants, size=6.0, fit={"error": 0.05})
+    inverses = [each for each in program.fit_report.activations if each.high > each.low > 0]
+    assert 1 < len(inverses) <= 1 + MOST_HALVINGS
+    for each in inverses[1:]:
+        assert 1 / 6 * (1 - 1 / 8) < each.low < each.high < 1 + 1 / 8
+    agree(program, samples, expected, 0.05)
+
+
+def _attention(length: int, width: int, heads: int, mask: Vector | None = None) -> Any:
+    nodes = []
+    for name in "qkv":
+        nodes += [
+            node("MatMul", ["x", f"w{name}"], [f"{name}0"]),
+            node("Reshape", [f"{name}0", "apart"], [f"{name}1"]),
+            node("Transpose", [f"{name}1"], [name], perm=[0, 2, 3, 1] if name == "k" else [0, 2, 1, 3]),
+        ]
+    masked = "scores" if mask is None else "masked"
+    nodes += [node("MatMul", ["q", "k"], ["products"]), node("Mul", ["products", "scale"], ["scores"])]
+    nodes += [] if mask is None else [node("Add", ["scores", "mask"], ["masked"])]
+    nodes += [
+        node("Softmax", [masked], ["p"], axis=-1),
+        node("MatMul", ["p", "v"], ["z"]),
+        node("Transpose", ["z"], ["z0"], perm=[0, 2, 1, 3]),
+        node("Reshape", ["z0", "together"], ["z1"]),
+        node("MatMul", ["z1", "wo"], ["a"]),
+        node("Add", ["a", "x"], ["y"]),
+    ]
+    constants = {
+        f"w{name}": (RNG.normal(size=(width, width)) / np.sqrt(width)).astype(np.float32) for name in "qkvo"
+    }
+    constants |= {
+        "apart": np.array([0, length, heads, width // heads]),
+        "together": np.array([0, length, width]),
+        "scale": np.float32(1 / np.sqrt(width // heads)),
+    }
+    return nodes, constants | ({} if mask is None else {"mask": mask.astype(np.float32)})
+
+
+@pytest.mark.parametrize(("length", "width", "heads"), [(1, 4, 2), (2, 2, 1), (5, 6, 2), (8, 16, 4)])
+def test_attention_as_exporters_write_it(length: int, width: int, heads: int) -> None:
+    nodes, constants = _attention(length, width, heads)
+    program, samples, expected = compiled(nodes, (length, width), constants, fit={"error": 0.05})
+    agree(program, samples, expected, 0.05)
+
+
+@pytest.mark.parametrize("least", [-1e4, -3.4e38, -np.inf])
+def test_masks_hide(least: float) -> None:
+    mask = np.where(np.tri(5, dtype=bool), 0.0, least)
+    nodes, constants = _attention(5, 6, 2, mask)
+    program, samples, expected = compiled(nodes, (5, 6), constants, fit={"error": 0.05})
+    agree(program, samples, expected, 0.05)
+    changed = samples[:1].copy()
+    changed[:, 4] += 1.0
+    same = run_clear(program, samples[:1])[:, :4] - run_clear(program, changed)[:, :4]
+    assert np.abs(same).max() < 1e-9
+
+
+def test_masks_take_no_level() -> None:
+    mask = np.where(np.tri(5, dtype=bool), 0.0, -np.inf)
+    depths = []
+    for each in (mask, None):
+        nodes, constants = _attention(5, 6, 2, each)
+        fit = {"activations": {"softmax": "chebyshev:15"}}
+        depths.append(compiled(nodes, (5, 6), constants, size=0.1, fit=fit)[0].depth)
+    assert depths[0] == depths[1]
+
+
+def test_a_mask_that_hides_everything_is_refused() -> None:
+    mask = np.zeros((5, 5))
+    mask[2] = -np.inf
+    nodes, constants = _attention(5, 6, 2, mask)
+    with pytest.raises(ModelRefusedError, match="the softmax of nothing is not defined; leave at least one"):
+        compiled(nodes, (5, 6), constants)
+
+
+def test_a_mask_without_a_softmax_is_refused() -> None:
+    nodes = [node("Add", ["x", "m"], ["h"]), node("MatMul", ["h", "w"], ["y"])]
+    constants = {"m": np.full(4, -1e9, np.float32), "w": np.eye(4, dtype=np.float32)}
+    with pytest.raises(ModelRefusedError, match="a Softmax behind it"):
+        compiled(nodes, (3, 4), constants)
+
+
+@pytest.mark.parametrize("heads", [(2, 2), (4, 2), (4, 1)])
+@pytest.mark.parametrize("causal", [0, 1])
+def test_the_operator_attention(heads: tuple[int, int], causal: int) -> None:
+    queries, keys = heads
+    nodes = [
+        node("MatMul", ["x", "wq"], ["q"]),
+        node("MatMul", ["x", "wk"], ["k"]),
+        node("MatMul", ["x", "wv"], ["v"]),
+        node("Attention", ["q", "k", "v"], ["y"], q_num_heads=queries, kv_num_heads=keys, is_causal=causal),
+    ]
+    constants = {
+        name: (RNG.normal(size=(4, 3 * count)) / 2).astype(np.float32)
+        for name, count in (("wq", queries), ("wk", keys), ("wv", keys))
+    }
+    program, samples, expected = compiled(nodes, (4, 4), constants, opset=23, fit={"error": 0.05})
+    agree(program, samples, expected, 0.05)
+
+
+@pytest.mark.parametrize(("name", "value"), [("softcap", 2.0), ("qk_matmul_output_mode", 1)])
+def test_attention_refuses_what_it_does_not_compute(name: str, value: float) -> None:
+    given = {name: value, "q_num_heads": 2, "kv_num_heads": 2}
+    with pytest.raises(ModelRefusedError, match=name):
+        compiled([node("Attention", ["x", "x", "x"], ["y"], **given)], (3, 4), opset=23)
+
+
+def test_rms_normalization() -> None:
+    nodes = [node("RMSNormalization", ["x", "g"], ["y"])]
+    program, samples, expected = compiled(
+        nodes, (3, 8), {"g": np.arange(1, 9, dtype=np.float32)}, opset=23, fit={"error": 0.1}
+    )
+    agree(program, samples, expected, 0.02)
+
+
+def test_products_take_few_diagonals() -> None:
+    """The order of the joint elements: both factors and the sums take some 10 rotations a map, where the
+    order of the axes takes one for each pair of a row and a column."""
+    nodes, constants = _attention(16, 32, 2)
+    program, _, _ = compiled(nodes, (16, 32), constants, fit={"error": 0.2})
+    rotations = [layer.rotations for layer in program.layers if layer.kind == "linear"]
+    assert max(rotations) <= 40
+
+
+def test_encrypted_attention_agrees_with_the_clear_run() -> None:
+    nodes, constants = _attention(4, 8, 2)
+    model = build_model(nodes, (4, 8), constants, opset=20)
+    samples = RNG.normal(size=(60, 4, 8)).astype(np.float32)
+    parameters = kw.Parameters.from_bits(12, [50] + [40] * 26, [50] * 4, 40, insecure=True)
+    target = compiler.Target(slots=parameters.max_slots, levels=parameters.max_level)
+    program = compiler.compile(model, target, compiler.Fit(calibration=samples, error=0.05))
+    execution = plan_network(program, parameters)
+    secret = kw.SecretKey.generate(parameters)
+    generator = kw.KeyGenerator(secret)
+    keys = generator.evaluation_keys(relinearization=False, specs=execution.key_specs)
+    backend = EncryptedBackend(kw.Evaluator(parameters, execution.follow(keys)), plan=execution)
+    encryptor, decryptor = kw.Encryptor(generator.public_key()), kw.Decryptor(secret)
+    outputs = backend.run(program, encrypt_sample(program, encryptor, samples[0]))
+    changes = decrypt_result(program, decryptor, outputs) - run_clear(program, samples[0])
+    assert np.abs(changes).max() <= program.output_unit * max(ct.error_bound for ct in outputs)
