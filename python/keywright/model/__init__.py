@@ -8,7 +8,7 @@
 
 from keywright.model.folder.identity import Identity
 
-from .client import InferenceClient, load_client
+from .client import ModelClient, load_client
 from .compiling import compile  # noqa: A004 (read as keywright.compile)
 from .encrypted_error import EncryptedError
 from .messages import Message
@@ -16,7 +16,7 @@ from .model import CompiledModel, load
 from .report import ModelReport
 from .served.manifest import Manifest, Places
 from .served.model import Model, ModelRunner
-from .server import InferenceServer, load_server
+from .server import ModelServer, load_server
 from .session import Inference, infer
 
 __all__ = [
@@ -24,8 +24,8 @@ __all__ = [
     "EncryptedError",
     "Identity",
     "Inference",
-    "InferenceClient",
-    "InferenceServer",
+    "ModelClient",
+    "ModelServer",
     "Manifest",
     "Message",
     "Model",

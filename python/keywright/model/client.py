@@ -49,7 +49,7 @@ MOST_BITS = 1000.0
 """Results with more bits than floating point has have no bound."""
 
 
-class InferenceClient:
+class ModelClient:
     """Keys, encryption and decryption for a program that a server evaluates.
 
     Args:
@@ -265,12 +265,12 @@ def save_keys(folder: Path, secret: SecretKey, execution: PlanExecution, progres
 
 def load_client(
     folder: str | Path, *, insecure: bool = False, key_bytes: int = KEY_BYTES, key_count: int = KEY_COUNT
-) -> InferenceClient:
-    """Load the client of a model, from a folder of `CompiledModel.save`, `InferenceClient.save`, or
+) -> ModelClient:
+    """Load the client of a model, from a folder of `CompiledModel.save`, `ModelClient.save`, or
     ``keywright keygen``.
 
     A secret key in the folder is read, with a `SecretFileWarning` if other users can read it. Without a
-    secret and a public key, a new secret key is made, which `InferenceClient.save` stores. The author of a
+    secret and a public key, a new secret key is made, which `ModelClient.save` stores. The author of a
     model's folder chooses the parameters and the keys, so both are checked before a secret is made or read.
 
     Args:
@@ -300,10 +300,10 @@ def load_client(
         secret = SecretKey.load(place / SECRET_KEY, parameters)
     elif has_file(place, PUBLIC_KEY):
         public = PublicKey.load(place / PUBLIC_KEY, parameters)
-        return InferenceClient(program, parameters, plan, public=public)
+        return ModelClient(program, parameters, plan, public=public)
     else:
         secret = SecretKey.generate(parameters)
-    return InferenceClient(program, parameters, plan, secret=secret)
+    return ModelClient(program, parameters, plan, secret=secret)
 
 
 def require_plan(execution: PlanExecution, demands: Demands) -> None:

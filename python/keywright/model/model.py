@@ -28,10 +28,10 @@ from keywright.program.program import Program
 from keywright.runtime import Simulation, simulate
 from keywright.runtime.simulation.simulate import REPETITIONS, SEED
 
-from .client import InferenceClient
+from .client import ModelClient
 from .encrypted_error import EncryptedError
 from .report import ModelReport, returned_bytes, sent_bytes
-from .server import InferenceServer
+from .server import ModelServer
 from .session import infer
 
 BOOTSTRAP_PRESETS = ("N15_QP858_L5_S32_real", DEFAULT_BOOTSTRAP_PRESET, "N16_QP1745_L15_S40_real")
@@ -167,7 +167,7 @@ class CompiledModel:
         """
         values = self._samples(samples)
         if not force:
-            InferenceClient(self.program, self.parameters).guard(values)
+            ModelClient(self.program, self.parameters).guard(values)
         compiled, planned = self._planned(len(values), memory, key_memory)
         outputs = infer(compiled.program, compiled.parameters, values, planned, progress).outputs
         return outputs[0] if np.shape(samples) == self.program.input_shape else outputs
@@ -178,18 +178,18 @@ class CompiledModel:
         already are the model's output."""
         return self.program.answers(outputs)
 
-    def client(self) -> InferenceClient:
+    def client(self) -> ModelClient:
         """Return a client with a new secret key."""
         secret = SecretKey.generate(self.parameters)
-        return InferenceClient(self.program, self.parameters, lambda: self.execution, secret=secret)
+        return ModelClient(self.program, self.parameters, lambda: self.execution, secret=secret)
 
-    def server(self, *, memory: int | None = None) -> InferenceServer:
+    def server(self, *, memory: int | None = None) -> ModelServer:
         """Return a server.
 
         Args:
             memory: maximum bytes of its process; by default 80 percent of the free memory.
         """
-        return InferenceServer(self.program, self.parameters, self.execution, memory=memory)
+        return ModelServer(self.program, self.parameters, self.execution, memory=memory)
 
     def save(self, folder: str | Path) -> None:
         """Create a folder that `load_client`, `load_server` and ``keywright serve`` read. It holds the

@@ -21,7 +21,7 @@ from keywright.runtime.evaluation import Evaluation
 from .messages import Message
 
 
-class InferenceServer:
+class ModelServer:
     """Evaluates a program with the keys of one client.
 
     Args:
@@ -55,8 +55,8 @@ class InferenceServer:
         """Take a client's keys, and encode the model.
 
         Args:
-            keys: result of `InferenceClient.keys`.
-            masters: result of `InferenceClient.master_keys`, if the plan derives keys.
+            keys: result of `ModelClient.keys`.
+            masters: result of `ModelClient.master_keys`, if the plan derives keys.
 
         Raises:
             PlanMismatchError: these are not the plan's keys.
@@ -110,10 +110,10 @@ class InferenceServer:
         return self._evaluation
 
     def run(self, message: bytes) -> bytes:
-        """Evaluate every sample of a message of `InferenceClient.encrypt`.
+        """Evaluate every sample of a message of `ModelClient.encrypt`.
 
         Returns:
-            The answer, for `InferenceClient.decrypt`.
+            The answer, for `ModelClient.decrypt`.
 
         Raises:
             KeysMissingError: no keys were loaded.
@@ -166,13 +166,13 @@ def load_server(
     *,
     memory: int | None = None,
     key_memory: int | None = None,
-) -> InferenceServer:
+) -> ModelServer:
     """Load the server of a model from a folder. After `CompiledModel.save` it gets keys by
-    `InferenceServer.load_keys`; a folder of ``keywright keygen`` contains keys for
-    `InferenceServer.open_keys`.
+    `ModelServer.load_keys`; a folder of ``keywright keygen`` contains keys for
+    `ModelServer.open_keys`.
 
     Args:
-        memory, key_memory: see `InferenceServer`.
+        memory, key_memory: see `ModelServer`.
 
     Raises:
         FolderError: files are missing, or the model is for thin clients.
@@ -182,7 +182,7 @@ def load_server(
     loaded = load(Path(folder), origin)
     if loaded.execution is None:
         raise FolderError(f"{folder} lacks {PLAN}; name the {origin}")
-    return InferenceServer(
+    return ModelServer(
         loaded.program,
         loaded.parameters,
         loaded.execution,

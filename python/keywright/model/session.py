@@ -16,8 +16,8 @@ from keywright.plan.memory.process import ProcessPlan
 from keywright.program.program import Program
 from keywright.runtime.evaluation import Evaluation
 
-from .client import InferenceClient
-from .server import InferenceServer
+from .client import ModelClient
+from .server import ModelServer
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ def infer(
         secret = SecretKey.generate(parameters)
         keys = _make_keys(secret, parameters, planned, progress, stack)
         key_seconds = time.perf_counter() - start
-        client = InferenceClient(program, parameters, secret=secret)
-        server = InferenceServer(program, parameters, execution)
+        client = ModelClient(program, parameters, secret=secret)
+        server = ModelServer(program, parameters, execution)
         evaluation = Evaluation(program, parameters, keys, planned, progress)
         return _evaluate(client, server, evaluation, samples, planned, key_seconds, progress)
 
@@ -98,8 +98,8 @@ def _make_keys(
 
 
 def _evaluate(
-    client: InferenceClient,
-    server: InferenceServer,
+    client: ModelClient,
+    server: ModelServer,
     evaluation: Evaluation,
     samples: NDArray[np.float64],
     planned: ProcessPlan,

@@ -15,7 +15,7 @@ from keywright import compiler
 from keywright.cli import main
 from keywright.errors import InvalidSamplesError, OutOfRangeError
 from keywright.errors.service import ManifestError
-from keywright.model import CompiledModel, InferenceClient, Model
+from keywright.model import CompiledModel, ModelClient, Model
 from keywright.model.served.manifest import Manifest
 from keywright.runtime.checking import check
 from keywright.runtime.range_guard import guard
@@ -112,7 +112,7 @@ def model() -> CompiledModel:
 @pytest.mark.parametrize("method", ["predict_encrypted", "simulate", "encrypt", "guard"])
 def test_samples_of_no_use_are_refused_alike(model: CompiledModel, method: str, samples: Any) -> None:
     if method in ("encrypt", "guard"):
-        called = getattr(InferenceClient(model.program, model.parameters), method)
+        called = getattr(ModelClient(model.program, model.parameters), method)
     else:
         called = getattr(model, method)
     with pytest.raises(InvalidSamplesError):

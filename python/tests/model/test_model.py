@@ -25,7 +25,7 @@ from keywright.errors import (
     PrecisionError,
     ProgramMismatchError,
 )
-from keywright.model import CompiledModel, Identity, InferenceClient, Message
+from keywright.model import CompiledModel, Identity, ModelClient, Message
 from keywright.plan.keys import plan_file
 from keywright.runtime.checking import run_clear
 from numpy.typing import NDArray
@@ -409,7 +409,7 @@ def test_a_retrained_model_is_told_from_an_old_client(
     other.load_keys(client.keys())
     answer = other.run(client.encrypt(typical[:3]))
     assert np.abs(client.decrypt(answer) - run_clear(old.program, typical[:3])).max() < 1e-3
-    stale = InferenceClient(new.program, new.parameters, secret=client._secret)
+    stale = ModelClient(new.program, new.parameters, secret=client._secret)
     with pytest.raises(ProgramMismatchError, match="the server's is older"):
         stale.decrypt(answer)
     unknown = Message.from_bytes(answer)

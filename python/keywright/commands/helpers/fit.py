@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from keywright import compiler
 from keywright.commands.terminal import Column, Terminal
 from keywright.errors import OutOfRangeError
-from keywright.model import InferenceClient
+from keywright.model import ModelClient
 from keywright.model.report import fit_text
 
 from .errors import CommandError
@@ -138,7 +138,7 @@ def print_fit(program: compiler.Program, terminal: Terminal, *, table: bool = Tr
 
 
 def guard_samples(
-    client: InferenceClient, samples: NDArray[np.float64], *, force: bool, terminal: Terminal
+    client: ModelClient, samples: NDArray[np.float64], *, force: bool, terminal: Terminal
 ) -> None:
     """Refuse samples that leave the ranges of a program, or warn if ``force`` is set.
 

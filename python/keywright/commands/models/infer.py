@@ -30,7 +30,7 @@ from keywright.commands.steps.decrypt import prediction_columns, predictions
 from keywright.commands.terminal import Column, Terminal, Value
 from keywright.compiler.placement.target import SPREAD_DOUBLINGS
 from keywright.errors import ModelRefusedError
-from keywright.model import CompiledModel, Inference, InferenceClient
+from keywright.model import CompiledModel, Inference, ModelClient
 from keywright.model.compiling import compile_model
 from keywright.model.folder.files import new_file
 from keywright.model.report import returned_bytes, sent_bytes
@@ -197,7 +197,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             terminal.record(_predicted(found))
         return
     samples = load_samples(options.input, compiled.program.input_shape, options.count)
-    client = InferenceClient(compiled.program, compiled.parameters)
+    client = ModelClient(compiled.program, compiled.parameters)
     guard_samples(client, samples, force=options.force, terminal=terminal)
     with terminal.progress("planning keys and memory", None):
         compiled, planned = compiled.plan_batches(len(samples), budget, key_memory(options))

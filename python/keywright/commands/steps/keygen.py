@@ -23,7 +23,7 @@ from keywright.commands.helpers.fit import print_fit, read_fit
 from keywright.commands.helpers.inputs import parse_bytes
 from keywright.commands.helpers.parameters import named_parameters
 from keywright.commands.terminal import Column, Terminal, Value
-from keywright.model import CompiledModel, InferenceClient
+from keywright.model import CompiledModel, ModelClient
 from keywright.model.client import require_plan, save_keys
 from keywright.model.compiling import compile_model
 from keywright.model.folder.files import PARAMETERS, PLAN, PROGRAM, PUBLIC_KEY, SECRET_KEY, new_folder
@@ -153,7 +153,7 @@ def run(options: argparse.Namespace, terminal: Terminal) -> None:
             _write_owner(client, secret, parameters)
         else:
             compiled.program.save(server / PROGRAM)
-            owner = InferenceClient(compiled.program, parameters, lambda: execution, secret=secret)
+            owner = ModelClient(compiled.program, parameters, lambda: execution, secret=secret)
             owner.write(client)
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         rows: list[dict[str, Value]] = [
